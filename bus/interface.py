@@ -1,0 +1,119 @@
+"""What the engine, the brokers and the commands ask of a bus, whatever carries it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+MAX_EVENT_BYTES = 8 * 1024 * 1024
+
+
+class BusError(Exception):
+    """The bus cannot be reached or read; the message says which and what to do."""
+
+
+class FencedError(BusError):
+    """Another job has claimed a later controller epoch: this one must stop."""
+
+
+class TrimmedError(BusError):
+    """Entries that were asked for were removed by retention."""
+
+
+class Entry(NamedTuple):
+    """Hold one event as published, in its place in the total order."""
+
+    seq: int
+    raw: bytes
+
+
+class Decided(NamedTuple):
+    """Hold one decision as written: its identity and its JSON text."""
+
+    seq: int
+    idx: int
+    body: bytes
+
+
+class Claim(NamedTuple):
+    """Hold a job's right to decide: its epoch, and the seq of its ``controller_started``."""
+
+    controller_epoch: int
+    seq: int
+
+
+class Page(NamedTuple):
+    """Hold one page of a shard's state as the engine's codec wrote it; page -1 is the cluster part."""
+
+    shard: int
+    page: int
+    body: bytes
+
+
+class Image(NamedTuple):
+    """Hold the state as it stood when all events through ``seq`` were decided."""
+
+    seq: int
+    pages: list[Page]
+
+
+class Bus(Protocol):
+    """Carry events to the engine and decisions to whoever follows them.
+
+    Every method may raise ``BusError``. Positions are exclusive on the left: ``after`` was seen.
+    """
+
+    def publish(self, events: Sequence[bytes]) -> int:
+        """Append events in order, all or none, and return the last one's seq."""
+        ...
+
+    def last_seq(self) -> int:
+        """Return the newest event's seq, 0 when there was none yet."""
+        ...
+
+    def offsets_came(self, after: int) -> bool:
+        """Say whether a ``log_end_offset`` was published after ``after``."""
+        ...
+
+    def read(self, after: int, through: int) -> list[Entry]:
+        """Return the events after ``after``, up to and with ``through``, in order.
+
+        Raises ``TrimmedError`` when retention has removed any of them.
+        """
+        ...
+
+    def claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
+        """Take the next controller epoch and publish ``controller_started``, in one transaction."""
+        ...
+
+    def claimed_epoch(self) -> int:
+        """Return the newest controller epoch that any job claimed, 0 when none did."""
+        ...
+
+    def commit(self, controller_epoch: int, through: int, decisions: Sequence[Decided], pages: Sequence[Page]) -> None:
+        """Write a batch's decisions and state, once: a second time with the same is no change.
+
+        ``through`` is the last event that the batch took in. Raises ``FencedError`` when a later
+        epoch was claimed, and then nothing is written.
+        """
+        ...
+
+    def decided_seq(self) -> int:
+        """Return the last event whose decisions are in the log."""
+        ...
+
+    def decisions(self, after: tuple[int, int], limit: int) -> list[Decided]:
+        """Return up to ``limit`` decisions after (seq, index), in order."""
+        ...
+
+    def image(self) -> Image:
+        """Return the state of the last commit, as one consistent whole."""
+        ...
+
+    def passed(self, through: int) -> None:
+        """Note that the checkpoint will never ask again for events up to ``through``."""
+        ...
+
+    def trim(self, retain: int) -> int:
+        """Remove events that the checkpoint has passed, keeping the newest ``retain``; return how many went."""
+        ...
+
+    def close(self) -> None: ...

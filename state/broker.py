@@ -1,0 +1,48 @@
+"""A broker as the controller sees it."""
+
+from enum import IntEnum
+
+import msgspec
+
+from isrflow.state.events import Listener
+
+
+class BrokerState(IntEnum):
+    """Where a registered broker stands.
+
+    fenced -> active -> controlled_shutdown -> fenced; ``unregistered`` is said once, and then the
+    broker is gone from the table. ``shutdown_allowed`` is said to a broker, never held.
+    """
+
+    fenced = 0
+    active = 1
+    controlled_shutdown = 2
+    shutdown_allowed = 3
+    unregistered = 4
+
+
+class Broker(msgspec.Struct, frozen=True, array_like=True):
+    """Hold one registration (KIP-631): ``broker_epoch`` is the ``seq`` that registered it.
+
+    ``last_contact_ms`` is on the engine's clock. Only ``active`` brokers may lead or join an ISR
+    (KIP-841); ``controlled_shutdown`` ones still serve what they have not yet handed over.
+    """
+
+    broker: int
+    broker_epoch: int
+    incarnation: str
+    state: BrokerState
+    rack: str | None
+    listeners: tuple[Listener, ...]
+    log_dirs: tuple[str, ...]
+    last_contact_ms: int
+    offline_log_dirs: tuple[str, ...] = ()
+
+    @property
+    def is_active(self) -> bool:
+        return self.state is BrokerState.active
+
+    @property
+    def is_live(self) -> bool:
+        """Say whether the broker serves requests: active, or on its way out."""
+        return self.state in (BrokerState.active, BrokerState.controlled_shutdown)

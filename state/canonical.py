@@ -1,0 +1,109 @@
+"""The canonical order of decisions: merge what shards say of one event, then number it.
+
+However many shards there are and however a log was cut into batches, the same decisions come out
+with the same (``seq``, ``index``).
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+from msgspec import UNSET
+
+from isrflow.state.decisions import (
+    KIND_RANK,
+    Answer,
+    AnyDecision,
+    BrokerDecision,
+    decode,
+    encode,
+)
+
+
+class Part(NamedTuple):
+    """Hold one encoded decision of a shard with its place in the canonical order."""
+
+    seq: int
+    rank: int
+    topic: str
+    partition: int
+    broker: int
+    body: bytes
+
+
+def part_of(decision: AnyDecision) -> Part:
+    """Encode a decision, and say where it stands: seq, then kind, topic, partition, broker."""
+    rank = KIND_RANK[decision.__struct_config__.tag]  # type: ignore[index]
+    topic, partition, broker = "", -1, -1
+    if not isinstance(decision, Answer):
+        topic = getattr(decision, "topic", "")
+        partition = getattr(decision, "partition", -1)
+        broker = getattr(decision, "broker", -1)
+    return Part(decision.seq, rank, topic, partition, broker, encode(decision))
+
+
+def number(parts: Iterable[Part]) -> list[tuple[int, int, bytes]]:
+    """Order, merge and number parts: (seq, index, JSON text with that index)."""
+    numbered: list[tuple[int, int, bytes]] = []
+    seq, index = -1, -1
+    for part in _merged(sorted(parts, key=_place)):
+        seq, index = (seq, index + 1) if part.seq == seq else (part.seq, 0)
+        # The first "index" is the decision's own: it stands before any free text.
+        body = part.body if index == 0 else part.body.replace(b'"index":0', b'"index":%d' % index, 1)
+        numbered.append((seq, index, body))
+    return numbered
+
+
+def _place(part: Part) -> tuple[int, int, str, int, int]:
+    return part[:5]
+
+
+_MERGED_RANKS = frozenset({KIND_RANK["answer"], KIND_RANK["broker"]})
+
+
+def _merged(ordered: list[Part]) -> Iterable[Part]:
+    waiting: list[Part] = []
+    for part in ordered:
+        if waiting and _place(part) != _place(waiting[0]):
+            yield _one(waiting)
+            waiting = []
+        if waiting and part.rank not in _MERGED_RANKS:
+            raise ValueError(f"two decisions in one place: {part.body!r} and {waiting[0].body!r}")
+        waiting.append(part)
+    if waiting:
+        yield _one(waiting)
+
+
+def _one(parts: list[Part]) -> Part:
+    if len(parts) == 1:
+        return parts[0]
+    decisions = [decode(part.body) for part in parts]
+    first = decisions[0]
+    if isinstance(first, Answer):
+        merged: AnyDecision = _one_answer([d for d in decisions if isinstance(d, Answer)])
+    else:
+        merged = _one_broker([d for d in decisions if isinstance(d, BrokerDecision)])
+    return parts[0]._replace(body=encode(merged))
+
+
+def _one_answer(answers: list[Answer]) -> Answer:
+    """Add up what remains, and join the results: the first refusal in order is the answer's error."""
+    merged = min(answers, key=lambda a: (a.error == "NONE", a.error, a.message))
+    remaining = [a.remaining for a in answers if a.remaining is not UNSET]
+    if remaining:
+        merged = msgspec.structs.replace(merged, remaining=sum(remaining))
+    lists = [a.results for a in answers if a.results is not UNSET]
+    if lists:
+        results = tuple(sorted(result for part in lists for result in part))
+        refused = next((r for r in results if r.error != "NONE"), None)
+        error, message = (refused.error, refused.message) if refused else ("NONE", "")
+        merged = msgspec.structs.replace(merged, results=results, error=error, message=message)
+    return merged
+
+
+def _one_broker(decisions: list[BrokerDecision]) -> BrokerDecision:
+    """A shutdown is allowed when no shard has anything left."""
+    merged = decisions[0]
+    remaining = sum(d.remaining for d in decisions if d.remaining is not UNSET)
+    state = "controlled_shutdown" if remaining else "shutdown_allowed"
+    return msgspec.structs.replace(merged, remaining=remaining, state=state)

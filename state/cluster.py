@@ -1,0 +1,122 @@
+"""What one shard of the control plane knows: the brokers, which all shards share, and its topics."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+
+from isrflow.state.broker import Broker
+from isrflow.state.decisions import AnyDecision
+from isrflow.state.ids import shard_of
+from isrflow.state.partition import Topic
+
+STATE_VERSION = 1
+
+
+class Totals(msgspec.Struct, frozen=True, array_like=True):
+    """Count a shard's topics and partitions, kept up with each change.
+
+    ``offline`` have no leader, ``under_replicated`` fewer in sync than assigned, ``not_preferred`` a
+    leader that is not the first assigned; topics that are being deleted count in none of these.
+    """
+
+    topics: int = 0
+    partitions: int = 0
+    replicas: int = 0
+    offline: int = 0
+    under_replicated: int = 0
+    under_min_isr: int = 0
+    at_min_isr: int = 0
+    not_preferred: int = 0
+    reassigning: int = 0
+
+    def __add__(self, other: "Totals") -> "Totals":
+        return _sum(self, other, 1)
+
+    def __sub__(self, other: "Totals") -> "Totals":
+        return _sum(self, other, -1)
+
+
+def _sum(one: Totals, other: Totals, sign: int) -> Totals:
+    mine, theirs = msgspec.structs.astuple(one), msgspec.structs.astuple(other)
+    return Totals(*(a + sign * b for a, b in zip(mine, theirs, strict=True)))
+
+
+class Cluster(msgspec.Struct, frozen=True, array_like=True):
+    """Hold the part of the state that every shard has whole.
+
+    ``seq`` is the last event taken in, ``clock_ms`` the greatest ``time_ms`` so far. ``moved`` lists
+    the (topic, partition) of this shard whose replicas reported offsets since the last tick.
+    """
+
+    version: int = STATE_VERSION
+    shard: int = 0
+    shards: int = 1
+    seq: int = 0
+    clock_ms: int = 0
+    controller_id: str = ""
+    controller_epoch: int = 0
+    settings: dict[str, str] = {}
+    brokers: dict[int, Broker] = {}
+    config: dict[str, str] = {}
+    broker_config: dict[str, dict[str, str]] = {}
+    moved: tuple[tuple[str, int], ...] = ()
+    totals: Totals = Totals()
+
+    @property
+    def writes_cluster_decisions(self) -> bool:
+        """Say whether this shard is the one that writes what all shards decide alike."""
+        return self.shard == 0
+
+    def holds(self, topic: str) -> bool:
+        return shard_of(topic, self.shards) == self.shard
+
+
+Changes = Mapping[str, Topic | None]
+
+
+class Topics(Protocol):
+    """Give topics by name; a shard's store may load them only when asked."""
+
+    def get(self, topic: str, /) -> Topic | None: ...
+
+    def names(self) -> list[str]:
+        """List all names in order."""
+        ...
+
+    def changed(self, changes: Changes, /) -> "Topics":
+        """Return these topics with some put in place, and those that are None gone."""
+        ...
+
+
+class MappedTopics(dict[str, Topic]):
+    """Hold all topics in memory."""
+
+    def names(self) -> list[str]:
+        return sorted(self)
+
+    def changed(self, changes: Changes, /) -> "MappedTopics":
+        if not changes:
+            return self
+        merged = MappedTopics(self)
+        for name, topic in changes.items():
+            if topic is None:
+                merged.pop(name, None)
+            else:
+                merged[name] = topic
+        return merged
+
+
+class State(msgspec.Struct, frozen=True):
+    """Hold one shard's state."""
+
+    cluster: Cluster
+    topics: Topics
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What ``step`` gives: the state after, which topics changed (None: gone), and the decisions."""
+
+    state: State
+    changes: Changes
+    decisions: list[AnyDecision]

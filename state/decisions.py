@@ -1,0 +1,147 @@
+"""What goes out: one struct a kind of decision, and the canonical order in which they are numbered."""
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from isrflow.state.events import Listener
+from isrflow.state.reason import Reason
+
+CONTRACT_VERSION = 1
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
+    """Hold what every decision has.
+
+    (``seq``, ``index``) is its identity: ``seq`` is the event that caused it, ``index`` its place
+    among that event's decisions, given by ``canonical.number``.
+    """
+
+    contract_version: int = CONTRACT_VERSION
+    seq: int
+    index: int = 0
+    controller_epoch: int
+    time_ms: int
+    reason: Reason
+
+
+class LeaderAndIsr(Decision, frozen=True, kw_only=True, tag="leader_and_isr"):
+    """Who leads a partition and who is in sync; the brokers in ``to`` must act on it."""
+
+    topic: str
+    topic_id: str
+    partition: int
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    partition_epoch: int
+    replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...]
+    removing_replicas: tuple[int, ...]
+    leader_recovery_state: str
+    is_new: bool
+    unclean: bool
+    to: tuple[int, ...]
+
+
+class StopReplica(Decision, frozen=True, kw_only=True, tag="stop_replica"):
+    """The brokers in ``to`` stop following, and with ``delete`` remove the log."""
+
+    topic: str
+    topic_id: str
+    partition: int
+    leader_epoch: int
+    delete: bool
+    to: tuple[int, ...]
+
+
+class TopicDecision(Decision, frozen=True, kw_only=True, tag="topic"):
+    """A topic came, is going, or went."""
+
+    topic: str
+    topic_id: str
+    state: str
+    config: dict[str, str]
+
+
+class BrokerDecision(Decision, frozen=True, kw_only=True, tag="broker"):
+    """A broker's registration changed its state.
+
+    ``remaining``, where told, counts the partitions that a broker in controlled shutdown still leads.
+    """
+
+    broker: int
+    broker_epoch: int
+    incarnation: str
+    state: str
+    rack: str | None
+    listeners: tuple[Listener, ...]
+    remaining: int | UnsetType = UNSET
+
+
+class HighWatermark(Decision, frozen=True, kw_only=True, tag="high_watermark"):
+    """Records below ``high_watermark`` are on every in-sync replica."""
+
+    topic: str
+    partition: int
+    leader_epoch: int
+    high_watermark: int
+
+
+class PartitionResult(msgspec.Struct, frozen=True, kw_only=True, order=True):
+    """What became of one partition of a request that named several."""
+
+    topic: str
+    partition: int
+    error: str
+    message: str
+
+
+class Answer(Decision, frozen=True, kw_only=True, tag="answer"):
+    """The answer to a request: ``error`` is Kafka's name, ``NONE`` when done.
+
+    ``request`` is the kind of event it answers; the optional fields are what that kind asks for.
+    ``remaining`` answers ``controlled_shutdown``, ``results`` those that name several partitions.
+    """
+
+    request_id: str | int | None
+    request: str
+    error: str
+    message: str
+    broker: int | UnsetType = UNSET
+    broker_epoch: int | UnsetType = UNSET
+    topic: str | UnsetType = UNSET
+    topic_id: str | UnsetType = UNSET
+    partition: int | UnsetType = UNSET
+    leader: int | UnsetType = UNSET
+    leader_epoch: int | UnsetType = UNSET
+    isr: tuple[int, ...] | UnsetType = UNSET
+    partition_epoch: int | UnsetType = UNSET
+    assignment: dict[str, tuple[int, ...]] | UnsetType = UNSET
+    remaining: int | UnsetType = UNSET
+    results: tuple[PartitionResult, ...] | UnsetType = UNSET
+
+
+class ConfigDecision(Decision, frozen=True, kw_only=True, tag="config"):
+    """The dynamic settings of an entity as they now stand."""
+
+    entity: str
+    name: str | None
+    config: dict[str, str]
+
+
+class Rejected(Decision, frozen=True, kw_only=True, tag="rejected"):
+    """An event that could not be understood or obeyed: its text, the field, what was expected."""
+
+    raw: str
+    field: str
+    message: str
+
+
+AnyDecision = (
+    LeaderAndIsr | StopReplica | TopicDecision | BrokerDecision | HighWatermark | Answer | ConfigDecision | Rejected
+)
+
+KIND_RANK: dict[str, int] = {kind.__struct_config__.tag: rank for rank, kind in enumerate(AnyDecision.__args__)}
+
+encode = msgspec.json.Encoder().encode
+decode = msgspec.json.Decoder(AnyDecision).decode

@@ -1,0 +1,281 @@
+"""What comes in: one struct a kind of event, each field with the limits that the engine holds it to.
+
+An event crosses the edge as a JSON object (contract version 1). Unknown fields are ignored; a missing
+or ill-typed one is named by ``decode``.
+"""
+
+import re
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+Id = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Epoch = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+BrokerEpoch = Annotated[int, Meta(ge=-1, le=2**63 - 1)]
+Offset = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+TimeMs = Annotated[int, Meta(ge=0, le=2**53)]
+Name = Annotated[str, Meta(min_length=1, max_length=1_024)]
+Text = Annotated[str, Meta(max_length=4_096)]
+Ids = Annotated[tuple[Id, ...], Meta(max_length=1_000)]
+Texts = Annotated[tuple[Text, ...], Meta(max_length=1_000)]
+Scalar = str | int | float | bool | None
+Config = Annotated[dict[Name, Scalar], Meta(max_length=1_000)]
+Assignment = Annotated[dict[Annotated[str, Meta(pattern=r"^(0|[1-9][0-9]{0,8})$")], Ids], Meta(max_length=1_000_000)]
+
+
+class Listener(msgspec.Struct, frozen=True):
+    """Name where a broker listens."""
+
+    name: Text
+    host: Text
+    port: Annotated[int, Meta(ge=0, le=65_535)]
+    protocol: Text = "PLAINTEXT"
+
+
+class TopicPartition(msgspec.Struct, frozen=True, order=True):
+    """Name one partition."""
+
+    topic: Name
+    partition: Id
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
+    """Hold what every event has; ``request_id`` is echoed in the answer."""
+
+    time_ms: TimeMs
+    request_id: Text | int | None = None
+
+
+class BrokerRegister(Event, frozen=True, kw_only=True, tag="broker_register"):
+    """A broker starts; its broker_epoch will be this event's seq (KIP-631)."""
+
+    broker: Id
+    incarnation: Text
+    rack: Text | None = None
+    listeners: Annotated[tuple[Listener, ...], Meta(max_length=64)] = ()
+    log_dirs: Texts = ()
+    previous_broker_epoch: BrokerEpoch = -1
+
+
+class BrokerHeartbeat(Event, frozen=True, kw_only=True, tag="broker_heartbeat"):
+    """A broker lives, and asks to be fenced, unfenced or let go (KIP-631)."""
+
+    broker: Id
+    broker_epoch: BrokerEpoch
+    want_fence: bool
+    want_shutdown: bool
+    caught_up: bool | None = None
+    offline_log_dirs: Texts = ()
+
+
+class BrokerConnectionLost(Event, frozen=True, kw_only=True, tag="broker_connection_lost"):
+    """An edge lost its connection to a broker: a hint, the session stays the authority."""
+
+    broker: Id
+    broker_epoch: BrokerEpoch
+
+
+class BrokerUnregister(Event, frozen=True, kw_only=True, tag="broker_unregister"):
+    """An operator removes a broker that will not come back."""
+
+    broker: Id
+
+
+class ControlledShutdown(Event, frozen=True, kw_only=True, tag="controlled_shutdown"):
+    """A broker about to stop asks for its leaderships to be moved."""
+
+    broker: Id
+    broker_epoch: BrokerEpoch
+
+
+class AlterIsr(Event, frozen=True, kw_only=True, tag="alter_isr"):
+    """A partition's leader asks for another ISR (KIP-497); ``isr_epochs`` as in KIP-903."""
+
+    topic: Name
+    partition: Id
+    broker: Id
+    broker_epoch: BrokerEpoch
+    leader_epoch: Epoch
+    partition_epoch: Epoch
+    isr: Ids
+    isr_epochs: Annotated[tuple[BrokerEpoch, ...], Meta(max_length=1_000)] | None = None
+    leader_recovery_state: Literal["RECOVERED", "RECOVERING", 0, 1] | None = None
+
+
+class LogEndOffset(Event, frozen=True, kw_only=True, tag="log_end_offset"):
+    """A replica tells how far its log reaches, in the leader epoch that it follows."""
+
+    topic: Name
+    partition: Id
+    broker: Id
+    leader_epoch: Epoch
+    log_end_offset: Offset
+    log_start_offset: Offset | None = None
+
+
+class ReplicaReport(Event, frozen=True, kw_only=True, tag="replica_report"):
+    """A broker tells what became of a decision on one of its replicas."""
+
+    topic: Name
+    partition: Id
+    broker: Id
+    broker_epoch: BrokerEpoch
+    leader_epoch: Annotated[int, Meta(ge=-2, le=2**31 - 1)]
+    outcome: Literal["leader", "follower", "stopped", "deleted", "offline", "error"]
+    error: Text | None = None
+
+
+class CreateTopic(Event, frozen=True, kw_only=True, tag="create_topic"):
+    """An admin creates a topic, by size or by explicit assignment.
+
+    Sizes are plain integers here: a size out of range is the answer's error, not an unreadable event.
+    """
+
+    topic: Text
+    partitions: int | None = None
+    replication_factor: int | None = None
+    assignment: Assignment | None = None
+    config: Config = {}
+    validate_only: bool = False
+
+
+class DeleteTopic(Event, frozen=True, kw_only=True, tag="delete_topic"):
+    """An admin deletes a topic."""
+
+    topic: Name
+
+
+class CreatePartitions(Event, frozen=True, kw_only=True, tag="create_partitions"):
+    """An admin adds partitions, up to ``total``; ``assignment`` lists the replicas of the new ones."""
+
+    topic: Name
+    total: int
+    assignment: Annotated[tuple[Ids, ...], Meta(max_length=1_000_000)] | None = None
+
+
+class AlterReassignment(Event, frozen=True, kw_only=True, tag="alter_reassignment"):
+    """An admin moves a partition to ``replicas``, or cancels with null (KIP-455)."""
+
+    topic: Name
+    partition: Id
+    replicas: Ids | None
+
+
+class ElectLeaders(Event, frozen=True, kw_only=True, tag="elect_leaders"):
+    """An admin asks for an election on some partitions, or on all with null (KIP-460)."""
+
+    election_type: Literal["preferred", "unclean"]
+    partitions: Annotated[tuple[TopicPartition, ...], Meta(max_length=1_000_000)] | None
+
+
+class AlterConfig(Event, frozen=True, kw_only=True, tag="alter_config"):
+    """An admin sets (or with null removes) dynamic settings; ``name`` is the topic's or broker's."""
+
+    entity: Literal["cluster", "topic", "broker"]
+    name: Text | None = None
+    config: Config
+
+
+class ControllerStarted(Event, frozen=True, kw_only=True, tag="controller_started"):
+    """A job takes over with the next controller epoch; ``settings`` are those it decides by."""
+
+    controller_id: Text | int
+    controller_epoch: Epoch
+    settings: dict[str, Scalar] | None = None
+
+
+class Tick(Event, frozen=True, kw_only=True, tag="tick"):
+    """Time passes: sessions, balance and watermarks are looked at now."""
+
+
+AnyEvent = (
+    BrokerRegister
+    | BrokerHeartbeat
+    | BrokerConnectionLost
+    | BrokerUnregister
+    | ControlledShutdown
+    | AlterIsr
+    | LogEndOffset
+    | ReplicaReport
+    | CreateTopic
+    | DeleteTopic
+    | CreatePartitions
+    | AlterReassignment
+    | ElectLeaders
+    | AlterConfig
+    | ControllerStarted
+    | Tick
+)
+
+
+class Malformed(msgspec.Struct, frozen=True, kw_only=True):
+    """Hold what could not be understood: which field, and what was expected."""
+
+    field: str
+    message: str
+    request_id: str | int | None = None
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """Say that the log went on without an event for this shard; never on the bus."""
+
+
+class Logged(msgspec.Struct, frozen=True):
+    """Hold an event in its place in the one total order.
+
+    ``clock_ms`` is the greatest ``time_ms`` up to here of the events that came along, on whichever
+    shard they belong to; ``raw`` is the text that was published.
+    """
+
+    seq: int
+    clock_ms: int
+    event: AnyEvent | Malformed | Progress
+    raw: bytes
+
+
+class _Known(msgspec.Struct):
+    kind: msgspec.Raw = msgspec.Raw(b"null")
+    time_ms: msgspec.Raw = msgspec.Raw(b"null")
+    request_id: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+_known = msgspec.json.Decoder(_Known)
+_request_id: msgspec.json.Decoder[str | int | None] = msgspec.json.Decoder(Text | int | None)
+_KINDS = ", ".join(sorted(kind.__struct_config__.tag for kind in AnyEvent.__args__))
+_PATH = re.compile(r"^(?P<what>.*?)(?: - at (?:`key` in )?`(?P<path>[^`]*)`)?$", re.DOTALL)
+_MISSING = re.compile(r"missing required field `([^`]*)`")
+
+
+def decode(raw: bytes) -> AnyEvent | Malformed:
+    """Read one event from its JSON text; what is wrong with it comes back as ``Malformed``.
+
+    ``field`` is the path of the field in question (``isr[1]``), or empty when the text as a whole is
+    no JSON object.
+    """
+    try:
+        return _decoder.decode(raw)
+    except msgspec.ValidationError as error:
+        return _malformed(raw, str(error))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return Malformed(field="", message=f"not a JSON object: {error}")
+
+
+def _malformed(raw: bytes, message: str) -> Malformed:
+    matched = _PATH.match(message)
+    what, path = (matched["what"], matched["path"] or "") if matched else (message, "")
+    field = path.removeprefix("$").removeprefix(".")
+    missing = _MISSING.search(what)
+    if missing:
+        field = f"{field}.{missing[1]}".removeprefix(".")
+    if field == "kind":
+        what = f"{what}; expected one of {_KINDS}"
+    return Malformed(field=field, message=what, request_id=_request_id_of(raw))
+
+
+def _request_id_of(raw: bytes) -> str | int | None:
+    try:
+        return _request_id.decode(_known.decode(raw).request_id)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None

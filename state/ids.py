@@ -1,0 +1,38 @@
+"""Names that are computed: the shard and page of a topic, and a topic's id."""
+
+import base64
+import hashlib
+import zlib
+
+NO_LEADER = -1
+NO_EPOCH = -1
+UNKNOWN_OFFSET = -1
+
+
+def topic_hash(topic: str) -> int:
+    """Hash a topic's name so that names which collide in Kafka's metrics meet.
+
+    Kafka refuses two topics that differ only in ``.`` against ``_`` (``Topic.hasCollision``),
+    so both must reach the shard that can refuse the second.
+    """
+    return zlib.crc32(topic.replace(".", "_").encode())
+
+
+def shard_of(topic: str, shards: int) -> int:
+    """Name the shard, 0 to ``shards`` - 1, that holds ``topic``."""
+    return topic_hash(topic) % shards
+
+
+def page_of(topic: str, shards: int, pages: int) -> int:
+    """Name the page, 0 to ``pages`` - 1, of its shard in which ``topic`` is stored."""
+    return topic_hash(topic) // shards % pages
+
+
+def topic_id_of(topic: str, seq: int) -> str:
+    """Derive the id of the topic that event ``seq`` created, as Kafka prints a Uuid.
+
+    Twenty-two characters of URL-safe base64. A topic created again under its name was created by
+    another event, so it has another id (KIP-516); no randomness, so a replay gives the same one.
+    """
+    digest = hashlib.sha256(f"{seq}:{topic}".encode()).digest()[:16]
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()

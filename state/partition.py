@@ -1,0 +1,80 @@
+"""A partition, its replicas, and the topic that they belong to."""
+
+from enum import IntEnum
+
+import msgspec
+
+from isrflow.state.ids import NO_EPOCH, NO_LEADER
+
+
+class PartitionState(IntEnum):
+    """Kafka's partition states; a member's name is Kafka's word."""
+
+    NonExistentPartition = 0
+    NewPartition = 1
+    OnlinePartition = 2
+    OfflinePartition = 3
+
+
+class ReplicaState(IntEnum):
+    """Kafka's replica states; a member's name is Kafka's word."""
+
+    NonExistentReplica = 0
+    NewReplica = 1
+    OnlineReplica = 2
+    OfflineReplica = 3
+    ReplicaDeletionStarted = 4
+    ReplicaDeletionSuccessful = 5
+    ReplicaDeletionIneligible = 6
+
+
+class LeaderRecoveryState(IntEnum):
+    """Whether the leader came from an unclean election and has not yet said that it recovered (KIP-704)."""
+
+    RECOVERED = 0
+    RECOVERING = 1
+
+
+class TopicState(IntEnum):
+    """The life of a topic: created, then waiting for its replicas to be deleted, then gone."""
+
+    created = 0
+    deleting = 1
+    ineligible = 2
+    deleted = 3
+
+
+class Partition(msgspec.Struct, frozen=True, array_like=True):
+    """Hold one partition.
+
+    isr is a subset of replicas, and never empty once a leader was elected; leader is NO_LEADER or in
+    isr. ``replica_states``, ``log_end_offsets`` and ``offset_epochs`` stand in the order of
+    ``replicas``: a log end offset counts only while its epoch is ``leader_epoch``. ``high_watermark``
+    never goes back while ``high_watermark_epoch`` stays.
+    """
+
+    partition: int
+    state: PartitionState
+    replicas: tuple[int, ...]
+    replica_states: tuple[ReplicaState, ...]
+    isr: tuple[int, ...] = ()
+    leader: int = NO_LEADER
+    leader_epoch: int = NO_EPOCH
+    partition_epoch: int = NO_EPOCH
+    leader_recovery_state: LeaderRecoveryState = LeaderRecoveryState.RECOVERED
+    adding_replicas: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+    high_watermark: int = 0
+    high_watermark_epoch: int = NO_EPOCH
+    log_end_offsets: tuple[int, ...] = ()
+    offset_epochs: tuple[int, ...] = ()
+
+
+class Topic(msgspec.Struct, frozen=True, array_like=True):
+    """Hold one topic; ``partitions[i].partition == i``, and config values are text as in Kafka."""
+
+    topic: str
+    topic_id: str
+    state: TopicState
+    config: dict[str, str]
+    partitions: tuple[Partition, ...]

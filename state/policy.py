@@ -1,0 +1,48 @@
+"""The settings that rules read, under Kafka's names."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+Millis = Annotated[int, Meta(ge=1, le=2**53)]
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+Percentage = Annotated[int, Meta(ge=0, le=100)]
+
+
+class Policy(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename=lambda n: n.replace("_", ".")
+):
+    """Hold what the rules may be told; each field's outward name is Kafka's, dots for underscores."""
+
+    broker_session_timeout_ms: Millis = 9_000
+    broker_heartbeat_interval_ms: Millis = 2_000
+    unclean_leader_election_enable: bool = False
+    min_insync_replicas: Count = 1
+    replica_lag_time_max_ms: Millis = 30_000
+    auto_leader_rebalance_enable: bool = True
+    leader_imbalance_per_broker_percentage: Percentage = 10
+    leader_imbalance_check_interval_seconds: Count = 300
+    default_replication_factor: Count = 1
+    num_partitions: Count = 1
+    delete_topic_enable: bool = True
+    controlled_shutdown_enable: bool = True
+
+    def overlaid(self, config: dict[str, str]) -> "Policy":
+        """Return this policy with the dynamic ``config`` (Kafka's names, text values) laid over it.
+
+        Keys that no rule reads are left aside: they belong to brokers.
+        """
+        known = {key: value for key, value in config.items() if key in NAMES}
+        return policy_of(msgspec.to_builtins(self) | known) if known else self
+
+
+NAMES = frozenset(field.encode_name for field in msgspec.structs.fields(Policy))
+
+
+def policy_of(settings: dict[str, Any]) -> Policy:
+    """Make a policy from Kafka's names; numbers and booleans may be given as text.
+
+    Raises ``msgspec.ValidationError`` that names the key, for an unknown key or a value out of range.
+    """
+    return msgspec.convert(settings, Policy, strict=False)

@@ -1,0 +1,59 @@
+"""The state as seen from outside: one JSON object, sorted, in Kafka's words (contract.md section 3)."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from isrflow.state.broker import Broker
+from isrflow.state.cluster import Cluster
+from isrflow.state.partition import Partition, Topic
+
+
+def view_of(cluster: Cluster, topics: Iterable[Topic]) -> dict[str, Any]:
+    """Describe the whole state: ``cluster`` of any shard, ``topics`` of all of them."""
+    ordered = sorted(topics, key=lambda topic: topic.topic)
+    return {
+        "controller_epoch": cluster.controller_epoch,
+        "seq": cluster.seq,
+        "time_ms": cluster.clock_ms,
+        "brokers": [_broker(cluster.brokers[broker]) for broker in sorted(cluster.brokers)],
+        "topics": [_topic(topic) for topic in ordered],
+        "partitions": [_partition(topic.topic, partition) for topic in ordered for partition in topic.partitions],
+    }
+
+
+def _broker(broker: Broker) -> dict[str, Any]:
+    return {
+        "broker": broker.broker,
+        "broker_epoch": broker.broker_epoch,
+        "incarnation": broker.incarnation,
+        "state": broker.state.name,
+        "rack": broker.rack,
+    }
+
+
+def _topic(topic: Topic) -> dict[str, Any]:
+    return {
+        "topic": topic.topic,
+        "topic_id": topic.topic_id,
+        "state": topic.state.name,
+        "config": dict(sorted(topic.config.items())),
+    }
+
+
+def _partition(topic: str, partition: Partition) -> dict[str, Any]:
+    states = zip(partition.replicas, partition.replica_states, strict=True)
+    return {
+        "topic": topic,
+        "partition": partition.partition,
+        "state": partition.state.name,
+        "leader": partition.leader,
+        "leader_epoch": partition.leader_epoch,
+        "partition_epoch": partition.partition_epoch,
+        "isr": partition.isr,
+        "replicas": partition.replicas,
+        "adding_replicas": partition.adding_replicas,
+        "removing_replicas": partition.removing_replicas,
+        "leader_recovery_state": partition.leader_recovery_state.name,
+        "high_watermark": partition.high_watermark,
+        "replica_states": {str(replica): state.name for replica, state in states},
+    }
