@@ -1,0 +1,39 @@
+# Each target sets up all that it needs; `make setup` alone leaves .venv/bin/isrflow.
+PYTHON ?=
+export PYTHON
+BIN := .venv/bin
+
+.PHONY: setup test test-fast lint demo bench lock clean
+
+setup: .venv/setup.stamp
+
+.venv/setup.stamp: deploy/requirements.lock pyproject.toml deploy/setup.sh
+	@deploy/setup.sh
+
+test: setup lint
+	@$(BIN)/python -m pytest
+
+test-fast: setup
+	@$(BIN)/python -m pytest -m "not spark and not cluster"
+
+lint: setup
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+demo: setup
+	@$(BIN)/isrflow demo $(ARGS)
+
+bench: setup
+	@$(BIN)/python -m tests.bench $(ARGS)
+
+# Write deploy/requirements.lock anew from pyproject.toml; the only target that needs uv.
+lock:
+	@command -v uv >/dev/null || { echo "make lock needs uv: install it with 'pip install uv'." >&2; exit 1; }
+	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --upgrade \
+	    --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet -o deploy/requirements.lock
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache spark-warehouse
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
