@@ -1,1 +1,7 @@
 """Settings: what may be set, its defaults, and where it is read from."""
+
+from pathlib import Path
+
+REFERENCE = Path(__file__).with_name("reference.toml")
+LOG4J2 = Path(__file__).with_name("log4j2.properties")
+PROFILES = Path(__file__).with_name("profiles")

