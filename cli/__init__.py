@@ -1,0 +1,67 @@
+"""The command line: one small file a command, each imported only when it is asked for."""
+
+import importlib
+import sys
+
+import click
+
+from isrflow import __version__
+from isrflow.bus.interface import BusError, FencedError
+from isrflow.cli.errors import Refused, Unreachable, WrongUse
+from isrflow.conf.java import JavaError
+from isrflow.conf.loader import SettingsError
+from isrflow.state.codec import CodecError
+
+COMMANDS = ("run", "publish", "replay", "decisions", "describe", "demo")
+
+
+class _Commands(click.Group):
+    """Find a command in the module of its name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"isrflow.cli.{cmd_name}").command
+        return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Say what is expected to go wrong in one line, with the exit code that belongs to it."""
+        try:
+            return super().invoke(ctx)
+        except (SettingsError, JavaError) as error:
+            raise WrongUse(str(error)) from error
+        except FencedError as error:
+            raise Refused(str(error)) from error
+        except (BusError, CodecError) as error:
+            raise Unreachable(str(error)) from error
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise Unreachable(f"{error.filename or 'input/output'}: {error.strerror}") from error
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="isrflow")
+def command() -> None:
+    """Decide who leads and who is in sync: Kafka's controller as a Spark Structured Streaming job.
+
+    Exit codes: 0 done, 1 the cluster said no, 2 wrong use, 3 cannot reach or stale.
+
+    \b
+    Examples:
+      isrflow demo
+      isrflow describe --help
+    """
+
+
+def main() -> None:
+    """Run the command that was typed."""
+    try:
+        command(prog_name="isrflow")
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Python would complain again when it flushes at exit.
+        sys.stderr.close()
+        sys.exit(0)

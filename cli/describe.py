@@ -1,0 +1,113 @@
+"""Print the state."""
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+import msgspec
+
+from isrflow.cli.errors import Refused, Unreachable
+from isrflow.cli.image import read_view
+from isrflow.cli.options import existing_bus, with_settings
+from isrflow.conf.settings import Settings
+
+View = dict[str, Any]
+_PARTITION_WORDS = (
+    *("Topic", "Partition", "Leader", "Replicas", "Isr", "Adding", "Removing"),
+    *("State", "LeaderEpoch", "PartitionEpoch", "HighWatermark"),
+)
+
+
+@click.command("describe")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="How to print it.")
+@click.option("--topic", metavar="TOPIC", help="Only this topic.")
+@click.option("--broker", type=int, metavar="ID", help="Only this broker, and partitions with a replica on it.")
+@click.option("--under-replicated", is_flag=True, help="Only partitions with fewer replicas in sync than assigned.")
+@click.option("--unavailable", is_flag=True, help="Only partitions without a leader.")
+@with_settings
+def command(
+    settings: Settings, form: str, topic: str | None, broker: int | None, under_replicated: bool, unavailable: bool
+) -> None:
+    """Print brokers, topics and partitions as the engine last committed them.
+
+    \b
+    Examples:
+      isrflow describe --topic orders
+      isrflow describe --format json --under-replicated
+    """
+    bus = existing_bus(settings)
+    try:
+        view = read_view(bus)
+    finally:
+        bus.close()
+    if view is None:
+        raise Unreachable(f"no state yet on the bus {settings.bus_path}: start the engine with 'isrflow run'.")
+    view = _filtered(view, topic, broker, under_replicated, unavailable)
+    if form == "json":
+        sys.stdout.buffer.write(msgspec.json.encode(view) + b"\n")
+        sys.stdout.buffer.flush()
+    else:
+        for line in table_of(view):
+            click.echo(line)
+
+
+def _filtered(view: View, topic: str | None, broker: int | None, under_replicated: bool, unavailable: bool) -> View:
+    if topic is not None and all(each["topic"] != topic for each in view["topics"]):
+        raise Refused(f"there is no topic {topic!r}; 'isrflow describe' lists all of them.")
+    if broker is not None and all(each["broker"] != broker for each in view["brokers"]):
+        raise Refused(f"there is no broker {broker}; 'isrflow describe' lists all of them.")
+    tests: list[Callable[[View], bool]] = []
+    if topic is not None:
+        tests.append(lambda p: p["topic"] == topic)
+    if broker is not None:
+        tests.append(lambda p: broker in p["replicas"])
+    if under_replicated:
+        tests.append(lambda p: len(p["isr"]) < len(p["replicas"]))
+    if unavailable:
+        tests.append(lambda p: p["leader"] < 0)
+    if not tests:
+        return view
+    partitions = [p for p in view["partitions"] if all(test(p) for test in tests)]
+    topics = {p["topic"] for p in partitions} | {topic}
+    return view | {
+        "brokers": [b for b in view["brokers"] if broker is None or b["broker"] == broker],
+        "topics": [t for t in view["topics"] if t["topic"] in topics],
+        "partitions": partitions,
+    }
+
+
+def table_of(view: View) -> list[str]:
+    """Lay a view out in columns, under the words of Kafka's own tools; an absent leader is ``none``."""
+    lines = [f"ControllerEpoch: {view['controller_epoch']}  Seq: {view['seq']}  TimeMs: {view['time_ms']}", ""]
+    lines += _columns(
+        ("Broker", "BrokerEpoch", "State", "Rack"),
+        ((b["broker"], b["broker_epoch"], b["state"], b["rack"] or "-") for b in view["brokers"]),
+    )
+    if view["topics"]:
+        lines += ["", *_columns(("Topic", "TopicId", "State", "Configs"), map(_topic_row, view["topics"]))]
+    if view["partitions"]:
+        lines += ["", *_columns(_PARTITION_WORDS, map(_partition_row, view["partitions"]))]
+    return lines
+
+
+def _topic_row(t: View) -> tuple[object, ...]:
+    config = ",".join(f"{key}={value}" for key, value in t["config"].items())
+    return (t["topic"], t["topic_id"], t["state"], config or "-")
+
+
+def _partition_row(p: View) -> tuple[object, ...]:
+    leader = p["leader"] if p["leader"] >= 0 else "none"
+    ids = (_ids(p[name]) for name in ("replicas", "isr", "adding_replicas", "removing_replicas"))
+    epochs = (p["leader_epoch"], p["partition_epoch"], p["high_watermark"])
+    return (p["topic"], p["partition"], leader, *ids, p["state"], *epochs)
+
+
+def _ids(ids: Iterable[int]) -> str:
+    return ",".join(map(str, ids)) or "-"
+
+
+def _columns(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> list[str]:
+    table = [head, *(tuple(str(cell) for cell in row) for row in rows)]
+    widths = [max(len(row[column]) for row in table) for column in range(len(head))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]

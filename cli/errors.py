@@ -1,0 +1,21 @@
+"""How a command ends: 0 done, 1 the cluster said no, 2 wrong use, 3 cannot reach or stale."""
+
+import click
+
+
+class Refused(click.ClickException):
+    """The cluster said no."""
+
+    exit_code = 1
+
+
+class WrongUse(click.ClickException):
+    """What was typed, or a file that was named, is not as it must be."""
+
+    exit_code = 2
+
+
+class Unreachable(click.ClickException):
+    """What the command needs is not there, cannot be read, or is too old."""
+
+    exit_code = 3

@@ -1,0 +1,50 @@
+"""The options that commands share: where the settings come from, and which bus."""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.cli.errors import Unreachable
+from isrflow.conf.loader import load
+from isrflow.conf.settings import SQLITE, Settings
+
+conf_option = click.option(
+    "--conf",
+    type=click.Path(path_type=Path, dir_okay=False),
+    envvar="ISRFLOW_CONF",
+    metavar="FILE",
+    help="Settings in TOML; conf/reference.toml lists them all.",
+)
+set_option = click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="One setting; may be repeated.")
+bus_option = click.option(
+    "--bus", envvar="ISRFLOW_BUS", metavar="PATH|URL", help="The bus, instead of the one in the settings."
+)
+
+
+def with_settings(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --conf, --set and --bus to a command, which gets them as ``settings``."""
+
+    @conf_option
+    @bus_option
+    @set_option
+    @functools.wraps(function)
+    def wrapped(conf: Path | None, bus: str | None, sets: tuple[str, ...], **rest: Any) -> Any:
+        if bus:
+            sets = (*sets, f"bus={bus if ':' in bus else SQLITE + bus}")
+        return function(settings=load(conf, sets), **rest)
+
+    return wrapped
+
+
+def existing_bus(settings: Settings) -> EmbeddedBus:
+    """Open the bus to read from it; one that is not there is an error, not a new file."""
+    if not settings.bus_path.exists():
+        raise Unreachable(
+            f"there is no bus at {settings.bus_path}: start the engine with 'isrflow run', "
+            "or name its bus with --bus PATH."
+        )
+    return EmbeddedBus(settings.bus_path)

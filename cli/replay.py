@@ -1,0 +1,120 @@
+"""Decide a recorded log again."""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+import click
+import msgspec
+
+from isrflow.bus.interface import Entry
+from isrflow.cli.errors import WrongUse
+from isrflow.cli.options import conf_option, set_option
+from isrflow.conf.loader import from_sets, load, policy_text
+from isrflow.conf.settings import Settings
+
+BODIES_PER_WRITE = 1_000
+
+
+class _Placed(msgspec.Struct):
+    seq: msgspec.Raw = msgspec.Raw(b"")
+
+
+_placed = msgspec.json.Decoder(_Placed)
+
+
+@click.command("replay")
+@click.argument("events", type=click.File("rb"), metavar="EVENTS")
+@click.option("--out", type=click.Path(), required=True, metavar="DECISIONS", help="Where decisions go; - to print.")
+@click.option("--state", type=click.Path(path_type=Path, dir_okay=False), metavar="STATE", help="The state after all.")
+@click.option("--engine", type=click.Choice(["rules", "spark"]), default="rules", help="What decides.")
+@conf_option
+@set_option
+def command(
+    events: BinaryIO,
+    out: str,
+    state: Path | None,
+    engine: Literal["rules", "spark"],
+    conf: Path | None,
+    sets: tuple[str, ...],
+) -> None:
+    """Decide the events of a file (or of standard input with -) again, from an empty state.
+
+    EVENTS has one JSON object a line. A line's `seq` is its place; without one, the line's number is
+    it. The engine `rules` calls the rules alone; `spark` runs the query of `isrflow run` in small
+    micro-batches. Both write the same bytes.
+
+    The log's own controller_started events carry the settings that it was decided by; --set goes
+    before them, and shows what the same events would have led to.
+
+    \b
+    Examples:
+      isrflow replay events.jsonl --out decisions.jsonl --state state.json
+      isrflow replay events.jsonl --out - --set unclean.leader.election.enable=true
+      isrflow replay events.jsonl --out decisions.jsonl --engine spark
+    """
+    settings = load(conf, sets)
+    overrides = policy_text(from_sets(sets))
+    bodies, view = _decide(engine, list(entries_of(events)), settings, overrides)
+    try:
+        with click.open_file(out, "wb") as stream:
+            _write(stream, bodies)
+        if state:
+            state.write_bytes(msgspec.json.encode(view) + b"\n")
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise WrongUse(f"cannot write {error.filename or out}: {error.strerror}") from error
+
+
+def _write(stream: BinaryIO, bodies: Iterable[bytes]) -> None:
+    remaining = iter(bodies)
+    while some := list(itertools.islice(remaining, BODIES_PER_WRITE)):
+        stream.write(b"".join(body + b"\n" for body in some))
+    stream.flush()
+
+
+def entries_of(lines: Iterable[bytes]) -> Iterator[Entry]:
+    """Give each event of a file its place; blank lines are no events, but count as lines.
+
+    Raises ``WrongUse`` naming the line where places do not rise.
+    """
+    last = 0
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text:
+            continue
+        seq = _own_seq(text, number)
+        if seq is None:
+            # In a file where some lines have a seq, one without comes right after the line before it.
+            seq = max(number, last + 1)
+        elif seq <= last:
+            raise WrongUse(f"line {number}: seq {seq} comes after seq {last}; a log's seq must rise.")
+        last = seq
+        yield Entry(seq, text)
+
+
+def _own_seq(text: bytes, number: int) -> int | None:
+    try:
+        seq = bytes(_placed.decode(text).seq)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    if not seq:
+        return None
+    if not seq.isdigit() or not 0 < int(seq) < 2**63:
+        raise WrongUse(f"line {number}: seq is {seq.decode(errors='replace')}; expected a positive integer.")
+    return int(seq)
+
+
+def _decide(
+    engine: str, entries: list[Entry], settings: Settings, overrides: dict[str, str]
+) -> tuple[Iterable[bytes], dict[str, Any]]:
+    if engine == "spark":
+        # Spark takes seconds to import: the rules' engine does not pay for it.
+        from isrflow.streaming.replay import replay
+
+        return replay(entries, settings, overrides)
+    from isrflow.controller_logic.replay import replay as decide
+
+    return decide(entries, settings.policy, overrides)

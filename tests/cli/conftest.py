@@ -1,0 +1,66 @@
+"""A small cluster's bus, made by hand: three brokers, one of them fenced, and two topics."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import Decided, Page
+from isrflow.cli import command
+from isrflow.state.broker import Broker, BrokerState
+from isrflow.state.cluster import Cluster
+from isrflow.state.codec import encode_cluster, encode_topics
+from isrflow.state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
+
+Isrflow = Callable[..., Result]
+
+
+def broker(number: int, state: BrokerState) -> Broker:
+    return Broker(number, number, f"incarnation-{number}", state, "r1" if number == 1 else None, (), (), 1_000)
+
+
+def partition(number: int, leader: int, isr: tuple[int, ...]) -> Partition:
+    online = PartitionState.OnlinePartition if leader >= 0 else PartitionState.OfflinePartition
+    states = tuple(ReplicaState.OnlineReplica for _ in range(3))
+    return Partition(number, online, (1, 2, 3), states, isr, leader, 4, 7, high_watermark=42)
+
+
+def topic(name: str, *partitions: Partition) -> Topic:
+    return Topic(name, f"id-of-{name}", TopicState.created, {"min.insync.replicas": "2"}, partitions)
+
+
+def decision(seq: int, index: int) -> Decided:
+    kind = ("leader_and_isr", "high_watermark", "answer")[index]
+    body = {"kind": kind, "seq": seq, "index": index, "topic": "orders" if seq < 4 else None}
+    return Decided(seq, index, json.dumps(body).encode())
+
+
+@pytest.fixture
+def bus(tmp_path: Path) -> EmbeddedBus:
+    made = EmbeddedBus(tmp_path / "data" / "bus.db")
+    made.publish([json.dumps({"kind": "tick", "time_ms": n}).encode() for n in range(5)])
+    claim = made.claim("test", {}, 1_000)
+    brokers = {n: broker(n, BrokerState.active if n < 3 else BrokerState.fenced) for n in (1, 2, 3)}
+    cluster = Cluster(seq=6, clock_ms=1_000, controller_epoch=1, brokers=brokers)
+    pages = [
+        Page(0, -1, encode_cluster(cluster)),
+        Page(0, 3, encode_topics([topic("orders", partition(0, 1, (1, 2, 3)), partition(1, 2, (1, 2)))])),
+        Page(1, 0, encode_topics([topic("audit", partition(0, -1, (3,)))])),
+    ]
+    decided = [decision(seq, index) for seq in range(1, 6) for index in range(3)]
+    made.commit(claim.controller_epoch, 6, decided, pages)
+    return made
+
+
+@pytest.fixture
+def isrflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Isrflow:
+    """Call a command in a directory of its own, where the default bus is the fixture's."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str, text: str | bytes | None = None) -> Result:
+        return CliRunner().invoke(command, arguments, input=text, prog_name="isrflow")
+
+    return call

@@ -1,0 +1,75 @@
+"""The state on the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from isrflow.bus.embedded import EmbeddedBus
+from tests.cli.conftest import Isrflow
+
+TABLE = """\
+ControllerEpoch: 1  Seq: 6  TimeMs: 1000
+
+Broker  BrokerEpoch  State   Rack
+1       1            active  r1
+2       2            active  -
+3       3            fenced  -
+
+Topic   TopicId       State    Configs
+audit   id-of-audit   created  min.insync.replicas=2
+orders  id-of-orders  created  min.insync.replicas=2
+
+Topic   Partition  Leader  Replicas  Isr    Adding  Removing  State             LeaderEpoch  PartitionEpoch  HighWatermark
+audit   0          none    1,2,3     3      -       -         OfflinePartition  4            7               42
+orders  0          1       1,2,3     1,2,3  -       -         OnlinePartition   4            7               42
+orders  1          2       1,2,3     1,2    -       -         OnlinePartition   4            7               42
+"""  # noqa: E501
+
+
+def test_the_table_has_kafkas_words(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+    assert isrflow("describe").stdout == TABLE
+
+
+def test_json_is_the_view_of_the_contract(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+    view = json.loads(isrflow("describe", "--format", "json").stdout)
+    assert list(view) == ["controller_epoch", "seq", "time_ms", "brokers", "topics", "partitions"]
+    assert [(p["topic"], p["partition"]) for p in view["partitions"]] == [("audit", 0), ("orders", 0), ("orders", 1)]
+    assert view["partitions"][0]["replica_states"] == {"1": "OnlineReplica", "2": "OnlineReplica", "3": "OnlineReplica"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "partitions"),
+    [
+        (["--topic", "orders"], [("orders", 0), ("orders", 1)]),
+        (["--under-replicated"], [("audit", 0), ("orders", 1)]),
+        (["--unavailable"], [("audit", 0)]),
+        (["--topic", "orders", "--under-replicated"], [("orders", 1)]),
+        (["--broker", "3", "--unavailable"], [("audit", 0)]),
+    ],
+)
+def test_filters(isrflow: Isrflow, bus: EmbeddedBus, arguments: list[str], partitions: list[tuple[str, int]]) -> None:
+    view = json.loads(isrflow("describe", "--format", "json", *arguments).stdout)
+    assert [(p["topic"], p["partition"]) for p in view["partitions"]] == partitions
+    assert {t["topic"] for t in view["topics"]} == {topic for topic, _ in partitions}
+
+
+def test_what_the_cluster_does_not_have_is_refused(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+    for arguments, said in ((["--topic", "x"], "there is no topic 'x'"), (["--broker", "9"], "there is no broker 9")):
+        done = isrflow("describe", *arguments)
+        assert done.exit_code == 1
+        assert said in done.stderr
+
+
+def test_without_state_yet_the_next_command_is_named(isrflow: Isrflow) -> None:
+    EmbeddedBus("data/bus.db").close()
+    done = isrflow("describe")
+    assert done.exit_code == 3
+    assert done.stderr == "Error: no state yet on the bus data/bus.db: start the engine with 'isrflow run'.\n"
+
+
+def test_a_file_that_is_no_bus_is_named(isrflow: Isrflow, tmp_path: Path) -> None:
+    (tmp_path / "bus.db").write_text("this is not a database, though long enough to look like one" * 10)
+    done = isrflow("describe", "--bus", "bus.db")
+    assert done.exit_code == 3
+    assert done.stderr == "Error: bus bus.db: file is not a database\n"

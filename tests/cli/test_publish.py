@@ -1,0 +1,82 @@
+"""Publishing: each line an event, in order, as it came."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import MAX_EVENT_BYTES
+from isrflow.cli.publish import EVENTS_PER_TRANSACTION, with_time
+from tests.cli.conftest import Isrflow
+
+
+def published(path: str = "data/bus.db") -> list[bytes]:
+    bus = EmbeddedBus(path)
+    return [entry.raw for entry in bus.read(0, bus.last_seq())]
+
+
+def test_lines_become_events_in_order_and_the_last_seq_is_printed(isrflow: Isrflow, tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text('{"time_ms":1}\n\n  \nno json\n[1]\n{"time_ms":2}')
+    done = isrflow("publish", "events.jsonl")
+    assert (done.exit_code, done.stdout) == (0, "4\n")
+    assert published() == [b'{"time_ms":1}', b"no json", b"[1]", b'{"time_ms":2}']
+
+
+def test_an_event_without_time_gets_it_and_keeps_its_own_text(isrflow: Isrflow) -> None:
+    before = time.time_ns() // 1_000_000
+    assert isrflow("publish", "-", text='{"kind" : "tick", "big":12345678901234567890123 }\n{}\n').exit_code == 0
+    first, second = published()
+    assert first.startswith(b'{"kind" : "tick", "big":12345678901234567890123,"time_ms":')
+    assert before <= json.loads(first)["time_ms"] <= time.time_ns() // 1_000_000
+    assert set(json.loads(second)) == {"time_ms"}
+
+
+@pytest.mark.parametrize("text", [b"", b"nonsense", b"[]", b"7", b"{", b'{"time_ms":null}', b"\xff{}", b"[" * 5_000])
+def test_what_is_no_object_or_has_a_time_stays_as_it_is(text: bytes) -> None:
+    assert with_time(text) == text
+
+
+def test_a_large_file_takes_several_transactions(isrflow: Isrflow, tmp_path: Path) -> None:
+    count = 3 * EVENTS_PER_TRANSACTION + 1
+    (tmp_path / "events.jsonl").write_text("".join(f'{{"time_ms":{n}}}\n' for n in range(count)))
+    assert isrflow("publish", "events.jsonl", "--bus", "other.db").stdout == f"{count}\n"
+    assert published("other.db") == [b'{"time_ms":%d}' % n for n in range(count)]
+
+
+def test_a_line_over_the_limit_is_named_and_those_before_it_are_there(isrflow: Isrflow, tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_bytes(b'{"time_ms":1}\n' + b"x" * (MAX_EVENT_BYTES + 1) + b"\n{}\n")
+    done = isrflow("publish", "events.jsonl")
+    assert done.exit_code == 2
+    assert "line 2 has more than 8388608 bytes" in done.stderr
+    assert "up to seq 1" in done.stderr
+    assert len(published()) == 1
+
+
+def test_nothing_to_publish_prints_the_last_seq(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+    assert isrflow("publish", "-", text="\n").stdout == "6\n"
+
+
+def test_a_file_that_is_not_there_is_wrong_use(isrflow: Isrflow) -> None:
+    done = isrflow("publish", "gone.jsonl")
+    assert done.exit_code == 2
+    assert "gone.jsonl" in done.stderr
+
+
+def test_a_pipe_is_published_as_it_comes(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    command = [sys.executable, "-c", "from isrflow.cli import main; main()", "publish", "-", "--bus", str(bus.path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+        assert process.stdin
+        for count in (1, 2):
+            process.stdin.write(b'{"kind":"tick"}\n{"half":')
+            process.stdin.write(b'"line"}\n')
+            deadline = time.monotonic() + 10
+            while bus.last_seq() < 2 * count and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert bus.last_seq() == 2 * count
+        out, _ = process.communicate(timeout=10)
+    assert out == b"4\n"
