@@ -1,0 +1,221 @@
+"""Every series by name: what it means, and where in the snapshot its value stands."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from isrflow.sinks.metric_snapshot import Histogram, Snapshot
+from isrflow.state.broker import BrokerState
+from isrflow.state.reason import Reason
+
+Labelled = Mapping[Any, float]  # by label values, in the order of the labels
+Value = float | Histogram | Labelled
+
+BROKER_STATES = (BrokerState.active, BrokerState.fenced, BrokerState.controlled_shutdown)
+
+
+class Series(msgspec.Struct, frozen=True):
+    """Name one series; a counter's name has no ``_total``, which the exposition adds."""
+
+    name: str
+    kind: Literal["gauge", "counter", "histogram"]
+    help: str
+    value: Callable[[Snapshot], Value]
+    labels: tuple[str, ...] = ()
+
+    @property
+    def exposed(self) -> str:
+        """Return the name under which it is asked for."""
+        return f"{self.name}_total" if self.kind == "counter" else self.name
+
+
+def _brokers(s: Snapshot) -> Labelled:
+    return {(state.name,): s.brokers.get(state.name, 0) for state in BROKER_STATES}
+
+
+def _in_state(state: BrokerState) -> Callable[[Snapshot], float]:
+    return lambda s: s.brokers.get(state.name, 0)
+
+
+def _is_active(s: Snapshot) -> float:
+    return float(s.active)
+
+
+def _lag_ms(s: Snapshot) -> float:
+    return max(0, s.last_batch_ms - s.clock_ms)
+
+
+def _shrinks(s: Snapshot) -> float:
+    return s.decided_for("leader_and_isr", Reason.ISR_SHRUNK)
+
+
+def _expands(s: Snapshot) -> float:
+    return s.decided_for("leader_and_isr", Reason.ISR_EXPANDED)
+
+
+def _expired(s: Snapshot) -> float:
+    return s.decided_for("broker", Reason.BROKER_SESSION_EXPIRED)
+
+
+def _rejected(s: Snapshot) -> float:
+    return s.decided_for("rejected")
+
+
+OWN = (
+    Series(
+        "isrflow_info",
+        "gauge",
+        "Always 1; tells the version and the controller's name.",
+        lambda s: {(s.version, s.controller_id): 1},
+        ("version", "controller_id"),
+    ),
+    Series("isrflow_controller_active", "gauge", "1 while this job holds the controller epoch.", _is_active),
+    Series("isrflow_controller_epoch", "gauge", "The controller epoch of this job.", lambda s: s.controller_epoch),
+    Series("isrflow_batches", "counter", "Micro-batches done.", lambda s: s.batches),
+    Series("isrflow_batch_duration_seconds", "histogram", "How long micro-batches took.", lambda s: s.batch_seconds),
+    Series(
+        "isrflow_batch_phase_seconds",
+        "counter",
+        "Time spent in each phase of the micro-batches, by Spark's names (durationMs of its progress).",
+        lambda s: {(phase,): seconds for phase, seconds in s.phase_seconds.items()},
+        ("phase",),
+    ),
+    Series(
+        "isrflow_last_batch_timestamp_seconds",
+        "gauge",
+        "When decisions were last committed, in seconds since the Unix epoch; 0 before the first.",
+        lambda s: s.last_batch_ms / 1000,
+    ),
+    Series("isrflow_events", "counter", "Events taken in.", lambda s: s.events),
+    Series("isrflow_rejected_events", "counter", "Events that could not be understood or obeyed.", _rejected),
+    Series("isrflow_bus_lag_events", "gauge", "Events on the bus that wait.", lambda s: s.last_seq - s.decided_seq),
+    Series("isrflow_decided_seq", "gauge", "The last event whose decisions are written.", lambda s: s.decided_seq),
+    Series(
+        "isrflow_decisions",
+        "counter",
+        "Decisions written, by kind and reason.",
+        lambda s: s.decisions,
+        ("kind", "reason"),
+    ),
+    Series(
+        "isrflow_decision_delay_seconds",
+        "histogram",
+        "From the engine's clock at the event that caused a decision until the decision was committed.",
+        lambda s: s.delay_seconds,
+    ),
+    Series("isrflow_brokers", "gauge", "Registered brokers, by state.", _brokers, ("state",)),
+    Series("isrflow_broker_sessions_expired", "counter", "Brokers fenced because they fell silent.", _expired),
+    Series("isrflow_topics", "gauge", "Topics.", lambda s: s.totals.topics),
+    Series("isrflow_partitions", "gauge", "Partitions.", lambda s: s.totals.partitions),
+    Series("isrflow_replicas", "gauge", "Replicas of all partitions.", lambda s: s.totals.replicas),
+    Series("isrflow_offline_partitions", "gauge", "Partitions without a leader.", lambda s: s.totals.offline),
+    Series(
+        "isrflow_under_replicated_partitions",
+        "gauge",
+        "Partitions with fewer replicas in sync than assigned.",
+        lambda s: s.totals.under_replicated,
+    ),
+    Series(
+        "isrflow_under_min_isr_partitions",
+        "gauge",
+        "Partitions with fewer replicas in sync than min.insync.replicas.",
+        lambda s: s.totals.under_min_isr,
+    ),
+    Series(
+        "isrflow_at_min_isr_partitions",
+        "gauge",
+        "Partitions with just min.insync.replicas in sync.",
+        lambda s: s.totals.at_min_isr,
+    ),
+    Series(
+        "isrflow_not_preferred_partitions",
+        "gauge",
+        "Partitions led by another than their first assigned replica.",
+        lambda s: s.totals.not_preferred,
+    ),
+    Series(
+        "isrflow_reassigning_partitions", "gauge", "Partitions that are being moved.", lambda s: s.totals.reassigning
+    ),
+    Series("isrflow_unclean_elections", "counter", "Elections of a replica that was not in sync.", lambda s: s.unclean),
+    Series("isrflow_isr_shrinks", "counter", "ISR changes asked for by a leader that left replicas out.", _shrinks),
+    Series("isrflow_isr_expands", "counter", "ISR changes asked for by a leader that took replicas in.", _expands),
+    Series(
+        "isrflow_failed_isr_updates", "counter", "ISR changes that were refused.", lambda s: s.failed_isr_updates
+    ),
+)  # fmt: skip
+
+_CONTROLLER = "kafka_controller_kafkacontroller_"
+_REPLICAS = "kafka_server_replicamanager_"
+
+KAFKA = (
+    Series(f"{_CONTROLLER}activecontrollercount", "gauge", "1 while this job holds the controller epoch.", _is_active),
+    Series(f"{_CONTROLLER}newactivecontrollerscount", "gauge", "Take-overs by this job.", lambda s: s.takeovers),
+    Series(f"{_CONTROLLER}globaltopiccount", "gauge", "Topics.", lambda s: s.totals.topics),
+    Series(f"{_CONTROLLER}globalpartitioncount", "gauge", "Partitions.", lambda s: s.totals.partitions),
+    Series(f"{_CONTROLLER}offlinepartitionscount", "gauge", "Partitions without a leader.", lambda s: s.totals.offline),
+    Series(
+        f"{_CONTROLLER}preferredreplicaimbalancecount",
+        "gauge",
+        "Partitions led by another than their first assigned replica.",
+        lambda s: s.totals.not_preferred,
+    ),
+    Series(f"{_CONTROLLER}activebrokercount", "gauge", "Active brokers.", _in_state(BrokerState.active)),
+    Series(f"{_CONTROLLER}fencedbrokercount", "gauge", "Fenced brokers.", _in_state(BrokerState.fenced)),
+    Series(f"{_CONTROLLER}timedoutbrokerheartbeatcount", "gauge", "Brokers fenced because they fell silent.", _expired),
+    Series(f"{_CONTROLLER}metadataerrorcount", "gauge", "Events that could not be understood or obeyed.", _rejected),
+    Series(
+        f"{_CONTROLLER}lastappliedrecordoffset",
+        "gauge",
+        "The last event whose decisions are written.",
+        lambda s: s.decided_seq,
+    ),
+    Series(
+        f"{_CONTROLLER}lastappliedrecordtimestamp",
+        "gauge",
+        "The engine's clock, in milliseconds since the Unix epoch.",
+        lambda s: s.clock_ms,
+    ),
+    Series(
+        f"{_CONTROLLER}lastappliedrecordlagms",
+        "gauge",
+        "How far the engine's clock was behind when decisions were last committed.",
+        _lag_ms,
+    ),
+    Series(
+        "kafka_controller_controllerstats_uncleanleaderelections",
+        "counter",
+        "Elections of a replica that was not in sync.",
+        lambda s: s.unclean,
+    ),
+    Series(f"{_REPLICAS}partitioncount", "gauge", "Replicas, summed over the brokers.", lambda s: s.totals.replicas),
+    Series(
+        f"{_REPLICAS}leadercount",
+        "gauge",
+        "Led partitions, summed over the brokers.",
+        lambda s: s.totals.partitions - s.totals.offline,
+    ),
+    Series(
+        f"{_REPLICAS}underreplicatedpartitions",
+        "gauge",
+        "Partitions with fewer replicas in sync than assigned.",
+        lambda s: s.totals.under_replicated,
+    ),
+    Series(
+        f"{_REPLICAS}underminisrpartitioncount",
+        "gauge",
+        "Partitions with fewer replicas in sync than min.insync.replicas.",
+        lambda s: s.totals.under_min_isr,
+    ),
+    Series(
+        f"{_REPLICAS}atminisrpartitioncount",
+        "gauge",
+        "Partitions with just min.insync.replicas in sync.",
+        lambda s: s.totals.at_min_isr,
+    ),
+    Series(f"{_REPLICAS}isrshrinks", "counter", "ISR changes that left replicas out.", _shrinks),
+    Series(f"{_REPLICAS}isrexpands", "counter", "ISR changes that took replicas in.", _expands),
+    Series(
+        f"{_REPLICAS}failedisrupdates", "counter", "ISR changes that were refused.", lambda s: s.failed_isr_updates
+    ),
+)  # fmt: skip

@@ -1,0 +1,102 @@
+"""What is measured: one immutable value that a scrape reads whole, and the sums it is made of."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from isrflow.state.cluster import Totals
+
+SECONDS_BUCKETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
+KindReason = tuple[str, str]
+
+
+class Histogram(msgspec.Struct, frozen=True):
+    """Count durations by ``SECONDS_BUCKETS``; the last count is of those over all bounds."""
+
+    counts: tuple[int, ...] = (0,) * (len(SECONDS_BUCKETS) + 1)
+    sum_s: float = 0.0
+
+    @property
+    def count(self) -> int:
+        return sum(self.counts)
+
+    def added(self, seconds: Mapping[float, int]) -> "Histogram":
+        """Return this histogram with durations added, each as often as it came."""
+        counts, sum_s = list(self.counts), self.sum_s
+        for value, often in seconds.items():
+            counts[bisect_left(SECONDS_BUCKETS, value)] += often
+            sum_s += value * often
+        return Histogram(tuple(counts), sum_s)
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """Count decisions: by kind and reason, by the engine's clock, and what no reason tells."""
+
+    by_reason: Mapping[KindReason, int] = {}
+    by_time_ms: Mapping[int, int] = {}
+    unclean: int = 0
+    failed_isr_updates: int = 0
+
+    @property
+    def total(self) -> int:
+        return sum(self.by_reason.values())
+
+
+class _Said(msgspec.Struct):
+    kind: str
+    reason: str
+    time_ms: int
+    unclean: bool = False
+    request: str = ""
+    error: str = "NONE"
+
+
+_said = msgspec.json.Decoder(_Said)
+
+
+def count_decisions(bodies: Iterable[bytes]) -> Counts:
+    """Count the decisions of a batch from their JSON texts."""
+    by_reason: Counter[KindReason] = Counter()
+    by_time_ms: Counter[int] = Counter()
+    unclean = failed_isr_updates = 0
+    decode = _said.decode
+    for body in bodies:
+        said = decode(body)
+        by_reason[said.kind, said.reason] += 1
+        by_time_ms[said.time_ms] += 1
+        unclean += said.unclean
+        failed_isr_updates += said.request == "alter_isr" and said.error != "NONE"
+    return Counts(by_reason, by_time_ms, unclean, failed_isr_updates)
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """Hold all that the series show, as of one moment; counts are since this job started."""
+
+    version: str = ""
+    controller_id: str = ""
+    controller_epoch: int = 0
+    active: bool = False
+    takeovers: int = 0
+
+    batches: int = 0
+    events: int = 0
+    last_batch_ms: int = 0
+    batch_seconds: Histogram = Histogram()
+    phase_seconds: Mapping[str, float] = {}
+
+    decisions: Mapping[KindReason, int] = {}
+    delay_seconds: Histogram = Histogram()
+    unclean: int = 0
+    failed_isr_updates: int = 0
+
+    last_seq: int = 0
+    decided_seq: int = 0
+    clock_ms: int = 0
+    brokers: Mapping[str, int] = {}
+    totals: Totals = Totals()
+
+    def decided_for(self, kind: str, reason: str | None = None) -> int:
+        """Return how many decisions of a kind there were, for any reason or for one."""
+        return sum(n for (k, r), n in self.decisions.items() if k == kind and reason in (None, r))

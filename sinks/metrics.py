@@ -1,0 +1,152 @@
+"""The metrics endpoint: take in what each batch came to, and show it to Prometheus."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from isrflow import __version__
+from isrflow.sinks.metric_names import KAFKA, OWN, Series
+from isrflow.sinks.metric_snapshot import SECONDS_BUCKETS, Histogram, Snapshot, count_decisions
+from isrflow.state.cluster import Cluster, Totals
+
+
+class MetricsError(Exception):
+    """The endpoint cannot be opened; the message says what to set."""
+
+
+class Metrics(Collector):
+    """Hold the newest snapshot; the engine's threads replace it, a scrape reads it."""
+
+    def __init__(self, *, kafka_names: bool = True, controller_id: str = "") -> None:
+        self.series: tuple[Series, ...] = OWN + KAFKA if kafka_names else OWN
+        self.registry = CollectorRegistry()
+        self.registry.register(self)
+        self._snapshot = Snapshot(version=__version__, controller_id=controller_id)
+        self._lock = threading.Lock()
+        self._server: Any = None
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._snapshot
+
+    def _replace(self, **changes: Any) -> None:
+        self._snapshot = msgspec.structs.replace(self._snapshot, **changes)
+
+    def took_over(self, controller_epoch: int) -> None:
+        """Note that this job holds a controller epoch from now on."""
+        with self._lock:
+            self._replace(controller_epoch=controller_epoch, active=True, takeovers=self._snapshot.takeovers + 1)
+
+    def gave_up(self) -> None:
+        """Note that this job decides no more: it was fenced, or stops."""
+        with self._lock:
+            self._replace(active=False)
+
+    def committed(
+        self, *, bodies: Iterable[bytes], clusters: Sequence[Cluster], through: int, last_seq: int, now_ms: int
+    ) -> None:
+        """Take in a committed batch: its decisions, and every shard's cluster part after it."""
+        counts = count_decisions(bodies)
+        delays = {max(0.0, (now_ms - time_ms) / 1000): often for time_ms, often in counts.by_time_ms.items()}
+        with self._lock:
+            before = self._snapshot
+            self._replace(
+                decisions=Counter(before.decisions) + Counter(counts.by_reason),
+                delay_seconds=before.delay_seconds.added(delays),
+                unclean=before.unclean + counts.unclean,
+                failed_isr_updates=before.failed_isr_updates + counts.failed_isr_updates,
+                last_batch_ms=now_ms,
+                last_seq=max(last_seq, through),
+                decided_seq=through,
+                **_cluster_wide(clusters),
+            )
+
+    def batch_ended(self, *, duration_ms: float, phases_ms: Mapping[str, float], events: int) -> None:
+        """Take in what Spark tells of a micro-batch: its length, its phases' (``durationMs``), its input rows."""
+        with self._lock:
+            before = self._snapshot
+            phases = dict(before.phase_seconds)
+            for phase, spent_ms in phases_ms.items():
+                phases[phase] = phases.get(phase, 0.0) + spent_ms / 1000
+            self._replace(
+                batches=before.batches + 1,
+                events=before.events + events,
+                batch_seconds=before.batch_seconds.added({duration_ms / 1000: 1}),
+                phase_seconds=phases,
+            )
+
+    def bus_at(self, last_seq: int) -> None:
+        """Note the newest event on the bus, so that the lag grows also while no batch ends."""
+        with self._lock:
+            self._replace(last_seq=max(last_seq, self._snapshot.decided_seq))
+
+    def collect(self) -> Iterable[Metric]:
+        """Render the snapshot; Prometheus' registry calls this for each scrape."""
+        snapshot = self._snapshot
+        return [_family(series, snapshot) for series in self.series]
+
+    def serve(self, host: str, port: int) -> int | None:
+        """Serve /metrics and return the port it is on; port 0 takes any free one, -1 serves nothing.
+
+        Raises ``MetricsError``.
+        """
+        if port < 0:
+            return None
+        try:
+            self._server, _ = start_http_server(port, host, registry=self.registry)
+        except OSError as error:
+            raise MetricsError(
+                f"cannot serve metrics on {host}:{port}: {error.strerror}; "
+                "choose another with --set metrics.port=PORT (0 for any free one, -1 for none)."
+            ) from error
+        return int(self._server.server_port)
+
+    def close(self) -> None:
+        """Stop serving."""
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+
+
+def _cluster_wide(clusters: Sequence[Cluster]) -> dict[str, Any]:
+    """Add up what each shard counts for itself, and take from any what all have alike."""
+    if not clusters:
+        return {}
+    return {
+        "clock_ms": max(cluster.clock_ms for cluster in clusters),
+        "brokers": Counter(broker.state.name for broker in clusters[0].brokers.values()),
+        "totals": sum((cluster.totals for cluster in clusters), Totals()),
+    }
+
+
+def _family(series: Series, snapshot: Snapshot) -> Metric:
+    value = series.value(snapshot)
+    if isinstance(value, Histogram):
+        return HistogramMetricFamily(series.name, series.help, buckets=_buckets(value), sum_value=value.sum_s)
+    kind = CounterMetricFamily if series.kind == "counter" else GaugeMetricFamily
+    family = kind(series.name, series.help, labels=series.labels)
+    for labels, number in (value if isinstance(value, Mapping) else {(): value}).items():
+        family.add_metric(labels, number)
+    return family
+
+
+def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
+    """Add counts up from below, as Prometheus wants its buckets."""
+    buckets: list[tuple[str, float]] = []
+    below = 0
+    for bound, count in zip((*map(str, SECONDS_BUCKETS), "+Inf"), histogram.counts, strict=True):
+        below += count
+        buckets.append((bound, below))
+    return buckets

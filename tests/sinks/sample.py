@@ -1,0 +1,44 @@
+"""A controller's first ten minutes, as its metrics see them."""
+
+import json
+from typing import Any
+
+from isrflow.sinks.metrics import Metrics
+from isrflow.state.broker import Broker, BrokerState
+from isrflow.state.cluster import Cluster, Totals
+
+NOW_MS = 1_700_000_000_250
+
+
+def decision(kind: str, reason: str, **fields: Any) -> bytes:
+    body = {"kind": kind, "contract_version": 1, "seq": 1, "index": 0, "controller_epoch": 3}
+    return json.dumps(body | {"time_ms": NOW_MS - 250, "reason": reason} | fields).encode()
+
+
+BODIES = [
+    decision("leader_and_isr", "TOPIC_CREATED", unclean=False),
+    decision("leader_and_isr", "TOPIC_CREATED", unclean=False),
+    decision("leader_and_isr", "UNCLEAN_ELECTION", unclean=True, time_ms=NOW_MS - 700),
+    decision("leader_and_isr", "ISR_SHRUNK", unclean=False),
+    decision("leader_and_isr", "ISR_EXPANDED", unclean=False),
+    decision("answer", "REQUEST_REFUSED", request="alter_isr", error="INVALID_UPDATE_VERSION"),
+    decision("answer", "REQUEST_REFUSED", request="create_topic", error="TOPIC_ALREADY_EXISTS"),
+    decision("answer", "REQUEST_DONE", request="alter_isr", error="NONE"),
+    decision("rejected", "MALFORMED", raw="{", field="", message="not a JSON object"),
+    decision("broker", "BROKER_SESSION_EXPIRED", state="fenced"),
+]
+
+
+def clusters() -> list[Cluster]:
+    states = {1: BrokerState.active, 2: BrokerState.active, 3: BrokerState.fenced}
+    brokers = {n: Broker(n, n, "i", state, None, (), (), 0) for n, state in states.items()}
+    totals = (Totals(3, 60, 180, 1, 20, 2, 18, 5, 1), Totals(1, 4, 12, 0, 4, 0, 4, 1, 0))
+    return [Cluster(shard=n, clock_ms=NOW_MS - 250, brokers=brokers, totals=t) for n, t in enumerate(totals)]
+
+
+def sample(*, kafka_names: bool = True) -> Metrics:
+    metrics = Metrics(kafka_names=kafka_names, controller_id="controller-a")
+    metrics.took_over(3)
+    metrics.committed(bodies=BODIES, clusters=clusters(), through=4_000, last_seq=4_012, now_ms=NOW_MS)
+    metrics.batch_ended(duration_ms=320, phases_ms={"addBatch": 250, "walCommit": 30}, events=4_000)
+    return metrics

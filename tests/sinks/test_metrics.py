@@ -1,0 +1,140 @@
+"""The metrics: what a scrape shows after a batch."""
+
+import threading
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from isrflow.sinks.metric_snapshot import Histogram, count_decisions
+from isrflow.sinks.metrics import Metrics, MetricsError
+from tests.sinks.sample import BODIES, NOW_MS, clusters, sample
+
+
+def shown(metrics: Metrics) -> dict[str, float]:
+    text = generate_latest(metrics.registry).decode()
+    samples = (one for family in text_string_to_metric_families(text) for one in family.samples)
+    return {f"{name}{sorted(labels.items()) or ''}": value for name, labels, value, *_ in samples}
+
+
+def test_decisions_are_counted_by_kind_and_reason() -> None:
+    counts = count_decisions(BODIES)
+    assert counts.total == len(BODIES)
+    assert counts.by_reason["leader_and_isr", "TOPIC_CREATED"] == 2
+    assert (counts.unclean, counts.failed_isr_updates) == (1, 1)
+    assert counts.by_time_ms == {NOW_MS - 250: 9, NOW_MS - 700: 1}
+
+
+def test_a_scrape_shows_the_batch() -> None:
+    values = shown(sample())
+    assert values["isrflow_decisions_total[('kind', 'leader_and_isr'), ('reason', 'TOPIC_CREATED')]"] == 2
+    assert values["isrflow_unclean_elections_total"] == 1
+    assert values["isrflow_isr_shrinks_total"] == values["isrflow_isr_expands_total"] == 1
+    assert values["isrflow_failed_isr_updates_total"] == values["isrflow_rejected_events_total"] == 1
+    assert values["isrflow_broker_sessions_expired_total"] == 1
+    assert values["isrflow_brokers[('state', 'active')]"] == 2
+    assert values["isrflow_brokers[('state', 'controlled_shutdown')]"] == 0
+    assert values["isrflow_partitions"] == 64
+    assert values["isrflow_bus_lag_events"] == 12
+    assert values["isrflow_last_batch_timestamp_seconds"] == NOW_MS / 1000
+    assert values["isrflow_batch_phase_seconds_total[('phase', 'addBatch')]"] == 0.25
+    assert values["isrflow_decision_delay_seconds_count"] == 10
+    assert values["isrflow_decision_delay_seconds_bucket[('le', '0.3')]"] == 9
+    assert values["isrflow_decision_delay_seconds_bucket[('le', '+Inf')]"] == 10
+    assert values["isrflow_decision_delay_seconds_sum"] == pytest.approx(9 * 0.25 + 0.7)
+
+
+def test_kafkas_names_say_the_same() -> None:
+    values = shown(sample())
+    assert values["kafka_controller_kafkacontroller_activecontrollercount"] == 1
+    assert (
+        values["kafka_controller_kafkacontroller_offlinepartitionscount"] == values["isrflow_offline_partitions"] == 1
+    )
+    assert values["kafka_controller_kafkacontroller_lastappliedrecordlagms"] == 250
+    assert values["kafka_controller_controllerstats_uncleanleaderelections_total"] == 1
+    assert values["kafka_server_replicamanager_underreplicatedpartitions"] == 24
+    assert values["kafka_server_replicamanager_leadercount"] == 63
+
+
+def test_kafkas_names_can_be_left_out() -> None:
+    assert [name for name in shown(sample(kafka_names=False)) if not name.startswith("isrflow_")] == []
+
+
+def test_counts_add_up_and_states_are_replaced() -> None:
+    metrics = sample()
+    metrics.committed(bodies=BODIES, clusters=clusters()[:1], through=4_012, last_seq=4_012, now_ms=NOW_MS + 500)
+    metrics.batch_ended(duration_ms=100, phases_ms={"addBatch": 50}, events=12)
+    values = shown(metrics)
+    assert values["isrflow_unclean_elections_total"] == 2
+    assert values["isrflow_partitions"] == 60
+    assert values["isrflow_bus_lag_events"] == 0
+    assert (values["isrflow_batches_total"], values["isrflow_events_total"]) == (2, 4_012)
+    assert values["isrflow_batch_phase_seconds_total[('phase', 'addBatch')]"] == 0.3
+    assert values["isrflow_batch_phase_seconds_total[('phase', 'walCommit')]"] == 0.03
+
+
+def test_the_lag_grows_while_no_batch_ends_and_never_is_negative() -> None:
+    metrics = sample()
+    metrics.bus_at(5_000)
+    assert shown(metrics)["isrflow_bus_lag_events"] == 1_000
+    metrics.bus_at(1)
+    assert shown(metrics)["isrflow_bus_lag_events"] == 0
+
+
+def test_a_fenced_job_is_not_active() -> None:
+    metrics = sample()
+    metrics.gave_up()
+    values = shown(metrics)
+    assert values["isrflow_controller_active"] == 0
+    assert values["kafka_controller_kafkacontroller_activecontrollercount"] == 0
+    assert values["isrflow_controller_epoch"] == 3
+
+
+def test_before_the_first_batch_everything_is_there() -> None:
+    values = shown(Metrics())
+    assert values["isrflow_partitions"] == values["isrflow_batches_total"] == 0
+
+
+def test_a_bucket_holds_its_bound() -> None:
+    histogram = Histogram().added({0.05: 1, 0.050001: 2, 31.0: 1})
+    assert (histogram.counts[0], histogram.counts[1], histogram.counts[-1], histogram.count) == (1, 2, 1, 4)
+
+
+def test_threads_lose_no_update() -> None:
+    metrics = Metrics()
+
+    def end_batches() -> None:
+        for _ in range(500):
+            metrics.batch_ended(duration_ms=1, phases_ms={"addBatch": 1}, events=1)
+
+    threads = [threading.Thread(target=end_batches) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert metrics.snapshot.batches == metrics.snapshot.events == 2_000
+
+
+@pytest.fixture
+def served() -> Iterator[tuple[Metrics, int]]:
+    metrics = sample()
+    port = metrics.serve("127.0.0.1", 0)
+    assert port
+    yield metrics, port
+    metrics.close()
+
+
+def test_it_is_served_over_http(served: tuple[Metrics, int]) -> None:
+    with urllib.request.urlopen(f"http://127.0.0.1:{served[1]}/metrics", timeout=10) as answer:
+        assert b"isrflow_decided_seq 4000.0" in answer.read()
+
+
+def test_a_port_that_is_taken_is_named_with_what_to_set(served: tuple[Metrics, int]) -> None:
+    with pytest.raises(MetricsError, match=rf"127.0.0.1:{served[1]}: .*--set metrics.port=PORT"):
+        Metrics().serve("127.0.0.1", served[1])
+
+
+def test_port_minus_one_serves_nothing() -> None:
+    assert Metrics().serve("127.0.0.1", -1) is None
