@@ -1,0 +1,1 @@
+"""Verbs: what follows from what. Pure functions, with ``step`` as the one door."""

@@ -4,20 +4,22 @@ However many shards there are and however a log was cut into batches, the same d
 with the same (``seq``, ``index``).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from isrflow.state.decisions import (
     KIND_RANK,
     Answer,
     AnyDecision,
     BrokerDecision,
+    PartitionResult,
     decode,
     encode,
 )
+from isrflow.state.reason import Reason
 
 
 class Part(NamedTuple):
@@ -36,10 +38,14 @@ def part_of(decision: AnyDecision) -> Part:
     rank = KIND_RANK[decision.__struct_config__.tag]  # type: ignore[index]
     topic, partition, broker = "", -1, -1
     if not isinstance(decision, Answer):
-        topic = getattr(decision, "topic", "")
-        partition = getattr(decision, "partition", -1)
-        broker = getattr(decision, "broker", -1)
+        topic = getattr(decision, "topic", "") or ""
+        partition = _number(getattr(decision, "partition", -1))
+        broker = _number(getattr(decision, "broker", -1))
     return Part(decision.seq, rank, topic, partition, broker, encode(decision))
+
+
+def _number(value: int | UnsetType) -> int:
+    return -1 if value is UNSET else value
 
 
 def number(parts: Iterable[Part]) -> list[tuple[int, int, bytes]]:
@@ -95,10 +101,18 @@ def _one_answer(answers: list[Answer]) -> Answer:
     lists = [a.results for a in answers if a.results is not UNSET]
     if lists:
         results = tuple(sorted(result for part in lists for result in part))
-        refused = next((r for r in results if r.error != "NONE"), None)
-        error, message = (refused.error, refused.message) if refused else ("NONE", "")
-        merged = msgspec.structs.replace(merged, results=results, error=error, message=message)
+        error, message = first_refusal(results)
+        reason = Reason.REQUEST_DONE if error == "NONE" else Reason.REQUEST_REFUSED
+        merged = msgspec.structs.replace(merged, results=results, error=error, message=message, reason=reason)
     return merged
+
+
+def first_refusal(results: Sequence[PartitionResult]) -> tuple[str, str]:
+    """Give the error and message that stand for a whole request: those of its first refused partition."""
+    for result in results:
+        if result.error != "NONE":
+            return result.error, result.message
+    return "NONE", ""
 
 
 def _one_broker(decisions: list[BrokerDecision]) -> BrokerDecision:

@@ -7,8 +7,8 @@ import msgspec
 
 from isrflow.state.broker import Broker
 from isrflow.state.decisions import AnyDecision
-from isrflow.state.ids import shard_of
-from isrflow.state.partition import Topic
+from isrflow.state.ids import NO_LEADER, shard_of
+from isrflow.state.partition import Partition, Topic
 
 STATE_VERSION = 1
 
@@ -40,6 +40,27 @@ class Totals(msgspec.Struct, frozen=True, array_like=True):
 def _sum(one: Totals, other: Totals, sign: int) -> Totals:
     mine, theirs = msgspec.structs.astuple(one), msgspec.structs.astuple(other)
     return Totals(*(a + sign * b for a, b in zip(mine, theirs, strict=True)))
+
+
+def counted(partition: Partition, min_isr: int) -> tuple[int, ...]:
+    """Count one partition, in the order of ``Totals`` after ``topics``.
+
+    ``min_isr`` is min.insync.replicas; more than there are replicas asks for all of them.
+    """
+    in_sync, assigned = len(partition.isr), len(partition.replicas)
+    enough = min(min_isr, assigned)
+    leader = partition.leader
+    moves = bool(partition.adding_replicas or partition.removing_replicas)
+    return (
+        1,
+        assigned,
+        leader == NO_LEADER,
+        in_sync < assigned - len(partition.adding_replicas),
+        in_sync < enough,
+        in_sync == enough,
+        leader not in (NO_LEADER, partition.replicas[0]),
+        moves,
+    )
 
 
 class Cluster(msgspec.Struct, frozen=True, array_like=True):

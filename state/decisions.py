@@ -130,11 +130,16 @@ class ConfigDecision(Decision, frozen=True, kw_only=True, tag="config"):
 
 
 class Rejected(Decision, frozen=True, kw_only=True, tag="rejected"):
-    """An event that could not be understood or obeyed: its text, the field, what was expected."""
+    """An event that could not be understood or obeyed: its text, the field, what was expected.
+
+    ``topic`` and ``partition`` name a partition whose change was withheld.
+    """
 
     raw: str
     field: str
     message: str
+    topic: str | UnsetType = UNSET
+    partition: int | UnsetType = UNSET
 
 
 AnyDecision = (

@@ -4,6 +4,7 @@ An event crosses the edge as a JSON object (contract version 1). Unknown fields 
 or ill-typed one is named by ``decode``.
 """
 
+import contextlib
 import re
 from typing import Annotated, Literal
 
@@ -210,11 +211,15 @@ AnyEvent = (
 
 
 class Malformed(msgspec.Struct, frozen=True, kw_only=True):
-    """Hold what could not be understood: which field, and what was expected."""
+    """Hold what could not be understood: which field, and what was expected.
+
+    ``request`` is the kind that it called itself, as far as that could be read.
+    """
 
     field: str
     message: str
     request_id: str | int | None = None
+    request: str = ""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -242,6 +247,7 @@ class _Known(msgspec.Struct):
 
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 _known = msgspec.json.Decoder(_Known)
+_kind: msgspec.json.Decoder[str] = msgspec.json.Decoder(Text)
 _request_id: msgspec.json.Decoder[str | int | None] = msgspec.json.Decoder(Text | int | None)
 _KINDS = ", ".join(sorted(kind.__struct_config__.tag for kind in AnyEvent.__args__))
 _PATH = re.compile(r"^(?P<what>.*?)(?: - at (?:`key` in )?`(?P<path>[^`]*)`)?$", re.DOTALL)
@@ -271,11 +277,14 @@ def _malformed(raw: bytes, message: str) -> Malformed:
         field = f"{field}.{missing[1]}".removeprefix(".")
     if field == "kind":
         what = f"{what}; expected one of {_KINDS}"
-    return Malformed(field=field, message=what, request_id=_request_id_of(raw))
+    request_id, request = _request_of(raw)
+    return Malformed(field=field, message=what, request_id=request_id, request=request)
 
 
-def _request_id_of(raw: bytes) -> str | int | None:
-    try:
-        return _request_id.decode(_known.decode(raw).request_id)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return None
+def _request_of(raw: bytes) -> tuple[str | int | None, str]:
+    request_id, request = None, ""
+    with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        known = _known.decode(raw)
+        request = _kind.decode(known.kind)
+        request_id = _request_id.decode(known.request_id)
+    return request_id, request

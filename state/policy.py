@@ -1,5 +1,6 @@
 """The settings that rules read, under Kafka's names."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -46,3 +47,27 @@ def policy_of(settings: dict[str, Any]) -> Policy:
     Raises ``msgspec.ValidationError`` that names the key, for an unknown key or a value out of range.
     """
     return msgspec.convert(settings, Policy, strict=False)
+
+
+def laid_over(policy: Policy, config: Mapping[str, str]) -> Policy:
+    """Return ``policy`` with ``config`` laid over it; a value that no setting can hold is left aside."""
+    if not config:
+        return policy
+    try:
+        return policy.overlaid(dict(config))
+    except msgspec.ValidationError:
+        for key, value in config.items():
+            if complaint_about(key, value) is None:
+                policy = policy.overlaid({key: value})
+        return policy
+
+
+def complaint_about(key: str, value: str) -> str | None:
+    """Say what is wrong with ``value`` as the setting ``key``; None when it is right, or no rule reads it."""
+    if key not in NAMES:
+        return None
+    try:
+        policy_of({key: value})
+    except msgspec.ValidationError as error:
+        return str(error)
+    return None

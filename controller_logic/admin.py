@@ -1,0 +1,170 @@
+"""Create topics and partitions (``ZkAdminManager``, ``AdminZkClient``; KIP-4, 195, 464)."""
+
+import re
+
+from isrflow.controller_logic.config import complaint_about_topic_config, text_of
+from isrflow.controller_logic.draft import Draft, TopicDraft
+from isrflow.controller_logic.election import elect_first
+from isrflow.controller_logic.fencing import Refusal
+from isrflow.controller_logic.partition_machine import led_by
+from isrflow.controller_logic.placement import Start, place, start_of
+from isrflow.controller_logic.replica_machine import first_states, online_replicas
+from isrflow.state.decisions import TopicDecision
+from isrflow.state.events import CreatePartitions, CreateTopic
+from isrflow.state.ids import topic_id_of
+from isrflow.state.partition import Partition, PartitionState, Topic, TopicState
+from isrflow.state.reason import Reason
+
+NAME_LENGTH_MAX = 249
+PARTITIONS_MAX = 100_000
+_DEFAULT = -1
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+
+Replicas = list[tuple[int, ...]]
+
+
+def create_topic(draft: Draft, event: CreateTopic) -> None:
+    """Create a topic with its partitions, each led at once where a replica is online.
+
+    With ``validate_only`` nothing is written, and the answer holds the assignment that would be.
+    """
+    topic_id = topic_id_of(event.topic, draft.seq)
+    assignment = _complaint_about_name(draft, event.topic) or _assignment(draft, event, topic_id)
+    config = {key: value for key, value in text_of(event.config).items() if value is not None}
+    complaint = complaint_about_topic_config(config)
+    if complaint is not None and not isinstance(assignment, Refusal):
+        assignment = Refusal("INVALID_CONFIG", complaint)
+    if isinstance(assignment, Refusal):
+        draft.answer(*assignment, topic=event.topic)
+        return
+    told = {str(number): replicas for number, replicas in enumerate(assignment)}
+    if event.validate_only:
+        draft.answer(topic=event.topic, assignment=told)
+        return
+    topic = draft.add_topic(Topic(event.topic, topic_id, TopicState.created, config, ()))
+    draft.decisions.append(
+        TopicDecision(
+            **draft.said(Reason.TOPIC_CREATED),
+            topic=event.topic,
+            topic_id=topic_id,
+            state=TopicState.created.name,
+            config=config,
+        )
+    )
+    for replicas in assignment:
+        _add_partition(draft, topic, replicas, Reason.TOPIC_CREATED)
+    draft.answer(topic=event.topic, topic_id=topic_id, assignment=told)
+
+
+def create_partitions(draft: Draft, event: CreatePartitions) -> None:
+    """Add partitions to a topic, with as many replicas as its first one has."""
+    topic = draft.topic(event.topic)
+    if topic is None or topic.is_deleting:
+        draft.answer("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {event.topic}", topic=event.topic)
+        return
+    assignment = _added_assignment(draft, topic, event)
+    if isinstance(assignment, Refusal):
+        draft.answer(*assignment, topic=event.topic)
+        return
+    first = len(topic.partitions)
+    for replicas in assignment:
+        _add_partition(draft, topic, replicas, Reason.PARTITIONS_CREATED)
+    told = {str(number): replicas for number, replicas in enumerate(assignment, start=first)}
+    draft.answer(topic=event.topic, topic_id=topic.topic_id, assignment=told)
+
+
+def _add_partition(draft: Draft, topic: TopicDraft, replicas: tuple[int, ...], reason: Reason) -> None:
+    states = first_states(replicas, draft.active)
+    partition = Partition(len(topic.partitions), PartitionState.NewPartition, replicas, states)
+    draft.add_partition(topic, partition)
+    elected = elect_first(online_replicas(replicas, states, draft.active))
+    if elected is not None:
+        draft.change(topic, partition, led_by(partition, elected), reason)
+
+
+def _complaint_about_name(draft: Draft, name: str) -> Refusal | None:
+    if draft.topic(name) is not None:
+        return Refusal("TOPIC_ALREADY_EXISTS", f"topic {name} exists")
+    message = None
+    if name in ("", ".", ".."):
+        message = f"{name!r} is not a name"
+    elif len(name) > NAME_LENGTH_MAX:
+        message = f"a name has at most {NAME_LENGTH_MAX} characters"
+    elif not _LEGAL_NAME.fullmatch(name):
+        message = "a name has ASCII letters and digits, '.', '_' and '-' only"
+    else:
+        twin = draft.twin_of(name)
+        if twin is not None:
+            message = f"{name} differs from topic {twin} in '.' and '_' only"
+    return None if message is None else Refusal("INVALID_TOPIC_EXCEPTION", message)
+
+
+def _assignment(draft: Draft, event: CreateTopic, topic_id: str) -> Replicas | Refusal:
+    partitions, factor = event.partitions, event.replication_factor
+    if event.assignment is not None:
+        if not {partitions, factor} <= {None, _DEFAULT}:
+            return Refusal("INVALID_REQUEST", "give either an assignment or partitions and replication_factor")
+        return _explicit_assignment(draft, event.assignment)
+    if partitions is None or partitions == _DEFAULT:
+        partitions = draft.policy.num_partitions
+    if factor is None or factor == _DEFAULT:
+        factor = draft.policy.default_replication_factor
+    if not 0 < partitions <= PARTITIONS_MAX:
+        return Refusal("INVALID_PARTITIONS", f"a topic has 1 to {PARTITIONS_MAX} partitions, not {partitions}")
+    if not 0 < factor <= len(draft.active):
+        message = f"replication factor {factor} does not fit {len(draft.active)} active brokers"
+        return Refusal("INVALID_REPLICATION_FACTOR", message)
+    return place(_racks(draft), partitions, factor, start_of(topic_id))
+
+
+def _racks(draft: Draft) -> dict[int, str | None]:
+    return {broker: draft.brokers[broker].rack for broker in draft.active}
+
+
+def _explicit_assignment(draft: Draft, assignment: dict[str, tuple[int, ...]]) -> Replicas | Refusal:
+    if len(assignment) > PARTITIONS_MAX:
+        return Refusal("INVALID_PARTITIONS", f"a topic has at most {PARTITIONS_MAX} partitions")
+    numbers = sorted(int(number) for number in assignment)
+    if not numbers or numbers != list(range(len(numbers))):
+        return Refusal("INVALID_REPLICA_ASSIGNMENT", "partitions are numbered from 0 on without a gap")
+    listed = [assignment[str(number)] for number in numbers]
+    return _complaint_about_replicas(draft, listed, len(listed[0])) or listed
+
+
+def _complaint_about_replicas(draft: Draft, listed: Replicas, factor: int) -> Refusal | None:
+    for replicas in listed:
+        unknown = [broker for broker in replicas if broker not in draft.brokers]
+        message = None
+        if not replicas:
+            message = "a partition has no replica"
+        elif len(set(replicas)) != len(replicas):
+            message = f"{list(replicas)} names a broker twice"
+        elif unknown:
+            message = f"brokers {unknown} are not registered"
+        elif len(replicas) != factor:
+            message = f"{list(replicas)} has not {factor} replicas as the others"
+        if message is not None:
+            return Refusal("INVALID_REPLICA_ASSIGNMENT", message)
+    return None
+
+
+def _added_assignment(draft: Draft, topic: TopicDraft, event: CreatePartitions) -> Replicas | Refusal:
+    count = len(topic.partitions)
+    added = event.total - count
+    if added <= 0 or event.total > PARTITIONS_MAX:
+        message = f"topic {event.topic} has {count} partitions, and may have up to {PARTITIONS_MAX}: not {event.total}"
+        return Refusal("INVALID_PARTITIONS", message)
+    first = topic.partitions[0].replicas
+    if event.assignment is not None:
+        if len(event.assignment) != added:
+            message = f"{added} partitions are added, and {len(event.assignment)} assigned"
+            return Refusal("INVALID_REPLICA_ASSIGNMENT", message)
+        listed = list(event.assignment)
+        return _complaint_about_replicas(draft, listed, len(first)) or listed
+    if len(first) > len(draft.active):
+        message = f"replication factor {len(first)} does not fit {len(draft.active)} active brokers"
+        return Refusal("INVALID_REPLICATION_FACTOR", message)
+    # As AdminZkClient.addPartitions: go on round the brokers from the first partition's leader.
+    brokers = sorted(draft.active)
+    index = brokers.index(first[0]) if first[0] in brokers else 0
+    return place(_racks(draft), added, len(first), Start(index, index), count)

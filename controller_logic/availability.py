@@ -1,0 +1,95 @@
+"""What brokers that go and come mean for the partitions (``KafkaController.onBrokerFailure`` and
+``onBrokerStartup``, ``onReplicasBecomeOffline``).
+"""
+
+from collections.abc import Set
+
+from isrflow.controller_logic import partition_machine
+from isrflow.controller_logic.draft import Draft, TopicDraft
+from isrflow.controller_logic.replica_machine import online_replicas, taken_offline, taken_online
+from isrflow.state.change import PartitionChange
+from isrflow.state.ids import NO_EPOCH, NO_LEADER
+from isrflow.state.partition import Partition
+from isrflow.state.reason import Reason
+
+
+def brokers_failed(draft: Draft, failed: Set[int]) -> None:
+    """Take all replicas on ``failed`` offline, and elect where a leader is among them.
+
+    The brokers must no longer be active in the draft.
+    """
+    for topic in draft.topics():
+        for partition in topic.partitions:
+            if not failed.isdisjoint(partition.replicas):
+                replicas_failed(draft, topic, partition, failed)
+
+
+def replicas_failed(draft: Draft, topic: TopicDraft, partition: Partition, failed: Set[int]) -> None:
+    """Take the replicas of one partition that are on ``failed`` offline."""
+    states = taken_offline(partition, failed)
+    online = online_replicas(partition.replicas, states, draft.active)
+    change = partition_machine.without(
+        partition, failed, states, online, unclean_allowed=topic.unclean_allowed and not topic.is_deleting
+    )
+    if change is None:
+        return
+    live = draft.live
+    to = tuple([replica for replica in partition.replicas if replica in live and replica not in failed])
+    draft.change(topic, partition, change, _failure_reason(change), to=to)
+
+
+def _failure_reason(change: PartitionChange) -> Reason:
+    if change.unclean:
+        return Reason.UNCLEAN_ELECTION
+    return Reason.REPLICA_FENCED if change.leader is None else Reason.LEADER_FENCED
+
+
+def broker_started(draft: Draft, broker: int) -> None:
+    """Bring all replicas on ``broker`` online, electing where nobody leads, and tell it who leads the rest."""
+    for topic in draft.topics():
+        for partition in topic.partitions:
+            if broker in partition.replicas:
+                replica_started(draft, topic, partition, broker)
+
+
+def replica_started(draft: Draft, topic: TopicDraft, partition: Partition, broker: int) -> None:
+    """Bring the replica of one partition that is on ``broker`` online."""
+    states = taken_online(partition, broker)
+    if partition.leader == NO_LEADER and not topic.is_deleting:
+        online = online_replicas(partition.replicas, states, draft.active)
+        change = partition_machine.elected_online(
+            partition, online, unclean_allowed=topic.unclean_allowed, states=states
+        )
+        if change is not None:
+            draft.change(topic, partition, change, election_reason(partition, change))
+            return
+    if states != partition.replica_states:
+        partition = draft.change(topic, partition, PartitionChange(replica_states=states), Reason.REPLICA_ONLINE)
+    if partition.partition_epoch != NO_EPOCH and not topic.is_deleting:
+        draft.say_leader_and_isr(topic, partition, Reason.REPLICA_ONLINE, to=(broker,))
+
+
+def election_reason(partition: Partition, change: PartitionChange) -> Reason:
+    """Say why a partition without a leader got one."""
+    if change.unclean:
+        return Reason.UNCLEAN_ELECTION
+    return Reason.TOPIC_CREATED if partition.leader_epoch == NO_EPOCH else Reason.LEADER_RETURNED
+
+
+def elect_leaderless(draft: Draft, topic: TopicDraft) -> None:
+    """Elect in each partition of a topic that nobody leads, where its settings now allow it."""
+    if topic.is_deleting:
+        return
+    for partition in topic.partitions:
+        if partition.leader == NO_LEADER:
+            online = online_replicas(partition.replicas, partition.replica_states, draft.active)
+            change = partition_machine.elected_online(partition, online, unclean_allowed=topic.unclean_allowed)
+            if change is not None:
+                draft.change(topic, partition, change, election_reason(partition, change))
+
+
+def elect_all_leaderless(draft: Draft) -> None:
+    """Elect in each partition that nobody leads; loads no topic when there is none."""
+    if draft.leaderless:
+        for topic in draft.topics():
+            elect_leaderless(draft, topic)

@@ -1,0 +1,147 @@
+"""Change dynamic settings (KIP-226, 339), and act on those that the rules read."""
+
+from collections.abc import Callable, Mapping
+
+from isrflow.controller_logic.availability import elect_all_leaderless, elect_leaderless
+from isrflow.controller_logic.draft import Draft, TopicDraft
+from isrflow.state.decisions import ConfigDecision
+from isrflow.state.events import AlterConfig, Scalar
+from isrflow.state.policy import complaint_about
+from isrflow.state.reason import Reason
+
+TOPIC_KEYS = ("min.insync.replicas", "unclean.leader.election.enable")
+
+
+def text_of(config: Mapping[str, Scalar]) -> dict[str, str | None]:
+    """Write values as Kafka does, as text, in order of key; None stays None."""
+    return {key: _text(config[key]) for key in sorted(config)}
+
+
+def _text(value: Scalar) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return None if value is None else str(value)
+
+
+def complaint_about_topic_config(config: Mapping[str, str | None]) -> str | None:
+    """Say what is wrong with a topic's settings, as far as the rules read them; None when nothing is."""
+    return _first_complaint(config, TOPIC_KEYS)
+
+
+def _first_complaint(config: Mapping[str, str | None], keys: tuple[str, ...] | None = None) -> str | None:
+    for key, value in config.items():
+        if value is not None and (keys is None or key in keys):
+            complaint = complaint_about(key, value)
+            if complaint is not None:
+                return complaint
+    return None
+
+
+def alter_config(draft: Draft, event: AlterConfig) -> None:
+    """Set or remove settings of the cluster, a topic or a broker.
+
+    A cluster's and a broker's are answered by the shard that writes for all; a topic's by its own.
+    """
+    match event.entity:
+        case "cluster":
+            _alter_cluster(draft, text_of(event.config))
+        case "topic":
+            if event.name is None:
+                draft.answer("INVALID_REQUEST", "name the topic")
+            elif draft.cluster.holds(event.name):
+                draft.writes = True
+                _alter_topic(draft, event.name, text_of(event.config))
+        case "broker":
+            _alter_broker(draft, event.name, text_of(event.config))
+
+
+def _alter_cluster(draft: Draft, config: dict[str, str | None]) -> None:
+    complaint = _first_complaint(config)
+    if complaint is not None:
+        draft.answer("INVALID_CONFIG", complaint)
+        return
+    after = _merged(draft.config, config)
+    if after != draft.config:
+
+        def set_config() -> None:
+            draft.config = after
+
+        _say(draft, "cluster", None, after)
+        change_settings(draft, set_config)
+    draft.answer()
+
+
+def change_settings(draft: Draft, change: Callable[[], None]) -> None:
+    """Make a change to the cluster-wide settings, and do what follows for the partitions.
+
+    Where unclean elections are allowed now, partitions without a leader get one at once (KIP-226);
+    with another min.insync.replicas the totals are counted anew, and watermarks looked at.
+    """
+    before = draft.policy
+    change()
+    after = draft.preview_policy()
+    if after.min_insync_replicas != before.min_insync_replicas:
+        topics = list(draft.topics())
+        for topic in topics:
+            _count_all(draft, topic, -1)
+        draft.read_policy()
+        for topic in topics:
+            _count_all(draft, topic, 1)
+            _look_at_watermarks(draft, topic)
+    else:
+        draft.read_policy()
+    elect_all_leaderless(draft)
+
+
+def _alter_topic(draft: Draft, name: str, config: dict[str, str | None]) -> None:
+    topic = draft.topic(name)
+    if topic is None or topic.is_deleting:
+        draft.answer("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {name}", topic=name)
+        return
+    complaint = complaint_about_topic_config(config)
+    if complaint is not None:
+        draft.answer("INVALID_CONFIG", complaint, topic=name)
+        return
+    after = _merged(topic.config, config)
+    if after != topic.config:
+        _count_all(draft, topic, -1)
+        topic.config, topic.dirty = after, True
+        topic.read_config(draft.policy)
+        _count_all(draft, topic, 1)
+        _say(draft, "topic", name, after)
+        _look_at_watermarks(draft, topic)
+        elect_leaderless(draft, topic)
+    draft.answer(topic=name)
+
+
+def _alter_broker(draft: Draft, name: str | None, config: dict[str, str | None]) -> None:
+    if name is None or not name.isdecimal():
+        draft.answer("INVALID_REQUEST", "name the broker by its id")
+        return
+    before = draft.broker_config.get(name, {})
+    after = _merged(before, config)
+    if after != before:
+        others = {broker: held for broker, held in draft.broker_config.items() if broker != name}
+        draft.broker_config = dict(sorted((others | ({name: after} if after else {})).items()))
+        _say(draft, "broker", name, after)
+    draft.answer()
+
+
+def _merged(before: Mapping[str, str], config: Mapping[str, str | None]) -> dict[str, str]:
+    merged = {**before, **config}
+    return {key: value for key in sorted(merged) if (value := merged[key]) is not None}
+
+
+def _say(draft: Draft, entity: str, name: str | None, config: dict[str, str]) -> None:
+    if draft.writes:
+        said = draft.said(Reason.CONFIG_CHANGED)
+        draft.decisions.append(ConfigDecision(**said, entity=entity, name=name, config=config))
+
+
+def _count_all(draft: Draft, topic: TopicDraft, sign: int) -> None:
+    for partition in topic.partitions:
+        draft.count(topic, partition, sign)
+
+
+def _look_at_watermarks(draft: Draft, topic: TopicDraft) -> None:
+    draft.moved.update((topic.topic, p.partition) for p in topic.partitions if p.log_end_offsets)

@@ -1,0 +1,78 @@
+"""The fences that stand before every rule: who asks, and how old is what it knows."""
+
+from typing import NamedTuple
+
+from isrflow.controller_logic.draft import Draft, TopicDraft
+from isrflow.state.broker import Broker
+from isrflow.state.events import AlterIsr, LogEndOffset, ReplicaReport
+from isrflow.state.partition import Partition
+from isrflow.state.reason import Reason
+
+
+class Refusal(NamedTuple):
+    """Hold why a request is refused: Kafka's name of the error, and a sentence."""
+
+    error: str
+    message: str
+
+
+def registered(draft: Draft, broker: int) -> Broker | None:
+    """Find the broker that an event names; report and answer an unknown one."""
+    found = draft.brokers.get(broker)
+    if found is None:
+        message = f"broker {broker} is not registered"
+        draft.reject("broker", message, Reason.UNKNOWN_BROKER)
+        draft.answer_if_asked("BROKER_ID_NOT_REGISTERED", message, broker=broker)
+    return found
+
+
+def in_its_epoch(draft: Draft, broker: int, broker_epoch: int) -> Broker | None:
+    """Find the broker in the incarnation that speaks (KIP-380); answer one that is not the registered."""
+    found = registered(draft, broker)
+    if found is None or found.broker_epoch == broker_epoch:
+        return found
+    draft.answer(*stale_broker_epoch(found, broker_epoch), broker=broker, broker_epoch=found.broker_epoch)
+    return None
+
+
+def stale_broker_epoch(broker: Broker, broker_epoch: int) -> Refusal:
+    """Refuse an incarnation that is not the registered one."""
+    message = f"broker {broker.broker} is registered with broker epoch {broker.broker_epoch}, not {broker_epoch}"
+    return Refusal("STALE_BROKER_EPOCH", message)
+
+
+def known_partition(
+    draft: Draft, event: AlterIsr | LogEndOffset | ReplicaReport
+) -> tuple[TopicDraft, Partition] | Refusal:
+    """Find the partition that an event names; one of a topic being deleted is gone already."""
+    topic = draft.topic(event.topic)
+    if topic is None or topic.is_deleting:
+        return Refusal("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {event.topic}")
+    partition = topic.partition(event.partition)
+    if partition is None:
+        return Refusal("UNKNOWN_TOPIC_OR_PARTITION", f"topic {event.topic} has no partition {event.partition}")
+    return topic, partition
+
+
+def fenced_leader(partition: Partition, event: AlterIsr) -> Refusal | None:
+    """Refuse who is not the leader of this partition in this leader epoch (KIP-497)."""
+    if event.leader_epoch < partition.leader_epoch:
+        message = f"leader epoch {event.leader_epoch} is older than {partition.leader_epoch}"
+        return Refusal("FENCED_LEADER_EPOCH", message)
+    if event.leader_epoch > partition.leader_epoch:
+        message = f"leader epoch {event.leader_epoch} is newer than {partition.leader_epoch}"
+        return Refusal("NOT_CONTROLLER", message)
+    if event.broker != partition.leader:
+        return Refusal("INVALID_REQUEST", f"broker {event.broker} is not the leader, {partition.leader} is")
+    return None
+
+
+def fenced_version(partition: Partition, event: AlterIsr) -> Refusal | None:
+    """Refuse a request made from another version of the partition (KIP-497)."""
+    if event.partition_epoch < partition.partition_epoch:
+        message = f"partition epoch {event.partition_epoch} is older than {partition.partition_epoch}"
+        return Refusal("INVALID_UPDATE_VERSION", message)
+    if event.partition_epoch > partition.partition_epoch:
+        message = f"partition epoch {event.partition_epoch} is newer than {partition.partition_epoch}"
+        return Refusal("NOT_CONTROLLER", message)
+    return None

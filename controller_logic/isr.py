@@ -1,0 +1,133 @@
+"""Accept or refuse the ISR that a leader asks for (KIP-497, 704, 841, 903;
+``KafkaController.tryProcessAlterPartition``).
+"""
+
+from typing import Any
+
+from isrflow.controller_logic import fencing
+from isrflow.controller_logic.draft import Draft
+from isrflow.controller_logic.fencing import Refusal
+from isrflow.controller_logic.replica_machine import online_replicas
+from isrflow.state.change import PartitionChange
+from isrflow.state.events import AlterIsr
+from isrflow.state.ids import NO_EPOCH
+from isrflow.state.partition import LeaderRecoveryState, Partition
+from isrflow.state.reason import Reason
+
+RECOVERED, RECOVERING = LeaderRecoveryState.RECOVERED, LeaderRecoveryState.RECOVERING
+_UNKNOWN_BROKER_EPOCH = -1
+# As on the wire, where the field's default is 0: a leader that does not know of recovery needs none.
+_RECOVERY = {None: RECOVERED, 0: RECOVERED, 1: RECOVERING, "RECOVERED": RECOVERED, "RECOVERING": RECOVERING}
+
+
+def alter_isr(draft: Draft, event: AlterIsr) -> None:
+    """Commit the ISR that a leader asks for, or tell it why not; what is committed is in the answer."""
+    broker = fencing.registered(draft, event.broker)
+    if broker is None:
+        return
+    found = fencing.known_partition(draft, event)
+    if isinstance(found, Refusal):
+        draft.answer(*found, topic=event.topic, partition=event.partition)
+        return
+    topic, partition = found
+    if event.broker_epoch != broker.broker_epoch:
+        refusal: Refusal | None = fencing.stale_broker_epoch(broker, event.broker_epoch)
+    else:
+        refusal = (
+            fencing.fenced_leader(partition, event)
+            or fencing.fenced_version(partition, event)
+            or _ill_formed(partition, event)
+            or _ineligible(draft, partition, event)
+        )
+    if refusal is not None:
+        draft.answer(*refusal, **_committed(topic.topic, partition))
+        return
+    change = isr_change(partition, event.isr, _RECOVERY[event.leader_recovery_state])
+    if change is not None:
+        after = draft.change(topic, partition, change, _reason(partition, change))
+        if after is partition:
+            error = "UNKNOWN_SERVER_ERROR"
+            draft.answer(error, "the change would break an invariant", **_committed(topic.topic, partition))
+            return
+        # A smaller ISR may let the high watermark go on, a larger one hold it.
+        draft.moved.add((topic.topic, partition.partition))
+        partition = after
+    draft.answer(**_committed(topic.topic, partition))
+
+
+def isr_change(partition: Partition, isr: tuple[int, ...], recovery: LeaderRecoveryState) -> PartitionChange | None:
+    """Give the change to the ISR asked for; None when it has the same members and state already."""
+    same_members = set(isr) == set(partition.isr)
+    if same_members and recovery == partition.leader_recovery_state:
+        return None
+    return PartitionChange(isr=None if same_members else isr, leader_recovery_state=recovery, by_leader=True)
+
+
+def _reason(partition: Partition, change: PartitionChange) -> Reason:
+    if change.leader_recovery_state != partition.leader_recovery_state:
+        return Reason.LEADER_RECOVERED
+    before, after = set(partition.isr), set(change.isr or partition.isr)
+    if after < before:
+        return Reason.ISR_SHRUNK
+    return Reason.ISR_EXPANDED if after > before else Reason.ISR_ALTERED
+
+
+def _committed(topic: str, partition: Partition) -> dict[str, Any]:
+    return {
+        "topic": topic,
+        "partition": partition.partition,
+        "leader": partition.leader,
+        "leader_epoch": partition.leader_epoch,
+        "isr": partition.isr,
+        "partition_epoch": partition.partition_epoch,
+    }
+
+
+def _ill_formed(partition: Partition, event: AlterIsr) -> Refusal | None:
+    isr = event.isr
+    strangers = [member for member in isr if member not in partition.replicas]
+    recovery = _RECOVERY[event.leader_recovery_state]
+    message = None
+    if not isr:
+        message = "the ISR is empty"
+    elif len(set(isr)) != len(isr):
+        message = "the ISR names a replica twice"
+    elif strangers:
+        message = f"brokers {strangers} are not assigned"
+    elif event.broker not in isr:
+        message = "the leader is not in the ISR"
+    elif event.isr_epochs is not None and len(event.isr_epochs) != len(isr):
+        message = "isr_epochs is not as long as isr"
+    elif recovery == RECOVERING and partition.leader_recovery_state == RECOVERED:
+        message = "a leader that has recovered does not go back to recovering"
+    elif recovery == RECOVERING and len(isr) > 1:
+        message = "a leader that is recovering is alone in the ISR"
+    return None if message is None else Refusal("INVALID_REQUEST", message)
+
+
+def _ineligible(draft: Draft, partition: Partition, event: AlterIsr) -> Refusal | None:
+    """Refuse members that are fenced, shutting down (KIP-841), started anew (KIP-903) or behind.
+
+    As in Kafka all members are judged, not only those that are new.
+    """
+    online = online_replicas(partition.replicas, partition.replica_states, draft.active)
+    away = [member for member in event.isr if member not in online]
+    if away:
+        return Refusal("INELIGIBLE_REPLICA", f"brokers {away} are fenced, shutting down or without their log")
+    for member, epoch in zip(event.isr, event.isr_epochs or (), strict=False):
+        if epoch not in (_UNKNOWN_BROKER_EPOCH, draft.brokers[member].broker_epoch):
+            return Refusal("INELIGIBLE_REPLICA", f"broker {member} has another broker epoch than {epoch}")
+    behind = [member for member in event.isr if member not in partition.isr and _is_behind(partition, member)]
+    if behind:
+        message = f"brokers {behind} have not reached the high watermark {partition.high_watermark}"
+        return Refusal("INELIGIBLE_REPLICA", message)
+    return None
+
+
+def _is_behind(partition: Partition, member: int) -> bool:
+    """Say whether a replica's log is known to end below the high watermark."""
+    if partition.high_watermark_epoch == NO_EPOCH or not partition.log_end_offsets:
+        return False
+    place = partition.replicas.index(member)
+    is_current = partition.offset_epochs[place] == partition.leader_epoch
+    return is_current and partition.log_end_offsets[place] < partition.high_watermark

@@ -1,0 +1,85 @@
+"""Run a recorded log through the rules alone."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import cycle, islice
+from typing import Any, NamedTuple
+
+from isrflow.controller_logic.routing import route
+from isrflow.controller_logic.step import step
+from isrflow.state.canonical import number, part_of
+from isrflow.state.cluster import Cluster, MappedTopics, State
+from isrflow.state.events import Event, Logged, Progress, decode
+from isrflow.state.policy import Policy
+from isrflow.state.view import view_of
+
+BATCH_EVENTS = 10_000
+_PROGRESS = Progress()
+
+
+class Decided(NamedTuple):
+    """Hold what a log came to: (seq, index, JSON text) of each decision, and each shard's state."""
+
+    decisions: list[tuple[int, int, bytes]]
+    states: list[State]
+
+    def view(self) -> dict[str, Any]:
+        """Describe the state at the end, as seen from outside."""
+        topics = [state.topics.get(name) for state in self.states for name in state.topics.names()]
+        return view_of(self.states[0].cluster, [topic for topic in topics if topic is not None])
+
+
+def first_states(shards: int) -> list[State]:
+    """Give the empty states of a cluster in ``shards`` shards."""
+    return [State(Cluster(shard=shard, shards=shards), MappedTopics()) for shard in range(shards)]
+
+
+def decide(
+    entries: Iterable[tuple[int, bytes]],
+    policy: Policy,
+    *,
+    overrides: Mapping[str, str] | None = None,
+    shards: int = 1,
+    batch_sizes: Iterable[int] = (BATCH_EVENTS,),
+) -> Decided:
+    """Decide a whole log of (seq, event as JSON text), in rising ``seq``.
+
+    Neither ``shards`` nor ``batch_sizes``, taken in turn and over again, change what comes out.
+    """
+    states = first_states(shards)
+    decisions: list[tuple[int, int, bytes]] = []
+    for batch in _batches(logged(entries), batch_sizes):
+        parts = []
+        for shard, state in enumerate(states):
+            outcome = step(state, _of_shard(batch, shard, shards), policy, overrides=overrides or {})
+            states[shard] = outcome.state
+            parts += [part_of(decision) for decision in outcome.decisions]
+        decisions += number(parts)
+    return Decided(decisions, states)
+
+
+def logged(entries: Iterable[tuple[int, bytes]]) -> Iterator[Logged]:
+    """Decode a log and give each event the clock: the greatest ``time_ms`` that came before it or with it."""
+    clock_ms = 0
+    for seq, raw in entries:
+        event = decode(raw)
+        if isinstance(event, Event):
+            clock_ms = max(clock_ms, event.time_ms)
+        yield Logged(seq, clock_ms, event, raw)
+
+
+def _batches(events: Iterator[Logged], sizes: Iterable[int]) -> Iterator[list[Logged]]:
+    for size in cycle(sizes):
+        batch = list(islice(events, size))
+        if not batch:
+            return
+        yield batch
+
+
+def _of_shard(batch: list[Logged], shard: int, shards: int) -> list[Logged]:
+    if shards == 1:
+        return batch
+    mine = [entry for entry in batch if route(entry.event, shards) in (None, shard)]
+    last = batch[-1]
+    if not mine or mine[-1].seq < last.seq:
+        mine.append(Logged(last.seq, last.clock_ms, _PROGRESS, b""))
+    return mine

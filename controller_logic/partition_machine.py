@@ -1,0 +1,75 @@
+"""The states of a partition (Kafka's ``PartitionStateMachine``).
+
+| from                 | to               | when                                                      |
+|----------------------|------------------|-----------------------------------------------------------|
+| NonExistentPartition | NewPartition     | its topic or it is created                                |
+| NewPartition         | OnlinePartition  | an assigned replica is online: the first one leads        |
+| OnlinePartition      | OnlinePartition  | another leader is elected, or the ISR changes             |
+| OnlinePartition      | OfflinePartition | the leader is gone and nobody may follow it               |
+| OfflinePartition     | OnlinePartition  | a replica that may lead is online again, or unclean is on |
+
+Every function gives the change, or None where nothing changes.
+"""
+
+from collections.abc import Set
+
+from isrflow.controller_logic.election import Elected, elect_first, elect_offline
+from isrflow.controller_logic.replica_machine import ReplicaStates
+from isrflow.state.change import PartitionChange
+from isrflow.state.ids import NO_EPOCH, NO_LEADER
+from isrflow.state.partition import LeaderRecoveryState, Partition, PartitionState
+
+
+def led_by(partition: Partition, elected: Elected, states: ReplicaStates | None = None) -> PartitionChange | None:
+    """Put the elected leader in place; an unclean one has yet to recover (KIP-704)."""
+    if elected.leader == partition.leader and elected.isr == partition.isr and states is None:
+        return None
+    return PartitionChange(
+        state=PartitionState.OnlinePartition,
+        leader=elected.leader,
+        isr=elected.isr,
+        leader_recovery_state=LeaderRecoveryState.RECOVERING if elected.unclean else None,
+        replica_states=states,
+        unclean=elected.unclean,
+    )
+
+
+def elected_online(
+    partition: Partition, online: tuple[int, ...], *, unclean_allowed: bool, states: ReplicaStates | None = None
+) -> PartitionChange | None:
+    """Bring a partition without a leader online, if anybody may lead it."""
+    if partition.leader_epoch == NO_EPOCH:
+        elected = elect_first(online)
+    else:
+        elected = elect_offline(partition.isr, online, unclean_allowed=unclean_allowed)
+    return None if elected is None else led_by(partition, elected, states)
+
+
+def without(
+    partition: Partition,
+    lost: Set[int],
+    states: ReplicaStates,
+    online: tuple[int, ...],
+    *,
+    unclean_allowed: bool,
+) -> PartitionChange | None:
+    """Take the replicas on ``lost`` out: of the leadership, and of the ISR.
+
+    The ISR never loses its last member: when all of them go at once, the former leader stays, for it
+    has every record that was committed. (The classic controller takes them out one by one, so which
+    one is left depends there on the order.)
+    """
+    if partition.leader in lost:
+        elected = elect_offline(partition.isr, online, unclean_allowed=unclean_allowed)
+        if elected is not None:
+            return led_by(partition, elected, states)
+        return PartitionChange(
+            state=PartitionState.OfflinePartition,
+            leader=NO_LEADER,
+            isr=(partition.leader,),
+            replica_states=states,
+        )
+    isr = tuple([member for member in partition.isr if member not in lost]) or partition.isr[:1]
+    if isr != partition.isr:
+        return PartitionChange(isr=isr, replica_states=states)
+    return None if states == partition.replica_states else PartitionChange(replica_states=states)

@@ -1,0 +1,76 @@
+"""Place replicas on brokers (Kafka's ``AdminUtils.assignReplicasToBrokers``, KIP-36), without chance:
+where Kafka draws a start and a shift, both come from the topic's id.
+"""
+
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+
+class Start(NamedTuple):
+    """Hold where placement begins: the first leader's place, and the first follower's shift."""
+
+    first: int
+    shift: int
+
+
+def start_of(topic_id: str) -> Start:
+    """Derive where a topic's placement begins, so that topics spread and a replay gives the same."""
+    drawn = zlib.crc32(topic_id.encode())
+    return Start(drawn & 0xFFFF, drawn >> 16)
+
+
+def place(
+    racks: Mapping[int, str | None], partitions: int, replication_factor: int, start: Start, first_partition: int = 0
+) -> list[tuple[int, ...]]:
+    """Give the replicas of ``partitions`` new partitions, the preferred leader first.
+
+    ``racks`` names the usable brokers, at least ``replication_factor`` of them. Leaders go round the
+    brokers; followers are shifted one further each round. Where every broker has a rack, a partition
+    meets each rack before it meets one twice; where any has none, racks count for nothing
+    (Kafka's ``RackAwareMode.Safe``).
+    """
+    known = {broker: rack for broker, rack in racks.items() if rack is not None}
+    is_aware = len(known) == len(racks)
+    brokers = _racks_in_turn(known) if is_aware else sorted(racks)
+    shift, placed = start.shift, []
+    for partition in range(first_partition, first_partition + partitions):
+        if partition > 0 and partition % len(brokers) == 0:
+            shift += 1
+        first = (partition + start.first) % len(brokers)
+        if is_aware:
+            placed.append(_spread(brokers, known, first, shift, replication_factor))
+        else:
+            follow = range(replication_factor - 1)
+            placed.append((brokers[first], *(brokers[_place(first, shift, j, len(brokers))] for j in follow)))
+    return placed
+
+
+def _place(first: int, shift: int, follower: int, brokers: int) -> int:
+    return (first + 1 + (shift + follower) % (brokers - 1)) % brokers
+
+
+def _racks_in_turn(racks: Mapping[int, str]) -> list[int]:
+    """List the brokers so that neighbours stand in different racks as long as there are several."""
+    by_rack: dict[str, list[int]] = {}
+    for broker in sorted(racks):
+        by_rack.setdefault(racks[broker], []).append(broker)
+    queues = [by_rack[rack] for rack in sorted(by_rack)]
+    longest = max((len(queue) for queue in queues), default=0)
+    return [queue[turn] for turn in range(longest) for queue in queues if turn < len(queue)]
+
+
+def _spread(
+    brokers: Sequence[int], racks: Mapping[int, str], first: int, shift: int, replication_factor: int
+) -> tuple[int, ...]:
+    chosen = [brokers[first]]
+    used = {racks[brokers[first]]}
+    rack_count = len(set(racks.values()))
+    follower = 0
+    while len(chosen) < replication_factor:
+        broker = brokers[_place(first, shift * rack_count, follower, len(brokers))]
+        follower += 1
+        if broker not in chosen and (racks[broker] not in used or len(used) == rack_count):
+            chosen.append(broker)
+            used.add(racks[broker])
+    return tuple(chosen)

@@ -1,0 +1,42 @@
+"""Take in what became of a decision on a broker, a lost log directory above all (KIP-112)."""
+
+from isrflow.controller_logic import fencing
+from isrflow.controller_logic.availability import replica_started, replicas_failed
+from isrflow.controller_logic.draft import Draft
+from isrflow.controller_logic.fencing import Refusal
+from isrflow.state.events import ReplicaReport
+from isrflow.state.partition import ReplicaState
+from isrflow.state.reason import Reason
+
+# What a broker answers for a replica whose log directory is lost; other errors say that a decision
+# came late or twice, and the replica is as well as before.
+_LOST_LOG = "KAFKA_STORAGE_ERROR"
+
+
+def replica_report(draft: Draft, event: ReplicaReport) -> None:
+    """Take a replica offline that lost its log, or online that follows or leads again."""
+    broker = fencing.in_its_epoch(draft, event.broker, event.broker_epoch)
+    if broker is None:
+        return
+    found = fencing.known_partition(draft, event)
+    if isinstance(found, Refusal):
+        draft.answer_if_asked(*found)
+        return
+    topic, partition = found
+    if event.broker not in partition.replicas:
+        message = f"broker {event.broker} holds no replica of {event.topic}-{event.partition}"
+        draft.reject("broker", message, Reason.REQUEST_REFUSED)
+        draft.answer_if_asked("INVALID_REQUEST", message)
+        return
+    state = partition.replica_states[partition.replicas.index(event.broker)]
+    if event.outcome == "offline" or (event.outcome == "error" and event.error == _LOST_LOG):
+        if state != ReplicaState.OfflineReplica:
+            replicas_failed(draft, topic, partition, frozenset({event.broker}))
+    elif (
+        event.outcome in ("leader", "follower")
+        and state == ReplicaState.OfflineReplica
+        and event.leader_epoch == partition.leader_epoch
+        and broker.is_active
+    ):
+        replica_started(draft, topic, partition, event.broker)
+    draft.answer_if_asked()

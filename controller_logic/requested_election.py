@@ -1,0 +1,86 @@
+"""Hold the elections that an admin asks for (KIP-183, 460; ``KafkaController.processReplicaLeaderElection``)."""
+
+from isrflow.controller_logic import partition_machine
+from isrflow.controller_logic.draft import Draft, TopicDraft
+from isrflow.controller_logic.election import elect_preferred
+from isrflow.controller_logic.fencing import Refusal
+from isrflow.controller_logic.replica_machine import online_replicas
+from isrflow.state.canonical import first_refusal
+from isrflow.state.change import PartitionChange
+from isrflow.state.decisions import PartitionResult
+from isrflow.state.events import ElectLeaders, TopicPartition
+from isrflow.state.ids import NO_LEADER
+from isrflow.state.partition import Partition
+from isrflow.state.reason import Reason
+
+_DONE = Refusal("NONE", "")
+_NOT_NEEDED = "ELECTION_NOT_NEEDED"
+
+
+def elect_leaders(draft: Draft, event: ElectLeaders) -> None:
+    """Elect in the partitions named, or in all; every shard answers for those that it would hold.
+
+    When all are asked for, those that need no election are left out of the answer, as in Kafka.
+    """
+    results = []
+    if event.partitions is None:
+        for topic in draft.topics():
+            if not topic.is_deleting:
+                results += _elect_in_topic(draft, topic, event.election_type)
+    else:
+        for named in sorted(set(event.partitions)):
+            if draft.cluster.holds(named.topic):
+                results.append(_result(named.topic, named.partition, _elect_named(draft, named, event.election_type)))
+    error, message = first_refusal(results)
+    draft.answer(error, message, part=True, results=tuple(results))
+
+
+def _elect_in_topic(draft: Draft, topic: TopicDraft, election_type: str) -> list[PartitionResult]:
+    results = []
+    for partition in topic.partitions:
+        outcome = _elect(draft, topic, partition, election_type)
+        if outcome.error != _NOT_NEEDED:
+            results.append(_result(topic.topic, partition.partition, outcome))
+    return results
+
+
+def _result(topic: str, partition: int, outcome: Refusal) -> PartitionResult:
+    return PartitionResult(topic=topic, partition=partition, error=outcome.error, message=outcome.message)
+
+
+def _elect_named(draft: Draft, named: TopicPartition, election_type: str) -> Refusal:
+    topic = draft.topic(named.topic)
+    partition = None if topic is None else topic.partition(named.partition)
+    if topic is None or partition is None:
+        return Refusal("UNKNOWN_TOPIC_OR_PARTITION", f"there is no partition {named.topic}-{named.partition}")
+    if topic.is_deleting:
+        return Refusal("INVALID_TOPIC_EXCEPTION", f"topic {named.topic} is being deleted")
+    return _elect(draft, topic, partition, election_type)
+
+
+def _elect(draft: Draft, topic: TopicDraft, partition: Partition, election_type: str) -> Refusal:
+    online = online_replicas(partition.replicas, partition.replica_states, draft.active)
+    change = _preferred(partition, online) if election_type == "preferred" else _unclean(partition, online)
+    if isinstance(change, Refusal):
+        return change
+    reason = Reason.UNCLEAN_ELECTION if change.unclean else Reason.PREFERRED_ELECTION
+    if election_type == "unclean" and not change.unclean:
+        reason = Reason.LEADER_RETURNED
+    after = draft.change(topic, partition, change, reason)
+    return _DONE if after is not partition else Refusal("UNKNOWN_SERVER_ERROR", "an invariant would break")
+
+
+def _preferred(partition: Partition, online: tuple[int, ...]) -> PartitionChange | Refusal:
+    preferred = partition.replicas[0]
+    if partition.leader == preferred:
+        return Refusal(_NOT_NEEDED, f"broker {preferred} leads already")
+    elected = elect_preferred(partition.replicas, partition.isr, online)
+    change = None if elected is None else partition_machine.led_by(partition, elected)
+    return change or Refusal("PREFERRED_LEADER_NOT_AVAILABLE", f"broker {preferred} is not in sync and online")
+
+
+def _unclean(partition: Partition, online: tuple[int, ...]) -> PartitionChange | Refusal:
+    if partition.leader != NO_LEADER:
+        return Refusal(_NOT_NEEDED, f"broker {partition.leader} leads")
+    change = partition_machine.elected_online(partition, online, unclean_allowed=True)
+    return change or Refusal("ELIGIBLE_LEADERS_NOT_AVAILABLE", "no replica is online")

@@ -1,0 +1,75 @@
+"""Controlled shutdown: hand over what a broker leads before it stops
+(``KafkaController.doControlledShutdown``).
+"""
+
+from msgspec.structs import replace
+
+from isrflow.controller_logic import fencing, partition_machine
+from isrflow.controller_logic.draft import Draft, TopicDraft
+from isrflow.controller_logic.election import elect_away
+from isrflow.controller_logic.replica_machine import online_replicas, taken_offline
+from isrflow.state.broker import Broker, BrokerState
+from isrflow.state.events import ControlledShutdown
+from isrflow.state.partition import Partition, ReplicaState
+from isrflow.state.reason import Reason
+
+
+def controlled_shutdown(draft: Draft, event: ControlledShutdown) -> None:
+    """Let a broker that asks to stop hand over its leaderships."""
+    broker = fencing.in_its_epoch(draft, event.broker, event.broker_epoch)
+    if broker is not None:
+        ask_shutdown(draft, broker)
+
+
+def ask_shutdown(draft: Draft, broker: Broker) -> None:
+    """Move what ``broker`` leads to other members of the ISR, and say how much could not be moved.
+
+    Every shard says it for its own topics; the sum is told. Asking again looks again at what remains.
+    """
+    if not draft.policy.controlled_shutdown_enable:
+        draft.answer("INVALID_REQUEST", "controlled.shutdown.enable is false", broker=broker.broker)
+        return
+    remaining = 0
+    if broker.is_live:
+        broker = replace(broker, state=BrokerState.controlled_shutdown)
+        draft.put_broker(broker)
+        remaining = _hand_over_all(draft, broker.broker)
+    state = BrokerState.controlled_shutdown if remaining else BrokerState.shutdown_allowed
+    said = draft.broker_decision(broker, Reason.CONTROLLED_SHUTDOWN, state.name)
+    draft.decisions.append(replace(said, remaining=remaining))
+    draft.answer(part=True, broker=broker.broker, broker_epoch=broker.broker_epoch, remaining=remaining)
+
+
+def _hand_over_all(draft: Draft, broker: int) -> int:
+    remaining = 0
+    for topic in draft.topics():
+        if topic.is_deleting:
+            continue
+        for partition in topic.partitions:
+            # A partition with one replica has nobody to go to: it stops with its broker.
+            if broker in partition.replicas and len(partition.replicas) > 1:
+                remaining += _hand_over(draft, topic, partition, broker)
+    return remaining
+
+
+def _hand_over(draft: Draft, topic: TopicDraft, partition: Partition, broker: int) -> bool:
+    """Take a broker out of one partition; return whether it still leads it."""
+    if partition.leader == broker:
+        online = online_replicas(partition.replicas, partition.replica_states, draft.active)
+        elected = elect_away(partition.isr, online)
+        if elected is None:
+            return True
+        change = partition_machine.led_by(partition, elected)
+        return draft.change(topic, partition, change, Reason.CONTROLLED_SHUTDOWN).leader == broker
+    if partition.replica_states[partition.replicas.index(broker)] == ReplicaState.OnlineReplica:
+        _stop_following(draft, topic, partition, broker)
+    return False
+
+
+def _stop_following(draft: Draft, topic: TopicDraft, partition: Partition, broker: int) -> None:
+    gone = frozenset({broker})
+    states = taken_offline(partition, gone)
+    change = partition_machine.without(partition, gone, states, (), unclean_allowed=False)
+    to = tuple([r for r in partition.replicas if r in draft.live and r != broker])
+    after = draft.change(topic, partition, change, Reason.CONTROLLED_SHUTDOWN, to=to)
+    draft.say_stop_replica(topic, after, Reason.CONTROLLED_SHUTDOWN, delete=False, to=(broker,))

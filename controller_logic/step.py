@@ -1,0 +1,101 @@
+"""The door: events in, decisions out."""
+
+from collections.abc import Mapping, Sequence
+from typing import assert_never
+
+from isrflow.controller_logic import admin, config, isr, liveness, report, requested_election, shutdown, takeover
+from isrflow.controller_logic.draft import Draft
+from isrflow.controller_logic.watermark import advance_watermarks, log_end_offset
+from isrflow.state import events as e
+from isrflow.state.cluster import Outcome, State
+from isrflow.state.policy import Policy
+from isrflow.state.reason import Reason
+
+_NO_OVERRIDES: Mapping[str, str] = {}
+
+
+def step(
+    state: State,
+    events: Sequence[e.Logged],
+    policy: Policy,
+    *,
+    overrides: Mapping[str, str] = _NO_OVERRIDES,
+) -> Outcome:
+    """Work ``events``, in rising ``seq``, into one shard's state.
+
+    Pure: the same state and events give the same outcome, wherever a log is cut into batches, and
+    in whatever number of shards. Never raises. Events that the state has already taken in are
+    passed over. ``policy`` is the base of the settings; those that ``controller_started`` brought
+    are laid over it, then the cluster's dynamic ones, then ``overrides``; a topic's own stand above
+    all of them.
+    """
+    draft = Draft(state, policy, overrides)
+    for logged in events:
+        if logged.seq > draft.seq:
+            draft.begin(logged)
+            _take_in(draft, logged.event)
+    return draft.outcome()
+
+
+def _take_in(draft: Draft, event: e.AnyEvent | e.Malformed | e.Progress) -> None:
+    match event:
+        case e.LogEndOffset():
+            log_end_offset(draft, event)
+        case e.BrokerHeartbeat():
+            liveness.heartbeat(draft, event)
+        case e.AlterIsr():
+            isr.alter_isr(draft, event)
+        case e.Tick():
+            _tick(draft)
+        case e.ReplicaReport():
+            report.replica_report(draft, event)
+        case e.BrokerRegister():
+            liveness.register(draft, event)
+        case e.BrokerUnregister():
+            liveness.unregister(draft, event)
+        case e.BrokerConnectionLost():
+            liveness.connection_lost(draft, event)
+        case e.ControlledShutdown():
+            shutdown.controlled_shutdown(draft, event)
+        case _:
+            _take_in_rare(draft, event)
+
+
+def _take_in_rare(
+    draft: Draft,
+    event: e.CreateTopic
+    | e.DeleteTopic
+    | e.CreatePartitions
+    | e.AlterReassignment
+    | e.ElectLeaders
+    | e.AlterConfig
+    | e.ControllerStarted
+    | e.Malformed
+    | e.Progress,
+) -> None:
+    match event:
+        case e.CreateTopic():
+            admin.create_topic(draft, event)
+        case e.CreatePartitions():
+            admin.create_partitions(draft, event)
+        case e.DeleteTopic() | e.AlterReassignment():
+            draft.answer("UNSUPPORTED_VERSION", "this engine does not do that yet", topic=event.topic)
+        case e.ElectLeaders():
+            requested_election.elect_leaders(draft, event)
+        case e.AlterConfig():
+            config.alter_config(draft, event)
+        case e.ControllerStarted():
+            takeover.controller_started(draft, event)
+        case e.Malformed():
+            draft.reject(event.field, event.message, Reason.MALFORMED)
+            draft.answer_if_asked("INVALID_REQUEST", event.message)
+        case e.Progress():
+            pass
+        case _:
+            assert_never(event)
+
+
+def _tick(draft: Draft) -> None:
+    liveness.expire_sessions(draft)
+    advance_watermarks(draft)
+    draft.answer_if_asked()

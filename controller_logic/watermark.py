@@ -1,0 +1,141 @@
+"""Follow the logs' ends, and derive the high watermark from them
+(``Partition.maybeIncrementLeaderHW``, seen from the controller).
+"""
+
+from isrflow.controller_logic import fencing
+from isrflow.controller_logic.draft import Draft, TopicDraft
+from isrflow.controller_logic.fencing import Refusal
+from isrflow.state.decisions import HighWatermark
+from isrflow.state.events import LogEndOffset
+from isrflow.state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET
+from isrflow.state.partition import Partition
+from isrflow.state.reason import Reason
+
+
+def log_end_offset(draft: Draft, event: LogEndOffset) -> None:
+    """Take a replica's log end offset in; what follows from it is decided at the next tick.
+
+    One of another leader epoch than the partition's is passed over: its sender has yet to hear of
+    the newer leader, or speaks of one that it outlived.
+    """
+    if fencing.registered(draft, event.broker) is None:
+        return
+    found = fencing.known_partition(draft, event)
+    if isinstance(found, Refusal):
+        field = "topic" if draft.topic(event.topic) is None else "partition"
+        draft.reject(field, found.message, Reason.REQUEST_REFUSED)
+        draft.answer_if_asked(*found)
+        return
+    topic, partition = found
+    if event.broker not in partition.replicas:
+        message = f"broker {event.broker} holds no replica of {event.topic}-{event.partition}"
+        draft.reject("broker", message, Reason.REQUEST_REFUSED)
+        draft.answer_if_asked("INVALID_REQUEST", message)
+        return
+    if event.leader_epoch == partition.leader_epoch:
+        topic.put(absorbed(partition, event.broker, event.log_end_offset))
+        draft.moved.add((event.topic, event.partition))
+    draft.answer_if_asked()
+
+
+def absorbed(partition: Partition, broker: int, offset: int) -> Partition:
+    """Return the partition with a replica's newest log end offset in the current leader epoch."""
+    place = partition.replicas.index(broker)
+    offsets = list(partition.log_end_offsets or (UNKNOWN_OFFSET,) * len(partition.replicas))
+    epochs = list(partition.offset_epochs or (NO_EPOCH,) * len(partition.replicas))
+    offsets[place] = offset
+    epochs[place] = partition.leader_epoch
+    return _with_offsets(partition, tuple(offsets), tuple(epochs))
+
+
+def _with_offsets(p: Partition, offsets: tuple[int, ...], epochs: tuple[int, ...]) -> Partition:
+    return Partition(
+        p.partition,
+        p.state,
+        p.replicas,
+        p.replica_states,
+        p.isr,
+        p.leader,
+        p.leader_epoch,
+        p.partition_epoch,
+        p.leader_recovery_state,
+        p.adding_replicas,
+        p.removing_replicas,
+        p.high_watermark,
+        p.high_watermark_epoch,
+        offsets,
+        epochs,
+    )
+
+
+def derived(partition: Partition, min_isr: int) -> int | None:
+    """Give the high watermark that the ISR's log end offsets allow; None when it must stay.
+
+    It needs every member's offset in the current leader epoch, an ISR of at least
+    min.insync.replicas (Kafka 3.9: it stands still below), and never goes back, but for the first
+    one after an unclean election.
+    """
+    enough = min(min_isr, len(partition.replicas))
+    if partition.leader == NO_LEADER or not partition.log_end_offsets or len(partition.isr) < enough:
+        return None
+    lowest = -1
+    for member in partition.isr:
+        place = partition.replicas.index(member)
+        if partition.offset_epochs[place] != partition.leader_epoch:
+            return None
+        offset = partition.log_end_offsets[place]
+        lowest = offset if lowest < 0 or offset < lowest else lowest
+    is_bound = partition.high_watermark_epoch != NO_EPOCH
+    return None if is_bound and lowest < partition.high_watermark else lowest
+
+
+def advance_watermarks(draft: Draft) -> None:
+    """Decide, once each, the partitions whose offsets moved since the last tick."""
+    for name, number in sorted(draft.moved):
+        topic = draft.topic(name)
+        partition = None if topic is None or topic.is_deleting else topic.partition(number)
+        if topic is not None and partition is not None:
+            _advance(draft, topic, partition)
+    draft.moved.clear()
+
+
+def _advance(draft: Draft, topic: TopicDraft, partition: Partition) -> None:
+    high_watermark = derived(partition, topic.min_isr)
+    if high_watermark is None:
+        return
+    if high_watermark != partition.high_watermark:
+        draft.decisions.append(
+            HighWatermark(
+                seq=draft.seq,
+                controller_epoch=draft.controller_epoch,
+                time_ms=draft.now,
+                reason=Reason.REPLICATED,
+                topic=topic.topic,
+                partition=partition.partition,
+                leader_epoch=partition.leader_epoch,
+                high_watermark=high_watermark,
+            )
+        )
+    elif partition.high_watermark_epoch == partition.leader_epoch:
+        return
+    topic.put(_with_watermark(partition, high_watermark))
+
+
+def _with_watermark(p: Partition, high_watermark: int) -> Partition:
+    return Partition(
+        p.partition,
+        p.state,
+        p.replicas,
+        p.replica_states,
+        p.isr,
+        p.leader,
+        p.leader_epoch,
+        p.partition_epoch,
+        p.leader_recovery_state,
+        p.adding_replicas,
+        p.removing_replicas,
+        high_watermark,
+        p.leader_epoch,
+        p.log_end_offsets,
+        p.offset_epochs,
+    )
