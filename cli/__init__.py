@@ -31,16 +31,16 @@ class _Commands(click.Group):
         """Say what is expected to go wrong in one line, with the exit code that belongs to it."""
         try:
             return super().invoke(ctx)
-        except (SettingsError, JavaError) as error:
+        except SettingsError as error:
             raise WrongUse(str(error)) from error
         except FencedError as error:
             raise Refused(str(error)) from error
-        except (BusError, CodecError) as error:
+        except (BusError, CodecError, JavaError) as error:
             raise Unreachable(str(error)) from error
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise Unreachable(f"{error.filename or 'input/output'}: {error.strerror}") from error
+            raise Unreachable(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from error
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

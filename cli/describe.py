@@ -7,8 +7,8 @@ from typing import Any
 import click
 import msgspec
 
+from isrflow.bus.image import view_of_image
 from isrflow.cli.errors import Refused, Unreachable
-from isrflow.cli.image import read_view
 from isrflow.cli.options import existing_bus, with_settings
 from isrflow.conf.settings import Settings
 
@@ -38,12 +38,12 @@ def command(
     """
     bus = existing_bus(settings)
     try:
-        view = read_view(bus)
+        image = bus.image()
     finally:
         bus.close()
-    if view is None:
+    if not image.pages:
         raise Unreachable(f"no state yet on the bus {settings.bus_path}: start the engine with 'isrflow run'.")
-    view = _filtered(view, topic, broker, under_replicated, unavailable)
+    view = _filtered(view_of_image(image), topic, broker, under_replicated, unavailable)
     if form == "json":
         sys.stdout.buffer.write(msgspec.json.encode(view) + b"\n")
         sys.stdout.buffer.flush()

@@ -3,13 +3,13 @@
 import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import IO, Any, BinaryIO, Literal
 
 import click
 import msgspec
 
 from isrflow.bus.interface import Entry
-from isrflow.cli.errors import WrongUse
+from isrflow.cli.errors import Unreachable, WrongUse
 from isrflow.cli.options import conf_option, set_option
 from isrflow.conf.loader import from_sets, load, policy_text
 from isrflow.conf.settings import Settings
@@ -68,7 +68,7 @@ def command(
         raise WrongUse(f"cannot write {error.filename or out}: {error.strerror}") from error
 
 
-def _write(stream: BinaryIO, bodies: Iterable[bytes]) -> None:
+def _write(stream: IO[bytes], bodies: Iterable[bytes]) -> None:
     remaining = iter(bodies)
     while some := list(itertools.islice(remaining, BODIES_PER_WRITE)):
         stream.write(b"".join(body + b"\n" for body in some))
@@ -114,7 +114,11 @@ def _decide(
         # Spark takes seconds to import: the rules' engine does not pay for it.
         from isrflow.streaming.replay import replay
 
-        return replay(entries, settings, overrides)
-    from isrflow.controller_logic.replay import replay as decide
+        try:
+            return replay(entries, settings, overrides)
+        except (TimeoutError, RuntimeError) as error:
+            raise Unreachable(f"the Spark engine gave up: {error}") from error
+    from isrflow.controller_logic.log import decide
 
-    return decide(entries, settings.policy, overrides)
+    decided = decide(entries, settings.policy, overrides=overrides)
+    return (body for _, _, body in decided.decisions), decided.view()

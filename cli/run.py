@@ -2,7 +2,9 @@
 
 import click
 
+from isrflow.cli.errors import Refused, Unreachable
 from isrflow.cli.options import with_settings
+from isrflow.conf.logs import configure
 from isrflow.conf.settings import Settings
 
 
@@ -20,6 +22,13 @@ def command(settings: Settings) -> None:
       isrflow run --conf conf/profiles/laptop.toml --set metrics.port=0
     """
     # Spark takes seconds to import: no other command pays for it.
-    from isrflow.streaming.job import run
+    from isrflow.sinks.metrics import MetricsError
+    from isrflow.streaming.job import JobError, SupersededError, run
 
-    run(settings)
+    configure(settings.log_format)
+    try:
+        run(settings)
+    except SupersededError as error:
+        raise Refused(str(error)) from error
+    except (JobError, MetricsError) as error:
+        raise Unreachable(str(error)) from error

@@ -38,6 +38,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     retention_events: Annotated[int, Meta(ge=0)] = 1_000_000
     takeover_timeout_ms: Millis = 15_000
     driver_memory: Memory = "1g"
+    driver_java_options: str = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
     metrics_host: Text = "127.0.0.1"
     metrics_port: Port = 9_464
     metrics_kafka_names: bool = field(default=True, name="metrics.kafka_names")
