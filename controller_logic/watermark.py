@@ -2,6 +2,8 @@
 (``Partition.maybeIncrementLeaderHW``, seen from the controller).
 """
 
+from msgspec.structs import replace
+
 from isrflow.controller_logic import fencing
 from isrflow.controller_logic.draft import Draft, TopicDraft
 from isrflow.controller_logic.fencing import Refusal
@@ -45,27 +47,7 @@ def absorbed(partition: Partition, broker: int, offset: int) -> Partition:
     epochs = list(partition.offset_epochs or (NO_EPOCH,) * len(partition.replicas))
     offsets[place] = offset
     epochs[place] = partition.leader_epoch
-    return _with_offsets(partition, tuple(offsets), tuple(epochs))
-
-
-def _with_offsets(p: Partition, offsets: tuple[int, ...], epochs: tuple[int, ...]) -> Partition:
-    return Partition(
-        p.partition,
-        p.state,
-        p.replicas,
-        p.replica_states,
-        p.isr,
-        p.leader,
-        p.leader_epoch,
-        p.partition_epoch,
-        p.leader_recovery_state,
-        p.adding_replicas,
-        p.removing_replicas,
-        p.high_watermark,
-        p.high_watermark_epoch,
-        offsets,
-        epochs,
-    )
+    return replace(partition, log_end_offsets=tuple(offsets), offset_epochs=tuple(epochs))
 
 
 def derived(partition: Partition, min_isr: int) -> int | None:
@@ -118,24 +100,4 @@ def _advance(draft: Draft, topic: TopicDraft, partition: Partition) -> None:
         )
     elif partition.high_watermark_epoch == partition.leader_epoch:
         return
-    topic.put(_with_watermark(partition, high_watermark))
-
-
-def _with_watermark(p: Partition, high_watermark: int) -> Partition:
-    return Partition(
-        p.partition,
-        p.state,
-        p.replicas,
-        p.replica_states,
-        p.isr,
-        p.leader,
-        p.leader_epoch,
-        p.partition_epoch,
-        p.leader_recovery_state,
-        p.adding_replicas,
-        p.removing_replicas,
-        high_watermark,
-        p.leader_epoch,
-        p.log_end_offsets,
-        p.offset_epochs,
-    )
+    topic.put(replace(partition, high_watermark=high_watermark, high_watermark_epoch=partition.leader_epoch))

@@ -24,7 +24,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     reason: Reason
 
 
-class LeaderAndIsr(Decision, frozen=True, kw_only=True, tag="leader_and_isr"):
+class LeaderAndIsr(Decision, frozen=True, kw_only=True, tag="leader_and_isr", gc=False):
     """Who leads a partition and who is in sync; the brokers in ``to`` must act on it."""
 
     topic: str
@@ -43,7 +43,7 @@ class LeaderAndIsr(Decision, frozen=True, kw_only=True, tag="leader_and_isr"):
     to: tuple[int, ...]
 
 
-class StopReplica(Decision, frozen=True, kw_only=True, tag="stop_replica"):
+class StopReplica(Decision, frozen=True, kw_only=True, tag="stop_replica", gc=False):
     """The brokers in ``to`` stop following, and with ``delete`` remove the log."""
 
     topic: str
@@ -78,7 +78,7 @@ class BrokerDecision(Decision, frozen=True, kw_only=True, tag="broker"):
     remaining: int | UnsetType = UNSET
 
 
-class HighWatermark(Decision, frozen=True, kw_only=True, tag="high_watermark"):
+class HighWatermark(Decision, frozen=True, kw_only=True, tag="high_watermark", gc=False):
     """Records below ``high_watermark`` are on every in-sync replica."""
 
     topic: str

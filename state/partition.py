@@ -44,7 +44,7 @@ class TopicState(IntEnum):
     deleted = 3
 
 
-class Partition(msgspec.Struct, frozen=True, array_like=True):
+class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Hold one partition.
 
     isr is a subset of replicas, and never empty once a leader was elected; leader is NO_LEADER or in
