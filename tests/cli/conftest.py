@@ -38,6 +38,12 @@ def decision(seq: int, index: int) -> Decided:
     return Decided(seq, index, json.dumps(body).encode())
 
 
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ISRFLOW_BUS", "ISRFLOW_CONF"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def bus(tmp_path: Path) -> EmbeddedBus:
     made = EmbeddedBus(tmp_path / "data" / "bus.db")

@@ -1,0 +1,19 @@
+"""Show a cluster lose a broker and keep its records."""
+
+import click
+
+
+@click.command("demo")
+@click.option("--keep", is_flag=True, help="Leave the cluster running at the end, and say how to play with it.")
+@click.option("--plain", is_flag=True, help="Print lines instead of the live view, as when the output is no terminal.")
+def command(keep: bool, plain: bool) -> None:
+    """Start a cluster of three mock brokers, kill a leader, and count every record.
+
+    It takes about a minute, works in a temporary directory, and needs no network but the loopback.
+    The broker session is 3 s instead of Kafka's 9 s, so that nobody has to wait.
+
+    \b
+    Examples:
+      isrflow demo
+      isrflow demo --keep
+    """

@@ -1,0 +1,71 @@
+"""Every example in the commands' help works as it stands there."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.cli import COMMANDS, command
+
+CONF = Path(__file__).parents[2] / "conf"
+EVENTS = """\
+{"kind":"broker_register","time_ms":1000,"broker":1,"incarnation":"a"}
+{"kind":"broker_heartbeat","time_ms":1001,"broker":1,"broker_epoch":1,"want_fence":false,"want_shutdown":false}
+{"kind":"create_topic","time_ms":1002,"topic":"orders","partitions":2,"replication_factor":1}
+"""
+# These start Spark, or run until they are stopped; tests/cli/test_demo.py and the tests of streaming/ run them.
+STARTS_SPARK = ("isrflow run", "isrflow demo", "--engine spark")
+
+
+def help_of(name: str) -> str:
+    context = click.Context(command, info_name="isrflow")
+    found = command.get_command(context, name)
+    assert found is not None
+    return found.get_help(click.Context(found, info_name=name, parent=context, terminal_width=200))
+
+
+def examples(name: str) -> list[str]:
+    lines = help_of(name).split("Examples:\n")[1].split("\n\n")[0].splitlines()
+    return [line.strip() for line in lines]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_two_examples(name: str) -> None:
+    assert len(examples(name)) >= 2
+
+
+def runnable() -> list[str]:
+    found = [example for name in COMMANDS for example in examples(name)]
+    return [example for example in found if not any(mark in example for mark in STARTS_SPARK)]
+
+
+@pytest.mark.parametrize("example", runnable())
+def test_examples_work(example: str, tmp_path: Path, bus: EmbeddedBus) -> None:
+    (tmp_path / "events.jsonl").write_text(EVENTS)
+    shutil.copytree(CONF, tmp_path / "conf")
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    follows = "--follow" in example
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {'timeout 2 ' if follows else ''}{example}"],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert done.returncode == (124 if follows else 0), done.stderr
+    assert done.stderr == ""
+
+
+def test_help_is_fast_and_leaves_spark_alone() -> None:
+    program = (
+        "import sys; from isrflow.cli import command; command(['--help'], standalone_mode=False); "
+        "slow = {'pyspark', 'pyarrow', 'pandas', 'prometheus_client', 'rich', 'kafka'} & set(sys.modules); "
+        "assert not slow, slow"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, timeout=10)

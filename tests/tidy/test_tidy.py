@@ -1,0 +1,125 @@
+"""The house rules that a machine can hold us to."""
+
+import ast
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("state", "controller_logic", "bus", "streaming", "sinks", "brokers", "cli", "conf")
+LINES_MAX = 300
+FUNCTION_LINES_MAX = 50
+# Longer on purpose, each with its reason.
+LONG_FILES: dict[str, str] = {}
+
+
+@cache
+def tracked() -> tuple[Path, ...]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    paths = (ROOT / name for name in listed.split("\0") if name)
+    return tuple(path for path in paths if path.is_file() and not path.is_symlink())
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def python_files(*rooms: str) -> list[Path]:
+    wanted = rooms or (*ROOMS, "tests", "deploy")
+    return [path for path in tracked() if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in wanted]
+
+
+def text_files() -> list[tuple[str, str]]:
+    return [(name_of(path), path.read_text(encoding="utf-8", errors="replace")) for path in tracked()]
+
+
+def test_files_are_short() -> None:
+    counts = {name_of(path): len(path.read_text().splitlines()) for path in python_files()}
+    assert {name: count for name, count in counts.items() if count > LINES_MAX and name not in LONG_FILES} == {}
+    assert [name for name in LONG_FILES if counts.get(name, 0) <= LINES_MAX] == [], "on the list without need"
+
+
+def test_functions_fit_a_screen() -> None:
+    long = {}
+    for path in python_files():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                count = (node.end_lineno or node.lineno) - node.lineno + 1
+                if count > FUNCTION_LINES_MAX:
+                    long[f"{name_of(path)}:{node.lineno} {node.name}"] = count
+    assert long == {}
+
+
+def test_modules_are_named_for_what_they_hold() -> None:
+    vague = re.compile(r"(^|_)(manager|helper|helpers|util|utils|misc|common)(_|$)")
+    parts = {part for path in python_files() for part in path.relative_to(ROOT).with_suffix("").parts}
+    assert [part for part in sorted(parts) if vague.search(part)] == []
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [
+        name_of(p) for p in python_files() if p.read_text().strip() and not ast.get_docstring(ast.parse(p.read_text()))
+    ]
+    assert silent == []
+
+
+@pytest.mark.parametrize("path", python_files("state", "controller_logic"), ids=name_of)
+def test_rules_know_no_carrier_and_no_clock(path: Path) -> None:
+    text = path.read_text()
+    assert "pyspark" not in text
+    imported = {
+        name.split(".")[0]
+        for node in ast.walk(ast.parse(text))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert imported & {"time", "datetime", "random", "secrets", "uuid", "os", "socket", "logging", "structlog"} == set()
+
+
+def test_the_readme_maps_every_folder() -> None:
+    readme = (ROOT / "README.md").read_text()
+    folders = {path.relative_to(ROOT).parts[0] for path in tracked() if len(path.relative_to(ROOT).parts) > 1}
+    shown = {folder for folder in folders if not folder.startswith(".")}
+    assert [folder for folder in sorted(shown) if f"`{folder}/`" not in readme] == []
+    assert set(ROOMS) <= shown
+
+
+def test_no_machine_and_no_registry_is_named() -> None:
+    # Joined from pieces, so that this file does not name them itself.
+    names = ["pypi" + ".org", "pythonhosted" + ".org", "index" + "-url", "/" + "work/", "/" + "root/", "/home" + "/"]
+    hosts = re.compile("|".join([*map(re.escape, names), r"repo1?\.maven\." + r"(org|apache)", "maven2" + "/"]))
+    found = {
+        name: sorted({match.group() for match in hosts.finditer(text)})
+        for name, text in text_files()
+        # The flags that keep an index out of the lock are the only place where one is spoken of.
+        if name != "Makefile" and hosts.search(text)
+    }
+    assert found == {}
+
+
+def test_the_lock_pins_every_requirement_by_hash() -> None:
+    lock = (ROOT / "deploy" / "requirements.lock").read_text().replace("\\\n", " ")
+    lines = [line for line in lock.splitlines() if line.strip()]
+    assert [line[:60] for line in lines if "==" not in line or "--hash=sha256:" not in line] == []
+
+
+def test_the_makefile_is_short() -> None:
+    text = (ROOT / "Makefile").read_text()
+    targets = re.findall(r"^([a-z][a-z-]*):(?!=)", text, re.MULTILINE)
+    phony = re.findall(r"^\.PHONY: (.*)$", text, re.MULTILINE)[0].split()
+    assert len(targets) <= 10
+    assert sorted(targets) == sorted(phony)
+    assert (ROOT / ".ci" / "run").read_text().count("make test") == 1
+
+
+def test_nothing_unfinished_is_left() -> None:
+    marks = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|X" + r"XX|HA" + r"CK)\b")
+    assert [name for name, text in text_files() if name.endswith((".py", ".md", ".toml")) and marks.search(text)] == []
