@@ -160,6 +160,20 @@ class EmbeddedBus:
             )
             return [Entry(*row) for row in rows]
 
+    def seq_after(self, after: int, count: int) -> int:
+        with self._errors():
+            row = self._connection().execute(
+                "SELECT coalesce(max(seq), ?) FROM (SELECT seq FROM events WHERE seq > ? ORDER BY seq LIMIT ?)",
+                (after, after, count),
+            )
+            return int(row.fetchone()[0])
+
+    def load(self, entries: Sequence[Entry]) -> None:
+        """Put a recorded log, with its own seqs, onto this bus."""
+        rows = [(entry.seq, _kind_of(entry.raw), entry.raw) for entry in entries]
+        with self._errors(), self._write() as connection:
+            connection.executemany("INSERT INTO events (seq, kind, raw) VALUES (?, ?, ?)", rows)
+
     def claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
         with self._errors(), self._write() as connection:
             epoch = self.claimed_epoch() + 1
@@ -188,10 +202,12 @@ class EmbeddedBus:
             claimed = self.claimed_epoch()
             if claimed != controller_epoch:
                 raise FencedError(f"controller epoch {claimed} was claimed; this job holds {controller_epoch}")
-            if through <= self._mark("decided"):
-                self._check_same(connection, decisions)
+            decided_seq = self._mark("decided")
+            self._check_same(connection, [decided for decided in decisions if decided.seq <= decided_seq])
+            if through <= decided_seq:
                 return
-            connection.executemany("INSERT INTO decisions VALUES (?, ?, ?)", decisions)
+            fresh = [decided for decided in decisions if decided.seq > decided_seq]
+            connection.executemany("INSERT INTO decisions VALUES (?, ?, ?)", fresh)
             connection.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?, ?)", pages)
             self._raise_mark(connection, "decided", through)
 
@@ -209,12 +225,25 @@ class EmbeddedBus:
             return self._mark("decided")
 
     def decisions(self, after: tuple[int, int], limit: int) -> list[Decided]:
-        with self._errors():
-            rows = self._connection().execute(
+        with self._errors(), self._snapshot() as connection:
+            trimmed = self._mark("trimmed")
+            if 0 < after[0] < trimmed:
+                raise TrimmedError(
+                    f"bus {self.path}: decisions up to seq {trimmed} were removed; take the image instead"
+                )
+            rows = connection.execute(
                 "SELECT seq, idx, body FROM decisions WHERE (seq, idx) > (?, ?) ORDER BY seq, idx LIMIT ?",
                 (*after, limit),
             )
             return [Decided(*row) for row in rows]
+
+    def changed(self) -> bool:
+        # data_version moves when another connection commits, this instance's other threads included.
+        with self._errors():
+            version = int(self._connection().execute("PRAGMA data_version").fetchone()[0])
+        seen = getattr(self._local, "data_version", None)
+        self._local.data_version = version
+        return bool(version != seen)
 
     def image(self) -> Image:
         with self._errors(), self._snapshot() as connection:
@@ -232,6 +261,7 @@ class EmbeddedBus:
             if through <= self._mark("trimmed"):
                 return 0
             removed = connection.execute("DELETE FROM events WHERE seq <= ?", (through,)).rowcount
+            connection.execute("DELETE FROM decisions WHERE seq <= ?", (through,))
             self._raise_mark(connection, "trimmed", through)
             return int(removed)
 

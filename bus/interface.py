@@ -80,6 +80,10 @@ class Bus(Protocol):
         """
         ...
 
+    def seq_after(self, after: int, count: int) -> int:
+        """Return the seq of the ``count``-th event after ``after``, or of the newest when there are fewer."""
+        ...
+
     def claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
         """Take the next controller epoch and publish ``controller_started``, in one transaction."""
         ...
@@ -101,7 +105,14 @@ class Bus(Protocol):
         ...
 
     def decisions(self, after: tuple[int, int], limit: int) -> list[Decided]:
-        """Return up to ``limit`` decisions after (seq, index), in order."""
+        """Return up to ``limit`` decisions after (seq, index), in order; after seq 0 are all that there still are.
+
+        Raises ``TrimmedError`` when retention has removed decisions in between.
+        """
+        ...
+
+    def changed(self) -> bool:
+        """Say whether anything may have been written since this thread asked last; cheap enough to ask often."""
         ...
 
     def image(self) -> Image:
@@ -113,7 +124,10 @@ class Bus(Protocol):
         ...
 
     def trim(self, retain: int) -> int:
-        """Remove events that the checkpoint has passed, keeping the newest ``retain``; return how many went."""
+        """Remove events that the checkpoint has passed, and their decisions, keeping the newest ``retain`` events.
+
+        Returns how many events went.
+        """
         ...
 
     def close(self) -> None: ...

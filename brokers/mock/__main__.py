@@ -1,0 +1,86 @@
+"""Start one mock broker: ``python -m isrflow.brokers.mock --broker 1 --bus PATH --dir DIR``."""
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+import structlog
+
+from isrflow.brokers.mock.broker import Broker
+from isrflow.brokers.mock.control.lifecycle import ReplacedError
+from isrflow.brokers.mock.settings import Identity, Settings, settings_of
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import BusError
+
+EXIT_REFUSED, EXIT_WRONG_USE, EXIT_UNREACHABLE = 1, 2, 3
+
+logger = structlog.get_logger()
+
+
+def _parsed(given: tuple[str, ...]) -> Settings:
+    pairs = dict(text.split("=", 1) for text in given if "=" in text)
+    if len(pairs) != len(given):
+        raise click.BadParameter("expected key=value, each key once", param_hint="--set")
+    try:
+        return settings_of(pairs)
+    except msgspec.ValidationError as error:
+        raise click.BadParameter(str(error), param_hint="--set") from error
+
+
+def _log_to_stderr() -> None:
+    pretty = sys.stderr.isatty()
+    renderer: structlog.typing.Processor = (
+        structlog.dev.ConsoleRenderer() if pretty else structlog.processors.JSONRenderer()
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+
+
+async def _serve(identity: Identity, settings: Settings, bus: EmbeddedBus) -> None:
+    broker = Broker(identity, settings, bus)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, broker.stop)
+    await broker.run()
+
+
+@click.command()
+@click.option("--broker", required=True, type=click.IntRange(0, 2**31 - 1), help="The broker's id.")
+@click.option("--bus", required=True, type=click.Path(path_type=Path), help="The embedded bus's file.")
+@click.option("--dir", "directory", required=True, type=click.Path(path_type=Path), help="Where its logs live.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on and to be found at.")
+@click.option("--port", default=0, type=click.IntRange(0, 65_535), help="0 takes a free one; see DIR/broker.json.")
+@click.option("--rack", default=None, help="The rack that the broker stands in.")
+@click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A setting, under Kafka's name.")
+def main(
+    broker: int, bus: Path, directory: Path, host: str, port: int, rack: str | None, given: tuple[str, ...]
+) -> None:
+    """Run a mock broker until SIGTERM (orderly) or SIGKILL (it will recover)."""
+    settings = _parsed(given)
+    _log_to_stderr()
+    structlog.contextvars.bind_contextvars(broker=broker)
+    identity = Identity(broker=broker, bus=bus, directory=directory, host=host, port=port, rack=rack)
+    try:
+        asyncio.run(_serve(identity, settings, EmbeddedBus(bus)))
+    except* ReplacedError as group:
+        logger.error("stopped", why=str(group.exceptions[0]))
+        sys.exit(EXIT_REFUSED)
+    except* (BusError, OSError, TimeoutError) as group:
+        logger.error("stopped", why=repr(group.exceptions[0]))
+        sys.exit(EXIT_UNREACHABLE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""What the APIs share: the broker's parts, and how a topic is named in old and new requests."""
+
+import uuid
+from typing import NamedTuple
+
+from isrflow.brokers.mock.log.directory import LogDirectory
+from isrflow.brokers.mock.metadata import Metadata
+from isrflow.brokers.mock.replicas.table import Replicas
+from isrflow.brokers.mock.replicas.waiting import Purgatory
+from isrflow.brokers.mock.settings import Settings
+from isrflow.brokers.wire.errors import ErrorCode, RefusedError
+
+
+class Context(NamedTuple):
+    """Hold the parts of one broker."""
+
+    broker: int
+    settings: Settings
+    metadata: Metadata
+    replicas: Replicas
+    directory: LogDirectory
+    purgatory: Purgatory
+
+    def topic_named(self, name: str | None, topic_id: "uuid.UUID | None") -> str:
+        """Name the topic that a request means, by name or by id (KIP-516); raises ``RefusedError``."""
+        if name:
+            return name
+        found = self.metadata.topic_of(topic_id) if topic_id is not None else None
+        if found is None:
+            raise RefusedError(ErrorCode.UNKNOWN_TOPIC_ID)
+        return found

@@ -1,0 +1,36 @@
+"""FindCoordinator and InitProducerId: as much as clients with assigned partitions ask for."""
+
+from typing import Any
+
+from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorResponse
+from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
+
+from isrflow.brokers.mock.apis.context import Context
+from isrflow.brokers.wire.errors import ErrorCode
+from isrflow.brokers.wire.messages import Request, api
+
+FIND_COORDINATOR = api(FindCoordinatorRequest, FindCoordinatorResponse, (0, 4))
+INIT_PRODUCER_ID = api(InitProducerIdRequest, InitProducerIdResponse, (0, 4))
+BATCHED_FROM = 4
+
+
+async def find_coordinator(context: Context, request: Request) -> Any:
+    """Say that there is no coordinator: mock brokers keep neither groups nor transactions."""
+    error = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    nobody = {"node_id": -1, "host": "", "port": -1, "error_code": error, "error_message": "mock brokers have none"}
+    if request.version < BATCHED_FROM:
+        return request.answer(throttle_time_ms=0, **nobody)
+    coordinator = FindCoordinatorResponse.Coordinator
+    told = [coordinator(version=request.version, key=key, **nobody) for key in request.body.coordinator_keys]
+    return request.answer(throttle_time_ms=0, coordinators=told)
+
+
+async def init_producer_id(context: Context, request: Request) -> Any:
+    """Hand out a producer id for idempotence; transactions are refused.
+
+    A producer that comes with an id of its own, to go on after an error, gets a new one with epoch 0:
+    nothing in flight under the old one can be taken for the new one's (KIP-360 allows either).
+    """
+    if request.body.transactional_id is not None:
+        return request.answer(error_code=int(ErrorCode.INVALID_REQUEST), producer_id=-1, producer_epoch=-1)
+    return request.answer(error_code=0, producer_id=context.directory.next_producer_id(), producer_epoch=0)

@@ -1,0 +1,149 @@
+"""Fetch: consumers read below the high watermark, followers all that there is; both may wait for more."""
+
+import asyncio
+from typing import Any, NamedTuple
+
+from kafka.protocol.consumer import FetchRequest, FetchResponse
+
+from isrflow.brokers.mock.apis.context import Context
+from isrflow.brokers.mock.replicas.partition import Partition
+from isrflow.brokers.wire.errors import ErrorCode, RefusedError
+from isrflow.brokers.wire.messages import Request, api
+from isrflow.state.events import TopicPartition
+
+API = api(FetchRequest, FetchResponse, (4, 16))
+CONSUMER = -1
+FETCH_SESSION_ID_NOT_FOUND = 70
+
+
+class _Wanted(NamedTuple):
+    """Hold what one partition of the request asks for; ``refused`` where its topic id is not known."""
+
+    topic: str
+    topic_id: Any
+    asked: Any
+    refused: ErrorCode
+
+    @property
+    def place(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.asked.partition)
+
+
+class _Given(NamedTuple):
+    """Hold what one partition gives just now."""
+
+    error: ErrorCode
+    records: bytes
+    partition: Partition | None
+
+
+async def fetch(context: Context, request: Request) -> Any:
+    """Answer a Fetch once there are ``min_bytes``, an error, or the time is up.
+
+    No fetch session is ever opened, so every request comes with all its partitions (KIP-227 allows it).
+    """
+    body = request.body
+    if body.session_id and body.session_epoch > 0:
+        return request.answer(error_code=FETCH_SESSION_ID_NOT_FOUND, responses=[])
+    replica, replica_epoch = _replica(request)
+    wanted = _wanted(context, request)
+    deadline = (
+        asyncio.get_running_loop().time() + min(max(body.max_wait_ms, 0), context.settings.fetch_max_wait_ms) / 1000
+    )
+    if replica != CONSUMER:
+        wanted = _note_progress(context, wanted, replica, replica_epoch)
+    while True:
+        given = _read(context, wanted, replica, min(body.max_bytes, context.settings.fetch_max_bytes))
+        enough = sum(len(g.records) for g in given) >= body.min_bytes
+        if enough or any(g.error is not ErrorCode.NONE for g in given):
+            break
+        partitions = {g.partition for g in given if g.partition is not None}
+        if not partitions or not await context.purgatory.change(partitions, deadline):
+            given = _read(context, wanted, replica, min(body.max_bytes, context.settings.fetch_max_bytes))
+            break
+    return _answer(request, wanted, given)
+
+
+def _replica(request: Request) -> tuple[int, int]:
+    """Say which follower asks, and in which of its lives (KIP-903); -1 for a consumer."""
+    if request.version >= 15:
+        state = request.body.replica_state
+        return (CONSUMER, -1) if state is None else (state.replica_id, state.replica_epoch)
+    return request.body.replica_id, -1
+
+
+def _wanted(context: Context, request: Request) -> list[_Wanted]:
+    wanted = []
+    for topic in request.body.topics:
+        name, topic_id = (None, topic.topic_id) if request.version >= 13 else (topic.topic, None)
+        try:
+            named, refused = context.topic_named(name, topic_id), ErrorCode.NONE
+        except RefusedError as error:
+            named, refused = "", error.code
+        wanted += [_Wanted(named, topic_id, asked, refused) for asked in topic.partitions]
+    return wanted
+
+
+def _note_progress(context: Context, wanted: list[_Wanted], replica: int, replica_epoch: int) -> list[_Wanted]:
+    """Count a follower's fetch where it is in the leader's epoch and inside its log; elsewhere it leaves no trace."""
+    noted = []
+    for want in wanted:
+        refused = want.refused
+        if refused is ErrorCode.NONE:
+            try:
+                partition = context.replicas.leader_of(want.place, want.asked.current_leader_epoch)
+                log = partition.log
+                if log.log_start_offset <= want.asked.fetch_offset <= log.log_end_offset:
+                    context.replicas.fetched(partition, replica, want.asked.fetch_offset, replica_epoch)
+            except RefusedError as error:
+                refused = error.code
+        noted.append(want._replace(refused=refused))
+    return noted
+
+
+def _read(context: Context, wanted: list[_Wanted], replica: int, max_bytes: int) -> list[_Given]:
+    given, remaining = [], max_bytes
+    for want in wanted:
+        one = _read_one(context, want, replica, remaining)
+        remaining -= len(one.records)
+        given.append(one)
+    return given
+
+
+def _read_one(context: Context, want: _Wanted, replica: int, remaining: int) -> _Given:
+    if want.refused is not ErrorCode.NONE:
+        return _Given(want.refused, b"", None)
+    try:
+        partition = context.replicas.leader_of(want.place, want.asked.current_leader_epoch)
+        upper = partition.high_watermark if replica == CONSUMER else partition.log.log_end_offset
+        budget = min(want.asked.partition_max_bytes, remaining)
+        records = partition.log.read(want.asked.fetch_offset, budget, upper) if budget > 0 else b""
+        return _Given(ErrorCode.NONE, records, partition)
+    except RefusedError as refused:
+        return _Given(refused.code, b"", None)
+
+
+def _answer(request: Request, wanted: list[_Wanted], given: list[_Given]) -> Any:
+    topic_response = FetchResponse.FetchableTopicResponse
+    told: dict[Any, list[Any]] = {}
+    for want, give in zip(wanted, given, strict=True):
+        partition = give.partition
+        high_watermark = partition.high_watermark if partition is not None else -1
+        told.setdefault((want.topic, want.topic_id), []).append(
+            topic_response.PartitionData(
+                version=request.version,
+                partition_index=want.asked.partition,
+                error_code=int(give.error),
+                high_watermark=high_watermark,
+                last_stable_offset=high_watermark,
+                log_start_offset=partition.log.log_start_offset if partition is not None else -1,
+                aborted_transactions=None,
+                preferred_read_replica=-1,
+                records=give.records,
+            )
+        )
+    responses = [
+        topic_response(version=request.version, topic=topic, topic_id=topic_id, partitions=partitions)
+        for (topic, topic_id), partitions in told.items()
+    ]
+    return request.answer(throttle_time_ms=0, error_code=0, session_id=0, responses=responses)

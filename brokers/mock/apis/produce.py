@@ -1,0 +1,122 @@
+"""Produce: append, and with acks=all wait for the decided high watermark."""
+
+import asyncio
+from typing import Any
+
+from kafka.protocol.producer import ProduceRequest, ProduceResponse
+
+from isrflow.brokers.mock.apis.context import Context
+from isrflow.brokers.mock.replicas.partition import Partition
+from isrflow.brokers.wire.errors import ErrorCode, RefusedError
+from isrflow.brokers.wire.messages import Request, api
+from isrflow.state.events import TopicPartition
+
+# Versions 0 to 2 are told of and then refused, as Kafka does: librdkafka needs to see them (KAFKA-18659).
+API = api(ProduceRequest, ProduceResponse, (3, 12), min_advertised=0)
+ALL, LEADER, NONE = -1, 1, 0
+
+
+class _Appending:
+    """Follow one partition of a request from its append to its answer."""
+
+    __slots__ = ("base_offset", "error", "message", "partition", "place", "required", "start_offset", "term")
+
+    def __init__(self, place: TopicPartition) -> None:
+        self.place = place
+        self.partition: Partition | None = None
+        self.term = 0
+        self.base_offset = -1
+        self.start_offset = -1
+        self.required = 0
+        self.error = ErrorCode.NONE
+        self.message: str | None = None
+
+    def refuse(self, refused: RefusedError) -> None:
+        self.error, self.message = refused.code, str(refused)
+
+
+async def produce(context: Context, request: Request) -> Any | None:
+    """Answer a Produce; with acks=0 there is no answer. All appending is done before the first wait."""
+    body = request.body
+    appendings = [
+        _append(context, TopicPartition(topic.name, data.index), data.records, body.acks)
+        for topic in body.topic_data
+        for data in topic.partition_data
+    ]
+    if body.acks == ALL:
+        await _replicated(context, appendings, body.timeout_ms)
+    return None if body.acks == NONE else _answer(request, appendings)
+
+
+def _append(context: Context, place: TopicPartition, records: Any, acks: int) -> _Appending:
+    appending = _Appending(place)
+    try:
+        if acks not in (ALL, LEADER, NONE):
+            raise RefusedError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}")
+        partition = context.replicas.leader_of(place)
+        minimum = context.replicas.min_insync_replicas(place.topic)
+        if acks == ALL and len(partition.isr) < minimum:
+            raise RefusedError(ErrorCode.NOT_ENOUGH_REPLICAS, f"{len(partition.isr)} in sync, {minimum} needed")
+        appended = partition.append_as_leader(records)
+    except RefusedError as refused:
+        appending.refuse(refused)
+        return appending
+    context.replicas.appended(partition)
+    appending.partition, appending.term = partition, partition.term
+    appending.base_offset, appending.required = appended.base_offset, appended.last_offset + 1
+    appending.start_offset = partition.log.log_start_offset
+    return appending
+
+
+async def _replicated(context: Context, appendings: list[_Appending], timeout_ms: int) -> None:
+    """Wait until every append is below the high watermark, failed, or out of time."""
+    deadline = asyncio.get_running_loop().time() + max(timeout_ms, 0) / 1000
+    waiting = [a for a in appendings if a.partition is not None and not _settled(context, a)]
+    while waiting:
+        changed = await context.purgatory.change({a.partition for a in waiting if a.partition is not None}, deadline)
+        waiting = [a for a in waiting if not _settled(context, a)]
+        if not changed:
+            for appending in waiting:
+                appending.refuse(RefusedError(ErrorCode.REQUEST_TIMED_OUT))
+            return
+
+
+def _settled(context: Context, appending: _Appending) -> bool:
+    """Say whether an append has its answer (``Partition.checkEnoughReplicasReachOffset``)."""
+    partition = appending.partition
+    assert partition is not None
+    if not partition.is_leader or partition.term != appending.term:
+        # Whether the records survive is for the next leader to say; here they may have been cut off.
+        appending.refuse(RefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+        return True
+    if partition.high_watermark < appending.required:
+        return False
+    minimum = context.replicas.min_insync_replicas(partition.place.topic)
+    if len(partition.isr) < minimum:
+        refused = RefusedError(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, f"{minimum} needed in sync")
+        appending.refuse(refused)
+    return True
+
+
+def _answer(request: Request, appendings: list[_Appending]) -> Any:
+    topic_response = ProduceResponse.TopicProduceResponse
+    told: dict[str, list[Any]] = {}
+    for appending in appendings:
+        refused = appending.error is not ErrorCode.NONE
+        told.setdefault(appending.place.topic, []).append(
+            topic_response.PartitionProduceResponse(
+                version=request.version,
+                index=appending.place.partition,
+                error_code=int(appending.error),
+                base_offset=-1 if refused else appending.base_offset,
+                log_append_time_ms=-1,
+                log_start_offset=-1 if refused else appending.start_offset,
+                record_errors=[],
+                error_message=appending.message,
+            )
+        )
+    responses = [
+        topic_response(version=request.version, name=name, partition_responses=partitions)
+        for name, partitions in told.items()
+    ]
+    return request.answer(responses=responses, throttle_time_ms=0)

@@ -1,0 +1,132 @@
+"""One mock broker from start to stop."""
+
+import asyncio
+import json
+from collections.abc import Callable
+
+import structlog
+
+from isrflow.brokers.mock.apis.context import Context
+from isrflow.brokers.mock.apis.serving import APIS, serving
+from isrflow.brokers.mock.control.feed import Feed
+from isrflow.brokers.mock.control.lifecycle import Lifecycle
+from isrflow.brokers.mock.control.outbox import Outbox
+from isrflow.brokers.mock.files import replace
+from isrflow.brokers.mock.log.directory import LogDirectory
+from isrflow.brokers.mock.metadata import Metadata
+from isrflow.brokers.mock.replicas.table import Replicas
+from isrflow.brokers.mock.replicas.waiting import Purgatory
+from isrflow.brokers.mock.settings import Identity, Settings
+from isrflow.brokers.wire.server import Limits, Server
+from isrflow.bus.interface import Bus
+from isrflow.state.decisions import AnyDecision
+
+logger = structlog.get_logger()
+
+BROKER_FILE = "broker.json"
+
+
+class Broker:
+    """Hold a broker's parts together, and run them in order.
+
+    Decisions go to the metadata first. The replicas take them up only once the registration is
+    answered: the broker has then heard all that was decided before, and acts on nothing stale.
+    """
+
+    def __init__(self, identity: Identity, settings: Settings, bus: Bus) -> None:
+        self._identity = identity
+        self._settings = settings
+        self._directory = LogDirectory(identity.directory, identity.broker)
+        self._metadata = Metadata()
+        self._outbox = Outbox(identity.broker, bus, settings)
+        self._replicas = Replicas(identity.broker, self._directory, self._metadata, self._outbox, settings)
+        self._lifecycle = Lifecycle(identity, self._outbox, settings, self._directory.previous_broker_epoch)
+        self._feed = Feed(bus, self._heard, settings)
+        self._server = self._serving()
+        self._acting = False
+        self._stopping = asyncio.Event()
+
+    def _serving(self) -> Server:
+        context = Context(
+            self._identity.broker,
+            self._settings,
+            self._metadata,
+            self._replicas,
+            self._directory,
+            Purgatory(self._settings.purgatory_max_requests),
+        )
+        limits = Limits(
+            socket_request_max_bytes=self._settings.socket_request_max_bytes,
+            max_connections=self._settings.max_connections,
+            connections_max_idle_ms=self._settings.connections_max_idle_ms,
+        )
+        return Server(APIS, serving(context), limits)
+
+    def _heard(self, decision: AnyDecision) -> None:
+        self._metadata.apply(decision)
+        self._lifecycle.heard(decision)
+        if self._acting:
+            self._replicas.registered(self._lifecycle.broker_epoch)
+            self._replicas.apply(decision)
+
+    def stop(self) -> None:
+        """Begin an orderly stop; ``run`` returns when it is done."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Serve until stopped. Whatever part fails takes the broker down with its error."""
+        self._feed.start()
+        port = await self._server.start(self._identity.host, self._identity.port)
+        replace(
+            self._identity.directory / BROKER_FILE,
+            json.dumps({"broker": self._identity.broker, "host": self._identity.host, "port": port}) + "\n",
+        )
+        logger.info("listening", host=self._identity.host, port=port)
+        parts = [asyncio.create_task(part) for part in (self._outbox.run(), self._feed.run())]
+        parts.append(asyncio.create_task(self._live(port)))
+        stopped = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait([*parts, stopped], return_when=asyncio.FIRST_COMPLETED)
+            if self._stopping.is_set():
+                await self._shut_down()
+            for part in parts:
+                if part.done():
+                    part.result()
+        finally:
+            stopped.cancel()
+            for part in parts:
+                part.cancel()
+            await asyncio.gather(*parts, return_exceptions=True)
+            await self._server.stop()
+            self._outbox.close()
+
+    async def _live(self, port: int) -> None:
+        """Register, take up the replicas, and look after them."""
+        broker_epoch = await self._lifecycle.register(port)
+        self._replicas.registered(broker_epoch)
+        self._replicas.begin()
+        self._acting = True
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._lifecycle.run())
+            group.create_task(self._every(self._settings.replica_lag_time_max_ms / 2, self._replicas.look_after_isr))
+            checkpoints = self._settings.replica_high_watermark_checkpoint_interval_ms
+            group.create_task(self._every(checkpoints, self._replicas.checkpoint))
+
+    async def _every(self, interval_ms: float, work: Callable[[], None]) -> None:
+        while True:
+            await asyncio.sleep(interval_ms / 1000)
+            work()
+            for fetcher in self._replicas.fetchers.failed():
+                fetcher.result()
+
+    async def _shut_down(self) -> None:
+        """Hand over what is led, then close down and leave everything on disk."""
+        logger.info("shutting down")
+        allowed = await self._lifecycle.shut_down()
+        if not allowed:
+            logger.warning("shutdown was not allowed in time")
+        await self._server.stop()
+        await self._replicas.fetchers.stop()
+        self._replicas.close()
+        self._directory.mark_clean_shutdown(self._lifecycle.broker_epoch)
+        logger.info("stopped", handed_over=allowed)

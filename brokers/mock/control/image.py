@@ -1,0 +1,123 @@
+"""The state as last committed, told as decisions: what a broker that starts would have heard."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from isrflow.bus.image import read_image
+from isrflow.bus.interface import Image
+from isrflow.state.broker import Broker
+from isrflow.state.cluster import Cluster
+from isrflow.state.decisions import (
+    AnyDecision,
+    BrokerDecision,
+    ConfigDecision,
+    HighWatermark,
+    LeaderAndIsr,
+    StopReplica,
+    TopicDecision,
+)
+from isrflow.state.ids import NO_EPOCH
+from isrflow.state.partition import Partition, ReplicaState, Topic
+from isrflow.state.reason import Reason
+
+
+def decisions_of(image: Image) -> Iterator[AnyDecision]:
+    """Tell an image as decisions, in the canonical order of their kinds within each topic.
+
+    High watermarks are told under the present leader epoch, though the epoch that they were decided
+    in may be an older one: see ``Metadata.high_watermark``.
+    """
+    held = read_image(image)
+    teller = _Teller(held.cluster, image.seq)
+    yield from teller.cluster()
+    for topic in held.topics:
+        yield from teller.topic(topic)
+
+
+class _Teller:
+    def __init__(self, cluster: Cluster, seq: int) -> None:
+        self._cluster = cluster
+        self._seq = seq
+        self._epoch = cluster.controller_epoch
+        self._time_ms = cluster.clock_ms
+
+    def cluster(self) -> Iterator[AnyDecision]:
+        for broker in self._cluster.brokers.values():
+            yield self._broker(broker)
+        yield self._config("cluster", None, self._cluster.config)
+        for name, config in self._cluster.broker_config.items():
+            yield self._config("broker", name, config)
+
+    def topic(self, topic: Topic) -> Iterator[AnyDecision]:
+        yield TopicDecision(
+            **self._common(), topic=topic.topic, topic_id=topic.topic_id, state=topic.state.name, config=topic.config
+        )
+        for partition in topic.partitions:
+            if partition.leader_epoch != NO_EPOCH:
+                yield self._leader_and_isr(topic, partition)
+            doomed = _in_state(partition, ReplicaState.ReplicaDeletionStarted)
+            if doomed:
+                yield StopReplica(
+                    **self._common(),
+                    topic=topic.topic,
+                    topic_id=topic.topic_id,
+                    partition=partition.partition,
+                    leader_epoch=partition.leader_epoch,
+                    delete=True,
+                    to=doomed,
+                )
+            if partition.high_watermark_epoch != NO_EPOCH:
+                yield HighWatermark(
+                    **self._common(),
+                    topic=topic.topic,
+                    partition=partition.partition,
+                    leader_epoch=partition.leader_epoch,
+                    high_watermark=partition.high_watermark,
+                )
+
+    def _common(self) -> dict[str, Any]:
+        return {
+            "seq": self._seq,
+            "controller_epoch": self._epoch,
+            "time_ms": self._time_ms,
+            "reason": Reason.CONTROLLER_STARTED,
+        }
+
+    def _broker(self, broker: Broker) -> BrokerDecision:
+        return BrokerDecision(
+            **self._common(),
+            broker=broker.broker,
+            broker_epoch=broker.broker_epoch,
+            incarnation=broker.incarnation,
+            state=broker.state.name,
+            rack=broker.rack,
+            listeners=broker.listeners,
+        )
+
+    def _config(self, entity: str, name: str | None, config: dict[str, str]) -> ConfigDecision:
+        return ConfigDecision(**self._common(), entity=entity, name=name, config=config)
+
+    def _leader_and_isr(self, topic: Topic, partition: Partition) -> LeaderAndIsr:
+        alive = _in_state(partition, ReplicaState.OnlineReplica, ReplicaState.NewReplica, ReplicaState.OfflineReplica)
+        return LeaderAndIsr(
+            **self._common(),
+            topic=topic.topic,
+            topic_id=topic.topic_id,
+            partition=partition.partition,
+            leader=partition.leader,
+            leader_epoch=partition.leader_epoch,
+            isr=partition.isr,
+            partition_epoch=partition.partition_epoch,
+            replicas=partition.replicas,
+            adding_replicas=partition.adding_replicas,
+            removing_replicas=partition.removing_replicas,
+            leader_recovery_state=partition.leader_recovery_state.name,
+            is_new=False,
+            unclean=False,
+            to=alive,
+        )
+
+
+def _in_state(partition: Partition, *states: ReplicaState) -> tuple[int, ...]:
+    pairs = zip(partition.replicas, partition.replica_states, strict=True)
+    return tuple(replica for replica, state in pairs if state in states)

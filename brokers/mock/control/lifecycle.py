@@ -1,0 +1,202 @@
+"""The broker's registration with the controller (Kafka's ``BrokerLifecycleManager``).
+
+registering --answer--> starting --decided active--> running --stop--> shutting down --allowed--> stopped
+     ^                                                  |
+     +---- unregistered, or its epoch was refused ------+
+"""
+
+import asyncio
+import uuid
+from enum import Enum
+
+import structlog
+
+from isrflow.brokers.mock.control.outbox import Outbox
+from isrflow.brokers.mock.settings import Identity, Settings
+from isrflow.bus.embedded import now_ms
+from isrflow.state.decisions import Answer, AnyDecision, BrokerDecision
+from isrflow.state.events import BrokerHeartbeat, BrokerRegister, Listener
+
+logger = structlog.get_logger()
+
+REGISTER_AGAIN_MS = 500
+_LOST = frozenset({"STALE_BROKER_EPOCH", "BROKER_ID_NOT_REGISTERED"})
+
+
+class Standing(Enum):
+    """Where the broker stands, as far as it knows."""
+
+    registering = "registering"
+    starting = "starting"
+    running = "running"
+    shutting_down = "shutting_down"
+    stopped = "stopped"
+
+
+class ReplacedError(Exception):
+    """Another process registered under this broker's id: this one must stop."""
+
+
+class Lifecycle:
+    """Register, keep the session alive, and at the end ask to be let go.
+
+    ``incarnation`` is one for the life of the process: to register again in it is to amend, not to
+    start anew. A heartbeat asks for an answer only while the broker is not yet active, so that a quiet
+    cluster's decision log stays quiet.
+    """
+
+    def __init__(self, identity: Identity, outbox: Outbox, settings: Settings, previous_broker_epoch: int) -> None:
+        self._identity = identity
+        self._outbox = outbox
+        self._settings = settings
+        self._previous_broker_epoch = previous_broker_epoch
+        self._incarnation = uuid.uuid4().hex
+        self._port = 0
+        self._request_id = ""
+        self._changed = asyncio.Event()
+        self._refused = ""
+        self._replaced = ""
+        self.standing = Standing.registering
+        self.broker_epoch = -1
+        self.fenced = True
+
+    async def register(self, port: int) -> int:
+        """Register, and return the broker epoch once it is answered.
+
+        Raises TimeoutError when no controller answers in time.
+        """
+        self._port = port
+        async with asyncio.timeout(self._settings.initial_broker_registration_timeout_ms / 1000):
+            self._register()
+            while self.standing is Standing.registering:
+                await self._change()
+                if self._refused:
+                    logger.warning("registration refused", error=self._refused)
+                    await asyncio.sleep(REGISTER_AGAIN_MS / 1000)
+                    self._register()
+        return self.broker_epoch
+
+    def _register(self) -> None:
+        self._refused = ""
+        self._request_id = uuid.uuid4().hex
+        listener = Listener(name="PLAINTEXT", host=self._identity.host, port=self._port)
+        self._outbox.send(
+            BrokerRegister(
+                time_ms=now_ms(),
+                request_id=self._request_id,
+                broker=self._identity.broker,
+                incarnation=self._incarnation,
+                rack=self._identity.rack,
+                listeners=(listener,),
+                log_dirs=(str(self._identity.directory.resolve()),),
+                previous_broker_epoch=self._previous_broker_epoch,
+            )
+        )
+
+    def caught_up(self) -> None:
+        """Note that everything decided before the registration was heard: from now on the broker wants no fence."""
+        self._heartbeat()
+
+    async def run(self) -> None:
+        """Send heartbeats until cancelled; raises ``ReplacedError`` when another process has this id."""
+        interval = self._settings.broker_heartbeat_interval_ms / 1000
+        while True:
+            if self._replaced:
+                raise ReplacedError(self._replaced)
+            if self.standing is Standing.registering and self._refused:
+                self._register()
+            elif self.standing is not Standing.registering:
+                self._heartbeat()
+            self._changed.clear()
+            try:
+                async with asyncio.timeout(interval):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+    def _heartbeat(self) -> None:
+        shutting_down = self.standing is Standing.shutting_down
+        ask = self.standing is Standing.starting
+        self._outbox.send(
+            BrokerHeartbeat(
+                time_ms=now_ms(),
+                request_id=uuid.uuid4().hex if ask else None,
+                broker=self._identity.broker,
+                broker_epoch=self.broker_epoch,
+                want_fence=False,
+                want_shutdown=shutting_down,
+                caught_up=True,
+            )
+        )
+
+    async def shut_down(self) -> bool:
+        """Ask to be let go; return whether that was allowed in time."""
+        if self.standing is not Standing.running or not self._settings.controlled_shutdown_enable:
+            self.standing = Standing.stopped
+            return False
+        self.standing = Standing.shutting_down
+        self._changed.set()
+        try:
+            async with asyncio.timeout(self._settings.controlled_shutdown_timeout_ms / 1000):
+                while self.standing is Standing.shutting_down:
+                    await self._change()
+        except TimeoutError:
+            self.standing = Standing.stopped
+            return False
+        return True
+
+    async def _change(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
+
+    def heard(self, decision: AnyDecision) -> None:
+        """Take in what a decision says of this broker."""
+        match decision:
+            case Answer(request_id=request_id) if request_id == self._request_id:
+                self._answered(decision)
+            case Answer(request="broker_heartbeat" | "controlled_shutdown" | "alter_isr") if (
+                decision.error in _LOST and decision.broker == self._identity.broker
+            ):
+                self._lost(decision.error)
+            case BrokerDecision() if decision.broker == self._identity.broker:
+                self._decided(decision)
+
+    def _answered(self, answer: Answer) -> None:
+        if answer.error == "NONE" and isinstance(answer.broker_epoch, int):
+            self.broker_epoch = answer.broker_epoch
+            if self.standing is Standing.registering:
+                self.standing = Standing.starting
+            logger.info("registered", broker_epoch=self.broker_epoch)
+        else:
+            self._refused = answer.error
+        self._changed.set()
+
+    def _decided(self, decision: BrokerDecision) -> None:
+        if decision.incarnation != self._incarnation:
+            # Of an earlier life, unless our own registration came before it.
+            if self.broker_epoch != -1 and decision.broker_epoch > self.broker_epoch:
+                self._replaced = f"broker {decision.broker} registered anew with epoch {decision.broker_epoch}"
+                self._changed.set()
+            return
+        match decision.state:
+            case "active" if self.standing is Standing.starting:
+                self.standing = Standing.running
+                logger.info("unfenced", broker_epoch=decision.broker_epoch)
+            case "fenced" if self.standing is Standing.running:
+                self.standing = Standing.starting
+                logger.warning("fenced", reason=decision.reason)
+            case "shutdown_allowed" if self.standing is Standing.shutting_down:
+                self.standing = Standing.stopped
+            case "unregistered":
+                self._lost("BROKER_ID_NOT_REGISTERED")
+            case _:
+                return
+        self._changed.set()
+
+    def _lost(self, error: str) -> None:
+        """Register again: the controller does not know this registration any more."""
+        if self.standing in (Standing.starting, Standing.running):
+            logger.warning("registration lost", error=error)
+            self.standing = Standing.registering
+            self._refused = error
+            self._changed.set()

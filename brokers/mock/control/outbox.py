@@ -1,0 +1,146 @@
+"""What the broker tells the engine: events in the order they were sent, log ends gathered."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+import structlog
+
+from isrflow.brokers.mock.settings import Settings
+from isrflow.bus.embedded import now_ms
+from isrflow.bus.interface import Bus, BusError
+from isrflow.state.events import AnyEvent, LogEndOffset, TopicPartition
+
+logger = structlog.get_logger()
+
+WAITING_MAX = 200_000
+RETRY_MS = (50, 2_000)
+
+LogEnds = Callable[[TopicPartition], tuple[int, int, int] | None]
+
+
+class Outbox:
+    """Publish events, one call to the bus at a time, so they reach it in the order they were sent.
+
+    A log end is not queued when it moves: its partition is marked, and what is told is where the log
+    ends when the call is made. Marks wait at most ``watermark.interval.ms`` for each other.
+    """
+
+    def __init__(self, broker: int, bus: Bus, settings: Settings) -> None:
+        self._broker = broker
+        self._bus = bus
+        self._interval = settings.watermark_interval_ms / 1000
+        self._unreachable_max = settings.bus_unreachable_max_ms / 1000
+        self._events: list[AnyEvent] = []
+        self._moved: dict[TopicPartition, None] = {}
+        self._reported: dict[TopicPartition, tuple[int, int]] = {}
+        self._log_ends: LogEnds = lambda place: None
+        self._wake = asyncio.Event()
+        self._next_log_ends = 0.0
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="outbox")
+
+    def ask_log_ends_of(self, log_ends: LogEnds) -> None:
+        """Set who tells (leader epoch, log end, log start) of a replica; None where nothing may be told yet."""
+        self._log_ends = log_ends
+
+    def send(self, event: AnyEvent) -> None:
+        """Publish ``event`` soon."""
+        if len(self._events) >= WAITING_MAX:
+            raise BusError(f"{WAITING_MAX} events wait for the bus")
+        self._events.append(event)
+        self._wake.set()
+
+    def log_moved(self, place: TopicPartition) -> None:
+        """Tell the log end of a replica soon, if it is not what was told last."""
+        self._moved[place] = None
+        self._wake.set()
+
+    def reported_end_offset(self, place: TopicPartition, leader_epoch: int) -> int | None:
+        """Return the log end as last told in ``leader_epoch``; None when it was not told yet."""
+        epoch, end = self._reported.get(place, (-1, -1))
+        return end if epoch == leader_epoch else None
+
+    def forget(self, place: TopicPartition) -> None:
+        """Drop what was told of a replica that is gone."""
+        self._moved.pop(place, None)
+        self._reported.pop(place, None)
+
+    async def run(self) -> None:
+        """Publish until cancelled; raises ``BusError`` when the bus stays out of reach."""
+        while True:
+            await self._due()
+            batch = self._drained()
+            if batch:
+                await self._publish(batch)
+
+    async def _due(self) -> None:
+        """Wait for an event, or for marks that have waited long enough."""
+        loop = asyncio.get_running_loop()
+        while not self._events:
+            wait = self._next_log_ends - loop.time() if self._moved else None
+            if wait is not None and wait <= 0:
+                return
+            self._wake.clear()
+            try:
+                async with asyncio.timeout(wait):
+                    await self._wake.wait()
+            except TimeoutError:
+                return
+
+    def _drained(self) -> list[bytes]:
+        # Events first: an ``alter_isr`` was judged by the log ends told before it, so none may overtake it.
+        batch = [msgspec.json.encode(event) for event in self._events]
+        self._events.clear()
+        loop_time = asyncio.get_running_loop().time()
+        if self._moved and loop_time >= self._next_log_ends:
+            self._next_log_ends = loop_time + self._interval
+            batch += [msgspec.json.encode(event) for event in self._log_end_events()]
+            self._moved.clear()
+        return batch
+
+    def _log_end_events(self) -> list[LogEndOffset]:
+        events = []
+        for place in self._moved:
+            told = self._log_ends(place)
+            if told is None or self._reported.get(place) == told[:2]:
+                continue
+            epoch, end, start = told
+            self._reported[place] = (epoch, end)
+            events.append(
+                LogEndOffset(
+                    time_ms=now_ms(),
+                    topic=place.topic,
+                    partition=place.partition,
+                    broker=self._broker,
+                    leader_epoch=epoch,
+                    log_end_offset=end,
+                    log_start_offset=start,
+                )
+            )
+        return events
+
+    async def _publish(self, batch: list[bytes]) -> None:
+        loop = asyncio.get_running_loop()
+        give_up = loop.time() + self._unreachable_max
+        pause_ms = RETRY_MS[0]
+        while True:
+            try:
+                await loop.run_in_executor(self._thread, self._bus.publish, batch)
+                return
+            except BusError as error:
+                if loop.time() >= give_up:
+                    raise
+                logger.warning("bus out of reach", why=str(error))
+            await asyncio.sleep(pause_ms / 1000)
+            pause_ms = min(2 * pause_ms, RETRY_MS[1])
+
+    async def flush(self) -> None:
+        """Publish what waits, marks and all; for the end, when ``run`` no longer does."""
+        self._next_log_ends = 0.0
+        batch = self._drained()
+        if batch:
+            await self._publish(batch)
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=True)

@@ -1,0 +1,33 @@
+"""Small files that are always whole: written beside, forced to disk, then moved into place."""
+
+import os
+from pathlib import Path
+
+
+def replace(path: Path, text: str) -> None:
+    """Put ``text`` into ``path`` so that a reader, even after a crash, sees the old or the new whole."""
+    beside = path.with_name(f"{path.name}.tmp")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        write_all(descriptor, text.encode())
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    beside.replace(path)
+    flush_directory(path.parent)
+
+
+def write_all(descriptor: int, data: bytes | bytearray | memoryview) -> None:
+    """Write all of ``data``, however many calls that takes."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def flush_directory(path: Path) -> None:
+    """Force a directory's entries to disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,138 @@
+"""A broker's directory: its logs, and the small files beside them."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from isrflow.brokers.mock.files import replace
+from isrflow.brokers.mock.log.log import Log, LogConfig
+from isrflow.state.events import TopicPartition
+
+logger = structlog.get_logger()
+
+METADATA_FILE = "partition.metadata"
+HIGH_WATERMARKS_FILE = "replication-offset-checkpoint"
+CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
+PRODUCER_IDS_FILE = "producer-ids"
+STRAY_SUFFIX = "-stray"
+PRODUCER_ID_BLOCK = 1_000
+_PRODUCER_IDS_PER_BROKER = 2**40
+
+
+class _CleanShutdown(msgspec.Struct, rename="camel"):
+    version: int
+    broker_epoch: int
+
+
+class LogDirectory:
+    """Hold one broker's ``DIR``: a folder ``topic-partition`` for each replica.
+
+    A folder belongs to one topic id. One of the same name under another id is another log: the older
+    is moved aside as ``…-stray``, never read again and never deleted here.
+    """
+
+    def __init__(self, path: Path, broker: int) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self._broker = broker
+        self.previous_broker_epoch = self._take_clean_shutdown()
+        self._clean = self.previous_broker_epoch >= 0
+        self.high_watermarks = self._read_high_watermarks()
+        self._producer_id, self._producer_id_end = 0, 0
+
+    def _take_clean_shutdown(self) -> int:
+        """Read who stopped here cleanly, and take the note away: it speaks for one start only."""
+        marker = self.path / CLEAN_SHUTDOWN_FILE
+        try:
+            epoch = msgspec.json.decode(marker.read_bytes(), type=_CleanShutdown).broker_epoch
+        except (OSError, msgspec.MsgspecError):
+            epoch = -1
+        marker.unlink(missing_ok=True)
+        return epoch
+
+    def mark_clean_shutdown(self, broker_epoch: int) -> None:
+        """Say that all is on disk, and under which registration."""
+        text = msgspec.json.encode(_CleanShutdown(version=0, broker_epoch=broker_epoch)).decode()
+        replace(self.path / CLEAN_SHUTDOWN_FILE, text)
+
+    def open_log(self, place: TopicPartition, topic_id: str, config: LogConfig) -> Log:
+        """Open the replica's log, or begin it."""
+        folder = self._folder(place)
+        if folder.exists() and (found := _topic_id_in(folder)) != topic_id:
+            self._set_aside(folder, found)
+        if not folder.exists():
+            folder.mkdir()
+            replace(folder / METADATA_FILE, f"version: 0\ntopic_id: {topic_id}\n")
+        return Log(folder, config, self._clean)
+
+    def delete(self, place: TopicPartition, topic_id: str) -> None:
+        """Remove the replica's folder if it is that topic's; renamed first, so that no half of it is ever opened."""
+        folder = self._folder(place)
+        if _topic_id_in(folder) != topic_id:
+            return
+        doomed = folder.with_name(f"{folder.name}.{topic_id}-delete")
+        folder.rename(doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+    def sweep(self, known: Mapping[TopicPartition, str]) -> None:
+        """Set aside the logs of replicas that are not ours any more; ``known`` gives ours with their topic ids.
+
+        Finishes deletions that a kill cut short.
+        """
+        for doomed in self.path.glob("*-delete"):
+            shutil.rmtree(doomed, ignore_errors=True)
+        names = {self._folder(place): topic_id for place, topic_id in known.items()}
+        for metadata in self.path.glob(f"*/{METADATA_FILE}"):
+            folder = metadata.parent
+            found = _topic_id_in(folder)
+            if not folder.name.endswith(STRAY_SUFFIX) and names.get(folder) != found:
+                self._set_aside(folder, found)
+
+    def _set_aside(self, folder: Path, topic_id: str) -> None:
+        aside = folder.with_name(f"{folder.name}.{topic_id or 'unknown'}{STRAY_SUFFIX}")
+        shutil.rmtree(aside, ignore_errors=True)
+        folder.rename(aside)
+        logger.warning("stray log set aside", path=str(aside))
+
+    def _folder(self, place: TopicPartition) -> Path:
+        return self.path / f"{place.topic}-{place.partition}"
+
+    def _read_high_watermarks(self) -> dict[TopicPartition, int]:
+        try:
+            _version, count, *lines = (self.path / HIGH_WATERMARKS_FILE).read_text().splitlines()
+            found = {}
+            for line in lines:
+                topic, partition, offset = line.split()
+                found[TopicPartition(topic, int(partition))] = int(offset)
+        except (OSError, ValueError):
+            return {}
+        return found if len(found) == int(count) else {}
+
+    def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
+        """Write all high watermarks; only when they changed since the last time."""
+        if high_watermarks == self.high_watermarks:
+            return
+        lines = [f"{place.topic} {place.partition} {offset}" for place, offset in sorted(high_watermarks.items())]
+        replace(self.path / HIGH_WATERMARKS_FILE, "\n".join(["0", str(len(lines)), *lines]) + "\n")
+        self.high_watermarks = dict(high_watermarks)
+
+    def next_producer_id(self) -> int:
+        """Hand out a producer id that no broker ever gave: from this broker's range, by blocks kept in a file."""
+        if self._producer_id == self._producer_id_end:
+            path = self.path / PRODUCER_IDS_FILE
+            self._producer_id = int(path.read_text()) if path.exists() else 0
+            self._producer_id_end = self._producer_id + PRODUCER_ID_BLOCK
+            replace(path, str(self._producer_id_end))
+        self._producer_id += 1
+        return self._broker * _PRODUCER_IDS_PER_BROKER + self._producer_id - 1
+
+
+def _topic_id_in(folder: Path) -> str:
+    try:
+        fields = dict(line.split(": ", 1) for line in (folder / METADATA_FILE).read_text().splitlines())
+    except (OSError, ValueError):
+        return ""
+    return fields.get("topic_id", "")

@@ -1,0 +1,90 @@
+"""Which leader wrote from which offset on: the leader epoch checkpoint (KIP-101)."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from isrflow.brokers.mock.files import replace
+
+FILE = "leader-epoch-checkpoint"
+UNDEFINED = -1
+
+
+class Entry(NamedTuple):
+    """Say that the records of ``epoch`` begin at ``start_offset``."""
+
+    epoch: int
+    start_offset: int
+
+
+class EndOffset(NamedTuple):
+    """Answer an OffsetForLeaderEpoch: the largest epoch not above the one asked for, and where it ends."""
+
+    epoch: int
+    end_offset: int
+
+
+class LeaderEpochs:
+    """Hold the entries of one log: epochs and start offsets both grow strictly."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / FILE
+        self._entries = _read(self._path)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return tuple(self._entries)
+
+    @property
+    def latest(self) -> int:
+        return self._entries[-1].epoch if self._entries else UNDEFINED
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """Note that ``epoch`` begins at ``start_offset``; entries that contradict it give way."""
+        if epoch == self.latest:
+            return
+        kept = [e for e in self._entries if e.epoch < epoch and e.start_offset < start_offset]
+        self._entries = [*kept, Entry(epoch, start_offset)]
+        self._write()
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """Forget the epochs that begin at or after ``end_offset``."""
+        self._keep([e for e in self._entries if e.start_offset < end_offset])
+
+    def clear(self) -> None:
+        self._keep([])
+
+    def start_offset_of(self, epoch: int) -> int | None:
+        return next((e.start_offset for e in self._entries if e.epoch == epoch), None)
+
+    def end_offset_of(self, epoch: int, log_end_offset: int) -> EndOffset:
+        """Find where ``epoch`` ends in this log (``LeaderEpochFileCache.endOffsetFor``).
+
+        An epoch later than any known is undefined; one that this log has no records of answers for the
+        nearest below it.
+        """
+        if epoch == UNDEFINED or not self._entries or epoch > self.latest:
+            return EndOffset(UNDEFINED, UNDEFINED)
+        if epoch == self.latest:
+            return EndOffset(epoch, log_end_offset)
+        following = next(e for e in self._entries if e.epoch > epoch)
+        below = [e for e in self._entries if e.epoch <= epoch]
+        return EndOffset(below[-1].epoch if below else epoch, following.start_offset)
+
+    def _keep(self, entries: list[Entry]) -> None:
+        if entries != self._entries:
+            self._entries = entries
+            self._write()
+
+    def _write(self) -> None:
+        lines = ["0", str(len(self._entries)), *(f"{e.epoch} {e.start_offset}" for e in self._entries)]
+        replace(self._path, "\n".join(lines) + "\n")
+
+
+def _read(path: Path) -> list[Entry]:
+    """Read a checkpoint; one that cannot be read counts as none, for the log itself holds the epochs."""
+    try:
+        _version, count, *lines = path.read_text().splitlines()
+        entries = [Entry(*map(int, line.split())) for line in lines]
+    except (OSError, ValueError, TypeError):
+        return []
+    return entries if len(entries) == int(count) else []

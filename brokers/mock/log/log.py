@@ -1,0 +1,195 @@
+"""The log of one replica: append, read, truncate, recover."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import structlog
+
+from isrflow.brokers.mock.files import flush_directory
+from isrflow.brokers.mock.log.batch import batches_in, first_at_or_after, intact, produced, stamped
+from isrflow.brokers.mock.log.epochs import EndOffset, LeaderEpochs
+from isrflow.brokers.mock.log.producers import Producers
+from isrflow.brokers.mock.log.segment import SUFFIX, Segment
+from isrflow.brokers.wire.errors import ErrorCode, RefusedError
+
+logger = structlog.get_logger()
+
+
+class LogConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Hold what a log is told, under Kafka's topic settings."""
+
+    segment_bytes: int = 1024 * 1024 * 1024
+    max_message_bytes: int = 1_048_588
+
+
+class Appended(NamedTuple):
+    """Say where a batch stands in the log; ``duplicate`` when it stood there before."""
+
+    base_offset: int
+    last_offset: int
+    duplicate: bool = False
+
+
+class Log:
+    """Hold the batches of one replica, gap-free from ``log_start_offset`` to ``log_end_offset`` (exclusive).
+
+    What ``append`` returned from has left this process (one ``write`` a batch, nothing kept back), so a
+    killed process loses none of it. It is forced to disk where Kafka forces it: when a segment is
+    rolled and at a clean stop.
+    """
+
+    def __init__(self, directory: Path, config: LogConfig, clean: bool) -> None:
+        """Open the log in ``directory``; unless the last stop was ``clean``, check the newest segment's CRCs."""
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory
+        self.config = config
+        self.epochs = LeaderEpochs(directory)
+        self.producers = Producers()
+        self._segments = self._opened(clean)
+
+    def _opened(self, clean: bool) -> list[Segment]:
+        bases = sorted(int(path.stem) for path in self.directory.glob(f"*{SUFFIX}")) or [0]
+        segments: list[Segment] = []
+        for base in bases:
+            segment = Segment.in_directory(self.directory, base)
+            if segments and base != segments[-1].next_offset:
+                # What follows a gap was never acknowledged by this log: the leader has it.
+                logger.warning("segment dropped", path=str(segment.path), expected=segments[-1].next_offset)
+                segment.delete()
+                continue
+            before = segment.path.stat().st_size
+            for batch in segment.recover(check=not clean and base == bases[-1]):
+                if batch.leader_epoch > self.epochs.latest:
+                    self.epochs.assign(batch.leader_epoch, batch.base_offset)
+                self.producers.note(batch)
+            if segment.size < before:
+                logger.warning("torn tail truncated", path=str(segment.path), bytes=before - segment.size)
+            segments.append(segment)
+        self.epochs.truncate_from_end(segments[-1].next_offset)
+        return segments
+
+    @property
+    def log_start_offset(self) -> int:
+        return self._segments[0].base_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        return self._segments[-1].next_offset
+
+    @property
+    def max_timestamp(self) -> int:
+        return max(segment.max_timestamp for segment in self._segments)
+
+    def append_as_leader(self, records: bytes | memoryview | None, leader_epoch: int) -> Appended:
+        """Store what a producer sent, under the next offsets and this leader's epoch; raises ``RefusedError``."""
+        batch = produced(records, self.config.max_message_bytes)
+        repeated = self.producers.check(batch)
+        if repeated is not None:
+            return Appended(repeated.base_offset, repeated.last_offset, duplicate=True)
+        assert records is not None
+        base_offset = self.log_end_offset
+        self._append(stamped(records, base_offset, leader_epoch))
+        return Appended(base_offset, base_offset + batch.last_offset_delta)
+
+    def append_as_follower(self, records: bytes | memoryview) -> None:
+        """Store what the leader's log holds, byte for byte; raises ``RefusedError`` at what does not follow."""
+        view = memoryview(records)
+        for position, batch in batches_in(view):
+            data = view[position : position + batch.size]
+            if not intact(data, batch):
+                raise RefusedError(ErrorCode.CORRUPT_MESSAGE, f"the batch at {batch.base_offset} from the leader")
+            if batch.base_offset != self.log_end_offset:
+                raise RefusedError(
+                    ErrorCode.OFFSET_OUT_OF_RANGE, f"{batch.base_offset} came, {self.log_end_offset} was expected"
+                )
+            self._append(data)
+
+    def _append(self, data: bytearray | memoryview) -> None:
+        active = self._segments[-1]
+        if active.size and active.size + len(data) > self.config.segment_bytes:
+            active = self._roll()
+        try:
+            active.append(data)
+        except OSError as error:
+            raise RefusedError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+        for _, batch in batches_in(data):
+            self.epochs.assign(batch.leader_epoch, batch.base_offset)
+            self.producers.note(batch)
+
+    def _roll(self) -> Segment:
+        self._segments[-1].flush()
+        segment = Segment.in_directory(self.directory, self.log_end_offset)
+        self._segments.append(segment)
+        flush_directory(self.directory)
+        return segment
+
+    def read(self, offset: int, max_bytes: int, upper: int) -> bytes:
+        """Return whole batches from ``offset`` on that end at or before ``upper``; see ``Segment.read``.
+
+        Raises ``RefusedError`` OFFSET_OUT_OF_RANGE.
+        """
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise RefusedError(
+                ErrorCode.OFFSET_OUT_OF_RANGE, f"{offset} not in {self.log_start_offset}..{self.log_end_offset}"
+            )
+        if offset >= upper:
+            return b""
+        holding = next(s for s in reversed(self._segments) if s.base_offset <= offset)
+        return holding.read(offset, max_bytes, upper)
+
+    def end_offset_for_epoch(self, epoch: int) -> EndOffset:
+        return self.epochs.end_offset_of(epoch, self.log_end_offset)
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Note that a leader of ``epoch`` writes from the log's end on."""
+        self.epochs.assign(epoch, self.log_end_offset)
+
+    def truncate_to(self, offset: int) -> None:
+        """Remove every batch that reaches ``offset`` or beyond."""
+        if offset >= self.log_end_offset:
+            # An epoch that this log led without writing a record still contradicts the leader's.
+            self.epochs.truncate_from_end(offset)
+            return
+        if offset < self.log_start_offset:
+            self.restart_at(offset)
+            return
+        while len(self._segments) > 1 and self._segments[-1].base_offset >= offset:
+            self._segments.pop().delete()
+        self._segments[-1].truncate_to(offset)
+        self.epochs.truncate_from_end(self.log_end_offset)
+        self._recount_producers()
+
+    def restart_at(self, offset: int) -> None:
+        """Remove everything; the log is empty and goes on at ``offset``."""
+        for segment in self._segments:
+            segment.delete()
+        self._segments = [Segment.in_directory(self.directory, offset)]
+        self.epochs.clear()
+        self.producers.clear()
+
+    def _recount_producers(self) -> None:
+        self.producers.clear()
+        for segment in self._segments:
+            for batch in segment.batches():
+                self.producers.note(batch)
+
+    def find_timestamp(self, timestamp: int, upper: int) -> tuple[int, int, int] | None:
+        """Find (timestamp, offset, leader epoch) of the first record below ``upper`` that is not older."""
+        for segment in self._segments:
+            if segment.max_timestamp < timestamp or (data := segment.find_timestamp(timestamp)) is None:
+                continue
+            found = first_at_or_after(data, timestamp)
+            if found is None or found[1] >= upper:
+                return None
+            _, batch = next(batches_in(data))
+            return found[0], found[1], batch.leader_epoch
+        return None
+
+    def flush(self) -> None:
+        """Force what was appended since the last roll to disk."""
+        self._segments[-1].flush()
+
+    def close(self) -> None:
+        for segment in self._segments:
+            segment.close()

@@ -1,0 +1,83 @@
+"""What idempotent producers wrote last, so that what they send twice is stored once (KIP-98)."""
+
+from collections import OrderedDict, deque
+from typing import NamedTuple
+
+from isrflow.brokers.mock.log.batch import NO_PRODUCER_ID, Batch
+from isrflow.brokers.wire.errors import ErrorCode, RefusedError
+
+BATCHES_KEPT = 5
+PRODUCERS_MAX = 10_000
+_SEQUENCES = 2**31
+
+
+class Written(NamedTuple):
+    """Hold one batch of a producer: its sequences and where it stands."""
+
+    first_sequence: int
+    last_sequence: int
+    base_offset: int
+    last_offset: int
+
+
+class _Producer:
+    __slots__ = ("batches", "epoch")
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
+        self.batches: deque[Written] = deque(maxlen=BATCHES_KEPT)
+
+
+class Producers:
+    """Hold the producers of one log, the least recently heard of gone beyond ``PRODUCERS_MAX``."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[int, _Producer] = OrderedDict()
+
+    def check(self, batch: Batch) -> Written | None:
+        """Judge a produced batch: None to store it, or the stored batch that it repeats.
+
+        Raises ``RefusedError`` for an epoch or a sequence that does not follow.
+        """
+        if batch.producer_id == NO_PRODUCER_ID:
+            return None
+        known = self._known.get(batch.producer_id)
+        if known is None:
+            return None
+        if batch.producer_epoch < known.epoch:
+            raise RefusedError(ErrorCode.INVALID_PRODUCER_EPOCH, f"{batch.producer_epoch} is older than {known.epoch}")
+        if batch.producer_epoch > known.epoch:
+            if batch.base_sequence != 0:
+                raise RefusedError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "a new epoch begins at sequence 0")
+            return None
+        last_sequence = _after(batch.base_sequence, batch.last_offset_delta)
+        for written in known.batches:
+            if (written.first_sequence, written.last_sequence) == (batch.base_sequence, last_sequence):
+                return written
+        expected = _after(known.batches[-1].last_sequence, 1)
+        if batch.base_sequence != expected:
+            raise RefusedError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, f"{batch.base_sequence} came, {expected} was expected"
+            )
+        return None
+
+    def note(self, batch: Batch) -> None:
+        """Take in a batch that the log now holds, offsets assigned."""
+        if batch.producer_id == NO_PRODUCER_ID:
+            return
+        known = self._known.get(batch.producer_id)
+        if known is None or known.epoch != batch.producer_epoch:
+            known = self._known[batch.producer_id] = _Producer(batch.producer_epoch)
+        last_sequence = _after(batch.base_sequence, batch.last_offset_delta)
+        known.batches.append(Written(batch.base_sequence, last_sequence, batch.base_offset, batch.last_offset))
+        self._known.move_to_end(batch.producer_id)
+        if len(self._known) > PRODUCERS_MAX:
+            self._known.popitem(last=False)
+
+    def clear(self) -> None:
+        self._known.clear()
+
+
+def _after(sequence: int, steps: int) -> int:
+    """Count on from ``sequence``; after 2^31 - 1 comes 0."""
+    return (sequence + steps) % _SEQUENCES

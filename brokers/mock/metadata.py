@@ -1,0 +1,140 @@
+"""What every broker knows of the cluster: brokers, topics, leaders, from the decisions it has heard."""
+
+import base64
+import uuid
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from isrflow.state.decisions import (
+    AnyDecision,
+    BrokerDecision,
+    ConfigDecision,
+    HighWatermark,
+    LeaderAndIsr,
+    TopicDecision,
+)
+from isrflow.state.events import Listener, TopicPartition
+
+LIVE_STATES = frozenset({"active", "controlled_shutdown"})
+NO_TOPIC_ID = uuid.UUID(int=0)
+
+
+def uuid_of(topic_id: str) -> uuid.UUID:
+    """Read a topic id as Kafka prints it, for the wire."""
+    try:
+        return uuid.UUID(bytes=base64.urlsafe_b64decode(topic_id + "=="))
+    except ValueError:
+        return NO_TOPIC_ID
+
+
+class Metadata:
+    """Hold the newest decision on each broker, topic, partition and configuration."""
+
+    def __init__(self) -> None:
+        self.brokers: dict[int, BrokerDecision] = {}
+        self.topics: dict[str, TopicDecision] = {}
+        self.partitions: dict[str, dict[int, LeaderAndIsr]] = {}
+        self.controller_epoch = 0
+        self._names: dict[uuid.UUID, str] = {}
+        self._high_watermarks: dict[TopicPartition, int] = {}
+        self._config: dict[str, str] = {}
+        self._broker_config: dict[str, dict[str, str]] = {}
+
+    def apply(self, decision: AnyDecision) -> None:
+        """Take in the next decision."""
+        match decision:
+            case LeaderAndIsr():
+                self._partition(decision)
+            case HighWatermark():
+                place = TopicPartition(decision.topic, decision.partition)
+                self._high_watermarks[place] = decision.high_watermark
+            case TopicDecision():
+                self._topic(decision)
+            case BrokerDecision():
+                self._broker(decision)
+            case ConfigDecision(entity="cluster"):
+                self._config = decision.config
+            case ConfigDecision(entity="broker"):
+                self._broker_config[decision.name or ""] = decision.config
+            case ConfigDecision(entity="topic") if (topic := self.topics.get(decision.name or "")) is not None:
+                self.topics[topic.topic] = replace(topic, config=decision.config)
+        self.controller_epoch = max(self.controller_epoch, decision.controller_epoch)
+
+    def _partition(self, decision: LeaderAndIsr) -> None:
+        known = self.partitions.setdefault(decision.topic, {})
+        before = known.get(decision.partition)
+        if before is not None and before.topic_id == decision.topic_id and _epochs(decision) < _epochs(before):
+            return
+        known[decision.partition] = decision
+
+    def _topic(self, decision: TopicDecision) -> None:
+        before = self.topics.get(decision.topic)
+        if before is not None and before.topic_id != decision.topic_id:
+            self._forget(before)
+        if decision.state == "deleted":
+            self._forget(decision)
+            return
+        self.topics[decision.topic] = decision
+        self._names[uuid_of(decision.topic_id)] = decision.topic
+
+    def _forget(self, topic: TopicDecision) -> None:
+        known = self.partitions.get(topic.topic, {})
+        # A topic created anew may be told of its partitions before its own decision: those stay.
+        gone = [partition for partition, decision in known.items() if decision.topic_id == topic.topic_id]
+        for partition in gone:
+            del known[partition]
+            self._high_watermarks.pop(TopicPartition(topic.topic, partition), None)
+        if not known:
+            self.partitions.pop(topic.topic, None)
+        self._names.pop(uuid_of(topic.topic_id), None)
+        if (held := self.topics.get(topic.topic)) is not None and held.topic_id == topic.topic_id:
+            del self.topics[topic.topic]
+
+    def _broker(self, decision: BrokerDecision) -> None:
+        if decision.state == "unregistered":
+            self.brokers.pop(decision.broker, None)
+        elif decision.state != "shutdown_allowed":  # said to a broker, not a state it is held in
+            self.brokers[decision.broker] = decision
+
+    def topic_of(self, topic_id: uuid.UUID) -> str | None:
+        """Name the topic of an id (KIP-516)."""
+        return self._names.get(topic_id)
+
+    def partition(self, place: TopicPartition) -> LeaderAndIsr | None:
+        return self.partitions.get(place.topic, {}).get(place.partition)
+
+    def all_partitions(self) -> Iterator[LeaderAndIsr]:
+        for known in self.partitions.values():
+            yield from known.values()
+
+    def high_watermark(self, place: TopicPartition) -> int:
+        """Return the last high watermark decided, in whatever leader epoch that was.
+
+        Whoever begins to lead caps it by its own log end: a clean leader holds all of it, and after an
+        unclean election nobody does.
+        """
+        return self._high_watermarks.get(place, 0)
+
+    def live(self, broker: int) -> BrokerDecision | None:
+        """Return the broker if it serves requests: active, or on its way out."""
+        known = self.brokers.get(broker)
+        return known if known is not None and known.state in LIVE_STATES else None
+
+    def endpoint(self, broker: int) -> Listener | None:
+        """Say where a broker listens, alive or not; its first listener is the one for all."""
+        known = self.brokers.get(broker)
+        return known.listeners[0] if known is not None and known.listeners else None
+
+    def topic_setting(self, topic: str, name: str) -> str | None:
+        """Look a setting up for a topic: its own, or else the cluster's."""
+        known = self.topics.get(topic)
+        return (known.config.get(name) if known is not None else None) or self._config.get(name)
+
+    def broker_setting(self, broker: int, name: str) -> str | None:
+        """Look a dynamic setting up for a broker: its own, or else the cluster's."""
+        return self._broker_config.get(str(broker), {}).get(name) or self._config.get(name)
+
+
+def _epochs(decision: LeaderAndIsr) -> tuple[int, int]:
+    return decision.leader_epoch, decision.partition_epoch

@@ -1,0 +1,301 @@
+"""Follow one leader: agree on where the logs part, then fetch (Kafka's ``ReplicaFetcherThread``).
+
+added -> truncating --(logs agree)--> fetching --(offset out of range)--> truncating
+             any error of one partition: it rests a little, and goes on where it was
+"""
+
+import asyncio
+from typing import Any
+
+import structlog
+from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest, OffsetSpec
+
+from isrflow.brokers.mock.log.epochs import EndOffset
+from isrflow.brokers.mock.metadata import Metadata, uuid_of
+from isrflow.brokers.mock.replicas.partition import Partition
+from isrflow.brokers.mock.replicas.truncation import question, truncation
+from isrflow.brokers.mock.settings import Settings
+from isrflow.brokers.wire.connection import Connection
+from isrflow.brokers.wire.errors import ErrorCode, RefusedError
+from isrflow.brokers.wire.messages import WireError
+from isrflow.state.events import TopicPartition
+
+logger = structlog.get_logger()
+
+FETCH_VERSION = 15
+OFFSET_FOR_LEADER_EPOCH_VERSION = 4
+LIST_OFFSETS_VERSION = 6
+CONNECT_TIMEOUT_MS = 2_000
+BACKOFF_MAX_MS = 2_000
+# An ordinary answer has the agreed bytes and one batch over; twice that and a header is no answer.
+_ROOM = 64 * 1024 * 1024
+
+
+class _Followed:
+    """Hold one partition as this fetcher sees it: in which epoch, and since when it may go on."""
+
+    __slots__ = ("epoch", "partition", "resumes", "truncating")
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        self.epoch = partition.leader_epoch
+        self.truncating = True
+        self.resumes = 0.0
+
+
+class Fetcher:
+    """Fetch from ``leader`` for all partitions that were added.
+
+    Answers are matched to what was asked: what was removed, or moved on to another epoch while its
+    request was under way, takes nothing from the answer.
+    """
+
+    def __init__(self, broker: int, leader: int, metadata: Metadata, settings: Settings, moved: Any) -> None:
+        self._broker = broker
+        self._leader = leader
+        self._metadata = metadata
+        self._settings = settings
+        self._moved = moved
+        self._followed: dict[TopicPartition, _Followed] = {}
+        self._added = asyncio.Event()
+        self._connection: Connection | None = None
+        self._long_poll = False
+        self._interrupted = False
+        self.broker_epoch = -1
+
+    @property
+    def idle(self) -> bool:
+        return not self._followed
+
+    def add(self, partition: Partition) -> None:
+        """Follow a partition too. A fetch that waits for others to grow is given up: this one should not wait."""
+        self._followed[partition.place] = _Followed(partition)
+        self._added.set()
+        if self._long_poll:
+            self._interrupted = True
+            self._disconnect()
+
+    def remove(self, place: TopicPartition) -> None:
+        self._followed.pop(place, None)
+
+    async def run(self) -> None:
+        """Fetch until cancelled; whatever fails is tried again after a growing pause."""
+        pause_ms = self._settings.replica_fetch_backoff_ms
+        try:
+            while True:
+                try:
+                    await self._round()
+                    pause_ms = self._settings.replica_fetch_backoff_ms
+                    continue
+                except (OSError, TimeoutError, WireError) as error:
+                    if self._interrupted:
+                        self._interrupted = False
+                        continue
+                    logger.info("fetch failed", leader=self._leader, why=str(error) or type(error).__name__)
+                    self._disconnect()
+                await asyncio.sleep(pause_ms / 1000)
+                pause_ms = min(2 * pause_ms, BACKOFF_MAX_MS)
+        finally:
+            self._disconnect()
+
+    async def _round(self) -> None:
+        ready = await self._ready()
+        if self._connection is None:
+            self._connection = await self._connect()
+        truncating = [f for f in ready if f.truncating]
+        if truncating:
+            await self._truncate(truncating)
+        fetching = [f for f in ready if not f.truncating and self._current(f)]
+        if fetching:
+            await self._fetch(fetching)
+
+    async def _ready(self) -> list[_Followed]:
+        """Wait until some partition may go on, and list those that may."""
+        loop = asyncio.get_running_loop()
+        while True:
+            now = loop.time()
+            ready = [f for f in self._followed.values() if f.resumes <= now]
+            if ready:
+                return ready
+            self._added.clear()
+            wait = min((f.resumes - now for f in self._followed.values()), default=None)
+            try:
+                async with asyncio.timeout(wait):
+                    await self._added.wait()
+            except TimeoutError:
+                continue
+
+    async def _connect(self) -> Connection:
+        endpoint = self._metadata.endpoint(self._leader)
+        if endpoint is None:
+            raise WireError(f"broker {self._leader} has no endpoint")
+        limit = 2 * self._settings.replica_fetch_response_max_bytes + _ROOM
+        name = f"broker-{self._broker}-fetcher"
+        return await Connection.open(endpoint.host, endpoint.port, name, CONNECT_TIMEOUT_MS, limit)
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    async def _ask(self, body: Any) -> Any:
+        assert self._connection is not None
+        return await self._connection.ask(body, self._settings.replica_socket_timeout_ms)
+
+    def _current(self, followed: _Followed) -> bool:
+        return self._followed.get(followed.partition.place) is followed
+
+    def _rest(self, followed: _Followed) -> None:
+        followed.resumes = asyncio.get_running_loop().time() + self._settings.replica_fetch_backoff_ms / 1000
+
+    def _refused(self, followed: _Followed, code: int) -> None:
+        """Let a partition rest after an error: its leader or this broker has yet to hear of a change."""
+        place = followed.partition.place
+        logger.info("follower refused", leader=self._leader, partition=f"{place.topic}-{place.partition}", code=code)
+        self._rest(followed)
+
+    # Where the logs part
+
+    async def _truncate(self, truncating: list[_Followed]) -> None:
+        asked: dict[TopicPartition, tuple[_Followed, int]] = {}
+        for followed in truncating:
+            epoch = question(followed.partition.log)
+            if epoch is None:
+                followed.partition.log.truncate_to(followed.partition.log.log_end_offset)
+                self._agreed(followed)
+            else:
+                asked[followed.partition.place] = (followed, epoch)
+        if not asked:
+            return
+        request = OffsetForLeaderEpochRequest
+        topic, partition = request.OffsetForLeaderTopic, request.OffsetForLeaderTopic.OffsetForLeaderPartition
+        topics = [
+            topic(
+                topic=place.topic,
+                partitions=[partition(partition=place.partition, current_leader_epoch=f.epoch, leader_epoch=epoch)],
+            )
+            for place, (f, epoch) in asked.items()
+        ]
+        body = request(version=OFFSET_FOR_LEADER_EPOCH_VERSION, replica_id=self._broker, topics=topics)
+        response = await self._ask(body)
+        for told_topic in response.topics:
+            for told in told_topic.partitions:
+                place = TopicPartition(told_topic.topic, told.partition)
+                if place in asked and self._current(asked[place][0]):
+                    self._cut(asked[place][0], told)
+
+    def _cut(self, followed: _Followed, told: Any) -> None:
+        if told.error_code:
+            self._refused(followed, told.error_code)
+            return
+        partition = followed.partition
+        before = partition.log.log_end_offset
+        found = truncation(partition.log, partition.high_watermark, EndOffset(told.leader_epoch, told.end_offset))
+        if found.offset < partition.high_watermark:
+            logger.warning("truncated below the high watermark", partition=str(partition.place), offset=found.offset)
+        if not partition.truncate(followed.epoch, found.offset):
+            return
+        if partition.log.log_end_offset < before:
+            logger.info("truncated", partition=str(partition.place), before=before, to=partition.log.log_end_offset)
+        if found.complete:
+            self._agreed(followed)
+
+    def _agreed(self, followed: _Followed) -> None:
+        followed.truncating = False
+        followed.partition.truncated(followed.epoch)
+        self._moved(followed.partition)
+
+    # Fetching
+
+    async def _fetch(self, fetching: list[_Followed]) -> None:
+        settings = self._settings
+        asked = {(uuid_of(f.partition.topic_id), f.partition.place.partition): f for f in fetching}
+        offsets = {key: f.partition.log.log_end_offset for key, f in asked.items()}
+        topic = FetchRequest.FetchTopic
+        topics = [
+            topic(
+                topic_id=topic_id,
+                partitions=[
+                    topic.FetchPartition(
+                        partition=partition,
+                        current_leader_epoch=f.epoch,
+                        fetch_offset=offsets[topic_id, partition],
+                        last_fetched_epoch=-1,
+                        log_start_offset=f.partition.log.log_start_offset,
+                        partition_max_bytes=settings.replica_fetch_max_bytes,
+                    )
+                ],
+            )
+            for (topic_id, partition), f in asked.items()
+        ]
+        body = FetchRequest(
+            version=FETCH_VERSION,
+            replica_state=FetchRequest.ReplicaState(replica_id=self._broker, replica_epoch=self.broker_epoch),
+            max_wait_ms=settings.replica_fetch_wait_max_ms,
+            min_bytes=settings.replica_fetch_min_bytes,
+            max_bytes=settings.replica_fetch_response_max_bytes,
+            topics=topics,
+            forgotten_topics_data=[],
+        )
+        self._long_poll = True
+        try:
+            response = await self._ask(body)
+        finally:
+            self._long_poll = False
+        if response.error_code:
+            raise WireError(f"fetch answered with error {response.error_code}")
+        for told_topic in response.responses:
+            for told in told_topic.partitions:
+                key = (told_topic.topic_id, told.partition_index)
+                followed = asked.get(key)
+                if followed is not None and self._current(followed):
+                    await self._take(followed, offsets[key], told)
+
+    async def _take(self, followed: _Followed, offset: int, told: Any) -> None:
+        if told.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            await self._out_of_range(followed)
+        elif told.error_code:
+            self._refused(followed, told.error_code)
+        elif told.records:
+            try:
+                if followed.partition.append_as_follower(followed.epoch, offset, told.records):
+                    self._moved(followed.partition)
+            except RefusedError as error:
+                self._refused(followed, error.code)
+
+    async def _out_of_range(self, followed: _Followed) -> None:
+        """Find the way back into the leader's log, which ends below or begins above ours.
+
+        It ends below ours after an unclean election; then what is too much goes. It begins above ours
+        when the leader dropped old records; then nothing of ours is left of use.
+        """
+        partition = followed.partition
+        end = await self._offset_of(followed, OffsetSpec.LATEST)
+        start = await self._offset_of(followed, OffsetSpec.EARLIEST)
+        if end is None or start is None or not self._current(followed):
+            self._rest(followed)
+            return
+        ours = partition.log.log_end_offset
+        logger.warning("out of the leader's range", partition=str(partition.place), ours=ours, start=start, end=end)
+        if end < ours:
+            partition.truncate(followed.epoch, end)
+        elif ours < start:
+            partition.restart_at(followed.epoch, start)
+        followed.truncating = True
+        self._rest(followed)
+
+    async def _offset_of(self, followed: _Followed, spec: OffsetSpec) -> int | None:
+        topic = ListOffsetsRequest.ListOffsetsTopic
+        place = followed.partition.place
+        partition = topic.ListOffsetsPartition(
+            partition_index=place.partition, current_leader_epoch=followed.epoch, timestamp=int(spec)
+        )
+        body = ListOffsetsRequest(
+            version=LIST_OFFSETS_VERSION,
+            replica_id=self._broker,
+            isolation_level=0,
+            topics=[topic(name=place.topic, partitions=[partition])],
+        )
+        response = await self._ask(body)
+        told = response.topics[0].partitions[0]
+        return None if told.error_code else int(told.offset)

@@ -1,0 +1,59 @@
+"""One fetcher for each broker that leads something this broker follows."""
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from isrflow.brokers.mock.metadata import Metadata
+from isrflow.brokers.mock.replicas.fetcher import Fetcher
+from isrflow.brokers.mock.replicas.partition import Partition
+from isrflow.brokers.mock.settings import Settings
+
+logger = structlog.get_logger()
+
+Moved = Callable[[Partition], None]
+
+
+class Fetchers:
+    """Give each followed partition to the fetcher of its leader, and to no other."""
+
+    def __init__(self, broker: int, metadata: Metadata, settings: Settings, moved: Moved) -> None:
+        self._broker = broker
+        self._metadata = metadata
+        self._settings = settings
+        self._moved = moved
+        self._fetchers: dict[int, Fetcher] = {}
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self.broker_epoch = -1
+
+    def add(self, partition: Partition) -> None:
+        """Follow ``partition.leader`` in the partition's present epoch."""
+        fetcher = self._fetchers.get(partition.leader)
+        if fetcher is None:
+            fetcher = Fetcher(self._broker, partition.leader, self._metadata, self._settings, self._moved)
+            self._fetchers[partition.leader] = fetcher
+            self._tasks[partition.leader] = asyncio.create_task(fetcher.run(), name=f"fetcher-{partition.leader}")
+        fetcher.broker_epoch = self.broker_epoch
+        fetcher.add(partition)
+
+    def remove(self, partition: Partition) -> None:
+        """Stop following, whoever it was."""
+        for leader, fetcher in list(self._fetchers.items()):
+            fetcher.remove(partition.place)
+            if fetcher.idle:
+                self._tasks.pop(leader).cancel()
+                del self._fetchers[leader]
+
+    def failed(self) -> list[asyncio.Task[None]]:
+        """List the fetchers that ended by an error: none may."""
+        return [task for task in self._tasks.values() if task.done() and not task.cancelled()]
+
+    async def stop(self) -> None:
+        """Stop following altogether."""
+        tasks = list(self._tasks.values())
+        self._tasks.clear()
+        self._fetchers.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,152 @@
+"""The in-sync set as its leader sees it: who must leave, who may join, and asking for it (KIP-497)."""
+
+import uuid
+from typing import NamedTuple
+
+import structlog
+
+from isrflow.brokers.mock.control.outbox import Outbox
+from isrflow.brokers.mock.metadata import Metadata
+from isrflow.brokers.mock.replicas.partition import Partition
+from isrflow.brokers.mock.settings import Settings
+from isrflow.bus.embedded import now_ms
+from isrflow.state.decisions import Answer
+from isrflow.state.events import AlterIsr, TopicPartition
+
+logger = structlog.get_logger()
+
+
+def out_of_sync(partition: Partition, now: int, lag_max_ms: int) -> tuple[int, ...]:
+    """Name the members that have not been caught up for too long (``Partition.getOutOfSyncReplicas``)."""
+    end = partition.log.log_end_offset
+    return tuple(
+        replica
+        for replica in partition.isr
+        if (progress := partition.followers.get(replica)) is not None
+        and not progress.is_caught_up(end, now, lag_max_ms)
+    )
+
+
+def may_join(partition: Partition, replica: int, reported_end_offset: int) -> bool:
+    """Say whether an assigned follower that is not a member holds all that a member must.
+
+    It holds the high watermark, and the start of the leader's epoch, as in Kafka. And it holds the
+    leader's log end as last told to the engine: no high watermark that the engine may have decided, or
+    decides before it takes the new member in, lies above that. Asking only for the high watermark that
+    this broker has *heard* of would let a member in that lacks what was committed meanwhile.
+    """
+    progress = partition.followers.get(replica)
+    if progress is None or replica in partition.isr:
+        return False
+    return progress.log_end_offset >= max(
+        partition.high_watermark, partition.epoch_start_offset, reported_end_offset, 0
+    )
+
+
+class _Asked(NamedTuple):
+    request_id: str
+    leader_epoch: int
+    partition_epoch: int
+    until_ms: int
+
+
+class IsrChanges:
+    """Ask the engine for ISR changes: one outstanding per partition, each for a bounded time.
+
+    The ISR counts as changed only when the committed decision comes. A request that was refused or
+    not answered in time leaves the partition alone for a while.
+    """
+
+    def __init__(self, broker: int, metadata: Metadata, outbox: Outbox, settings: Settings) -> None:
+        self._broker = broker
+        self._metadata = metadata
+        self._outbox = outbox
+        self._settings = settings
+        self._asked: dict[TopicPartition, _Asked] = {}
+        self._not_before: dict[TopicPartition, int] = {}
+        self.broker_epoch = -1
+
+    def consider_shrinking(self, partition: Partition) -> None:
+        """Ask for those to leave who lag; a leader that came from an unclean election says it has recovered."""
+        if not partition.is_leader or self._outstanding(partition):
+            return
+        gone = out_of_sync(partition, now_ms(), self._settings.replica_lag_time_max_ms)
+        if gone:
+            isr = tuple(replica for replica in partition.isr if replica not in gone)
+            self._ask(partition, isr, "shrink")
+        elif partition.recovering:
+            self._ask(partition, partition.isr, "recovered")
+
+    def consider_expanding(self, partition: Partition, replica: int) -> None:
+        """Ask for a follower that has just fetched to join, if it may."""
+        if replica in partition.isr or not partition.is_leader or self._outstanding(partition):
+            return
+        reported = self._outbox.reported_end_offset(partition.place, partition.leader_epoch)
+        if reported is None or not may_join(partition, replica, reported):
+            return
+        known = self._metadata.brokers.get(replica)
+        if known is None or known.state != "active":
+            return
+        if partition.followers[replica].replica_epoch not in (known.broker_epoch, -1):
+            return  # it is the fetch of an earlier incarnation that was caught up (KIP-903)
+        joined = {*partition.isr, replica}
+        self._ask(partition, tuple(r for r in partition.replicas if r in joined), "expand")
+
+    def _outstanding(self, partition: Partition) -> bool:
+        now = now_ms()
+        asked = self._asked.get(partition.place)
+        if asked is not None:
+            same = (asked.leader_epoch, asked.partition_epoch) == (partition.leader_epoch, partition.partition_epoch)
+            if same and now < asked.until_ms:
+                return True
+            # Decided meanwhile, or lost: a late copy is fenced by its partition epoch.
+            del self._asked[partition.place]
+        return now < self._not_before.get(partition.place, 0)
+
+    def _ask(self, partition: Partition, isr: tuple[int, ...], what: str) -> None:
+        request_id = uuid.uuid4().hex
+        epochs = tuple(known.broker_epoch if (known := self._metadata.brokers.get(r)) else -1 for r in isr)
+        self._asked[partition.place] = _Asked(
+            request_id,
+            partition.leader_epoch,
+            partition.partition_epoch,
+            now_ms() + self._settings.alter_isr_timeout_ms,
+        )
+        self._outbox.send(
+            AlterIsr(
+                time_ms=now_ms(),
+                request_id=request_id,
+                topic=partition.place.topic,
+                partition=partition.place.partition,
+                broker=self._broker,
+                broker_epoch=self.broker_epoch,
+                leader_epoch=partition.leader_epoch,
+                partition_epoch=partition.partition_epoch,
+                isr=isr,
+                isr_epochs=epochs,
+                leader_recovery_state="RECOVERED",
+            )
+        )
+        logger.info("isr change asked for", what=what, partition=_name(partition.place), now=partition.isr, then=isr)
+
+    def answered(self, answer: Answer) -> None:
+        """Take in the answer to a request of ours: refused, the partition rests for a while.
+
+        Granted, the ``leader_and_isr`` of the same event came before.
+        """
+        place = next((p for p, asked in self._asked.items() if asked.request_id == answer.request_id), None)
+        if place is None:
+            return
+        del self._asked[place]
+        if answer.error != "NONE":
+            self._not_before[place] = now_ms() + self._settings.alter_isr_backoff_ms
+            logger.info("isr change refused", partition=_name(place), error=answer.error, message=answer.message)
+
+    def forget(self, place: TopicPartition) -> None:
+        """Drop what concerns a replica that is gone."""
+        self._asked.pop(place, None)
+        self._not_before.pop(place, None)
+
+
+def _name(place: TopicPartition) -> str:
+    return f"{place.topic}-{place.partition}"

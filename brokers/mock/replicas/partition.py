@@ -1,0 +1,175 @@
+"""One replica on this broker, leading or following (Kafka's ``Partition``).
+
+    role       make_leader                make_follower             stop
+    none       leader, term + 1           follower                  none
+    leader     leader (same term)         follower, term + 1        none, term + 1
+    follower   leader, term + 1           follower                  none
+
+A ``term`` is one stretch of leading: what was appended in one term says nothing about the next.
+"""
+
+import asyncio
+from enum import Enum
+
+from isrflow.brokers.mock.log.log import Appended, Log
+from isrflow.brokers.mock.replicas.progress import Progress
+from isrflow.brokers.mock.replicas.waiting import wake
+from isrflow.brokers.wire.errors import ErrorCode, RefusedError
+from isrflow.state.decisions import LeaderAndIsr
+from isrflow.state.events import TopicPartition
+from isrflow.state.ids import NO_EPOCH, NO_LEADER
+
+
+class Role(Enum):
+    """What a broker is to a partition whose log it holds."""
+
+    none = "none"
+    leader = "leader"
+    follower = "follower"
+
+
+class Partition:
+    """Hold one replica: its log, its role, and what the last accepted decision said.
+
+    The high watermark is the one that the engine decided; this broker never works out its own. It is
+    shown as far as the own log reaches.
+    """
+
+    def __init__(self, place: TopicPartition, topic_id: str, broker: int, log: Log) -> None:
+        self.place = place
+        self.topic_id = topic_id
+        self.broker = broker
+        self.log = log
+        self.role = Role.none
+        self.term = 0
+        self.leader = NO_LEADER
+        self.leader_epoch = NO_EPOCH
+        self.partition_epoch = NO_EPOCH
+        self.isr: tuple[int, ...] = ()
+        self.replicas: tuple[int, ...] = ()
+        self.recovering = False
+        self.epoch_start_offset = 0
+        self.followers: dict[int, Progress] = {}
+        self.waiters: set[asyncio.Future[bool]] = set()
+        self._truncated_in = NO_EPOCH
+        self._decided_high_watermark = 0
+
+    @property
+    def high_watermark(self) -> int:
+        return min(self._decided_high_watermark, self.log.log_end_offset)
+
+    @property
+    def is_leader(self) -> bool:
+        return self.role is Role.leader
+
+    @property
+    def reporting_epoch(self) -> int | None:
+        """Name the leader epoch under which the log end may be told to the engine, if any.
+
+        A follower's log speaks for an epoch only after it was cut to where that epoch's leader agrees:
+        before, its end may lie in records that the leader never had.
+        """
+        if self.role is Role.none or (self.role is Role.follower and self._truncated_in != self.leader_epoch):
+            return None
+        return self.leader_epoch
+
+    def supersedes(self, decision: LeaderAndIsr) -> bool:
+        """Say whether what this replica holds is newer than ``decision``."""
+        return (self.leader_epoch, self.partition_epoch) > (decision.leader_epoch, decision.partition_epoch)
+
+    def make_leader(self, decision: LeaderAndIsr, high_watermark: int, now_ms: int) -> None:
+        """Lead, or go on leading with another ISR or under a later epoch."""
+        raised = decision.leader_epoch > self.leader_epoch
+        if not self.is_leader:
+            self.role = Role.leader
+            self.term += 1
+            # After an unclean election the decided value may lie above this log, and records to come
+            # must not show as committed because older ones once were.
+            self._decided_high_watermark = min(high_watermark, self.log.log_end_offset)
+        self._hold(decision)
+        if raised:
+            self.log.begin_epoch(decision.leader_epoch)
+            self.epoch_start_offset = self.log.log_end_offset
+            self.followers.clear()
+        assigned = {replica for replica in self.replicas if replica != self.broker}
+        for replica in assigned - self.followers.keys():
+            self.followers[replica] = Progress(now_ms if replica in self.isr else 0)
+        for replica in self.followers.keys() - assigned:
+            del self.followers[replica]
+        wake(self)
+
+    def make_follower(self, decision: LeaderAndIsr, high_watermark: int) -> None:
+        """Follow ``decision.leader``; the log is yet to be cut to it."""
+        if self.is_leader:
+            self.term += 1
+        if self.role is not Role.follower:
+            self._decided_high_watermark = high_watermark
+        self.role = Role.follower
+        self.followers.clear()
+        self._hold(decision)
+        wake(self)
+
+    def _hold(self, decision: LeaderAndIsr) -> None:
+        self.leader = decision.leader
+        self.leader_epoch = decision.leader_epoch
+        self.partition_epoch = decision.partition_epoch
+        self.isr = decision.isr
+        self.replicas = decision.replicas
+        self.recovering = decision.leader_recovery_state == "RECOVERING"
+
+    def stop(self) -> None:
+        """Neither lead nor follow; who waits is told."""
+        if self.is_leader:
+            self.term += 1
+        self.role = Role.none
+        self.followers.clear()
+        wake(self)
+
+    def set_high_watermark(self, leader_epoch: int, high_watermark: int) -> None:
+        """Take the engine's word, if it is for the epoch that this replica is in."""
+        if leader_epoch == self.leader_epoch:
+            self._decided_high_watermark = high_watermark
+            wake(self)
+
+    def check_epoch(self, current_leader_epoch: int) -> None:
+        """Refuse a request from another leader epoch; -1 asks for no check (KIP-320)."""
+        if current_leader_epoch == NO_EPOCH:
+            return
+        if current_leader_epoch < self.leader_epoch:
+            raise RefusedError(ErrorCode.FENCED_LEADER_EPOCH, f"{current_leader_epoch} < {self.leader_epoch}")
+        if current_leader_epoch > self.leader_epoch:
+            raise RefusedError(ErrorCode.UNKNOWN_LEADER_EPOCH, f"{current_leader_epoch} > {self.leader_epoch}")
+
+    def append_as_leader(self, records: bytes | memoryview | None) -> Appended:
+        """Append what a producer sent; raises ``RefusedError``."""
+        if not self.is_leader:
+            raise RefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        appended = self.log.append_as_leader(records, self.leader_epoch)
+        wake(self)
+        return appended
+
+    def append_as_follower(self, leader_epoch: int, offset: int, records: bytes | memoryview) -> bool:
+        """Append what the leader of ``leader_epoch`` gave for ``offset``; False when that is not where we are."""
+        fits = self.role is Role.follower and leader_epoch == self.leader_epoch and offset == self.log.log_end_offset
+        if fits:
+            self.log.append_as_follower(records)
+        return fits
+
+    def truncate(self, leader_epoch: int, offset: int) -> bool:
+        """Cut the follower's log to ``offset``; False when it is in another epoch by now."""
+        if self.role is not Role.follower or leader_epoch != self.leader_epoch:
+            return False
+        self.log.truncate_to(offset)
+        self._decided_high_watermark = min(self._decided_high_watermark, max(offset, self.log.log_end_offset))
+        return True
+
+    def restart_at(self, leader_epoch: int, offset: int) -> bool:
+        """Drop the follower's log and go on at ``offset``; False when it is in another epoch by now."""
+        if self.role is not Role.follower or leader_epoch != self.leader_epoch:
+            return False
+        self.log.restart_at(offset)
+        return True
+
+    def truncated(self, leader_epoch: int) -> None:
+        """Note that the log agrees with the leader of ``leader_epoch``."""
+        self._truncated_in = leader_epoch

@@ -1,0 +1,267 @@
+"""All replicas of one broker, and what decisions do to them (Kafka's ``ReplicaManager``)."""
+
+import structlog
+
+from isrflow.brokers.mock.control.outbox import Outbox
+from isrflow.brokers.mock.log.directory import LogDirectory
+from isrflow.brokers.mock.log.log import LogConfig
+from isrflow.brokers.mock.metadata import Metadata
+from isrflow.brokers.mock.replicas.fetchers import Fetchers
+from isrflow.brokers.mock.replicas.isr import IsrChanges
+from isrflow.brokers.mock.replicas.partition import Partition, Role
+from isrflow.brokers.mock.replicas.waiting import wake
+from isrflow.brokers.mock.settings import Settings
+from isrflow.brokers.wire.errors import ErrorCode, RefusedError
+from isrflow.bus.embedded import now_ms
+from isrflow.state.decisions import (
+    Answer,
+    AnyDecision,
+    ConfigDecision,
+    HighWatermark,
+    LeaderAndIsr,
+    StopReplica,
+    TopicDecision,
+)
+from isrflow.state.events import ReplicaReport, TopicPartition
+from isrflow.state.ids import NO_LEADER
+
+logger = structlog.get_logger()
+
+EPOCH_DURING_DELETE = -2
+
+
+class Replicas:
+    """Hold the replicas, and carry out decisions on them, each once ``Metadata`` has taken it in."""
+
+    def __init__(
+        self,
+        broker: int,
+        directory: LogDirectory,
+        metadata: Metadata,
+        outbox: Outbox,
+        settings: Settings,
+    ) -> None:
+        self._broker = broker
+        self._directory = directory
+        self._metadata = metadata
+        self._outbox = outbox
+        self._settings = settings
+        self._controller_epoch = 0
+        self._broker_epoch = -1
+        self.partitions: dict[TopicPartition, Partition] = {}
+        self.isr_changes = IsrChanges(broker, metadata, outbox, settings)
+        self.fetchers = Fetchers(broker, metadata, settings, self._moved)
+        outbox.ask_log_ends_of(self._log_end)
+
+    def registered(self, broker_epoch: int) -> None:
+        """Speak under this registration from now on."""
+        self._broker_epoch = broker_epoch
+        self.isr_changes.broker_epoch = broker_epoch
+        self.fetchers.broker_epoch = broker_epoch
+
+    def begin(self) -> None:
+        """Take up the replicas as the metadata has them by now."""
+        ours = [d for d in self._metadata.all_partitions() if self._broker in d.replicas]
+        self._directory.sweep({TopicPartition(d.topic, d.partition): d.topic_id for d in ours})
+        for decision in ours:
+            self.apply(decision)
+
+    def apply(self, decision: AnyDecision) -> None:
+        """Carry out one decision; one of an older controller leaves no trace."""
+        if decision.controller_epoch < self._controller_epoch:
+            logger.warning("decision of an older controller refused", kind=type(decision).__name__)
+            return
+        self._controller_epoch = decision.controller_epoch
+        match decision:
+            case LeaderAndIsr() if self._broker in decision.replicas:
+                self._leader_and_isr(decision)
+            case StopReplica() if self._broker in decision.to:
+                self._stop_replica(decision)
+            case HighWatermark():
+                self._high_watermark(decision)
+            case TopicDecision():
+                self._configured(decision.topic)
+            case ConfigDecision(entity="topic"):
+                self._configured(decision.name or "")
+            case Answer(request="alter_isr"):
+                self.isr_changes.answered(decision)
+
+    def _leader_and_isr(self, decision: LeaderAndIsr) -> None:
+        place = TopicPartition(decision.topic, decision.partition)
+        held = self.partitions.get(place)
+        if held is not None and held.topic_id == decision.topic_id and held.supersedes(decision):
+            logger.info("older decision refused", partition=_name(place), leader_epoch=decision.leader_epoch)
+            return
+        try:
+            partition = self._opened(place, decision.topic_id)
+            before = (partition.role, partition.leader, partition.leader_epoch)
+            self._take_role(partition, decision)
+        except OSError as error:
+            logger.exception("replica offline", partition=_name(place))
+            self._report(place, decision.leader_epoch, "offline", str(error))
+            return
+        if before != (partition.role, partition.leader, partition.leader_epoch):
+            logger.info(
+                "leads" if partition.is_leader else "follows",
+                partition=_name(place),
+                leader=decision.leader,
+                leader_epoch=decision.leader_epoch,
+                isr=decision.isr,
+                log_end_offset=partition.log.log_end_offset,
+            )
+            self._report(place, decision.leader_epoch, partition.role.value)
+        self._moved(partition)
+
+    def _take_role(self, partition: Partition, decision: LeaderAndIsr) -> None:
+        before = (partition.role, partition.leader, partition.leader_epoch)
+        high_watermark = self._metadata.high_watermark(partition.place)
+        if decision.leader == self._broker:
+            self.fetchers.remove(partition)
+            partition.make_leader(decision, high_watermark, now_ms())
+            return
+        partition.make_follower(decision, high_watermark)
+        if before != (Role.follower, decision.leader, decision.leader_epoch):
+            self.fetchers.remove(partition)
+            if decision.leader != NO_LEADER:
+                self.fetchers.add(partition)
+
+    def _opened(self, place: TopicPartition, topic_id: str) -> Partition:
+        held = self.partitions.get(place)
+        if held is not None and held.topic_id == topic_id:
+            return held
+        if held is not None:
+            self._close(held)
+        log = self._directory.open_log(place, topic_id, self._log_config(place.topic))
+        partition = self.partitions[place] = Partition(place, topic_id, self._broker, log)
+        return partition
+
+    def _log_config(self, topic: str) -> LogConfig:
+        segment = self._metadata.topic_setting(topic, "segment.bytes")
+        message = self._metadata.topic_setting(topic, "max.message.bytes")
+        return LogConfig(
+            segment_bytes=_number(segment, self._settings.log_segment_bytes),
+            max_message_bytes=_number(message, self._settings.message_max_bytes),
+        )
+
+    def _stop_replica(self, decision: StopReplica) -> None:
+        place = TopicPartition(decision.topic, decision.partition)
+        held = self.partitions.get(place)
+        ours = held if held is not None and held.topic_id == decision.topic_id else None
+        if ours is not None and EPOCH_DURING_DELETE != decision.leader_epoch < ours.leader_epoch:
+            logger.info("older decision refused", partition=_name(place), leader_epoch=decision.leader_epoch)
+            return
+        try:
+            if decision.delete:
+                if ours is not None:
+                    self._close(ours)
+                self._directory.delete(place, decision.topic_id)
+            elif ours is not None:
+                self.fetchers.remove(ours)
+                ours.stop()
+        except OSError as error:
+            logger.exception("replica not stopped", partition=_name(place))
+            self._report(place, decision.leader_epoch, "error", str(error))
+            return
+        outcome = "deleted" if decision.delete else "stopped"
+        logger.info(outcome, partition=_name(place))
+        self._report(place, decision.leader_epoch, outcome)
+
+    def _close(self, partition: Partition) -> None:
+        self.fetchers.remove(partition)
+        partition.stop()
+        partition.log.close()
+        self.isr_changes.forget(partition.place)
+        self._outbox.forget(partition.place)
+        del self.partitions[partition.place]
+
+    def _high_watermark(self, decision: HighWatermark) -> None:
+        held = self.partitions.get(TopicPartition(decision.topic, decision.partition))
+        if held is not None:
+            held.set_high_watermark(decision.leader_epoch, decision.high_watermark)
+
+    def _configured(self, topic: str) -> None:
+        for place, partition in self.partitions.items():
+            if place.topic == topic:
+                partition.log.config = self._log_config(topic)
+                wake(partition)
+
+    # What others ask
+
+    def leader_of(self, place: TopicPartition, current_leader_epoch: int = -1) -> Partition:
+        """Return the partition if this broker leads it, in that epoch (-1: any); else raise ``RefusedError``."""
+        partition = self.partitions.get(place)
+        if partition is None:
+            known = self._metadata.partition(place) is not None
+            raise RefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        partition.check_epoch(current_leader_epoch)
+        if not partition.is_leader:
+            raise RefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return partition
+
+    def fetched(self, partition: Partition, replica: int, offset: int, replica_epoch: int) -> None:
+        """Take a follower's fetch in as its progress; it may be due to join the ISR."""
+        progress = partition.followers.get(replica)
+        if progress is None:
+            raise RefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {replica} is not assigned")
+        progress.fetched(offset, partition.log.log_end_offset, replica_epoch, now_ms())
+        self.isr_changes.consider_expanding(partition, replica)
+
+    def appended(self, partition: Partition) -> None:
+        """Note that a leader's log grew."""
+        self._outbox.log_moved(partition.place)
+
+    def min_insync_replicas(self, topic: str) -> int:
+        """Return how many must be in sync for acks=all."""
+        return _number(self._metadata.topic_setting(topic, "min.insync.replicas"), self._settings.min_insync_replicas)
+
+    def look_after_isr(self) -> None:
+        """Find members that lag; called every now and then."""
+        for partition in self.partitions.values():
+            self.isr_changes.consider_shrinking(partition)
+
+    def checkpoint(self) -> None:
+        """Write the high watermarks down."""
+        self._directory.checkpoint_high_watermarks({p.place: p.high_watermark for p in self.partitions.values()})
+
+    def close(self) -> None:
+        """Put all on disk."""
+        for partition in self.partitions.values():
+            partition.log.flush()
+        self.checkpoint()
+        for partition in list(self.partitions.values()):
+            partition.log.close()
+
+    # What is told to the engine
+
+    def _moved(self, partition: Partition) -> None:
+        self._outbox.log_moved(partition.place)
+
+    def _log_end(self, place: TopicPartition) -> tuple[int, int, int] | None:
+        partition = self.partitions.get(place)
+        topic = self._metadata.topics.get(place.topic)
+        if partition is None or topic is None or topic.state != "created":
+            return None
+        epoch = partition.reporting_epoch
+        return None if epoch is None else (epoch, partition.log.log_end_offset, partition.log.log_start_offset)
+
+    def _report(self, place: TopicPartition, leader_epoch: int, outcome: str, error: str | None = None) -> None:
+        self._outbox.send(
+            ReplicaReport(
+                time_ms=now_ms(),
+                topic=place.topic,
+                partition=place.partition,
+                broker=self._broker,
+                broker_epoch=self._broker_epoch,
+                leader_epoch=leader_epoch,
+                outcome=outcome,  # type: ignore[arg-type]
+                error=error,
+            )
+        )
+
+
+def _number(text: str | None, default: int) -> int:
+    return int(text) if text is not None and text.isdecimal() else default
+
+
+def _name(place: TopicPartition) -> str:
+    return f"{place.topic}-{place.partition}"

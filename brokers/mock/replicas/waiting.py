@@ -1,0 +1,49 @@
+"""Requests that wait for a partition to change: the purgatory."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Protocol
+
+
+class Waited(Protocol):
+    """Have changes that can be waited for."""
+
+    waiters: "set[asyncio.Future[bool]]"
+
+
+def wake(waited: Waited) -> None:
+    """Let all who wait look again."""
+    for future in waited.waiters:
+        _settle(future, True)
+
+
+def _settle(future: "asyncio.Future[bool]", changed: bool) -> None:
+    if not future.done():
+        future.set_result(changed)
+
+
+class Purgatory:
+    """Bound how many requests wait at once; beyond that, none does and each is answered as things stand."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._waiting = 0
+
+    async def change(self, waited: Iterable[Waited], deadline: float) -> bool:
+        """Wait until one of ``waited`` changes; False when ``deadline`` (loop time) comes first."""
+        loop = asyncio.get_running_loop()
+        if loop.time() >= deadline or self._waiting >= self._limit:
+            return False
+        places = list(waited)
+        future: asyncio.Future[bool] = loop.create_future()
+        timer = loop.call_at(deadline, _settle, future, False)
+        self._waiting += 1
+        for place in places:
+            place.waiters.add(future)
+        try:
+            return await future
+        finally:
+            timer.cancel()
+            self._waiting -= 1
+            for place in places:
+                place.waiters.discard(future)

@@ -1,0 +1,163 @@
+"""A TCP server of the Kafka protocol: frames in, responses out in the order the requests came."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+import structlog
+
+from isrflow.brokers.wire.messages import (
+    FRAME_LENGTH_BYTES,
+    Api,
+    Request,
+    WireError,
+    decode_request,
+    encode_response,
+    name_of,
+    unsupported,
+)
+
+Handler = Callable[[Request], Awaitable[Any | None]]
+
+log = structlog.get_logger()
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Bound what clients may use up; the names are Kafka's, where it has one."""
+
+    socket_request_max_bytes: int = 100 * 1024 * 1024
+    max_connections: int = 1_000
+    connections_max_idle_ms: int = 600_000
+    requests_in_flight: int = 64
+    write_timeout_ms: int = 30_000
+
+
+class Server:
+    """Serve ``apis`` by ``handler`` on one listening socket.
+
+    The requests of a connection are handled as they come, so that several may wait at once (a Kafka
+    broker takes the next one only when the last was answered). A handler's part before its first
+    ``await`` runs in the order of arrival, and the responses leave in that order.
+    """
+
+    def __init__(self, apis: Mapping[int, Api], handler: Handler, limits: Limits) -> None:
+        self._apis = apis
+        self._handler = handler
+        self._limits = limits
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen, and return the port that was bound."""
+        self._server = await asyncio.start_server(self._accepted, host, port, backlog=128)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def stop(self) -> None:
+        """Close the socket and every connection."""
+        if self._server is not None:
+            self._server.close()
+        for task in list(self._connections):
+            task.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        if len(self._connections) >= self._limits.max_connections:
+            log.warning("connection refused", limit=self._limits.max_connections)
+            writer.close()
+            return
+        self._connections.add(task)
+        try:
+            await _Connection(self._apis, self._handler, self._limits, reader, writer).serve()
+        finally:
+            self._connections.discard(task)
+
+
+class _Connection:
+    def __init__(
+        self,
+        apis: Mapping[int, Api],
+        handler: Handler,
+        limits: Limits,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        self._apis = apis
+        self._handler = handler
+        self._limits = limits
+        self._reader = reader
+        self._writer = writer
+        self._answers: asyncio.Queue[asyncio.Task[bytes | None]] = asyncio.Queue(limits.requests_in_flight)
+
+    async def serve(self) -> None:
+        """Read and write until the client goes, an answer cannot be given, or the server stops."""
+        sides = [asyncio.create_task(self._read()), asyncio.create_task(self._write())]
+        try:
+            await asyncio.wait(sides, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            pass  # the server stops: the connection ends as if the client had gone
+        finally:
+            for side in sides:
+                side.cancel()
+            while not self._answers.empty():
+                self._answers.get_nowait().cancel()
+            await asyncio.gather(*sides, return_exceptions=True)
+            self._writer.close()
+            with contextlib.suppress(OSError, asyncio.TimeoutError):
+                await asyncio.wait_for(self._writer.wait_closed(), 1)
+
+    async def _read(self) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, OSError, TimeoutError):
+            while True:
+                async with asyncio.timeout(self._limits.connections_max_idle_ms / 1000):
+                    frame = await self._frame()
+                if frame is None:
+                    return
+                try:
+                    request = decode_request(frame, self._apis)
+                except WireError as error:
+                    log.warning("connection closed", why=str(error))
+                    return
+                # A full queue stops the reading: the client waits in TCP, not in our memory.
+                await self._answers.put(asyncio.create_task(self._answer(request)))
+
+    async def _frame(self) -> bytes | None:
+        size = int.from_bytes(await self._reader.readexactly(FRAME_LENGTH_BYTES), "big", signed=True)
+        if not 0 < size <= self._limits.socket_request_max_bytes:
+            log.warning("connection closed", why="a request of a size out of bounds", size=size)
+            return None
+        return await self._reader.readexactly(size)
+
+    async def _answer(self, request: Request) -> bytes | None:
+        if request.api is None:
+            refusal = unsupported(request, self._apis.values())
+            if refusal is None:
+                raise WireError(f"{name_of(request.key)} version {request.version} is not served")
+            return refusal
+        response = await self._handler(request)
+        return None if response is None else encode_response(request, response)
+
+    async def _write(self) -> None:
+        while True:
+            answer = await self._answers.get()
+            try:
+                data = await answer
+            except WireError as error:
+                log.warning("connection closed", why=str(error))
+                return
+            except asyncio.CancelledError:
+                raise
+            except Exception:
+                log.exception("connection closed", why="a request failed")
+                return
+            if data is None:
+                continue
+            try:
+                self._writer.write(data)
+                async with asyncio.timeout(self._limits.write_timeout_ms / 1000):
+                    await self._writer.drain()
+            except (OSError, TimeoutError):
+                return

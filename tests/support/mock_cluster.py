@@ -1,0 +1,137 @@
+"""Mock brokers as processes, on a bus that some engine decides on."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from isrflow.bus.embedded import EmbeddedBus, now_ms
+from isrflow.bus.image import view_of_image
+
+START_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 20.0
+SETTINGS = ("broker.heartbeat.interval.ms=300", "replica.lag.time.max.ms=3000")
+
+
+def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = START_TIMEOUT_S) -> Any:
+    """Poll every 20 ms until ``condition`` gives something true, and return that."""
+    deadline = time.monotonic() + timeout_s
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {timeout_s:.0f} s for {what}")
+        time.sleep(0.02)
+    return value
+
+
+class MockCluster:
+    """Start, stop and kill brokers 1 to ``size`` under ``directory``, and look at the bus."""
+
+    def __init__(self, directory: Path, size: int = 3, settings: tuple[str, ...] = SETTINGS) -> None:
+        self.directory = directory
+        self.bus_path = directory / "bus.db"
+        self.bus = EmbeddedBus(self.bus_path)
+        self.brokers = tuple(range(1, size + 1))
+        self._settings = settings
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+
+    def start(self, *brokers: int) -> None:
+        """Start brokers (all, if none is named), and wait until they are unfenced."""
+        for broker in brokers or self.brokers:
+            self.launch(broker)
+        wait_until(lambda: set(brokers or self.brokers) <= self.active(), f"brokers {brokers} to be active")
+
+    def launch(self, broker: int) -> None:
+        """Start one broker, and wait for nothing."""
+        assert broker not in self._processes
+        folder = self.folder(broker)
+        folder.mkdir(parents=True, exist_ok=True)
+        sets = [part for setting in self._settings for part in ("--set", setting)]
+        command = [sys.executable, "-m", "isrflow.brokers.mock", "--broker", str(broker), "--bus", str(self.bus_path)]
+        with (self.directory / f"broker-{broker}.log").open("ab") as output:
+            self._processes[broker] = subprocess.Popen(
+                [*command, "--dir", str(folder), *sets], stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            )
+
+    def folder(self, broker: int) -> Path:
+        return self.directory / f"broker-{broker}"
+
+    def pid(self, broker: int) -> int:
+        return self._processes[broker].pid
+
+    def kill(self, broker: int) -> None:
+        """SIGKILL a broker."""
+        process = self._processes.pop(broker)
+        process.kill()
+        process.wait(STOP_TIMEOUT_S)
+
+    def freeze(self, broker: int) -> None:
+        self._processes[broker].send_signal(signal.SIGSTOP)
+
+    def thaw(self, broker: int) -> None:
+        self._processes[broker].send_signal(signal.SIGCONT)
+
+    def terminate(self, broker: int) -> int:
+        """SIGTERM a broker, and return its exit code."""
+        process = self._processes.pop(broker)
+        process.terminate()
+        return process.wait(STOP_TIMEOUT_S)
+
+    def stop(self) -> None:
+        """Stop whatever still runs."""
+        for broker in list(self._processes):
+            self.thaw(broker)
+            self.kill(broker)
+        self.bus.close()
+
+    # The engine's view
+
+    def view(self) -> dict[str, Any]:
+        return view_of_image(self.bus.image())
+
+    def active(self) -> set[int]:
+        return {b["broker"] for b in self.view()["brokers"] if b["state"] == "active"}
+
+    def partitions(self, topic: str) -> list[dict[str, Any]]:
+        return [p for p in self.view()["partitions"] if p["topic"] == topic]
+
+    def leader(self, topic: str, partition: int) -> int:
+        return int(self.partitions(topic)[partition]["leader"])
+
+    def wait_for_isr(self, topic: str, size: int, timeout_s: float = START_TIMEOUT_S) -> None:
+        """Wait until every partition has a leader and ``size`` replicas in sync."""
+
+        def grown() -> bool:
+            partitions = self.partitions(topic)
+            return bool(partitions) and all(len(p["isr"]) == size and p["leader"] >= 0 for p in partitions)
+
+        wait_until(grown, f"{topic} to have {size} in sync", timeout_s)
+
+    def publish(self, kind: str, **fields: object) -> None:
+        """Publish an event, and wait until its answer says that it was done."""
+        request_id = uuid.uuid4().hex
+        event = {"kind": kind, "time_ms": now_ms(), "request_id": request_id, **fields}
+        seq = self.bus.publish([msgspec.json.encode(event)])
+        wait_until(lambda: self.bus.decided_seq() >= seq, f"{kind} to be decided")
+        answers = [msgspec.json.decode(d.body) for d in self.bus.decisions((seq, -1), 1_000) if d.seq == seq]
+        answer = next(a for a in answers if a["kind"] == "answer" and a["request_id"] == request_id)
+        assert answer["error"] == "NONE", answer
+
+    def create_topic(self, topic: str, assignment: dict[str, list[int]], **config: str) -> None:
+        """Create a topic, and wait until all its partitions have all replicas in sync."""
+        named = {name.replace("_", "."): value for name, value in config.items()}
+        self.publish("create_topic", topic=topic, assignment=assignment, config=named)
+        self.wait_for_isr(topic, len(assignment["0"]))
+
+    # The clients' view
+
+    def bootstrap(self) -> str:
+        """Give the addresses of the brokers that run."""
+        told = [json.loads((self.folder(b) / "broker.json").read_text()) for b in sorted(self._processes)]
+        return ",".join(f"{one['host']}:{one['port']}" for one in told)

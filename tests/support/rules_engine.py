@@ -1,0 +1,93 @@
+"""The engine without Spark: the rules alone, in a thread, on a bus.
+
+Seen from the bus it does what the job does: it claims an epoch, puts ticks, and writes each batch's
+decisions and state in one transaction.
+"""
+
+import threading
+import time
+from pathlib import Path
+
+from isrflow.bus.embedded import EmbeddedBus, now_ms
+from isrflow.bus.image import read_image
+from isrflow.bus.interface import Decided, FencedError, Page
+from isrflow.controller_logic.step import step
+from isrflow.state.canonical import number, part_of
+from isrflow.state.cluster import MappedTopics, State
+from isrflow.state.codec import encode_cluster, encode_topics
+from isrflow.state.events import Logged, decode
+from isrflow.state.policy import policy_of
+
+POLL_S = 0.02
+TICK_MS_BUSY = 100
+TICK_MS_IDLE = 500
+BATCH = 5_000
+
+
+class RulesEngine:
+    """Decide what comes on the bus at ``path`` until ``stop``; ``batch_ms`` delays batches as Spark would."""
+
+    def __init__(self, batch_ms: int = 0) -> None:
+        self._batch_s = batch_ms / 1000
+        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
+        self.error: BaseException | None = None
+
+    def start(self, path: Path, **settings: object) -> None:
+        """Claim the bus, and decide under ``settings`` (Kafka's names, dots as underscores)."""
+        named = {name.replace("_", "."): str(value).lower() for name, value in settings.items()}
+        self._thread = threading.Thread(target=self._run, args=(path, named), name="rules-engine", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop deciding; what was not decided stays on the bus for the next engine."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(10)
+            assert not self._thread.is_alive()
+        if self.error is not None:
+            raise self.error
+
+    def _run(self, path: Path, settings: dict[str, str]) -> None:
+        bus = EmbeddedBus(path)
+        try:
+            self._decide(bus, settings)
+        except FencedError:
+            pass  # another engine took over
+        except BaseException as error:
+            self.error = error
+        finally:
+            bus.close()
+
+    def _decide(self, bus: EmbeddedBus, settings: dict[str, str]) -> None:
+        claim = bus.claim("rules-engine", settings, now_ms())
+        image = bus.image()
+        held = read_image(image)
+        state = State(held.cluster, MappedTopics({topic.topic: topic for topic in held.topics}))
+        policy = policy_of({})
+        ticked_at, after = 0.0, image.seq
+        while not self._stopping.is_set():
+            last = bus.last_seq()
+            busy = bus.offsets_came(after)
+            if time.monotonic() - ticked_at >= (TICK_MS_BUSY if busy else TICK_MS_IDLE) / 1000:
+                last = bus.publish([b'{"kind":"tick","time_ms":%d}' % now_ms()])
+                ticked_at = time.monotonic()
+            if last == after:
+                time.sleep(POLL_S)
+                continue
+            logged = []
+            clock = state.cluster.clock_ms
+            for entry in bus.read(after, min(last, after + BATCH)):
+                event = decode(entry.raw)
+                clock = max(clock, getattr(event, "time_ms", 0))
+                logged.append(Logged(entry.seq, clock, event, entry.raw))
+            outcome = step(state, logged, policy)
+            state, after = outcome.state, logged[-1].seq
+            decisions = [Decided(*numbered) for numbered in number([part_of(d) for d in outcome.decisions])]
+            pages = [Page(0, -1, encode_cluster(state.cluster))]
+            if outcome.changes:
+                topics = [topic for name in state.topics.names() if (topic := state.topics.get(name))]
+                pages.append(Page(0, 0, encode_topics(topics)))
+            if self._batch_s:
+                time.sleep(self._batch_s)
+            bus.commit(claim.controller_epoch, after, decisions, pages)
