@@ -1,0 +1,148 @@
+"""A cluster to try the rules on: publish an event, get its decisions, look at a partition in one line."""
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from isrflow.controller_logic.log import first_states
+from isrflow.controller_logic.step import step
+from isrflow.state.broker import Broker
+from isrflow.state.canonical import number, part_of
+from isrflow.state.decisions import Answer, AnyDecision, Decision, LeaderAndIsr, decode
+from isrflow.state.events import Logged
+from isrflow.state.events import decode as decode_event
+from isrflow.state.partition import LeaderRecoveryState, Partition
+from isrflow.state.policy import Policy
+
+_T = TypeVar("_T", bound=Decision)
+
+
+class World:
+    """Hold a cluster of one shard; events enter as JSON text, each in a batch of its own."""
+
+    def __init__(self, *brokers: int, policy: Policy = Policy(), **overrides: str) -> None:
+        self.policy = policy
+        self.overrides = {key.replace("_", "."): value for key, value in overrides.items()}
+        self.state = first_states(1)[0]
+        self.now = 1_000
+        self.decisions: list[AnyDecision] = []
+        for broker in brokers:
+            self.join(broker)
+
+    def publish(self, kind: str, **fields: Any) -> list[AnyDecision]:
+        raw = msgspec.json.encode({"kind": kind, "time_ms": self.now, **fields})
+        return self.publish_raw(raw)
+
+    def publish_raw(self, raw: bytes) -> list[AnyDecision]:
+        logged = Logged(self.state.cluster.seq + 1, self.now, decode_event(raw), raw)
+        outcome = step(self.state, [logged], self.policy, overrides=self.overrides)
+        self.state = outcome.state
+        self.decisions = [decode(body) for _, _, body in number(part_of(d) for d in outcome.decisions)]
+        return self.decisions
+
+    def register(self, broker: int, incarnation: str = "first", **fields: Any) -> list[AnyDecision]:
+        return self.publish("broker_register", broker=broker, incarnation=incarnation, **fields)
+
+    def beat(self, broker: int, *, fence: bool = False, shutdown: bool = False, **fields: Any) -> list[AnyDecision]:
+        fields.setdefault("broker_epoch", self.broker(broker).broker_epoch)
+        return self.publish("broker_heartbeat", broker=broker, want_fence=fence, want_shutdown=shutdown, **fields)
+
+    def join(self, broker: int, **fields: Any) -> list[AnyDecision]:
+        self.register(broker, **fields)
+        return self.beat(broker)
+
+    def fence(self, *brokers: int) -> list[AnyDecision]:
+        """Let the sessions of ``brokers`` run out, all at the same tick."""
+        self.now += 9_000
+        for broker, held in self.state.cluster.brokers.items():
+            if broker not in brokers and held.is_live:
+                self.publish("broker_heartbeat", broker=broker, broker_epoch=held.broker_epoch, **_CONTENT)
+        return self.publish("tick")
+
+    def tick(self, after_ms: int = 0) -> list[AnyDecision]:
+        self.now += after_ms
+        return self.publish("tick")
+
+    def create(self, topic: str, *assignment: tuple[int, ...], **config: str) -> list[AnyDecision]:
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        named = {str(number): replicas for number, replicas in enumerate(assignment)}
+        return self.publish("create_topic", topic=topic, assignment=named, config=settings)
+
+    def alter_isr(self, topic: str, isr: tuple[int, ...], **fields: Any) -> list[AnyDecision]:
+        """Ask for an ISR as the leader would that knows all; ``fields`` say what it has wrong."""
+        partition = self.partition(topic)
+        leader = fields.get("broker", partition.leader)
+        held = self.state.cluster.brokers.get(leader)
+        request = {
+            "topic": topic,
+            "partition": 0,
+            "broker": leader,
+            "broker_epoch": held.broker_epoch if held else 0,
+            "leader_epoch": partition.leader_epoch,
+            "partition_epoch": partition.partition_epoch,
+            "isr": isr,
+        }
+        return self.publish("alter_isr", **(request | fields))
+
+    def offsets(self, topic: str, partition: int = 0, **ends: int) -> None:
+        """Report log end offsets in the current leader epoch: ``b1=5, b2=7``."""
+        epoch = self.partition(topic, partition).leader_epoch
+        for broker, end in ends.items():
+            where = {"topic": topic, "partition": partition, "broker": int(broker[1:])}
+            self.publish("log_end_offset", **where, leader_epoch=epoch, log_end_offset=end)
+
+    def broker(self, broker: int) -> Broker:
+        return self.state.cluster.brokers[broker]
+
+    def partition(self, topic: str, partition: int = 0) -> Partition:
+        found = self.state.topics.get(topic)
+        assert found is not None, f"no topic {topic}"
+        return found.partitions[partition]
+
+    def line(self, topic: str, partition: int = 0) -> str:
+        return line_of(self.partition(topic, partition))
+
+    def replica_states(self, topic: str, partition: int = 0) -> str:
+        """Show the replicas' states, in order of assignment: ``Online,Offline``."""
+        return ",".join(state.name.removesuffix("Replica") for state in self.partition(topic, partition).replica_states)
+
+    def one(self, kind: type[_T]) -> _T:
+        """Give the only decision of a kind that the last event made."""
+        found = self.all(kind)
+        assert len(found) == 1, found
+        return found[0]
+
+    def all(self, kind: type[_T]) -> list[_T]:
+        return [decision for decision in self.decisions if isinstance(decision, kind)]
+
+    @property
+    def kinds(self) -> str:
+        """List the kinds of the last event's decisions."""
+        return ",".join(str(decision.__struct_config__.tag) for decision in self.decisions)
+
+    @property
+    def error(self) -> str:
+        """Give the error of the last event's one answer."""
+        return self.one(Answer).error
+
+    @property
+    def said(self) -> str:
+        """Give the last event's one leader_and_isr: its reason, and to whom it goes."""
+        decision = self.one(LeaderAndIsr)
+        return f"{decision.reason}{' unclean' if decision.unclean else ''} to {_ids(decision.to)}"
+
+
+_CONTENT = {"want_fence": False, "want_shutdown": False}
+
+
+def line_of(partition: Partition) -> str:
+    """Show a partition: state, leader, leader epoch/partition epoch, ISR in its order."""
+    state = partition.state.name.removesuffix("Partition")
+    leader = "none" if partition.leader < 0 else partition.leader
+    epochs = f"{partition.leader_epoch}/{partition.partition_epoch}"
+    recovering = " recovering" if partition.leader_recovery_state == LeaderRecoveryState.RECOVERING else ""
+    return f"{state} leader={leader} epoch={epochs} isr={_ids(partition.isr)}{recovering}"
+
+
+def _ids(brokers: tuple[int, ...]) -> str:
+    return ",".join(str(broker) for broker in brokers)

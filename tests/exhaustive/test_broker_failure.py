@@ -1,0 +1,138 @@
+"""Every ISR, leader, liveness and unclean flag of up to four replicas, against slow, obviously right rules."""
+
+from collections.abc import Iterator
+from itertools import chain, combinations, permutations
+from typing import NamedTuple
+
+import pytest
+
+from isrflow.controller_logic.apply import apply
+from isrflow.controller_logic.election import Elected, elect_away, elect_first, elect_offline, elect_preferred
+from isrflow.controller_logic.partition_machine import elected_online, without
+from isrflow.controller_logic.replica_machine import online_replicas, taken_offline
+from isrflow.state.ids import NO_LEADER
+from isrflow.state.invariants import broken_rules
+from isrflow.state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
+
+Ids = tuple[int, ...]
+
+
+class Case(NamedTuple):
+    replicas: Ids
+    isr: Ids
+    leader: int
+    active: Ids
+    unclean: bool
+
+    @property
+    def partition(self) -> Partition:
+        """Give the partition as it stood when all replicas were online."""
+        is_led = self.leader != NO_LEADER
+        state = PartitionState.OnlinePartition if is_led else PartitionState.OfflinePartition
+        states = (ReplicaState.OnlineReplica,) * len(self.replicas)
+        return Partition(0, state, self.replicas, states, self.isr, self.leader, leader_epoch=5, partition_epoch=8)
+
+
+def subsets(ids: Ids, least: int = 0) -> Iterator[Ids]:
+    return chain.from_iterable(combinations(ids, size) for size in range(least, len(ids) + 1))
+
+
+def cases(size: int) -> Iterator[Case]:
+    replicas = tuple(range(size, 0, -1))
+    for members in subsets(replicas, 1):
+        for isr in permutations(members):
+            for leader in (*members, NO_LEADER):
+                for active in subsets(replicas):
+                    for unclean in (False, True):
+                        yield Case(replicas, isr, leader, active, unclean)
+
+
+def expected_election(case: Case) -> Elected | None:
+    """Say who must lead, in words: the earliest assigned of those in sync and active, else maybe of the active."""
+    in_sync_and_active = set(case.isr) & set(case.active)
+    if in_sync_and_active:
+        leader = min(in_sync_and_active, key=case.replicas.index)
+        return Elected(leader, tuple(member for member in case.isr if member in case.active), unclean=False)
+    if case.unclean and case.active:
+        leader = min(case.active, key=case.replicas.index)
+        return Elected(leader, (leader,), unclean=True)
+    return None
+
+
+def expected_isr_after_loss(case: Case) -> Ids:
+    """Say who stays in sync, in words: who is active; of an ISR that is gone, its leader or first member."""
+    left = tuple(member for member in case.isr if member in case.active)
+    return left or ((case.leader,) if case.leader != NO_LEADER else case.isr[:1])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_offline_election(size: int) -> None:
+    for case in cases(size):
+        online = tuple(replica for replica in case.replicas if replica in case.active)
+        assert elect_offline(case.isr, online, unclean_allowed=case.unclean) == expected_election(case), case
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_election_away_is_the_offline_election_that_is_never_unclean(size: int) -> None:
+    for case in cases(size):
+        online = tuple(replica for replica in case.replicas if replica in case.active)
+        assert elect_away(case.isr, online) == expected_election(case._replace(unclean=False)), case
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_preferred_election(size: int) -> None:
+    for case in cases(size):
+        online = tuple(replica for replica in case.replicas if replica in case.active)
+        preferred = case.replicas[0]
+        may = preferred in case.active and preferred in case.isr
+        expected = Elected(preferred, case.isr, unclean=False) if may else None
+        assert elect_preferred(case.replicas, case.isr, online) == expected, case
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_first_election_takes_all_that_are_online(size: int) -> None:
+    for online in subsets(tuple(range(size, 0, -1))):
+        assert elect_first(online) == (Elected(online[0], online, unclean=False) if online else None)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_loss_of_every_set_of_replicas(size: int) -> None:
+    for case in cases(size):
+        before = case.partition
+        lost = frozenset(case.replicas) - frozenset(case.active)
+        states = taken_offline(before, lost)
+        online = online_replicas(before.replicas, states, frozenset(case.active))
+        change = without(before, lost, states, online, unclean_allowed=case.unclean)
+        after = before if change is None else apply(before, change)
+        elected = expected_election(case) if case.leader in lost else None
+        if elected is not None:
+            leader, isr = elected.leader, elected.isr
+        else:
+            leader = NO_LEADER if case.leader in lost else case.leader
+            isr = expected_isr_after_loss(case)
+        assert (after.leader, after.isr) == (leader, isr), case
+        differs = (leader, isr) != (case.leader, case.isr)
+        assert (after.leader_epoch, after.partition_epoch) == (5 + differs, 8 + differs), case
+        unclean = elected is not None and elected.unclean
+        assert (change is not None and change.unclean) == unclean, case
+        assert (after.leader_recovery_state == LeaderRecoveryState.RECOVERING) == unclean, case
+        assert [r for r, s in zip(after.replicas, after.replica_states, strict=True) if s == 3] == [
+            replica for replica in case.replicas if replica in lost
+        ], case
+        assert broken_rules(before, after) == [], case
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_whoever_may_lead_a_leaderless_partition_does(size: int) -> None:
+    for case in cases(size):
+        if case.leader != NO_LEADER:
+            continue
+        online = tuple(replica for replica in case.replicas if replica in case.active)
+        change = elected_online(case.partition, online, unclean_allowed=case.unclean)
+        expected = expected_election(case)
+        if expected is None:
+            assert change is None, case
+        else:
+            assert change is not None, case
+            after = apply(case.partition, change)
+            assert (after.leader, after.isr, after.leader_epoch) == (expected.leader, expected.isr, 6), case

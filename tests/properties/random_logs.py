@@ -1,0 +1,206 @@
+"""Random logs that get somewhere: draws are small numbers, read against the state that they lead to."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+from hypothesis import strategies as st
+
+from isrflow.controller_logic.log import first_states
+from isrflow.controller_logic.step import step
+from isrflow.state.cluster import Outcome, State
+from isrflow.state.events import Logged, decode
+from isrflow.state.partition import Partition, Topic
+from isrflow.state.policy import Policy
+
+BROKERS = (1, 2, 3, 4)
+STRANGER = 9
+TOPICS = ("orders", "pay.ments", "pay_ments", "logs", "audit")
+
+Draw = tuple[str, int, int, int]
+Fields = dict[str, Any]
+
+
+def draws(*, max_size: int) -> st.SearchStrategy[list[Draw]]:
+    number = st.integers(0, 11)
+    return st.lists(st.tuples(st.sampled_from(WEIGHTED), number, number, number), max_size=max_size)
+
+
+def walk(drawn: list[Draw], policy: Policy) -> Iterator[tuple[State, bytes, Outcome]]:
+    """Publish an event for each draw; give the state before, its text, and the outcome."""
+    state = first_states(1)[0]
+    now = 1_000
+    for seq, draw in enumerate([*_OPENING, *drawn], start=1):
+        now += _PAUSES_MS[draw[3]]
+        kind, fields = MAKERS[draw[0]](state, *draw[1:])
+        raw = msgspec.json.encode({"kind": kind, "time_ms": now} | fields)
+        clock_ms = max(state.cluster.clock_ms, now)
+        outcome = step(state, [Logged(seq, clock_ms, decode(raw), raw)], policy)
+        yield state, raw, outcome
+        state = outcome.state
+
+
+_OPENING: list[Draw] = [("register", broker, 0, 0) for broker in range(4)] + [
+    ("beat", broker, 0, 0) for broker in range(4)
+]
+_PAUSES_MS = (0, 0, 0, 0, 1, 1, 10, 10, 100, 100, 500, 3_000)
+
+
+def _broker(a: int) -> int:
+    return BROKERS[a % 4] if a < 11 else STRANGER
+
+
+def _epoch(state: State, broker: int, b: int) -> int:
+    held = state.cluster.brokers.get(broker)
+    return (held.broker_epoch if held else 3) + (b == 11)
+
+
+def _some_partition(state: State, a: int) -> tuple[Topic, Partition] | None:
+    found = [topic for name in TOPICS if (topic := state.topics.get(name)) is not None]
+    pairs = [(topic, partition) for topic in found for partition in topic.partitions]
+    return pairs[a % len(pairs)] if pairs else None
+
+
+def _where(state: State, a: int) -> Fields:
+    some = _some_partition(state, a)
+    if some is None or a == 11:
+        return {"topic": TOPICS[a % 5], "partition": 5}
+    return {"topic": some[0].topic, "partition": some[1].partition}
+
+
+def _register(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    broker = _broker(a) if a < 11 else 3
+    return "broker_register", {"broker": broker, "incarnation": f"i{b // 6}", "rack": None if c == 11 else f"r{a % 2}"}
+
+
+def _beat(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    broker = _broker(a)
+    asked = {"want_fence": b == 8, "want_shutdown": b == 9, "request_id": b if b == 7 else None}
+    return "broker_heartbeat", {"broker": broker, "broker_epoch": _epoch(state, broker, b)} | asked
+
+
+def _shutdown(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    broker = _broker(a)
+    return "controlled_shutdown", {"broker": broker, "broker_epoch": _epoch(state, broker, b), "request_id": "s"}
+
+
+def _create(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    config = [{}, {}, {"unclean.leader.election.enable": True}, {"min.insync.replicas": 2}][b % 4]
+    fields: Fields = {"topic": TOPICS[a % 5], "config": config, "validate_only": b == 11, "request_id": a}
+    if b < 6:
+        start = c % 4
+        replicas = [BROKERS[(start + n) % 4] for n in range(1 + b % 4)]
+        return "create_topic", fields | {"assignment": {"0": replicas, "1": replicas[::-1]}}
+    return "create_topic", fields | {"partitions": 1 + c % 3, "replication_factor": 1 + b % 4}
+
+
+def _create_partitions(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    topic = state.topics.get(TOPICS[a % 5])
+    held = len(topic.partitions) if topic else 1
+    return "create_partitions", {"topic": TOPICS[a % 5], "total": held + b % 3}
+
+
+def _alter_isr(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    some = _some_partition(state, a)
+    if some is None:
+        return "tick", {}
+    partition = some[1]
+    leader = partition.leader if partition.leader >= 0 and b != 10 else _broker(c)
+    wanted = [replica for place, replica in enumerate(partition.replicas) if (b >> (place % 4)) & 1 == 0]
+    isr = [leader, *(replica for replica in wanted if replica != leader)] if c != 10 else wanted
+    return "alter_isr", _where(state, a) | {
+        "broker": leader,
+        "broker_epoch": _epoch(state, leader, b),
+        "leader_epoch": max(0, partition.leader_epoch + (c == 9) - (c == 8)),
+        "partition_epoch": max(0, partition.partition_epoch + (c == 7) - (c == 6)),
+        "isr": isr,
+        "isr_epochs": [_epoch(state, replica, 10 + (c == 5)) for replica in isr] if c < 6 else None,
+        "leader_recovery_state": "RECOVERING" if c == 4 else None,
+    }
+
+
+def _offset(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    some = _some_partition(state, a)
+    epoch = max(0, some[1].leader_epoch - (c == 11)) if some else 0
+    broker = some[1].replicas[b % len(some[1].replicas)] if some and b < 11 else _broker(b)
+    return "log_end_offset", _where(state, a) | {"broker": broker, "leader_epoch": epoch, "log_end_offset": 3 * c + b}
+
+
+def _report(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    broker = _broker(b)
+    some = _some_partition(state, a)
+    outcome = ("leader", "follower", "stopped", "deleted", "offline", "error")[c % 6]
+    return "replica_report", _where(state, a) | {
+        "broker": broker,
+        "broker_epoch": _epoch(state, broker, c),
+        "leader_epoch": some[1].leader_epoch if some else 0,
+        "outcome": outcome,
+        "error": "KAFKA_STORAGE_ERROR" if b % 2 else "FENCED_LEADER_EPOCH",
+        "request_id": c if c % 2 else None,
+    }
+
+
+def _elect(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    named = [{"topic": topic, "partition": (b + n) % 4} for n, topic in enumerate(TOPICS[a % 5 :])]
+    return "elect_leaders", {
+        "election_type": "unclean" if c % 3 == 0 else "preferred",
+        "partitions": None if b < 5 else named,
+    }
+
+
+def _config(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    entity = ("cluster", "topic", "broker")[a % 3]
+    key, values = (
+        ("unclean.leader.election.enable", ("true", "false", None, "maybe"))
+        if b % 2
+        else ("min.insync.replicas", ("1", "2", None, "0"))
+    )
+    name = {"cluster": None, "topic": TOPICS[b % 5], "broker": str(b)}[entity]
+    return "alter_config", {"entity": entity, "name": name, "config": {key: values[c % 4]}}
+
+
+def _started(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    epoch = state.cluster.controller_epoch + (a > 2)
+    settings = {"unclean.leader.election.enable": b % 2 == 0, "min.insync.replicas": c % 3}
+    return "controller_started", {"controller_id": "c", "controller_epoch": epoch, "settings": settings}
+
+
+def _other(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    broker = _broker(b)
+    return (
+        ("broker_unregister", {"broker": broker, "request_id": 1}),
+        ("broker_connection_lost", {"broker": broker, "broker_epoch": _epoch(state, broker, c)}),
+        ("delete_topic", {"topic": TOPICS[b % 5], "request_id": "d"}),
+        ("alter_reassignment", _where(state, b) | {"replicas": None if c % 2 else [1, 2]}),
+        ("no_such_kind", {"request_id": a}),
+        ("alter_isr", {"topic": TOPICS[b % 5], "isr": [-1]}),
+    )[a % 6]
+
+
+def _tick(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    return "tick", {}
+
+
+MAKERS: dict[str, Callable[[State, int, int, int], tuple[str, Fields]]] = {
+    "register": _register,
+    "beat": _beat,
+    "shutdown": _shutdown,
+    "create": _create,
+    "create_partitions": _create_partitions,
+    "alter_isr": _alter_isr,
+    "offset": _offset,
+    "report": _report,
+    "elect": _elect,
+    "config": _config,
+    "started": _started,
+    "other": _other,
+    "tick": _tick,
+}
+WEIGHTED = [
+    *MAKERS,
+    *["beat"] * 6,
+    *["tick"] * 4,
+    *["alter_isr"] * 5,
+    *["offset"] * 5,
+    *["create"] * 2,
+]
