@@ -31,7 +31,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     controller_id: str = ""
     shards: Shards = 16
     pages: Count = 64
-    shuffle_partitions: Shards = 2
+    shuffle_partitions: Shards = 1
     max_events_per_batch: Count = 200_000
     watermark_interval_ms: Millis = 100
     tick_idle_interval_ms: Millis = 500

@@ -1,0 +1,1 @@
+"""Outward: the decision log and the metrics."""

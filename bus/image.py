@@ -1,0 +1,33 @@
+"""Read the state out of a bus's image."""
+
+from typing import Any, NamedTuple
+
+from isrflow.bus.interface import Image
+from isrflow.state.cluster import Cluster
+from isrflow.state.codec import decode_cluster, decode_topics
+from isrflow.state.partition import Topic
+from isrflow.state.shard_outcome import CLUSTER_PAGE
+from isrflow.state.view import view_of
+
+
+class Held(NamedTuple):
+    """Hold the state of all shards: the cluster part that they share, and every topic."""
+
+    cluster: Cluster
+    topics: list[Topic]
+
+
+def read_image(image: Image) -> Held:
+    """Decode an image; one without pages is an empty cluster. Raises ``CodecError``."""
+    cluster, topics = Cluster(), []
+    for page in image.pages:
+        if page.page != CLUSTER_PAGE:
+            topics += decode_topics(page.body)
+        elif page.shard == 0:
+            cluster = decode_cluster(page.body)
+    return Held(cluster, topics)
+
+
+def view_of_image(image: Image) -> dict[str, Any]:
+    """Describe the state that an image holds (contract.md section 3)."""
+    return view_of(*read_image(image))

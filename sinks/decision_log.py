@@ -1,0 +1,46 @@
+"""The decision log: merge what the shards made of a batch, number it, and write it once."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from isrflow.bus.interface import Bus, Decided, Page
+from isrflow.state.canonical import Part, number
+from isrflow.state.shard_outcome import CLUSTER_PAGE, decode_outcome
+
+
+class Written(NamedTuple):
+    """Tell what a batch came to.
+
+    ``through`` is its last event, ``oldest_ms`` the engine clock at its first; ``clusters`` are the
+    shards' cluster parts as bytes.
+    """
+
+    through: int
+    oldest_ms: int
+    parts: list[Part]
+    clusters: list[bytes]
+
+
+class DecisionLog:
+    """Write batches of decisions on behalf of one controller epoch."""
+
+    def __init__(self, bus: Bus, controller_epoch: int) -> None:
+        self._bus = bus
+        self._controller_epoch = controller_epoch
+
+    def write(self, outcomes: Iterable[bytes]) -> Written | None:
+        """Commit a batch's decisions and state pages together; None when there was no event in it.
+
+        A batch that comes again after a kill changes nothing. Raises ``FencedError`` when another
+        job has taken over.
+        """
+        shards = [decode_outcome(body) for body in outcomes]
+        if not shards:
+            return None
+        through = max(shard.seq for shard in shards)
+        parts = [part for shard in shards for part in shard.parts]
+        decisions = [Decided(seq, index, body) for seq, index, body in number(parts)]
+        pages = [Page(shard.shard, page, body) for shard in shards for page, body in shard.pages]
+        self._bus.commit(self._controller_epoch, through, decisions, pages)
+        clusters = [page.body for page in pages if page.page == CLUSTER_PAGE]
+        return Written(through, min(shard.oldest_ms for shard in shards), parts, clusters)

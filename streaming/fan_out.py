@@ -1,0 +1,53 @@
+"""Fan out: send each event to the shard that holds its topic, or to every shard."""
+
+from collections.abc import Iterator
+
+import msgspec
+import pyarrow as pa
+
+from isrflow.controller_logic.log import logged
+from isrflow.controller_logic.routing import route
+
+SCHEMA = "shard INT, events BINARY"
+ARROW_SCHEMA = pa.schema([("shard", pa.int32()), ("events", pa.binary())])
+
+
+class Routed(msgspec.Struct, frozen=True, array_like=True):
+    """Hold an event on its way to a shard; without ``raw`` it only says how far the log has come."""
+
+    seq: int
+    clock_ms: int
+    raw: bytes | None
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(list[Routed])
+
+
+def decode_routed(body: bytes) -> list[Routed]:
+    """Read what ``fan_out`` packed for one shard."""
+    return _decoder.decode(body)
+
+
+def fan_out(batches: Iterator[pa.RecordBatch], *, shards: int) -> Iterator[pa.RecordBatch]:
+    """Turn (seq, raw) rows, in the order of seq, into one packed row a shard.
+
+    Every shard gets a row, so that all of them know the same seq and clock after each batch.
+    """
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        packed: list[list[Routed]] = [[] for _ in range(shards)]
+        seq, clock_ms = 0, 0
+        for entry in logged(zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)):
+            seq, clock_ms = entry.seq, entry.clock_ms
+            shard = route(entry.event, shards)
+            for target in packed if shard is None else (packed[shard],):
+                target.append(Routed(seq, clock_ms, entry.raw))
+        for target in packed:
+            if not target or target[-1].seq < seq:
+                target.append(Routed(seq, clock_ms, None))
+        bodies = [_encoder.encode(target) for target in packed]
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(range(shards), pa.int32()), pa.array(bodies, pa.binary())], schema=ARROW_SCHEMA
+        )

@@ -1,0 +1,151 @@
+"""The long-running job: claim the controller, run the query, tick, and know when to stop."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+import structlog
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from isrflow.bus.embedded import EmbeddedBus, now_ms
+from isrflow.bus.image import read_image
+from isrflow.bus.interface import Claim
+from isrflow.conf.loader import policy_text
+from isrflow.conf.settings import Settings
+from isrflow.sinks.decision_log import DecisionLog
+from isrflow.streaming.checkpoint_lock import checkpoint_lock
+from isrflow.streaming.query import start_query
+from isrflow.streaming.session import build_session
+from isrflow.streaming.ticker import Ticker
+
+WATCH_INTERVAL_S = 0.2
+TRIM_INTERVAL_S = 30.0
+TICKER_STOP_TIMEOUT_S = 20.0
+BATCH_END_TIMEOUT_S = 10.0
+BATCH_END_POLL_S = 0.005
+
+log = structlog.get_logger("isrflow.job")
+
+
+class JobError(Exception):
+    """The job ended because it could not go on; the message says why."""
+
+
+class SupersededError(JobError):
+    """The job ended because another one took over."""
+
+
+def run(settings: Settings) -> None:
+    """Run the engine until SIGTERM or SIGINT.
+
+    Raises ``SupersededError`` when another job claimed a later controller epoch, ``JobError`` when
+    the query failed, ``BusError`` when the bus cannot be used.
+    """
+    bus = EmbeddedBus(settings.bus_path)
+    try:
+        Job(bus, settings).run()
+    finally:
+        bus.close()
+
+
+class Job:
+    """Hold one run of the engine: a claim, a query and a ticker."""
+
+    def __init__(self, bus: EmbeddedBus, settings: Settings) -> None:
+        self._bus = bus
+        self._settings = settings
+        self._stopping = threading.Event()
+        self._check_shards()
+        self._claim = Claim(0, 0)
+
+    def run(self) -> None:
+        policy = policy_text(msgspec.to_builtins(self._settings.policy))
+        self._claim = self._bus.claim(self._settings.controller_name, policy, now_ms())
+        log.info("claimed the controller", controller_epoch=self._claim.controller_epoch, seq=self._claim.seq)
+        session = build_session(self._settings)
+        # After Spark's own handler, which would raise KeyboardInterrupt in the middle of a batch.
+        self._obey_signals()
+        checkpoint = Path(self._settings.checkpoint_dir).absolute()
+        try:
+            with checkpoint_lock(checkpoint, self._settings.takeover_timeout_ms, self._check_claim) as held:
+                if not held:
+                    log.warning("the job before this one holds the checkpoint and does not answer; going on without it")
+                self._decide(session)
+        finally:
+            session.stop()
+
+    def _check_shards(self) -> None:
+        cluster = read_image(self._bus.image()).cluster
+        if cluster.controller_epoch and cluster.shards != self._settings.shards:
+            raise JobError(
+                f"shards is {self._settings.shards}, but the state on {self._bus.path} has {cluster.shards}: "
+                f"set shards = {cluster.shards}"
+            )
+
+    def _check_claim(self) -> None:
+        claimed = self._bus.claimed_epoch()
+        if claimed != self._claim.controller_epoch:
+            raise SupersededError(
+                f"another job claimed controller epoch {claimed}: "
+                f"this one, with epoch {self._claim.controller_epoch}, stops"
+            )
+
+    def _obey_signals(self) -> None:
+        def stop(number: int, frame: FrameType | None) -> None:
+            self._stopping.set()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, stop)
+
+    def _decide(self, session: SparkSession) -> None:
+        decisions = DecisionLog(self._bus, self._claim.controller_epoch)
+
+        def commit(outcomes: Iterable[bytes]) -> None:
+            decisions.write(outcomes)
+
+        query = start_query(session, self._bus, self._settings, {}, commit)
+        ticker = Ticker(
+            self._bus,
+            self._claim.controller_epoch,
+            self._settings.watermark_interval_ms,
+            self._settings.tick_idle_interval_ms,
+        )
+        ticker.start()
+        try:
+            self._watch(query, ticker)
+        finally:
+            ticker.stop()
+            ticker.join(TICKER_STOP_TIMEOUT_S)
+            _stop_between_batches(query)
+
+    def _watch(self, query: StreamingQuery, ticker: Ticker) -> None:
+        trimmed_s = time.monotonic()
+        while not self._stopping.wait(WATCH_INTERVAL_S):
+            self._check_claim()
+            if ticker.error:
+                raise JobError(f"ticks cannot be published: {ticker.error}")
+            if not query.isActive:
+                self._check_claim()
+                raise JobError(f"the query failed: {_cause(query)}")
+            if time.monotonic() - trimmed_s > TRIM_INTERVAL_S:
+                self._bus.trim(self._settings.retention_events)
+                trimmed_s = time.monotonic()
+        log.info("stopping", controller_epoch=self._claim.controller_epoch)
+
+
+def _stop_between_batches(query: StreamingQuery) -> None:
+    """Stop where no batch is cut off; one that takes too long is cut off all the same, as by a kill."""
+    deadline = time.monotonic() + BATCH_END_TIMEOUT_S
+    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
+        time.sleep(BATCH_END_POLL_S)
+    query.stop()
+
+
+def _cause(query: StreamingQuery) -> str:
+    error = query.exception()
+    return "it ended without an error" if error is None else str(error)

@@ -1,0 +1,71 @@
+"""The query: bus, fan-out, shards, decisions."""
+
+import functools
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from pyspark.sql import DataFrame, GroupedData, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import Image
+from isrflow.conf.settings import Settings
+from isrflow.streaming import fan_out, shard, source
+
+QUERY_NAME = "isrflow"
+
+
+def start_query(
+    session: SparkSession,
+    bus: EmbeddedBus,
+    settings: Settings,
+    overrides: dict[str, str],
+    commit: Callable[[Iterable[bytes]], object],
+) -> StreamingQuery:
+    """Start the one streaming query; ``commit`` gets each batch's shard outcomes.
+
+    Where the checkpoint has no batch yet, the query starts from the state that the bus holds, and
+    from the event after it.
+    """
+    checkpoint = Path(settings.checkpoint_dir).absolute()
+    fresh = not any((checkpoint / "commits").glob("[0-9]*"))
+    image = bus.image() if fresh else Image(0, [])
+    operator = shard.ShardOperator(settings.shards, settings.pages, settings.policy, overrides)
+    outcomes = (
+        _events(session, bus, settings, after=image.seq)
+        .mapInArrow(functools.partial(fan_out.fan_out, shards=settings.shards), fan_out.SCHEMA)
+        .groupBy("shard")
+        .transformWithState(operator, shard.SCHEMA, "Update", "None", _initial_state(session, image))
+    )
+
+    def each_batch(batch: DataFrame, batch_id: int) -> None:
+        # One action only: each further one would run the stateful plan again.
+        commit(batch.select("outcome").toArrow().column(0).to_pylist())
+
+    return (
+        outcomes.writeStream.queryName(QUERY_NAME)
+        .outputMode("update")
+        .option("checkpointLocation", str(checkpoint))
+        .foreachBatch(each_batch)
+        .start()
+    )
+
+
+def _events(session: SparkSession, bus: EmbeddedBus, settings: Settings, after: int) -> DataFrame:
+    session.dataSource.register(source.BusSource)
+    events = (
+        session.readStream.format(source.FORMAT)
+        .option("path", str(bus.path.absolute()))
+        .option("max_events", settings.max_events_per_batch)
+        .option("after", after)
+        .load()
+    )
+    # With one partition all the way Spark needs no exchange, and a batch is one stage instead of two.
+    return events.coalesce(1) if settings.shuffle_partitions == 1 else events
+
+
+def _initial_state(session: SparkSession, image: Image) -> GroupedData | None:
+    if not image.pages:
+        return None
+    rows = [(page.shard, page.page, page.body) for page in image.pages]
+    return session.createDataFrame(rows, shard.INITIAL_SCHEMA).groupBy("shard")

@@ -1,0 +1,69 @@
+"""A recorded log through the same query as the job's, in many small batches."""
+
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.image import view_of_image
+from isrflow.bus.interface import Entry
+from isrflow.conf.settings import Settings
+from isrflow.sinks.decision_log import DecisionLog
+from isrflow.streaming.query import start_query
+from isrflow.streaming.session import build_session
+
+EVENTS_PER_BATCH = 50
+BATCHES_AT_MOST = 40
+STALL_TIMEOUT_S = 120
+DECISIONS_PER_READ = 10_000
+
+
+def replay(
+    entries: Sequence[Entry], settings: Settings, overrides: dict[str, str], max_events: int | None = None
+) -> tuple[Iterable[bytes], dict[str, Any]]:
+    """Decide ``entries`` by the Spark query, from an empty state; return the decisions and the state.
+
+    ``max_events`` bounds a batch; left out, the log is cut into small batches, at most
+    ``BATCHES_AT_MOST`` of them. Raises ``TimeoutError`` when the query makes no progress.
+    """
+    with tempfile.TemporaryDirectory(prefix="isrflow-replay-") as directory:
+        bus = EmbeddedBus(Path(directory) / "bus.db")
+        bus.load(entries)
+        some = max_events or max(EVENTS_PER_BATCH, -(-len(entries) // BATCHES_AT_MOST))
+        settings = msgspec.structs.replace(
+            settings, checkpoint_dir=f"{directory}/checkpoint", max_events_per_batch=some
+        )
+        if entries:
+            _run_through(bus, settings, overrides, entries[-1].seq)
+        decisions, view = _decisions(bus), view_of_image(bus.image())
+        bus.close()
+    return decisions, view
+
+
+def _run_through(bus: EmbeddedBus, settings: Settings, overrides: dict[str, str], last_seq: int) -> None:
+    log = DecisionLog(bus, bus.claimed_epoch())
+    query = start_query(build_session(settings), bus, settings, overrides, log.write)
+    try:
+        decided, since = -1, time.monotonic()
+        while (now := bus.decided_seq()) < last_seq:
+            if now != decided:
+                decided, since = now, time.monotonic()
+            if time.monotonic() - since > STALL_TIMEOUT_S:
+                raise TimeoutError(f"no event after seq {decided} was decided within {STALL_TIMEOUT_S} s")
+            if query.awaitTermination(1):
+                raise RuntimeError("the query ended before the log did")
+    finally:
+        query.stop()
+
+
+def _decisions(bus: EmbeddedBus) -> list[bytes]:
+    bodies: list[bytes] = []
+    after = (0, -1)
+    while some := bus.decisions(after, DECISIONS_PER_READ):
+        bodies += [decided.body for decided in some]
+        after = (some[-1].seq, some[-1].idx)
+    return bodies

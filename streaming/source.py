@@ -1,0 +1,98 @@
+"""The embedded bus as a Spark source: events in the order of seq, as Arrow batches."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
+from pyspark.sql.types import StructType
+
+from isrflow.bus.embedded import EmbeddedBus
+
+FORMAT = "isrflow-bus"
+SCHEMA = "seq LONG, raw BINARY"
+ARROW_SCHEMA = pa.schema([("seq", pa.int64()), ("raw", pa.binary())])
+ROWS_PER_ARROW_BATCH = 20_000
+
+
+class Span(InputPartition):
+    """Name the events after ``after``, up to and with ``through``."""
+
+    def __init__(self, after: int, through: int) -> None:
+        self.after = after
+        self.through = through
+
+
+class BusSource(DataSource):
+    """Read a bus.
+
+    Options: ``path``, ``max_events`` (a batch's bound), ``after`` (where a new checkpoint starts).
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return SCHEMA
+
+    def streamReader(self, schema: StructType) -> "BusReader":
+        return BusReader(self.options["path"], int(self.options["max_events"]), int(self.options["after"]))
+
+
+class BusReader(DataSourceStreamReader):
+    """Give Spark the bus in bounded steps: an offset is the last seq taken in."""
+
+    def __init__(self, path: str, max_events: int, after: int) -> None:
+        self.path = path
+        self.max_events = max_events
+        self.after = after
+        self._bus: EmbeddedBus | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_bus": None}
+
+    @property
+    def bus(self) -> EmbeddedBus:
+        if self._bus is None:
+            self._bus = EmbeddedBus(self.path)
+        return self._bus
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"seq": self.after}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadMaxRows(self.max_events)
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        if isinstance(limit, ReadAllAvailable):
+            return {"seq": max(self.bus.last_seq(), start["seq"])}
+        return {"seq": self.bus.seq_after(start["seq"], self.max_events)}
+
+    def reportLatestOffset(self) -> dict[str, int]:
+        return {"seq": self.bus.last_seq()}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        return [Span(start["seq"], end["seq"])] if end["seq"] > start["seq"] else []
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Span)
+        bus = EmbeddedBus(self.path)
+        try:
+            for first in range(partition.after, partition.through, ROWS_PER_ARROW_BATCH):
+                entries = bus.read(first, min(first + ROWS_PER_ARROW_BATCH, partition.through))
+                columns = [[entry.seq for entry in entries], [entry.raw for entry in entries]]
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array(columns[0], pa.int64()), pa.array(columns[1], pa.binary())], schema=ARROW_SCHEMA
+                )
+        finally:
+            bus.close()
+
+    def commit(self, end: dict[str, int]) -> None:
+        """Note on the bus that the checkpoint is past ``end``, so that retention may go that far."""
+        self.bus.passed(end["seq"])
+
+    def stop(self) -> None:
+        if self._bus is not None:
+            self._bus.close()

@@ -1,0 +1,82 @@
+"""Run the engine's job, and kill it with its JVM at a chosen point of its micro-batch number N.
+
+The points are those between which Spark and the sink write something: ``offsets`` (the offset log is
+written, nothing was read), ``state`` (some shards have stored their state, none is committed),
+``output`` (state is committed, the decisions are not), ``commit`` (the decisions are written, Spark's
+commit log is not), ``next`` (the commit log is written).
+"""
+
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from isrflow.cli import main
+from isrflow.sinks.decision_log import DecisionLog, Written
+from isrflow.streaming import query, shard, source
+
+JOB_PID = os.getpid()
+POINT, BATCH = sys.argv[1], int(sys.argv[2])
+SHARD = 7
+# The operator lives in worker processes, and is made anew for each batch: it counts in a file.
+COUNTED = Path(tempfile.mkstemp(prefix="isrflow-crash-")[1])
+
+
+def die() -> None:
+    os.killpg(JOB_PID, signal.SIGKILL)
+    os._exit(1)
+
+
+class CrashingReader(source.BusReader):
+    seen = 0
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Any:
+        self.seen += 1
+        if POINT == "offsets" and self.seen == BATCH:
+            die()
+        return super().partitions(start, end)
+
+    def commit(self, end: dict[str, int]) -> None:
+        if POINT == "next" and self.seen >= BATCH:
+            die()
+        super().commit(end)
+
+
+class CrashingSource(source.BusSource):
+    def streamReader(self, schema: Any) -> CrashingReader:
+        return CrashingReader(self.options["path"], int(self.options["max_events"]), int(self.options["after"]))
+
+
+class CrashingOperator(shard.ShardOperator):
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
+        yield from super().handleInputRows(key, rows, timerValues)
+        if POINT == "state" and key[0] == SHARD and COUNTED.stat().st_size >= BATCH - 1:
+            die()
+        with COUNTED.open("ab") as file:
+            file.write(b"." if key[0] == SHARD else b"")
+
+
+class CrashingLog(DecisionLog):
+    seen = 0
+
+    def write(self, outcomes: Iterable[bytes]) -> Written | None:
+        self.__class__.seen += 1
+        if POINT == "output" and self.seen == BATCH:
+            die()
+        written = super().write(outcomes)
+        if POINT == "commit" and self.seen == BATCH:
+            die()
+        return written
+
+
+if __name__ == "__main__":
+    from isrflow.streaming import job
+
+    job.DecisionLog = CrashingLog  # type: ignore[misc]
+    query.source.BusSource = CrashingSource  # type: ignore[misc]
+    query.shard.ShardOperator = CrashingOperator  # type: ignore[misc]
+    sys.argv = ["isrflow", "run", *sys.argv[3:]]
+    main()

@@ -1,0 +1,69 @@
+"""A kill between any two things that a micro-batch writes leaves nothing twice and nothing missing."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.image import view_of_image
+from tests.support.engine import Engine, by_rules, decided, decisions_of, encoded
+from tests.support.worlds import recorded
+
+pytestmark = pytest.mark.spark
+
+POINTS = ("offsets", "state", "output", "commit", "next")
+BATCH = 3
+CRASH_TIMEOUT_S = 90.0
+
+
+def feed_until_dead(engine: Engine, bus: EmbeddedBus, log: list[bytes], sent: int) -> int:
+    """Publish a few recorded events every 50 ms until the engine has died; return how many are sent."""
+    deadline = time.monotonic() + CRASH_TIMEOUT_S
+    while engine.process.poll() is None:
+        assert time.monotonic() < deadline, f"the job did not reach its crash point: {engine.log.read_text()[-2000:]}"
+        bus.publish(log[sent : sent + 5] or [encoded("tick")])
+        sent += 5
+        time.sleep(0.05)
+    return sent
+
+
+def assert_died_at(point: str, checkpoint: Path, bus: EmbeddedBus) -> None:
+    """Look at what the killed batch has written, and what not."""
+    begun = max(int(path.name) for path in (checkpoint / "offsets").glob("[0-9]*"))
+    ended = max(int(path.name) for path in (checkpoint / "commits").glob("[0-9]*"))
+    through = json.loads((checkpoint / "offsets" / str(begun)).read_text().splitlines()[-1])["seq"]
+    if point == "next":
+        # The batch after may have begun, since the source hears of a commit while it is being planned.
+        assert begun - ended in (0, 1)
+    else:
+        assert begun - ended == 1, point
+        assert (bus.decided_seq() == through) == (point == "commit"), point
+
+
+@pytest.mark.timeout(400)
+def test_a_job_killed_at_each_commit_point_leaves_one_whole_decision_log(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    log = [raw for _, raw in recorded(seed=11, count=6_000)]
+    sent = 0
+    for point in POINTS:
+        crashing = (sys.executable, "-m", "tests.streaming.crashing_job", point, str(BATCH))
+        engine = Engine(tmp_path, command=crashing)
+        try:
+            sent = feed_until_dead(engine, bus, log, sent)
+        finally:
+            engine.kill()
+        assert_died_at(point, tmp_path / "checkpoint", bus)
+    engine = Engine(tmp_path)
+    try:
+        decided(bus, bus.publish(log[sent : sent + 200]), engine=engine)
+        assert engine.stop() == 0
+    finally:
+        engine.kill()
+    expected = by_rules(bus)
+    assert decisions_of(bus) == expected.decisions
+    assert len(expected.decisions) > 300
+    assert view_of_image(bus.image()) == expected.view()
+    bus.close()

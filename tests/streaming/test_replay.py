@@ -1,0 +1,32 @@
+"""The query comes to the same bytes as the rules, however a log is cut into batches."""
+
+import pytest
+
+from isrflow.bus.interface import Entry
+from isrflow.conf.settings import Settings
+from isrflow.controller_logic.log import decide
+from isrflow.streaming.replay import replay
+from tests.support.worlds import recorded
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("seed", "count", "max_events"), [(1, 600, None), (2, 120, 7), (3, 3_000, 2_999)])
+def test_rules_and_spark_decide_alike(seed: int, count: int, max_events: int | None) -> None:
+    log = recorded(seed, count)
+    expected = decide(log, Settings().policy)
+    bodies, view = replay([Entry(*entry) for entry in log], Settings(), {}, max_events)
+    assert list(bodies) == [body for _, _, body in expected.decisions]
+    assert view == expected.view()
+
+
+@pytest.mark.timeout(300)
+def test_seqs_with_gaps_and_other_settings() -> None:
+    log = [Entry(seq * 1_000, raw) for seq, raw in recorded(4, 200)]
+    overrides = {"unclean.leader.election.enable": "true", "broker.session.timeout.ms": "2000"}
+    expected = decide(log, Settings().policy, overrides=overrides)
+    bodies, view = replay(log, Settings(), overrides, max_events=30)
+    assert list(bodies) == [body for _, _, body in expected.decisions]
+    assert view == expected.view()
+    assert view["seq"] == 200_000

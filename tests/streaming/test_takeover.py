@@ -1,0 +1,91 @@
+"""One job decides at a time: a second one takes over, and the first stops by itself and says so."""
+
+import signal
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.image import view_of_image
+from tests.support.engine import Engine, by_rules, decided, decisions_of, encoded, wait_until
+from tests.support.worlds import recorded
+
+pytestmark = pytest.mark.spark
+
+STALE = 3
+
+
+def controller_epochs(bus: EmbeddedBus) -> list[int]:
+    """List the epochs of the decisions in the order of the log, each once."""
+    epochs = [msgspec.json.decode(body)["controller_epoch"] for _, _, body in decisions_of(bus)]
+    return list(dict.fromkeys(epochs))
+
+
+@pytest.mark.timeout(300)
+def test_a_second_job_takes_over_and_the_first_stops(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    log = [raw for _, raw in recorded(seed=5, count=300)]
+    first = Engine(tmp_path)
+    second = None
+    try:
+        first.wait_ready(bus)
+        decided(bus, bus.publish(log[:150]), engine=first)
+        second = Engine(tmp_path)
+        assert first.wait() == STALE
+        assert "another job claimed controller epoch 2" in first.log.read_text()
+        decided(bus, bus.publish(log[150:]), engine=second)
+        assert second.stop() == 0
+    finally:
+        for engine in filter(None, (first, second)):
+            engine.kill()
+    expected = by_rules(bus)
+    assert decisions_of(bus) == expected.decisions
+    assert view_of_image(bus.image()) == expected.view()
+    assert controller_epochs(bus) == [1, 2]
+    bus.close()
+
+
+@pytest.mark.timeout(300)
+def test_a_frozen_job_does_not_hold_up_its_successor_and_writes_nothing_after_it(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    log = [raw for _, raw in recorded(seed=6, count=200)]
+    frozen = Engine(tmp_path)
+    second = None
+    try:
+        frozen.wait_ready(bus)
+        decided(bus, bus.publish(log[:100]), engine=frozen)
+        frozen.signal_all(signal.SIGSTOP)
+        second = Engine(tmp_path, "takeover.timeout.ms=1000")
+        decided(bus, bus.publish(log[100:]), engine=second)
+        frozen.signal_all(signal.SIGCONT)
+        assert frozen.wait() == STALE
+        decided(bus, bus.publish([encoded("tick")]), engine=second)
+        assert second.stop() == 0
+    finally:
+        for engine in filter(None, (frozen, second)):
+            engine.kill()
+    expected = by_rules(bus)
+    assert decisions_of(bus) == expected.decisions
+    bus.close()
+
+
+@pytest.mark.timeout(300)
+def test_without_its_checkpoint_the_job_goes_on_from_the_state_on_the_bus(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    log = [raw for _, raw in recorded(seed=9, count=400)]
+    engine = Engine(tmp_path)
+    try:
+        decided(bus, bus.publish(log[:200]), engine=engine)
+        assert engine.stop() == 0
+        (tmp_path / "checkpoint").rename(tmp_path / "lost")
+        engine = Engine(tmp_path)
+        wait_until(lambda: bus.claimed_epoch() == 2, 60, "the second job's claim")
+        decided(bus, bus.publish(log[200:]), engine=engine)
+        assert engine.stop() == 0
+    finally:
+        engine.kill()
+    expected = by_rules(bus)
+    assert decisions_of(bus) == expected.decisions
+    assert view_of_image(bus.image()) == expected.view()
+    bus.close()

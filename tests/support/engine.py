@@ -1,0 +1,121 @@
+"""Start the engine as users do, and ask its bus what has become of an event."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from isrflow.bus.embedded import EmbeddedBus, now_ms
+from isrflow.controller_logic.log import Decided, decide
+from isrflow.state.policy import Policy
+
+ISRFLOW = Path(sys.executable).with_name("isrflow")
+START_TIMEOUT_S = 120.0
+DECIDE_TIMEOUT_S = 120.0
+STOP_TIMEOUT_S = 60.0
+
+
+class Engine:
+    """Hold one engine process on the bus of a directory; its output goes to ``engine.log`` there."""
+
+    def __init__(self, directory: Path, *settings: str, command: tuple[str, ...] = (str(ISRFLOW), "run")) -> None:
+        self.directory = directory
+        self.log = directory / "engine.log"
+        sets = [f"bus=sqlite:{directory / 'bus.db'}", f"checkpoint.dir={directory / 'checkpoint'}", *settings]
+        if not any(text.startswith("metrics.port") for text in sets):
+            sets.append("metrics.port=-1")
+        with self.log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [*command, *(part for text in sets for part in ("--set", text))],
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    def wait_ready(self, bus: EmbeddedBus) -> None:
+        """Wait until an event that is published now has been decided."""
+        decided(bus, bus.publish([encoded("tick")]), START_TIMEOUT_S, self)
+
+    def wait(self, timeout_s: float = STOP_TIMEOUT_S) -> int:
+        """Wait for the process to end, and return its exit code."""
+        return self.process.wait(timeout_s)
+
+    def stop(self) -> int:
+        """Ask the engine to stop, as an operator does."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.wait()
+        finally:
+            self.kill()
+
+    def signal_all(self, number: int) -> None:
+        """Signal the process, its JVM, and the workers, which are in groups of their own."""
+        process = psutil.Process(self.process.pid)
+        for one in (process, *process.children(recursive=True)):
+            one.send_signal(number)
+
+    def kill(self) -> None:
+        """End the process and its JVM at once."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(STOP_TIMEOUT_S)
+
+
+@contextlib.contextmanager
+def running_engine(directory: Path, *settings: str) -> Iterator[EmbeddedBus]:
+    """Run ``isrflow run`` until the block ends; gives its bus once it decides."""
+    bus = EmbeddedBus(directory / "bus.db")
+    engine = Engine(directory, *settings)
+    try:
+        engine.wait_ready(bus)
+        yield bus
+        engine.stop()
+    finally:
+        engine.kill()
+        bus.close()
+
+
+def encoded(kind: str, **fields: object) -> bytes:
+    """Write an event that enters now."""
+    return msgspec.json.encode({"kind": kind, "time_ms": now_ms(), **fields})
+
+
+def wait_until(condition: Callable[[], bool], timeout_s: float, what: str) -> None:
+    """Poll every 2 ms; raises ``TimeoutError`` naming ``what``."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {timeout_s:.0f} s for {what}")
+        time.sleep(0.002)
+
+
+def decided(bus: EmbeddedBus, seq: int, timeout_s: float = DECIDE_TIMEOUT_S, engine: Engine | None = None) -> None:
+    """Wait until event ``seq`` is decided; raises ``RuntimeError`` when the engine ends before."""
+
+    def done() -> bool:
+        if engine and engine.process.poll() is not None:
+            raise RuntimeError(f"the engine ended: {engine.log.read_text()[-2000:]}")
+        return bus.decided_seq() >= seq
+
+    wait_until(done, timeout_s, f"event {seq} to be decided")
+
+
+def decisions_of(bus: EmbeddedBus) -> list[tuple[int, int, bytes]]:
+    """Read the whole decision log."""
+    found: list[tuple[int, int, bytes]] = []
+    while some := bus.decisions(found[-1][:2] if found else (0, -1), 50_000):
+        found += [tuple(entry) for entry in some]
+    return found
+
+
+def by_rules(bus: EmbeddedBus) -> Decided:
+    """Decide the events of a bus by the rules alone: what the engine must have come to."""
+    return decide(bus.read(0, bus.decided_seq()), Policy())
