@@ -4,7 +4,7 @@ import click
 
 
 @click.command("demo")
-@click.option("--keep", is_flag=True, help="Leave the cluster running at the end, and say how to play with it.")
+@click.option("--keep", is_flag=True, help="Keep the cluster at the end until Ctrl-C, and say how to play with it.")
 @click.option("--plain", is_flag=True, help="Print lines instead of the live view, as when the output is no terminal.")
 def command(keep: bool, plain: bool) -> None:
     """Start a cluster of three mock brokers, kill a leader, and count every record.
@@ -17,3 +17,7 @@ def command(keep: bool, plain: bool) -> None:
       isrflow demo
       isrflow demo --keep
     """
+    # A client for Kafka and a terminal view: the other commands do not pay for them.
+    from isrflow.cli.demo.performance import perform
+
+    perform(keep=keep, plain=plain)

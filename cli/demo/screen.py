@@ -1,0 +1,86 @@
+"""Show the story: a live view on a terminal, plain lines elsewhere."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from isrflow.cli.demo.cluster import BROKERS
+from isrflow.cli.demo.story import STEPS, TOPIC, Story
+from isrflow.cli.demo.watch import Watch
+from isrflow.state.decisions import AnyDecision, BrokerDecision, LeaderAndIsr, TopicDecision
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+REFRESH_PER_SECOND = 8
+
+
+def line_of(decision: AnyDecision) -> str:
+    """Tell one decision in a line, with its reason."""
+    match decision:
+        case LeaderAndIsr():
+            isr = ",".join(map(str, decision.isr))
+            leader = decision.leader if decision.leader >= 0 else "none"
+            what = f"{decision.topic}-{decision.partition} leader {leader} epoch {decision.leader_epoch} isr {isr}"
+            what += " unclean" if decision.unclean else ""
+        case BrokerDecision():
+            what = f"broker {decision.broker} {decision.state}"
+        case TopicDecision():
+            what = f"topic {decision.topic} {decision.state}"
+        case _:
+            what = decision.__struct_config__.tag  # type: ignore[assignment]
+    return f"{decision.seq:>6}  {what}  ({decision.reason})"
+
+
+@contextlib.contextmanager
+def plain(story: Story, watch: Watch) -> Iterator[None]:
+    """Print a line as each step ends, and each decision."""
+
+    def say(text: str) -> None:
+        click.echo(f"{time.monotonic() - story.began_s:5.1f} s  {text}")
+
+    story.on_step = lambda step, outcome: say(f"{step + 1}/{len(STEPS)} {STEPS[step]}: {outcome}")
+    watch.on_decision = lambda decision: say(f"    decision {line_of(decision)}")
+    yield
+
+
+@contextlib.contextmanager
+def live(story: Story, watch: Watch) -> Iterator[None]:
+    """Redraw one screen while the story goes on."""
+    from rich.live import Live
+
+    with Live(get_renderable=lambda: _drawn(story, watch), refresh_per_second=REFRESH_PER_SECOND, transient=False):
+        yield
+
+
+def _drawn(story: Story, watch: Watch) -> "RenderableType":
+    from rich.console import Group
+    from rich.panel import Panel
+    from rich.table import Table
+    from rich.text import Text
+
+    steps = Table.grid(padding=(0, 2))
+    for number, step in enumerate(STEPS):
+        over = number < len(story.done)
+        mark = "✓" if over else "…" if number == len(story.done) else " "
+        style = "green" if over else "bold" if mark == "…" else "dim"
+        steps.add_row(Text(mark, style), Text(step, style), Text(story.done[number] if over else "", "cyan"))
+
+    brokers = Text("  ")
+    for broker in BROKERS:
+        state = watch.brokers.get(broker, "starting")
+        brokers.append(f"broker {broker} ").append(f"{state}   ", "green" if state == "active" else "red")
+    acked = story.writer.acked_count if story.writer else 0
+    brokers.append(f"acknowledged {acked}")
+
+    partitions = Table("Topic", "Partition", "Leader", "LeaderEpoch", "Isr", "HighWatermark", box=None)
+    for number, led in sorted(watch.partitions.copy().items()):
+        isr = Text(",".join(map(str, led.isr)), "green" if len(led.isr) == len(BROKERS) else "yellow")
+        leader = str(led.leader) if led.leader >= 0 else "none"
+        partitions.add_row(TOPIC, str(number), leader, str(led.leader_epoch), isr, str(led.high_watermark))
+    decisions = Text("\n".join(line_of(decision) for decision in list(watch.latest)))
+    elapsed = f"isrflow demo  {time.monotonic() - story.began_s:.0f} s"
+    return Group(Panel(steps, title=elapsed), brokers, partitions, Panel(decisions, title="latest decisions"))

@@ -1,0 +1,148 @@
+"""Real clients: one that writes and remembers what was acknowledged, one that reads all back."""
+
+import itertools
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from isrflow.cli.demo.processes import DemoError
+
+INTERVAL_S = 0.01
+FLUSH_TIMEOUT_S = 30.0
+READ_TIMEOUT_S = 30.0
+JOIN_TIMEOUT_S = 10.0
+
+
+class Acked(NamedTuple):
+    """Hold one acknowledged record: where it is, which it was, and when (monotonic seconds) that was known."""
+
+    offset: int
+    number: int
+    at_s: float
+
+
+class Writer(threading.Thread):
+    """Write numbered records to every partition, steadily, with acks=all and an idempotent producer."""
+
+    def __init__(self, bootstrap_servers: Sequence[str], topic: str, partitions: int) -> None:
+        super().__init__(name="writer", daemon=True)
+        from kafka import KafkaProducer
+
+        self._producer: Any = KafkaProducer(
+            bootstrap_servers=list(bootstrap_servers),
+            acks="all",
+            enable_idempotence=True,
+            request_timeout_ms=5_000,
+            reconnect_backoff_max_ms=500,
+            metadata_max_age_ms=2_000,
+            allow_auto_create_topics=False,
+        )
+        self._topic = topic
+        self._stopping = threading.Event()
+        self.acked: dict[int, list[Acked]] = {partition: [] for partition in range(partitions)}
+        self.sent = 0
+        self.errors: list[str] = []
+
+    @property
+    def acked_count(self) -> int:
+        return sum(map(len, self.acked.values()))
+
+    def run(self) -> None:
+        number = 0
+        try:
+            while not self._stopping.wait(INTERVAL_S):
+                for partition in self.acked:
+                    self._send(partition, number)
+                number += 1
+        except Exception as error:
+            self.errors.append(f"the producer stopped: {error!r}")
+
+    def _send(self, partition: int, number: int) -> None:
+        sent = self._producer.send(self._topic, value=b"%d" % number, partition=partition)
+        self.sent += 1
+        sent.add_callback(
+            lambda metadata: self.acked[partition].append(Acked(metadata.offset, number, time.monotonic()))
+        )
+        sent.add_errback(lambda error: self.errors.append(repr(error)))
+
+    def wait_for_ack(self, partition: int, after_s: float, timeout_s: float) -> float:
+        """Wait until a record was acknowledged after ``after_s``, and return when that was."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            last = self.acked[partition][-200:]
+            at_s = next((acked.at_s for acked in last if acked.at_s > after_s), None)
+            if at_s is not None:
+                return at_s
+            time.sleep(INTERVAL_S / 2)
+        said = f"; the producer said {self.errors[-1]}" if self.errors else ""
+        raise DemoError(f"no record of partition {partition} was acknowledged within {timeout_s:.0f} s{said}")
+
+    def stop(self) -> None:
+        """Send no more, and wait for what is under way."""
+        self._stopping.set()
+        self.join(JOIN_TIMEOUT_S)
+        try:
+            self._producer.flush(timeout=FLUSH_TIMEOUT_S)
+        finally:
+            self._producer.close(timeout=5)
+
+
+class Account(msgspec.Struct, frozen=True):
+    """Say what became of the records that were acknowledged."""
+
+    acknowledged: int
+    read_back: int
+    lost: int
+    duplicates: int
+    out_of_order: int
+
+    @property
+    def is_clean(self) -> bool:
+        return self.lost == self.duplicates == self.out_of_order == 0
+
+
+def read_all(bootstrap_servers: Sequence[str], topic: str, ends: dict[int, int]) -> dict[int, list[tuple[int, int]]]:
+    """Read every partition from its start to at least ``ends``; return (offset, number) of each record.
+
+    What cannot be read in time is left out: whoever counts will miss it.
+    """
+    from kafka import KafkaConsumer, TopicPartition
+
+    consumer: Any = KafkaConsumer(
+        bootstrap_servers=list(bootstrap_servers), group_id=None, enable_auto_commit=False, auto_offset_reset="earliest"
+    )
+    read: dict[int, list[tuple[int, int]]] = {partition: [] for partition in ends}
+    try:
+        partitions = [TopicPartition(topic, partition) for partition in ends]
+        consumer.assign(partitions)
+        consumer.seek_to_beginning(*partitions)
+        deadline = time.monotonic() + READ_TIMEOUT_S
+        while time.monotonic() < deadline and any(consumer.position(p) < ends[p.partition] for p in partitions):
+            for records in consumer.poll(timeout_ms=200).values():
+                for record in records:
+                    read[record.partition].append((record.offset, int(record.value)))
+    finally:
+        consumer.close()
+    return read
+
+
+def account(acked: dict[int, list[Acked]], read: dict[int, list[tuple[int, int]]]) -> Account:
+    """Compare what was acknowledged with what was read: each once, in order, where it was said to be."""
+    lost = duplicates = out_of_order = 0
+    for partition, records in acked.items():
+        found = set(read[partition])
+        lost += sum((one.offset, one.number) not in found for one in records)
+        numbers = [number for _, number in read[partition]]
+        duplicates += sum(often - 1 for often in Counter(numbers).values())
+        out_of_order += sum(later < earlier for earlier, later in itertools.pairwise(numbers))
+    return Account(
+        acknowledged=sum(map(len, acked.values())),
+        read_back=sum(map(len, read.values())),
+        lost=lost,
+        duplicates=duplicates,
+        out_of_order=out_of_order,
+    )

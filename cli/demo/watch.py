@@ -1,0 +1,106 @@
+"""Follow the decision log, and keep what it says of brokers and partitions."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+import msgspec
+
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import BusError
+from isrflow.cli.demo.processes import DemoError
+from isrflow.state.decisions import Answer, AnyDecision, BrokerDecision, HighWatermark, LeaderAndIsr, decode
+
+POLL_S = 0.01
+DECISIONS_PER_READ = 1_000
+LATEST = 8
+JOIN_TIMEOUT_S = 5.0
+
+
+class Led(msgspec.Struct, frozen=True):
+    """Hold a partition as last decided, and when (monotonic seconds) its leader was."""
+
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    elected_s: float
+    high_watermark: int = 0
+
+
+class Watch(threading.Thread):
+    """Read decisions in a thread of its own until ``stop``; ``check`` tells whether all still run."""
+
+    def __init__(self, bus: EmbeddedBus, topic: str, check: Callable[[], None]) -> None:
+        super().__init__(name="watch", daemon=True)
+        self._bus = bus
+        self._topic = topic
+        self._check = check
+        self._changed = threading.Condition()
+        self._stopping = threading.Event()
+        self._error: BusError | None = None
+        self.on_decision: Callable[[AnyDecision], None] = lambda decision: None
+        self.brokers: dict[int, str] = {}
+        self.partitions: dict[int, Led] = {}
+        self.answers: dict[str | int | None, Answer] = {}
+        self.latest: deque[AnyDecision] = deque(maxlen=LATEST)
+
+    def run(self) -> None:
+        after = (0, -1)
+        while not self._stopping.is_set():
+            try:
+                batch = self._bus.decisions(after, DECISIONS_PER_READ)
+            except BusError as error:
+                self._error = error
+                return
+            if batch:
+                after = (batch[-1].seq, batch[-1].idx)
+                with self._changed:
+                    for decided in batch:
+                        self._take_in(decode(decided.body))
+                    self._changed.notify_all()
+            else:
+                self._stopping.wait(POLL_S)
+
+    def _take_in(self, decision: AnyDecision) -> None:
+        match decision:
+            case BrokerDecision():
+                self.brokers[decision.broker] = decision.state
+            case LeaderAndIsr() if decision.topic == self._topic:
+                before = self.partitions.get(decision.partition)
+                same = before is not None and before.leader == decision.leader
+                self.partitions[decision.partition] = Led(
+                    decision.leader,
+                    decision.leader_epoch,
+                    decision.isr,
+                    before.elected_s if before and same else time.monotonic(),
+                    before.high_watermark if before else 0,
+                )
+            case HighWatermark() if decision.topic == self._topic:
+                before = self.partitions[decision.partition]
+                self.partitions[decision.partition] = msgspec.structs.replace(
+                    before, high_watermark=decision.high_watermark
+                )
+                return
+            case Answer():
+                self.answers[decision.request_id] = decision
+                return
+        self.latest.append(decision)
+        self.on_decision(decision)
+
+    def wait_for(self, what: str, test: Callable[["Watch"], bool], timeout_s: float) -> None:
+        """Wait until the decisions make ``test`` true; raises ``DemoError`` naming ``what`` when they do not."""
+        deadline = time.monotonic() + timeout_s
+        with self._changed:
+            while not test(self):
+                self._check()
+                if self._error:
+                    raise DemoError(f"while waiting for {what}: {self._error}")
+                if time.monotonic() > deadline:
+                    raise DemoError(f"no {what} within {timeout_s:.0f} s")
+                self._changed.wait(0.1)
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self.is_alive():
+            self.join(JOIN_TIMEOUT_S)
