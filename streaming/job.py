@@ -67,10 +67,10 @@ class Job:
         policy = policy_text(msgspec.to_builtins(self._settings.policy))
         self._claim = self._bus.claim(self._settings.controller_name, policy, now_ms())
         log.info("claimed the controller", controller_epoch=self._claim.controller_epoch, seq=self._claim.seq)
-        session = build_session(self._settings)
+        checkpoint = Path(self._settings.checkpoint_dir).absolute()
+        session = build_session(self._settings, checkpoint.parent)
         # After Spark's own handler, which would raise KeyboardInterrupt in the middle of a batch.
         self._obey_signals()
-        checkpoint = Path(self._settings.checkpoint_dir).absolute()
         try:
             with checkpoint_lock(checkpoint, self._settings.takeover_timeout_ms, self._check_claim) as held:
                 if not held:

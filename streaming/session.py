@@ -13,16 +13,16 @@ from isrflow.conf.settings import Settings
 LOG4J2 = Path(__file__).parent.parent / "conf" / "log4j2.properties"
 
 
-def build_session(settings: Settings) -> SparkSession:
+def build_session(settings: Settings, work_dir: Path) -> SparkSession:
     """Start Spark in this process, set for short micro-batches with durable, checked state.
 
-    Raises ``conf.java.JavaError`` when there is no Java to run on.
+    ``work_dir`` is where Spark keeps what it needs while it runs. Raises ``conf.java.JavaError`` when there is no Java to run on.
     """
     os.environ["JAVA_HOME"] = str(java_home())
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.appName("isrflow").master(f"local[{max(2, settings.shuffle_partitions)}]")
-    for key, value in _conf(settings).items():
+    for key, value in _conf(settings, work_dir).items():
         builder = builder.config(key, value)
     # Whoever stops the job may signal its whole process group. A JVM that starts with SIGTERM ignored
     # leaves it so, and ends with this process instead of under its hands.
@@ -33,8 +33,7 @@ def build_session(settings: Settings) -> SparkSession:
         signal.signal(signal.SIGTERM, before)
 
 
-def _conf(settings: Settings) -> dict[str, str]:
-    work_dir = Path(settings.checkpoint_dir).absolute().parent
+def _conf(settings: Settings, work_dir: Path) -> dict[str, str]:
     state = "spark.sql.streaming.stateStore"
     return {
         "spark.driver.memory": settings.driver_memory,
