@@ -119,10 +119,14 @@ class Broker:
             for fetcher in self._replicas.fetchers.failed():
                 fetcher.result()
 
+    def _others_active(self) -> bool:
+        brokers = self._metadata.brokers.values()
+        return any(b.state == "active" for b in brokers if b.broker != self._identity.broker)
+
     async def _shut_down(self) -> None:
         """Hand over what is led, then close down and leave everything on disk."""
         logger.info("shutting down")
-        allowed = await self._lifecycle.shut_down()
+        allowed = await self._lifecycle.shut_down(self._others_active)
         if not allowed:
             logger.warning("shutdown was not allowed in time")
         await self._server.stop()

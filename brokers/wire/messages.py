@@ -98,7 +98,10 @@ def unsupported(request: Request, apis: Iterable[Api]) -> bytes | None:
     if request.key == API_VERSIONS.key:
         return encode_response(request, ApiVersionsResponse(version=0, error_code=error, api_keys=api_versions(apis)))
     shape = ResponseClassRegistry._response_class_registry.get(request.key)
-    if shape is None or not 0 <= request.version <= shape.max_version or "error_code" not in shape.fields:
+    if shape is None or not 0 <= request.version <= shape.max_version:
+        return None
+    field = shape.fields.get("error_code")
+    if field is None or not field.for_version_q(request.version):
         return None
     return encode_response(request, shape[request.version](error_code=error))
 

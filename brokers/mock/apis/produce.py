@@ -8,7 +8,7 @@ from kafka.protocol.producer import ProduceRequest, ProduceResponse
 from isrflow.brokers.mock.apis.context import Context
 from isrflow.brokers.mock.replicas.partition import Partition
 from isrflow.brokers.wire.errors import ErrorCode, RefusedError
-from isrflow.brokers.wire.messages import Request, api
+from isrflow.brokers.wire.messages import Request, WireError, api
 from isrflow.state.events import TopicPartition
 
 # Versions 0 to 2 are told of and then refused, as Kafka does: librdkafka needs to see them (KAFKA-18659).
@@ -45,7 +45,12 @@ async def produce(context: Context, request: Request) -> Any | None:
     ]
     if body.acks == ALL:
         await _replicated(context, appendings, body.timeout_ms)
-    return None if body.acks == NONE else _answer(request, appendings)
+    if body.acks != NONE:
+        return _answer(request, appendings)
+    if any(appending.error is not ErrorCode.NONE for appending in appendings):
+        # The only way to tell a client that expects no answer: it will look for the leader again.
+        raise WireError("a produce with acks=0 failed")
+    return None
 
 
 def _append(context: Context, place: TopicPartition, records: Any, acks: int) -> _Appending:

@@ -7,6 +7,7 @@ registering --answer--> starting --decided active--> running --stop--> shutting 
 
 import asyncio
 import uuid
+from collections.abc import Callable
 from enum import Enum
 
 import structlog
@@ -103,6 +104,8 @@ class Lifecycle:
         while True:
             if self._replaced:
                 raise ReplacedError(self._replaced)
+            if self.standing is Standing.stopped:
+                return
             if self.standing is Standing.registering and self._refused:
                 self._register()
             elif self.standing is not Standing.registering:
@@ -129,8 +132,11 @@ class Lifecycle:
             )
         )
 
-    async def shut_down(self) -> bool:
-        """Ask to be let go; return whether that was allowed in time."""
+    async def shut_down(self, others_active: Callable[[], bool]) -> bool:
+        """Ask to be let go; return whether that was allowed in time.
+
+        With no other broker active there is nobody to hand over to, and nothing to wait for.
+        """
         if self.standing is not Standing.running or not self._settings.controlled_shutdown_enable:
             self.standing = Standing.stopped
             return False
@@ -138,12 +144,13 @@ class Lifecycle:
         self._changed.set()
         try:
             async with asyncio.timeout(self._settings.controlled_shutdown_timeout_ms / 1000):
-                while self.standing is Standing.shutting_down:
+                while self.standing is Standing.shutting_down and others_active():
                     await self._change()
         except TimeoutError:
-            self.standing = Standing.stopped
-            return False
-        return True
+            pass
+        allowed = self.standing is Standing.stopped
+        self.standing = Standing.stopped
+        return allowed
 
     async def _change(self) -> None:
         self._changed.clear()
@@ -160,6 +167,8 @@ class Lifecycle:
                 self._lost(decision.error)
             case BrokerDecision() if decision.broker == self._identity.broker:
                 self._decided(decision)
+            case BrokerDecision() if self.standing is Standing.shutting_down:
+                self._changed.set()  # one less to hand over to, perhaps
 
     def _answered(self, answer: Answer) -> None:
         if answer.error == "NONE" and isinstance(answer.broker_epoch, int):

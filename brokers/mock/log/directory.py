@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from isrflow.brokers.mock.files import replace
+from isrflow.brokers.mock.files import flush_directory, replace
 from isrflow.brokers.mock.log.log import Log, LogConfig
 from isrflow.state.events import TopicPartition
 
@@ -18,6 +18,8 @@ HIGH_WATERMARKS_FILE = "replication-offset-checkpoint"
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 PRODUCER_IDS_FILE = "producer-ids"
 STRAY_SUFFIX = "-stray"
+BORN_SUFFIX = "-born"
+DOOMED_SUFFIX = "-delete"
 PRODUCER_ID_BLOCK = 1_000
 _PRODUCER_IDS_PER_BROKER = 2**40
 
@@ -64,8 +66,12 @@ class LogDirectory:
         if folder.exists() and (found := _topic_id_in(folder)) != topic_id:
             self._set_aside(folder, found)
         if not folder.exists():
-            folder.mkdir()
-            replace(folder / METADATA_FILE, f"version: 0\ntopic_id: {topic_id}\n")
+            # Made beside and moved into place: a folder of that name always knows its topic id.
+            born = folder.with_name(f"{folder.name}{BORN_SUFFIX}")
+            born.mkdir(exist_ok=True)
+            replace(born / METADATA_FILE, f"version: 0\ntopic_id: {topic_id}\n")
+            born.rename(folder)
+            flush_directory(self.path)
         return Log(folder, config, self._clean)
 
     def delete(self, place: TopicPartition, topic_id: str) -> None:
@@ -73,17 +79,18 @@ class LogDirectory:
         folder = self._folder(place)
         if _topic_id_in(folder) != topic_id:
             return
-        doomed = folder.with_name(f"{folder.name}.{topic_id}-delete")
+        doomed = folder.with_name(f"{folder.name}.{topic_id}{DOOMED_SUFFIX}")
         folder.rename(doomed)
         shutil.rmtree(doomed, ignore_errors=True)
 
     def sweep(self, known: Mapping[TopicPartition, str]) -> None:
         """Set aside the logs of replicas that are not ours any more; ``known`` gives ours with their topic ids.
 
-        Finishes deletions that a kill cut short.
+        Folders that a kill left half made or half deleted go.
         """
-        for doomed in self.path.glob("*-delete"):
-            shutil.rmtree(doomed, ignore_errors=True)
+        for suffix in (BORN_SUFFIX, DOOMED_SUFFIX):
+            for remains in self.path.glob(f"*{suffix}"):
+                shutil.rmtree(remains, ignore_errors=True)
         names = {self._folder(place): topic_id for place, topic_id in known.items()}
         for metadata in self.path.glob(f"*/{METADATA_FILE}"):
             folder = metadata.parent

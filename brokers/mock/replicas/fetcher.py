@@ -8,11 +8,12 @@ import asyncio
 from typing import Any
 
 import structlog
-from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest, OffsetSpec
+from kafka.protocol.consumer import OffsetSpec
 
 from isrflow.brokers.mock.log.epochs import EndOffset
 from isrflow.brokers.mock.metadata import Metadata, uuid_of
 from isrflow.brokers.mock.replicas.partition import Partition
+from isrflow.brokers.mock.replicas.questions import ends_of_epochs, more, offset_at
 from isrflow.brokers.mock.replicas.truncation import question, truncation
 from isrflow.brokers.mock.settings import Settings
 from isrflow.brokers.wire.connection import Connection
@@ -22,9 +23,6 @@ from isrflow.state.events import TopicPartition
 
 logger = structlog.get_logger()
 
-FETCH_VERSION = 15
-OFFSET_FOR_LEADER_EPOCH_VERSION = 4
-LIST_OFFSETS_VERSION = 6
 CONNECT_TIMEOUT_MS = 2_000
 BACKOFF_MAX_MS = 2_000
 # An ordinary answer has the agreed bytes and one batch over; twice that and a header is no answer.
@@ -167,16 +165,7 @@ class Fetcher:
                 asked[followed.partition.place] = (followed, epoch)
         if not asked:
             return
-        request = OffsetForLeaderEpochRequest
-        topic, partition = request.OffsetForLeaderTopic, request.OffsetForLeaderTopic.OffsetForLeaderPartition
-        topics = [
-            topic(
-                topic=place.topic,
-                partitions=[partition(partition=place.partition, current_leader_epoch=f.epoch, leader_epoch=epoch)],
-            )
-            for place, (f, epoch) in asked.items()
-        ]
-        body = request(version=OFFSET_FOR_LEADER_EPOCH_VERSION, replica_id=self._broker, topics=topics)
+        body = ends_of_epochs(self._broker, [(place, f.epoch, epoch) for place, (f, epoch) in asked.items()])
         response = await self._ask(body)
         for told_topic in response.topics:
             for told in told_topic.partitions:
@@ -208,35 +197,9 @@ class Fetcher:
     # Fetching
 
     async def _fetch(self, fetching: list[_Followed]) -> None:
-        settings = self._settings
         asked = {(uuid_of(f.partition.topic_id), f.partition.place.partition): f for f in fetching}
         offsets = {key: f.partition.log.log_end_offset for key, f in asked.items()}
-        topic = FetchRequest.FetchTopic
-        topics = [
-            topic(
-                topic_id=topic_id,
-                partitions=[
-                    topic.FetchPartition(
-                        partition=partition,
-                        current_leader_epoch=f.epoch,
-                        fetch_offset=offsets[topic_id, partition],
-                        last_fetched_epoch=-1,
-                        log_start_offset=f.partition.log.log_start_offset,
-                        partition_max_bytes=settings.replica_fetch_max_bytes,
-                    )
-                ],
-            )
-            for (topic_id, partition), f in asked.items()
-        ]
-        body = FetchRequest(
-            version=FETCH_VERSION,
-            replica_state=FetchRequest.ReplicaState(replica_id=self._broker, replica_epoch=self.broker_epoch),
-            max_wait_ms=settings.replica_fetch_wait_max_ms,
-            min_bytes=settings.replica_fetch_min_bytes,
-            max_bytes=settings.replica_fetch_response_max_bytes,
-            topics=topics,
-            forgotten_topics_data=[],
-        )
+        body = more(self._broker, self.broker_epoch, [f.partition for f in fetching], self._settings)
         self._long_poll = True
         try:
             response = await self._ask(body)
@@ -285,17 +248,7 @@ class Fetcher:
         self._rest(followed)
 
     async def _offset_of(self, followed: _Followed, spec: OffsetSpec) -> int | None:
-        topic = ListOffsetsRequest.ListOffsetsTopic
-        place = followed.partition.place
-        partition = topic.ListOffsetsPartition(
-            partition_index=place.partition, current_leader_epoch=followed.epoch, timestamp=int(spec)
-        )
-        body = ListOffsetsRequest(
-            version=LIST_OFFSETS_VERSION,
-            replica_id=self._broker,
-            isolation_level=0,
-            topics=[topic(name=place.topic, partitions=[partition])],
-        )
+        body = offset_at(self._broker, followed.partition.place, followed.epoch, spec)
         response = await self._ask(body)
         told = response.topics[0].partitions[0]
         return None if told.error_code else int(told.offset)

@@ -239,8 +239,8 @@ class Replicas:
     def _log_end(self, place: TopicPartition) -> tuple[int, int, int] | None:
         partition = self.partitions.get(place)
         topic = self._metadata.topics.get(place.topic)
-        if partition is None or topic is None or topic.state != "created":
-            return None
+        if partition is None or (topic is not None and topic.state != "created"):
+            return None  # of a topic that is being deleted the engine wants to hear no more
         epoch = partition.reporting_epoch
         return None if epoch is None else (epoch, partition.log.log_end_offset, partition.log.log_start_offset)
 

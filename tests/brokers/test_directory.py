@@ -1,0 +1,69 @@
+"""A broker's directory, and what kills leave in it."""
+
+from pathlib import Path
+
+from isrflow.brokers.mock.log.directory import LogDirectory
+from isrflow.brokers.mock.log.log import LogConfig
+from isrflow.state.events import TopicPartition
+from tests.support.batches import batch
+
+PLACE = TopicPartition("t", 0)
+
+
+def folders(path: Path) -> list[str]:
+    return sorted(entry.name for entry in path.iterdir() if entry.is_dir())
+
+
+def test_a_topic_created_anew_gets_another_log(tmp_path: Path) -> None:
+    directory = LogDirectory(tmp_path, 1)
+    directory.open_log(PLACE, "old", LogConfig()).append_as_leader(batch(b"x"), 0)
+    assert directory.open_log(PLACE, "new", LogConfig()).log_end_offset == 0
+    assert directory.open_log(PLACE, "new", LogConfig()).log_end_offset == 0
+    assert folders(tmp_path) == ["t-0", "t-0.old-stray"]
+
+
+def test_deletion_spares_another_topic_of_that_name(tmp_path: Path) -> None:
+    directory = LogDirectory(tmp_path, 1)
+    directory.open_log(PLACE, "new", LogConfig())
+    directory.delete(PLACE, "old")
+    assert folders(tmp_path) == ["t-0"]
+    directory.delete(PLACE, "new")
+    directory.delete(PLACE, "new")
+    assert folders(tmp_path) == []
+
+
+def test_what_is_not_ours_is_set_aside_and_remains_are_swept(tmp_path: Path) -> None:
+    directory = LogDirectory(tmp_path, 1)
+    for partition in range(3):
+        directory.open_log(TopicPartition("t", partition), "id", LogConfig())
+    (tmp_path / "t-7-born").mkdir()
+    (tmp_path / "t-8.id-delete").mkdir()
+    directory.sweep({TopicPartition("t", 0): "id", TopicPartition("t", 1): "other"})
+    assert folders(tmp_path) == ["t-0", "t-1.id-stray", "t-2.id-stray"]
+
+
+def test_a_kill_between_making_and_naming_a_folder_costs_nothing(tmp_path: Path) -> None:
+    (tmp_path / "t-0-born").mkdir()
+    log = LogDirectory(tmp_path, 1).open_log(PLACE, "id", LogConfig())
+    assert log.log_end_offset == 0
+    assert folders(tmp_path) == ["t-0"]
+
+
+def test_a_clean_stop_is_told_once(tmp_path: Path) -> None:
+    LogDirectory(tmp_path, 1).mark_clean_shutdown(42)
+    assert LogDirectory(tmp_path, 1).previous_broker_epoch == 42
+    assert LogDirectory(tmp_path, 1).previous_broker_epoch == -1
+
+
+def test_high_watermarks_are_kept(tmp_path: Path) -> None:
+    LogDirectory(tmp_path, 1).checkpoint_high_watermarks({PLACE: 17, TopicPartition("a", 3): 0})
+    assert LogDirectory(tmp_path, 1).high_watermarks == {PLACE: 17, TopicPartition("a", 3): 0}
+    (tmp_path / "replication-offset-checkpoint").write_text("0\n3\nt 0 17\n")
+    assert LogDirectory(tmp_path, 1).high_watermarks == {}
+
+
+def test_producer_ids_are_never_given_twice(tmp_path: Path) -> None:
+    one, other = LogDirectory(tmp_path / "1", 1), LogDirectory(tmp_path / "2", 2)
+    given = [one.next_producer_id() for _ in range(1_500)] + [other.next_producer_id()]
+    given += [LogDirectory(tmp_path / "1", 1).next_producer_id()]
+    assert len(set(given)) == len(given)

@@ -1,0 +1,81 @@
+"""Nothing that was acknowledged is lost, whatever happens to the leaders."""
+
+import threading
+import time
+
+import pytest
+
+from tests.support.clients import SENDERS, Sender, read_all
+from tests.support.mock_cluster import MockCluster, wait_until
+
+RECORDS = 20_000
+PARTITIONS = 6
+KILLS = 5
+RECORDS_A_SECOND = 2_500
+ASSIGNMENT = {str(p): [1 + (p + i) % 3 for i in range(3)] for p in range(PARTITIONS)}
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("client", sorted(SENDERS))
+def test_leaders_are_killed_and_come_back_five_times(cluster: MockCluster, client: str) -> None:
+    cluster.create_topic("t", ASSIGNMENT, min_insync_replicas="2")
+    sender: Sender = SENDERS[client](cluster.bootstrap())
+    killed = threading.Event()
+    sending = threading.Thread(target=_send, args=(sender, killed), daemon=True)
+    sending.start()
+
+    for kill in range(KILLS):
+        _kill_a_leader(cluster, kill)
+    killed.set()
+    sending.join(120)
+    assert not sending.is_alive()
+    sender.finish(120)
+
+    assert sender.failed == []
+    assert len(sender.acknowledged) == RECORDS
+    _check(cluster, sender)
+
+
+def _send(sender: Sender, killed: threading.Event) -> None:
+    """Spread the records over the kills: most at an even pace, the last ones after the last kill."""
+    for number in range(RECORDS):
+        if number >= RECORDS * 9 // 10:
+            killed.wait(240)
+        elif number % 100 == 0:
+            time.sleep(100 / RECORDS_A_SECOND)
+        sender.send("t", number % PARTITIONS, b"%d" % number)
+
+
+def _kill_a_leader(cluster: MockCluster, kill: int) -> None:
+    leader = cluster.leader("t", kill % PARTITIONS)
+    cluster.kill(leader)
+    wait_until(lambda: leader not in {p["leader"] for p in cluster.partitions("t")}, "new leaders")
+    time.sleep(0.5)
+    cluster.start(leader)
+    cluster.wait_for_isr("t", 3)
+
+
+def _check(cluster: MockCluster, sender: Sender) -> None:
+    """Every record stands where it was acknowledged, once, and in the order it was sent."""
+    read = read_all(cluster.bootstrap(), "t", PARTITIONS)
+    places = {record.value: (record.partition, record.offset) for record in read}
+    assert len(places) == len(read), "a record was stored twice"
+    lost = {value: place for value, place in sender.acknowledged.items() if places.get(value) != place}
+    assert lost == {}
+    for partition in range(PARTITIONS):
+        values = [int(record.value) for record in read if record.partition == partition]
+        assert values == sorted(values)
+    _check_logs_alike(cluster)
+
+
+def _check_logs_alike(cluster: MockCluster) -> None:
+    """Once all is replicated, the three logs of a partition are the same, byte for byte."""
+
+    def logs(partition: int) -> set[bytes]:
+        folders = [cluster.folder(broker) / f"t-{partition}" for broker in cluster.brokers]
+        return {b"".join(path.read_bytes() for path in sorted(folder.glob("*.log"))) for folder in folders}
+
+    for partition in range(PARTITIONS):
+        wait_until(lambda partition=partition: len(logs(partition)) == 1, f"the logs of t-{partition} to be alike")

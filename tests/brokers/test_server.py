@@ -1,0 +1,121 @@
+"""The wire: order, limits, and what cannot be served."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kafka.protocol.metadata import (
+    ApiVersionsRequest,
+    FindCoordinatorRequest,
+    MetadataRequest,
+)
+from kafka.protocol.producer import EndTxnRequest
+
+from isrflow.brokers.wire.errors import ErrorCode
+from isrflow.brokers.wire.messages import API_VERSIONS, api, api_versions
+from isrflow.brokers.wire.server import Limits, Server
+from tests.support.raw import RawClient
+
+FIND = api(
+    FindCoordinatorRequest, __import__("kafka.protocol.metadata").protocol.metadata.FindCoordinatorResponse, (0, 3)
+)
+APIS = {served.key: served for served in (API_VERSIONS, FIND)}
+LIMITS = Limits(socket_request_max_bytes=10_000, max_connections=3, connections_max_idle_ms=2_000, requests_in_flight=4)
+
+
+async def handle(request: Any) -> Any:
+    """Answer FindCoordinator with the host ``key``; a key that is a number waits that long, ``fail`` fails."""
+    if request.key == API_VERSIONS.key:
+        return request.answer(error_code=0, api_keys=api_versions(APIS.values()))
+    key = request.body.key
+    if key == "fail":
+        raise ValueError("a bug")
+    if key.replace(".", "").isdigit():
+        await asyncio.sleep(float(key))
+    return request.answer(error_code=0, node_id=1, host=key, port=1)
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """The port of a server that runs in a thread."""
+    loop = asyncio.new_event_loop()
+    server = Server(APIS, handle, LIMITS)
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    yield asyncio.run_coroutine_threadsafe(server.start("127.0.0.1", 0), loop).result(10)
+    asyncio.run_coroutine_threadsafe(server.stop(), loop).result(10)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(10)
+
+
+def find(key: str) -> Any:
+    return FindCoordinatorRequest(version=2, key=key, key_type=0)
+
+
+def test_answers_leave_in_the_order_of_the_requests(port: int) -> None:
+    client = RawClient("127.0.0.1", port)
+    keys = ["0.3", "a", "0.1", "b", "c", "0.05", "d"]  # more than may be in flight
+    for key in keys:
+        client.send(find(key))
+    assert [client.receive(find(key)).host for key in keys] == keys
+
+
+def test_an_unknown_version_of_api_versions_is_told_what_there_is(port: int) -> None:
+    client = RawClient("127.0.0.1", port)
+    client.send_bytes(bytes.fromhex("0000000f 0012 007f 00000007 0001 78 00 00 00 00".replace(" ", "")))
+    answer = ApiVersionsRequest  # the response comes in version 0, whatever was asked
+    frame = client.frame()
+    assert frame[:4] == bytes.fromhex("00000007")
+    assert int.from_bytes(frame[4:6], "big") == ErrorCode.UNSUPPORTED_VERSION
+    assert client.ask(answer(version=0)).error_code == 0, "and the connection goes on"
+
+
+def test_an_api_that_is_not_served_is_refused_and_the_connection_goes_on(port: int) -> None:
+    client = RawClient("127.0.0.1", port)
+    refused = client.ask(
+        EndTxnRequest(version=1, transactional_id="t", producer_id=1, producer_epoch=0, committed=True)
+    )
+    assert refused.error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert client.ask(FindCoordinatorRequest(version=4, key_type=0, coordinator_keys=["a"])) is not None
+
+
+def test_what_cannot_even_be_refused_ends_the_connection(port: int) -> None:
+    client = RawClient("127.0.0.1", port)
+    client.send(MetadataRequest(version=9, topics=None))
+    with pytest.raises(ConnectionError):
+        client.frame()
+
+
+@pytest.mark.parametrize(
+    "data", ["7fffffff", "ffffffff", "00000000", "00002711", "00000003000a00", "0000000a000a0002000000017fff"]
+)
+def test_nonsense_ends_the_connection(port: int, data: str) -> None:
+    client = RawClient("127.0.0.1", port)
+    client.send_bytes(bytes.fromhex(data))
+    with pytest.raises(ConnectionError):
+        client.frame()
+
+
+def test_a_failing_handler_ends_only_its_connection(port: int) -> None:
+    one, other = RawClient("127.0.0.1", port), RawClient("127.0.0.1", port)
+    one.send(find("fail"))
+    with pytest.raises(ConnectionError):
+        one.frame()
+    assert other.ask(find("a")).host == "a"
+
+
+def test_connections_are_limited(port: int) -> None:
+    clients = [RawClient("127.0.0.1", port) for _ in range(3)]
+    for client in clients:
+        assert client.ask(find("a")).host == "a"
+    with pytest.raises(OSError):
+        RawClient("127.0.0.1", port).ask(find("a"))
+    clients.pop().close()
+
+
+def test_the_idle_are_let_go(port: int) -> None:
+    client = socket.create_connection(("127.0.0.1", port), timeout=10)
+    assert client.recv(1) == b""

@@ -1,0 +1,103 @@
+"""Both real clients behind one small interface: send records, then read everything back."""
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+import confluent_kafka
+import kafka
+
+
+class Read(NamedTuple):
+    """Hold one record as a consumer got it."""
+
+    partition: int
+    offset: int
+    value: bytes
+
+
+class Sender(Protocol):
+    """Send records at acks=all; ``acknowledged`` gives (partition, offset) for each value that was."""
+
+    acknowledged: dict[bytes, tuple[int, int]]
+    failed: list[str]
+
+    def send(self, topic: str, partition: int, value: bytes) -> None: ...
+
+    def finish(self, timeout_s: float) -> None: ...
+
+
+class ConfluentSender:
+    """librdkafka's producer."""
+
+    def __init__(self, bootstrap: str, **config: Any) -> None:
+        self.acknowledged: dict[bytes, tuple[int, int]] = {}
+        self.failed: list[str] = []
+        settings = {"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True, "linger.ms": 5}
+        self._producer = confluent_kafka.Producer({**settings, "log_level": 0, **config})
+
+    def send(self, topic: str, partition: int, value: bytes) -> None:
+        self._producer.produce(topic, value, partition=partition, on_delivery=self._delivered)
+        self._producer.poll(0)
+
+    def _delivered(self, error: Any, message: Any) -> None:
+        if error is not None:
+            self.failed.append(str(error))
+        else:
+            self.acknowledged[message.value()] = (message.partition(), message.offset())
+
+    def finish(self, timeout_s: float) -> None:
+        assert self._producer.flush(timeout_s) == 0
+
+
+class KafkaPythonSender:
+    """kafka-python's producer, as it comes: idempotent, acks=all."""
+
+    def __init__(self, bootstrap: str, **config: Any) -> None:
+        self.acknowledged: dict[bytes, tuple[int, int]] = {}
+        self.failed: list[str] = []
+        self._lock = threading.Lock()
+        self._producer = kafka.KafkaProducer(bootstrap_servers=bootstrap.split(","), linger_ms=5, **config)
+
+    def send(self, topic: str, partition: int, value: bytes) -> None:
+        future = self._producer.send(topic, value, partition=partition)
+        future.add_callback(self._delivered, value)
+        future.add_errback(lambda error: self.failed.append(repr(error)))
+
+    def _delivered(self, value: bytes, metadata: Any) -> None:
+        with self._lock:
+            self.acknowledged[value] = (metadata.partition, metadata.offset)
+
+    def finish(self, timeout_s: float) -> None:
+        self._producer.flush(timeout_s)
+        self._producer.close(timeout=10)
+
+
+SENDERS = {"confluent-kafka": ConfluentSender, "kafka-python": KafkaPythonSender}
+
+
+def read_all(bootstrap: str, topic: str, partitions: int, timeout_s: float = 60) -> list[Read]:
+    """Read every partition from its beginning to the high watermark that it has now."""
+    consumer = confluent_kafka.Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "test", "enable.auto.commit": False, "log_level": 0}
+    )
+    try:
+        places = [confluent_kafka.TopicPartition(topic, p) for p in range(partitions)]
+        ends = {p.partition: consumer.get_watermark_offsets(p, timeout=timeout_s)[1] for p in places}
+        consumer.assign([confluent_kafka.TopicPartition(topic, p, 0) for p in range(partitions)])
+        return list(_until(consumer, ends, timeout_s))
+    finally:
+        consumer.close()
+
+
+def _until(consumer: confluent_kafka.Consumer, ends: dict[int, int], timeout_s: float) -> Iterator[Read]:
+    missing = {partition for partition, end in ends.items() if end}
+    deadline = time.monotonic() + timeout_s
+    while missing:
+        assert time.monotonic() < deadline, f"partitions {missing} were not read to their ends {ends}"
+        for message in consumer.consume(1_000, 0.5):
+            assert message.error() is None, message.error()
+            yield Read(message.partition(), message.offset(), message.value())
+            if message.offset() + 1 >= ends[message.partition()]:
+                missing.discard(message.partition())
