@@ -3,12 +3,13 @@
 import re
 
 from isrflow.controller_logic.config import complaint_about_topic_config, text_of
-from isrflow.controller_logic.draft import Draft, TopicDraft
+from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.election import elect_first
 from isrflow.controller_logic.fencing import Refusal
 from isrflow.controller_logic.partition_machine import led_by
 from isrflow.controller_logic.placement import Start, place, start_of
 from isrflow.controller_logic.replica_machine import first_states, online_replicas
+from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.decisions import TopicDecision
 from isrflow.state.events import CreatePartitions, CreateTopic
 from isrflow.state.ids import topic_id_of

@@ -5,8 +5,9 @@
 from collections.abc import Set
 
 from isrflow.controller_logic import partition_machine
-from isrflow.controller_logic.draft import Draft, TopicDraft
+from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.replica_machine import online_replicas, taken_offline, taken_online
+from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.change import PartitionChange
 from isrflow.state.ids import NO_EPOCH, NO_LEADER
 from isrflow.state.partition import Partition
@@ -33,9 +34,8 @@ def replicas_failed(draft: Draft, topic: TopicDraft, partition: Partition, faile
     )
     if change is None:
         return
-    live = draft.live
-    to = tuple([replica for replica in partition.replicas if replica in live and replica not in failed])
-    draft.change(topic, partition, change, _failure_reason(change), to=to)
+    told = draft.live_replicas(partition, but=failed)
+    draft.change(topic, partition, change, _failure_reason(change), to=told)
 
 
 def _failure_reason(change: PartitionChange) -> Reason:

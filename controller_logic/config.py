@@ -3,13 +3,12 @@
 from collections.abc import Callable, Mapping
 
 from isrflow.controller_logic.availability import elect_all_leaderless, elect_leaderless
-from isrflow.controller_logic.draft import Draft, TopicDraft
+from isrflow.controller_logic.draft import Draft
+from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.decisions import ConfigDecision
 from isrflow.state.events import AlterConfig, Scalar
-from isrflow.state.policy import complaint_about
+from isrflow.state.policy import TOPIC_NAMES, complaint_about
 from isrflow.state.reason import Reason
-
-TOPIC_KEYS = ("min.insync.replicas", "unclean.leader.election.enable")
 
 
 def text_of(config: Mapping[str, Scalar]) -> dict[str, str | None]:
@@ -25,7 +24,7 @@ def _text(value: Scalar) -> str | None:
 
 def complaint_about_topic_config(config: Mapping[str, str | None]) -> str | None:
     """Say what is wrong with a topic's settings, as far as the rules read them; None when nothing is."""
-    return _first_complaint(config, TOPIC_KEYS)
+    return _first_complaint(config, TOPIC_NAMES)
 
 
 def _first_complaint(config: Mapping[str, str | None], keys: tuple[str, ...] | None = None) -> str | None:

@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from isrflow.controller_logic.draft import Draft, TopicDraft
+from isrflow.controller_logic.draft import Draft
+from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.broker import Broker
 from isrflow.state.events import AlterIsr, LogEndOffset, ReplicaReport
 from isrflow.state.partition import Partition

@@ -1,10 +1,12 @@
 """Hold the elections that an admin asks for (KIP-183, 460; ``KafkaController.processReplicaLeaderElection``)."""
 
 from isrflow.controller_logic import partition_machine
-from isrflow.controller_logic.draft import Draft, TopicDraft
+from isrflow.controller_logic.availability import election_reason
+from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.election import elect_preferred
 from isrflow.controller_logic.fencing import Refusal
 from isrflow.controller_logic.replica_machine import online_replicas
+from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.canonical import first_refusal
 from isrflow.state.change import PartitionChange
 from isrflow.state.decisions import PartitionResult
@@ -63,9 +65,7 @@ def _elect(draft: Draft, topic: TopicDraft, partition: Partition, election_type:
     change = _preferred(partition, online) if election_type == "preferred" else _unclean(partition, online)
     if isinstance(change, Refusal):
         return change
-    reason = Reason.UNCLEAN_ELECTION if change.unclean else Reason.PREFERRED_ELECTION
-    if election_type == "unclean" and not change.unclean:
-        reason = Reason.LEADER_RETURNED
+    reason = Reason.PREFERRED_ELECTION if election_type == "preferred" else election_reason(partition, change)
     after = draft.change(topic, partition, change, reason)
     return _DONE if after is not partition else Refusal("UNKNOWN_SERVER_ERROR", "an invariant would break")
 

@@ -5,9 +5,10 @@
 from msgspec.structs import replace
 
 from isrflow.controller_logic import fencing, partition_machine
-from isrflow.controller_logic.draft import Draft, TopicDraft
+from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.election import elect_away
 from isrflow.controller_logic.replica_machine import online_replicas, taken_offline
+from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.broker import Broker, BrokerState
 from isrflow.state.events import ControlledShutdown
 from isrflow.state.partition import Partition, ReplicaState
@@ -70,6 +71,6 @@ def _stop_following(draft: Draft, topic: TopicDraft, partition: Partition, broke
     gone = frozenset({broker})
     states = taken_offline(partition, gone)
     change = partition_machine.without(partition, gone, states, (), unclean_allowed=False)
-    to = tuple([r for r in partition.replicas if r in draft.live and r != broker])
-    after = draft.change(topic, partition, change, Reason.CONTROLLED_SHUTDOWN, to=to)
+    told = draft.live_replicas(partition, but=gone)
+    after = draft.change(topic, partition, change, Reason.CONTROLLED_SHUTDOWN, to=told)
     draft.say_stop_replica(topic, after, Reason.CONTROLLED_SHUTDOWN, delete=False, to=(broker,))

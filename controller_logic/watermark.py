@@ -5,8 +5,9 @@
 from msgspec.structs import replace
 
 from isrflow.controller_logic import fencing
-from isrflow.controller_logic.draft import Draft, TopicDraft
+from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.fencing import Refusal
+from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.decisions import HighWatermark
 from isrflow.state.events import LogEndOffset
 from isrflow.state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET

@@ -4,9 +4,8 @@ An event crosses the edge as a JSON object (contract version 1). Unknown fields 
 or ill-typed one is named by ``decode``.
 """
 
-import contextlib
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -245,6 +244,7 @@ class _Known(msgspec.Struct):
     request_id: msgspec.Raw = msgspec.Raw(b"null")
 
 
+_T = TypeVar("_T")
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 _known = msgspec.json.Decoder(_Known)
 _kind: msgspec.json.Decoder[str] = msgspec.json.Decoder(Text)
@@ -277,14 +277,13 @@ def _malformed(raw: bytes, message: str) -> Malformed:
         field = f"{field}.{missing[1]}".removeprefix(".")
     if field == "kind":
         what = f"{what}; expected one of {_KINDS}"
-    request_id, request = _request_of(raw)
+    known = _read(_known, raw, _Known())
+    request_id, request = _read(_request_id, known.request_id, None), _read(_kind, known.kind, "")
     return Malformed(field=field, message=what, request_id=request_id, request=request)
 
 
-def _request_of(raw: bytes) -> tuple[str | int | None, str]:
-    request_id, request = None, ""
-    with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
-        known = _known.decode(raw)
-        request = _kind.decode(known.kind)
-        request_id = _request_id.decode(known.request_id)
-    return request_id, request
+def _read(decoder: "msgspec.json.Decoder[_T]", raw: bytes | msgspec.Raw, otherwise: _T) -> _T:
+    try:
+        return decoder.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return otherwise

@@ -38,6 +38,7 @@ class Policy(
         return policy_of(msgspec.to_builtins(self) | known) if known else self
 
 
+TOPIC_NAMES = ("min.insync.replicas", "unclean.leader.election.enable")
 NAMES = frozenset(field.encode_name for field in msgspec.structs.fields(Policy))
 
 

@@ -10,13 +10,12 @@ CLUSTER_PAGE = -1
 class ShardOutcome(msgspec.Struct, frozen=True, array_like=True):
     """Hold the decisions to be numbered, and the pages that changed as they now stand.
 
-    ``seq`` is the last event of the batch, the same in every shard; ``oldest_ms`` the engine clock
-    at the batch's first event. Page ``CLUSTER_PAGE`` is the shard's cluster part.
+    ``seq`` is the last event of the batch, the same in every shard. Page ``CLUSTER_PAGE`` is the
+    shard's cluster part.
     """
 
     shard: int
     seq: int
-    oldest_ms: int
     parts: list[Part]
     pages: list[tuple[int, bytes]]
 

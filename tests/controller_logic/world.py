@@ -20,8 +20,8 @@ _T = TypeVar("_T", bound=Decision)
 class World:
     """Hold a cluster of one shard; events enter as JSON text, each in a batch of its own."""
 
-    def __init__(self, *brokers: int, policy: Policy = Policy(), **overrides: str) -> None:
-        self.policy = policy
+    def __init__(self, *brokers: int, **overrides: str) -> None:
+        self.policy = Policy()
         self.overrides = {key.replace("_", "."): value for key, value in overrides.items()}
         self.state = first_states(1)[0]
         self.now = 1_000
@@ -68,7 +68,7 @@ class World:
         named = {str(number): replicas for number, replicas in enumerate(assignment)}
         return self.publish("create_topic", topic=topic, assignment=named, config=settings)
 
-    def alter_isr(self, topic: str, isr: tuple[int, ...], **fields: Any) -> list[AnyDecision]:
+    def alter_isr(self, topic: str, isr: tuple[int, ...], /, **fields: Any) -> list[AnyDecision]:
         """Ask for an ISR as the leader would that knows all; ``fields`` say what it has wrong."""
         partition = self.partition(topic)
         leader = fields.get("broker", partition.leader)

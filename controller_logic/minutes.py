@@ -1,0 +1,159 @@
+"""The event at hand, and the decisions that were made of it and of those before it."""
+
+from typing import Any
+
+from isrflow.controller_logic.routing import TOPIC_EVENTS
+from isrflow.controller_logic.topic_draft import TopicDraft
+from isrflow.state.broker import Broker
+from isrflow.state.cluster import Cluster
+from isrflow.state.decisions import Answer, AnyDecision, BrokerDecision, LeaderAndIsr, Rejected, StopReplica
+from isrflow.state.events import AnyEvent, Logged, Malformed, Progress
+from isrflow.state.partition import LeaderRecoveryState, Partition
+from isrflow.state.reason import Reason
+
+_RECOVERY_NAMES = {int(member): member.name for member in LeaderRecoveryState}
+
+
+class Minutes:
+    """Keep the minutes of a batch.
+
+    ``now`` is the engine's clock in ms. ``writes`` says whether this shard writes what all shards
+    decide alike of the event at hand.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.seq = cluster.seq
+        self.now = cluster.clock_ms
+        self.controller_epoch = cluster.controller_epoch
+        self.raw = b""
+        self.event: AnyEvent | Malformed | Progress = Progress()
+        self.writes = cluster.writes_cluster_decisions
+        self.decisions: list[AnyDecision] = []
+
+    def begin(self, logged: Logged) -> None:
+        """Take up the next event of the log."""
+        self.seq = logged.seq
+        self.now = max(self.now, logged.clock_ms)
+        self.raw = logged.raw
+        self.event = logged.event
+        self.writes = isinstance(logged.event, TOPIC_EVENTS) or self.cluster.writes_cluster_decisions
+
+    def say_leader_and_isr(
+        self,
+        topic: TopicDraft,
+        partition: Partition,
+        reason: Reason,
+        *,
+        to: tuple[int, ...],
+        is_new: bool = False,
+        unclean: bool = False,
+    ) -> None:
+        """Tell the brokers in ``to``, and as metadata all others, who leads."""
+        self.decisions.append(
+            LeaderAndIsr(
+                seq=self.seq,
+                controller_epoch=self.controller_epoch,
+                time_ms=self.now,
+                reason=reason,
+                topic=topic.topic,
+                topic_id=topic.topic_id,
+                partition=partition.partition,
+                leader=partition.leader,
+                leader_epoch=partition.leader_epoch,
+                isr=partition.isr,
+                partition_epoch=partition.partition_epoch,
+                replicas=partition.replicas,
+                adding_replicas=partition.adding_replicas,
+                removing_replicas=partition.removing_replicas,
+                leader_recovery_state=_RECOVERY_NAMES[partition.leader_recovery_state],
+                is_new=is_new,
+                unclean=unclean,
+                to=to,
+            )
+        )
+
+    def say_stop_replica(
+        self, topic: TopicDraft, partition: Partition, reason: Reason, *, delete: bool, to: tuple[int, ...]
+    ) -> None:
+        """Tell brokers to stop following, and with ``delete`` to remove the log."""
+        self.decisions.append(
+            StopReplica(
+                **self.said(reason),
+                topic=topic.topic,
+                topic_id=topic.topic_id,
+                partition=partition.partition,
+                leader_epoch=partition.leader_epoch,
+                delete=delete,
+                to=to,
+            )
+        )
+
+    def say_broker(self, broker: Broker, reason: Reason) -> None:
+        """Tell a broker's state, on the one shard that writes it."""
+        if self.writes:
+            self.decisions.append(self.broker_decision(broker, reason, broker.state.name))
+
+    def broker_decision(self, broker: Broker, reason: Reason, state: str) -> BrokerDecision:
+        """Make the decision that tells a broker's state."""
+        return BrokerDecision(
+            **self.said(reason),
+            broker=broker.broker,
+            broker_epoch=broker.broker_epoch,
+            incarnation=broker.incarnation,
+            state=state,
+            rack=broker.rack,
+            listeners=broker.listeners,
+        )
+
+    # Answers
+
+    def said(self, reason: Reason) -> dict[str, Any]:
+        """Give the fields that every decision of the event at hand has."""
+        return {
+            "seq": self.seq,
+            "controller_epoch": self.controller_epoch,
+            "time_ms": self.now,
+            "reason": reason,
+        }
+
+    def answer(self, error: str = "NONE", message: str = "", *, part: bool = False, **fields: Any) -> None:
+        """Answer the event at hand; with ``part`` every shard gives its part, to be merged."""
+        if not (self.writes or part):
+            return
+        event = self.event
+        request = event.request if isinstance(event, Malformed) else str(event.__struct_config__.tag)
+        self.decisions.append(
+            Answer(
+                **self.said(Reason.REQUEST_DONE if error == "NONE" else Reason.REQUEST_REFUSED),
+                request_id=getattr(event, "request_id", None),
+                request=request,
+                error=error,
+                message=message,
+                **fields,
+            )
+        )
+
+    def answer_if_asked(self, error: str = "NONE", message: str = "", **fields: Any) -> None:
+        """Answer the event at hand if it carries a request id."""
+        if getattr(self.event, "request_id", None) is not None:
+            self.answer(error, message, **fields)
+
+    def reject(self, field: str, message: str, reason: Reason) -> None:
+        """Report the event at hand as one that cannot be obeyed."""
+        if self.writes:
+            raw = self.raw.decode(errors="backslashreplace")
+            self.decisions.append(Rejected(**self.said(reason), raw=raw, field=field, message=message))
+
+    def report_broken(self, topic: TopicDraft, partition: Partition, broken: list[str]) -> None:
+        """Report a change that was withheld, for it would have broken these rules."""
+        self.decisions.append(
+            Rejected(
+                **self.said(Reason.INVARIANT_BROKEN),
+                raw=self.raw.decode(errors="backslashreplace"),
+                field="partition",
+                message=f"{topic.topic}-{partition.partition} was left as it is: {'; '.join(broken)}",
+                topic=topic.topic,
+                partition=partition.partition,
+            )
+        )

@@ -1,0 +1,157 @@
+"""Creating topics and partitions."""
+
+from typing import Any
+
+import pytest
+
+from isrflow.state.decisions import Answer, LeaderAndIsr, TopicDecision
+from tests.controller_logic.world import World
+
+
+@pytest.fixture
+def trio() -> World:
+    return World(1, 2, 3, num_partitions="2", default_replication_factor="3")
+
+
+def test_a_topic_is_created_with_its_leaders_at_once(trio: World) -> None:
+    trio.publish("create_topic", topic="t", assignment={"0": [1, 2], "1": [3, 1]}, config={"x": 1, "a": True})
+    assert trio.kinds == "leader_and_isr,leader_and_isr,topic,answer"
+    created = trio.one(TopicDecision)
+    assert (created.state, created.config) == ("created", {"a": "true", "x": "1"})
+    first, second = trio.all(LeaderAndIsr)
+    assert (first.is_new, first.leader, first.isr, first.to, first.reason) == (
+        True,
+        1,
+        (1, 2),
+        (1, 2),
+        "TOPIC_CREATED",
+    )
+    assert (second.partition, second.leader, second.leader_epoch, second.partition_epoch) == (1, 3, 0, 0)
+    answer = trio.one(Answer)
+    assert (answer.topic_id, answer.assignment) == (created.topic_id, {"0": (1, 2), "1": (3, 1)})
+    assert trio.replica_states("t") == "Online,Online"
+
+
+def test_a_fenced_broker_is_assigned_and_does_not_join_yet(trio: World) -> None:
+    trio.fence(1)
+    trio.create("t", (1, 2, 3))
+    assert trio.line("t") == "Online leader=2 epoch=0/0 isr=2,3"
+    assert trio.replica_states("t") == "Offline,Online,Online"
+
+
+def test_without_an_active_broker_a_partition_waits(trio: World) -> None:
+    trio.fence(1, 2)
+    trio.create("t", (1, 2))
+    assert trio.kinds == "topic,answer"
+    assert trio.line("t") == "New leader=none epoch=-1/-1 isr="
+
+
+@pytest.mark.parametrize("absent", [None, -1])
+def test_sizes_that_are_not_given_are_the_clusters(trio: World, absent: int | None) -> None:
+    trio.publish("create_topic", topic="t", partitions=absent, replication_factor=absent)
+    assert [len(d.replicas) for d in trio.all(LeaderAndIsr)] == [3, 3]
+
+
+def test_replicas_go_to_active_brokers_only(trio: World) -> None:
+    trio.fence(2)
+    trio.publish("create_topic", topic="t", partitions=6, replication_factor=2)
+    assert {replica for d in trio.all(LeaderAndIsr) for replica in d.replicas} == {1, 3}
+
+
+def test_validating_writes_nothing(trio: World) -> None:
+    before = trio.state.topics
+    trio.publish("create_topic", topic="t", assignment={"0": [1, 2]}, validate_only=True)
+    assert trio.kinds == "answer"
+    assert trio.one(Answer).assignment == {"0": (1, 2)}
+    assert trio.state.topics == before
+
+
+@pytest.mark.parametrize("only", [True, False])
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"topic": ""}, "INVALID_TOPIC_EXCEPTION"),
+        ({"topic": "."}, "INVALID_TOPIC_EXCEPTION"),
+        ({"topic": ".."}, "INVALID_TOPIC_EXCEPTION"),
+        ({"topic": "a b"}, "INVALID_TOPIC_EXCEPTION"),
+        ({"topic": "a\n"}, "INVALID_TOPIC_EXCEPTION"),
+        ({"topic": "é"}, "INVALID_TOPIC_EXCEPTION"),
+        ({"topic": "x" * 250}, "INVALID_TOPIC_EXCEPTION"),
+        ({"topic": "held_name"}, "INVALID_TOPIC_EXCEPTION"),
+        ({"topic": "held.name"}, "TOPIC_ALREADY_EXISTS"),
+        ({"partitions": 0}, "INVALID_PARTITIONS"),
+        ({"partitions": -2}, "INVALID_PARTITIONS"),
+        ({"partitions": 100_001}, "INVALID_PARTITIONS"),
+        ({"replication_factor": 0}, "INVALID_REPLICATION_FACTOR"),
+        ({"replication_factor": 4}, "INVALID_REPLICATION_FACTOR"),
+        ({"assignment": {"0": [1]}, "partitions": 1}, "INVALID_REQUEST"),
+        ({"assignment": {"0": [1]}, "replication_factor": 1}, "INVALID_REQUEST"),
+        ({"assignment": {}}, "INVALID_REPLICA_ASSIGNMENT"),
+        ({"assignment": {"1": [1]}}, "INVALID_REPLICA_ASSIGNMENT"),
+        ({"assignment": {"0": [1], "2": [1]}}, "INVALID_REPLICA_ASSIGNMENT"),
+        ({"assignment": {"0": []}}, "INVALID_REPLICA_ASSIGNMENT"),
+        ({"assignment": {"0": [1, 1]}}, "INVALID_REPLICA_ASSIGNMENT"),
+        ({"assignment": {"0": [1, 9]}}, "INVALID_REPLICA_ASSIGNMENT"),
+        ({"assignment": {"0": [1, 2], "1": [1]}}, "INVALID_REPLICA_ASSIGNMENT"),
+        ({"config": {"min.insync.replicas": 0}}, "INVALID_CONFIG"),
+        ({"config": {"unclean.leader.election.enable": "maybe"}}, "INVALID_CONFIG"),
+    ],
+)
+def test_bad_input_is_refused(trio: World, fields: dict[str, Any], error: str, only: bool) -> None:
+    trio.create("held.name", (1,))
+    trio.publish("create_topic", **({"topic": "t", "validate_only": only, "request_id": "q"} | fields))
+    assert (trio.kinds, trio.error, trio.one(Answer).request_id) == ("answer", error, "q")
+    assert trio.state.topics.names() == ["held.name"]
+
+
+def test_the_longest_name_is_good(trio: World) -> None:
+    trio.create("x" * 249, (1,))
+    assert trio.error == "NONE"
+
+
+def test_two_topics_of_one_batch_collide_too() -> None:
+    world = World(1)
+    world.create("a.b", (1,))
+    world.create("a_b", (1,))
+    assert world.error == "INVALID_TOPIC_EXCEPTION"
+
+
+def test_partitions_are_added_behind_the_others(trio: World) -> None:
+    trio.create("t", (1, 2))
+    trio.publish("create_partitions", topic="t", total=2, assignment=[[3, 1]])
+    assert trio.line("t", 1) == "Online leader=3 epoch=0/0 isr=3,1"
+    assert (trio.one(LeaderAndIsr).reason, trio.one(Answer).assignment) == ("PARTITIONS_CREATED", {"1": (3, 1)})
+
+
+def test_added_partitions_have_as_many_replicas_as_the_first_and_go_on_round_the_brokers(trio: World) -> None:
+    trio.create("t", (1, 2))
+    trio.publish("create_partitions", topic="t", total=4)
+    assert [d.replicas[0] for d in trio.all(LeaderAndIsr)] == [2, 3, 1]
+    assert {len(d.replicas) for d in trio.all(LeaderAndIsr)} == {2}
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"topic": "nowhere"}, "UNKNOWN_TOPIC_OR_PARTITION"),
+        ({"total": 1}, "INVALID_PARTITIONS"),
+        ({"total": 0}, "INVALID_PARTITIONS"),
+        ({"total": 100_001}, "INVALID_PARTITIONS"),
+        ({"assignment": [[1, 2], [2, 3]]}, "INVALID_REPLICA_ASSIGNMENT"),
+        ({"assignment": [[1]]}, "INVALID_REPLICA_ASSIGNMENT"),
+        ({"assignment": [[1, 9]]}, "INVALID_REPLICA_ASSIGNMENT"),
+        ({"assignment": [[1, 1]]}, "INVALID_REPLICA_ASSIGNMENT"),
+    ],
+)
+def test_bad_growth_is_refused(trio: World, fields: dict[str, Any], error: str) -> None:
+    trio.create("t", (1, 2))
+    trio.publish("create_partitions", **({"topic": "t", "total": 2} | fields))
+    assert (trio.kinds, trio.error) == ("answer", error)
+    assert trio.state.cluster.totals.partitions == 1
+
+
+def test_growth_needs_brokers_enough(trio: World) -> None:
+    trio.create("t", (1, 2, 3))
+    trio.fence(3)
+    trio.publish("create_partitions", topic="t", total=2)
+    assert trio.error == "INVALID_REPLICATION_FACTOR"

@@ -1,0 +1,62 @@
+"""Where epochs go up, and where they do not."""
+
+import pytest
+
+from isrflow.controller_logic.apply import apply
+from isrflow.state.change import PartitionChange
+from isrflow.state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
+
+ONLINE, OFFLINE = ReplicaState.OnlineReplica, ReplicaState.OfflineReplica
+FOO = Partition(
+    0,
+    PartitionState.OnlinePartition,
+    (1, 2, 3),
+    (ONLINE, ONLINE, ONLINE),
+    isr=(1, 2),
+    leader=1,
+    leader_epoch=4,
+    partition_epoch=9,
+    high_watermark=7,
+    high_watermark_epoch=4,
+    log_end_offsets=(8, 7, 6),
+    offset_epochs=(4, 4, 3),
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "leader_epoch", "partition_epoch"),
+    [
+        (PartitionChange(), 4, 9),
+        (PartitionChange(leader=1, isr=(1, 2)), 4, 9),
+        (PartitionChange(replica_states=(ONLINE, OFFLINE, ONLINE)), 4, 9),
+        (PartitionChange(leader=2), 5, 10),
+        (PartitionChange(isr=(1,)), 5, 10),
+        (PartitionChange(leader=2, isr=(2,)), 5, 10),
+        (PartitionChange(adding_replicas=(3,)), 5, 10),
+        (PartitionChange(isr=(1,), by_leader=True), 4, 10),
+        (PartitionChange(leader_recovery_state=LeaderRecoveryState.RECOVERING, by_leader=True), 4, 10),
+        (PartitionChange(isr=(1, 2), by_leader=True), 4, 9),
+    ],
+)
+def test_epochs(change: PartitionChange, leader_epoch: int, partition_epoch: int) -> None:
+    after = apply(FOO, change)
+    assert (after.leader_epoch, after.partition_epoch) == (leader_epoch, partition_epoch)
+
+
+def test_no_change_is_the_same_partition() -> None:
+    assert apply(FOO, PartitionChange()) == FOO
+
+
+def test_a_clean_change_keeps_what_bounds_the_high_watermark() -> None:
+    assert apply(FOO, PartitionChange(leader=2)).high_watermark_epoch == 4
+
+
+def test_after_an_unclean_election_nothing_bounds_it() -> None:
+    after = apply(FOO, PartitionChange(leader=3, isr=(3,), unclean=True))
+    assert (after.high_watermark, after.high_watermark_epoch) == (7, -1)
+
+
+def test_offsets_move_with_their_replicas() -> None:
+    states = (ONLINE, ONLINE, ONLINE)
+    after = apply(FOO, PartitionChange(replicas=(5, 2, 1), replica_states=states))
+    assert (after.log_end_offsets, after.offset_epochs) == ((-1, 7, 8), (-1, 4, 4))

@@ -1,0 +1,104 @@
+"""Dynamic settings."""
+
+from typing import Any
+
+import pytest
+
+from isrflow.state.decisions import Answer, ConfigDecision
+from tests.controller_logic.world import World
+
+UNCLEAN = "unclean.leader.election.enable"
+MIN_ISR = "min.insync.replicas"
+
+
+@pytest.fixture
+def leaderless() -> World:
+    """Topics t and u on 1 and 2; 1, their one in-sync replica, is gone."""
+    world = World(1, 2)
+    for topic in ("t", "u"):
+        world.create(topic, (1, 2))
+        world.alter_isr(topic, (1,))
+    world.fence(1)
+    return world
+
+
+def alter(world: World, entity: str, name: str | None, **config: Any) -> None:
+    world.publish("alter_config", entity=entity, name=name, config=config)
+
+
+def test_allowing_unclean_election_for_the_cluster_elects_at_once(leaderless: World) -> None:
+    alter(leaderless, "cluster", None, **{UNCLEAN: True})
+    assert leaderless.line("t") == "Online leader=2 epoch=2/3 isr=2 recovering"
+    assert leaderless.line("u") == "Online leader=2 epoch=2/3 isr=2 recovering"
+    assert leaderless.one(ConfigDecision).config == {UNCLEAN: "true"}
+    assert leaderless.kinds == "leader_and_isr,leader_and_isr,answer,config"
+
+
+def test_allowing_it_for_a_topic_elects_in_that_topic(leaderless: World) -> None:
+    alter(leaderless, "topic", "t", **{UNCLEAN: "true"})
+    assert leaderless.line("t") == "Online leader=2 epoch=2/3 isr=2 recovering"
+    assert leaderless.line("u") == "Offline leader=none epoch=1/2 isr=1"
+    assert leaderless.said == "UNCLEAN_ELECTION unclean to 2"
+
+
+def test_a_topic_that_forbids_it_is_left_offline(leaderless: World) -> None:
+    alter(leaderless, "topic", "t", **{UNCLEAN: "false"})
+    alter(leaderless, "cluster", None, **{UNCLEAN: "true"})
+    assert leaderless.line("t") == "Offline leader=none epoch=1/2 isr=1"
+    assert leaderless.line("u") == "Online leader=2 epoch=2/3 isr=2 recovering"
+
+
+def test_null_removes_a_setting(leaderless: World) -> None:
+    alter(leaderless, "topic", "t", **{MIN_ISR: 2, "retention.ms": 5})
+    alter(leaderless, "topic", "t", **{MIN_ISR: None})
+    assert leaderless.one(ConfigDecision).config == {"retention.ms": "5"}
+
+
+def test_what_changes_nothing_is_only_answered(leaderless: World) -> None:
+    alter(leaderless, "topic", "t", **{MIN_ISR: 2})
+    alter(leaderless, "topic", "t", **{MIN_ISR: "2"})
+    assert leaderless.kinds == "answer"
+
+
+def test_min_isr_counts_at_once(leaderless: World) -> None:
+    assert leaderless.state.cluster.totals.under_min_isr == 0
+    alter(leaderless, "topic", "t", **{MIN_ISR: 2})
+    assert leaderless.state.cluster.totals.under_min_isr == 1
+    alter(leaderless, "cluster", None, **{MIN_ISR: 2})
+    assert leaderless.state.cluster.totals.under_min_isr == 2
+    alter(leaderless, "cluster", None, **{MIN_ISR: None})
+    assert leaderless.state.cluster.totals.under_min_isr == 1
+
+
+def test_a_broker_that_is_not_here_may_have_settings(leaderless: World) -> None:
+    alter(leaderless, "broker", "77", **{"log.retention.ms": 5})
+    assert (leaderless.kinds, leaderless.one(ConfigDecision).name) == ("answer,config", "77")
+    assert leaderless.state.cluster.broker_config == {"77": {"log.retention.ms": "5"}}
+    alter(leaderless, "broker", "77", **{"log.retention.ms": None})
+    assert leaderless.state.cluster.broker_config == {}
+
+
+@pytest.mark.parametrize(
+    ("entity", "name", "config", "error"),
+    [
+        ("cluster", None, {MIN_ISR: "two"}, "INVALID_CONFIG"),
+        ("cluster", None, {"broker.session.timeout.ms": 0}, "INVALID_CONFIG"),
+        ("topic", "t", {UNCLEAN: "perhaps"}, "INVALID_CONFIG"),
+        ("topic", "nowhere", {MIN_ISR: 1}, "UNKNOWN_TOPIC_OR_PARTITION"),
+        ("topic", None, {MIN_ISR: 1}, "INVALID_REQUEST"),
+        ("broker", None, {"a": 1}, "INVALID_REQUEST"),
+        ("broker", "one", {"a": 1}, "INVALID_REQUEST"),
+    ],
+)
+def test_bad_settings_are_refused_whole(
+    leaderless: World, entity: str, name: str | None, config: dict[str, Any], error: str
+) -> None:
+    before = (leaderless.state.cluster.config, leaderless.state.topics)
+    alter(leaderless, entity, name, good="1", **config)
+    assert (leaderless.kinds, leaderless.error) == ("answer", error)
+    assert (leaderless.state.cluster.config, leaderless.state.topics) == before
+
+
+def test_a_topics_name_of_a_cluster_key_is_the_brokers_business(leaderless: World) -> None:
+    alter(leaderless, "topic", "t", **{"broker.session.timeout.ms": "never"})
+    assert leaderless.one(Answer).error == "NONE"

@@ -1,0 +1,160 @@
+"""Registration, heartbeats and sessions."""
+
+import pytest
+
+from isrflow.state.broker import BrokerState
+from isrflow.state.decisions import Answer, BrokerDecision, Rejected
+from tests.controller_logic.world import World
+
+
+@pytest.fixture
+def trio() -> World:
+    """Brokers 1, 2 and 3, and topic t with one partition on them, led by 1."""
+    world = World(1, 2, 3)
+    world.create("t", (1, 2, 3))
+    return world
+
+
+def test_a_broker_registers_fenced_in_the_epoch_of_its_event() -> None:
+    world = World()
+    world.publish("tick")
+    world.register(7, rack="r1", listeners=[{"name": "PLAINTEXT", "host": "h", "port": 9092}], request_id="q")
+    assert world.kinds == "broker,answer"
+    said = world.one(BrokerDecision)
+    assert (said.broker, said.broker_epoch, said.state, said.rack) == (7, 2, "fenced", "r1")
+    assert (world.one(Answer).request_id, world.one(Answer).broker_epoch) == ("q", 2)
+
+
+def test_a_heartbeat_that_wants_no_fence_makes_it_active() -> None:
+    world = World()
+    world.register(1)
+    world.beat(1)
+    assert world.one(BrokerDecision).state == "active"
+    assert world.one(BrokerDecision).reason == "BROKER_UNFENCED"
+
+
+def test_a_heartbeat_that_wants_the_fence_leaves_it_fenced() -> None:
+    world = World()
+    world.register(1)
+    world.beat(1, fence=True)
+    assert world.kinds == ""
+    assert world.broker(1).state == BrokerState.fenced
+
+
+def test_a_heartbeat_without_news_says_nothing(trio: World) -> None:
+    assert trio.beat(1) == []
+
+
+def test_a_heartbeat_without_news_is_answered_if_it_asks(trio: World) -> None:
+    trio.beat(1, request_id=4)
+    assert (trio.kinds, trio.error, trio.one(Answer).request_id) == ("answer", "NONE", 4)
+
+
+def test_a_heartbeat_loads_no_topic(trio: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for reading in ("get", "names"):
+        monkeypatch.setattr(trio.state.topics, reading, lambda *_: pytest.fail("a topic was loaded"))
+    trio.beat(1)
+
+
+def test_the_same_incarnation_keeps_epoch_and_state(trio: World) -> None:
+    epoch = trio.broker(1).broker_epoch
+    trio.register(1, rack="moved")
+    assert trio.one(Answer).broker_epoch == epoch
+    assert (trio.broker(1).state, trio.broker(1).rack) == (BrokerState.active, "moved")
+    assert trio.one(BrokerDecision).state == "active"
+
+
+def test_the_same_registration_again_is_only_answered(trio: World) -> None:
+    trio.register(1)
+    assert trio.kinds == "answer"
+
+
+def test_a_bounce_fails_what_the_broker_held(trio: World) -> None:
+    trio.register(1, "second")
+    assert trio.one(BrokerDecision).reason == "BROKER_RESTARTED"
+    assert trio.broker(1).broker_epoch == trio.state.cluster.seq
+    assert trio.line("t") == "Online leader=2 epoch=1/1 isr=2,3"
+    assert trio.said == "LEADER_FENCED to 2,3"
+
+
+def test_a_new_incarnation_of_a_fenced_broker_changes_no_partition(trio: World) -> None:
+    trio.fence(1)
+    before = trio.line("t")
+    trio.register(1, "second")
+    assert (trio.kinds, trio.line("t")) == ("broker,answer", before)
+
+
+def test_a_session_holds_until_just_before_the_time_out(trio: World) -> None:
+    assert trio.tick(8_999) == []
+
+
+def test_a_session_ends_at_the_time_out(trio: World) -> None:
+    trio.tick(9_000)
+    assert [(d.broker, d.state, d.reason) for d in trio.all(BrokerDecision)] == [
+        (broker, "fenced", "BROKER_SESSION_EXPIRED") for broker in (1, 2, 3)
+    ]
+
+
+def test_a_tick_does_not_fence_twice(trio: World) -> None:
+    trio.fence(1)
+    trio.beat(2)
+    trio.beat(3)
+    assert trio.tick(10) == []
+
+
+def test_a_heartbeat_counts_from_the_engines_clock_not_its_own(trio: World) -> None:
+    trio.tick(5_000)
+    late = trio.now
+    trio.now = 1
+    for broker in (1, 2, 3):
+        trio.beat(broker)
+    trio.now = late + 8_999
+    assert trio.publish("tick") == []
+
+
+def test_the_time_out_is_a_setting() -> None:
+    world = World(1, broker_session_timeout_ms="500")
+    world.tick(500)
+    assert world.one(BrokerDecision).state == "fenced"
+
+
+def test_a_broker_that_asks_for_it_is_fenced(trio: World) -> None:
+    trio.beat(2, fence=True)
+    assert trio.one(BrokerDecision).reason == "BROKER_ASKED_FENCE"
+    assert trio.line("t") == "Online leader=1 epoch=1/1 isr=1,3"
+    assert trio.said == "REPLICA_FENCED to 1,3"
+
+
+@pytest.mark.parametrize("kind", ["broker_heartbeat", "broker_connection_lost", "controlled_shutdown"])
+def test_an_unknown_broker_is_rejected_in_its_own_words(trio: World, kind: str) -> None:
+    trio.publish(kind, broker=9, broker_epoch=1, want_fence=False, want_shutdown=False)
+    rejected = trio.one(Rejected)
+    assert (rejected.field, rejected.reason) == ("broker", "UNKNOWN_BROKER")
+    assert f'"kind":"{kind}"' in rejected.raw
+    assert trio.kinds == "rejected"
+
+
+def test_an_unknown_broker_that_asks_is_answered_too(trio: World) -> None:
+    trio.publish("broker_unregister", broker=9, request_id=1)
+    assert (trio.kinds, trio.error) == ("answer,rejected", "BROKER_ID_NOT_REGISTERED")
+
+
+@pytest.mark.parametrize("kind", ["broker_heartbeat", "broker_connection_lost", "controlled_shutdown"])
+def test_an_old_incarnation_is_told_so_and_nothing_else_happens(trio: World, kind: str) -> None:
+    before = trio.state.cluster.brokers
+    trio.publish(kind, broker=1, broker_epoch=0, want_fence=True, want_shutdown=False)
+    assert (trio.kinds, trio.error) == ("answer", "STALE_BROKER_EPOCH")
+    assert trio.state.cluster.brokers == before
+
+
+def test_an_unregistered_broker_is_gone_and_its_replicas_fail(trio: World) -> None:
+    trio.publish("broker_unregister", broker=1)
+    assert (trio.one(BrokerDecision).state, trio.error) == ("unregistered", "NONE")
+    assert 1 not in trio.state.cluster.brokers
+    assert trio.line("t") == "Online leader=2 epoch=1/1 isr=2,3"
+
+
+def test_a_lost_connection_is_only_a_hint(trio: World) -> None:
+    trio.publish("broker_connection_lost", broker=1, broker_epoch=trio.broker(1).broker_epoch)
+    assert trio.kinds == ""
+    assert trio.broker(1).is_active

@@ -1,0 +1,55 @@
+"""A recorded log through the rules."""
+
+import json
+
+import pytest
+
+from isrflow.controller_logic.log import decide
+from isrflow.controller_logic.routing import route
+from isrflow.state.events import Malformed, Progress, decode
+from isrflow.state.ids import shard_of
+from isrflow.state.policy import Policy
+
+LOG = [
+    json.dumps(event).encode()
+    for event in (
+        {"kind": "broker_register", "time_ms": 50, "broker": 1, "incarnation": "i", "request_id": 1},
+        {"kind": "nonsense", "time_ms": 99_000},
+        {"kind": "tick", "time_ms": 20, "request_id": 2},
+        {"kind": "create_topic", "time_ms": 60, "topic": "t", "partitions": 0},
+    )
+]
+ENTRIES = [(10 * place, raw) for place, raw in enumerate(LOG, start=1)]
+
+
+def test_decisions_carry_the_seq_and_the_running_clock_of_well_formed_events() -> None:
+    bodies = [json.loads(body) for _, _, body in decide(ENTRIES, Policy()).decisions]
+    assert [(b["seq"], b["index"], b["kind"], b["time_ms"]) for b in bodies] == [
+        (10, 0, "broker", 50),
+        (10, 1, "answer", 50),
+        (20, 0, "rejected", 50),
+        (30, 0, "answer", 50),
+        (40, 0, "answer", 60),
+    ]
+
+
+@pytest.mark.parametrize("shards", [1, 2, 7])
+@pytest.mark.parametrize("batch_sizes", [(1,), (2, 1), (100,)])
+def test_every_shard_ends_at_the_same_event(shards: int, batch_sizes: tuple[int, ...]) -> None:
+    decided = decide(ENTRIES, Policy(), shards=shards, batch_sizes=batch_sizes)
+    assert {(s.cluster.seq, s.cluster.clock_ms) for s in decided.states} == {(40, 60)}
+    assert decided.decisions == decide(ENTRIES, Policy()).decisions
+
+
+def test_overrides_win() -> None:
+    entries = [(1, b'{"kind":"create_topic","time_ms":1,"topic":"t"}')]
+    bodies = decide(entries, Policy(num_partitions=2), overrides={"num.partitions": "100001"}).decisions
+    assert json.loads(bodies[0][2])["error"] == "INVALID_PARTITIONS"
+
+
+def test_a_topics_events_go_to_its_shard_others_to_all() -> None:
+    topic = decode(LOG[3])
+    assert route(topic, 16) == shard_of("t", 16)
+    assert route(decode(LOG[0]), 16) is None
+    assert route(Malformed(field="", message=""), 16) == 0
+    assert route(Progress(), 16) is None

@@ -1,0 +1,68 @@
+"""Where replicas go."""
+
+from collections import Counter
+
+import pytest
+
+from isrflow.controller_logic.placement import Start, place, start_of
+
+SIX = dict.fromkeys(range(6))
+RACKS = {0: "a", 1: "b", 2: "c", 3: "a", 4: "b", 5: "c"}
+
+
+def test_kafkas_own_example_without_racks() -> None:
+    """AdminUtils' class comment draws this: 5 brokers, 10 partitions, 3 replicas, start 0, shift 0."""
+    assert place(dict.fromkeys(range(5)), 10, 3, Start(0, 0)) == [
+        (0, 1, 2),
+        (1, 2, 3),
+        (2, 3, 4),
+        (3, 4, 0),
+        (4, 0, 1),
+        (0, 2, 3),
+        (1, 3, 4),
+        (2, 4, 0),
+        (3, 0, 1),
+        (4, 1, 2),
+    ]
+
+
+def test_kafkas_own_example_with_racks() -> None:
+    """KIP-36: 6 brokers in 3 racks stand as 0,3,1,5,4,2 when racks take turns."""
+    racks = {0: "rack1", 1: "rack3", 2: "rack3", 3: "rack2", 4: "rack2", 5: "rack1"}
+    placed = place(racks, 7, 3, Start(0, 0))
+    assert [replicas[0] for replicas in placed] == [0, 3, 1, 5, 4, 2, 0]
+    assert placed[0] == (0, 3, 1)
+    assert placed[6] == (0, 4, 2)
+
+
+@pytest.mark.parametrize("factor", range(1, 7))
+@pytest.mark.parametrize("start", [Start(0, 0), Start(3, 1), Start(65_535, 65_535)])
+@pytest.mark.parametrize("racks", [SIX, RACKS, RACKS | {5: None}])
+def test_replicas_are_distinct_and_leaders_even(racks: dict[int, str | None], start: Start, factor: int) -> None:
+    placed = place(racks, 60, factor, start)
+    assert all(len(set(replicas)) == factor for replicas in placed)
+    assert set(Counter(replicas[0] for replicas in placed).values()) == {10}
+
+
+@pytest.mark.parametrize("factor", [2, 3, 5])
+def test_a_partition_meets_every_rack_before_it_meets_one_twice(factor: int) -> None:
+    for replicas in place(RACKS, 30, factor, start_of("some-id")):
+        assert len({RACKS[replica] for replica in replicas}) == min(3, factor)
+
+
+def test_racks_of_unlike_size_are_all_met() -> None:
+    racks = {0: "a", 1: "a", 2: "a", 3: "a", 4: "b"}
+    for replicas in place(racks, 20, 2, Start(1, 2)):
+        assert {racks[replica] for replica in replicas} == {"a", "b"}
+
+
+def test_one_broker_without_a_rack_makes_racks_count_for_nothing() -> None:
+    assert place(RACKS | {5: None}, 12, 3, Start(2, 1)) == place(SIX, 12, 3, Start(2, 1))
+
+
+def test_the_leaders_of_partitions_added_later_go_on_round_the_brokers() -> None:
+    assert [replicas[0] for replicas in place(SIX, 4, 3, Start(2, 4), 9)] == [5, 0, 1, 2]
+
+
+def test_topics_start_at_different_places() -> None:
+    assert len({start_of(f"topic-{n}").first % 6 for n in range(50)}) == 6

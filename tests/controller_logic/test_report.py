@@ -1,0 +1,80 @@
+"""What brokers report of their replicas."""
+
+from typing import Any
+
+import pytest
+
+from isrflow.state.decisions import LeaderAndIsr, Rejected
+from tests.controller_logic.world import World
+
+
+@pytest.fixture
+def trio() -> World:
+    world = World(1, 2, 3)
+    world.create("t", (1, 2, 3))
+    return world
+
+
+def report(world: World, broker: int, outcome: str, **fields: Any) -> None:
+    where = {"topic": "t", "partition": 0, "broker": broker, "broker_epoch": world.broker(broker).broker_epoch}
+    event = where | {"leader_epoch": world.partition("t").leader_epoch, "outcome": outcome}
+    world.publish("replica_report", **(event | fields))
+
+
+def test_a_leader_that_lost_its_log_is_followed_by_another(trio: World) -> None:
+    report(trio, 1, "offline")
+    assert trio.line("t") == "Online leader=2 epoch=1/1 isr=2,3"
+    assert trio.said == "LEADER_FENCED to 2,3"
+    assert trio.broker(1).is_active
+
+
+def test_a_storage_error_is_a_lost_log(trio: World) -> None:
+    report(trio, 2, "error", error="KAFKA_STORAGE_ERROR")
+    assert trio.line("t") == "Online leader=1 epoch=1/1 isr=1,3"
+
+
+@pytest.mark.parametrize("error", ["FENCED_LEADER_EPOCH", "STALE_CONTROLLER_EPOCH", None])
+def test_another_error_costs_no_replica(trio: World, error: str | None) -> None:
+    report(trio, 1, "error", error=error)
+    assert trio.decisions == []
+    assert trio.replica_states("t") == "Online,Online,Online"
+
+
+def test_a_lost_log_does_not_lead_though_its_broker_is_active(trio: World) -> None:
+    report(trio, 2, "offline")
+    trio.fence(1)
+    assert trio.line("t") == "Online leader=3 epoch=2/2 isr=3"
+
+
+def test_a_replica_that_follows_again_is_online(trio: World) -> None:
+    report(trio, 3, "offline")
+    report(trio, 3, "follower")
+    assert trio.replica_states("t") == "Online,Online,Online"
+    assert trio.said == "REPLICA_ONLINE to 3"
+
+
+def test_a_replica_that_follows_in_an_old_epoch_is_not(trio: World) -> None:
+    report(trio, 3, "offline")
+    report(trio, 3, "follower", leader_epoch=0)
+    assert trio.replica_states("t") == "Online,Online,Offline"
+
+
+@pytest.mark.parametrize("outcome", ["leader", "follower", "stopped", "deleted"])
+def test_what_is_as_it_should_be_says_nothing(trio: World, outcome: str) -> None:
+    before = trio.partition("t")
+    report(trio, 1, outcome)
+    assert (trio.decisions, trio.partition("t")) == ([], before)
+
+
+def test_an_old_incarnation_is_not_heard(trio: World) -> None:
+    report(trio, 1, "offline", broker_epoch=0)
+    assert (trio.kinds, trio.error) == ("answer", "STALE_BROKER_EPOCH")
+
+
+def test_a_report_on_nothing_is_answered_if_it_asks(trio: World) -> None:
+    report(trio, 1, "offline", topic="nowhere", request_id=1)
+    assert trio.error == "UNKNOWN_TOPIC_OR_PARTITION"
+    trio.join(4)
+    report(trio, 4, "offline")
+    assert trio.one(Rejected).field == "broker"
+    assert trio.all(LeaderAndIsr) == []

@@ -1,0 +1,167 @@
+"""The door itself."""
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from isrflow.controller_logic import draft as draft_module
+from isrflow.controller_logic.log import first_states, logged
+from isrflow.controller_logic.step import step
+from isrflow.state import codec
+from isrflow.state.cluster import Totals
+from isrflow.state.decisions import Answer, Rejected
+from isrflow.state.events import AnyEvent, Logged, Progress
+from isrflow.state.policy import Policy
+from tests.controller_logic.world import World
+
+ROOT = Path(__file__).parents[2]
+MINIMAL: dict[str, dict[str, Any]] = {
+    "broker_register": {"broker": 1, "incarnation": "i"},
+    "broker_heartbeat": {"broker": 1, "broker_epoch": 1, "want_fence": False, "want_shutdown": False},
+    "broker_connection_lost": {"broker": 1, "broker_epoch": 1},
+    "broker_unregister": {"broker": 1},
+    "controlled_shutdown": {"broker": 1, "broker_epoch": 1},
+    "alter_isr": {
+        "topic": "t",
+        "partition": 0,
+        "broker": 1,
+        "broker_epoch": 1,
+        "leader_epoch": 0,
+        "partition_epoch": 0,
+        "isr": [1],
+    },
+    "log_end_offset": {"topic": "t", "partition": 0, "broker": 1, "leader_epoch": 0, "log_end_offset": 1},
+    "replica_report": {
+        "topic": "t",
+        "partition": 0,
+        "broker": 1,
+        "broker_epoch": 1,
+        "leader_epoch": 0,
+        "outcome": "leader",
+    },
+    "create_topic": {"topic": "t"},
+    "delete_topic": {"topic": "t"},
+    "create_partitions": {"topic": "t", "total": 2},
+    "alter_reassignment": {"topic": "t", "partition": 0, "replicas": [1]},
+    "elect_leaders": {"election_type": "preferred", "partitions": None},
+    "alter_config": {"entity": "cluster", "config": {}},
+    "controller_started": {"controller_id": "c", "controller_epoch": 1},
+    "tick": {},
+}
+
+
+def test_every_kind_of_event_is_known_here() -> None:
+    assert set(MINIMAL) == {kind.__struct_config__.tag for kind in AnyEvent.__args__}
+
+
+@pytest.mark.parametrize("kind", MINIMAL)
+@pytest.mark.parametrize("brokers", [(), (1,)])
+def test_every_kind_that_asks_is_answered(kind: str, brokers: tuple[int, ...]) -> None:
+    world = World(*brokers)
+    world.publish(kind, **MINIMAL[kind], request_id="q")
+    answer = world.one(Answer)
+    assert (answer.request_id, answer.request) == ("q", kind)
+
+
+@pytest.mark.parametrize(
+    ("raw", "field"),
+    [
+        (b"", ""),
+        (b"[1]", ""),
+        (b"\xff\x00", ""),
+        (b'{"kind":"tick"}', "time_ms"),
+        (b'{"kind":"tock","time_ms":1}', "kind"),
+        (b'{"kind":"broker_unregister","time_ms":1,"broker":-1}', "broker"),
+    ],
+)
+def test_what_cannot_be_understood_is_rejected_as_it_came(raw: bytes, field: str) -> None:
+    world = World()
+    world.publish_raw(raw)
+    rejected = world.one(Rejected)
+    assert (rejected.field, rejected.reason) == (field, "MALFORMED")
+    assert rejected.raw == raw.decode(errors="backslashreplace")
+
+
+def test_what_cannot_be_understood_is_answered_if_it_asks() -> None:
+    world = World()
+    world.publish_raw(b'{"kind":"tock","time_ms":1,"request_id":5}')
+    answer = world.one(Answer)
+    assert (answer.error, answer.request_id, answer.request) == ("INVALID_REQUEST", 5, "tock")
+
+
+def test_progress_moves_seq_and_clock_only() -> None:
+    world = World(1)
+    before = world.state.cluster
+    outcome = step(world.state, [Logged(99, 77_000, Progress(), b"")], Policy())
+    assert outcome.decisions == []
+    assert outcome.changes == {}
+    assert outcome.state.cluster == msgspec.structs.replace(before, seq=99, clock_ms=77_000)
+
+
+def test_the_clock_never_goes_back() -> None:
+    world = World(1)
+    world.now = 5
+    world.beat(1, request_id="q")
+    assert world.one(Answer).time_ms == 1_000
+
+
+def test_only_what_changed_is_given_to_be_stored() -> None:
+    world = World(1, 2)
+    world.create("t", (1,))
+    world.create("u", (2,))
+    events = list(logged([(99, b'{"kind":"broker_unregister","time_ms":9,"broker":1}')]))
+    assert list(step(world.state, events, Policy()).changes) == ["t"]
+
+
+def test_step_leaves_its_input_alone() -> None:
+    world = World(1, 2)
+    world.create("t", (1, 2))
+    state = world.state
+    topic = state.topics.get("t")
+    assert topic is not None
+    before = (codec.encode_cluster(state.cluster), codec.encode_topics([topic]))
+    world.fence(1)
+    assert (codec.encode_cluster(state.cluster), codec.encode_topics([topic])) == before
+
+
+def test_a_bad_override_is_left_aside() -> None:
+    world = World(1, num_partitions="2", broker_session_timeout_ms="soon")
+    world.publish("create_topic", topic="t")
+    assert world.state.cluster.totals == Totals(1, 2, 2, at_min_isr=2)
+
+
+def test_a_change_that_breaks_an_invariant_is_withheld_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(1, 2)
+    world.create("t", (1, 2))
+    before = world.partition("t")
+    monkeypatch.setattr(draft_module, "broken_rules", lambda before, after: ["the sky is blue"])
+    world.alter_isr("t", (1,))
+    rejected = world.one(Rejected)
+    assert (rejected.field, rejected.reason) == ("partition", "INVARIANT_BROKEN")
+    assert "the sky is blue" in rejected.message
+    assert (world.error, world.partition("t")) == ("UNKNOWN_SERVER_ERROR", before)
+
+
+def test_several_withheld_changes_of_one_event_have_a_place_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(1, 2)
+    world.create("t", (1, 2), (1, 2))
+    monkeypatch.setattr(draft_module, "broken_rules", lambda before, after: ["the sky is blue"])
+    world.fence(1)
+    assert [(r.topic, r.partition) for r in world.all(Rejected)] == [("t", 0), ("t", 1)]
+
+
+@pytest.mark.parametrize("folder", ["state", "controller_logic"])
+def test_rules_import_no_clock_no_chance_no_engine(folder: str) -> None:
+    banned = {"time", "datetime", "random", "secrets", "uuid", "os", "logging", "pyspark", "socket", "sqlite3"}
+    for path in sorted((ROOT / folder).glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not {name.split(".")[0] for name in names} & banned, path
+
+
+def test_an_empty_world_has_nothing_to_say() -> None:
+    assert step(first_states(1)[0], [], Policy()).decisions == []

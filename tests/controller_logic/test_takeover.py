@@ -1,0 +1,72 @@
+"""A job takes over."""
+
+import pytest
+
+from isrflow.state.decisions import Answer, Rejected
+from tests.controller_logic.world import World
+
+UNCLEAN = "unclean.leader.election.enable"
+
+
+@pytest.fixture
+def world() -> World:
+    world = World(1, 2)
+    world.create("t", (1, 2))
+    world.publish("controller_started", controller_id="a", controller_epoch=3)
+    return world
+
+
+def test_taking_over_says_nothing_and_counts_from_then_on(world: World) -> None:
+    assert world.decisions == []
+    world.beat(1, request_id=1)
+    assert world.one(Answer).controller_epoch == 3
+    assert world.state.cluster.controller_id == "a"
+
+
+@pytest.mark.parametrize("epoch", [2, 3])
+def test_an_epoch_that_is_not_newer_is_rejected(world: World, epoch: int) -> None:
+    world.publish("controller_started", controller_id="b", controller_epoch=epoch)
+    assert world.one(Rejected).field == "controller_epoch"
+    assert (world.state.cluster.controller_id, world.state.cluster.controller_epoch) == ("a", 3)
+
+
+def test_live_brokers_get_a_whole_session(world: World) -> None:
+    world.now += 20_000
+    world.publish("controller_started", controller_id="b", controller_epoch=4)
+    assert world.tick(8_999) == []
+    assert world.tick(1) != []
+
+
+def test_its_settings_stand_over_the_base_and_under_the_dynamic_ones(world: World) -> None:
+    world.publish("controller_started", controller_id="b", controller_epoch=4, settings={"num.partitions": 3})
+    world.publish("create_topic", topic="u")
+    assert len(world.one(Answer).assignment) == 3  # type: ignore[arg-type]
+    world.publish("alter_config", entity="cluster", config={"num.partitions": 4})
+    world.publish("create_topic", topic="v")
+    assert len(world.one(Answer).assignment) == 4  # type: ignore[arg-type]
+    world.overrides["num.partitions"] = "5"
+    world.publish("create_topic", topic="w")
+    assert len(world.one(Answer).assignment) == 5  # type: ignore[arg-type]
+
+
+def test_settings_of_an_earlier_job_do_not_stay(world: World) -> None:
+    world.publish("controller_started", controller_id="b", controller_epoch=4, settings={"num.partitions": 3})
+    world.publish("controller_started", controller_id="c", controller_epoch=5)
+    world.publish("create_topic", topic="u")
+    assert len(world.one(Answer).assignment) == 1  # type: ignore[arg-type]
+
+
+def test_a_setting_that_cannot_be_is_named_and_left_aside(world: World) -> None:
+    settings = {"num.partitions": "many", UNCLEAN: True, "no.rule.reads.it": 1}
+    world.publish("controller_started", controller_id="b", controller_epoch=4, settings=settings)
+    assert world.one(Rejected).field == "settings.num.partitions"
+    assert world.state.cluster.settings == {UNCLEAN: "true"}
+    assert world.state.cluster.controller_epoch == 4
+
+
+def test_partitions_that_may_be_led_now_are(world: World) -> None:
+    world.alter_isr("t", (1,))
+    world.fence(1)
+    assert world.line("t") == "Offline leader=none epoch=1/2 isr=1"
+    world.publish("controller_started", controller_id="b", controller_epoch=4, settings={UNCLEAN: True})
+    assert world.line("t") == "Online leader=2 epoch=2/3 isr=2 recovering"

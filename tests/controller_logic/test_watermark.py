@@ -1,0 +1,159 @@
+"""Offsets are taken in as they come, and decided at the next tick."""
+
+from typing import Any
+
+import pytest
+
+from isrflow.state.decisions import HighWatermark, Rejected
+from tests.controller_logic.world import World
+
+
+@pytest.fixture
+def trio() -> World:
+    world = World(1, 2, 3)
+    world.create("t", (1, 2, 3))
+    return world
+
+
+def watermark(world: World) -> int:
+    return world.partition("t").high_watermark
+
+
+def test_the_high_watermark_is_the_lowest_end_in_the_isr(trio: World) -> None:
+    trio.offsets("t", b1=10, b2=7, b3=9)
+    trio.tick()
+    said = trio.one(HighWatermark)
+    assert (said.high_watermark, said.leader_epoch, said.seq) == (7, 0, trio.state.cluster.seq)
+
+
+def test_an_offset_decides_nothing_before_the_tick(trio: World) -> None:
+    trio.offsets("t", b1=10, b2=7, b3=9)
+    assert trio.decisions == []
+    assert watermark(trio) == 0
+
+
+def test_it_waits_for_every_member(trio: World) -> None:
+    trio.offsets("t", b1=10, b2=7)
+    assert trio.tick() == []
+
+
+def test_replicas_out_of_sync_do_not_hold_it(trio: World) -> None:
+    trio.alter_isr("t", (1, 2))
+    trio.offsets("t", b1=10, b2=7, b3=1)
+    trio.tick()
+    assert watermark(trio) == 7
+
+
+def test_a_smaller_isr_lets_it_go_on(trio: World) -> None:
+    trio.offsets("t", b1=10, b2=7, b3=1)
+    trio.tick()
+    trio.alter_isr("t", (1, 2))
+    trio.tick()
+    assert watermark(trio) == 7
+
+
+def test_it_is_said_once(trio: World) -> None:
+    trio.offsets("t", b1=10, b2=7, b3=9)
+    trio.tick()
+    trio.offsets("t", b1=11)
+    assert trio.tick() == []
+
+
+def test_the_newest_report_of_a_replica_counts(trio: World) -> None:
+    trio.offsets("t", b1=10, b2=7, b3=9)
+    trio.offsets("t", b2=8)
+    trio.tick()
+    assert watermark(trio) == 8
+
+
+def test_it_does_not_go_back_in_an_epoch(trio: World) -> None:
+    trio.offsets("t", b1=10, b2=7, b3=9)
+    trio.tick()
+    trio.offsets("t", b2=3)
+    assert trio.tick() == []
+    assert watermark(trio) == 7
+
+
+def test_a_new_epoch_starts_with_new_reports(trio: World) -> None:
+    trio.offsets("t", b1=10, b2=7, b3=9)
+    trio.fence(1)
+    trio.offsets("t", b2=9)
+    assert trio.tick() == []
+    trio.offsets("t", b3=9)
+    trio.tick()
+    assert (watermark(trio), trio.one(HighWatermark).leader_epoch) == (9, 1)
+
+
+def test_a_clean_election_does_not_take_it_back(trio: World) -> None:
+    trio.offsets("t", b1=10, b2=7, b3=9)
+    trio.tick()
+    trio.fence(1)
+    trio.offsets("t", b2=5, b3=5)
+    assert trio.tick() == []
+    assert watermark(trio) == 7
+
+
+def test_an_unclean_election_may(trio: World) -> None:
+    trio.offsets("t", b1=10, b2=7, b3=9)
+    trio.alter_isr("t", (1,))
+    trio.tick()
+    assert watermark(trio) == 10
+    trio.fence(1)
+    trio.publish("elect_leaders", election_type="unclean", partitions=None)
+    trio.offsets("t", b2=4)
+    trio.tick()
+    assert trio.one(HighWatermark).high_watermark == 4
+
+
+@pytest.mark.parametrize("epoch", [0, 2])
+def test_an_offset_of_another_leader_epoch_is_passed_over(trio: World, epoch: int) -> None:
+    trio.fence(3)
+    trio.publish("log_end_offset", topic="t", partition=0, broker=1, leader_epoch=epoch, log_end_offset=5)
+    assert trio.decisions == []
+    assert trio.partition("t").log_end_offsets == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"topic": "nowhere"}, "topic"),
+        ({"partition": 4}, "partition"),
+        ({"broker": 4}, "broker"),
+        ({"broker": 9}, "broker"),
+    ],
+)
+def test_an_offset_of_nobodys_is_rejected(trio: World, fields: dict[str, Any], field: str) -> None:
+    trio.join(4)
+    event = {"topic": "t", "partition": 0, "broker": 1, "leader_epoch": 0, "log_end_offset": 5}
+    trio.publish("log_end_offset", **(event | fields))
+    assert trio.one(Rejected).field == field
+
+
+def test_it_stands_still_below_the_least_isr() -> None:
+    world = World(1, 2)
+    world.create("t", (1, 2), min_insync_replicas="2")
+    world.alter_isr("t", (1,))
+    world.offsets("t", b1=5)
+    assert world.tick() == []
+    world.publish("alter_config", entity="topic", name="t", config={"min.insync.replicas": None})
+    world.tick()
+    assert watermark(world) == 5
+
+
+def test_more_in_sync_than_there_are_replicas_cannot_be_asked() -> None:
+    world = World(1, min_insync_replicas="3")
+    world.create("t", (1,))
+    world.offsets("t", b1=5)
+    world.tick()
+    assert watermark(world) == 5
+
+
+def test_what_moved_is_kept_in_order_and_once(trio: World) -> None:
+    trio.create("a", (1, 2), (2, 1))
+    trio.offsets("t", b1=1)
+    trio.offsets("a", 1, b1=1)
+    trio.offsets("a", 0, b1=1)
+    trio.offsets("a", 1, b2=1)
+    assert trio.state.cluster.moved == (("a", 0), ("a", 1), ("t", 0))
+    trio.tick()
+    assert not trio.state.cluster.moved

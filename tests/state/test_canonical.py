@@ -1,0 +1,131 @@
+"""The canonical order, and the merging of what several shards say."""
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+
+from isrflow.state.canonical import number, part_of
+from isrflow.state.decisions import (
+    KIND_RANK,
+    Answer,
+    AnyDecision,
+    BrokerDecision,
+    HighWatermark,
+    PartitionResult,
+    Rejected,
+    StopReplica,
+)
+from isrflow.state.reason import Reason
+
+COMMON: dict[str, Any] = {"controller_epoch": 1, "time_ms": 5, "reason": Reason.REQUEST_DONE}
+
+
+def broker(broker: int, seq: int = 1, **fields: Any) -> BrokerDecision:
+    registered = {"broker_epoch": 1, "incarnation": "i", "state": "fenced", "rack": None, "listeners": ()}
+    return BrokerDecision(**(COMMON | registered | {"seq": seq, "broker": broker} | fields))
+
+
+def answer(seq: int = 1, **fields: Any) -> Answer:
+    said = {"request_id": None, "request": "elect_leaders", "error": "NONE", "message": ""}
+    return Answer(**(COMMON | said | {"seq": seq} | fields))
+
+
+def watermark(topic: str, partition: int, seq: int = 1) -> HighWatermark:
+    where = {"topic": topic, "partition": partition, "leader_epoch": 0, "high_watermark": 1}
+    return HighWatermark(**(COMMON | where | {"seq": seq}))
+
+
+def result(partition: int, error: str) -> PartitionResult:
+    return PartitionResult(topic="t", partition=partition, error=error, message=f"{error} of {partition}")
+
+
+def test_kinds_stand_as_in_the_contract() -> None:
+    assert sorted(KIND_RANK, key=KIND_RANK.__getitem__) == [
+        "leader_and_isr",
+        "stop_replica",
+        "topic",
+        "broker",
+        "high_watermark",
+        "answer",
+        "config",
+        "rejected",
+    ]
+
+
+def test_any_order_of_parts_gives_the_same_numbers() -> None:
+    stop = StopReplica(**COMMON, seq=1, topic="z", topic_id="i", partition=0, leader_epoch=0, delete=False, to=(1,))
+    decisions: list[AnyDecision] = [
+        watermark("b", 0),
+        watermark("a", 10),
+        watermark("a", 9),
+        broker(3),
+        broker(1, seq=2),
+        stop,
+    ]
+    parts = [part_of(decision) for decision in decisions]
+    numbered = number(parts)
+    assert [(seq, index) for seq, index, _ in numbered] == [(1, 0), (1, 1), (1, 2), (1, 3), (1, 4), (2, 0)]
+    told = [json.loads(body) for _, _, body in numbered]
+    assert [(d["seq"], d["index"]) for d in told] == [(seq, index) for seq, index, _ in numbered]
+    assert [(d["kind"], d.get("topic"), d.get("partition"), d.get("broker")) for d in told] == [
+        ("stop_replica", "z", 0, None),
+        ("broker", None, None, 3),
+        ("high_watermark", "a", 9, None),
+        ("high_watermark", "a", 10, None),
+        ("high_watermark", "b", 0, None),
+        ("broker", None, None, 1),
+    ]
+    assert all(number(shuffled) == numbered for shuffled in itertools.permutations(parts))
+
+
+def test_free_text_that_looks_like_an_index_is_left_alone() -> None:
+    rejected = Rejected(**COMMON, seq=1, raw='{"index":0}', field="", message="")
+    body = number([part_of(broker(1)), part_of(rejected)])[1][2]
+    assert (json.loads(body)["index"], json.loads(body)["raw"]) == (1, '{"index":0}')
+
+
+def test_two_decisions_in_one_place_are_a_bug() -> None:
+    with pytest.raises(ValueError, match="two decisions in one place"):
+        number([part_of(watermark("a", 0)), part_of(watermark("a", 0))])
+
+
+def test_withheld_partitions_have_places_of_their_own() -> None:
+    parts = [
+        part_of(Rejected(**COMMON, seq=1, raw="", field="partition", message="", topic="t", partition=p))
+        for p in (1, 0)
+    ]
+    assert [json.loads(body)["partition"] for _, _, body in number(parts)] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("shares", "remaining", "state"),
+    [((0, 0), 0, "shutdown_allowed"), ((2, 0), 2, "controlled_shutdown"), ((2, 3), 5, "controlled_shutdown")],
+)
+def test_what_remains_of_a_shutdown_is_added_up(shares: tuple[int, ...], remaining: int, state: str) -> None:
+    parts = []
+    for share in shares:
+        said = "controlled_shutdown" if share else "shutdown_allowed"
+        parts += [part_of(broker(1, state=said, remaining=share)), part_of(answer(remaining=share))]
+    merged = [json.loads(body) for _, _, body in number(parts)]
+    assert [(d["kind"], d["remaining"]) for d in merged] == [("broker", remaining), ("answer", remaining)]
+    assert merged[0]["state"] == state
+
+
+def test_results_are_joined_and_the_first_refusal_speaks_for_all() -> None:
+    refused: dict[str, Any] = {"error": "B", "message": "B of 4", "reason": Reason.REQUEST_REFUSED}
+    parts = [
+        answer(results=(result(4, "B"),), **refused),
+        answer(results=(result(1, "NONE"), result(3, "C")), error="C", message="C of 3"),
+        answer(results=()),
+    ]
+    (merged,) = [json.loads(body) for _, _, body in number(part_of(part) for part in parts)]
+    assert [(r["partition"], r["error"]) for r in merged["results"]] == [(1, "NONE"), (3, "C"), (4, "B")]
+    assert (merged["error"], merged["message"], merged["reason"]) == ("C", "C of 3", "REQUEST_REFUSED")
+
+
+def test_results_that_are_all_well_say_so() -> None:
+    parts = [answer(results=(result(4, "NONE"),)), answer(results=())]
+    (merged,) = [json.loads(body) for _, _, body in number(part_of(part) for part in parts)]
+    assert (merged["error"], merged["reason"]) == ("NONE", "REQUEST_DONE")

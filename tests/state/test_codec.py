@@ -1,0 +1,117 @@
+"""The bytes of state, version 1: what was written once is read for ever, and stays as it is."""
+
+from enum import IntEnum
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from isrflow.state.broker import Broker, BrokerState
+from isrflow.state.cluster import Cluster, Totals
+from isrflow.state.codec import CodecError, decode_cluster, decode_topics, encode_cluster, encode_topics
+from isrflow.state.events import Listener
+from isrflow.state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState, Topic, TopicState
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+BROKER = Broker(
+    broker=1,
+    broker_epoch=4,
+    incarnation="first",
+    state=BrokerState.controlled_shutdown,
+    rack="r1",
+    listeners=(Listener("PLAINTEXT", "h", 9092),),
+    log_dirs=("/a", "/b"),
+    last_contact_ms=12_345,
+    offline_log_dirs=("/b",),
+)
+CLUSTER = Cluster(
+    version=1,
+    shard=2,
+    shards=16,
+    seq=99,
+    clock_ms=12_400,
+    controller_id="c",
+    controller_epoch=3,
+    settings={"num.partitions": "2"},
+    brokers={1: BROKER},
+    config={"min.insync.replicas": "2"},
+    broker_config={"1": {"log.retention.ms": "5"}},
+    moved=(("t", 0), ("t", 1)),
+    totals=Totals(1, 2, 3, 4, 5, 6, 7, 8, 9),
+)
+PARTITION = Partition(
+    partition=0,
+    state=PartitionState.OnlinePartition,
+    replicas=(3, 1, 2),
+    replica_states=(ReplicaState.OnlineReplica, ReplicaState.OfflineReplica, ReplicaState.NewReplica),
+    isr=(3,),
+    leader=3,
+    leader_epoch=7,
+    partition_epoch=11,
+    leader_recovery_state=LeaderRecoveryState.RECOVERING,
+    adding_replicas=(2,),
+    removing_replicas=(1,),
+    high_watermark=2**40,
+    high_watermark_epoch=6,
+    log_end_offsets=(2**40, -1, 5),
+    offset_epochs=(7, -1, 6),
+)
+TOPICS = [Topic("t", "id-of-t", TopicState.created, {"a": "b"}, (PARTITION,))]
+
+# The fields that version 1 was born with, in order: state is kept as arrays, so a place is a meaning.
+BORN: dict[type[msgspec.Struct], str] = {
+    Cluster: "version shard shards seq clock_ms controller_id controller_epoch settings brokers config broker_config"
+    " moved totals",
+    Totals: "topics partitions replicas offline under_replicated under_min_isr at_min_isr not_preferred reassigning",
+    Broker: "broker broker_epoch incarnation state rack listeners log_dirs last_contact_ms offline_log_dirs",
+    Topic: "topic topic_id state config partitions",
+    Partition: "partition state replicas replica_states isr leader leader_epoch partition_epoch leader_recovery_state"
+    " adding_replicas removing_replicas high_watermark high_watermark_epoch log_end_offsets offset_epochs",
+}
+BORN_VALUES: dict[type[IntEnum], str] = {
+    BrokerState: "fenced active controlled_shutdown shutdown_allowed unregistered",
+    PartitionState: "NonExistentPartition NewPartition OnlinePartition OfflinePartition",
+    ReplicaState: "NonExistentReplica NewReplica OnlineReplica OfflineReplica ReplicaDeletionStarted"
+    " ReplicaDeletionSuccessful ReplicaDeletionIneligible",
+    LeaderRecoveryState: "RECOVERED RECOVERING",
+    TopicState: "created deleting ineligible deleted",
+}
+
+
+def test_the_cluster_of_version_1_is_read() -> None:
+    assert decode_cluster((GOLDEN / "cluster-v1.bin").read_bytes()) == CLUSTER
+
+
+def test_the_topics_of_version_1_are_read() -> None:
+    assert decode_topics((GOLDEN / "topics-v1.bin").read_bytes()) == TOPICS
+
+
+def test_what_is_written_is_read_back() -> None:
+    assert decode_cluster(encode_cluster(CLUSTER)) == CLUSTER
+    assert decode_topics(encode_topics(TOPICS)) == TOPICS
+
+
+@pytest.mark.parametrize("kind", BORN)
+def test_a_field_keeps_its_place_and_a_new_one_comes_last_with_a_default(kind: type[msgspec.Struct]) -> None:
+    born = BORN[kind].split()
+    fields = msgspec.structs.fields(kind)
+    assert [field.name for field in fields[: len(born)]] == born
+    assert [field.name for field in fields[len(born) :] if field.required] == []
+    assert kind.__struct_config__.array_like
+
+
+@pytest.mark.parametrize("kind", BORN_VALUES)
+def test_a_name_keeps_its_number(kind: type[IntEnum]) -> None:
+    born = BORN_VALUES[kind].split()
+    assert [(member.name, member.value) for member in kind][: len(born)] == [*zip(born, range(99), strict=False)]
+
+
+@pytest.mark.parametrize("body", [b"", b"\x00\x90", b"\x02\x90", b"\x01", b"\x01\x90\x90", b"\x01\xc1", b"\x01\xa1x"])
+def test_bytes_that_are_not_state_say_so(body: bytes) -> None:
+    with pytest.raises(CodecError):
+        decode_topics(body)
+
+
+def test_another_version_is_named() -> None:
+    with pytest.raises(CodecError, match="version 63; this code reads 01"):
+        decode_cluster(b"c")

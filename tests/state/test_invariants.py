@@ -1,0 +1,56 @@
+"""Each rule, broken alone."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from isrflow.state.invariants import broken_rules
+from isrflow.state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
+
+GOOD = Partition(
+    0,
+    PartitionState.OnlinePartition,
+    (1, 2, 3),
+    (ReplicaState.OnlineReplica,) * 3,
+    isr=(1, 2),
+    leader=1,
+    leader_epoch=4,
+    partition_epoch=9,
+    high_watermark=7,
+    high_watermark_epoch=4,
+)
+
+
+def test_a_good_change_breaks_nothing() -> None:
+    assert broken_rules(GOOD, GOOD) == []
+    assert broken_rules(GOOD, replace(GOOD, leader=2, isr=(2,), leader_epoch=5, partition_epoch=10)) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "rule"),
+    [
+        ({"isr": (1, 4), "partition_epoch": 10}, "every member of the ISR is an assigned replica"),
+        ({"isr": (2,), "partition_epoch": 10}, "the leader is in the ISR"),
+        ({"isr": (1, 1), "partition_epoch": 10}, "the members of the ISR, and the replicas, are distinct"),
+        ({"replicas": (1, 2, 2)}, "the members of the ISR, and the replicas, are distinct"),
+        ({"state": PartitionState.OfflinePartition}, "a partition is online exactly when it has a leader"),
+        ({"leader_recovery_state": LeaderRecoveryState.RECOVERING}, "a leader that is recovering is alone in the ISR"),
+        ({"replica_states": ()}, "every replica has a state"),
+        ({"adding_replicas": (4,)}, "replicas that are added or removed are assigned"),
+        ({"adding_replicas": (3,), "removing_replicas": (3,)}, "no replica is both added and removed"),
+        ({"partition_epoch": 8}, "epochs go up by one, the leader epoch never without the partition epoch"),
+        ({"partition_epoch": 11}, "epochs go up by one, the leader epoch never without the partition epoch"),
+        ({"leader_epoch": 5}, "epochs go up by one, the leader epoch never without the partition epoch"),
+        ({"leader": 2, "partition_epoch": 10}, "another leader has another leader epoch"),
+        ({"isr": (1,)}, "another ISR has another partition epoch"),
+        ({"high_watermark": 6}, "the high watermark does not go back within a leader epoch"),
+    ],
+)
+def test_each_rule_is_named(fields: dict[str, Any], rule: str) -> None:
+    assert broken_rules(GOOD, replace(GOOD, **fields)) == [rule]
+
+
+def test_an_isr_is_never_emptied() -> None:
+    after = replace(GOOD, state=PartitionState.OfflinePartition, leader=-1, isr=(), leader_epoch=5, partition_epoch=10)
+    assert broken_rules(GOOD, after) == ["the ISR is not empty once a leader was elected"]
