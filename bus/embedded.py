@@ -25,7 +25,8 @@ SCHEMA_VERSION = 1
 BUSY_TIMEOUT_MS = 20_000
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS events (seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT, raw BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS events (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT, patient INTEGER NOT NULL, raw BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS decisions (
     seq INTEGER NOT NULL, idx INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (seq, idx)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS pages (
@@ -36,18 +37,22 @@ CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL)
 """
 
 
-class _Kind(msgspec.Struct):
+class _Sort(msgspec.Struct):
     kind: str | None = None
+    want_shutdown: bool = False
 
 
-_kind = msgspec.json.Decoder(_Kind)
+_sort = msgspec.json.Decoder(_Sort)
 
 
-def _kind_of(raw: bytes) -> str | None:
+def _row(raw: bytes) -> tuple[str | None, bool, bytes]:
+    """Make an event's row: its kind, and whether it is patient (``Bus.batch_end``)."""
     try:
-        return _kind.decode(raw).kind
+        sort = _sort.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
+        return None, False, raw
+    patient = sort.kind == "log_end_offset" or (sort.kind == "broker_heartbeat" and not sort.want_shutdown)
+    return sort.kind, patient, raw
 
 
 class EmbeddedBus:
@@ -130,12 +135,12 @@ class EmbeddedBus:
         for raw in events:
             if len(raw) > MAX_EVENT_BYTES:
                 raise BusError(f"an event of {len(raw)} bytes is over the limit of {MAX_EVENT_BYTES}")
-        rows = [(_kind_of(raw), raw) for raw in events]
+        rows = [_row(raw) for raw in events]
         with self._errors():
             if not rows:
                 return self.last_seq()
             with self._write() as connection:
-                connection.executemany("INSERT INTO events (kind, raw) VALUES (?, ?)", rows)
+                connection.executemany("INSERT INTO events (kind, patient, raw) VALUES (?, ?, ?)", rows)
                 return int(connection.execute("SELECT max(seq) FROM events").fetchone()[0])
 
     def last_seq(self) -> int:
@@ -160,9 +165,16 @@ class EmbeddedBus:
             )
             return [Entry(*row) for row in rows]
 
-    def seq_after(self, after: int, count: int) -> int:
-        with self._errors():
-            row = self._connection().execute(
+    def batch_end(self, after: int, count: int, *, wait: bool) -> int:
+        with self._errors(), self._snapshot() as connection:
+            if (
+                wait
+                and not connection.execute(
+                    "SELECT EXISTS (SELECT 1 FROM events WHERE seq > ? AND NOT patient)", (after,)
+                ).fetchone()[0]
+            ):
+                return after
+            row = connection.execute(
                 "SELECT coalesce(max(seq), ?) FROM (SELECT seq FROM events WHERE seq > ? ORDER BY seq LIMIT ?)",
                 (after, after, count),
             )
@@ -170,9 +182,9 @@ class EmbeddedBus:
 
     def load(self, entries: Sequence[Entry]) -> None:
         """Put a recorded log, with its own seqs, onto this bus."""
-        rows = [(entry.seq, _kind_of(entry.raw), entry.raw) for entry in entries]
+        rows = [(entry.seq, *_row(entry.raw)) for entry in entries]
         with self._errors(), self._write() as connection:
-            connection.executemany("INSERT INTO events (seq, kind, raw) VALUES (?, ?, ?)", rows)
+            connection.executemany("INSERT INTO events (seq, kind, patient, raw) VALUES (?, ?, ?, ?)", rows)
 
     def claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
         with self._errors(), self._write() as connection:
@@ -185,7 +197,7 @@ class EmbeddedBus:
                 "settings": settings,
             }
             cursor = connection.execute(
-                "INSERT INTO events (kind, raw) VALUES (?, ?)", (started["kind"], msgspec.json.encode(started))
+                "INSERT INTO events (kind, patient, raw) VALUES (?, ?, ?)", _row(msgspec.json.encode(started))
             )
             seq = int(cursor.lastrowid or 0)
             connection.execute("INSERT INTO claims VALUES (?, ?, ?, ?)", (epoch, controller_id, seq, time_ms))

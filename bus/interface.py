@@ -80,8 +80,12 @@ class Bus(Protocol):
         """
         ...
 
-    def seq_after(self, after: int, count: int) -> int:
-        """Return the seq of the ``count``-th event after ``after``, or of the newest when there are fewer."""
+    def batch_end(self, after: int, count: int, *, wait: bool) -> int:
+        """Return where a batch that starts after ``after`` ends: ``count`` events on, or at the newest.
+
+        With ``wait``, events that only the next tick makes anything of (heartbeats, offsets) make no
+        batch of their own: until something else comes the answer is ``after``.
+        """
         ...
 
     def claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:

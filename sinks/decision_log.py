@@ -1,23 +1,18 @@
-"""The decision log: merge what the shards made of a batch, number it, and write it once."""
+"""The decision log: merge what the shards of a batch made, number it, and write it once."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from isrflow.bus.interface import Bus, Decided, Page
-from isrflow.state.canonical import Part, number
+from isrflow.state.canonical import number
 from isrflow.state.shard_outcome import CLUSTER_PAGE, decode_outcome
 
 
 class Written(NamedTuple):
-    """Tell what a batch came to.
-
-    ``through`` is its last event, ``oldest_ms`` the engine clock at its first; ``clusters`` are the
-    shards' cluster parts as bytes.
-    """
+    """Tell what a batch came to: its last event, its decisions, and each shard's cluster part as bytes."""
 
     through: int
-    oldest_ms: int
-    parts: list[Part]
+    decisions: list[Decided]
     clusters: list[bytes]
 
 
@@ -38,9 +33,8 @@ class DecisionLog:
         if not shards:
             return None
         through = max(shard.seq for shard in shards)
-        parts = [part for shard in shards for part in shard.parts]
+        parts = (part for shard in shards for part in shard.parts)
         decisions = [Decided(seq, index, body) for seq, index, body in number(parts)]
         pages = [Page(shard.shard, page, body) for shard in shards for page, body in shard.pages]
         self._bus.commit(self._controller_epoch, through, decisions, pages)
-        clusters = [page.body for page in pages if page.page == CLUSTER_PAGE]
-        return Written(through, min(shard.oldest_ms for shard in shards), parts, clusters)
+        return Written(through, decisions, [page.body for page in pages if page.page == CLUSTER_PAGE])

@@ -5,6 +5,7 @@ import fcntl
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 POLL_INTERVAL_S = 0.05
 
@@ -17,13 +18,23 @@ def checkpoint_lock(checkpoint: Path, timeout_ms: int, give_up: Callable[[], Non
     its controller epoch and by Spark's own commit log, so going on is safe. ``give_up`` is called
     while waiting, and may raise.
     """
-    checkpoint.parent.mkdir(parents=True, exist_ok=True)
     deadline = time.monotonic() + timeout_ms / 1000
-    with checkpoint.with_name(checkpoint.name + ".lock").open("a") as file:
+    with _lock_file(checkpoint) as file:
         while not (held := _try_lock(file.fileno())) and time.monotonic() < deadline:
             give_up()
             time.sleep(POLL_INTERVAL_S)
         yield held
+
+
+def is_locked(checkpoint: Path) -> bool:
+    """Say whether a job holds the checkpoint now."""
+    with _lock_file(checkpoint) as file:
+        return not _try_lock(file.fileno())
+
+
+def _lock_file(checkpoint: Path) -> IO[str]:
+    checkpoint.parent.mkdir(parents=True, exist_ok=True)
+    return checkpoint.with_name(checkpoint.name + ".lock").open("a")
 
 
 def _try_lock(descriptor: int) -> bool:

@@ -18,7 +18,10 @@ from isrflow.bus.interface import Claim
 from isrflow.conf.loader import policy_text
 from isrflow.conf.settings import Settings
 from isrflow.sinks.decision_log import DecisionLog
-from isrflow.streaming.checkpoint_lock import checkpoint_lock
+from isrflow.sinks.metrics import Metrics, MetricsError
+from isrflow.state.codec import decode_cluster
+from isrflow.streaming.checkpoint_lock import checkpoint_lock, is_locked
+from isrflow.streaming.progress import BatchProgress
 from isrflow.streaming.query import start_query
 from isrflow.streaming.session import build_session
 from isrflow.streaming.ticker import Ticker
@@ -44,30 +47,37 @@ def run(settings: Settings) -> None:
     """Run the engine until SIGTERM or SIGINT.
 
     Raises ``SupersededError`` when another job claimed a later controller epoch, ``JobError`` when
-    the query failed, ``BusError`` when the bus cannot be used.
+    the query failed, ``BusError`` when the bus cannot be used, ``MetricsError`` when the endpoint
+    cannot be opened.
     """
     bus = EmbeddedBus(settings.bus_path)
+    metrics = Metrics(kafka_names=settings.metrics_kafka_names, controller_id=settings.controller_name)
     try:
-        Job(bus, settings).run()
+        Job(bus, settings, metrics).run()
     finally:
+        metrics.close()
         bus.close()
 
 
 class Job:
     """Hold one run of the engine: a claim, a query and a ticker."""
 
-    def __init__(self, bus: EmbeddedBus, settings: Settings) -> None:
+    def __init__(self, bus: EmbeddedBus, settings: Settings, metrics: Metrics) -> None:
         self._bus = bus
         self._settings = settings
+        self._metrics = metrics
         self._stopping = threading.Event()
         self._check_shards()
         self._claim = Claim(0, 0)
 
     def run(self) -> None:
+        checkpoint = Path(self._settings.checkpoint_dir).absolute()
+        succeeds = is_locked(checkpoint)
+        if not succeeds:
+            self._serve_metrics()
         policy = policy_text(msgspec.to_builtins(self._settings.policy))
         self._claim = self._bus.claim(self._settings.controller_name, policy, now_ms())
         log.info("claimed the controller", controller_epoch=self._claim.controller_epoch, seq=self._claim.seq)
-        checkpoint = Path(self._settings.checkpoint_dir).absolute()
         session = build_session(self._settings, checkpoint.parent)
         # After Spark's own handler, which would raise KeyboardInterrupt in the middle of a batch.
         self._obey_signals()
@@ -75,9 +85,23 @@ class Job:
             with checkpoint_lock(checkpoint, self._settings.takeover_timeout_ms, self._check_claim) as held:
                 if not held:
                     log.warning("the job before this one holds the checkpoint and does not answer; going on without it")
+                if succeeds:
+                    self._inherit_metrics()
                 self._decide(session)
         finally:
             session.stop()
+
+    def _serve_metrics(self) -> None:
+        port = self._metrics.serve(self._settings.metrics_host, self._settings.metrics_port)
+        if port is not None:
+            log.info("serving metrics", url=f"http://{self._settings.metrics_host}:{port}/metrics")
+
+    def _inherit_metrics(self) -> None:
+        """Serve where the job before this one did, once it has gone; deciding matters more than being watched."""
+        try:
+            self._serve_metrics()
+        except MetricsError as error:
+            log.error("going on without metrics", error=str(error))
 
     def _check_shards(self) -> None:
         cluster = read_image(self._bus.image()).cluster
@@ -106,8 +130,17 @@ class Job:
         decisions = DecisionLog(self._bus, self._claim.controller_epoch)
 
         def commit(outcomes: Iterable[bytes]) -> None:
-            decisions.write(outcomes)
+            written = decisions.write(outcomes)
+            if written:
+                self._metrics.committed(
+                    bodies=(decided.body for decided in written.decisions),
+                    clusters=[decode_cluster(body) for body in written.clusters],
+                    through=written.through,
+                    last_seq=self._bus.last_seq(),
+                    now_ms=now_ms(),
+                )
 
+        session.streams.addListener(BatchProgress(self._metrics))
         query = start_query(session, self._bus, self._settings, {}, commit)
         ticker = Ticker(
             self._bus,
@@ -115,10 +148,12 @@ class Job:
             self._settings.watermark_interval_ms,
             self._settings.tick_idle_interval_ms,
         )
+        self._metrics.took_over(self._claim.controller_epoch)
         ticker.start()
         try:
             self._watch(query, ticker)
         finally:
+            self._metrics.gave_up()
             ticker.stop()
             ticker.join(TICKER_STOP_TIMEOUT_S)
             _stop_between_batches(query)
@@ -127,6 +162,7 @@ class Job:
         trimmed_s = time.monotonic()
         while not self._stopping.wait(WATCH_INTERVAL_S):
             self._check_claim()
+            self._metrics.bus_at(self._bus.last_seq())
             if ticker.error:
                 raise JobError(f"ticks cannot be published: {ticker.error}")
             if not query.isActive:

@@ -21,9 +21,12 @@ def start_query(
     settings: Settings,
     overrides: dict[str, str],
     commit: Callable[[Iterable[bytes]], object],
+    *,
+    wait: bool = True,
 ) -> StreamingQuery:
     """Start the one streaming query; ``commit`` gets each batch's shard outcomes.
 
+    ``wait`` lets heartbeats and offsets ride along with the next tick, which a recorded log may lack.
     Where the checkpoint has no batch yet, the query starts from the state that the bus holds, and
     from the event after it.
     """
@@ -32,7 +35,7 @@ def start_query(
     image = bus.image() if fresh else Image(0, [])
     operator = shard.ShardOperator(settings.shards, settings.pages, settings.policy, overrides)
     outcomes = (
-        _events(session, bus, settings, after=image.seq)
+        _events(session, bus, settings, after=image.seq, wait=wait)
         .mapInArrow(functools.partial(fan_out.fan_out, shards=settings.shards), fan_out.SCHEMA)
         .groupBy("shard")
         .transformWithState(operator, shard.SCHEMA, "Update", "None", _initial_state(session, image))
@@ -51,13 +54,14 @@ def start_query(
     )
 
 
-def _events(session: SparkSession, bus: EmbeddedBus, settings: Settings, after: int) -> DataFrame:
+def _events(session: SparkSession, bus: EmbeddedBus, settings: Settings, *, after: int, wait: bool) -> DataFrame:
     session.dataSource.register(source.BusSource)
     events = (
         session.readStream.format(source.FORMAT)
         .option("path", str(bus.path.absolute()))
         .option("max_events", settings.max_events_per_batch)
         .option("after", after)
+        .option("wait", wait)
         .load()
     )
     # With one partition all the way Spark needs no exchange, and a batch is one stage instead of two.

@@ -46,7 +46,9 @@ def replay(
 
 def _run_through(bus: EmbeddedBus, settings: Settings, overrides: dict[str, str], last_seq: int) -> None:
     log = DecisionLog(bus, bus.claimed_epoch())
-    query = start_query(build_session(settings, Path(tempfile.gettempdir())), bus, settings, overrides, log.write)
+    query = start_query(
+        build_session(settings, Path(tempfile.gettempdir())), bus, settings, overrides, log.write, wait=False
+    )
     try:
         decided, since = -1, time.monotonic()
         while (now := bus.decided_seq()) < last_seq:

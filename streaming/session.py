@@ -16,7 +16,8 @@ LOG4J2 = Path(__file__).parent.parent / "conf" / "log4j2.properties"
 def build_session(settings: Settings, work_dir: Path) -> SparkSession:
     """Start Spark in this process, set for short micro-batches with durable, checked state.
 
-    ``work_dir`` is where Spark keeps what it needs while it runs. Raises ``conf.java.JavaError`` when there is no Java to run on.
+    ``work_dir`` is where Spark keeps what it needs while it runs. Raises ``conf.java.JavaError`` when
+    there is no Java to run on.
     """
     os.environ["JAVA_HOME"] = str(java_home())
     os.environ["PYSPARK_PYTHON"] = sys.executable

@@ -72,7 +72,6 @@ class ShardOperator(StatefulProcessor):
         made = ShardOutcome(
             shard=shard,
             seq=outcome.state.cluster.seq,
-            oldest_ms=events[0].clock_ms,
             parts=[part_of(decision) for decision in outcome.decisions],
             pages=[*pages, (CLUSTER_PAGE, cluster)],
         )

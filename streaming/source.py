@@ -1,6 +1,6 @@
 """The embedded bus as a Spark source: events in the order of seq, as Arrow batches."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -27,7 +27,8 @@ class Span(InputPartition):
 class BusSource(DataSource):
     """Read a bus.
 
-    Options: ``path``, ``max_events`` (a batch's bound), ``after`` (where a new checkpoint starts).
+    Options: ``path``, ``max_events`` (a batch's bound), ``after`` (where a new checkpoint starts),
+    ``wait`` (whether heartbeats and offsets wait for the next tick, as ``Bus.batch_end`` tells).
     """
 
     @classmethod
@@ -38,16 +39,17 @@ class BusSource(DataSource):
         return SCHEMA
 
     def streamReader(self, schema: StructType) -> "BusReader":
-        return BusReader(self.options["path"], int(self.options["max_events"]), int(self.options["after"]))
+        return BusReader(self.options)
 
 
 class BusReader(DataSourceStreamReader):
     """Give Spark the bus in bounded steps: an offset is the last seq taken in."""
 
-    def __init__(self, path: str, max_events: int, after: int) -> None:
-        self.path = path
-        self.max_events = max_events
-        self.after = after
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.path = options["path"]
+        self.max_events = int(options["max_events"])
+        self.after = int(options["after"])
+        self.wait = options["wait"] == "true"
         self._bus: EmbeddedBus | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -68,7 +70,7 @@ class BusReader(DataSourceStreamReader):
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         if isinstance(limit, ReadAllAvailable):
             return {"seq": max(self.bus.last_seq(), start["seq"])}
-        return {"seq": self.bus.seq_after(start["seq"], self.max_events)}
+        return {"seq": self.bus.batch_end(start["seq"], self.max_events, wait=self.wait)}
 
     def reportLatestOffset(self) -> dict[str, int]:
         return {"seq": self.bus.last_seq()}

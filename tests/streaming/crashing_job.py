@@ -47,7 +47,7 @@ class CrashingReader(source.BusReader):
 
 class CrashingSource(source.BusSource):
     def streamReader(self, schema: Any) -> CrashingReader:
-        return CrashingReader(self.options["path"], int(self.options["max_events"]), int(self.options["after"]))
+        return CrashingReader(self.options)
 
 
 class CrashingOperator(shard.ShardOperator):

@@ -1,0 +1,35 @@
+"""What Spark tells of each micro-batch, on its way to the metrics."""
+
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from isrflow.sinks.metrics import Metrics
+
+WHOLE_BATCH = "triggerExecution"
+
+
+class BatchProgress(StreamingQueryListener):
+    """Hand a batch's length and phases to the metrics; a slow listener would delay the query."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        pass
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        progress = event.progress
+        phases_ms = dict(progress.durationMs)
+        whole_ms = phases_ms.pop(WHOLE_BATCH, 0)
+        self._metrics.batch_ended(duration_ms=whole_ms, phases_ms=phases_ms, events=progress.numInputRows)
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        pass
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        pass

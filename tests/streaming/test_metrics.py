@@ -1,0 +1,58 @@
+"""A running engine is scraped, and tells of what it decided."""
+
+import re
+import urllib.request
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.support.engine import decided, encoded, running_engine, wait_until
+
+pytestmark = pytest.mark.spark
+
+
+def scrape(url: str) -> dict[str, float]:
+    """Read the endpoint: each sample's name with its labels, as Prometheus would store it."""
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        families = text_string_to_metric_families(answer.read().decode())
+        return {
+            sample.name + "".join(f"{{{k}={v}}}" for k, v in sorted(sample.labels.items())): sample.value
+            for family in families
+            for sample in family.samples
+        }
+
+
+@pytest.mark.timeout(200)
+def test_a_running_engine_is_scraped(tmp_path: Path) -> None:
+    with running_engine(tmp_path, "metrics.port=0", "min.insync.replicas=2") as bus:
+        url = re.search(r"http://\S+/metrics", (tmp_path / "engine.log").read_text())
+        assert url
+        epochs = {b: bus.publish([encoded("broker_register", broker=b, incarnation=f"i{b}")]) for b in (1, 2, 3)}
+        beats = [
+            encoded("broker_heartbeat", broker=b, broker_epoch=epoch, want_fence=False, want_shutdown=False)
+            for b, epoch in epochs.items()
+        ]
+        bus.publish(beats)
+        bus.publish([encoded("create_topic", topic="orders", partitions=4, replication_factor=3)])
+        bus.publish(
+            [
+                b"no event",
+                encoded("broker_heartbeat", broker=3, broker_epoch=epochs[3], want_fence=True, want_shutdown=False),
+            ]
+        )
+        decided(bus, bus.last_seq())
+        wait_until(lambda: scrape(url[0]).get("isrflow_brokers{state=fenced}") == 1, 10, "the batch in the metrics")
+        wait_until(
+            lambda: scrape(url[0])["isrflow_batch_duration_seconds_count"] > 1, 10, "Spark's word of two batches"
+        )
+        seen = scrape(url[0])
+    kafka = "kafka_controller_kafkacontroller_"
+    assert seen[f"{kafka}activecontrollercount"] == 1
+    assert seen[f"{kafka}activebrokercount"] == 2
+    assert seen[f"{kafka}globalpartitioncount"] == 4
+    assert seen[f"{kafka}offlinepartitionscount"] == 0
+    assert seen["kafka_server_replicamanager_underreplicatedpartitions"] == 4
+    assert seen["kafka_server_replicamanager_atminisrpartitioncount"] == 4
+    assert seen["isrflow_decisions_total{kind=rejected}{reason=MALFORMED}"] == 1
+    assert seen["isrflow_decision_delay_seconds_count"] > 8
