@@ -10,7 +10,6 @@ from isrflow.controller_logic.partition_machine import led_by
 from isrflow.controller_logic.placement import Start, place, start_of
 from isrflow.controller_logic.replica_machine import first_states, online_replicas
 from isrflow.controller_logic.topic_draft import TopicDraft
-from isrflow.state.decisions import TopicDecision
 from isrflow.state.events import CreatePartitions, CreateTopic
 from isrflow.state.ids import topic_id_of
 from isrflow.state.partition import Partition, PartitionState, Topic, TopicState
@@ -43,15 +42,7 @@ def create_topic(draft: Draft, event: CreateTopic) -> None:
         draft.answer(topic=event.topic, assignment=told)
         return
     topic = draft.add_topic(Topic(event.topic, topic_id, TopicState.created, config, ()))
-    draft.decisions.append(
-        TopicDecision(
-            **draft.said(Reason.TOPIC_CREATED),
-            topic=event.topic,
-            topic_id=topic_id,
-            state=TopicState.created.name,
-            config=config,
-        )
-    )
+    draft.say_topic(topic, Reason.TOPIC_CREATED)
     for replicas in assignment:
         _add_partition(draft, topic, replicas, Reason.TOPIC_CREATED)
     draft.answer(topic=event.topic, topic_id=topic_id, assignment=told)

@@ -4,7 +4,7 @@
 
 from collections.abc import Set
 
-from isrflow.controller_logic import partition_machine
+from isrflow.controller_logic import deletion, partition_machine
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.replica_machine import online_replicas, taken_offline, taken_online
 from isrflow.controller_logic.topic_draft import TopicDraft
@@ -20,6 +20,9 @@ def brokers_failed(draft: Draft, failed: Set[int]) -> None:
     The brokers must no longer be active in the draft.
     """
     for topic in draft.topics():
+        if topic.is_deleting:
+            deletion.brokers_failed(draft, topic, failed)
+            continue
         for partition in topic.partitions:
             if not failed.isdisjoint(partition.replicas):
                 replicas_failed(draft, topic, partition, failed)
@@ -29,9 +32,7 @@ def replicas_failed(draft: Draft, topic: TopicDraft, partition: Partition, faile
     """Take the replicas of one partition that are on ``failed`` offline."""
     states = taken_offline(partition, failed)
     online = online_replicas(partition.replicas, states, draft.active)
-    change = partition_machine.without(
-        partition, failed, states, online, unclean_allowed=topic.unclean_allowed and not topic.is_deleting
-    )
+    change = partition_machine.without(partition, failed, states, online, unclean_allowed=topic.unclean_allowed)
     if change is None:
         return
     told = draft.live_replicas(partition, but=failed)
@@ -47,6 +48,9 @@ def _failure_reason(change: PartitionChange) -> Reason:
 def broker_started(draft: Draft, broker: int) -> None:
     """Bring all replicas on ``broker`` online, electing where nobody leads, and tell it who leads the rest."""
     for topic in draft.topics():
+        if topic.is_deleting:
+            deletion.broker_started(draft, topic, broker)
+            continue
         for partition in topic.partitions:
             if broker in partition.replicas:
                 replica_started(draft, topic, partition, broker)
@@ -55,7 +59,7 @@ def broker_started(draft: Draft, broker: int) -> None:
 def replica_started(draft: Draft, topic: TopicDraft, partition: Partition, broker: int) -> None:
     """Bring the replica of one partition that is on ``broker`` online."""
     states = taken_online(partition, broker)
-    if partition.leader == NO_LEADER and not topic.is_deleting:
+    if partition.leader == NO_LEADER:
         online = online_replicas(partition.replicas, states, draft.active)
         change = partition_machine.elected_online(
             partition, online, unclean_allowed=topic.unclean_allowed, states=states
@@ -65,7 +69,7 @@ def replica_started(draft: Draft, topic: TopicDraft, partition: Partition, broke
             return
     if states != partition.replica_states:
         partition = draft.change(topic, partition, PartitionChange(replica_states=states), Reason.REPLICA_ONLINE)
-    if partition.partition_epoch != NO_EPOCH and not topic.is_deleting:
+    if partition.partition_epoch != NO_EPOCH:
         draft.say_leader_and_isr(topic, partition, Reason.REPLICA_ONLINE, to=(broker,))
 
 

@@ -41,6 +41,7 @@ class Draft(Minutes):
         self._open: dict[str, TopicDraft | None] = {}
         self._names: list[str] | None = None
         self._twins: dict[str, str] | None = None
+        self._removed: set[str] = set()
         self.policy = policy
         self.read_policy()
         self._read_brokers()
@@ -93,7 +94,7 @@ class Draft(Minutes):
         """List the topics of this shard in order, loading them all if they are stored in pages."""
         if self._names is None:
             opened = {name for name, topic in self._open.items() if topic is not None}
-            self._names = sorted(opened.union(self._stored.names()))
+            self._names = sorted(opened.union(self._stored.names()) - self._removed)
         return self._names
 
     def twin_of(self, name: str) -> str | None:
@@ -110,11 +111,18 @@ class Draft(Minutes):
         added.partitions = []
         added.dirty = True
         self._open[topic.topic] = added
+        self._removed.discard(topic.topic)
         self._names = None
         if self._twins is not None:
             self._twins[topic.topic.replace(".", "_")] = topic.topic
         self._counts[0] += 1
         return added
+
+    def remove_topic(self, name: str) -> None:
+        """Forget a topic."""
+        self._open[name] = None
+        self._removed.add(name)
+        self._names = self._twins = None
 
     def add_partition(self, topic: TopicDraft, partition: Partition) -> None:
         """Append a partition that has had no leader yet."""
@@ -131,6 +139,12 @@ class Draft(Minutes):
         for index, amount in enumerate(counted(partition, topic.min_isr), start=1):
             if amount:
                 counts[index] += sign * amount
+
+    def count_out(self, topic: TopicDraft) -> None:
+        """Take a topic that is about to be deleted out of the shard's totals."""
+        for partition in topic.partitions:
+            self.count(topic, partition, -1)
+        self._counts[0] -= 1
 
     @property
     def leaderless(self) -> int:
@@ -173,11 +187,8 @@ class Draft(Minutes):
 
     def outcome(self) -> Outcome:
         """Freeze the draft."""
-        changes = {
-            name: None if topic is None else topic.frozen()
-            for name, topic in self._open.items()
-            if topic is not None and topic.dirty
-        }
+        changes: dict[str, Topic | None] = dict.fromkeys(self._removed)
+        changes |= {name: topic.frozen() for name, topic in self._open.items() if topic is not None and topic.dirty}
         cluster = msgspec.structs.replace(
             self.cluster,
             seq=self.seq,

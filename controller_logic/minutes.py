@@ -6,7 +6,15 @@ from isrflow.controller_logic.routing import TOPIC_EVENTS
 from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.broker import Broker
 from isrflow.state.cluster import Cluster
-from isrflow.state.decisions import Answer, AnyDecision, BrokerDecision, LeaderAndIsr, Rejected, StopReplica
+from isrflow.state.decisions import (
+    Answer,
+    AnyDecision,
+    BrokerDecision,
+    LeaderAndIsr,
+    Rejected,
+    StopReplica,
+    TopicDecision,
+)
 from isrflow.state.events import AnyEvent, Logged, Malformed, Progress
 from isrflow.state.partition import LeaderRecoveryState, Partition
 from isrflow.state.reason import Reason
@@ -74,7 +82,14 @@ class Minutes:
         )
 
     def say_stop_replica(
-        self, topic: TopicDraft, partition: Partition, reason: Reason, *, delete: bool, to: tuple[int, ...]
+        self,
+        topic: TopicDraft,
+        partition: Partition,
+        reason: Reason,
+        *,
+        leader_epoch: int,
+        delete: bool,
+        to: tuple[int, ...],
     ) -> None:
         """Tell brokers to stop following, and with ``delete`` to remove the log."""
         self.decisions.append(
@@ -83,9 +98,21 @@ class Minutes:
                 topic=topic.topic,
                 topic_id=topic.topic_id,
                 partition=partition.partition,
-                leader_epoch=partition.leader_epoch,
+                leader_epoch=leader_epoch,
                 delete=delete,
                 to=to,
+            )
+        )
+
+    def say_topic(self, topic: TopicDraft, reason: Reason) -> None:
+        """Tell a topic's state and settings."""
+        self.decisions.append(
+            TopicDecision(
+                **self.said(reason),
+                topic=topic.topic,
+                topic_id=topic.topic_id,
+                state=topic.state.name,
+                config=topic.config,
             )
         )
 

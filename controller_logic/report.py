@@ -1,6 +1,6 @@
 """Take in what became of a decision on a broker, a lost log directory above all (KIP-112)."""
 
-from isrflow.controller_logic import fencing
+from isrflow.controller_logic import deletion, fencing
 from isrflow.controller_logic.availability import replica_started, replicas_failed
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.fencing import Refusal
@@ -17,6 +17,11 @@ def replica_report(draft: Draft, event: ReplicaReport) -> None:
     """Take a replica offline that lost its log, or online that follows or leads again."""
     broker = fencing.in_its_epoch(draft, event.broker, event.broker_epoch)
     if broker is None:
+        return
+    deleting = draft.topic(event.topic)
+    if deleting is not None and deleting.is_deleting:
+        deletion.replica_reported(draft, deleting, event)
+        draft.answer_if_asked()
         return
     found = fencing.known_partition(draft, event)
     if isinstance(found, Refusal):

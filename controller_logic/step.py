@@ -3,7 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from isrflow.controller_logic import admin, config, isr, liveness, report, requested_election, shutdown, takeover
+from isrflow.controller_logic import (
+    admin,
+    config,
+    deletion,
+    isr,
+    liveness,
+    report,
+    requested_election,
+    shutdown,
+    takeover,
+)
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.watermark import advance_watermarks, log_end_offset
 from isrflow.state import events as e
@@ -78,7 +88,9 @@ def _take_in_rare(
             admin.create_topic(draft, event)
         case e.CreatePartitions():
             admin.create_partitions(draft, event)
-        case e.DeleteTopic() | e.AlterReassignment():
+        case e.DeleteTopic():
+            deletion.delete_topic(draft, event)
+        case e.AlterReassignment():
             draft.answer("UNSUPPORTED_VERSION", "this engine does not do that yet", topic=event.topic)
         case e.ElectLeaders():
             requested_election.elect_leaders(draft, event)

@@ -25,7 +25,8 @@ def log_end_offset(draft: Draft, event: LogEndOffset) -> None:
         return
     found = fencing.known_partition(draft, event)
     if isinstance(found, Refusal):
-        field = "topic" if draft.topic(event.topic) is None else "partition"
+        held = draft.topic(event.topic)
+        field = "topic" if held is None or held.is_deleting else "partition"
         draft.reject(field, found.message, Reason.REQUEST_REFUSED)
         draft.answer_if_asked(*found)
         return

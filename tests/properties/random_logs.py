@@ -10,7 +10,7 @@ from isrflow.controller_logic.log import first_states
 from isrflow.controller_logic.step import step
 from isrflow.state.cluster import Outcome, State
 from isrflow.state.events import Logged, decode
-from isrflow.state.partition import Partition, Topic
+from isrflow.state.partition import Partition, Topic, TopicState
 from isrflow.state.policy import Policy
 
 BROKERS = (1, 2, 3, 4)
@@ -127,8 +127,10 @@ def _offset(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
 
 
 def _report(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
-    broker = _broker(b)
     some = _some_partition(state, a)
+    broker = some[1].replicas[b % len(some[1].replicas)] if some and b < 11 else _broker(b)
+    if some and some[0].state != TopicState.created and c < 10:
+        c = 3
     outcome = ("leader", "follower", "stopped", "deleted", "offline", "error")[c % 6]
     return "replica_report", _where(state, a) | {
         "broker": broker,
@@ -203,4 +205,5 @@ WEIGHTED = [
     *["alter_isr"] * 5,
     *["offset"] * 5,
     *["create"] * 2,
+    *["report"] * 3,
 ]

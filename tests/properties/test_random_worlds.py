@@ -11,7 +11,7 @@ from isrflow.state.cluster import State, Totals, counted
 from isrflow.state.decisions import Answer, AnyDecision, HighWatermark, LeaderAndIsr, Rejected
 from isrflow.state.events import Malformed, decode
 from isrflow.state.ids import NO_EPOCH, NO_LEADER
-from isrflow.state.partition import Partition, PartitionState, ReplicaState
+from isrflow.state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
 from isrflow.state.policy import Policy, laid_over
 from tests.properties.random_logs import Draw, draws, walk
 
@@ -37,9 +37,12 @@ def test_what_must_hold_holds_after_every_event(drawn: list[Draw]) -> None:
         for name in after.topics.names():
             topic, former = after.topics.get(name), before.topics.get(name)
             assert topic is not None
+            check_deletion(after, topic)
             for partition in topic.partitions:
-                held = former.partitions[partition.partition : partition.partition + 1] if former else ()
-                check_partition(after, partition)
+                same = former is not None and former.topic_id == topic.topic_id
+                held = former.partitions[partition.partition : partition.partition + 1] if former and same else ()
+                if topic.state == TopicState.created:
+                    check_partition(after, partition)
                 if held:
                     check_change(held[0], partition, outcome.decisions)
         check_totals(after)
@@ -65,6 +68,20 @@ def check_partition(state: State, partition: Partition) -> None:
         assert not ready or partition.leader_epoch != NO_EPOCH, "a new partition could have a leader"
 
 
+def check_deletion(state: State, topic: Topic) -> None:
+    live = {b.broker for b in state.cluster.brokers.values() if b.is_live}
+    held = [(r, s) for p in topic.partitions for r, s in zip(p.replicas, p.replica_states, strict=True)]
+    if topic.state == TopicState.created:
+        assert max(s for _, s in held) <= ReplicaState.OfflineReplica
+        return
+    assert topic.state != TopicState.deleted
+    assert min(s for _, s in held) >= ReplicaState.ReplicaDeletionStarted
+    ineligible = [r for r, s in held if s == ReplicaState.ReplicaDeletionIneligible]
+    assert bool(ineligible) == (topic.state == TopicState.ineligible)
+    assert all(r in live for r, s in held if s == ReplicaState.ReplicaDeletionStarted)
+    assert all(p.leader == NO_LEADER and p.state == PartitionState.NonExistentPartition for p in topic.partitions)
+
+
 def check_change(before: Partition, after: Partition, decisions: list[AnyDecision]) -> None:
     assert after.partition_epoch - before.partition_epoch in (0, 1)
     assert 0 <= after.leader_epoch - before.leader_epoch <= after.partition_epoch - before.partition_epoch
@@ -86,6 +103,8 @@ def check_totals(state: State) -> None:
     for name in state.topics.names():
         topic = state.topics.get(name)
         assert topic is not None
+        if topic.state != TopicState.created:
+            continue
         min_isr = laid_over(policy, topic.config).min_insync_replicas
         expected += Totals(1)
         for partition in topic.partitions:

@@ -1,0 +1,131 @@
+"""Topics go, replica by replica."""
+
+import pytest
+
+from isrflow.state.decisions import LeaderAndIsr, StopReplica, TopicDecision
+from tests.controller_logic.world import World
+
+
+@pytest.fixture
+def world() -> World:
+    """Topic t with partitions on 1, 2 and on 2, 3; topic u on 1."""
+    world = World(1, 2, 3)
+    world.create("t", (1, 2), (2, 3))
+    world.create("u", (1,))
+    return world
+
+
+def delete(world: World, topic: str = "t") -> None:
+    world.publish("delete_topic", topic=topic)
+
+
+def report(world: World, broker: int, partition: int, outcome: str = "deleted") -> None:
+    where = {"topic": "t", "partition": partition, "broker": broker, "leader_epoch": -2, "outcome": outcome}
+    world.publish("replica_report", **where, broker_epoch=world.broker(broker).broker_epoch)
+
+
+def stopped(world: World) -> list[tuple[int, tuple[int, ...]]]:
+    assert all(stop.delete and stop.leader_epoch == -2 for stop in world.all(StopReplica))
+    return [(stop.partition, stop.to) for stop in world.all(StopReplica)]
+
+
+def test_every_replica_is_told_and_nobody_leads(world: World) -> None:
+    delete(world)
+    assert stopped(world) == [(0, (1, 2)), (1, (2, 3))]
+    assert (world.one(TopicDecision).state, world.error) == ("deleting", "NONE")
+    assert world.line("t") == "NonExistent leader=none epoch=1/1 isr=1,2"
+    assert [(d.leader, d.to) for d in world.all(LeaderAndIsr)] == [(-1, ()), (-1, ())]
+    assert world.replica_states("t") == "ReplicaDeletionStarted,ReplicaDeletionStarted"
+
+
+def test_it_is_gone_when_the_last_replica_is(world: World) -> None:
+    delete(world)
+    for broker, partition in ((1, 0), (2, 0), (2, 1)):
+        report(world, broker, partition)
+        assert world.decisions == []
+    report(world, 3, 1)
+    assert world.one(TopicDecision).state == "deleted"
+    assert world.state.topics.names() == ["u"]
+
+
+def test_the_name_is_free_again_only_then(world: World) -> None:
+    delete(world)
+    world.create("t", (1,))
+    assert world.error == "TOPIC_ALREADY_EXISTS"
+    for broker, partition in ((1, 0), (2, 0), (2, 1), (3, 1)):
+        report(world, broker, partition)
+    world.create("t", (1,))
+    assert (world.error, world.line("t")) == ("NONE", "Online leader=1 epoch=0/0 isr=1")
+
+
+def test_a_dead_broker_holds_it_up_until_it_is_back(world: World) -> None:
+    world.fence(3)
+    delete(world)
+    assert world.one(TopicDecision).state == "ineligible"
+    assert stopped(world) == [(0, (1, 2)), (1, (2,))]
+    for broker, partition in ((1, 0), (2, 0), (2, 1)):
+        report(world, broker, partition)
+    world.beat(3)
+    assert (world.one(TopicDecision).state, stopped(world)) == ("deleting", [(1, (3,))])
+    report(world, 3, 1)
+    assert world.one(TopicDecision).state == "deleted"
+
+
+def test_a_broker_that_dies_meanwhile_holds_it_up(world: World) -> None:
+    delete(world)
+    report(world, 2, 0)
+    world.fence(2)
+    assert world.one(TopicDecision).state == "ineligible"
+    world.beat(2)
+    assert stopped(world) == [(1, (2,))]
+
+
+@pytest.mark.parametrize("outcome", ["error", "offline"])
+def test_a_failure_holds_it_up(world: World, outcome: str) -> None:
+    delete(world)
+    report(world, 1, 0, outcome)
+    assert world.one(TopicDecision).state == "ineligible"
+    assert "ReplicaDeletionIneligible" in world.replica_states("t")
+
+
+def test_other_reports_say_nothing_of_it(world: World) -> None:
+    delete(world)
+    report(world, 1, 0, "stopped")
+    report(world, 1, 7)
+    assert world.decisions == []
+    assert world.replica_states("t") == "ReplicaDeletionStarted,ReplicaDeletionStarted"
+
+
+def test_a_report_of_a_topic_that_lives_deletes_nothing(world: World) -> None:
+    report(world, 1, 0)
+    assert world.line("t") == "Online leader=1 epoch=0/0 isr=1,2"
+
+
+def test_it_counts_no_more_and_takes_part_in_nothing(world: World) -> None:
+    delete(world)
+    totals = world.state.cluster.totals
+    assert (totals.topics, totals.partitions, totals.offline) == (1, 1, 0)
+    world.publish("elect_leaders", election_type="unclean", partitions=[{"topic": "t", "partition": 0}])
+    assert world.error == "INVALID_TOPIC_EXCEPTION"
+    world.alter_isr("t", (1,), broker=1)
+    assert world.error == "UNKNOWN_TOPIC_OR_PARTITION"
+    world.publish("create_partitions", topic="t", total=9)
+    assert world.error == "UNKNOWN_TOPIC_OR_PARTITION"
+
+
+def test_asking_again_is_done_already(world: World) -> None:
+    delete(world)
+    delete(world)
+    assert (world.kinds, world.error) == ("answer", "NONE")
+
+
+def test_it_may_be_switched_off() -> None:
+    world = World(1, delete_topic_enable="false")
+    world.create("t", (1,))
+    delete(world)
+    assert (world.kinds, world.error) == ("answer", "TOPIC_DELETION_DISABLED")
+
+
+def test_an_unknown_topic_is_not_deleted(world: World) -> None:
+    delete(world, "nowhere")
+    assert (world.kinds, world.error) == ("answer", "UNKNOWN_TOPIC_OR_PARTITION")
