@@ -26,7 +26,8 @@ demo: setup
 	@$(BIN)/isrflow demo $(ARGS)
 
 bench: setup
-	@$(BIN)/python -m tests.bench $(ARGS)
+	@$(BIN)/python -m tests.bench.bench_step
+	@$(BIN)/python -m tests.bench.bench_scale
 
 # Write deploy/requirements.lock anew from pyproject.toml; the only target that needs uv.
 lock:

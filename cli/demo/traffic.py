@@ -37,8 +37,10 @@ class Writer(threading.Thread):
             acks="all",
             enable_idempotence=True,
             request_timeout_ms=5_000,
-            reconnect_backoff_max_ms=500,
-            metadata_max_age_ms=2_000,
+            # A short backoff would make the killed broker the least loaded one, and metadata be asked of it.
+            reconnect_backoff_ms=2_000,
+            reconnect_backoff_max_ms=2_000,
+            metadata_max_age_ms=500,
             allow_auto_create_topics=False,
         )
         self._topic = topic

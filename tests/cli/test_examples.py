@@ -1,6 +1,7 @@
 """Every example in the commands' help works as it stands there."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,8 @@ import pytest
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.cli import COMMANDS, command
 
-CONF = Path(__file__).parents[2] / "conf"
+ROOT = Path(__file__).parents[2]
+CONF = ROOT / "conf"
 EVENTS = """\
 {"kind":"broker_register","time_ms":1000,"broker":1,"incarnation":"a"}
 {"kind":"broker_heartbeat","time_ms":1001,"broker":1,"broker_epoch":1,"want_fence":false,"want_shutdown":false}
@@ -60,6 +62,20 @@ def test_examples_work(example: str, tmp_path: Path, bus: EmbeddedBus) -> None:
     )
     assert done.returncode == (124 if follows else 0), done.stderr
     assert done.stderr == ""
+
+
+def test_the_readmes_example_works(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```bash\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert blocks
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    for block in blocks:
+        subprocess.run(["bash", "-euc", block], cwd=tmp_path, env=os.environ | {"PATH": path}, check=True, timeout=30)
+    assert (tmp_path / "decisions.jsonl").read_text().count('"kind":"leader_and_isr"') == 2
+
+
+def test_the_readme_lists_every_command() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert [name for name in COMMANDS if f"| `isrflow {name}" not in readme] == []
 
 
 def test_help_is_fast_and_leaves_spark_alone() -> None:

@@ -92,6 +92,15 @@ def test_the_readme_maps_every_folder() -> None:
     assert set(ROOMS) <= shown
 
 
+def test_links_between_documents_lead_somewhere() -> None:
+    broken = []
+    for path in tracked():
+        if path.suffix == ".md":
+            links = re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text())
+            broken += [f"{name_of(path)}: {link}" for link in links if not (path.parent / link).exists()]
+    assert broken == []
+
+
 def test_no_machine_and_no_registry_is_named() -> None:
     # Joined from pieces, so that this file does not name them itself.
     names = ["pypi" + ".org", "pythonhosted" + ".org", "index" + "-url", "/" + "work/", "/" + "root/", "/home" + "/"]
