@@ -29,11 +29,12 @@ def create_topic(draft: Draft, event: CreateTopic) -> None:
     With ``validate_only`` nothing is written, and the answer holds the assignment that would be.
     """
     topic_id = topic_id_of(event.topic, draft.seq)
-    assignment = _complaint_about_name(draft, event.topic) or _assignment(draft, event, topic_id)
     config = {key: value for key, value in text_of(event.config).items() if value is not None}
-    complaint = complaint_about_topic_config(config)
-    if complaint is not None and not isinstance(assignment, Refusal):
-        assignment = Refusal("INVALID_CONFIG", complaint)
+    assignment = (
+        _complaint_about_name(draft, event.topic)
+        or _complaint_about_config(config)
+        or _assignment(draft, event, topic_id)
+    )
     if isinstance(assignment, Refusal):
         draft.answer(*assignment, topic=event.topic)
         return
@@ -89,6 +90,11 @@ def _complaint_about_name(draft: Draft, name: str) -> Refusal | None:
         if twin is not None:
             message = f"{name} differs from topic {twin} in '.' and '_' only"
     return None if message is None else Refusal("INVALID_TOPIC_EXCEPTION", message)
+
+
+def _complaint_about_config(config: dict[str, str]) -> Refusal | None:
+    complaint = complaint_about_topic_config(config)
+    return None if complaint is None else Refusal("INVALID_CONFIG", complaint)
 
 
 def _assignment(draft: Draft, event: CreateTopic, topic_id: str) -> Replicas | Refusal:

@@ -114,7 +114,7 @@ def _alter_topic(draft: Draft, name: str, config: dict[str, str | None]) -> None
 
 
 def _alter_broker(draft: Draft, name: str | None, config: dict[str, str | None]) -> None:
-    if name is None or not name.isdecimal():
+    if name is None or not (name.isascii() and name.isdecimal()):
         draft.answer("INVALID_REQUEST", "name the broker by its id")
         return
     before = draft.broker_config.get(name, {})

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from isrflow.controller_logic import admin
 from isrflow.state.decisions import Answer, LeaderAndIsr, TopicDecision
 from tests.controller_logic.world import World
 
@@ -148,6 +149,25 @@ def test_bad_growth_is_refused(trio: World, fields: dict[str, Any], error: str) 
     trio.publish("create_partitions", **({"topic": "t", "total": 2} | fields))
     assert (trio.kinds, trio.error) == ("answer", error)
     assert trio.state.cluster.totals.partitions == 1
+
+
+def test_growth_takes_all_brokers_there_are(trio: World) -> None:
+    trio.create("t", (1, 2, 3))
+    trio.publish("create_partitions", topic="t", total=2)
+    assert len(trio.one(LeaderAndIsr).replicas) == 3
+
+
+def test_a_topic_may_be_as_large_as_the_bound(trio: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin, "PARTITIONS_MAX", 3)
+    trio.create("t", (1,), (1,))
+    for total, error in ((4, "INVALID_PARTITIONS"), (3, "NONE")):
+        trio.publish("create_partitions", topic="t", total=total)
+        assert trio.error == error
+    for count, error in ((4, "INVALID_PARTITIONS"), (3, "NONE")):
+        trio.publish("create_topic", topic="u", partitions=count, validate_only=True)
+        assert trio.error == error
+        trio.publish("create_topic", topic="u", assignment={str(n): [1] for n in range(count)}, validate_only=True)
+        assert trio.error == error
 
 
 def test_growth_needs_brokers_enough(trio: World) -> None:

@@ -88,6 +88,7 @@ def test_a_broker_that_is_not_here_may_have_settings(leaderless: World) -> None:
         ("topic", None, {MIN_ISR: 1}, "INVALID_REQUEST"),
         ("broker", None, {"a": 1}, "INVALID_REQUEST"),
         ("broker", "one", {"a": 1}, "INVALID_REQUEST"),
+        ("broker", "\u0661", {"a": 1}, "INVALID_REQUEST"),
     ],
 )
 def test_bad_settings_are_refused_whole(
