@@ -1,33 +1,19 @@
 """A running engine is scraped, and tells of what it decided."""
 
-import re
-import urllib.request
 from pathlib import Path
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.engine import decided, encoded, running_engine, wait_until
+from tests.support.scrape import metrics_url, scrape
 
 pytestmark = pytest.mark.spark
-
-
-def scrape(url: str) -> dict[str, float]:
-    """Read the endpoint: each sample's name with its labels, as Prometheus would store it."""
-    with urllib.request.urlopen(url, timeout=10) as answer:
-        families = text_string_to_metric_families(answer.read().decode())
-        return {
-            sample.name + "".join(f"{{{k}={v}}}" for k, v in sorted(sample.labels.items())): sample.value
-            for family in families
-            for sample in family.samples
-        }
 
 
 @pytest.mark.timeout(200)
 def test_a_running_engine_is_scraped(tmp_path: Path) -> None:
     with running_engine(tmp_path, "metrics.port=0", "min.insync.replicas=2") as bus:
-        url = re.search(r"http://\S+/metrics", (tmp_path / "engine.log").read_text())
-        assert url
+        url = metrics_url(tmp_path / "engine.log")
         epochs = {b: bus.publish([encoded("broker_register", broker=b, incarnation=f"i{b}")]) for b in (1, 2, 3)}
         beats = [
             encoded("broker_heartbeat", broker=b, broker_epoch=epoch, want_fence=False, want_shutdown=False)
@@ -42,11 +28,9 @@ def test_a_running_engine_is_scraped(tmp_path: Path) -> None:
             ]
         )
         decided(bus, bus.last_seq())
-        wait_until(lambda: scrape(url[0]).get("isrflow_brokers{state=fenced}") == 1, 10, "the batch in the metrics")
-        wait_until(
-            lambda: scrape(url[0])["isrflow_batch_duration_seconds_count"] > 1, 10, "Spark's word of two batches"
-        )
-        seen = scrape(url[0])
+        wait_until(lambda: scrape(url).get("isrflow_brokers{state=fenced}") == 1, 10, "the batch in the metrics")
+        wait_until(lambda: scrape(url)["isrflow_batch_duration_seconds_count"] > 1, 10, "Spark's word of two batches")
+        seen = scrape(url)
     kafka = "kafka_controller_kafkacontroller_"
     assert seen[f"{kafka}activecontrollercount"] == 1
     assert seen[f"{kafka}activebrokercount"] == 2

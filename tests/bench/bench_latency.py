@@ -1,0 +1,67 @@
+"""From an event on the bus to its decision in the log, on an idle engine; and what the time is spent on."""
+
+import random
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+
+from isrflow.bus.embedded import EmbeddedBus
+from tests.support.engine import decided, encoded, running_engine
+from tests.support.scrape import metrics_url, scrape
+
+EVENTS = 200
+WARM_UP_EVENTS = 20
+IDLE_S = 20.0
+PHASES = "isrflow_batch_phase_seconds_total"
+
+
+def main(*settings: str) -> None:
+    with (
+        tempfile.TemporaryDirectory(prefix="isrflow-bench-") as name,
+        running_engine(Path(name), "metrics.port=0", *settings) as bus,
+    ):
+        url = metrics_url(Path(name) / "engine.log")
+        for _ in range(WARM_UP_EVENTS):
+            one_event_s(bus)
+        before = scrape(url)
+        took_s = sorted(one_event_s(bus) for _ in range(EVENTS))
+        tell_phases(before, scrape(url))
+        p50, p99 = statistics.median(took_s), took_s[int(EVENTS * 0.99)]
+        print(f"event to decision, {EVENTS} events on an idle engine: p50 {p50 * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms")
+        tell_idle_cost()
+
+
+def one_event_s(bus: EmbeddedBus) -> float:
+    """Publish an event at a random moment between two ticks, and wait for its decision."""
+    time.sleep(random.uniform(0.3, 0.8))
+    started = time.monotonic()
+    decided(bus, bus.publish([encoded("elect_leaders", election_type="preferred", partitions=None)]))
+    return time.monotonic() - started
+
+
+def tell_phases(before: dict[str, float], after: dict[str, float]) -> None:
+    """Print how long a batch took on average, by Spark's own phases."""
+    count = "isrflow_batch_duration_seconds_count"
+    batches = after[count] - before[count]
+    for name in sorted(after, key=lambda n: before.get(n, 0) - after[n]):
+        if name.startswith(PHASES):
+            each_ms = (after[name] - before.get(name, 0)) / batches * 1000
+            print(f"  {name.removeprefix(PHASES):<30} {each_ms:6.0f} ms a batch")
+
+
+def tell_idle_cost() -> None:
+    """Print what the engine costs with nothing but ticks: processor time of all its processes."""
+    processes = psutil.Process().children(recursive=True)
+    before_s = sum(sum(process.cpu_times()[:2]) for process in processes)
+    time.sleep(IDLE_S)
+    spent_s = sum(sum(process.cpu_times()[:2]) for process in processes) - before_s
+    memory = sum(process.memory_full_info().pss for process in processes)
+    print(f"idle: {spent_s / IDLE_S:.2f} cores, {memory / 2**20:.0f} MiB (proportional set size)")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

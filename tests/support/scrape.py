@@ -1,0 +1,28 @@
+"""Scrape an engine as Prometheus does."""
+
+import re
+import urllib.request
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+TIMEOUT_S = 10
+
+
+def metrics_url(engine_log: Path) -> str:
+    """Find where the engine said that it serves metrics."""
+    said = re.search(r"http://[^\s\x1b\"]+/metrics", engine_log.read_text())
+    if said is None:
+        raise LookupError(f"no metrics URL in {engine_log}")
+    return said[0]
+
+
+def scrape(url: str) -> dict[str, float]:
+    """Read the endpoint: each sample's value by its name with its labels."""
+    with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
+        families = list(text_string_to_metric_families(answer.read().decode()))
+    return {
+        sample.name + "".join(f"{{{k}={v}}}" for k, v in sorted(sample.labels.items())): sample.value
+        for family in families
+        for sample in family.samples
+    }
