@@ -72,7 +72,7 @@ def _add_partition(draft: Draft, topic: TopicDraft, replicas: tuple[int, ...], r
     draft.add_partition(topic, partition)
     elected = elect_first(online_replicas(replicas, states, draft.active))
     if elected is not None:
-        draft.change(topic, partition, led_by(partition, elected), reason)
+        draft.change(topic, partition, led_by(elected), reason)
 
 
 def _complaint_about_name(draft: Draft, name: str) -> Refusal | None:

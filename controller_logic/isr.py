@@ -126,7 +126,8 @@ def _ineligible(draft: Draft, partition: Partition, event: AlterIsr) -> Refusal 
 
 def _is_behind(partition: Partition, member: int) -> bool:
     """Say whether a replica's log is known to end below the high watermark."""
-    if partition.high_watermark_epoch == NO_EPOCH or not partition.log_end_offsets:
+    if partition.high_watermark_epoch == NO_EPOCH:
+        # None was derived yet, or only before an unclean election.
         return False
     place = partition.replicas.index(member)
     is_current = partition.offset_epochs[place] == partition.leader_epoch

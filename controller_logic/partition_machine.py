@@ -8,7 +8,7 @@
 | OnlinePartition      | OfflinePartition | the leader is gone and nobody may follow it               |
 | OfflinePartition     | OnlinePartition  | a replica that may lead is online again, or unclean is on |
 
-Every function gives the change, or None where nothing changes.
+The functions that may find nothing to change give None then.
 """
 
 from collections.abc import Set
@@ -20,10 +20,8 @@ from isrflow.state.ids import NO_EPOCH, NO_LEADER
 from isrflow.state.partition import LeaderRecoveryState, Partition, PartitionState
 
 
-def led_by(partition: Partition, elected: Elected, states: ReplicaStates | None = None) -> PartitionChange | None:
-    """Put the elected leader in place; an unclean one has yet to recover (KIP-704)."""
-    if elected.leader == partition.leader and elected.isr == partition.isr and states is None:
-        return None
+def led_by(elected: Elected, states: ReplicaStates | None = None) -> PartitionChange:
+    """Put a newly elected leader in place; an unclean one has yet to recover (KIP-704)."""
     return PartitionChange(
         state=PartitionState.OnlinePartition,
         leader=elected.leader,
@@ -42,7 +40,7 @@ def elected_online(
         elected = elect_first(online)
     else:
         elected = elect_offline(partition.isr, online, unclean_allowed=unclean_allowed)
-    return None if elected is None else led_by(partition, elected, states)
+    return None if elected is None else led_by(elected, states)
 
 
 def without(
@@ -62,7 +60,7 @@ def without(
     if partition.leader in lost:
         elected = elect_offline(partition.isr, online, unclean_allowed=unclean_allowed)
         if elected is not None:
-            return led_by(partition, elected, states)
+            return led_by(elected, states)
         return PartitionChange(
             state=PartitionState.OfflinePartition,
             leader=NO_LEADER,

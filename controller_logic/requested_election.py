@@ -75,8 +75,9 @@ def _preferred(partition: Partition, online: tuple[int, ...]) -> PartitionChange
     if partition.leader == preferred:
         return Refusal(_NOT_NEEDED, f"broker {preferred} leads already")
     elected = elect_preferred(partition.replicas, partition.isr, online)
-    change = None if elected is None else partition_machine.led_by(partition, elected)
-    return change or Refusal("PREFERRED_LEADER_NOT_AVAILABLE", f"broker {preferred} is not in sync and online")
+    if elected is None:
+        return Refusal("PREFERRED_LEADER_NOT_AVAILABLE", f"broker {preferred} is not in sync and online")
+    return partition_machine.led_by(elected)
 
 
 def _unclean(partition: Partition, online: tuple[int, ...]) -> PartitionChange | Refusal:

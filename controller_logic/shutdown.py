@@ -60,7 +60,7 @@ def _hand_over(draft: Draft, topic: TopicDraft, partition: Partition, broker: in
         elected = elect_away(partition.isr, online)
         if elected is None:
             return True
-        change = partition_machine.led_by(partition, elected)
+        change = partition_machine.led_by(elected)
         return draft.change(topic, partition, change, Reason.CONTROLLED_SHUTDOWN).leader == broker
     if partition.replica_states[partition.replicas.index(broker)] == ReplicaState.OnlineReplica:
         _stop_following(draft, topic, partition, broker)

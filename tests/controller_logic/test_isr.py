@@ -174,6 +174,24 @@ def test_a_leader_that_has_recovered_says_so(recovering: World, state: str | int
     assert recovering.one(LeaderAndIsr).reason == "LEADER_RECOVERED"
 
 
+def test_recovery_alone_is_a_change(recovering: World) -> None:
+    recovering.alter_isr("t", (2,), leader_recovery_state="RECOVERED")
+    assert recovering.line("t") == "Online leader=2 epoch=1/3 isr=2"
+    assert recovering.said == "LEADER_RECOVERED to 2,3"
+
+
+def test_what_an_unclean_election_lost_holds_nobody_back() -> None:
+    world = World(1, 2, 3, unclean_leader_election_enable="true")
+    world.create("t", (1, 2, 3))
+    world.alter_isr("t", (1,))
+    world.offsets("t", b1=10)
+    world.tick()
+    world.fence(1)
+    world.offsets("t", b2=4, b3=4)
+    world.alter_isr("t", (2, 3))
+    assert (world.partition("t").high_watermark, world.error) == (10, "NONE")
+
+
 def test_a_leader_that_recovers_stays_alone(recovering: World) -> None:
     recovering.alter_isr("t", (2, 3), leader_recovery_state="RECOVERING")
     assert recovering.error == "INVALID_REQUEST"
