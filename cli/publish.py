@@ -1,6 +1,7 @@
 """Put events on the bus."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
 
 import click
@@ -8,25 +9,35 @@ import msgspec
 
 from isrflow.bus.embedded import EmbeddedBus, now_ms
 from isrflow.bus.interface import MAX_EVENT_BYTES, Bus
-from isrflow.cli.errors import WrongUse
+from isrflow.cli.decisions import DECISIONS_PER_READ, INDEX_MAX
+from isrflow.cli.errors import Refused, Unreachable, WrongUse
 from isrflow.cli.options import with_settings
 from isrflow.conf.settings import Settings
 
 EVENTS_PER_TRANSACTION = 1_000
 CHUNK_BYTES = 256 * 1024
+POLL_INTERVAL_S = 0.02
+
+
+class _Said(msgspec.Struct):
+    kind: str
+    error: str = "NONE"
 
 
 class _Timed(msgspec.Struct):
     time_ms: msgspec.Raw = msgspec.Raw(b"")
 
 
+_said = msgspec.json.Decoder(_Said)
 _timed = msgspec.json.Decoder(_Timed)
 
 
 @click.command("publish")
 @click.argument("events", type=click.File("rb"), metavar="FILE|-")
+@click.option("--wait", is_flag=True, help="Wait for what is answered, print it, and exit with 1 if it is a refusal.")
+@click.option("--timeout-ms", type=click.IntRange(min=1), default=30_000, show_default=True, help="How long to wait.")
 @with_settings
-def command(events: BinaryIO, settings: Settings) -> None:
+def command(events: BinaryIO, wait: bool, timeout_ms: int, settings: Settings) -> None:
     """Publish the events of FILE, or of standard input with -, and print the last one's seq.
 
     One JSON object a line. An event without time_ms gets the time of day. A line that is no event is
@@ -39,29 +50,65 @@ def command(events: BinaryIO, settings: Settings) -> None:
       echo '{"kind":"create_topic","topic":"orders","partitions":3,"replication_factor":3}' | isrflow publish -
     """
     bus = EmbeddedBus(settings.bus_path)
+    spans: list[range] = []
     try:
-        click.echo(publish_lines(bus, events))
+        click.echo(publish_lines(bus, events, spans.append))
+        if wait and spans:
+            wait_for_decisions(bus, spans[-1][-1], timeout_ms)
+            _print_answers(bus, spans)
     finally:
         bus.close()
 
 
-def publish_lines(bus: Bus, stream: BinaryIO) -> int:
-    """Publish a stream's lines as they come, and return the last seq on the bus."""
-    seq, line = 0, 0
+def publish_lines(bus: Bus, stream: BinaryIO, published: Callable[[range], None]) -> int:
+    """Publish a stream's lines as they come, telling each span of seq; return the last seq on the bus."""
+    line = 0
     for batch in _batches(stream):
         ready: list[bytes] = []
+        too_long = False
         for text in batch:
             line += 1
-            if len(text) > MAX_EVENT_BYTES:
-                seq = bus.publish(ready)
-                raise WrongUse(
-                    f"line {line} has more than {MAX_EVENT_BYTES} bytes, too long for an event; "
-                    f"the lines before it are published, up to seq {seq}."
-                )
+            too_long = len(text) > MAX_EVENT_BYTES
+            if too_long:
+                break
             if text.strip():
                 ready.append(with_time(text.strip()))
         seq = bus.publish(ready)
-    return seq or bus.last_seq()
+        if ready:
+            published(range(seq - len(ready) + 1, seq + 1))
+        if too_long:
+            raise WrongUse(
+                f"line {line} has more than {MAX_EVENT_BYTES} bytes, too long for an event; "
+                f"the lines before it are published, up to seq {seq}."
+            )
+    return bus.last_seq()
+
+
+def wait_for_decisions(bus: Bus, seq: int, timeout_ms: int) -> None:
+    """Wait until the engine has decided all events up to ``seq``; raises ``Unreachable`` when it does not."""
+    deadline_s = time.monotonic() + timeout_ms / 1000
+    while (decided := bus.decided_seq()) < seq:
+        if time.monotonic() > deadline_s:
+            raise Unreachable(
+                f"seq {seq} was not decided within {timeout_ms} ms, the engine is at {decided}: "
+                "is 'isrflow run' there for this bus? The events stay published."
+            )
+        time.sleep(POLL_INTERVAL_S)
+
+
+def _print_answers(bus: Bus, spans: Iterable[range]) -> None:
+    refused = 0
+    for span in spans:
+        after = (span[0] - 1, INDEX_MAX)
+        while batch := [d for d in bus.decisions(after, DECISIONS_PER_READ) if d.seq in span]:
+            after = (batch[-1].seq, batch[-1].idx)
+            for decided in batch:
+                said = _said.decode(decided.body)
+                if said.kind in ("answer", "rejected"):
+                    click.echo(decided.body)
+                    refused += said.kind == "rejected" or said.error != "NONE"
+    if refused:
+        raise Refused(f"{refused} of the events were refused.")
 
 
 def _batches(stream: BinaryIO) -> Iterator[list[bytes]]:

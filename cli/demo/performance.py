@@ -28,6 +28,7 @@ def perform(*, keep: bool, plain: bool) -> None:
     directory = Path(tempfile.mkdtemp(prefix="isrflow-demo-"))
     _log_clients_to(directory / "client.log")
     click.echo(f"Working in {directory}; the broker session is 3 s here, instead of Kafka's 9 s.")
+    click.echo("Spark takes 10 to 30 s to start.")
     cluster = DemoCluster(directory)
     watch = Watch(cluster.bus, TOPIC, cluster.check)
     wanted = False
@@ -123,6 +124,6 @@ The cluster goes on until Ctrl-C. To play with it, in another terminal:
   export ISRFLOW_BUS={cluster.bus.path}
   {isrflow} describe
   {isrflow} decisions --follow --kind leader_and_isr --kind broker
-  echo '{create}' | {isrflow} publish -
+  echo '{create}' | {isrflow} publish - --wait
   curl http://{HOST}:{cluster.metrics_port}/metrics
 Kafka clients find it at {",".join(cluster.bootstrap_servers())}; process ids: {brokers}""")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import MAX_EVENT_BYTES
+from isrflow.bus.interface import MAX_EVENT_BYTES, Decided
 from isrflow.cli.publish import EVENTS_PER_TRANSACTION, with_time
 from tests.cli.conftest import Isrflow
 
@@ -80,3 +80,36 @@ def test_a_pipe_is_published_as_it_comes(tmp_path: Path) -> None:
             assert bus.last_seq() == 2 * count
         out, _ = process.communicate(timeout=10)
     assert out == b"4\n"
+
+
+def decided(bus: EmbeddedBus, *errors: str) -> None:
+    """Answer the next events as an engine would, the first with a decision besides."""
+    bus.claim("test", {}, 1)
+    bodies = [Decided(8, 0, b'{"kind":"topic"}')]
+    for seq, error in enumerate(errors, start=8):
+        body = {"kind": "answer", "error": error} if error else {"kind": "rejected"}
+        bodies.append(Decided(seq, 1, json.dumps(body).encode()))
+    bus.commit(2, 7 + len(errors), bodies, [])
+
+
+@pytest.mark.parametrize(
+    ("errors", "code", "said"),
+    [
+        (["NONE", "NONE"], 0, ""),
+        (["NONE", "TOPIC_ALREADY_EXISTS"], 1, "Error: 1 of the events were refused.\n"),
+        (["", ""], 1, "Error: 2 of the events were refused.\n"),
+    ],
+)
+def test_wait_prints_the_answers(isrflow: Isrflow, bus: EmbeddedBus, errors: list[str], code: int, said: str) -> None:
+    decided(bus, *errors)
+    done = isrflow("publish", "-", "--wait", text="{}\n{}\n")
+    assert (done.exit_code, done.stderr) == (code, said)
+    seq, *answers = done.stdout.splitlines()
+    assert seq == "9"
+    assert [json.loads(answer).get("error", "") for answer in answers] == errors
+
+
+def test_wait_has_an_end(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+    done = isrflow("publish", "-", "--wait", "--timeout-ms", "50", text="{}\n")
+    assert done.exit_code == 3
+    assert "seq 7 was not decided within 50 ms, the engine is at 6" in done.stderr

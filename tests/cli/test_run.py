@@ -1,0 +1,29 @@
+"""`isrflow run` on the command line: how it ends, and what it says then."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Isrflow
+
+COMMAND = [sys.executable, "-c", "from isrflow.cli import main; main()", "run"]
+
+
+def test_wrong_settings_are_said_before_spark_starts(isrflow: Isrflow) -> None:
+    done = isrflow("run", "--set", "broker.session.timeout=1")
+    assert done.exit_code == 2
+    assert "did you mean 'broker.session.timeout.ms'?" in done.stderr
+    assert "pyspark" not in done.stderr
+
+
+@pytest.mark.spark
+def test_without_java_the_sentence_says_what_to_install(tmp_path: Path) -> None:
+    environment = os.environ | {"ISRFLOW_JAVA": str(tmp_path / "none")}
+    done = subprocess.run(COMMAND, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 3
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("Error: Spark needs Java 17 or newer (found: ISRFLOW_JAVA=")
+    assert "Traceback" not in done.stderr
