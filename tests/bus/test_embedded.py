@@ -1,0 +1,182 @@
+"""The embedded bus: one order for all who publish, decisions once, and retention that waits."""
+
+import multiprocessing
+import threading
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import MAX_EVENT_BYTES, BusError, Decided, Entry, FencedError, Page, TrimmedError
+
+TICK = b'{"kind":"tick","time_ms":1}'
+BEAT = b'{"kind":"broker_heartbeat","time_ms":1}'
+LAST_BEAT = b'{"kind":"broker_heartbeat","time_ms":1,"want_shutdown":true}'
+OFFSET = b'{"kind":"log_end_offset","time_ms":1}'
+PROCESSES, EACH = 3, 200
+
+
+@pytest.fixture
+def bus(tmp_path: Path):
+    with_path = EmbeddedBus(tmp_path / "bus.db")
+    yield with_path
+    with_path.close()
+
+
+def publish_many(path: Path, writer: int) -> None:
+    bus = EmbeddedBus(path)
+    for number in range(EACH):
+        bus.publish([b"%d-%d-a" % (writer, number), b"%d-%d-b" % (writer, number)])
+    bus.close()
+
+
+def test_seq_rises_by_one_and_nothing_is_changed_on_the_way(bus: EmbeddedBus) -> None:
+    assert bus.last_seq() == 0
+    assert bus.publish([TICK, b"\xff not text"]) == 2
+    assert bus.publish([]) == 2
+    assert bus.read(0, 5) == [Entry(1, TICK), Entry(2, b"\xff not text")]
+    assert bus.read(1, 1) == []
+
+
+def test_several_processes_append_while_another_reads(bus: EmbeddedBus) -> None:
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=publish_many, args=(bus.path, n)) for n in range(PROCESSES)]
+    for writer in writers:
+        writer.start()
+    read: list[Entry] = []
+    while any(writer.is_alive() for writer in writers) or bus.last_seq() > len(read):
+        read += bus.read(len(read), bus.last_seq())
+    for writer in writers:
+        writer.join(30)
+    assert [entry.seq for entry in read] == list(range(1, PROCESSES * EACH * 2 + 1))
+    for writer in range(PROCESSES):
+        mine = [entry.raw for entry in read if entry.raw.startswith(b"%d-" % writer)]
+        assert mine == [b"%d-%d-%s" % (writer, n, half) for n in range(EACH) for half in (b"a", b"b")]
+    pairs = [entry.raw[:-1] for entry in read]
+    assert pairs[::2] == pairs[1::2], "what is published together stays together"
+
+
+def test_an_event_too_large_is_refused_whole(bus: EmbeddedBus) -> None:
+    with pytest.raises(BusError, match="limit"):
+        bus.publish([TICK, b"x" * (MAX_EVENT_BYTES + 1)])
+    assert bus.last_seq() == 0
+
+
+def test_a_claim_is_an_epoch_and_an_event(bus: EmbeddedBus) -> None:
+    bus.publish([TICK])
+    assert bus.claim("a", {"min.insync.replicas": "2"}, 5) == (1, 2)
+    assert bus.claim("b", {}, 6) == (2, 3)
+    assert bus.claimed_epoch() == 2
+    started = msgspec.json.decode(bus.read(1, 2)[0].raw)
+    assert started == {
+        "kind": "controller_started",
+        "time_ms": 5,
+        "controller_id": "a",
+        "controller_epoch": 1,
+        "settings": {"min.insync.replicas": "2"},
+    }
+
+
+def test_claims_at_the_same_moment_get_different_epochs(bus: EmbeddedBus) -> None:
+    threads = [threading.Thread(target=bus.claim, args=(str(n), {}, n)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    epochs = [msgspec.json.decode(entry.raw)["controller_epoch"] for entry in bus.read(0, 8)]
+    assert epochs == list(range(1, 9))
+
+
+def test_a_batch_is_written_once(bus: EmbeddedBus) -> None:
+    bus.publish([TICK, TICK])
+    decisions = [Decided(1, 0, b"one"), Decided(1, 1, b"two")]
+    for _ in range(2):
+        bus.commit(0, 2, decisions, [Page(0, -1, b"cluster")])
+    assert bus.decisions((0, -1), 10) == decisions
+    assert bus.decisions((1, 0), 10) == decisions[1:]
+    assert bus.decided_seq() == 2
+    assert bus.image() == (2, [Page(0, -1, b"cluster")])
+
+
+def test_a_batch_that_comes_again_otherwise_cut_adds_what_is_new(bus: EmbeddedBus) -> None:
+    bus.commit(0, 2, [Decided(1, 0, b"one")], [Page(0, 3, b"old")])
+    bus.commit(0, 4, [Decided(1, 0, b"one"), Decided(4, 0, b"four")], [Page(0, 3, b"new")])
+    assert [decided.seq for decided in bus.decisions((0, -1), 10)] == [1, 4]
+    assert bus.image() == (4, [Page(0, 3, b"new")])
+
+
+@pytest.mark.parametrize("again", [[Decided(1, 0, b"other")], [Decided(1, 1, b"one")]])
+def test_a_batch_that_comes_again_must_say_the_same(bus: EmbeddedBus, again: list[Decided]) -> None:
+    bus.commit(0, 1, [Decided(1, 0, b"one")], [])
+    with pytest.raises(BusError, match="came out differently"):
+        bus.commit(0, 1, again, [])
+
+
+def test_a_job_that_was_superseded_writes_nothing(bus: EmbeddedBus) -> None:
+    claim = bus.claim("first", {}, 1)
+    bus.claim("second", {}, 2)
+    with pytest.raises(FencedError, match="controller epoch 2"):
+        bus.commit(claim.controller_epoch, 1, [Decided(1, 0, b"late")], [Page(0, 0, b"late")])
+    assert bus.decisions((0, -1), 10) == []
+    assert bus.image() == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("passed", "decided", "removed"), [(0, 10, 0), (10, 0, 0), (4, 10, 4), (10, 4, 4), (10, 10, 7)]
+)
+def test_retention_waits_for_the_checkpoint_and_the_decisions(
+    bus: EmbeddedBus, passed: int, decided: int, removed: int
+) -> None:
+    bus.publish([TICK] * 10)
+    bus.commit(0, decided, [Decided(seq, 0, b"said") for seq in range(1, decided + 1)], [])
+    bus.passed(passed)
+    assert bus.trim(retain=3) == removed
+    assert bus.trim(retain=3) == 0
+    assert [entry.seq for entry in bus.read(removed, 10)] == list(range(removed + 1, 11))
+    assert bus.last_seq() == 10
+    if removed:
+        with pytest.raises(TrimmedError, match=f"up to {removed} were removed"):
+            bus.read(removed - 1, 10)
+        with pytest.raises(TrimmedError, match="take the image instead"):
+            bus.decisions((removed - 1, 0), 10)
+        assert bus.decisions((0, -1), 1) == ([Decided(removed + 1, 0, b"said")] if decided > removed else [])
+
+
+def test_seq_goes_on_after_all_was_removed(bus: EmbeddedBus) -> None:
+    bus.publish([TICK] * 3)
+    bus.commit(0, 3, [], [])
+    bus.passed(3)
+    assert bus.trim(retain=0) == 3
+    assert bus.last_seq() == 3
+    assert bus.publish([TICK]) == 4
+
+
+def test_heartbeats_and_offsets_wait_for_the_next_tick(bus: EmbeddedBus) -> None:
+    bus.publish([TICK, BEAT, OFFSET])
+    assert bus.batch_end(0, 100, wait=True) == 3
+    assert bus.batch_end(1, 100, wait=True) == 1
+    assert bus.batch_end(1, 100, wait=False) == 3
+    assert bus.offsets_came(2)
+    assert not bus.offsets_came(3)
+    bus.publish([LAST_BEAT])
+    assert bus.batch_end(1, 100, wait=True) == 4
+    assert bus.batch_end(1, 2, wait=True) == 3
+    assert bus.batch_end(4, 100, wait=True) == 4
+
+
+def test_what_is_no_event_does_not_wait(bus: EmbeddedBus) -> None:
+    bus.publish([b"no json"])
+    assert bus.batch_end(0, 100, wait=True) == 1
+
+
+def test_a_file_of_another_schema_is_refused(bus: EmbeddedBus) -> None:
+    bus._raise_mark(bus._connection(), "schema_version", 99)
+    with pytest.raises(BusError, match="schema version 99"):
+        EmbeddedBus(bus.path)
+
+
+def test_what_is_no_database_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "bus.db").write_bytes(b"this is no database, whatever its name says" * 100)
+    with pytest.raises(BusError, match=r"bus\.db"):
+        EmbeddedBus(tmp_path / "bus.db")
