@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from kafka.protocol.metadata import MetadataRequest
 
 from isrflow.bus.embedded import EmbeddedBus, now_ms
 from isrflow.bus.image import view_of_image
+from tests.support.raw import RawClient
 
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 20.0
@@ -42,10 +44,17 @@ class MockCluster:
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
 
     def start(self, *brokers: int) -> None:
-        """Start brokers (all, if none is named), and wait until they are unfenced."""
-        for broker in brokers or self.brokers:
+        """Start brokers (all, if none is named), and wait until they are unfenced in their new life."""
+        starting = brokers or self.brokers
+        before = self.active()
+        for broker in starting:
             self.launch(broker)
-        wait_until(lambda: set(brokers or self.brokers) <= self.active(), f"brokers {brokers} to be active")
+
+        def unfenced() -> bool:
+            now = self.active()
+            return all(broker in now and now[broker] != before.get(broker) for broker in starting)
+
+        wait_until(unfenced, f"brokers {starting} to be active")
 
     def launch(self, broker: int) -> None:
         """Start one broker, and wait for nothing."""
@@ -95,8 +104,9 @@ class MockCluster:
     def view(self) -> dict[str, Any]:
         return view_of_image(self.bus.image())
 
-    def active(self) -> set[int]:
-        return {b["broker"] for b in self.view()["brokers"] if b["state"] == "active"}
+    def active(self) -> dict[int, int]:
+        """Give the epochs of the brokers that are active."""
+        return {b["broker"]: b["broker_epoch"] for b in self.view()["brokers"] if b["state"] == "active"}
 
     def partitions(self, topic: str) -> list[dict[str, Any]]:
         return [p for p in self.view()["partitions"] if p["topic"] == topic]
@@ -124,10 +134,18 @@ class MockCluster:
         assert answer["error"] == "NONE", answer
 
     def create_topic(self, topic: str, assignment: dict[str, list[int]], **config: str) -> None:
-        """Create a topic, and wait until all its partitions have all replicas in sync."""
+        """Create a topic, and wait until all replicas are in sync and every broker has heard of it."""
         named = {name.replace("_", "."): value for name, value in config.items()}
         self.publish("create_topic", topic=topic, assignment=assignment, config=named)
         self.wait_for_isr(topic, len(assignment["0"]))
+        wait_until(lambda: all(self._knows(broker, topic) for broker in self._processes), f"all to know {topic}")
+
+    def _knows(self, broker: int, topic: str) -> bool:
+        client = RawClient.to(self.folder(broker))
+        asked = MetadataRequest.MetadataRequestTopic(name=topic)
+        known = client.ask(MetadataRequest(version=9, topics=[asked])).topics[0]
+        client.close()
+        return bool(known.error_code == 0)
 
     # The clients' view
 

@@ -111,6 +111,8 @@ class Replicas:
             )
             self._report(place, decision.leader_epoch, partition.role.value)
         self._moved(partition)
+        if partition.recovering:
+            self.isr_changes.consider_shrinking(partition)
 
     def _take_role(self, partition: Partition, decision: LeaderAndIsr) -> None:
         before = (partition.role, partition.leader, partition.leader_epoch)
