@@ -26,8 +26,8 @@ demo: setup
 	@$(BIN)/isrflow demo $(ARGS)
 
 bench: setup
-	@$(BIN)/python -m tests.bench.bench_step
-	@$(BIN)/python -m tests.bench.bench_scale
+	@set -e; for bench in $(basename $(notdir $(wildcard tests/bench/bench_*.py))); do \
+	    echo "== $$bench"; $(BIN)/python -m tests.bench.$$bench; done
 
 # Write deploy/requirements.lock anew from pyproject.toml; the only target that needs uv.
 lock:

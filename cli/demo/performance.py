@@ -105,6 +105,7 @@ def _summarise(result: Result) -> None:
     for name, value in (
         ("from the kill to the new leader", f"{result.to_new_leader_s:.1f} s, of which 3.0 s are the broker session"),
         ("from the kill to the first acknowledged record", f"{result.to_first_ack_s:.1f} s"),
+        ("a write with acks=all, median", f"{result.median_ack_s:.1f} s"),
         ("records acknowledged", str(made.acknowledged)),
         ("records read back", str(made.read_back)),
         ("lost", str(made.lost)),

@@ -36,6 +36,7 @@ class Result(msgspec.Struct, frozen=True):
 
     to_new_leader_s: float
     to_first_ack_s: float
+    median_ack_s: float
     account: Account
 
 
@@ -67,7 +68,7 @@ class Story:
             self._bring_back(killed)
         finally:
             writer.stop()
-        return Result(elected_s - killed_s, acked_s - killed_s, self._read_back(writer))
+        return Result(elected_s - killed_s, acked_s - killed_s, writer.median_ack_s, self._read_back(writer))
 
     def _start(self) -> None:
         self._cluster.start_engine()

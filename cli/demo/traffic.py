@@ -1,6 +1,7 @@
 """Real clients: one that writes and remembers what was acknowledged, one that reads all back."""
 
 import itertools
+import statistics
 import threading
 import time
 from collections import Counter
@@ -18,11 +19,12 @@ JOIN_TIMEOUT_S = 10.0
 
 
 class Acked(NamedTuple):
-    """Hold one acknowledged record: where it is, which it was, and when (monotonic seconds) that was known."""
+    """Hold one acknowledged record: where it is, which it was, when that was known, and how long it took."""
 
     offset: int
     number: int
     at_s: float
+    took_s: float = 0.0
 
 
 class Writer(threading.Thread):
@@ -46,12 +48,15 @@ class Writer(threading.Thread):
         self._topic = topic
         self._stopping = threading.Event()
         self.acked: dict[int, list[Acked]] = {partition: [] for partition in range(partitions)}
-        self.sent = 0
         self.errors: list[str] = []
 
     @property
     def acked_count(self) -> int:
         return sum(map(len, self.acked.values()))
+
+    @property
+    def median_ack_s(self) -> float:
+        return statistics.median(one.took_s for records in self.acked.values() for one in records)
 
     def run(self) -> None:
         number = 0
@@ -64,11 +69,14 @@ class Writer(threading.Thread):
             self.errors.append(f"the producer stopped: {error!r}")
 
     def _send(self, partition: int, number: int) -> None:
+        began_s = time.monotonic()
+
+        def acknowledged(metadata: Any) -> None:
+            now_s = time.monotonic()
+            self.acked[partition].append(Acked(metadata.offset, number, now_s, now_s - began_s))
+
         sent = self._producer.send(self._topic, value=b"%d" % number, partition=partition)
-        self.sent += 1
-        sent.add_callback(
-            lambda metadata: self.acked[partition].append(Acked(metadata.offset, number, time.monotonic()))
-        )
+        sent.add_callback(acknowledged)
         sent.add_errback(lambda error: self.errors.append(repr(error)))
 
     def wait_for_ack(self, partition: int, after_s: float, timeout_s: float) -> float:
