@@ -119,7 +119,8 @@ class Draft(Minutes):
         return added
 
     def remove_topic(self, name: str) -> None:
-        """Forget a topic."""
+        """Forget a topic, and what moved in it: one created anew under its name starts afresh."""
+        self.moved = {moved for moved in self.moved if moved[0] != name}
         self._open[name] = None
         self._removed.add(name)
         self._names = self._twins = None

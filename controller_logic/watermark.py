@@ -62,13 +62,11 @@ def derived(partition: Partition, min_isr: int) -> int | None:
     enough = min(min_isr, len(partition.replicas))
     if partition.leader == NO_LEADER or not partition.log_end_offsets or len(partition.isr) < enough:
         return None
-    lowest = -1
-    for member in partition.isr:
-        place = partition.replicas.index(member)
+    places = [partition.replicas.index(member) for member in partition.isr]
+    for place in places:
         if partition.offset_epochs[place] != partition.leader_epoch:
             return None
-        offset = partition.log_end_offsets[place]
-        lowest = offset if lowest < 0 or offset < lowest else lowest
+    lowest = min([partition.log_end_offsets[place] for place in places])
     is_bound = partition.high_watermark_epoch != NO_EPOCH
     return None if is_bound and lowest < partition.high_watermark else lowest
 
@@ -77,9 +75,8 @@ def advance_watermarks(draft: Draft) -> None:
     """Decide, once each, the partitions whose offsets moved since the last tick."""
     for name, number in sorted(draft.moved):
         topic = draft.topic(name)
-        partition = None if topic is None or topic.is_deleting else topic.partition(number)
-        if topic is not None and partition is not None:
-            _advance(draft, topic, partition)
+        if topic is not None:
+            _advance(draft, topic, topic.partitions[number])
     draft.moved.clear()
 
 

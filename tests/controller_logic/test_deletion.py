@@ -2,7 +2,7 @@
 
 import pytest
 
-from isrflow.state.decisions import LeaderAndIsr, StopReplica, TopicDecision
+from isrflow.state.decisions import LeaderAndIsr, Rejected, StopReplica, TopicDecision
 from tests.controller_logic.world import World
 
 
@@ -58,6 +58,16 @@ def test_the_name_is_free_again_only_then(world: World) -> None:
     assert (world.error, world.line("t")) == ("NONE", "Online leader=1 epoch=0/0 isr=1")
 
 
+def test_offsets_of_the_former_topic_say_nothing_of_the_next(world: World) -> None:
+    for broker in (2, 3):
+        world.offsets("t", 1, **{f"b{broker}": 5})
+    delete(world)
+    for broker, partition in ((1, 0), (2, 0), (2, 1), (3, 1)):
+        report(world, broker, partition)
+    world.create("t", (1,))
+    assert world.tick() == []
+
+
 def test_a_dead_broker_holds_it_up_until_it_is_back(world: World) -> None:
     world.fence(3)
     delete(world)
@@ -109,6 +119,8 @@ def test_it_counts_no_more_and_takes_part_in_nothing(world: World) -> None:
     assert world.error == "INVALID_TOPIC_EXCEPTION"
     world.alter_isr("t", (1,), broker=1)
     assert world.error == "UNKNOWN_TOPIC_OR_PARTITION"
+    world.publish("log_end_offset", topic="t", partition=0, broker=1, leader_epoch=1, log_end_offset=1)
+    assert world.one(Rejected).field == "topic"
     world.publish("create_partitions", topic="t", total=9)
     assert world.error == "UNKNOWN_TOPIC_OR_PARTITION"
 

@@ -147,6 +147,15 @@ def test_a_replica_known_to_be_behind_the_high_watermark_does_not_join(trio: Wor
     assert trio.error == "NONE"
 
 
+def test_a_member_is_not_asked_again_how_far_it_is(trio: World) -> None:
+    trio.alter_isr("t", (1, 2, 3))
+    trio.offsets("t", b1=10, b2=10, b3=10)
+    trio.tick()
+    trio.offsets("t", b2=9)
+    trio.alter_isr("t", (1, 2))
+    assert trio.error == "NONE"
+
+
 def test_a_replica_whose_end_is_of_an_older_epoch_is_believed(trio: World) -> None:
     trio.offsets("t", b3=1)
     trio.fence(2)
@@ -172,6 +181,12 @@ def test_a_leader_that_has_recovered_says_so(recovering: World, state: str | int
     recovering.alter_isr("t", (2, 3), leader_recovery_state=state)
     assert recovering.line("t") == "Online leader=2 epoch=1/3 isr=2,3"
     assert recovering.one(LeaderAndIsr).reason == "LEADER_RECOVERED"
+
+
+def test_recovery_with_fewer_in_sync_is_recovery(recovering: World) -> None:
+    recovering.alter_isr("t", (2, 3))
+    recovering.alter_isr("t", (2,))
+    assert recovering.one(LeaderAndIsr).reason == "ISR_SHRUNK"
 
 
 def test_recovery_alone_is_a_change(recovering: World) -> None:

@@ -26,6 +26,12 @@ def test_the_high_watermark_is_the_lowest_end_in_the_isr(trio: World) -> None:
     assert (said.high_watermark, said.leader_epoch, said.seq) == (7, 0, trio.state.cluster.seq)
 
 
+@pytest.mark.parametrize("ends", [(0, 5, 9), (5, 0, 9), (5, 9, 0)])
+def test_an_empty_log_holds_it(trio: World, ends: tuple[int, int, int]) -> None:
+    trio.offsets("t", b1=ends[0], b2=ends[1], b3=ends[2])
+    assert trio.tick() == []
+
+
 def test_an_offset_decides_nothing_before_the_tick(trio: World) -> None:
     trio.offsets("t", b1=10, b2=7, b3=9)
     assert trio.decisions == []
@@ -103,6 +109,36 @@ def test_an_unclean_election_may(trio: World) -> None:
     trio.offsets("t", b2=4)
     trio.tick()
     assert trio.one(HighWatermark).high_watermark == 4
+
+
+def test_it_does_not_go_back_after_the_first_one_of_an_unclean_leader(trio: World) -> None:
+    trio.alter_isr("t", (1,))
+    trio.offsets("t", b1=10)
+    trio.tick()
+    trio.fence(1)
+    trio.publish("elect_leaders", election_type="unclean", partitions=None)
+    trio.offsets("t", b2=10)
+    assert trio.tick() == []
+    trio.offsets("t", b2=4)
+    assert trio.tick() == []
+    assert watermark(trio) == 10
+
+
+def test_without_a_leader_it_stands_still(trio: World) -> None:
+    trio.alter_isr("t", (1,))
+    trio.fence(1)
+    trio.offsets("t", b1=10)
+    assert trio.tick() == []
+    assert watermark(trio) == 0
+
+
+def test_an_offset_that_asks_is_answered(trio: World) -> None:
+    event = {"topic": "t", "broker": 1, "leader_epoch": 0, "log_end_offset": 5, "request_id": "q"}
+    trio.publish("log_end_offset", **event, partition=0)
+    assert (trio.kinds, trio.error) == ("answer", "NONE")
+    trio.join(4)
+    trio.publish("log_end_offset", **(event | {"broker": 4}), partition=0)
+    assert (trio.kinds, trio.error) == ("answer,rejected", "INVALID_REQUEST")
 
 
 @pytest.mark.parametrize("epoch", [0, 2])
