@@ -1,4 +1,4 @@
-"""From an event on the bus to its decision in the log, on an idle engine; and what the time is spent on."""
+"""From an event on the bus to its decision in the log, on an idle engine, and what the time is spent on."""
 
 import random
 import statistics
@@ -7,15 +7,12 @@ import tempfile
 import time
 from pathlib import Path
 
-import psutil
-
 from isrflow.bus.embedded import EmbeddedBus
 from tests.support.engine import decided, encoded, running_engine
 from tests.support.scrape import metrics_url, scrape
 
 EVENTS = 200
 WARM_UP_EVENTS = 20
-IDLE_S = 20.0
 PHASES = "isrflow_batch_phase_seconds_total"
 
 
@@ -32,7 +29,6 @@ def main(*settings: str) -> None:
         tell_phases(before, scrape(url))
         p50, p99 = statistics.median(took_s), took_s[int(EVENTS * 0.99)]
         print(f"event to decision, {EVENTS} events on an idle engine: p50 {p50 * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms")
-        tell_idle_cost()
 
 
 def one_event_s(bus: EmbeddedBus) -> float:
@@ -51,16 +47,6 @@ def tell_phases(before: dict[str, float], after: dict[str, float]) -> None:
         if name.startswith(PHASES):
             each_ms = (after[name] - before.get(name, 0)) / batches * 1000
             print(f"  {name.removeprefix(PHASES):<30} {each_ms:6.0f} ms a batch")
-
-
-def tell_idle_cost() -> None:
-    """Print what the engine costs with nothing but ticks: processor time of all its processes."""
-    processes = psutil.Process().children(recursive=True)
-    before_s = sum(sum(process.cpu_times()[:2]) for process in processes)
-    time.sleep(IDLE_S)
-    spent_s = sum(sum(process.cpu_times()[:2]) for process in processes) - before_s
-    memory = sum(process.memory_full_info().pss for process in processes)
-    print(f"idle: {spent_s / IDLE_S:.2f} cores, {memory / 2**20:.0f} MiB (proportional set size)")
 
 
 if __name__ == "__main__":
