@@ -1,6 +1,7 @@
 """Where epochs go up, and where they do not."""
 
 import pytest
+from msgspec.structs import replace
 
 from isrflow.controller_logic.apply import apply
 from isrflow.state.change import PartitionChange
@@ -33,6 +34,8 @@ FOO = Partition(
         (PartitionChange(isr=(1,)), 5, 10),
         (PartitionChange(leader=2, isr=(2,)), 5, 10),
         (PartitionChange(adding_replicas=(3,)), 5, 10),
+        (PartitionChange(removing_replicas=(3,)), 5, 10),
+        (PartitionChange(replicas=(2, 1, 3)), 5, 10),
         (PartitionChange(isr=(1,), by_leader=True), 4, 10),
         (PartitionChange(leader_recovery_state=LeaderRecoveryState.RECOVERING, by_leader=True), 4, 10),
         (PartitionChange(isr=(1, 2), by_leader=True), 4, 9),
@@ -54,6 +57,11 @@ def test_a_clean_change_keeps_what_bounds_the_high_watermark() -> None:
 def test_after_an_unclean_election_nothing_bounds_it() -> None:
     after = apply(FOO, PartitionChange(leader=3, isr=(3,), unclean=True))
     assert (after.high_watermark, after.high_watermark_epoch) == (7, -1)
+
+
+def test_a_partition_without_offsets_may_move_too() -> None:
+    before = replace(FOO, log_end_offsets=(), offset_epochs=())
+    assert apply(before, PartitionChange(replicas=(2, 1, 5))).log_end_offsets == ()
 
 
 def test_offsets_move_with_their_replicas() -> None:
