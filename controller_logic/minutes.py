@@ -19,6 +19,7 @@ from isrflow.state.events import AnyEvent, Logged, Malformed, Progress
 from isrflow.state.partition import LeaderRecoveryState, Partition
 from isrflow.state.reason import Reason
 
+_TOPIC_EVENTS = frozenset(TOPIC_EVENTS)
 _RECOVERY_NAMES = {int(member): member.name for member in LeaderRecoveryState}
 
 
@@ -45,7 +46,7 @@ class Minutes:
         self.now = max(self.now, logged.clock_ms)
         self.raw = logged.raw
         self.event = logged.event
-        self.writes = isinstance(logged.event, TOPIC_EVENTS) or self.cluster.writes_cluster_decisions
+        self.writes = type(logged.event) in _TOPIC_EVENTS or self.cluster.writes_cluster_decisions
 
     def say_leader_and_isr(
         self,
