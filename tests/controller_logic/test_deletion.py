@@ -2,7 +2,9 @@
 
 import pytest
 
+from isrflow.controller_logic.log import decide
 from isrflow.state.decisions import LeaderAndIsr, Rejected, StopReplica, TopicDecision
+from isrflow.state.policy import Policy
 from tests.controller_logic.world import World
 
 
@@ -87,7 +89,37 @@ def test_a_broker_that_dies_meanwhile_holds_it_up(world: World) -> None:
     world.fence(2)
     assert world.one(TopicDecision).state == "ineligible"
     world.beat(2)
-    assert stopped(world) == [(1, (2,))]
+    assert (world.one(TopicDecision).state, stopped(world)) == ("deleting", [(1, (2,))])
+
+
+def test_each_broker_that_is_back_removes_its_own(world: World) -> None:
+    world.fence(2, 3)
+    delete(world)
+    world.beat(2)
+    assert stopped(world) == [(0, (2,)), (1, (2,))]
+    assert world.all(TopicDecision) == []
+    world.beat(3)
+    assert (world.one(TopicDecision).state, stopped(world)) == ("deleting", [(1, (3,))])
+
+
+def test_what_failed_is_not_done_until_it_was_asked_for_again(world: World) -> None:
+    delete(world)
+    report(world, 1, 0, "error")
+    report(world, 1, 0)
+    assert world.replica_states("t") == "ReplicaDeletionIneligible,ReplicaDeletionStarted"
+
+
+def test_all_of_it_may_come_in_one_batch(world: World) -> None:
+    delete(world)
+    for broker, partition in ((1, 0), (2, 0), (2, 1), (3, 1)):
+        report(world, broker, partition)
+    world.create("t", (1,))
+    world.fence(1)
+    entries = list(enumerate(world.log, start=1))
+    at_once, one_by_one = decide(entries, Policy()), decide(entries, Policy(), batch_sizes=(1,))
+    assert at_once.decisions == one_by_one.decisions
+    assert at_once.view() == one_by_one.view()
+    assert at_once.states[0].topics.names() == ["t", "u"]
 
 
 @pytest.mark.parametrize("outcome", ["error", "offline"])

@@ -154,6 +154,12 @@ def test_an_unregistered_broker_is_gone_and_its_replicas_fail(trio: World) -> No
     assert trio.line("t") == "Online leader=2 epoch=1/1 isr=2,3"
 
 
+def test_an_unregistered_broker_gets_no_replica(trio: World) -> None:
+    trio.publish("broker_unregister", broker=1)
+    trio.publish("create_topic", topic="u", partitions=1, replication_factor=3)
+    assert trio.error == "INVALID_REPLICATION_FACTOR"
+
+
 def test_a_lost_connection_is_only_a_hint(trio: World) -> None:
     trio.publish("broker_connection_lost", broker=1, broker_epoch=trio.broker(1).broker_epoch)
     assert trio.kinds == ""

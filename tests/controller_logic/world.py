@@ -26,6 +26,7 @@ class World:
         self.state = first_states(1)[0]
         self.now = 1_000
         self.decisions: list[AnyDecision] = []
+        self.log: list[bytes] = []
         for broker in brokers:
             self.join(broker)
 
@@ -34,6 +35,7 @@ class World:
         return self.publish_raw(raw)
 
     def publish_raw(self, raw: bytes) -> list[AnyDecision]:
+        self.log.append(raw)
         logged = Logged(self.state.cluster.seq + 1, self.now, decode_event(raw), raw)
         outcome = step(self.state, [logged], self.policy, overrides=self.overrides)
         self.state = outcome.state
