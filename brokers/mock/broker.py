@@ -1,6 +1,7 @@
 """One mock broker from start to stop."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable
 
@@ -76,7 +77,7 @@ class Broker:
     async def run(self) -> None:
         """Serve until stopped. Whatever part fails takes the broker down with its error."""
         self._feed.start()
-        port = await self._server.start(self._identity.host, self._identity.port)
+        port = await self._listen()
         replace(
             self._identity.directory / BROKER_FILE,
             json.dumps({"broker": self._identity.broker, "host": self._identity.host, "port": port}) + "\n",
@@ -99,6 +100,18 @@ class Broker:
             await asyncio.gather(*parts, return_exceptions=True)
             await self._server.stop()
             self._outbox.close()
+
+    async def _listen(self) -> int:
+        """Listen on the given port; for port 0 on the one it had last, if that is free.
+
+        Clients that slept through a restart look for a broker where it was.
+        """
+        host, port = self._identity.host, self._identity.port
+        if port == 0:
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+                last = json.loads((self._identity.directory / BROKER_FILE).read_text())
+                return await self._server.start(host, int(last["port"]))
+        return await self._server.start(host, port)
 
     async def _live(self, port: int) -> None:
         """Register, take up the replicas, and look after them."""

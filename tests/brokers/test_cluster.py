@@ -212,3 +212,27 @@ def test_brokers_outlive_their_engine(tmp_path: Path) -> None:
         cluster.stop()
         one.stop()
         other.stop()
+
+
+def test_a_deleted_topic_leaves_nothing_and_comes_back_empty(cluster: MockCluster) -> None:
+    cluster.create_topic("t", {"0": [1, 2, 3]})
+    assert produced(cluster, 1, b"old").error_code == 0
+    cluster.publish("delete_topic", topic="t")
+    folders = [cluster.folder(broker) / "t-0" for broker in cluster.brokers]
+    wait_until(lambda: not any(folder.exists() for folder in folders), "the logs to go")
+    wait_until(lambda: cluster.partitions("t") == [], "the topic to go")
+    assert produced(cluster, 1, b"x").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    cluster.create_topic("t", {"0": [2, 3, 1]})
+    assert produced(cluster, 2, b"new").error_code == 0
+    assert [r.value for r in read_all(cluster.bootstrap(), "t", 1)] == [b"new"]
+
+
+def test_who_was_away_while_a_topic_was_replaced_sets_the_old_log_aside(cluster: MockCluster) -> None:
+    cluster.create_topic("t", {"0": [1, 2, 3]})
+    assert produced(cluster, 1, b"old").error_code == 0
+    cluster.kill(3)
+    wait_until(lambda: 3 not in cluster.active(), "broker 3 to be fenced")
+    cluster.publish("delete_topic", topic="t")
+    cluster.start(3)
+    wait_until(lambda: cluster.partitions("t") == [], "the topic to go")
+    assert not (cluster.folder(3) / "t-0").exists()

@@ -17,18 +17,23 @@ ASSIGNMENT = {str(p): [1 + (p + i) % 3 for i in range(3)] for p in range(PARTITI
 pytestmark = pytest.mark.cluster
 
 
-@pytest.mark.timeout(300)
+ENGINES = ["rules", pytest.param("spark", marks=pytest.mark.spark)]
+
+
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("client", sorted(SENDERS))
+@pytest.mark.parametrize("engine", ENGINES, indirect=True)
 def test_leaders_are_killed_and_come_back_five_times(cluster: MockCluster, client: str) -> None:
     cluster.create_topic("t", ASSIGNMENT, min_insync_replicas="2")
     sender: Sender = SENDERS[client](cluster.bootstrap())
-    killed = threading.Event()
-    sending = threading.Thread(target=_send, args=(sender, killed), daemon=True)
+    released = threading.Semaphore(0)
+    sending = threading.Thread(target=_send, args=(sender, released), daemon=True)
     sending.start()
 
     for kill in range(KILLS):
+        released.release()
+        time.sleep(0.5)
         _kill_a_leader(cluster, kill)
-    killed.set()
     sending.join(120)
     assert not sending.is_alive()
     sender.finish(120)
@@ -38,12 +43,12 @@ def test_leaders_are_killed_and_come_back_five_times(cluster: MockCluster, clien
     _check(cluster, sender)
 
 
-def _send(sender: Sender, killed: threading.Event) -> None:
-    """Spread the records over the kills: most at an even pace, the last ones after the last kill."""
+def _send(sender: Sender, released: threading.Semaphore) -> None:
+    """Send a share of the records around each kill, at an even pace."""
     for number in range(RECORDS):
-        if number >= RECORDS * 9 // 10:
-            killed.wait(240)
-        elif number % 100 == 0:
+        if number % (RECORDS // KILLS) == 0:
+            assert released.acquire(timeout=120)
+        if number % 100 == 0:
             time.sleep(100 / RECORDS_A_SECOND)
         sender.send("t", number % PARTITIONS, b"%d" % number)
 

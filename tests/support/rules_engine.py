@@ -65,12 +65,12 @@ class RulesEngine:
         held = read_image(image)
         state = State(held.cluster, MappedTopics({topic.topic: topic for topic in held.topics}))
         policy = policy_of({})
-        ticked_at, after = 0.0, image.seq
+        ticked_at, ticked_seq, after = 0.0, image.seq, image.seq
         while not self._stopping.is_set():
             last = bus.last_seq()
-            busy = bus.offsets_came(after)
+            busy = bus.offsets_came(ticked_seq)
             if time.monotonic() - ticked_at >= (TICK_MS_BUSY if busy else TICK_MS_IDLE) / 1000:
-                last = bus.publish([b'{"kind":"tick","time_ms":%d}' % now_ms()])
+                last = ticked_seq = bus.publish([b'{"kind":"tick","time_ms":%d}' % now_ms()])
                 ticked_at = time.monotonic()
             if last == after:
                 time.sleep(POLL_S)

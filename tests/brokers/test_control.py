@@ -1,0 +1,169 @@
+"""The broker's side of the bus: what it tells, in which order, and how it hears."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from isrflow.brokers.mock.control.feed import Feed
+from isrflow.brokers.mock.control.image import decisions_of
+from isrflow.brokers.mock.control.outbox import Outbox
+from isrflow.brokers.mock.metadata import Metadata
+from isrflow.brokers.mock.settings import settings_of
+from isrflow.bus.embedded import EmbeddedBus, now_ms
+from isrflow.state.decisions import AnyDecision, decode
+from isrflow.state.events import BrokerConnectionLost, TopicPartition
+from tests.support.mock_cluster import wait_until
+from tests.support.rules_engine import RulesEngine
+
+PLACE = TopicPartition("t", 0)
+
+
+def told(bus: EmbeddedBus) -> list[dict[str, object]]:
+    return [json.loads(entry.raw) for entry in bus.read(0, bus.last_seq())]
+
+
+def lost(epoch: int) -> BrokerConnectionLost:
+    return BrokerConnectionLost(time_ms=now_ms(), broker=1, broker_epoch=epoch)
+
+
+def test_an_event_is_never_overtaken_by_a_later_log_end(tmp_path: Path) -> None:
+    """An ISR change is judged by the log ends told before it."""
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    ends = iter(range(100))
+
+    async def scenario() -> None:
+        outbox = Outbox(1, bus, settings_of({"watermark.interval.ms": 1}))
+        outbox.ask_log_ends_of(lambda place: (5, next(ends), 0))
+        running = asyncio.create_task(outbox.run())
+        for epoch in range(5):
+            outbox.log_moved(PLACE)
+            outbox.send(lost(epoch))
+            await asyncio.sleep(0.05)
+        running.cancel()
+        assert outbox.reported_end_offset(PLACE, 5) == 4
+        assert outbox.reported_end_offset(PLACE, 6) is None
+        outbox.close()
+
+    asyncio.run(scenario())
+    events = told(bus)
+    assert [e.get("broker_epoch") for e in events if e["kind"] == "broker_connection_lost"] == list(range(5))
+    kinds = [e["kind"] for e in events]
+    assert kinds == ["broker_connection_lost", "log_end_offset"] * 5
+    bus.close()
+
+
+def test_log_ends_wait_for_each_other_and_are_told_once(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+
+    async def scenario() -> None:
+        outbox = Outbox(1, bus, settings_of({"watermark.interval.ms": 100}))
+        grown: list[int] = []
+        outbox.ask_log_ends_of(lambda place: (0, len(grown), 0))
+        running = asyncio.create_task(outbox.run())
+        for number in range(59):
+            grown.append(number)
+            outbox.log_moved(PLACE)
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(0.15)
+        outbox.log_moved(PLACE)
+        await asyncio.sleep(0.15)
+        running.cancel()
+        outbox.close()
+
+    asyncio.run(scenario())
+    ends = [e["log_end_offset"] for e in told(bus)]
+    assert ends[-1] == 59
+    assert len(ends) == len(set(ends)) <= 8
+    bus.close()
+
+
+@pytest.fixture
+def decided(tmp_path: Path) -> EmbeddedBus:
+    """A bus with two brokers and a topic, all decided."""
+    bus, engine = EmbeddedBus(tmp_path / "bus.db"), RulesEngine()
+    engine.start(bus.path, broker_session_timeout_ms=3_600_000)
+    for broker in (1, 2):
+        register = {"kind": "broker_register", "broker": broker, "incarnation": f"i{broker}", "time_ms": now_ms()}
+        epoch = bus.publish([msgspec.json.encode(register)])
+        beat = {"broker_epoch": epoch, "want_fence": False, "want_shutdown": False}
+        bus.publish([msgspec.json.encode({"kind": "broker_heartbeat", "broker": broker, "time_ms": now_ms(), **beat})])
+    create = {"kind": "create_topic", "topic": "t", "assignment": {"0": [1, 2], "1": [2, 1]}, "time_ms": now_ms()}
+    bus.publish([msgspec.json.encode(create)])
+    end = {"kind": "log_end_offset", "topic": "t", "partition": 0, "leader_epoch": 0, "log_end_offset": 7}
+    bus.publish([msgspec.json.encode({**end, "broker": broker, "time_ms": now_ms()}) for broker in (1, 2)])
+    wait_until(lambda: Metadata.high_watermark(heard(bus), PLACE) == 7, "the high watermark to be decided")
+    engine.stop()
+    return bus
+
+
+def heard(bus: EmbeddedBus) -> Metadata:
+    metadata = Metadata()
+    for body in bus.decisions((0, -1), 10_000):
+        metadata.apply(decode(body.body))
+    return metadata
+
+
+def known(metadata: Metadata) -> object:
+    partitions = [
+        (p.topic, p.topic_id, p.partition, p.leader, p.leader_epoch, p.isr, p.partition_epoch, p.replicas)
+        for p in metadata.all_partitions()
+    ]
+    brokers = [(b.broker, b.broker_epoch, b.incarnation, b.state) for b in metadata.brokers.values()]
+    return sorted(partitions), sorted(brokers), sorted(metadata.topics), metadata.high_watermark(PLACE)
+
+
+def test_an_image_tells_what_the_decisions_told(decided: EmbeddedBus) -> None:
+    from_image = Metadata()
+    for decision in decisions_of(decided.image()):
+        from_image.apply(decision)
+    assert known(from_image) == known(heard(decided))
+    decided.close()
+
+
+def test_the_feed_goes_on_where_the_image_ends(decided: EmbeddedBus) -> None:
+    got: list[AnyDecision] = []
+    feed = Feed(decided, got.append, settings_of({}))
+    feed.start()
+    from_image = len(got)
+
+    async def follow() -> None:
+        running = asyncio.create_task(feed.run())
+        await asyncio.sleep(0.1)
+        assert len(got) == from_image, "all that is in the image came with it"
+        engine = RulesEngine()
+        engine.start(decided.path)
+        deadline = asyncio.get_running_loop().time() + 20
+        request = {"kind": "alter_config", "entity": "cluster", "config": {"min.insync.replicas": "2"}}
+        decided.publish([msgspec.json.encode({**request, "request_id": "r", "time_ms": now_ms()})])
+        while not any(getattr(d, "request_id", None) == "r" for d in got):
+            assert asyncio.get_running_loop().time() < deadline
+            await asyncio.sleep(0.02)
+        engine.stop()
+        running.cancel()
+
+    asyncio.run(follow())
+    fresh = [(d.seq, d.index) for d in got[from_image:]]
+    assert fresh == sorted(set(fresh))
+    decided.close()
+
+
+def test_changed_tells_of_others_writes(tmp_path: Path) -> None:
+    one, other = EmbeddedBus(tmp_path / "bus.db"), EmbeddedBus(tmp_path / "bus.db")
+    assert one.changed()
+    assert not one.changed()
+    other.publish([b"{}"])
+    assert one.changed()
+    assert not one.changed()
+    one.close()
+    other.close()
+
+
+def test_settings_name_what_is_wrong() -> None:
+    assert settings_of({"broker.heartbeat.interval.ms": "300", "broker.session.timeout.ms": "1"}) == settings_of(
+        {"broker.heartbeat.interval.ms": 300}
+    )
+    with pytest.raises(msgspec.ValidationError, match="nonsense"):
+        settings_of({"nonsense": "1"})
