@@ -153,6 +153,8 @@ def test_it_counts_no_more_and_takes_part_in_nothing(world: World) -> None:
     assert world.error == "UNKNOWN_TOPIC_OR_PARTITION"
     world.publish("log_end_offset", topic="t", partition=0, broker=1, leader_epoch=1, log_end_offset=1)
     assert world.one(Rejected).field == "topic"
+    world.publish("alter_config", entity="topic", name="t", config={"a": 1})
+    assert world.error == "UNKNOWN_TOPIC_OR_PARTITION"
     world.publish("create_partitions", topic="t", total=9)
     assert world.error == "UNKNOWN_TOPIC_OR_PARTITION"
 

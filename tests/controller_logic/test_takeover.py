@@ -25,8 +25,9 @@ def test_taking_over_says_nothing_and_counts_from_then_on(world: World) -> None:
 
 @pytest.mark.parametrize("epoch", [2, 3])
 def test_an_epoch_that_is_not_newer_is_rejected(world: World, epoch: int) -> None:
-    world.publish("controller_started", controller_id="b", controller_epoch=epoch)
+    world.publish("controller_started", controller_id="b", controller_epoch=epoch, request_id=1)
     assert world.one(Rejected).field == "controller_epoch"
+    assert world.error == "STALE_CONTROLLER_EPOCH"
     assert (world.state.cluster.controller_id, world.state.cluster.controller_epoch) == ("a", 3)
 
 
@@ -57,7 +58,7 @@ def test_settings_of_an_earlier_job_do_not_stay(world: World) -> None:
 
 
 def test_a_setting_that_cannot_be_is_named_and_left_aside(world: World) -> None:
-    settings = {"num.partitions": "many", UNCLEAN: True, "no.rule.reads.it": 1}
+    settings = {"num.partitions": "many", UNCLEAN: True, "no.rule.reads.it": 1, "min.insync.replicas": None}
     world.publish("controller_started", controller_id="b", controller_epoch=4, settings=settings)
     assert world.one(Rejected).field == "settings.num.partitions"
     assert world.state.cluster.settings == {UNCLEAN: "true"}

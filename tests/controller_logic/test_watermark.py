@@ -165,13 +165,15 @@ def test_an_offset_of_nobodys_is_rejected(trio: World, fields: dict[str, Any], f
     assert trio.one(Rejected).field == field
 
 
-def test_it_stands_still_below_the_least_isr() -> None:
+@pytest.mark.parametrize(("entity", "name"), [("topic", "t"), ("cluster", None)])
+def test_it_stands_still_below_the_least_isr(entity: str, name: str | None) -> None:
     world = World(1, 2)
-    world.create("t", (1, 2), min_insync_replicas="2")
+    world.create("t", (1, 2))
+    world.publish("alter_config", entity=entity, name=name, config={"min.insync.replicas": 2})
     world.alter_isr("t", (1,))
     world.offsets("t", b1=5)
     assert world.tick() == []
-    world.publish("alter_config", entity="topic", name="t", config={"min.insync.replicas": None})
+    world.publish("alter_config", entity=entity, name=name, config={"min.insync.replicas": None})
     world.tick()
     assert watermark(world) == 5
 
