@@ -66,6 +66,24 @@ def test_what_is_as_it_should_be_says_nothing(trio: World, outcome: str) -> None
     assert (trio.decisions, trio.partition("t")) == ([], before)
 
 
+@pytest.mark.parametrize("outcome", ["stopped", "deleted", "error"])
+def test_a_replica_that_does_not_follow_stays_offline(trio: World, outcome: str) -> None:
+    report(trio, 3, "offline")
+    report(trio, 3, outcome)
+    assert trio.replica_states("t") == "Online,Online,Offline"
+
+
+def test_a_report_that_asks_is_answered(trio: World) -> None:
+    report(trio, 1, "leader", request_id="q")
+    assert (trio.kinds, trio.error) == ("answer", "NONE")
+    trio.join(4)
+    report(trio, 4, "leader", request_id="q")
+    assert (trio.kinds, trio.error) == ("answer,rejected", "INVALID_REQUEST")
+    trio.publish("delete_topic", topic="t")
+    report(trio, 1, "stopped", request_id="q")
+    assert (trio.kinds, trio.error) == ("answer", "NONE")
+
+
 def test_an_old_incarnation_is_not_heard(trio: World) -> None:
     report(trio, 1, "offline", broker_epoch=0)
     assert (trio.kinds, trio.error) == ("answer", "STALE_BROKER_EPOCH")
