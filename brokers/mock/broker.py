@@ -142,6 +142,7 @@ class Broker:
         allowed = await self._lifecycle.shut_down(self._others_active)
         if not allowed:
             logger.warning("shutdown was not allowed in time")
+        self._acting = False  # a decision from now on must not touch logs that are being closed
         await self._server.stop()
         await self._replicas.fetchers.stop()
         self._replicas.close()

@@ -93,7 +93,8 @@ def _note_progress(context: Context, wanted: list[_Wanted], replica: int, replic
             try:
                 partition = context.replicas.leader_of(want.place, want.asked.current_leader_epoch)
                 log = partition.log
-                if log.log_start_offset <= want.asked.fetch_offset <= log.log_end_offset:
+                inside = log.log_start_offset <= want.asked.fetch_offset <= log.log_end_offset
+                if inside and want.asked.current_leader_epoch == partition.leader_epoch:
                     context.replicas.fetched(partition, replica, want.asked.fetch_offset, replica_epoch)
             except RefusedError as error:
                 refused = error.code

@@ -14,6 +14,7 @@ from isrflow.state.events import TopicPartition
 # Versions 0 to 2 are told of and then refused, as Kafka does: librdkafka needs to see them (KAFKA-18659).
 API = api(ProduceRequest, ProduceResponse, (3, 12), min_advertised=0)
 ALL, LEADER, NONE = -1, 1, 0
+TIMEOUT_MS_MAX = 300_000
 
 
 class _Appending:
@@ -75,7 +76,7 @@ def _append(context: Context, place: TopicPartition, records: Any, acks: int) ->
 
 async def _replicated(context: Context, appendings: list[_Appending], timeout_ms: int) -> None:
     """Wait until every append is below the high watermark, failed, or out of time."""
-    deadline = asyncio.get_running_loop().time() + max(timeout_ms, 0) / 1000
+    deadline = asyncio.get_running_loop().time() + min(max(timeout_ms, 0), TIMEOUT_MS_MAX) / 1000
     waiting = [a for a in appendings if a.partition is not None and not _settled(context, a)]
     while waiting:
         changed = await context.purgatory.change({a.partition for a in waiting if a.partition is not None}, deadline)

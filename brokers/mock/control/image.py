@@ -13,11 +13,10 @@ from isrflow.state.decisions import (
     ConfigDecision,
     HighWatermark,
     LeaderAndIsr,
-    StopReplica,
     TopicDecision,
 )
 from isrflow.state.ids import NO_EPOCH
-from isrflow.state.partition import Partition, ReplicaState, Topic
+from isrflow.state.partition import Partition, Topic
 from isrflow.state.reason import Reason
 
 
@@ -25,7 +24,8 @@ def decisions_of(image: Image) -> Iterator[AnyDecision]:
     """Tell an image as decisions, in the canonical order of their kinds within each topic.
 
     High watermarks are told under the present leader epoch, though the epoch that they were decided
-    in may be an older one: see ``Metadata.high_watermark``.
+    in may be an older one: see ``Metadata.high_watermark``. Deletions under way are left out: the
+    engine tells them again to a broker that comes back.
     """
     held = read_image(image)
     teller = _Teller(held.cluster, image.seq)
@@ -55,17 +55,6 @@ class _Teller:
         for partition in topic.partitions:
             if partition.leader_epoch != NO_EPOCH:
                 yield self._leader_and_isr(topic, partition)
-            doomed = _in_state(partition, ReplicaState.ReplicaDeletionStarted)
-            if doomed:
-                yield StopReplica(
-                    **self._common(),
-                    topic=topic.topic,
-                    topic_id=topic.topic_id,
-                    partition=partition.partition,
-                    leader_epoch=partition.leader_epoch,
-                    delete=True,
-                    to=doomed,
-                )
             if partition.high_watermark_epoch != NO_EPOCH:
                 yield HighWatermark(
                     **self._common(),
@@ -98,7 +87,6 @@ class _Teller:
         return ConfigDecision(**self._common(), entity=entity, name=name, config=config)
 
     def _leader_and_isr(self, topic: Topic, partition: Partition) -> LeaderAndIsr:
-        alive = _in_state(partition, ReplicaState.OnlineReplica, ReplicaState.NewReplica, ReplicaState.OfflineReplica)
         return LeaderAndIsr(
             **self._common(),
             topic=topic.topic,
@@ -114,10 +102,5 @@ class _Teller:
             leader_recovery_state=partition.leader_recovery_state.name,
             is_new=False,
             unclean=False,
-            to=alive,
+            to=partition.replicas,
         )
-
-
-def _in_state(partition: Partition, *states: ReplicaState) -> tuple[int, ...]:
-    pairs = zip(partition.replicas, partition.replica_states, strict=True)
-    return tuple(replica for replica, state in pairs if state in states)
