@@ -84,7 +84,9 @@ def _advance(draft: Draft, topic: TopicDraft, partition: Partition) -> None:
     high_watermark = derived(partition, topic.min_isr)
     if high_watermark is None:
         return
-    if high_watermark != partition.high_watermark:
+    # An unclean leader has taken back what it had not; that it may show as much again must be said.
+    is_taken_back = partition.high_watermark_epoch == NO_EPOCH and partition.high_watermark > 0
+    if high_watermark != partition.high_watermark or is_taken_back:
         draft.decisions.append(
             HighWatermark(
                 seq=draft.seq,

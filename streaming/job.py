@@ -23,7 +23,7 @@ from isrflow.state.codec import decode_cluster
 from isrflow.streaming.checkpoint_lock import checkpoint_lock, is_locked
 from isrflow.streaming.progress import BatchProgress
 from isrflow.streaming.query import start_query
-from isrflow.streaming.session import build_session
+from isrflow.streaming.session import build_session, choose_java
 from isrflow.streaming.ticker import Ticker
 
 WATCH_INTERVAL_S = 0.2
@@ -75,6 +75,8 @@ class Job:
         succeeds = is_locked(checkpoint)
         if not succeeds:
             self._serve_metrics()
+        # Before the claim: a job that cannot run must not stop one that does.
+        choose_java()
         policy = policy_text(msgspec.to_builtins(self._settings.policy))
         self._claim = self._bus.claim(self._settings.controller_name, policy, now_ms())
         log.info("claimed the controller", controller_epoch=self._claim.controller_epoch, seq=self._claim.seq)

@@ -14,7 +14,7 @@ from isrflow.bus.interface import Entry
 from isrflow.conf.settings import Settings
 from isrflow.sinks.decision_log import DecisionLog
 from isrflow.streaming.query import start_query
-from isrflow.streaming.session import build_session
+from isrflow.streaming.session import build_session, choose_java
 
 EVENTS_PER_BATCH = 50
 BATCHES_AT_MOST = 40
@@ -45,6 +45,7 @@ def replay(
 
 
 def _run_through(bus: EmbeddedBus, settings: Settings, overrides: dict[str, str], last_seq: int) -> None:
+    choose_java()
     log = DecisionLog(bus, bus.claimed_epoch())
     query = start_query(
         build_session(settings, Path(tempfile.gettempdir())), bus, settings, overrides, log.write, wait=False

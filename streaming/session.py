@@ -7,19 +7,21 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from isrflow.conf import LOG4J2
 from isrflow.conf.java import java_home
 from isrflow.conf.settings import Settings
 
-LOG4J2 = Path(__file__).parent.parent / "conf" / "log4j2.properties"
+
+def choose_java() -> None:
+    """Choose the Java that Spark will run on; raises ``conf.java.JavaError`` when there is none."""
+    os.environ["JAVA_HOME"] = str(java_home())
 
 
 def build_session(settings: Settings, work_dir: Path) -> SparkSession:
     """Start Spark in this process, set for short micro-batches with durable, checked state.
 
-    ``work_dir`` is where Spark keeps what it needs while it runs. Raises ``conf.java.JavaError`` when
-    there is no Java to run on.
+    ``work_dir`` is where Spark keeps what it needs while it runs. ``choose_java`` comes first.
     """
-    os.environ["JAVA_HOME"] = str(java_home())
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.appName("isrflow").master(f"local[{max(2, settings.shuffle_partitions)}]")
@@ -38,7 +40,7 @@ def _conf(settings: Settings, work_dir: Path) -> dict[str, str]:
     state = "spark.sql.streaming.stateStore"
     return {
         "spark.driver.memory": settings.driver_memory,
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOG4J2} {settings.driver_java_options}",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOG4J2.as_uri()} {settings.driver_java_options}",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",

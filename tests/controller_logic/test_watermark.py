@@ -118,10 +118,23 @@ def test_it_does_not_go_back_after_the_first_one_of_an_unclean_leader(trio: Worl
     trio.fence(1)
     trio.publish("elect_leaders", election_type="unclean", partitions=None)
     trio.offsets("t", b2=10)
-    assert trio.tick() == []
+    trio.tick()
     trio.offsets("t", b2=4)
     assert trio.tick() == []
     assert watermark(trio) == 10
+
+
+def test_an_unclean_leader_is_told_even_what_was_so_before(trio: World) -> None:
+    trio.alter_isr("t", (1,))
+    trio.offsets("t", b1=10)
+    trio.tick()
+    trio.fence(1)
+    trio.publish("elect_leaders", election_type="unclean", partitions=None)
+    trio.offsets("t", b2=10)
+    trio.tick()
+    assert trio.one(HighWatermark).high_watermark == 10
+    trio.offsets("t", b2=10)
+    assert trio.tick() == []
 
 
 def test_without_a_leader_it_stands_still(trio: World) -> None:

@@ -69,26 +69,6 @@ class Engine:
         self.process.wait(STOP_TIMEOUT_S)
 
 
-class SparkEngine:
-    """The engine as broker tests want it: the job as a process, on a bus that they name."""
-
-    def __init__(self) -> None:
-        self._engine: Engine | None = None
-
-    def start(self, path: Path, **settings: object) -> None:
-        """Start deciding under ``settings`` (Kafka's names, dots as underscores), and wait until it does."""
-        sets = [f"{name.replace('_', '.')}={str(value).lower()}" for name, value in settings.items()]
-        self._engine = Engine(path.parent, *sets)
-        bus = EmbeddedBus(path)
-        self._engine.wait_ready(bus)
-        bus.close()
-
-    def stop(self) -> None:
-        """Stop the job."""
-        if self._engine is not None:
-            self._engine.stop()
-
-
 @contextlib.contextmanager
 def running_engine(directory: Path, *settings: str) -> Iterator[EmbeddedBus]:
     """Run ``isrflow run`` until the block ends; gives its bus once it decides."""
