@@ -273,6 +273,9 @@ class EmbeddedBus:
             if through <= self._mark("trimmed"):
                 return 0
             removed = connection.execute("DELETE FROM events WHERE seq <= ?", (through,)).rowcount
+            # Whoever has followed up to the last one that goes has missed none.
+            row = connection.execute("SELECT coalesce(max(seq), 0) FROM decisions WHERE seq <= ?", (through,))
+            self._raise_mark(connection, "trimmed_decisions", row.fetchone()[0])
             connection.execute("DELETE FROM decisions WHERE seq <= ?", (through,))
             self._raise_mark(connection, "trimmed", through)
             return int(removed)

@@ -138,9 +138,19 @@ def test_retention_waits_for_the_checkpoint_and_the_decisions(
     if removed:
         with pytest.raises(TrimmedError, match=f"up to {removed} were removed"):
             bus.read(removed - 1, 10)
-        with pytest.raises(TrimmedError, match="take the image instead"):
+        with pytest.raises(TrimmedError, match=f"read on from {removed + 1}"):
             bus.decisions((removed - 1, 0), 10)
         assert bus.decisions((0, -1), 1) == ([Decided(removed + 1, 0, b"said")] if decided > removed else [])
+
+
+def test_a_follower_that_has_missed_nothing_is_not_told_otherwise(bus: EmbeddedBus) -> None:
+    bus.publish([TICK] * 100)
+    bus.commit(0, 100, [Decided(3, 0, b"early"), Decided(3, 1, b"last"), Decided(99, 0, b"new")], [])
+    bus.passed(100)
+    assert bus.trim(retain=10) == 90
+    assert bus.decisions((3, 1), 10) == [Decided(99, 0, b"new")]
+    with pytest.raises(TrimmedError):
+        bus.decisions((2, 0), 10)
 
 
 def test_seq_goes_on_after_all_was_removed(bus: EmbeddedBus) -> None:

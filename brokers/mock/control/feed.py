@@ -7,7 +7,7 @@ import structlog
 
 from isrflow.brokers.mock.control.image import decisions_of
 from isrflow.brokers.mock.settings import Settings
-from isrflow.bus.interface import Bus, BusError
+from isrflow.bus.interface import Bus, BusError, TrimmedError
 from isrflow.state.decisions import AnyDecision, decode
 
 logger = structlog.get_logger()
@@ -47,6 +47,9 @@ class Feed:
                     continue
                 await self._catch_up()
                 give_up, pause_ms = None, RETRY_MS[0]
+            except TrimmedError:
+                # What was missed does not come again: only a new start, from the state as it is, helps.
+                raise
             except BusError as error:
                 give_up = give_up or loop.time() + self._unreachable_max
                 if loop.time() >= give_up:
