@@ -238,10 +238,11 @@ class EmbeddedBus:
 
     def decisions(self, after: tuple[int, int], limit: int) -> list[Decided]:
         with self._errors(), self._snapshot() as connection:
-            trimmed = self._mark("trimmed")
+            trimmed = self._mark("trimmed_decisions")
             if 0 < after[0] < trimmed:
                 raise TrimmedError(
-                    f"bus {self.path}: decisions up to seq {trimmed} were removed; take the image instead"
+                    f"bus {self.path}: decisions of events up to {trimmed} were removed: "
+                    f"read on from {trimmed + 1}, or take the state as it is"
                 )
             rows = connection.execute(
                 "SELECT seq, idx, body FROM decisions WHERE (seq, idx) > (?, ?) ORDER BY seq, idx LIMIT ?",
