@@ -21,7 +21,17 @@ pytestmark = pytest.mark.cluster
 
 
 def produced(cluster: MockCluster, broker: int, value: bytes, acks: int = -1, timeout_ms: int = 5_000) -> Any:
-    """Produce one record to partition 0 of ``t`` at ``broker``."""
+    """Produce one record to partition 0 of ``t`` at ``broker``, once it has heard that it leads, if it does."""
+
+    def answer() -> Any:
+        answer = produced_once(cluster, broker, value, acks, timeout_ms)
+        not_yet = answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and cluster.leader("t", 0) == broker
+        return None if not_yet else answer
+
+    return wait_until(answer, f"broker {broker} to hear that it leads")
+
+
+def produced_once(cluster: MockCluster, broker: int, value: bytes, acks: int, timeout_ms: int) -> Any:
     data = ProduceRequest.TopicProduceData
     entry = data.PartitionProduceData(index=0, records=batch(value))
     body = ProduceRequest(

@@ -60,7 +60,9 @@ class Engine:
         """Signal the process, its JVM, and the workers, which are in groups of their own."""
         process = psutil.Process(self.process.pid)
         for one in (process, *process.children(recursive=True)):
-            one.send_signal(number)
+            # Spark lets idle workers go.
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.send_signal(number)
 
     def kill(self) -> None:
         """End the process and its JVM at once."""
