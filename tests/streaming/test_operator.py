@@ -1,8 +1,5 @@
 """The operators without a JVM: fan-out as a plain function, the shard operator in PySpark's tester."""
 
-import random
-
-import pyarrow as pa
 import pytest
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
@@ -11,60 +8,21 @@ from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.image import view_of_image
 from isrflow.bus.interface import Image
 from isrflow.controller_logic.log import decide
-from isrflow.sinks.decision_log import DecisionLog
 from isrflow.state.events import decode
 from isrflow.state.ids import shard_of
 from isrflow.state.policy import Policy
 from isrflow.streaming.fan_out import ARROW_SCHEMA, decode_routed, fan_out
 from isrflow.streaming.shard import ShardOperator
-from isrflow.streaming.source import ARROW_SCHEMA as SOURCE_SCHEMA
 from tests.support.engine import decisions_of, encoded
+from tests.support.operators import PAGES, SHARDS, OperatorCluster, arrow
 from tests.support.worlds import recorded
-
-SHARDS, PAGES = 4, 3
-
-
-def arrow(log: list[tuple[int, bytes]]) -> pa.RecordBatch:
-    seqs, raws = zip(*log, strict=True)
-    return pa.RecordBatch.from_arrays([pa.array(seqs, pa.int64()), pa.array(raws, pa.binary())], schema=SOURCE_SCHEMA)
-
-
-def rows_of(log: list[tuple[int, bytes]], pieces: int) -> list[tuple[int, bytes]]:
-    """Fan a batch out as Spark does, in several Arrow batches: (shard, packed events) in any order."""
-    size = -(-len(log) // pieces)
-    batches = [arrow(log[first : first + size]) for first in range(0, len(log), size)]
-    rows = [
-        (shard, body)
-        for batch in fan_out(iter(batches), shards=SHARDS)
-        for shard, body in zip(*(column.to_pylist() for column in batch.columns), strict=True)
-    ]
-    random.Random(pieces).shuffle(rows)
-    return rows
-
-
-class Cluster:
-    """Play the query: a tester a shard, since each has a state of its own, and the sink behind them."""
-
-    def __init__(self, bus: EmbeddedBus) -> None:
-        self.log = DecisionLog(bus, 0)
-        self.testers = [TwsTester(ShardOperator(SHARDS, PAGES, Policy(), {})) for _ in range(SHARDS)]
-
-    def batch(self, log: list[tuple[int, bytes]], pieces: int = 1) -> list[Row]:
-        rows = rows_of(log, pieces)
-        made = [
-            row
-            for shard, tester in enumerate(self.testers)
-            for row in tester.test(shard, [Row(shard=shard, events=body) for to, body in rows if to == shard])
-        ]
-        self.log.write(row.outcome for row in made)
-        return made
 
 
 @pytest.mark.parametrize(("batch", "pieces"), [(1, 1), (40, 1), (64, 5), (1_000, 3)])
 def test_operators_decide_as_the_rules_do(tmp_path, batch: int, pieces: int) -> None:
     log = recorded(seed=21, count=800)
     bus = EmbeddedBus(tmp_path / "bus.db")
-    cluster = Cluster(bus)
+    cluster = OperatorCluster(bus)
     for first in range(0, len(log), batch):
         cluster.batch(log[first : first + batch], pieces)
     expected = decide(log, Policy())
@@ -75,7 +33,7 @@ def test_operators_decide_as_the_rules_do(tmp_path, batch: int, pieces: int) -> 
 def test_a_batch_that_comes_again_finds_the_state_of_before(tmp_path) -> None:
     log = recorded(seed=22, count=300)
     bus = EmbeddedBus(tmp_path / "bus.db")
-    cluster = Cluster(bus)
+    cluster = OperatorCluster(bus)
     cluster.batch(log[:200])
     cluster.batch(log[100:200])
     cluster.batch(log[200:])
@@ -85,9 +43,9 @@ def test_a_batch_that_comes_again_finds_the_state_of_before(tmp_path) -> None:
 def test_a_new_checkpoint_starts_from_the_pages_of_the_bus(tmp_path) -> None:
     log = recorded(seed=23, count=400)
     bus = EmbeddedBus(tmp_path / "bus.db")
-    Cluster(bus).batch(log[:200])
+    OperatorCluster(bus).batch(log[:200])
     image: Image = bus.image()
-    again = Cluster(bus)
+    again = OperatorCluster(bus)
     again.testers = [
         TwsTester(
             ShardOperator(SHARDS, PAGES, Policy(), {}),
@@ -103,7 +61,7 @@ def test_a_new_checkpoint_starts_from_the_pages_of_the_bus(tmp_path) -> None:
 
 def test_heartbeats_store_no_page_and_load_none(tmp_path) -> None:
     log = recorded(seed=24, count=100)
-    cluster = Cluster(EmbeddedBus(tmp_path / "bus.db"))
+    cluster = OperatorCluster(EmbeddedBus(tmp_path / "bus.db"))
     cluster.batch(log)
     for shard, tester in enumerate(cluster.testers):
         # Pages that cannot be read: whoever loads one fails.

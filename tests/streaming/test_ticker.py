@@ -1,0 +1,58 @@
+"""Time on the bus: quick while offsets come, slow when idle, and only by whoever holds the controller."""
+
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.streaming.ticker import Ticker
+from tests.support.engine import encoded, wait_until
+
+BUSY_MS, IDLE_MS = 10, 300_000
+
+
+@pytest.fixture
+def bus(tmp_path: Path):
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    bus.claim("job", {}, 1)
+    yield bus
+    bus.close()
+
+
+def ticks(bus: EmbeddedBus) -> int:
+    return sum(msgspec.json.decode(entry.raw)["kind"] == "tick" for entry in bus.read(0, bus.last_seq()))
+
+
+def test_an_idle_bus_gets_a_tick_at_each_idle_interval(bus: EmbeddedBus) -> None:
+    ticker = Ticker(bus, 1, BUSY_MS, 40)
+    ticker.start()
+    wait_until(lambda: ticks(bus) >= 4, 30, "four ticks")
+    ticker.stop()
+    ticker.join(10)
+    assert not ticker.is_alive()
+    times = [msgspec.json.decode(entry.raw)["time_ms"] for entry in bus.read(1, bus.last_seq())]
+    assert all(after - before >= 40 for before, after in zip(times, times[1:], strict=False))
+
+
+def test_offsets_bring_the_next_tick_forward_and_heartbeats_do_not(bus: EmbeddedBus) -> None:
+    ticker = Ticker(bus, 1, BUSY_MS, IDLE_MS)
+    ticker.start()
+    wait_until(lambda: ticks(bus) == 1, 30, "the first tick")
+    bus.publish([encoded("broker_heartbeat", broker=1)])
+    time.sleep(20 * BUSY_MS / 1000)
+    assert ticks(bus) == 1
+    bus.publish([encoded("log_end_offset", topic="t", partition=0)])
+    wait_until(lambda: ticks(bus) == 2, 30, "a tick after the offset")
+    ticker.stop()
+    ticker.join(10)
+
+
+def test_it_ends_when_another_job_has_claimed(bus: EmbeddedBus) -> None:
+    ticker = Ticker(bus, 1, BUSY_MS, BUSY_MS)
+    ticker.start()
+    bus.claim("other", {}, 2)
+    ticker.join(10)
+    assert not ticker.is_alive()
+    assert ticker.error is None
