@@ -7,10 +7,13 @@ from typing import Any
 import click
 import msgspec
 
+from isrflow.bus.embedded import now_ms
 from isrflow.bus.image import view_of_image
 from isrflow.cli.errors import Refused, Unreachable
 from isrflow.cli.options import existing_bus, with_settings
 from isrflow.conf.settings import Settings
+
+OLD_AFTER_S = 10.0
 
 View = dict[str, Any]
 _PARTITION_WORDS = (
@@ -43,13 +46,22 @@ def command(
         bus.close()
     if not image.pages:
         raise Unreachable(f"no state yet on the bus {settings.bus_path}: start the engine with 'isrflow run'.")
-    view = _filtered(view_of_image(image), topic, broker, under_replicated, unavailable)
+    whole = view_of_image(image)
+    _warn_if_old(whole["time_ms"])
+    view = _filtered(whole, topic, broker, under_replicated, unavailable)
     if form == "json":
         sys.stdout.buffer.write(msgspec.json.encode(view) + b"\n")
         sys.stdout.buffer.flush()
     else:
         for line in table_of(view):
             click.echo(line)
+
+
+def _warn_if_old(time_ms: int) -> None:
+    """Say on standard error that the state has not moved for a while: a running engine ticks."""
+    age_s = (now_ms() - time_ms) / 1000
+    if age_s > OLD_AFTER_S:
+        click.echo(f"This state is {age_s:.0f} s old: is the engine running?", err=True)
 
 
 def _filtered(view: View, topic: str | None, broker: int | None, under_replicated: bool, unavailable: bool) -> View:

@@ -31,6 +31,10 @@ def test_the_table_has_kafkas_words(isrflow: Isrflow, bus: EmbeddedBus) -> None:
     assert isrflow("describe").stdout == TABLE
 
 
+def test_a_state_that_does_not_move_is_pointed_out(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+    assert "s old: is the engine running?" in isrflow("describe").stderr
+
+
 def test_json_is_the_view_of_the_contract(isrflow: Isrflow, bus: EmbeddedBus) -> None:
     view = json.loads(isrflow("describe", "--format", "json").stdout)
     assert list(view) == ["controller_epoch", "seq", "time_ms", "brokers", "topics", "partitions"]
