@@ -1,0 +1,38 @@
+"""Read what stands behind a word."""
+
+from tests.scenarios.story import Command
+
+UNITS_MS = {"ms": 1, "s": 1_000}
+
+
+def asked(command: Command) -> dict[str, str]:
+    """Give the request id, where a command has one."""
+    return {"request_id": command.options["request-id"]} if "request-id" in command.options else {}
+
+
+def ids(text: str) -> list[int]:
+    """Read a list of brokers; ``none`` is an empty one."""
+    return [] if text == "none" else [int(one) for one in text.split(",")]
+
+
+def partition_of(text: str) -> tuple[str, int]:
+    """Read the name of a partition: topic and number."""
+    name, _, number = text.rpartition("-")
+    return name, int(number)
+
+
+def epoch_told(told: str | None, current: int) -> int:
+    """Give the epoch at hand, ``stale`` the one before, ``newer`` the one after, or the number told."""
+    steps = {None: 0, "stale": -1, "newer": 1}
+    return current + steps[told] if told in steps else int(told or 0)
+
+
+def settings_in(options: dict[str, str]) -> dict[str, str]:
+    """Pick the settings: Kafka's have a dot in their name."""
+    return {key: value for key, value in options.items() if "." in key}
+
+
+def duration_ms(text: str) -> int:
+    """Read ``9s`` or ``500ms``."""
+    unit = text.lstrip("0123456789")
+    return int(text.removesuffix(unit)) * UNITS_MS[unit]

@@ -1,0 +1,38 @@
+"""Check by a second way what every trace must keep (who leads, epochs, the ISR), and complain in the text."""
+
+from isrflow.state.decisions import LeaderAndIsr
+from isrflow.state.ids import NO_LEADER
+from isrflow.state.reason import Reason
+
+MARK = "!! "
+
+
+def complaints_about(before: LeaderAndIsr | None, after: LeaderAndIsr) -> list[str]:
+    """Say what a partition should not be, or should not have become."""
+    is_going = after.reason == Reason.TOPIC_DELETED
+    wrong = {
+        "the ISR is empty": not after.isr,
+        "the ISR has a member that is not assigned": not set(after.isr) <= set(after.replicas),
+        "the leader is not in the ISR": after.leader != NO_LEADER and after.leader not in after.isr,
+        "a partition without leader has several in sync": after.leader == NO_LEADER
+        and len(after.isr) != 1
+        and not is_going,
+        "a leader that recovers is not alone": after.leader_recovery_state == "RECOVERING" and len(after.isr) > 1,
+        "it is told to somebody who is not assigned": not set(after.to) <= set(after.replicas),
+    }
+    if before is not None:
+        wrong |= _wrong_steps(before, after)
+    return [f"{MARK}{after.topic}-{after.partition}: {what}" for what, is_so in wrong.items() if is_so]
+
+
+def _wrong_steps(before: LeaderAndIsr, after: LeaderAndIsr) -> dict[str, bool]:
+    leader_step = after.leader_epoch - before.leader_epoch
+    partition_step = after.partition_epoch - before.partition_epoch
+    lost = set(before.isr).isdisjoint(after.isr)
+    return {
+        "an epoch went back, or up by more than one": not 0 <= leader_step <= partition_step <= 1,
+        "two leaders in one leader epoch": leader_step == 0 and before.leader != after.leader,
+        "something changed, and the partition epoch did not": partition_step == 0 and before.isr != after.isr,
+        "nobody of the former ISR is left, and the election was not unclean": lost and not after.unclean,
+        "an unclean leader is not recovering": after.unclean and after.leader_recovery_state != "RECOVERING",
+    }

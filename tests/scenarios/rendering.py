@@ -1,0 +1,150 @@
+"""Tell decisions in lines: one a decision, each with what was before it."""
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from msgspec import UNSET
+
+from isrflow.state import decisions as d
+from isrflow.state.ids import NO_LEADER
+from tests.scenarios.complaints import complaints_about
+
+_ANSWERED = ("remaining", "leader", "leader_epoch", "partition_epoch", "isr", "assignment")
+
+
+class Rendering:
+    """Hold what the decisions so far have told of each partition and topic."""
+
+    def __init__(self) -> None:
+        self.partitions: dict[tuple[str, int], d.LeaderAndIsr] = {}
+        self.watermarks: dict[tuple[str, int], int] = {}
+        self._controller_epoch = 0
+        self._ids: list[str] = []
+
+    def tell(self, body: bytes, *, quiet: bool) -> list[str]:
+        """Give the lines of a decision; of a quiet one only what nobody would expect."""
+        decision = d.decode(body)
+        lines = self._moved_controller(decision) + self._lines(decision)
+        return [line for line in lines if line.startswith("!!") or _is_refused(decision)] if quiet else lines
+
+    def _moved_controller(self, decision: d.AnyDecision) -> list[str]:
+        before, self._controller_epoch = self._controller_epoch, decision.controller_epoch
+        return [f"controller epoch {before} -> {self._controller_epoch}"] if before != self._controller_epoch else []
+
+    def _lines(self, decision: d.AnyDecision) -> list[str]:
+        match decision:
+            case d.LeaderAndIsr():
+                return self._leader_and_isr(decision)
+            case d.StopReplica():
+                how = "stop and delete" if decision.delete else "stop"
+                epoch = f"epoch {decision.leader_epoch}"
+                return [f"{_name(decision)} {how}, {epoch}   {decision.reason} to={listed(decision.to)}"]
+            case d.TopicDecision():
+                return [self._topic(decision)]
+            case d.BrokerDecision():
+                return [_broker(decision)]
+            case d.HighWatermark():
+                return [self._high_watermark(decision)]
+            case d.Answer():
+                return self._answer(decision)
+            case d.ConfigDecision():
+                who = " ".join(filter(None, (decision.entity, decision.name)))
+                return [f"config {who}: {settings(decision.config) or 'nothing'}"]
+            case d.Rejected():
+                return [_rejected(decision)]
+            case _:
+                assert_never(decision)
+
+    def _leader_and_isr(self, after: d.LeaderAndIsr) -> list[str]:
+        key = (after.topic, after.partition)
+        before = self.partitions.get(key)
+        if before is not None and before.topic_id != after.topic_id:
+            before = None
+        self.partitions[key] = after
+        if before is None:
+            self.watermarks.pop(key, None)
+            told = f"new, leader {after.leader}, epoch {after.leader_epoch}, isr {listed(after.isr)}"
+        else:
+            told = ", ".join(_changes(before, after)) or f"as before, leader {after.leader}, epoch {after.leader_epoch}"
+        is_elected = after.leader not in (NO_LEADER, before.leader if before else NO_LEADER)
+        election = (" unclean" if after.unclean else " clean") if is_elected else ""
+        line = f"{_name(after)} {told}   {after.reason}{election} to={listed(after.to)}"
+        return [line, *complaints_about(before, after)]
+
+    def _topic(self, decision: d.TopicDecision) -> str:
+        if decision.topic_id not in self._ids:
+            self._ids.append(decision.topic_id)
+        if decision.state != "created":
+            self.partitions = {key: told for key, told in self.partitions.items() if key[0] != decision.topic}
+        named = f"topic {decision.topic} (id {self._ids.index(decision.topic_id) + 1}) {decision.state}"
+        return " ".join(filter(None, (named, settings(decision.config))))
+
+    def _high_watermark(self, decision: d.HighWatermark) -> str:
+        key = (decision.topic, decision.partition)
+        before = self.watermarks.get(key, 0)
+        self.watermarks[key] = decision.high_watermark
+        return f"{_name(decision)} hw {before} -> {decision.high_watermark}"
+
+    def _answer(self, answer: d.Answer) -> list[str]:
+        subject = ""
+        if answer.topic is not UNSET:
+            subject = f" {answer.topic}" if answer.partition is UNSET else f" {answer.topic}-{answer.partition}"
+        elif answer.broker is not UNSET:
+            subject = f" {answer.broker}"
+        asked = "" if answer.request_id is None else f" (request {answer.request_id})"
+        message = f": {answer.message}" if answer.message else ""
+        fields = [f"{name}={_value(value)}" for name in _ANSWERED if (value := getattr(answer, name)) is not UNSET]
+        line = f"answer {answer.request}{subject}{asked} {answer.error}{message}"
+        results = () if answer.results is UNSET else answer.results
+        told = [f"  {_name(result)} {result.error}{': ' * bool(result.message)}{result.message}" for result in results]
+        return ["   ".join(filter(None, (line, " ".join(fields)))), *told]
+
+
+def _is_refused(decision: d.AnyDecision) -> bool:
+    return isinstance(decision, d.Rejected) or (isinstance(decision, d.Answer) and decision.error != "NONE")
+
+
+def _changes(before: d.LeaderAndIsr, after: d.LeaderAndIsr) -> list[str]:
+    pairs = (
+        ("leader", before.leader, after.leader),
+        ("epoch", before.leader_epoch, after.leader_epoch),
+        ("isr", listed(before.isr), listed(after.isr)),
+        ("replicas", listed(before.replicas), listed(after.replicas)),
+        ("adding", listed(before.adding_replicas), listed(after.adding_replicas)),
+        ("removing", listed(before.removing_replicas), listed(after.removing_replicas)),
+        ("recovery", before.leader_recovery_state, after.leader_recovery_state),
+        ("partition epoch", before.partition_epoch, after.partition_epoch),
+    )
+    return [f"{name} {one} -> {other}" for name, one, other in pairs if one != other]
+
+
+def _broker(decision: d.BrokerDecision) -> str:
+    told = f"broker {decision.broker} {decision.state} ({decision.reason})"
+    rack = "" if decision.rack is None else f" rack={decision.rack}"
+    listeners = "".join(f" {listener.host}:{listener.port}" for listener in decision.listeners)
+    remaining = "" if decision.remaining is UNSET else f" remaining={decision.remaining}"
+    return told + rack + listeners + remaining
+
+
+def _rejected(decision: d.Rejected) -> str:
+    field = decision.field or "the text"
+    return f"rejected, {field}: {decision.message}   {decision.reason}"
+
+
+def _name(told: d.LeaderAndIsr | d.StopReplica | d.HighWatermark | d.PartitionResult) -> str:
+    return f"{told.topic}-{told.partition}"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, dict):
+        return ";".join(f"{key}:{listed(replicas)}" for key, replicas in value.items())
+    return listed(value) if isinstance(value, tuple) else str(value)
+
+
+def settings(config: dict[str, str]) -> str:
+    return " ".join(f"{key}={value}" for key, value in config.items())
+
+
+def listed(members: Iterable[int]) -> str:
+    """Write a list of brokers as stories do."""
+    return ",".join(map(str, members)) or "none"

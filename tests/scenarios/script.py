@@ -1,0 +1,104 @@
+"""Write the event log of a story: the clock, the brokers that live, and what each of them knows.
+
+The writer follows the rules' state as it goes, so that a command may leave out what a broker would
+know by itself: its epoch, and the epochs of the partition it speaks of.
+"""
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from isrflow.controller_logic.log import first_states, logged
+from isrflow.controller_logic.step import step
+from isrflow.state.partition import Partition
+from isrflow.state.policy import Policy
+
+START_MS = 1_700_000_000_000
+BEAT_MS = 2_000
+
+Wishes = dict[str, bool]
+ALIVE: Wishes = {"want_fence": False, "want_shutdown": False}
+
+
+class Written(NamedTuple):
+    """Hold an event of a story; those of a ``quiet`` one that set the scene are not told one by one."""
+
+    seq: int
+    raw: bytes
+    quiet: bool
+
+
+class Script:
+    """Hold where a story has come to.
+
+    ``beating`` are the brokers that heartbeat by themselves while time passes, each with what it wishes;
+    ``epochs`` all broker epochs that a broker has had; ``ends`` the log end offsets told last. What is
+    to be shown after the block at hand stands in ``charts``, ``introduced`` and ``described``.
+    """
+
+    def __init__(self) -> None:
+        self.clock_ms = START_MS
+        self.settings: dict[str, str] = {}
+        self.beating: dict[int, Wishes] = {}
+        self.epochs: dict[int, list[int]] = {}
+        self.ends: dict[tuple[str, int], dict[int, int]] = {}
+        self.quiet = False
+        self._state = first_states(1)[0]
+        self.begin_block()
+
+    def begin_block(self) -> None:
+        self.written: list[Written] = []
+        self.charts: list[tuple[str, int]] = []
+        self.introduced: list[str] = []
+        self.described: list[str] = []
+
+    def write(self, kind: str, **fields: Any) -> int:
+        """Write an event at the present time; returns its seq."""
+        return self.write_raw(msgspec.json.encode({"kind": kind, "time_ms": self.clock_ms, **fields}))
+
+    def write_raw(self, raw: bytes) -> int:
+        seq = self._state.cluster.seq + 1
+        self.written.append(Written(seq, raw, self.quiet))
+        self._state = step(self._state, list(logged([(seq, raw)])), Policy()).state
+        return seq
+
+    @property
+    def controller_epoch(self) -> int:
+        return self._state.cluster.controller_epoch
+
+    def partition(self, topic: str, number: int) -> Partition:
+        """Find a partition; one that there is not looks like one that nobody ever led."""
+        held = self._state.topics.get(topic)
+        if held is None or number >= len(held.partitions):
+            return Partition(number, None, (), (), leader_epoch=0, partition_epoch=0)  # type: ignore[arg-type]
+        return held.partitions[number]
+
+    def broker_epoch(self, broker: int, told: str | None = None) -> int:
+        """Give the epoch that a broker has, ``stale`` that of its life before, or the number told."""
+        epochs = self.epochs.get(broker) or [0]
+        if told is None:
+            return epochs[-1]
+        return (epochs[-2] if len(epochs) > 1 else epochs[-1] - 1) if told == "stale" else int(told)
+
+    def register(self, broker: int, **fields: Any) -> None:
+        seq = self.write("broker_register", broker=broker, **fields)
+        held = self._state.cluster.brokers[broker]
+        if held.broker_epoch == seq:
+            self.epochs.setdefault(broker, []).append(seq)
+
+    def beat(self, broker: int, wishes: Wishes, **fields: Any) -> None:
+        epoch = fields.pop("broker_epoch", self.broker_epoch(broker))
+        self.write("broker_heartbeat", broker=broker, broker_epoch=epoch, **wishes, **fields)
+
+    def pass_time(self, ms: int) -> None:
+        """Let time pass; brokers heartbeat on their way, and every heartbeat's round ends with a tick."""
+        while True:
+            some = min(ms, BEAT_MS)
+            self.clock_ms += some
+            for broker, wishes in self.beating.items():
+                if some:
+                    self.beat(broker, wishes)
+            self.write("tick")
+            ms -= some
+            if ms == 0:
+                return

@@ -1,0 +1,274 @@
+"""The words of a story: each writes events, and its docstring shows how it is used.
+
+Everywhere: replicas and ISRs are ``1,2,3`` (``none`` for an empty list), a partition is ``topic-number``,
+and ``request-id=`` puts a request id on the event.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.scenarios.arguments import asked, duration_ms, epoch_told, ids, partition_of, settings_in
+from tests.scenarios.script import ALIVE, Script
+from tests.scenarios.story import Command
+
+Word = Callable[[Script, Command], None]
+
+
+def brokers(script: Script, command: Command) -> None:
+    """Start brokers, and before the first ones a controller: ``brokers 1 2 3 racks=a,b,a``."""
+    script.quiet = True
+    if script.controller_epoch == 0:
+        claim(script, Command("claim", (), {}, ""))
+    racks = command.options.get("racks", "").split(",")
+    for place, broker in enumerate(map(int, command.arguments)):
+        _register(script, broker, rack=racks[place] if place < len(racks) and racks[place] else None)
+        _beats(script, broker)
+    script.introduced.append("brokers")
+
+
+def topic(script: Script, command: Command) -> None:
+    """Have a topic, one list of replicas a partition: ``topic t 1,2,3 2,3,1 isr=1,2 min.insync.replicas=2``."""
+    script.quiet = True
+    name, *listed = command.arguments
+    assignment = {str(number): ids(text) for number, text in enumerate(listed)}
+    script.write("create_topic", topic=name, assignment=assignment, config=settings_in(command.options))
+    if "isr" in command.options:
+        for number in range(len(listed)):
+            isr_change(script, Command("isr-change", (f"{name}-{number}",), {"isr": command.options["isr"]}, ""))
+    script.introduced.append(name)
+
+
+def settings(script: Script, command: Command) -> None:
+    """Set what the next controller decides by: ``settings broker.session.timeout.ms=3000``."""
+    script.settings |= command.options
+
+
+def claim(script: Script, command: Command) -> None:
+    """Let another controller take over: ``claim``, or ``claim epoch=1`` for one that comes late."""
+    epoch = int(command.options.get("epoch", script.controller_epoch + 1))
+    name = f"job-{epoch}"
+    script.write(
+        "controller_started", controller_id=name, controller_epoch=epoch, settings=script.settings, **asked(command)
+    )
+
+
+def tick(script: Script, command: Command) -> None:
+    """Let time pass: ``tick 9s``, ``tick 500ms``; who is not silenced heartbeats meanwhile."""
+    script.pass_time(duration_ms(command.arguments[0]) if command.arguments else 0)
+
+
+def silence(script: Script, command: Command) -> None:
+    """Let brokers send no more heartbeats: ``silence 1 2``."""
+    for broker in map(int, command.arguments):
+        script.beating.pop(broker, None)
+
+
+def heartbeat(script: Script, command: Command) -> None:
+    """Send a heartbeat, and go on with it: ``heartbeat 1 [want-fence] [want-shutdown] epoch=stale``."""
+    first, *wished = command.arguments
+    broker, wishes = int(first), {wish.replace("-", "_"): True for wish in wished}
+    fields = {"broker_epoch": script.broker_epoch(broker, command.options.get("epoch"))}
+    script.beat(broker, ALIVE | wishes, **fields, **asked(command))
+    script.beating[broker] = ALIVE | wishes | {"want_shutdown": False}
+
+
+def register(script: Script, command: Command) -> None:
+    """Register, without a heartbeat: ``register 4 rack=a``, ``register 4 incarnation=same listener=h:9092``."""
+    if command.options.get("incarnation") != "same":
+        silence(script, command)
+    _register(script, int(command.arguments[0]), **_registration(command), **asked(command))
+
+
+def restart(script: Script, command: Command) -> None:
+    """Start a broker as a new incarnation that heartbeats: ``restart 1 rack=a``."""
+    broker = int(command.arguments[0])
+    _register(script, broker, **_registration(command))
+    _beats(script, broker)
+
+
+def shutdown(script: Script, command: Command) -> None:
+    """Ask for a controlled shutdown: ``shutdown 1 epoch=stale``."""
+    broker = int(command.arguments[0])
+    epoch = script.broker_epoch(broker, command.options.get("epoch"))
+    script.write("controlled_shutdown", broker=broker, broker_epoch=epoch, **asked(command))
+
+
+def unregister(script: Script, command: Command) -> None:
+    """Forget a broker that will not come back: ``unregister 1``."""
+    silence(script, command)
+    script.write("broker_unregister", broker=int(command.arguments[0]), **asked(command))
+
+
+def connection_lost(script: Script, command: Command) -> None:
+    """Lose the connection to a broker: ``connection-lost 1``."""
+    broker = int(command.arguments[0])
+    script.write("broker_connection_lost", broker=broker, broker_epoch=script.broker_epoch(broker), **asked(command))
+
+
+def isr_change(script: Script, command: Command) -> None:
+    """Ask for an ISR as the leader would: ``isr-change t-0 isr=1,2``.
+
+    Fences are what they should be unless told: ``from=2 broker-epoch=stale leader-epoch=stale
+    partition-epoch=newer isr-epochs=5,stale recovery=RECOVERING``.
+    """
+    name, number = partition_of(command.arguments[0])
+    held, told = script.partition(name, number), command.options
+    broker, isr = int(told.get("from", max(held.leader, 0))), ids(told["isr"])
+    fields: dict[str, Any] = {}
+    if "isr-epochs" in told:
+        listed = told["isr-epochs"].split(",")
+        # A list that is too long names epochs of nobody.
+        fields["isr_epochs"] = [
+            script.broker_epoch(isr[min(place, len(isr) - 1)], None if text == "current" else text)
+            for place, text in enumerate(listed)
+        ]
+    if "recovery" in told:
+        fields["leader_recovery_state"] = told["recovery"]
+    script.write(
+        "alter_isr",
+        topic=name,
+        partition=number,
+        broker=broker,
+        broker_epoch=script.broker_epoch(broker, told.get("broker-epoch")),
+        leader_epoch=epoch_told(told.get("leader-epoch"), held.leader_epoch),
+        partition_epoch=epoch_told(told.get("partition-epoch"), held.partition_epoch),
+        isr=isr,
+        **fields,
+        **asked(command),
+    )
+
+
+def offsets(script: Script, command: Command) -> None:
+    """Tell log ends, then tick: ``offsets t-0 1=10 2=7 epoch=stale``; with ``no-tick`` they wait for one."""
+    name, number = partition_of(command.arguments[0])
+    epoch = epoch_told(command.options.get("epoch"), script.partition(name, number).leader_epoch)
+    for broker, end in ((int(key), int(value)) for key, value in command.options.items() if key.isdecimal()):
+        script.ends.setdefault((name, number), {})[broker] = end
+        fields = {"broker": broker, "leader_epoch": epoch, "log_end_offset": end}
+        script.write("log_end_offset", topic=name, partition=number, **fields, **asked(command))
+    if (name, number) not in script.charts:
+        script.charts.append((name, number))
+    if "no-tick" not in command.arguments:
+        script.pass_time(100)
+
+
+def report(script: Script, command: Command) -> None:
+    """Report what became of replicas: ``report t-0 1,2 deleted``, ``report t-0 3 error error=KAFKA_STORAGE_ERROR``."""
+    name, number = partition_of(command.arguments[0])
+    for broker in ids(command.arguments[1]):
+        script.write(
+            "replica_report",
+            topic=name,
+            partition=number,
+            broker=broker,
+            broker_epoch=script.broker_epoch(broker, command.options.get("epoch")),
+            leader_epoch=epoch_told(command.options.get("leader-epoch"), script.partition(name, number).leader_epoch),
+            outcome=command.arguments[2],
+            **({"error": command.options["error"]} if "error" in command.options else {}),
+            **asked(command),
+        )
+
+
+def create_topic(script: Script, command: Command) -> None:
+    """Create a topic: ``create-topic t partitions=2 factor=3``, or ``create-topic t 0=1,2,3 1=2,3,1``.
+
+    Settings follow as ``min.insync.replicas=2``; ``validate-only`` only asks.
+    """
+    told = command.options
+    fields: dict[str, Any] = {"topic": command.arguments[0] if command.arguments else "", **asked(command)}
+    fields |= {field: int(told[key]) for key, field in _SIZES.items() if key in told}
+    assignment = {key: ids(value) for key, value in told.items() if key.isdecimal()}
+    if assignment:
+        fields["assignment"] = assignment
+    validate_only = "validate-only" in command.arguments
+    script.write("create_topic", **fields, config=settings_in(told), validate_only=validate_only)
+
+
+_SIZES = {"partitions": "partitions", "factor": "replication_factor"}
+
+
+def delete_topic(script: Script, command: Command) -> None:
+    """Delete a topic: ``delete-topic t``."""
+    script.write("delete_topic", topic=command.arguments[0], **asked(command))
+
+
+def create_partitions(script: Script, command: Command) -> None:
+    """Add partitions up to a total: ``create-partitions t 3``, ``create-partitions t 3 1,2,3 2,3,1``."""
+    name, total, *listed = command.arguments
+    fields = {"assignment": [ids(text) for text in listed]} if listed else {}
+    script.write("create_partitions", topic=name, total=int(total), **fields, **asked(command))
+
+
+def elect(script: Script, command: Command) -> None:
+    """Ask for elections: ``elect preferred t-0 t-1``, ``elect unclean all``."""
+    kind, *named = command.arguments
+    pairs = [partition_of(text) for text in named if text != "all"]
+    listed = [{"topic": name, "partition": number} for name, number in pairs] if pairs else None
+    script.write("elect_leaders", election_type=kind, partitions=listed, **asked(command))
+
+
+def config(script: Script, command: Command) -> None:
+    """Set or (with nothing behind ``=``) remove settings: ``config cluster k=v``, ``config topic t k=``."""
+    entity, *named = command.arguments
+    fields = {"name": named[0]} if named else {}
+    values = {key: value or None for key, value in settings_in(command.options).items()}
+    script.write("alter_config", entity=entity, **fields, config=values, **asked(command))
+
+
+def raw(script: Script, command: Command) -> None:
+    """Put a text on the bus as it is: ``raw {"kind":"tick"}``; or bytes: ``raw hex:fffe``."""
+    text = command.rest
+    script.write_raw(bytes.fromhex(text[4:]) if text.startswith("hex:") else text.encode())
+
+
+def describe(script: Script, command: Command) -> None:
+    """Show partitions, or the brokers: ``describe``, ``describe t``, ``describe brokers``."""
+    script.described += command.arguments or ("",)
+
+
+def _register(script: Script, broker: int, rack: str | None = None, same: bool = False, **fields: Any) -> None:
+    lives = len(script.epochs.get(broker, ())) + (not same)
+    if rack is not None:
+        fields["rack"] = rack
+    script.register(broker, incarnation=f"{broker}-{lives}", **fields)
+
+
+def _registration(command: Command) -> dict[str, Any]:
+    told = command.options
+    fields: dict[str, Any] = {"rack": told.get("rack"), "same": told.get("incarnation") == "same"}
+    if "listener" in told:
+        host, port = told["listener"].split(":")
+        fields["listeners"] = [{"name": "PLAINTEXT", "host": host, "port": int(port)}]
+    return fields
+
+
+def _beats(script: Script, broker: int) -> None:
+    script.beat(broker, ALIVE)
+    script.beating[broker] = ALIVE
+
+
+_ALL: tuple[Word, ...] = (
+    brokers,
+    topic,
+    settings,
+    claim,
+    tick,
+    silence,
+    heartbeat,
+    register,
+    restart,
+    shutdown,
+    unregister,
+    connection_lost,
+    isr_change,
+    offsets,
+    report,
+    create_topic,
+    delete_topic,
+    create_partitions,
+    elect,
+    config,
+    raw,
+    describe,
+)
+WORDS = {word.__name__.replace("_", "-"): word for word in _ALL}

@@ -1,0 +1,55 @@
+"""The operators without a JVM: fan-out as a plain function, the shard operator in PySpark's tester."""
+
+import random
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming.tws_tester import TwsTester
+
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.sinks.decision_log import DecisionLog
+from isrflow.state.policy import Policy
+from isrflow.streaming.fan_out import fan_out
+from isrflow.streaming.shard import ShardOperator
+from isrflow.streaming.source import ARROW_SCHEMA as SOURCE_SCHEMA
+
+SHARDS, PAGES = 4, 3
+
+
+def arrow(log: Sequence[tuple[int, bytes]]) -> pa.RecordBatch:
+    """Write (seq, raw) as the source does."""
+    seqs, raws = zip(*log, strict=True)
+    return pa.RecordBatch.from_arrays([pa.array(seqs, pa.int64()), pa.array(raws, pa.binary())], schema=SOURCE_SCHEMA)
+
+
+def rows_of(log: Sequence[tuple[int, bytes]], pieces: int) -> list[tuple[int, bytes]]:
+    """Fan a batch out as Spark does, in several Arrow batches: (shard, packed events) in any order."""
+    size = -(-len(log) // pieces)
+    batches = [arrow(log[first : first + size]) for first in range(0, len(log), size)]
+    rows = [
+        (shard, body)
+        for batch in fan_out(iter(batches), shards=SHARDS)
+        for shard, body in zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    ]
+    random.Random(pieces).shuffle(rows)
+    return rows
+
+
+class OperatorCluster:
+    """Play the query: a tester a shard, since each has a state of its own, and the sink behind them."""
+
+    def __init__(self, bus: EmbeddedBus) -> None:
+        self.log = DecisionLog(bus, 0)
+        self.testers = [TwsTester(ShardOperator(SHARDS, PAGES, Policy(), {})) for _ in range(SHARDS)]
+
+    def batch(self, log: Sequence[tuple[int, bytes]], pieces: int = 1) -> list[Row]:
+        """Play one micro-batch; returns the rows that the operator made."""
+        rows = rows_of(log, pieces)
+        made = [
+            row
+            for shard, tester in enumerate(self.testers)
+            for row in tester.test(shard, [Row(shard=shard, events=body) for to, body in rows if to == shard])
+        ]
+        self.log.write(row.outcome for row in made)
+        return made
