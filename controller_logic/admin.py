@@ -52,8 +52,12 @@ def create_topic(draft: Draft, event: CreateTopic) -> None:
 def create_partitions(draft: Draft, event: CreatePartitions) -> None:
     """Add partitions to a topic, with as many replicas as its first one has."""
     topic = draft.topic(event.topic)
-    if topic is None or topic.is_deleting:
+    if topic is None or topic.is_queued_for_deletion:
         draft.answer("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {event.topic}", topic=event.topic)
+        return
+    if topic.is_reassigning:
+        message = f"a partition of topic {event.topic} is being reassigned"
+        draft.answer("REASSIGNMENT_IN_PROGRESS", message, topic=event.topic)
         return
     assignment = _added_assignment(draft, topic, event)
     if isinstance(assignment, Refusal):

@@ -1,7 +1,7 @@
 """Add a change to a partition: the one place where epochs go up."""
 
 from isrflow.state.change import PartitionChange
-from isrflow.state.ids import NO_EPOCH, UNKNOWN_OFFSET
+from isrflow.state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET
 from isrflow.state.partition import Partition
 
 
@@ -10,8 +10,9 @@ def apply(before: Partition, change: PartitionChange) -> Partition:
 
     The partition epoch goes up by one when leader, ISR, recovery state or assignment differ after
     it, and the leader epoch with it unless the leader itself asked (classic controller:
-    ``LeaderAndIsr.newLeaderAndIsr``; KIP-497). Replica states alone raise nothing. After an unclean
-    election the high watermark belongs to no epoch, so that it may go back.
+    ``LeaderAndIsr.newLeaderAndIsr``; KIP-497). Replica states alone raise nothing, nor does anything
+    before the first leader. After an unclean election the high watermark belongs to no epoch, so that
+    it may go back.
     """
     leader = before.leader if change.leader is None else change.leader
     isr = before.isr if change.isr is None else change.isr
@@ -27,6 +28,8 @@ def apply(before: Partition, change: PartitionChange) -> Partition:
         or adding != before.adding_replicas
         or removing != before.removing_replicas
     )
+    if leader == NO_LEADER and before.leader_epoch == NO_EPOCH:
+        differs = False
     offsets, epochs = before.log_end_offsets, before.offset_epochs
     if replicas != before.replicas and offsets:
         offsets = _in_order(replicas, before.replicas, offsets, UNKNOWN_OFFSET)
@@ -47,6 +50,7 @@ def apply(before: Partition, change: PartitionChange) -> Partition:
         NO_EPOCH if change.unclean else before.high_watermark_epoch,
         offsets,
         epochs,
+        before.removed if change.removed is None else change.removed,
     )
 
 

@@ -4,7 +4,7 @@
 
 from collections.abc import Set
 
-from isrflow.controller_logic import deletion, partition_machine
+from isrflow.controller_logic import deletion, partition_machine, removal
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.replica_machine import online_replicas, taken_offline, taken_online
 from isrflow.controller_logic.topic_draft import TopicDraft
@@ -24,6 +24,8 @@ def brokers_failed(draft: Draft, failed: Set[int]) -> None:
             deletion.brokers_failed(draft, topic, failed)
             continue
         for partition in topic.partitions:
+            if partition.removed:
+                partition = removal.brokers_failed(draft, topic, partition, failed)
             if not failed.isdisjoint(partition.replicas):
                 replicas_failed(draft, topic, partition, failed)
 
@@ -33,6 +35,9 @@ def replicas_failed(draft: Draft, topic: TopicDraft, partition: Partition, faile
     states = taken_offline(partition, failed)
     online = online_replicas(partition.replicas, states, draft.active)
     change = partition_machine.without(partition, failed, states, online, unclean_allowed=topic.unclean_allowed)
+    if change is None and partition.is_reassigning:
+        # Who was out of sync before and is down now holds the reassignment up no more.
+        change = PartitionChange()
     if change is None:
         return
     told = draft.live_replicas(partition, but=failed)
@@ -54,6 +59,8 @@ def broker_started(draft: Draft, broker: int) -> None:
         for partition in topic.partitions:
             if broker in partition.replicas:
                 replica_started(draft, topic, partition, broker)
+            elif partition.removed:
+                removal.broker_started(draft, topic, partition, broker)
 
 
 def replica_started(draft: Draft, topic: TopicDraft, partition: Partition, broker: int) -> None:
@@ -67,10 +74,11 @@ def replica_started(draft: Draft, topic: TopicDraft, partition: Partition, broke
         if change is not None:
             draft.change(topic, partition, change, election_reason(partition, change))
             return
+    after = partition
     if states != partition.replica_states:
-        partition = draft.change(topic, partition, PartitionChange(replica_states=states), Reason.REPLICA_ONLINE)
-    if partition.partition_epoch != NO_EPOCH:
-        draft.say_leader_and_isr(topic, partition, Reason.REPLICA_ONLINE, to=(broker,))
+        after = draft.change(topic, partition, PartitionChange(replica_states=states), Reason.REPLICA_ONLINE)
+    if after.partition_epoch == partition.partition_epoch != NO_EPOCH:
+        draft.say_leader_and_isr(topic, after, Reason.REPLICA_ONLINE, to=(broker,))
 
 
 def election_reason(partition: Partition, change: PartitionChange) -> Reason:

@@ -1,21 +1,20 @@
 """Delete topics: every replica removes its log and says so, then the topic is gone
 (``TopicDeletionManager``).
 
-| replica, from           | to                        | when                                              |
-|-------------------------|---------------------------|---------------------------------------------------|
-| any                     | ReplicaDeletionStarted    | its topic is deleted, and its broker serves       |
-| any                     | ReplicaDeletionIneligible | its topic is deleted, and its broker does not     |
-| ReplicaDeletionStarted  | ReplicaDeletionSuccessful | its broker reports that the log is removed        |
-| ReplicaDeletionStarted  | ReplicaDeletionIneligible | its broker reports a failure, or is fenced        |
-| ReplicaDeletionIneligible | ReplicaDeletionStarted  | its broker is active again                        |
+Each replica goes through ``OfflineReplica`` to ``ReplicaDeletionStarted`` where its broker serves, else to
+``ReplicaDeletionIneligible``; a report makes it ``ReplicaDeletionSuccessful`` or ineligible again (the
+moves are those of ``replica_machine``). What is ineligible is tried again when a broker that holds a
+replica of the topic starts, when a controller takes over, and when the deletion is asked for again.
 
 A topic is ``ineligible`` while any of its replicas is, else ``deleting``; it is ``deleted`` when the
-last replica is successful.
+last replica is successful. While a partition of it is reassigned its deletion waits: the topic is
+``ineligible``, and lives on.
 """
 
 from collections.abc import Callable, Set
 
 from isrflow.controller_logic.draft import Draft
+from isrflow.controller_logic.replica_machine import moved, to_be_deleted
 from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.change import PartitionChange
 from isrflow.state.events import DeleteTopic, ReplicaReport
@@ -34,7 +33,7 @@ _INELIGIBLE = ReplicaState.ReplicaDeletionIneligible
 def delete_topic(draft: Draft, event: DeleteTopic) -> None:
     """Begin to delete a topic; its partitions have no leader from now on.
 
-    One that is being deleted already is answered as done, as in Kafka.
+    One that is being deleted already is answered as done, as in Kafka, and what failed is tried again.
     """
     topic = draft.topic(event.topic)
     if topic is None:
@@ -43,19 +42,52 @@ def delete_topic(draft: Draft, event: DeleteTopic) -> None:
     if not draft.policy.delete_topic_enable:
         draft.answer("TOPIC_DELETION_DISABLED", "delete.topic.enable is false", topic=event.topic)
         return
-    if not topic.is_deleting:
-        draft.count_out(topic)
-        topic.state = TopicState.deleting
-        for partition in topic.partitions:
-            _begin(draft, topic, partition)
-        topic.state = _state_of(topic)
-        draft.say_topic(topic, Reason.TOPIC_DELETED)
+    if topic.is_deleting:
+        retry(draft, topic)
+    elif topic.is_reassigning:
+        _wait(draft, topic)
+    else:
+        _begin(draft, topic)
     draft.answer(topic=event.topic, topic_id=topic.topic_id)
 
 
-def _begin(draft: Draft, topic: TopicDraft, partition: Partition) -> None:
-    states = tuple([_STARTED if replica in draft.live else _INELIGIBLE for replica in partition.replicas])
-    change = PartitionChange(state=PartitionState.NonExistentPartition, leader=NO_LEADER, replica_states=states)
+def _wait(draft: Draft, topic: TopicDraft) -> None:
+    if not topic.deletion_waits:
+        topic.deletion_waits = topic.dirty = True
+        draft.waiting.add(topic.topic)
+        draft.say_topic(topic, Reason.TOPIC_DELETED)
+
+
+def begin_waiting(draft: Draft) -> None:
+    """Begin the deletions that waited for reassignments which are over now."""
+    for name in sorted(draft.waiting):
+        topic = draft.topic(name)
+        if topic is not None and not topic.is_reassigning:
+            draft.waiting.discard(name)
+            _begin(draft, topic)
+
+
+def _begin(draft: Draft, topic: TopicDraft) -> None:
+    draft.count_out(topic)
+    topic.state, topic.deletion_waits, topic.dirty = TopicState.deleting, False, True
+    for partition in topic.partitions:
+        _begin_partition(draft, topic, partition)
+    topic.state = _state_of(topic)
+    draft.say_topic(topic, Reason.TOPIC_DELETED)
+
+
+def _begin_partition(draft: Draft, topic: TopicDraft, partition: Partition) -> None:
+    # Whoever has yet to remove a replica that a reassignment removed takes part again.
+    held = dict(zip(partition.replicas, partition.replica_states, strict=True))
+    held |= {entry.broker: entry.state for entry in partition.removed}
+    states = tuple([to_be_deleted(state, is_served=replica in draft.live) for replica, state in held.items()])
+    change = PartitionChange(
+        state=PartitionState.NonExistentPartition,
+        leader=NO_LEADER,
+        replicas=tuple(held),
+        replica_states=states,
+        removed=(),
+    )
     after = draft.change(topic, partition, change, Reason.TOPIC_DELETED, to=())
     _tell(draft, topic, after, draft.live_replicas(after))
 
@@ -68,16 +100,34 @@ def _tell(draft: Draft, topic: TopicDraft, partition: Partition, brokers: tuple[
 
 def brokers_failed(draft: Draft, topic: TopicDraft, failed: Set[int]) -> None:
     """Hold a deletion up until the brokers on ``failed`` are back."""
-    _move(draft, topic, lambda broker, state: _INELIGIBLE if broker in failed and state == _STARTED else state)
+    _move(
+        draft,
+        topic,
+        lambda broker, state: moved(state, _INELIGIBLE) if broker in failed and state == _STARTED else state,
+    )
     _settle(draft, topic)
 
 
 def broker_started(draft: Draft, topic: TopicDraft, broker: int) -> None:
-    """Tell a broker that is back to remove what it missed to remove."""
-    for partition in _move(
-        draft, topic, lambda replica, state: _STARTED if replica == broker and state == _INELIGIBLE else state
-    ):
-        _tell(draft, topic, partition, (broker,))
+    """Tell a broker that is back to remove what it missed to remove, and others to try again."""
+    if any(broker in partition.replicas for partition in topic.partitions):
+        retry(draft, topic)
+
+
+def retry(draft: Draft, topic: TopicDraft) -> None:
+    """Tell the brokers that serve to remove what is still ineligible."""
+    live = draft.live
+    before = {partition.partition: partition.replica_states for partition in topic.partitions}
+    changed = _move(
+        draft,
+        topic,
+        lambda replica, state: (
+            to_be_deleted(state, is_served=True) if state == _INELIGIBLE and replica in live else state
+        ),
+    )
+    for partition in changed:
+        trios = zip(partition.replicas, before[partition.partition], partition.replica_states, strict=True)
+        _tell(draft, topic, partition, tuple([replica for replica, former, state in trios if former != state]))
     _settle(draft, topic)
 
 
@@ -88,17 +138,17 @@ def replica_reported(draft: Draft, topic: TopicDraft, event: ReplicaReport) -> N
     if outcome is None or partition is None:
         return
     pairs = zip(partition.replicas, partition.replica_states, strict=True)
-    states = tuple([outcome if r == event.broker and state == _STARTED else state for r, state in pairs])
+    states = tuple([moved(state, outcome) if r == event.broker and state == _STARTED else state for r, state in pairs])
     if states != partition.replica_states:
         draft.change(topic, partition, PartitionChange(replica_states=states), Reason.TOPIC_DELETED)
         _settle(draft, topic)
 
 
-def _move(draft: Draft, topic: TopicDraft, moved: Callable[[int, ReplicaState], ReplicaState]) -> list[Partition]:
+def _move(draft: Draft, topic: TopicDraft, move: Callable[[int, ReplicaState], ReplicaState]) -> list[Partition]:
     """Move the replicas of a topic to other states; return the partitions that have any such."""
     changed = []
     for partition in topic.partitions:
-        states = tuple(map(moved, partition.replicas, partition.replica_states))
+        states = tuple(map(move, partition.replicas, partition.replica_states))
         if states != partition.replica_states:
             change = PartitionChange(replica_states=states)
             changed.append(draft.change(topic, partition, change, Reason.TOPIC_DELETED))

@@ -6,16 +6,18 @@ import msgspec
 
 from isrflow.controller_logic.apply import apply
 from isrflow.controller_logic.minutes import Minutes
+from isrflow.controller_logic.reassignment import Brokers, completed
 from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.broker import Broker
 from isrflow.state.change import PartitionChange
 from isrflow.state.cluster import Outcome, State, Totals, counted
 from isrflow.state.ids import NO_EPOCH
 from isrflow.state.invariants import broken_rules
-from isrflow.state.partition import Partition, Topic
+from isrflow.state.partition import Partition, ReplicaState, Topic
 from isrflow.state.policy import Policy, laid_over
 from isrflow.state.reason import Reason
 
+_DELETION_STARTED = ReplicaState.ReplicaDeletionStarted
 _OFFLINE_PLACE = Totals.__struct_fields__.index("offline")
 
 
@@ -34,6 +36,7 @@ class Draft(Minutes):
         self.broker_config = cluster.broker_config
         self.brokers = dict(cluster.brokers)
         self.moved = set(cluster.moved)
+        self.waiting = set(cluster.waiting)
         self._counts: list[int] = list(msgspec.structs.astuple(cluster.totals))
         self._base_policy = policy
         self._overrides = dict(overrides)
@@ -121,6 +124,7 @@ class Draft(Minutes):
     def remove_topic(self, name: str) -> None:
         """Forget a topic, and what moved in it: one created anew under its name starts afresh."""
         self.moved = {moved for moved in self.moved if moved[0] != name}
+        self.waiting.discard(name)
         self._open[name] = None
         self._removed.add(name)
         self._names = self._twins = None
@@ -163,23 +167,40 @@ class Draft(Minutes):
     ) -> Partition:
         """Make a change, and say it if epochs went up; return the partition as it stands then.
 
-        A change that would break an invariant is not made: the partition stays, and is reported.
+        A reassignment that the change lets complete ends in one with it. A change that would break an
+        invariant is not made: the partition stays, and is reported.
         """
         if change is None:
             return before
+        if before.is_reassigning or change.replicas is not None:
+            end = completed(before, change, Brokers(self.active, self.live), topic.min_isr)
+            if end is not None:
+                change, reason = end, Reason.REASSIGNMENT
+                to = to and tuple([broker for broker in to if broker not in before.removing_replicas])
         after = apply(before, change)
         broken = broken_rules(before, after)
         if broken:
             self.report_broken(topic, before, broken)
             return before
         topic.put(after)
-        if after.partition_epoch != before.partition_epoch:
+        differs = after.partition_epoch != before.partition_epoch
+        if differs or change.replicas is not None:
             self.count(topic, before, -1)
             self.count(topic, after, 1)
+        if differs:
             is_new = before.leader_epoch == NO_EPOCH
             told = self.live_replicas(after) if to is None else to
             self.say_leader_and_isr(topic, after, reason, to=told, is_new=is_new, unclean=change.unclean)
+        if after.removed != before.removed:
+            self._tell_removed(topic, before, after)
         return after
+
+    def _tell_removed(self, topic: TopicDraft, before: Partition, after: Partition) -> None:
+        """Tell the brokers to delete whose replicas have come to that just now."""
+        to = tuple([e.broker for e in after.removed if e.state == _DELETION_STARTED and e not in before.removed])
+        if to:
+            reason, epoch = Reason.REASSIGNMENT, after.leader_epoch
+            self.say_stop_replica(topic, after, reason, leader_epoch=epoch, delete=True, to=to)
 
     def live_replicas(self, partition: Partition, *, but: Set[int] = frozenset()) -> tuple[int, ...]:
         """List the replicas whose brokers serve, in order of assignment, without those on ``but``."""
@@ -201,6 +222,7 @@ class Draft(Minutes):
             broker_config=self.broker_config,
             brokers=self.brokers,
             moved=tuple(sorted(self.moved)),
+            waiting=tuple(sorted(self.waiting)),
             totals=Totals(*self._counts),
         )
         return Outcome(State(cluster, self._stored.changed(changes)), changes, self.decisions)

@@ -48,3 +48,14 @@ def elect_preferred(replicas: tuple[int, ...], isr: tuple[int, ...], online: tup
     if preferred in online and preferred in isr:
         return Elected(preferred, isr, unclean=False)
     return None
+
+
+def elect_reassigned(isr: tuple[int, ...], online: tuple[int, ...]) -> Elected | None:
+    """Elect the leader of a partition whose reassignment completes: the first target replica in sync.
+
+    ``online`` is of the target alone; the ISR stays as it is.
+    """
+    for replica in online:
+        if replica in isr:
+            return Elected(replica, isr, unclean=False)
+    return None

@@ -2,8 +2,6 @@
 ``KafkaController.tryProcessAlterPartition``).
 """
 
-from typing import Any
-
 from isrflow.controller_logic import fencing
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.fencing import Refusal
@@ -40,19 +38,23 @@ def alter_isr(draft: Draft, event: AlterIsr) -> None:
             or _ineligible(draft, partition, event)
         )
     if refusal is not None:
-        draft.answer(*refusal, **_committed(topic.topic, partition))
+        draft.answer_committed(topic, partition, *refusal)
         return
     change = isr_change(partition, event.isr, _RECOVERY[event.leader_recovery_state])
     if change is not None:
         after = draft.change(topic, partition, change, _reason(partition, change))
         if after is partition:
             error = "UNKNOWN_SERVER_ERROR"
-            draft.answer(error, "the change would break an invariant", **_committed(topic.topic, partition))
+            draft.answer_committed(topic, partition, error, "the change would break an invariant")
             return
         # A smaller ISR may let the high watermark go on, a larger one hold it.
         draft.moved.add((topic.topic, partition.partition))
+        if after.leader != partition.leader:
+            message = f"the reassignment is complete, and broker {after.leader} leads now"
+            draft.answer_committed(topic, after, "NEW_LEADER_ELECTED", message)
+            return
         partition = after
-    draft.answer(**_committed(topic.topic, partition))
+    draft.answer_committed(topic, partition)
 
 
 def isr_change(partition: Partition, isr: tuple[int, ...], recovery: LeaderRecoveryState) -> PartitionChange | None:
@@ -70,17 +72,6 @@ def _reason(partition: Partition, change: PartitionChange) -> Reason:
     if after < before:
         return Reason.ISR_SHRUNK
     return Reason.ISR_EXPANDED if after > before else Reason.ISR_ALTERED
-
-
-def _committed(topic: str, partition: Partition) -> dict[str, Any]:
-    return {
-        "topic": topic,
-        "partition": partition.partition,
-        "leader": partition.leader,
-        "leader_epoch": partition.leader_epoch,
-        "isr": partition.isr,
-        "partition_epoch": partition.partition_epoch,
-    }
 
 
 def _ill_formed(partition: Partition, event: AlterIsr) -> Refusal | None:

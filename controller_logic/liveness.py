@@ -76,12 +76,13 @@ def heartbeat(draft: Draft, event: BrokerHeartbeat) -> None:
         broker_started(draft, broker.broker)
 
 
-def expire_sessions(draft: Draft) -> None:
-    """Fence all brokers that have been silent for the session time-out or longer, together."""
+def expire_sessions(draft: Draft) -> bool:
+    """Fence all brokers that have been silent for the session time-out or longer, together; say if any was."""
     timeout_ms = draft.policy.broker_session_timeout_ms
     silent = [b for b in draft.brokers.values() if b.is_live and draft.now - b.last_contact_ms >= timeout_ms]
     if silent:
         _fence(draft, silent, Reason.BROKER_SESSION_EXPIRED)
+    return bool(silent)
 
 
 def _fence(draft: Draft, brokers: list[Broker], reason: Reason) -> None:

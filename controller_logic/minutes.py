@@ -112,7 +112,7 @@ class Minutes:
                 **self.said(reason),
                 topic=topic.topic,
                 topic_id=topic.topic_id,
-                state=topic.state.name,
+                state=topic.shown_state.name,
                 config=topic.config,
             )
         )
@@ -166,6 +166,19 @@ class Minutes:
         """Answer the event at hand if it carries a request id."""
         if getattr(self.event, "request_id", None) is not None:
             self.answer(error, message, **fields)
+
+    def answer_committed(self, topic: TopicDraft, partition: Partition, error: str = "NONE", message: str = "") -> None:
+        """Answer the event at hand with a partition as it is committed."""
+        self.answer(
+            error,
+            message,
+            topic=topic.topic,
+            partition=partition.partition,
+            leader=partition.leader,
+            leader_epoch=partition.leader_epoch,
+            isr=partition.isr,
+            partition_epoch=partition.partition_epoch,
+        )
 
     def reject(self, field: str, message: str, reason: Reason) -> None:
         """Report the event at hand as one that cannot be obeyed."""

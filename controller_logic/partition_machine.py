@@ -1,12 +1,16 @@
 """The states of a partition (Kafka's ``PartitionStateMachine``).
 
-| from                 | to               | when                                                      |
-|----------------------|------------------|-----------------------------------------------------------|
-| NonExistentPartition | NewPartition     | its topic or it is created                                |
-| NewPartition         | OnlinePartition  | an assigned replica is online: the first one leads        |
-| OnlinePartition      | OnlinePartition  | another leader is elected, or the ISR changes             |
-| OnlinePartition      | OfflinePartition | the leader is gone and nobody may follow it               |
-| OfflinePartition     | OnlinePartition  | a replica that may lead is online again, or unclean is on |
+| from                 | to                   | when                                                      |
+|----------------------|----------------------|-----------------------------------------------------------|
+| NonExistentPartition | NewPartition         | its topic or it is created                                |
+| NewPartition         | OnlinePartition      | an assigned replica is online: the first one leads        |
+| OnlinePartition      | OnlinePartition      | another leader is elected, or the ISR changes             |
+| OnlinePartition      | OfflinePartition     | the leader is gone and nobody may follow it               |
+| OfflinePartition     | OnlinePartition      | a replica that may lead is online again, or unclean is on |
+| OfflinePartition     | NonExistentPartition | its topic is deleted; in one event from any state         |
+
+The moves that Kafka allows are in ``state.transitions``; ``Draft.change`` withholds any other, reports it
+as ``rejected``, and goes on with the rest.
 
 The functions that may find nothing to change give None then.
 """

@@ -1,21 +1,39 @@
 """The states of a replica (Kafka's ``ReplicaStateMachine``).
 
-| from                      | to             | when                                             |
-|---------------------------|----------------|--------------------------------------------------|
-| NonExistentReplica        | NewReplica     | its partition is created; left within that event |
-| NewReplica                | OnlineReplica  | its broker is active                             |
-| NewReplica, OnlineReplica | OfflineReplica | its broker is fenced or lets go, its log is lost |
-| OfflineReplica            | OnlineReplica  | its broker is active again                       |
+| to                        | from                               | when                                        |
+|---------------------------|------------------------------------|---------------------------------------------|
+| NewReplica                | NonExistent                        | its partition is created, or moved to it    |
+| OnlineReplica             | New, Online, Offline, Ineligible   | its broker is active; its move is over      |
+| OfflineReplica            | New, Online, Offline, Ineligible   | its broker is fenced or lets go, its log is |
+|                           |                                    | lost, or it is to be removed                |
+| ReplicaDeletionStarted    | Offline                            | its broker serves, and is told to delete    |
+| ReplicaDeletionSuccessful | DeletionStarted                    | its broker reports that the log is removed  |
+| ReplicaDeletionIneligible | Offline, DeletionStarted           | its broker is away, or reports a failure    |
+| NonExistentReplica        | DeletionSuccessful                 | it is forgotten                             |
+
+All other moves are refused: the replica stays what it is. Within one event a replica may pass
+through ``NewReplica`` and ``OfflineReplica``, in which nothing is awaited from outside.
 """
 
 from collections.abc import Set
 
-from isrflow.state.partition import Partition, ReplicaState
+from isrflow.state.ids import NO_EPOCH
+from isrflow.state.partition import Partition, RemovedReplica, ReplicaState
+from isrflow.state.transitions import REPLICA_MAY_COME_FROM
 
 _OFFLINE = ReplicaState.OfflineReplica
 _ONLINE = ReplicaState.OnlineReplica
 
 ReplicaStates = tuple[ReplicaState, ...]
+
+
+def moved(state: ReplicaState, *path: ReplicaState) -> ReplicaState:
+    """Take a replica from state to state along ``path``; it stays where the next move is refused."""
+    for target in path:
+        if state not in REPLICA_MAY_COME_FROM[target]:
+            return state
+        state = target
+    return state
 
 
 def first_states(replicas: tuple[int, ...], active: Set[int]) -> ReplicaStates:
@@ -33,6 +51,23 @@ def taken_online(partition: Partition, broker: int) -> ReplicaStates:
     """Give the states once the replica on ``broker`` is online."""
     pairs = zip(partition.replicas, partition.replica_states, strict=True)
     return tuple([_ONLINE if replica == broker else state for replica, state in pairs])
+
+
+def to_be_deleted(state: ReplicaState, *, is_served: bool) -> ReplicaState:
+    """Give the state of a replica whose log is to be removed, now if its broker serves."""
+    if is_served:
+        return moved(state, _OFFLINE, ReplicaState.ReplicaDeletionStarted)
+    return moved(state, _OFFLINE, ReplicaState.ReplicaDeletionIneligible)
+
+
+def removed_replicas(partition: Partition, brokers: tuple[int, ...], live: Set[int]) -> tuple[RemovedReplica, ...]:
+    """Give what is kept of assigned replicas on ``brokers`` once they are assigned no more."""
+    epoch = partition.leader_epoch
+    if epoch == NO_EPOCH:
+        # Nobody was told yet to hold one.
+        return ()
+    held = dict(zip(partition.replicas, partition.replica_states, strict=True))
+    return tuple([RemovedReplica(b, epoch, to_be_deleted(held[b], is_served=b in live)) for b in brokers])
 
 
 def online_replicas(replicas: tuple[int, ...], states: ReplicaStates, active: Set[int]) -> tuple[int, ...]:

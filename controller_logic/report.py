@@ -1,6 +1,6 @@
 """Take in what became of a decision on a broker, a lost log directory above all (KIP-112)."""
 
-from isrflow.controller_logic import deletion, fencing
+from isrflow.controller_logic import deletion, fencing, removal
 from isrflow.controller_logic.availability import replica_started, replicas_failed
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.fencing import Refusal
@@ -28,6 +28,10 @@ def replica_report(draft: Draft, event: ReplicaReport) -> None:
         draft.answer_if_asked(*found)
         return
     topic, partition = found
+    if removal.is_removed(partition, event.broker):
+        removal.replica_reported(draft, topic, partition, event)
+        draft.answer_if_asked()
+        return
     if event.broker not in partition.replicas:
         message = f"broker {event.broker} holds no replica of {event.topic}-{event.partition}"
         draft.reject("broker", message, Reason.REQUEST_REFUSED)

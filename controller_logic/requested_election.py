@@ -27,7 +27,7 @@ def elect_leaders(draft: Draft, event: ElectLeaders) -> None:
     results = []
     if event.partitions is None:
         for topic in draft.topics():
-            if not topic.is_deleting:
+            if not topic.is_queued_for_deletion:
                 results += _elect_in_topic(draft, topic, event.election_type)
     else:
         for named in sorted(set(event.partitions)):
@@ -55,7 +55,7 @@ def _elect_named(draft: Draft, named: TopicPartition, election_type: str) -> Ref
     partition = None if topic is None else topic.partition(named.partition)
     if topic is None or partition is None:
         return Refusal("UNKNOWN_TOPIC_OR_PARTITION", f"there is no partition {named.topic}-{named.partition}")
-    if topic.is_deleting:
+    if topic.is_queued_for_deletion:
         return Refusal("INVALID_TOPIC_EXCEPTION", f"topic {named.topic} is being deleted")
     return _elect(draft, topic, partition, election_type)
 

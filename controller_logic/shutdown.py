@@ -73,5 +73,8 @@ def _stop_following(draft: Draft, topic: TopicDraft, partition: Partition, broke
     change = partition_machine.without(partition, gone, states, (), unclean_allowed=False)
     told = draft.live_replicas(partition, but=gone)
     after = draft.change(topic, partition, change, Reason.CONTROLLED_SHUTDOWN, to=told)
+    if after.removed != partition.removed:
+        # The reassignment completed with it, and whom it removed was told to stop: once for an event.
+        return
     epoch = after.leader_epoch
     draft.say_stop_replica(topic, after, Reason.CONTROLLED_SHUTDOWN, leader_epoch=epoch, delete=False, to=(broker,))

@@ -11,6 +11,7 @@ from isrflow.controller_logic import (
     liveness,
     report,
     requested_election,
+    requested_reassignment,
     shutdown,
     takeover,
 )
@@ -91,7 +92,7 @@ def _take_in_rare(
         case e.DeleteTopic():
             deletion.delete_topic(draft, event)
         case e.AlterReassignment():
-            draft.answer("UNSUPPORTED_VERSION", "this engine does not do that yet", topic=event.topic)
+            requested_reassignment.alter_reassignment(draft, event)
         case e.ElectLeaders():
             requested_election.elect_leaders(draft, event)
         case e.AlterConfig():
@@ -108,6 +109,8 @@ def _take_in_rare(
 
 
 def _tick(draft: Draft) -> None:
-    liveness.expire_sessions(draft)
+    # A partition that lost a broker has been said once: what waits does so until the next tick.
+    if not liveness.expire_sessions(draft):
+        deletion.begin_waiting(draft)
     advance_watermarks(draft)
     draft.answer_if_asked()

@@ -7,13 +7,24 @@ from isrflow.state.policy import TOPIC_NAMES, Policy, laid_over
 class TopicDraft:
     """Hold a topic that an event asked for; its partitions become a list when the first one changes."""
 
-    __slots__ = ("config", "dirty", "min_isr", "partitions", "state", "topic", "topic_id", "unclean_allowed")
+    __slots__ = (
+        "config",
+        "deletion_waits",
+        "dirty",
+        "min_isr",
+        "partitions",
+        "state",
+        "topic",
+        "topic_id",
+        "unclean_allowed",
+    )
 
     def __init__(self, topic: Topic, policy: Policy) -> None:
         self.topic = topic.topic
         self.topic_id = topic.topic_id
         self.state = topic.state
         self.config = topic.config
+        self.deletion_waits = topic.deletion_waits
         self.partitions: list[Partition] | tuple[Partition, ...] = topic.partitions
         self.dirty = False
         self.read_config(policy)
@@ -29,6 +40,18 @@ class TopicDraft:
     def is_deleting(self) -> bool:
         return self.state != TopicState.created
 
+    @property
+    def is_reassigning(self) -> bool:
+        return any(partition.is_reassigning for partition in self.partitions)
+
+    @property
+    def is_queued_for_deletion(self) -> bool:
+        return self.deletion_waits or self.state != TopicState.created
+
+    @property
+    def shown_state(self) -> TopicState:
+        return TopicState.ineligible if self.deletion_waits else self.state
+
     def put(self, partition: Partition) -> None:
         if not isinstance(self.partitions, list):
             self.partitions = list(self.partitions)
@@ -39,4 +62,4 @@ class TopicDraft:
         return self.partitions[number] if 0 <= number < len(self.partitions) else None
 
     def frozen(self) -> Topic:
-        return Topic(self.topic, self.topic_id, self.state, self.config, tuple(self.partitions))
+        return Topic(self.topic, self.topic_id, self.state, self.config, tuple(self.partitions), self.deletion_waits)

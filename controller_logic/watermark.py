@@ -31,6 +31,9 @@ def log_end_offset(draft: Draft, event: LogEndOffset) -> None:
         draft.answer_if_asked(*found)
         return
     topic, partition = found
+    if any(entry.broker == event.broker for entry in partition.removed):
+        draft.answer_if_asked()
+        return
     if event.broker not in partition.replicas:
         message = f"broker {event.broker} holds no replica of {event.topic}-{event.partition}"
         draft.reject("broker", message, Reason.REQUEST_REFUSED)

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from isrflow.state.partition import LeaderRecoveryState, PartitionState, ReplicaState
+from isrflow.state.partition import LeaderRecoveryState, PartitionState, RemovedReplica, ReplicaState
 
 
 class PartitionChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -21,5 +21,6 @@ class PartitionChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     adding_replicas: tuple[int, ...] | None = None
     removing_replicas: tuple[int, ...] | None = None
     replica_states: tuple[ReplicaState, ...] | None = None
+    removed: tuple[RemovedReplica, ...] | None = None
     unclean: bool = False
     by_leader: bool = False

@@ -67,7 +67,8 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     """Hold the part of the state that every shard has whole.
 
     ``seq`` is the last event taken in, ``clock_ms`` the greatest ``time_ms`` so far. ``moved`` lists
-    the (topic, partition) of this shard whose replicas reported offsets since the last tick.
+    the (topic, partition) of this shard whose replicas reported offsets since the last tick, and
+    ``waiting`` its topics whose deletion waits for a reassignment.
     """
 
     version: int = STATE_VERSION
@@ -83,6 +84,7 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     broker_config: dict[str, dict[str, str]] = {}
     moved: tuple[tuple[str, int], ...] = ()
     totals: Totals = Totals()
+    waiting: tuple[str, ...] = ()
 
     @property
     def writes_cluster_decisions(self) -> bool:

@@ -4,8 +4,9 @@ Each broken rule is named by what should be true. ``step`` asks after each chang
 too: a change that breaks a rule is not made.
 """
 
-from isrflow.state.ids import NO_LEADER
-from isrflow.state.partition import LeaderRecoveryState, Partition, PartitionState
+from isrflow.state.ids import NO_EPOCH, NO_LEADER
+from isrflow.state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
+from isrflow.state.transitions import PARTITION_MOVES, REPLICA_MOVES
 
 
 def broken_rules(before: Partition, after: Partition) -> list[str]:
@@ -30,7 +31,37 @@ def broken_rules(before: Partition, after: Partition) -> list[str]:
         broken += _broken_reassignment(after)
     if len(after.replica_states) != len(replicas):
         broken.append("every replica has a state")
+    elif after.replica_states != before.replica_states or after.removed != before.removed:
+        broken += _broken_replica_moves(before, after)
+    if after.state != before.state and (before.state, after.state) not in PARTITION_MOVES:
+        broken.append(f"a partition does not go from {before.state.name} to {after.state.name}")
     return broken + _broken_epochs(before, after)
+
+
+def _broken_replica_moves(before: Partition, after: Partition) -> list[str]:
+    if after.replicas == before.replicas and after.removed == before.removed:
+        moves = [*zip(before.replica_states, after.replica_states, strict=True)]
+    else:
+        held, become = _all_states(before), _all_states(after)
+        absent = ReplicaState.NonExistentReplica
+        # Who is assigned again begins anew, though its broker may yet have to say that the old log is gone.
+        anew = {entry.broker for entry in before.removed if become.get(entry.broker) == ReplicaState.NewReplica}
+        held |= dict.fromkeys(anew, absent)
+        moves = [(held.get(replica, absent), become.get(replica, absent)) for replica in {**held, **become}]
+        # Once its log is told to be gone a removed replica is forgotten in the same event; before the
+        # first leader nobody holds one.
+        forgotten = {ReplicaState.ReplicaDeletionStarted} if before.leader_epoch != NO_EPOCH else set(ReplicaState)
+        moves = [(origin, to) for origin, to in moves if to != absent or origin not in forgotten]
+    return [
+        f"a replica does not go from {origin.name} to {target.name}"
+        for origin, target in moves
+        if origin != target and (origin, target) not in REPLICA_MOVES
+    ]
+
+
+def _all_states(partition: Partition) -> dict[int, ReplicaState]:
+    removed = {entry.broker: entry.state for entry in partition.removed}
+    return removed | dict(zip(partition.replicas, partition.replica_states, strict=True))
 
 
 def _broken_reassignment(after: Partition) -> list[str]:

@@ -44,13 +44,25 @@ class TopicState(IntEnum):
     deleted = 3
 
 
+class RemovedReplica(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Hold a replica that is assigned no more, and whose broker has yet to remove the log.
+
+    ``leader_epoch`` is the last one in which it was assigned: a report of its deletion is of a later one.
+    """
+
+    broker: int
+    leader_epoch: int
+    state: ReplicaState
+
+
 class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Hold one partition.
 
     isr is a subset of replicas, and never empty once a leader was elected; leader is NO_LEADER or in
     isr. ``replica_states``, ``log_end_offsets`` and ``offset_epochs`` stand in the order of
     ``replicas``: a log end offset counts only while its epoch is ``leader_epoch``. ``high_watermark``
-    never goes back while ``high_watermark_epoch`` stays.
+    never goes back while ``high_watermark_epoch`` stays. While the partition is reassigned ``replicas``
+    begins with its target (KIP-455). No broker is both in ``replicas`` and in ``removed``.
     """
 
     partition: int
@@ -68,13 +80,26 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     high_watermark_epoch: int = NO_EPOCH
     log_end_offsets: tuple[int, ...] = ()
     offset_epochs: tuple[int, ...] = ()
+    removed: tuple[RemovedReplica, ...] = ()
+
+    @property
+    def is_reassigning(self) -> bool:
+        return bool(self.adding_replicas or self.removing_replicas)
 
 
 class Topic(msgspec.Struct, frozen=True, array_like=True):
-    """Hold one topic; ``partitions[i].partition == i``, and config values are text as in Kafka."""
+    """Hold one topic; ``partitions[i].partition == i``, and config values are text as in Kafka.
+
+    With ``deletion_waits`` its deletion was asked for and begins when no partition is reassigned.
+    """
 
     topic: str
     topic_id: str
     state: TopicState
     config: dict[str, str]
     partitions: tuple[Partition, ...]
+    deletion_waits: bool = False
+
+    @property
+    def shown_state(self) -> TopicState:
+        return TopicState.ineligible if self.deletion_waits else self.state

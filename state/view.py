@@ -35,7 +35,7 @@ def _topic(topic: Topic) -> dict[str, Any]:
     return {
         "topic": topic.topic,
         "topic_id": topic.topic_id,
-        "state": topic.state.name,
+        "state": topic.shown_state.name,
         "config": dict(sorted(topic.config.items())),
     }
 
@@ -56,4 +56,5 @@ def _partition(topic: str, partition: Partition) -> dict[str, Any]:
         "leader_recovery_state": partition.leader_recovery_state.name,
         "high_watermark": partition.high_watermark,
         "replica_states": {str(replica): state.name for replica, state in states},
+        "removed_replicas": {str(removed.broker): removed.state.name for removed in partition.removed},
     }

@@ -23,7 +23,9 @@ Fields = dict[str, Any]
 
 def draws(*, max_size: int) -> st.SearchStrategy[list[Draw]]:
     number = st.integers(0, 11)
-    return st.lists(st.tuples(st.sampled_from(WEIGHTED), number, number, number), max_size=max_size)
+    draw = st.tuples(st.sampled_from(WEIGHTED), number, number, number)
+    # Long ones are asked for by name: left alone, most would be of some five draws.
+    return st.lists(draw, min_size=max_size // 2, max_size=max_size) | st.lists(draw, max_size=max_size)
 
 
 def walk(drawn: list[Draw], policy: Policy) -> Iterator[tuple[State, bytes, Outcome]]:
@@ -128,7 +130,10 @@ def _offset(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
 
 def _report(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     some = _some_partition(state, a)
-    broker = some[1].replicas[b % len(some[1].replicas)] if some and b < 11 else _broker(b)
+    holders = [*some[1].replicas, *(entry.broker for entry in some[1].removed)] if some else []
+    broker = holders[b % len(holders)] if some and b < 11 else _broker(b)
+    if some and broker not in some[1].replicas and b < 11:
+        c = 3
     if some and some[0].state != TopicState.created and c < 10:
         c = 3
     outcome = ("leader", "follower", "stopped", "deleted", "offline", "error")[c % 6]
@@ -140,6 +145,17 @@ def _report(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
         "error": "KAFKA_STORAGE_ERROR" if b % 2 else "FENCED_LEADER_EPOCH",
         "request_id": c if c % 2 else None,
     }
+
+
+def _reassign(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    target = None if c % 4 == 3 else [BROKERS[(b + n) % 4] for n in range(1 + c % 3)]
+    if b == 11:
+        target = [STRANGER, 1] if c % 2 else [1, 1]
+    return "alter_reassignment", _where(state, a) | {"replicas": target}
+
+
+def _delete(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    return "delete_topic", {"topic": TOPICS[a % 5], "request_id": "d"}
 
 
 def _elect(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
@@ -172,11 +188,9 @@ def _other(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     return (
         ("broker_unregister", {"broker": broker, "request_id": 1}),
         ("broker_connection_lost", {"broker": broker, "broker_epoch": _epoch(state, broker, c)}),
-        ("delete_topic", {"topic": TOPICS[b % 5], "request_id": "d"}),
-        ("alter_reassignment", _where(state, b) | {"replicas": None if c % 2 else [1, 2]}),
         ("no_such_kind", {"request_id": a}),
         ("alter_isr", {"topic": TOPICS[b % 5], "isr": [-1]}),
-    )[a % 6]
+    )[a % 4]
 
 
 def _tick(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
@@ -192,6 +206,8 @@ MAKERS: dict[str, Callable[[State, int, int, int], tuple[str, Fields]]] = {
     "alter_isr": _alter_isr,
     "offset": _offset,
     "report": _report,
+    "reassign": _reassign,
+    "delete": _delete,
     "elect": _elect,
     "config": _config,
     "started": _started,
@@ -205,5 +221,6 @@ WEIGHTED = [
     *["alter_isr"] * 5,
     *["offset"] * 5,
     *["create"] * 2,
+    *["reassign"] * 3,
     *["report"] * 3,
 ]

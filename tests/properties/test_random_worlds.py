@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from isrflow.controller_logic.log import decide
 from isrflow.state.cluster import State, Totals, counted
-from isrflow.state.decisions import Answer, AnyDecision, HighWatermark, LeaderAndIsr, Rejected
+from isrflow.state.decisions import Answer, AnyDecision, HighWatermark, LeaderAndIsr, Rejected, StopReplica
 from isrflow.state.events import Malformed, decode
 from isrflow.state.ids import NO_EPOCH, NO_LEADER
 from isrflow.state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
@@ -29,7 +29,7 @@ ALWAYS_ANSWERED = {
 }
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=1000, deadline=None)
 @given(draws(max_size=80))
 def test_what_must_hold_holds_after_every_event(drawn: list[Draw]) -> None:
     for before, raw, outcome in walk(drawn, POLICY):
@@ -60,10 +60,19 @@ def check_partition(state: State, partition: Partition) -> None:
     assert len(partition.isr) == 1 or all(b in active or b == partition.leader for b in partition.isr)
     assert (partition.state == PartitionState.OnlinePartition) == (partition.leader != NO_LEADER)
     assert (partition.state == PartitionState.NewPartition) == (partition.leader_epoch == NO_EPOCH)
+    target = [r for r in partition.replicas if r not in partition.removing_replicas]
+    assert set(partition.adding_replicas) <= set(target)
+    assert tuple(target) == partition.replicas[: len(target)], "the target comes first"
+    assert not partition.is_reassigning or not set(target) <= set(partition.isr), "it could be complete"
+    assert not {entry.broker for entry in partition.removed} & set(partition.replicas)
+    for entry in partition.removed:
+        serves = entry.state == ReplicaState.ReplicaDeletionStarted
+        assert serves or entry.state == ReplicaState.ReplicaDeletionIneligible
+        assert entry.broker in live or not serves
     for replica, replica_state in zip(partition.replicas, partition.replica_states, strict=True):
         assert replica in live or replica_state == ReplicaState.OfflineReplica
     if partition.leader == NO_LEADER:
-        ready = [r for r, s in zip(partition.replicas, partition.replica_states, strict=True) if r in active and s == 2]
+        ready = [r for r, s in zip(partition.replicas, partition.replica_states, strict=True) if r in active and s < 3]
         assert not set(ready) & set(partition.isr), "an ISR member could lead"
         assert not ready or partition.leader_epoch != NO_EPOCH, "a new partition could have a leader"
 
@@ -94,6 +103,8 @@ def check_change(before: Partition, after: Partition, decisions: list[AnyDecisio
     if after.high_watermark != before.high_watermark:
         ends = [after.log_end_offsets[after.replicas.index(member)] for member in after.isr]
         assert after.high_watermark == min(ends)
+    if after.is_reassigning and not before.is_reassigning:
+        assert any(isinstance(d, LeaderAndIsr) and d.reason == "REASSIGNMENT" for d in decisions)
 
 
 def check_totals(state: State) -> None:
@@ -124,8 +135,9 @@ def check_said(raw: bytes, decisions: list[AnyDecision]) -> None:
         assert answers or rejected
     if request_id is not None:
         assert answers
-    changed = Counter((d.topic, d.partition) for d in decisions if isinstance(d, LeaderAndIsr | HighWatermark))
-    assert all(count <= 2 for count in changed.values())
+    for kind in (LeaderAndIsr, StopReplica, HighWatermark):
+        said = Counter((d.topic, d.partition) for d in decisions if isinstance(d, kind))
+        assert all(count == 1 for count in said.values()), f"two {kind.__name__} of one partition in one event"
 
 
 @settings(max_examples=100, deadline=None)

@@ -1,0 +1,161 @@
+"""Move a partition to other brokers, step by step (KIP-455; ``KafkaController.onPartitionReassignment``).
+
+With ORS the replicas that it had and TRS those that it shall have:
+
+| step       | replicas           | adding    | removing  | then                                              |
+|------------|--------------------|-----------|-----------|---------------------------------------------------|
+| begins     | TRS ++ (ORS - TRS) | TRS - ORS | ORS - TRS | the added ones are NewReplica, and catch up       |
+| completes  | TRS                | none      | none      | they are OnlineReplica; the removed ones delete   |
+| cancelled  | ORS                | none      | none      | the added ones delete                             |
+
+It completes with the change that brings all of TRS into the ISR, in one with it: where the leader is
+not in TRS another one is elected, and the leader epoch goes up once. (The classic controller takes
+several steps, and raises it with each.) A replica that stays, but is down, does not hold the others
+up, as long as enough are in sync without it; the classic controller would wait for it.
+"""
+
+from collections.abc import Set
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from isrflow.controller_logic.apply import apply
+from isrflow.controller_logic.election import elect_first, elect_offline, elect_reassigned
+from isrflow.controller_logic.partition_machine import led_by
+from isrflow.controller_logic.replica_machine import ReplicaStates, moved, online_replicas, removed_replicas
+from isrflow.state.change import PartitionChange
+from isrflow.state.ids import NO_EPOCH, NO_LEADER
+from isrflow.state.partition import Partition, PartitionState, ReplicaState
+
+Ids = tuple[int, ...]
+
+
+class Brokers(NamedTuple):
+    """Hold who may lead, and who serves."""
+
+    active: Set[int]
+    live: Set[int]
+
+
+def origin_of(partition: Partition) -> Ids:
+    """List the replicas that a cancelled reassignment goes back to, in Kafka's order for them."""
+    return _without(partition.replicas, partition.adding_replicas)
+
+
+def target_of(partition: Partition) -> Ids:
+    """List the replicas that the partition shall have."""
+    return _without(partition.replicas, partition.removing_replicas)
+
+
+def begun(partition: Partition, target: Ids, brokers: Brokers, *, unclean_allowed: bool) -> PartitionChange | None:
+    """Give the change that begins to move a partition to ``target``, replacing a move under way.
+
+    What an earlier target added and this one does not is dropped at once. None where that would leave
+    nobody who may lead with all records.
+    """
+    origin = origin_of(partition)
+    adding, removing = _without(target, origin), _without(origin, target)
+    if partition.leader_epoch == NO_EPOCH:
+        # There is no record to catch up with.
+        adding, removing, replicas = (), (), target
+    else:
+        replicas = target + removing
+    dropped = _without(partition.replicas, replicas)
+    held = dict(zip(partition.replicas, partition.replica_states, strict=True))
+    new = moved(ReplicaState.NonExistentReplica, ReplicaState.NewReplica)
+    states = tuple([held.get(replica, new) for replica in replicas])
+    if not adding:
+        states = _online(states)
+    change = PartitionChange(
+        replicas=replicas,
+        adding_replicas=adding,
+        removing_replicas=removing,
+        replica_states=states,
+        isr=_without(partition.isr, dropped),
+        removed=tuple([entry for entry in partition.removed if entry.broker not in replicas])
+        + removed_replicas(partition, dropped, brokers.live),
+    )
+    online = online_replicas(replicas, states, brokers.active)
+    return _led(partition, change, dropped, online, unclean_allowed=unclean_allowed)
+
+
+def _led(
+    partition: Partition, change: PartitionChange, dropped: Ids, online: Ids, *, unclean_allowed: bool
+) -> PartitionChange | None:
+    """Add an election where the leader is dropped or nobody leads."""
+    if partition.leader != NO_LEADER and partition.leader not in dropped:
+        return change
+    isr = change.isr or ()
+    if partition.leader_epoch == NO_EPOCH:
+        elected = elect_first(online)
+    else:
+        elected = elect_offline(isr, online, unclean_allowed=unclean_allowed)
+    if elected is not None:
+        won = led_by(elected)
+        recovery = won.leader_recovery_state
+        return replace(
+            change,
+            state=won.state,
+            leader=won.leader,
+            isr=won.isr,
+            leader_recovery_state=recovery,
+            unclean=won.unclean,
+        )
+    is_lossless = isr or partition.leader_epoch == NO_EPOCH
+    return change if is_lossless and partition.leader == NO_LEADER else None
+
+
+def completed(partition: Partition, change: PartitionChange, brokers: Brokers, min_isr: int) -> PartitionChange | None:
+    """Give ``change`` and the end of the reassignment in one; None while it has to go on."""
+    after = apply(partition, change)
+    if not after.is_reassigning:
+        return None
+    target, removing = target_of(after), after.removing_replicas
+    isr = _without(after.isr, removing)
+    if not _has_caught_up(after, isr, brokers, min_isr):
+        return None
+    leader, state = after.leader, after.state
+    held = dict(zip(after.replicas, after.replica_states, strict=True))
+    states = tuple([held[replica] for replica in target])
+    if leader in removing:
+        elected = elect_reassigned(isr, online_replicas(target, states, brokers.active))
+        if elected is None:
+            return None
+        leader, state = elected.leader, PartitionState.OnlinePartition
+    gone = removed_replicas(replace(after, leader_epoch=partition.leader_epoch), removing, brokers.live)
+    return replace(
+        change,
+        state=state,
+        leader=leader,
+        isr=isr,
+        replicas=target,
+        adding_replicas=(),
+        removing_replicas=(),
+        replica_states=_online(states),
+        removed=after.removed + gone,
+        by_leader=False,
+    )
+
+
+def _has_caught_up(after: Partition, isr: Ids, brokers: Brokers, min_isr: int) -> bool:
+    target = target_of(after)
+    missing = _without(target, isr)
+    if not isr or not missing:
+        return bool(isr)
+    held = dict(zip(after.replicas, after.replica_states, strict=True))
+    for replica in missing:
+        lost_its_log = replica in brokers.active and held[replica] == ReplicaState.OfflineReplica
+        is_down = lost_its_log or replica not in brokers.live
+        if replica in after.adding_replicas or not is_down:
+            return False
+    return after.leader != NO_LEADER and len(isr) >= min(min_isr, len(target))
+
+
+def _online(states: ReplicaStates) -> ReplicaStates:
+    return tuple(
+        [moved(state, ReplicaState.OnlineReplica) if state == ReplicaState.NewReplica else state for state in states]
+    )
+
+
+def _without(replicas: Ids, others: Ids) -> Ids:
+    return tuple([replica for replica in replicas if replica not in others])

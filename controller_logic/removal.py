@@ -1,0 +1,71 @@
+"""See to it that replicas which a reassignment removed are deleted, though their brokers go and come
+(``KafkaController.stopRemovedReplicasOfReassignedPartition``).
+
+The classic controller tells once and forgets; here a removed replica is kept until its broker has
+reported that the log is gone, and a broker that was away is told when it is back.
+"""
+
+from collections.abc import Set
+
+from msgspec.structs import replace
+
+from isrflow.controller_logic.draft import Draft
+from isrflow.controller_logic.replica_machine import moved, to_be_deleted
+from isrflow.controller_logic.topic_draft import TopicDraft
+from isrflow.state.change import PartitionChange
+from isrflow.state.events import ReplicaReport
+from isrflow.state.partition import Partition, RemovedReplica, ReplicaState
+from isrflow.state.reason import Reason
+
+_INELIGIBLE = ReplicaState.ReplicaDeletionIneligible
+
+
+def is_removed(partition: Partition, broker: int) -> bool:
+    """Say whether ``broker`` has yet to remove a replica of this partition."""
+    return any(entry.broker == broker for entry in partition.removed)
+
+
+def brokers_failed(draft: Draft, topic: TopicDraft, partition: Partition, lost: Set[int]) -> Partition:
+    """Hold the deletion up until the brokers in ``lost`` are back; return the partition as it stands then."""
+    removed = tuple(
+        [
+            _in_state(entry, moved(entry.state, _INELIGIBLE)) if entry.broker in lost else entry
+            for entry in partition.removed
+        ]
+    )
+    if removed == partition.removed:
+        return partition
+    return draft.change(topic, partition, PartitionChange(removed=removed), Reason.REASSIGNMENT)
+
+
+def broker_started(draft: Draft, topic: TopicDraft, partition: Partition, broker: int) -> None:
+    """Tell a broker that is back to remove what it missed to remove."""
+    removed = tuple(
+        [
+            _in_state(entry, to_be_deleted(entry.state, is_served=True)) if entry.broker == broker else entry
+            for entry in partition.removed
+        ]
+    )
+    if removed != partition.removed:
+        draft.change(topic, partition, PartitionChange(removed=removed), Reason.REASSIGNMENT)
+
+
+def replica_reported(draft: Draft, topic: TopicDraft, partition: Partition, event: ReplicaReport) -> None:
+    """Forget a removed replica whose broker has deleted it; hold one up that could not be."""
+    removed = []
+    for entry in partition.removed:
+        if entry.broker != event.broker or event.leader_epoch <= entry.leader_epoch:
+            removed.append(entry)
+        elif event.outcome == "deleted":
+            state = moved(entry.state, ReplicaState.ReplicaDeletionSuccessful, ReplicaState.NonExistentReplica)
+            if state != ReplicaState.NonExistentReplica:
+                removed.append(entry)
+        else:
+            is_failure = event.outcome in ("error", "offline")
+            removed.append(_in_state(entry, moved(entry.state, _INELIGIBLE)) if is_failure else entry)
+    if tuple(removed) != partition.removed:
+        draft.change(topic, partition, PartitionChange(removed=tuple(removed)), Reason.REASSIGNMENT)
+
+
+def _in_state(entry: RemovedReplica, state: ReplicaState) -> RemovedReplica:
+    return entry if state == entry.state else replace(entry, state=state)

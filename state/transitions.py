@@ -1,0 +1,47 @@
+"""The moves that Kafka's two state machines allow, as tables.
+
+From ``PartitionState`` and ``ReplicaState`` of Kafka's controller: the valid previous states of each.
+"""
+
+from collections.abc import Mapping, Set
+from enum import IntEnum
+from typing import TypeVar
+
+from isrflow.state.partition import PartitionState as P
+from isrflow.state.partition import ReplicaState as R
+
+_S = TypeVar("_S", bound=IntEnum)
+
+PARTITION_MAY_COME_FROM: Mapping[P, Set[P]] = {
+    P.NonExistentPartition: frozenset({P.OfflinePartition}),
+    P.NewPartition: frozenset({P.NonExistentPartition}),
+    P.OnlinePartition: frozenset({P.NewPartition, P.OnlinePartition, P.OfflinePartition}),
+    P.OfflinePartition: frozenset({P.NewPartition, P.OnlinePartition, P.OfflinePartition}),
+}
+
+_SERVED = frozenset({R.NewReplica, R.OnlineReplica, R.OfflineReplica, R.ReplicaDeletionIneligible})
+
+REPLICA_MAY_COME_FROM: Mapping[R, Set[R]] = {
+    R.NonExistentReplica: frozenset({R.ReplicaDeletionSuccessful}),
+    R.NewReplica: frozenset({R.NonExistentReplica}),
+    R.OnlineReplica: _SERVED,
+    R.OfflineReplica: _SERVED,
+    R.ReplicaDeletionStarted: frozenset({R.OfflineReplica}),
+    R.ReplicaDeletionSuccessful: frozenset({R.ReplicaDeletionStarted}),
+    R.ReplicaDeletionIneligible: frozenset({R.OfflineReplica, R.ReplicaDeletionStarted}),
+}
+
+
+def _within_one_event(may_come_from: Mapping[_S, Set[_S]], passed: Set[_S]) -> frozenset[tuple[_S, _S]]:
+    """Give the pairs (from, to) that one move makes, or several through the states in ``passed``."""
+    pairs = {(origin, target) for target, origins in may_come_from.items() for origin in origins}
+    while True:
+        longer = {(a, d) for a, b in pairs for c, d in pairs if b == c and b in passed}
+        if longer <= pairs:
+            return frozenset(pairs)
+        pairs |= longer
+
+
+# In these states nothing is awaited from outside, so an event need not end in them.
+PARTITION_MOVES = _within_one_event(PARTITION_MAY_COME_FROM, frozenset({P.NewPartition, P.OfflinePartition}))
+REPLICA_MOVES = _within_one_event(REPLICA_MAY_COME_FROM, frozenset({R.NewReplica, R.OfflineReplica}))

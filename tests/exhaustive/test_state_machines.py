@@ -1,0 +1,126 @@
+"""Every pair of states of both machines: a legal move, or one that is refused and hurts nobody."""
+
+from itertools import product
+
+import pytest
+
+from isrflow.controller_logic.draft import Draft
+from isrflow.controller_logic.log import first_states
+from isrflow.controller_logic.replica_machine import moved
+from isrflow.state.change import PartitionChange
+from isrflow.state.cluster import State
+from isrflow.state.decisions import LeaderAndIsr, Rejected
+from isrflow.state.ids import NO_LEADER
+from isrflow.state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
+from isrflow.state.policy import Policy
+from isrflow.state.reason import Reason
+from isrflow.state.transitions import PARTITION_MAY_COME_FROM, PARTITION_MOVES, REPLICA_MAY_COME_FROM, REPLICA_MOVES
+
+# Kafka's valid previous states, written out once more: what moves where, in words.
+LEGAL_REPLICA = """
+NonExistentReplica -> NewReplica
+NewReplica -> OnlineReplica OfflineReplica
+OnlineReplica -> OnlineReplica OfflineReplica
+OfflineReplica -> OnlineReplica OfflineReplica ReplicaDeletionStarted ReplicaDeletionIneligible
+ReplicaDeletionStarted -> ReplicaDeletionSuccessful ReplicaDeletionIneligible
+ReplicaDeletionSuccessful -> NonExistentReplica
+ReplicaDeletionIneligible -> OnlineReplica OfflineReplica
+"""
+LEGAL_PARTITION = """
+NonExistentPartition -> NewPartition
+NewPartition -> OnlinePartition OfflinePartition
+OnlinePartition -> OnlinePartition OfflinePartition
+OfflinePartition -> OnlinePartition OfflinePartition NonExistentPartition
+"""
+# What one event may do besides, by way of NewReplica and OfflineReplica, or of their like.
+IN_ONE_EVENT_REPLICA = """
+NonExistentReplica -> OnlineReplica OfflineReplica ReplicaDeletionStarted ReplicaDeletionIneligible
+NewReplica -> ReplicaDeletionStarted ReplicaDeletionIneligible
+OnlineReplica -> ReplicaDeletionStarted ReplicaDeletionIneligible
+ReplicaDeletionIneligible -> ReplicaDeletionStarted ReplicaDeletionIneligible
+"""
+IN_ONE_EVENT_PARTITION = """
+NonExistentPartition -> OnlinePartition OfflinePartition NonExistentPartition
+NewPartition -> NonExistentPartition
+OnlinePartition -> NonExistentPartition
+"""
+ONLINE, OFFLINE = ReplicaState.OnlineReplica, ReplicaState.OfflineReplica
+
+
+def pairs(table: str) -> set[tuple[str, str]]:
+    rows = [line.split(" -> ") for line in table.strip().splitlines()]
+    return {(origin, target) for origin, targets in rows for target in targets.split()}
+
+
+def names(
+    moves: frozenset[tuple[PartitionState, PartitionState]] | frozenset[tuple[ReplicaState, ReplicaState]],
+) -> set[tuple[str, str]]:
+    return {(origin.name, target.name) for origin, target in moves}
+
+
+def test_the_tables_are_kafkas() -> None:
+    replica = {(origin.name, to.name) for to, origins in REPLICA_MAY_COME_FROM.items() for origin in origins}
+    partition = {(origin.name, to.name) for to, origins in PARTITION_MAY_COME_FROM.items() for origin in origins}
+    assert replica == pairs(LEGAL_REPLICA)
+    assert partition == pairs(LEGAL_PARTITION)
+
+
+def test_one_event_goes_no_further_than_through_states_that_await_nothing() -> None:
+    assert names(REPLICA_MOVES) == pairs(LEGAL_REPLICA) | pairs(IN_ONE_EVENT_REPLICA)
+    assert names(PARTITION_MOVES) == pairs(LEGAL_PARTITION) | pairs(IN_ONE_EVENT_PARTITION)
+
+
+@pytest.mark.parametrize(("origin", "target"), [*product(ReplicaState, ReplicaState)])
+def test_every_move_of_a_replica(origin: ReplicaState, target: ReplicaState) -> None:
+    is_legal = (origin.name, target.name) in pairs(LEGAL_REPLICA)
+    assert moved(origin, target) == (target if is_legal else origin)
+
+
+def draft_with(*partitions: Partition) -> Draft:
+    cluster, topics = first_states(1)[0].cluster, first_states(1)[0].topics
+    topic = Topic("t", "id", TopicState.created, {}, partitions)
+    return Draft(State(cluster, topics.changed({"t": topic})), Policy(), {})
+
+
+def partition_in(state: PartitionState, number: int = 0) -> Partition:
+    leader = 1 if state == PartitionState.OnlinePartition else NO_LEADER
+    epoch = -1 if state == PartitionState.NewPartition else 5
+    isr = () if state == PartitionState.NewPartition else (1,)
+    return Partition(number, state, (1, 2), (ONLINE, ONLINE), isr, leader, epoch, epoch)
+
+
+@pytest.mark.parametrize(("origin", "target"), [*product(PartitionState, PartitionState)])
+def test_every_move_of_a_partition(origin: PartitionState, target: PartitionState) -> None:
+    """A refused one is reported, the partition stays, and the next one is changed as if nothing had been."""
+    before, neighbour = partition_in(origin), partition_in(PartitionState.OnlinePartition, 1)
+    draft = draft_with(before, neighbour)
+    topic = draft.topic("t")
+    assert topic is not None
+    leader, isr = (2, (2,)) if target == PartitionState.OnlinePartition else (NO_LEADER, before.isr)
+    change = PartitionChange(state=target, leader=leader, isr=isr)
+    after = draft.change(topic, before, change, Reason.CONFIG_CHANGED)
+    is_legal = (origin, target) in PARTITION_MOVES or origin == target
+    assert after.state == (target if is_legal else origin)
+    rejected = [decision for decision in draft.decisions if isinstance(decision, Rejected)]
+    if is_legal:
+        assert rejected == []
+    else:
+        assert (after, len(draft.decisions)) == (before, 1)
+        assert f"does not go from {origin.name} to {target.name}" in rejected[0].message
+        assert (rejected[0].reason, rejected[0].partition) == (Reason.INVARIANT_BROKEN, 0)
+    draft.change(topic, neighbour, PartitionChange(leader=2, isr=(2,)), Reason.CONFIG_CHANGED)
+    assert [d.leader for d in draft.decisions if isinstance(d, LeaderAndIsr) and d.partition == 1] == [2]
+
+
+@pytest.mark.parametrize(("origin", "target"), [*product(ReplicaState, ReplicaState)])
+def test_every_change_of_a_replica(origin: ReplicaState, target: ReplicaState) -> None:
+    """The same of one replica among two: the whole change is withheld, or none of it."""
+    before = Partition(0, PartitionState.OnlinePartition, (1, 2), (ONLINE, origin), (1,), 1, 5, 5)
+    draft = draft_with(before)
+    topic = draft.topic("t")
+    assert topic is not None
+    change = PartitionChange(replica_states=(ONLINE, target))
+    after = draft.change(topic, before, change, Reason.CONFIG_CHANGED)
+    is_legal = (origin, target) in REPLICA_MOVES or origin == target
+    assert after.replica_states == (ONLINE, target if is_legal else origin)
+    assert [type(decision) for decision in draft.decisions] == ([] if is_legal else [Rejected])
