@@ -28,7 +28,8 @@ def complaints_about(before: LeaderAndIsr | None, after: LeaderAndIsr) -> list[s
 def _wrong_steps(before: LeaderAndIsr, after: LeaderAndIsr) -> dict[str, bool]:
     leader_step = after.leader_epoch - before.leader_epoch
     partition_step = after.partition_epoch - before.partition_epoch
-    lost = set(before.isr).isdisjoint(after.isr)
+    # The change that ends a reassignment takes the new replicas in and the old ones out at once.
+    lost = set(before.isr).isdisjoint(after.isr) and not set(after.isr) <= set(before.adding_replicas)
     return {
         "an epoch went back, or up by more than one": not 0 <= leader_step <= partition_step <= 1,
         "two leaders in one leader epoch": leader_step == 0 and before.leader != after.leader,

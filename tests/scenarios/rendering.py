@@ -74,7 +74,7 @@ class Rendering:
     def _topic(self, decision: d.TopicDecision) -> str:
         if decision.topic_id not in self._ids:
             self._ids.append(decision.topic_id)
-        if decision.state != "created":
+        if decision.state == "deleted":
             self.partitions = {key: told for key, told in self.partitions.items() if key[0] != decision.topic}
         named = f"topic {decision.topic} (id {self._ids.index(decision.topic_id) + 1}) {decision.state}"
         return " ".join(filter(None, (named, settings(decision.config))))

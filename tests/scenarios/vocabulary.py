@@ -199,6 +199,20 @@ def create_partitions(script: Script, command: Command) -> None:
     script.write("create_partitions", topic=name, total=int(total), **fields, **asked(command))
 
 
+def reassign(script: Script, command: Command) -> None:
+    """Move a partition to other replicas: ``reassign t-0 4,5,6``."""
+    name, number = partition_of(command.arguments[0])
+    script.write(
+        "alter_reassignment", topic=name, partition=number, replicas=ids(command.arguments[1]), **asked(command)
+    )
+
+
+def cancel(script: Script, command: Command) -> None:
+    """Go back to where a partition was before its reassignment: ``cancel t-0``."""
+    name, number = partition_of(command.arguments[0])
+    script.write("alter_reassignment", topic=name, partition=number, replicas=None, **asked(command))
+
+
 def elect(script: Script, command: Command) -> None:
     """Ask for elections: ``elect preferred t-0 t-1``, ``elect unclean all``."""
     kind, *named = command.arguments
@@ -266,6 +280,8 @@ _ALL: tuple[Word, ...] = (
     create_topic,
     delete_topic,
     create_partitions,
+    reassign,
+    cancel,
     elect,
     config,
     raw,
