@@ -1,11 +1,13 @@
 """Read what stands behind a word."""
 
+from typing import Any
+
 from tests.scenarios.story import Command
 
 UNITS_MS = {"ms": 1, "s": 1_000}
 
 
-def asked(command: Command) -> dict[str, str]:
+def asked(command: Command) -> dict[str, Any]:
     """Give the request id, where a command has one."""
     return {"request_id": command.options["request-id"]} if "request-id" in command.options else {}
 
