@@ -1,0 +1,44 @@
+"""Move topic t of a world from broker to broker, and look at how far it has come."""
+
+from typing import Any
+
+from isrflow.state.decisions import StopReplica
+from tests.controller_logic.world import World
+
+
+def move(world: World, *replicas: int, **fields: Any) -> None:
+    world.publish("alter_reassignment", **({"topic": "t", "partition": 0, "replicas": replicas} | fields))
+
+
+def cancel(world: World) -> None:
+    move(world, replicas=None)
+
+
+def report(world: World, broker: int, outcome: str = "deleted", **fields: Any) -> None:
+    where = {"topic": "t", "partition": 0, "broker": broker, "broker_epoch": world.broker(broker).broker_epoch}
+    event = where | {"leader_epoch": world.partition("t").leader_epoch, "outcome": outcome}
+    world.publish("replica_report", **(event | fields))
+
+
+def assigned(world: World) -> str:
+    """Show the replicas with what is added and removed: ``4,1,2 +4 -1``."""
+    partition = world.partition("t")
+    moving = (("+", partition.adding_replicas), ("-", partition.removing_replicas))
+    return " ".join([_ids(partition.replicas), *(sign + _ids(ids) for sign, ids in moving if ids)])
+
+
+def removed(world: World) -> str:
+    entries = world.partition("t").removed
+    return ",".join(f"{entry.broker} {entry.state.name.removeprefix('ReplicaDeletion')}" for entry in entries)
+
+
+def told_to_delete(world: World) -> tuple[int, ...]:
+    stops = world.all(StopReplica)
+    epoch = world.partition("t").leader_epoch
+    assert all((stop.delete, stop.leader_epoch, stop.reason) == (True, epoch, "REASSIGNMENT") for stop in stops)
+    assert len(stops) <= 1
+    return stops[0].to if stops else ()
+
+
+def _ids(brokers: tuple[int, ...]) -> str:
+    return ",".join(str(broker) for broker in brokers)
