@@ -1,5 +1,6 @@
 """Tell decisions in lines: one a decision, each with what was before it."""
 
+import re
 from collections.abc import Iterable
 from typing import assert_never
 
@@ -92,7 +93,7 @@ class Rendering:
         elif answer.broker is not UNSET:
             subject = f" {answer.broker}"
         asked = "" if answer.request_id is None else f" (request {answer.request_id})"
-        message = f": {answer.message}" if answer.message else ""
+        message = f": {_shortened(answer.message)}" if answer.message else ""
         fields = [f"{name}={_value(value)}" for name in _ANSWERED if (value := getattr(answer, name)) is not UNSET]
         line = f"answer {answer.request}{subject}{asked} {answer.error}{message}"
         results = () if answer.results is UNSET else answer.results
@@ -127,8 +128,12 @@ def _broker(decision: d.BrokerDecision) -> str:
 
 
 def _rejected(decision: d.Rejected) -> str:
-    field = decision.field or "the text"
-    return f"rejected, {field}: {decision.message}   {decision.reason}"
+    return f"rejected, {decision.field or 'the text'}: {_shortened(decision.message)}   {decision.reason}"
+
+
+def _shortened(message: str) -> str:
+    """Leave out of a list of all kinds all but the first, so that a new kind does not change every story."""
+    return re.sub(r"(expected one of \w+, ).*", r"\1...", message)
 
 
 def _name(told: d.LeaderAndIsr | d.StopReplica | d.HighWatermark | d.PartitionResult) -> str:

@@ -38,7 +38,8 @@ class Script:
 
     def __init__(self) -> None:
         self.clock_ms = START_MS
-        self.settings: dict[str, str] = {}
+        # Only stories of balance want it: else whoever comes back would be asked to lead again.
+        self.settings = {"auto.leader.rebalance.enable": "false"}
         self.beating: dict[int, Wishes] = {}
         self.epochs: dict[int, list[int]] = {}
         self.ends: dict[tuple[str, int], dict[int, int]] = {}
