@@ -37,6 +37,8 @@ class Draft(Minutes):
         self.brokers = dict(cluster.brokers)
         self.moved = set(cluster.moved)
         self.waiting = set(cluster.waiting)
+        self.balance_due_ms = cluster.balance_due_ms
+        self.imbalance_seq = cluster.imbalance_seq
         self._counts: list[int] = list(msgspec.structs.astuple(cluster.totals))
         self._base_policy = policy
         self._overrides = dict(overrides)
@@ -223,6 +225,8 @@ class Draft(Minutes):
             brokers=self.brokers,
             moved=tuple(sorted(self.moved)),
             waiting=tuple(sorted(self.waiting)),
+            balance_due_ms=self.balance_due_ms,
+            imbalance_seq=self.imbalance_seq,
             totals=Totals(*self._counts),
         )
         return Outcome(State(cluster, self._stored.changed(changes)), changes, self.decisions)

@@ -5,6 +5,7 @@ from typing import assert_never
 
 from isrflow.controller_logic import (
     admin,
+    balance,
     config,
     deletion,
     isr,
@@ -81,6 +82,7 @@ def _take_in_rare(
     | e.ElectLeaders
     | e.AlterConfig
     | e.ControllerStarted
+    | e.LeaderImbalance
     | e.Malformed
     | e.Progress,
 ) -> None:
@@ -99,6 +101,8 @@ def _take_in_rare(
             config.alter_config(draft, event)
         case e.ControllerStarted():
             takeover.controller_started(draft, event)
+        case e.LeaderImbalance():
+            balance.leader_imbalance(draft, event)
         case e.Malformed():
             draft.reject(event.field, event.message, Reason.MALFORMED)
             draft.answer_if_asked("INVALID_REQUEST", event.message)
@@ -113,4 +117,5 @@ def _tick(draft: Draft) -> None:
     if not liveness.expire_sessions(draft):
         deletion.begin_waiting(draft)
     advance_watermarks(draft)
+    balance.check_balance(draft)
     draft.answer_if_asked()

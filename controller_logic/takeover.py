@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from isrflow.controller_logic import balance
 from isrflow.controller_logic.config import change_settings, text_of
 from isrflow.controller_logic.draft import Draft
 from isrflow.state.events import ControllerStarted
@@ -35,4 +36,5 @@ def controller_started(draft: Draft, event: ControllerStarted) -> None:
         draft.settings = settings
 
     change_settings(draft, set_settings)
+    balance.begin_anew(draft)
     draft.answer_if_asked()

@@ -15,6 +15,7 @@ from isrflow.state.decisions import (
     Answer,
     AnyDecision,
     BrokerDecision,
+    Imbalance,
     PartitionResult,
     decode,
     encode,
@@ -64,25 +65,34 @@ def _place(part: Part) -> tuple[int, int, str, int, int]:
     return part[:5]
 
 
-_MERGED_RANKS = frozenset({KIND_RANK["answer"], KIND_RANK["broker"]})
+_IMBALANCE_RANK = KIND_RANK["imbalance"]
+_MERGED_RANKS = frozenset({KIND_RANK["answer"], KIND_RANK["broker"], _IMBALANCE_RANK})
 
 
 def _merged(ordered: list[Part]) -> Iterable[Part]:
     waiting: list[Part] = []
     for part in ordered:
         if waiting and _place(part) != _place(waiting[0]):
-            yield _one(waiting)
+            yield from _said(waiting)
             waiting = []
         if waiting and part.rank not in _MERGED_RANKS:
             raise ValueError(f"two decisions in one place: {part.body!r} and {waiting[0].body!r}")
         waiting.append(part)
     if waiting:
-        yield _one(waiting)
+        yield from _said(waiting)
+
+
+def _said(parts: list[Part]) -> Iterable[Part]:
+    """Give the one decision that stands for all parts; a cluster in balance is not worth a word."""
+    if parts[0].rank == _IMBALANCE_RANK:
+        merged = _one_imbalance([d for part in parts if isinstance(d := decode(part.body), Imbalance)])
+        if any(not_led for not_led, _ in merged.counts.values()):
+            yield parts[0]._replace(body=encode(merged))
+    else:
+        yield parts[0] if len(parts) == 1 else _one(parts)
 
 
 def _one(parts: list[Part]) -> Part:
-    if len(parts) == 1:
-        return parts[0]
     decisions = [decode(part.body) for part in parts]
     first = decisions[0]
     if isinstance(first, Answer):
@@ -90,6 +100,16 @@ def _one(parts: list[Part]) -> Part:
     else:
         merged = _one_broker([d for d in decisions if isinstance(d, BrokerDecision)])
     return parts[0]._replace(body=encode(merged))
+
+
+def _one_imbalance(decisions: list[Imbalance]) -> Imbalance:
+    """Add up what the shards counted, broker by broker."""
+    counts: dict[int, tuple[int, int]] = {}
+    for decision in decisions:
+        for broker, (not_led, all_of_it) in decision.counts.items():
+            former = counts.get(broker, (0, 0))
+            counts[broker] = (former[0] + not_led, former[1] + all_of_it)
+    return msgspec.structs.replace(decisions[0], counts=dict(sorted(counts.items())))
 
 
 def _one_answer(answers: list[Answer]) -> Answer:

@@ -68,7 +68,8 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
 
     ``seq`` is the last event taken in, ``clock_ms`` the greatest ``time_ms`` so far. ``moved`` lists
     the (topic, partition) of this shard whose replicas reported offsets since the last tick, and
-    ``waiting`` its topics whose deletion waits for a reassignment.
+    ``waiting`` its topics whose deletion waits for a reassignment. ``balance_due_ms`` is when leaders are
+    next counted (0: not set yet), ``imbalance_seq`` the tick whose count has yet to come back (-1: none).
     """
 
     version: int = STATE_VERSION
@@ -85,6 +86,8 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     moved: tuple[tuple[str, int], ...] = ()
     totals: Totals = Totals()
     waiting: tuple[str, ...] = ()
+    balance_due_ms: int = 0
+    imbalance_seq: int = -1
 
     @property
     def writes_cluster_decisions(self) -> bool:

@@ -142,8 +142,25 @@ class Rejected(Decision, frozen=True, kw_only=True, tag="rejected"):
     partition: int | UnsetType = UNSET
 
 
+class Imbalance(Decision, frozen=True, kw_only=True, tag="imbalance"):
+    """What a balance check counted, where any leader is not the preferred one.
+
+    ``counts`` gives for each preferred broker how many partitions it does not lead, and how many it should.
+    """
+
+    counts: dict[int, tuple[int, int]]
+
+
 AnyDecision = (
-    LeaderAndIsr | StopReplica | TopicDecision | BrokerDecision | HighWatermark | Answer | ConfigDecision | Rejected
+    LeaderAndIsr
+    | StopReplica
+    | TopicDecision
+    | BrokerDecision
+    | HighWatermark
+    | Answer
+    | ConfigDecision
+    | Rejected
+    | Imbalance
 )
 
 KIND_RANK: dict[str, int] = {kind.__struct_config__.tag: rank for rank, kind in enumerate(AnyDecision.__args__)}

@@ -185,6 +185,16 @@ class ControllerStarted(Event, frozen=True, kw_only=True, tag="controller_starte
     settings: dict[str, Scalar] | None = None
 
 
+class LeaderImbalance(Event, frozen=True, kw_only=True, tag="leader_imbalance"):
+    """The engine tells all its shards what the tick ``checked_seq`` counted over the whole cluster.
+
+    ``counts`` gives for each preferred broker how many partitions it does not lead, and how many it should.
+    """
+
+    checked_seq: Offset
+    counts: Annotated[dict[Id, tuple[Offset, Offset]], Meta(max_length=1_000_000)]
+
+
 class Tick(Event, frozen=True, kw_only=True, tag="tick"):
     """Time passes: sessions, balance and watermarks are looked at now."""
 
@@ -205,6 +215,7 @@ AnyEvent = (
     | ElectLeaders
     | AlterConfig
     | ControllerStarted
+    | LeaderImbalance
     | Tick
 )
 

@@ -50,6 +50,7 @@ MINIMAL: dict[str, dict[str, Any]] = {
     "alter_config": {"entity": "cluster", "config": {}},
     "controller_started": {"controller_id": "c", "controller_epoch": 1},
     "tick": {},
+    "leader_imbalance": {"checked_seq": 1, "counts": {"1": [1, 2]}},
 }
 
 

@@ -183,6 +183,11 @@ def _started(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     return "controller_started", {"controller_id": "c", "controller_epoch": epoch, "settings": settings}
 
 
+def _imbalance(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    counts = {str(broker): [(b + broker) % 4, 4] for broker in (*BROKERS, STRANGER)}
+    return "leader_imbalance", {"checked_seq": max(0, state.cluster.imbalance_seq + (c == 11)), "counts": counts}
+
+
 def _other(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     broker = _broker(b)
     return (
@@ -211,6 +216,7 @@ MAKERS: dict[str, Callable[[State, int, int, int], tuple[str, Fields]]] = {
     "elect": _elect,
     "config": _config,
     "started": _started,
+    "imbalance": _imbalance,
     "other": _other,
     "tick": _tick,
 }

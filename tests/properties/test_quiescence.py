@@ -14,7 +14,7 @@ from isrflow.state.partition import Partition, Topic
 from isrflow.state.policy import Policy
 from tests.properties.random_logs import BROKERS, Draw, draws, walk
 
-POLICY = Policy(num_partitions=2)
+POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)
 
 
 class Quiet:

@@ -15,7 +15,7 @@ from isrflow.state.partition import Partition, PartitionState, ReplicaState, Top
 from isrflow.state.policy import Policy, laid_over
 from tests.properties.random_logs import Draw, draws, walk
 
-POLICY = Policy(num_partitions=2)
+POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)
 ALWAYS_ANSWERED = {
     "broker_register",
     "controlled_shutdown",

@@ -51,6 +51,7 @@ def test_kinds_stand_as_in_the_contract() -> None:
         "answer",
         "config",
         "rejected",
+        "imbalance",
     ]
 
 

@@ -1,0 +1,108 @@
+"""Bring leaders back to the preferred replicas (``KafkaController.checkAndTriggerAutoLeaderRebalance``).
+
+How far a broker is out of balance is counted over the whole cluster, and no shard sees the others. So it
+takes two steps: at a tick when a check is due each shard says its count, as a part of one ``imbalance``
+decision; whoever runs the engine publishes what ``event_of`` makes of that decision, and with that
+event in the log each shard moves its own leaders. In a log without such events nothing is balanced.
+
+A count is taken once: that of another check than the last, or one that comes again, is passed over.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+
+from isrflow.controller_logic.draft import Draft
+from isrflow.controller_logic.election import elect_preferred
+from isrflow.controller_logic.partition_machine import led_by
+from isrflow.controller_logic.replica_machine import online_replicas
+from isrflow.controller_logic.topic_draft import TopicDraft
+from isrflow.state.decisions import Imbalance
+from isrflow.state.events import LeaderImbalance
+from isrflow.state.partition import Partition
+from isrflow.state.reason import Reason
+
+# Kafka's: the first check of a new controller.
+FIRST_CHECK_MS = 5_000
+# How many leaderships a broker gets back in one round, more or less: see ``_is_drawn``.
+MOVES_PER_BROKER = 1_000
+_NO_CHECK = -1
+
+
+def begin_anew(draft: Draft) -> None:
+    """Let the first check of a new controller come soon, and forget one of the former's."""
+    draft.imbalance_seq = _NO_CHECK
+    draft.balance_due_ms = draft.now + min(FIRST_CHECK_MS, _interval_ms(draft))
+
+
+def check_balance(draft: Draft) -> None:
+    """Count this shard's partitions per preferred broker, if a check is due."""
+    next_ms = draft.now + _interval_ms(draft)
+    if draft.balance_due_ms == 0 or draft.balance_due_ms > next_ms:
+        draft.balance_due_ms = next_ms
+    if draft.now < draft.balance_due_ms or not draft.policy.auto_leader_rebalance_enable:
+        return
+    draft.balance_due_ms = next_ms
+    draft.imbalance_seq = draft.seq
+    counts: dict[int, tuple[int, int]] = {}
+    for _, partition in _balanced_partitions(draft):
+        preferred = partition.replicas[0]
+        not_led, all_of_it = counts.get(preferred, (0, 0))
+        counts[preferred] = (not_led + (partition.leader != preferred), all_of_it + 1)
+    draft.decisions.append(Imbalance(**draft.said(Reason.LEADER_BALANCE), counts=dict(sorted(counts.items()))))
+
+
+def event_of(decision: Imbalance) -> LeaderImbalance:
+    """Make the event that brings a merged count back to all shards, to be published on the bus."""
+    return LeaderImbalance(time_ms=decision.time_ms, checked_seq=decision.seq, counts=decision.counts)
+
+
+def leader_imbalance(draft: Draft, event: LeaderImbalance) -> None:
+    """Elect preferred leaders for the brokers that are further out of balance than allowed."""
+    if event.checked_seq == draft.imbalance_seq:
+        draft.imbalance_seq = _NO_CHECK
+        if draft.policy.auto_leader_rebalance_enable:
+            _move(draft, event)
+    draft.answer_if_asked()
+
+
+def _move(draft: Draft, event: LeaderImbalance) -> None:
+    allowed = draft.policy.leader_imbalance_per_broker_percentage
+    due = {
+        broker: not_led
+        for broker, (not_led, all_of_it) in event.counts.items()
+        if not_led * 100 > allowed * all_of_it and broker in draft.active
+    }
+    if not due:
+        return
+    for topic, partition in _balanced_partitions(draft):
+        if partition.leader != partition.replicas[0] and _is_drawn(due, event.checked_seq, topic, partition):
+            online = online_replicas(partition.replicas, partition.replica_states, draft.active)
+            elected = elect_preferred(partition.replicas, partition.isr, online)
+            if elected is not None:
+                draft.change(topic, partition, led_by(elected), Reason.LEADER_BALANCE)
+
+
+def _balanced_partitions(draft: Draft) -> Iterator[tuple[TopicDraft, Partition]]:
+    for topic in draft.topics():
+        if not topic.is_queued_for_deletion:
+            for partition in topic.partitions:
+                if not partition.is_reassigning:
+                    yield topic, partition
+
+
+def _is_drawn(due: Mapping[int, int], round_seq: int, topic: TopicDraft, partition: Partition) -> bool:
+    """Say whether a partition's turn has come in this round.
+
+    Where a broker has more to get back than fits a round, each partition draws a lot from its name and
+    the round, so that the choice depends on neither the shard nor what others chose.
+    """
+    not_led = due.get(partition.replicas[0])
+    if not_led is None or not_led <= MOVES_PER_BROKER:
+        return not_led is not None
+    name = f"{round_seq}:{topic.topic}:{partition.partition}".encode()
+    lot = int.from_bytes(hashlib.blake2b(name, digest_size=4).digest())
+    return lot * not_led < MOVES_PER_BROKER << 32
+
+
+def _interval_ms(draft: Draft) -> int:
+    return draft.policy.leader_imbalance_check_interval_seconds * 1_000
