@@ -53,6 +53,9 @@ class Rendering:
                 return [f"config {who}: {settings(decision.config) or 'nothing'}"]
             case d.Rejected():
                 return [_rejected(decision)]
+            case d.Imbalance():
+                counts = [f"broker {broker} {count} of {among}" for broker, (count, among) in decision.counts.items()]
+                return [f"not led by the preferred replica: {', '.join(counts)}"]
             case _:
                 assert_never(decision)
 

@@ -4,12 +4,16 @@ The writer follows the rules' state as it goes, so that a command may leave out 
 know by itself: its epoch, and the epochs of the partition it speaks of.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
+from isrflow.controller_logic.balance import event_of
 from isrflow.controller_logic.log import first_states, logged
 from isrflow.controller_logic.step import step
+from isrflow.state.canonical import number, part_of
+from isrflow.state.decisions import AnyDecision, Imbalance, decode
 from isrflow.state.partition import Partition
 from isrflow.state.policy import Policy
 
@@ -60,8 +64,17 @@ class Script:
     def write_raw(self, raw: bytes) -> int:
         seq = self._state.cluster.seq + 1
         self.written.append(Written(seq, raw, self.quiet))
-        self._state = step(self._state, list(logged([(seq, raw)])), Policy()).state
+        outcome = step(self._state, list(logged([(seq, raw)])), Policy())
+        self._state = outcome.state
+        self._bring_back_counts(outcome.decisions)
         return seq
+
+    def _bring_back_counts(self, decisions: Sequence[AnyDecision]) -> None:
+        """Publish what a balance check counted, as whoever runs the engine does."""
+        for _, _, body in number(map(part_of, decisions)):
+            decision = decode(body)
+            if isinstance(decision, Imbalance):
+                self.write_raw(msgspec.json.encode(event_of(decision)))
 
     @property
     def controller_epoch(self) -> int:
