@@ -131,6 +131,12 @@ def retry(draft: Draft, topic: TopicDraft) -> None:
     _settle(draft, topic)
 
 
+def resume(draft: Draft, topic: TopicDraft) -> None:
+    """Tell all brokers that serve once more what they have yet to remove."""
+    _move(draft, topic, lambda _, state: moved(state, _INELIGIBLE) if state == _STARTED else state)
+    retry(draft, topic)
+
+
 def replica_reported(draft: Draft, topic: TopicDraft, event: ReplicaReport) -> None:
     """Take in that a replica is removed, or could not be."""
     outcome = {"deleted": _SUCCESSFUL, "offline": _INELIGIBLE, "error": _INELIGIBLE}.get(event.outcome)

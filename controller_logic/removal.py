@@ -27,27 +27,27 @@ def is_removed(partition: Partition, broker: int) -> bool:
 
 def brokers_failed(draft: Draft, topic: TopicDraft, partition: Partition, lost: Set[int]) -> Partition:
     """Hold the deletion up until the brokers in ``lost`` are back; return the partition as it stands then."""
-    removed = tuple(
-        [
-            _in_state(entry, moved(entry.state, _INELIGIBLE)) if entry.broker in lost else entry
-            for entry in partition.removed
-        ]
-    )
-    if removed == partition.removed:
-        return partition
-    return draft.change(topic, partition, PartitionChange(removed=removed), Reason.REASSIGNMENT)
+    removed = [_moved(entry, _INELIGIBLE) if entry.broker in lost else entry for entry in partition.removed]
+    return _put(draft, topic, partition, removed)
 
 
 def broker_started(draft: Draft, topic: TopicDraft, partition: Partition, broker: int) -> None:
     """Tell a broker that is back to remove what it missed to remove."""
-    removed = tuple(
-        [
-            _in_state(entry, to_be_deleted(entry.state, is_served=True)) if entry.broker == broker else entry
-            for entry in partition.removed
-        ]
-    )
-    if removed != partition.removed:
-        draft.change(topic, partition, PartitionChange(removed=removed), Reason.REASSIGNMENT)
+    _begin(draft, topic, partition, frozenset({broker}))
+
+
+def resume(draft: Draft, topic: TopicDraft, partition: Partition) -> None:
+    """Tell all brokers that serve once more what they have yet to remove."""
+    partition = brokers_failed(draft, topic, partition, draft.live)
+    _begin(draft, topic, partition, draft.live)
+
+
+def _begin(draft: Draft, topic: TopicDraft, partition: Partition, brokers: Set[int]) -> None:
+    removed = [
+        _in_state(entry, to_be_deleted(entry.state, is_served=True)) if entry.broker in brokers else entry
+        for entry in partition.removed
+    ]
+    _put(draft, topic, partition, removed)
 
 
 def replica_reported(draft: Draft, topic: TopicDraft, partition: Partition, event: ReplicaReport) -> None:
@@ -61,10 +61,18 @@ def replica_reported(draft: Draft, topic: TopicDraft, partition: Partition, even
             if state != ReplicaState.NonExistentReplica:
                 removed.append(entry)
         else:
-            is_failure = event.outcome in ("error", "offline")
-            removed.append(_in_state(entry, moved(entry.state, _INELIGIBLE)) if is_failure else entry)
-    if tuple(removed) != partition.removed:
-        draft.change(topic, partition, PartitionChange(removed=tuple(removed)), Reason.REASSIGNMENT)
+            removed.append(_moved(entry, _INELIGIBLE) if event.outcome in ("error", "offline") else entry)
+    _put(draft, topic, partition, removed)
+
+
+def _put(draft: Draft, topic: TopicDraft, partition: Partition, removed: list[RemovedReplica]) -> Partition:
+    if tuple(removed) == partition.removed:
+        return partition
+    return draft.change(topic, partition, PartitionChange(removed=tuple(removed)), Reason.REASSIGNMENT)
+
+
+def _moved(entry: RemovedReplica, target: ReplicaState) -> RemovedReplica:
+    return _in_state(entry, moved(entry.state, target))
 
 
 def _in_state(entry: RemovedReplica, state: ReplicaState) -> RemovedReplica:

@@ -2,16 +2,40 @@
 
 from msgspec.structs import replace
 
-from isrflow.controller_logic import balance
+from isrflow.controller_logic import balance, deletion, removal
 from isrflow.controller_logic.config import change_settings, text_of
 from isrflow.controller_logic.draft import Draft
+from isrflow.state.change import PartitionChange
+from isrflow.state.decisions import StopReplica
 from isrflow.state.events import ControllerStarted
 from isrflow.state.policy import NAMES, complaint_about
 from isrflow.state.reason import Reason
 
 
+def _resume(draft: Draft) -> None:
+    """Look again at reassignments, and ask again for the deletions that brokers have yet to report.
+
+    The classic controller tells every replica everything anew, for requests may be lost with their
+    sender. Decisions are not: brokers read them in order from where they stopped. What may be lost is
+    that a broker carried one out, so those alone are said again whose report is awaited.
+    """
+    told = {(d.topic, d.partition) for d in draft.decisions if isinstance(d, StopReplica) and d.seq == draft.seq}
+    for topic in draft.topics():
+        if topic.is_deleting:
+            deletion.resume(draft, topic)
+            continue
+        for partition in topic.partitions:
+            if (topic.topic, partition.partition) in told:
+                continue
+            after = partition
+            if partition.is_reassigning:
+                after = draft.change(topic, partition, PartitionChange(), Reason.REASSIGNMENT)
+            if after.removed == partition.removed != ():
+                removal.resume(draft, topic, after)
+
+
 def controller_started(draft: Draft, event: ControllerStarted) -> None:
-    """Take the next controller epoch, and the settings that it decides by.
+    """Take the next controller epoch, and the settings that it decides by; go on with what is under way.
 
     Live brokers get a whole session from now on: nobody listened while no controller was there. A
     setting that cannot be is reported and left aside, and the epoch counts all the same.
@@ -37,4 +61,5 @@ def controller_started(draft: Draft, event: ControllerStarted) -> None:
 
     change_settings(draft, set_settings)
     balance.begin_anew(draft)
+    _resume(draft)
     draft.answer_if_asked()

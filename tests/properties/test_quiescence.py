@@ -74,7 +74,7 @@ class Quiet:
                 yield topic, partition
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(draws(max_size=80))
 def test_nothing_is_left_under_way(drawn: list[Draw]) -> None:
     state = [outcome.state for _, _, outcome in walk(drawn, POLICY)][-1]

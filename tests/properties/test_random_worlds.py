@@ -29,7 +29,7 @@ ALWAYS_ANSWERED = {
 }
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(draws(max_size=80))
 def test_what_must_hold_holds_after_every_event(drawn: list[Draw]) -> None:
     for before, raw, outcome in walk(drawn, POLICY):
@@ -140,7 +140,7 @@ def check_said(raw: bytes, decisions: list[AnyDecision]) -> None:
         assert all(count == 1 for count in said.values()), f"two {kind.__name__} of one partition in one event"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(draws(max_size=80), st.lists(st.integers(1, 30), min_size=1, max_size=6))
 def test_neither_cuts_nor_shards_show(drawn: list[Draw], batch_sizes: list[int]) -> None:
     entries = list(enumerate((raw for _, raw, _ in walk(drawn, POLICY)), start=1))
@@ -152,7 +152,7 @@ def test_neither_cuts_nor_shards_show(drawn: list[Draw], batch_sizes: list[int])
     assert len({(seq, index) for seq, index, _ in whole.decisions}) == len(whole.decisions)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(draws(max_size=60), st.integers(0, 60))
 def test_what_was_taken_in_is_passed_over(drawn: list[Draw], again_from: int) -> None:
     entries = list(enumerate((raw for _, raw, _ in walk(drawn, POLICY)), start=1))
