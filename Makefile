@@ -3,7 +3,7 @@ PYTHON ?=
 export PYTHON
 BIN := .venv/bin
 
-.PHONY: setup test test-fast lint demo bench lock clean
+.PHONY: setup test test-fast lint demo simulate bench lock clean
 
 setup: .venv/setup.stamp
 
@@ -24,6 +24,9 @@ lint: setup
 
 demo: setup
 	@$(BIN)/isrflow demo $(ARGS)
+
+simulate: setup
+	@$(BIN)/python -m tests.simulation.run --seed $(or $(SEED),1) --count $(or $(N),1000) $(ARGS)
 
 bench: setup
 	@set -e; for bench in $(basename $(notdir $(wildcard tests/bench/bench_*.py))); do \

@@ -50,7 +50,7 @@ class Partition:
         self.recovering = False
         self.epoch_start_offset = 0
         self.followers: dict[int, Progress] = {}
-        self.waiters: set[asyncio.Future[bool]] = set()
+        self.waiters: dict[asyncio.Future[bool], None] = {}
         self._truncated_in = NO_EPOCH
         self._decided_high_watermark = 0
 

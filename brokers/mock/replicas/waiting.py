@@ -6,9 +6,9 @@ from typing import Protocol
 
 
 class Waited(Protocol):
-    """Have changes that can be waited for."""
+    """Have changes that can be waited for; who came first is told first."""
 
-    waiters: "set[asyncio.Future[bool]]"
+    waiters: "dict[asyncio.Future[bool], None]"
 
 
 def wake(waited: Waited) -> None:
@@ -39,11 +39,11 @@ class Purgatory:
         timer = loop.call_at(deadline, _settle, future, False)
         self._waiting += 1
         for place in places:
-            place.waiters.add(future)
+            place.waiters[future] = None
         try:
             return await future
         finally:
             timer.cancel()
             self._waiting -= 1
             for place in places:
-                place.waiters.discard(future)
+                place.waiters.pop(future, None)

@@ -1,0 +1,65 @@
+"""A simulated broker: the real one's parts, all of them, behind the simulated network and bus.
+
+What is put in place of the real thing is what reaches the machine: the listening socket, the
+connections of the fetchers (``network``), the bus, the clock (``world``) and, in a crash of the
+machine, what a disk loses (``disk``).
+"""
+
+from pathlib import Path
+from typing import Any
+
+from isrflow.brokers.mock.apis.context import Context
+from isrflow.brokers.mock.apis.serving import serving
+from isrflow.brokers.mock.broker import Broker
+from isrflow.brokers.mock.replicas.partition import Partition
+from isrflow.brokers.mock.replicas.waiting import Purgatory
+from isrflow.brokers.mock.settings import Identity, Settings
+from isrflow.bus.interface import Bus
+from tests.simulation.network import PORTS_FROM, Network
+
+
+class _Server:
+    """Listen on the simulated network."""
+
+    def __init__(self, network: Network, context: Context) -> None:
+        self._network = network
+        self._context = context
+
+    async def start(self, host: str, port: int) -> int:
+        port = PORTS_FROM + self._context.broker
+        self._network.serve(port, serving(self._context))
+        return port
+
+    async def stop(self) -> None:
+        self._network.serve(PORTS_FROM + self._context.broker, _gone)
+
+
+async def _gone(request: Any) -> Any:
+    raise ConnectionResetError("the broker is stopping")
+
+
+class SimulatedBroker(Broker):
+    """Run the real broker, but for its server."""
+
+    def __init__(self, broker: int, directory: Path, settings: Settings, bus: Bus, network: Network) -> None:
+        self._network = network
+        super().__init__(Identity(broker=broker, bus=directory, directory=directory), settings, bus)
+
+    def _serving(self) -> Any:
+        context = Context(
+            self._identity.broker,
+            self._settings,
+            self._metadata,
+            self._replicas,
+            self._directory,
+            Purgatory(self._settings.purgatory_max_requests),
+        )
+        return _Server(self._network, context)
+
+    @property
+    def partitions(self) -> list[Partition]:
+        return list(self._replicas.partitions.values())
+
+    @property
+    def standing(self) -> str:
+        return self._lifecycle.standing.value

@@ -1,0 +1,89 @@
+"""Known bugs to put into the real code, each one that some system had or nearly had: the checkers must find them."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+from unittest.mock import patch
+
+from msgspec.structs import replace
+
+from isrflow.brokers.mock.apis import produce
+from isrflow.brokers.mock.log.epochs import EndOffset
+from isrflow.brokers.mock.log.log import Log
+from isrflow.brokers.mock.replicas import fetcher, isr
+from isrflow.brokers.mock.replicas.partition import Partition, Role
+from isrflow.brokers.mock.replicas.truncation import Truncation
+from isrflow.controller_logic import isr as isr_rules
+from isrflow.controller_logic import watermark
+from isrflow.state.partition import Partition as Record
+
+_may_join = isr.may_join
+_derived = watermark.derived
+_make_follower = Partition.make_follower
+
+
+def _joins_by_what_was_heard(partition: Partition, replica: int, reported_end_offset: int) -> bool:
+    """Let a follower join that holds the high watermark of which its leader has heard."""
+    return _may_join(partition, replica, 0)
+
+
+def _joins_by_any_fetch(partition: Partition, replica: int, reported_end_offset: int) -> bool:
+    """Let a follower join as soon as it fetches."""
+    return replica in partition.followers and replica not in partition.isr
+
+
+def _to_the_high_watermark(log: Log, high_watermark: int, leader: EndOffset) -> Truncation:
+    """Truncate as before KIP-101."""
+    return Truncation(min(high_watermark, log.log_end_offset), True)
+
+
+def _nowhere(log: Log, high_watermark: int, leader: EndOffset) -> Truncation:
+    """Do not truncate."""
+    return Truncation(log.log_end_offset, True)
+
+
+def _reports_before_truncating(partition: Partition) -> int | None:
+    """Let a follower's log end count before its log agrees with the leader's."""
+    return None if partition.role is Role.none else partition.leader_epoch
+
+
+def _without_the_last_member(partition: Record, min_isr: int) -> int | None:
+    """Derive the high watermark from all of the ISR but its last member."""
+    if len(partition.isr) > 1:
+        partition = replace(partition, isr=tuple(m for m in partition.isr if m != partition.isr[-1]))
+    return _derived(partition, min_isr)
+
+
+def _leads_on(partition: Partition, decision: Any, high_watermark: int) -> None:
+    """Go on as leader when another is named: fenced, it still serves."""
+    was_leader = partition.is_leader
+    _make_follower(partition, decision, high_watermark)
+    if was_leader:
+        partition.role = Role.leader
+
+
+def _settles_by_offset_alone(context: Any, appending: Any) -> bool:
+    """Acknowledge by the high watermark alone, whoever leads by now."""
+    return bool(appending.partition.high_watermark >= appending.required)
+
+
+def _never(*_: Any) -> None:
+    return None
+
+
+BUGS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
+    "a member joins by the high watermark its leader heard of": lambda: patch.object(
+        isr, "may_join", _joins_by_what_was_heard
+    ),
+    "a member joins by any fetch": lambda: patch.object(isr, "may_join", _joins_by_any_fetch),
+    "truncation to the high watermark": lambda: patch.object(fetcher, "truncation", _to_the_high_watermark),
+    "no truncation": lambda: patch.object(fetcher, "truncation", _nowhere),
+    "a follower reports before it truncates": lambda: patch.object(
+        Partition, "reporting_epoch", property(_reports_before_truncating)
+    ),
+    "the high watermark passes over a member": lambda: patch.object(watermark, "derived", _without_the_last_member),
+    "a fenced leader serves on": lambda: patch.object(Partition, "make_follower", _leads_on),
+    "an append is settled by its offset alone": lambda: patch.object(produce, "_settled", _settles_by_offset_alone),
+    "older partition epochs are accepted": lambda: patch.object(isr_rules.fencing, "fenced_version", _never),
+    "restarted members are accepted": lambda: patch.object(isr_rules, "_ineligible", _never),
+}

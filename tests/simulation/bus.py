@@ -1,0 +1,96 @@
+"""The bus in memory: one order of events, the decisions, the state as last committed; and each process's link to it.
+
+Everybody sees decisions in one order, each as late as its link has it. A cut link takes no event and
+shows no decision. A publish whose answer is lost is published again by its sender: that is the
+duplication of an at-least-once transport.
+"""
+
+import bisect
+import random
+from collections.abc import Sequence
+
+import msgspec
+
+from isrflow.bus.interface import BusError, Claim, Decided, FencedError, Image, Page
+from isrflow.state.events import ControllerStarted
+from tests.simulation.network import BUS, Network
+from tests.simulation.virtual_loop import PROCESS
+
+
+class SimulatedBus:
+    """Hold what was published, decided and committed."""
+
+    def __init__(self) -> None:
+        self.events: list[bytes] = []
+        self.decided: list[Decided] = []
+        self.shown_at: list[float] = []
+        self.image = Image(0, [])
+        self.controller_epoch = 0
+
+    def publish(self, events: Sequence[bytes]) -> int:
+        self.events += events
+        return len(self.events)
+
+    def claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
+        self.controller_epoch += 1
+        started = ControllerStarted(
+            time_ms=time_ms,
+            controller_id=controller_id,
+            controller_epoch=self.controller_epoch,
+            settings=dict(settings),
+        )
+        return Claim(self.controller_epoch, self.publish([msgspec.json.encode(started)]))
+
+    def commit(self, epoch: int, through: int, decided: Sequence[Decided], pages: Sequence[Page], now: float) -> None:
+        if epoch != self.controller_epoch:
+            raise FencedError(f"epoch {epoch}, {self.controller_epoch} was claimed")
+        held = {(page.shard, page.page): page for page in [*self.image.pages, *pages]}
+        self.image = Image(through, list(held.values()))
+        self.decided += decided
+        self.shown_at += [now] * len(decided)
+
+
+class BusLink:
+    """Be the bus to one broker; only what its parts call is here."""
+
+    def __init__(self, bus: SimulatedBus, network: Network, rng: random.Random) -> None:
+        self._bus = bus
+        self._network = network
+        self._rng = rng
+        self._process = PROCESS.get()
+        self._seen = 0
+        self._lag_until = 0.0
+
+    @property
+    def _cut(self) -> bool:
+        return self._network.is_cut(self._process.name, BUS)
+
+    def publish(self, events: Sequence[bytes]) -> int:
+        if self._cut:
+            raise BusError("cut off from the bus")
+        last = self._bus.publish(events)
+        if self._rng.random() < self._network.slow / 4:
+            raise BusError("the answer was lost")
+        return last
+
+    def image(self) -> Image:
+        self._seen = len(self._bus.decided)
+        return self._bus.image
+
+    def changed(self) -> bool:
+        now = self._network.loop.now
+        if self._cut or now < self._lag_until or self._seen == len(self._bus.decided):
+            return False
+        if self._rng.random() < self._network.slow:
+            self._lag_until = now + self._rng.uniform(0.05, 0.6)
+            return False
+        return True
+
+    def decisions(self, after: tuple[int, int], limit: int) -> list[Decided]:
+        decided = self._bus.decided
+        start = bisect.bisect_right(decided, after, key=lambda d: (d.seq, d.idx))
+        # Cut at random between decisions: one event's need not come together.
+        most = min(limit, self._rng.choice((1, 2, 5, limit)))
+        chunk = decided[start : start + most]
+        self._seen = start + len(chunk)
+        return chunk

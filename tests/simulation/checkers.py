@@ -1,0 +1,178 @@
+"""What must hold of replicas and clients at every moment (A, C and D of the invariants, in their words).
+
+``committed`` is what was ever decided to be below the high watermark: whatever is shown, acknowledged
+or elected is held against it. Decisions themselves are looked at by ``decisions_seen``.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from isrflow.brokers.mock.log.batch import Batch
+from isrflow.brokers.mock.replicas.partition import Partition, Role
+from isrflow.state.cluster import Outcome, State
+from isrflow.state.decisions import HighWatermark
+from isrflow.state.events import Logged, TopicPartition
+from isrflow.state.ids import NO_LEADER
+from tests.simulation.decisions_seen import DecisionsSeen
+from tests.simulation.logs_seen import LogsSeen, Record, Replica, agree
+
+
+class _View(NamedTuple):
+    """Hold what a broker showed of a replica when it was last looked at."""
+
+    log_end_offset: int
+    high_watermark: int
+    role: Role
+    leader_epoch: int
+    partition_epoch: int
+    reporting_epoch: int | None
+
+
+class Checkers:
+    """Watch the whole world at once. ``violated`` takes an invariant's id and what is wrong; ``row`` a trace row."""
+
+    def __init__(self, violated: Callable[[str, str], None], row: Callable[[str, str, str], None]) -> None:
+        self.logs = LogsSeen()
+        self.committed: dict[TopicPartition, list[Record]] = {}
+        self.acknowledged_count = 0
+        self.consumed_count = 0
+        # Members that a crash of their machine robbed, until they have registered anew; and
+        # partitions whose ISR was only such members: D7 says what nobody can keep.
+        self.robbed: set[int] = set()
+        self.bereft: set[TopicPartition] = set()
+        self._violated = violated
+        self._row = row
+        self._decisions = DecisionsSeen(violated, row)
+        self._views: dict[Replica, _View] = {}
+
+    # Replicas
+
+    def restarted(self, broker: int) -> None:
+        """Forget what a broker's former life showed; its logs are read anew when it opens them."""
+        for replica in [r for r in self._views if r.broker == broker]:
+            del self._views[replica]
+
+    def look_at(self, partition: Partition) -> None:
+        """Judge a replica if anything of it changed."""
+        view = _View(
+            partition.log.log_end_offset,
+            partition.high_watermark,
+            partition.role,
+            partition.leader_epoch,
+            partition.partition_epoch,
+            partition.reporting_epoch,
+        )
+        replica = Replica(partition.broker, partition.place)
+        before = self._views.get(replica)
+        if view != before:
+            self._views[replica] = view
+            self._changed(replica, partition, before, view)
+
+    def _changed(self, replica: Replica, partition: Partition, before: _View | None, view: _View) -> None:
+        name = _name(replica)
+        committed = self.committed.setdefault(replica.place, [])
+        self._row(
+            f"broker-{replica.broker}",
+            f"{replica.place.topic}-{replica.place.partition}",
+            f"{view.role.value:<8} epoch {view.leader_epoch}.{view.partition_epoch} end {view.log_end_offset}"
+            f" hw {view.high_watermark}",
+        )
+        if before is None:
+            wrong = self.logs.reread(replica, partition.log)
+        else:
+            cut, wrong = self.logs.follow(replica, partition.log)
+            self._cut(replica, cut, committed, view)
+            if (view.leader_epoch, view.partition_epoch) < (before.leader_epoch, before.partition_epoch):
+                self._violated("B5", f"{name} went back from {before} to {view}")
+            same_reign = before.role is view.role is Role.leader and before.leader_epoch == view.leader_epoch
+            if same_reign and view.high_watermark < before.high_watermark:
+                self._violated("C6", f"{name} leads, and its high watermark went back: {before} -> {view}")
+        for what in wrong:
+            self._violated("A1", f"{name}: {what}")
+        if not 0 <= view.high_watermark <= view.log_end_offset:
+            self._violated("A3", f"{name}: high watermark {view.high_watermark}, log end {view.log_end_offset}")
+        if view.role is Role.leader and partition.leader != partition.broker:
+            self._violated("A4", f"{name} acts as leader, and {partition.leader} leads in its view")
+        if view.reporting_epoch is not None and replica.place not in self.bereft:
+            self._shown(replica, committed, view)
+
+    def _cut(self, replica: Replica, cut: list[Record], committed: list[Record], view: _View) -> None:
+        if cut:
+            self._row(f"broker-{replica.broker}", "truncated", f"{len(cut)} records, to {view.log_end_offset}")
+        end = view.log_end_offset
+        if cut and view.role is not Role.follower:
+            self._violated("D9", f"{_name(replica)} cut its log to {end} as {view.role.value}")
+        if cut and replica.place not in self.bereft and committed[end : end + 1] == cut[:1]:
+            self._violated("D9", f"{_name(replica)} cut off the committed record at {end}")
+
+    def _shown(self, replica: Replica, committed: list[Record], view: _View) -> None:
+        """Hold what is below a replica's high watermark against what was committed."""
+        if view.high_watermark > len(committed):
+            self._violated("C4", f"{_name(replica)} shows {view.high_watermark}; decided were {len(committed)}")
+        elif not agree(self.logs.of(*replica), committed, view.high_watermark):
+            self._violated(
+                "D5", f"{_name(replica)} holds other records below {view.high_watermark} than were committed"
+            )
+
+    # Decisions
+
+    def decided(self, batch: list[Logged], before: State, outcome: Outcome) -> None:
+        """Judge a committed batch of decisions."""
+        self._decisions.look_at(batch, before, outcome)
+        records = self._decisions.records
+        self.robbed -= self._decisions.registered
+        for decision in outcome.decisions:
+            if isinstance(decision, HighWatermark):
+                self._commit(TopicPartition(decision.topic, decision.partition), decision.high_watermark)
+        for place, record in records.items():
+            if set(record.isr) <= self.robbed:
+                self.bereft.add(place)
+            if place not in self.bereft:
+                self._hold_committed(place, record.isr, record.leader)
+
+    def _commit(self, place: TopicPartition, high_watermark: int) -> None:
+        if place in self.bereft:
+            return
+        committed = self.committed.setdefault(place, [])
+        self._row("engine", f"{place.topic}-{place.partition}", f"high watermark {high_watermark}")
+        if high_watermark <= len(committed):
+            return
+        members = [m for m in self._decisions.records[place].isr if m not in self.robbed]
+        holding = [self.logs.of(member, place) for member in members]
+        if not all(agree(log, holding[0], high_watermark) for log in holding):
+            ends = {member: len(self.logs.of(member, place)) for member in members}
+            self._violated("D1", f"{place}: {high_watermark} was decided, and not all of the ISR hold it: {ends}")
+        self.committed[place] = holding[0][:high_watermark] if holding else committed
+
+    def _hold_committed(self, place: TopicPartition, isr: Sequence[int], leader: int) -> None:
+        committed = self.committed.get(place, [])
+        for member in isr:
+            log = self.logs.of(member, place)
+            if member in self.robbed or agree(log, committed, len(committed)):
+                continue
+            invariant = "D4" if member == leader != NO_LEADER else "D3"
+            what = f"{place}: {member} of the ISR {isr} lacks records of the {len(committed)} committed: it ends at"
+            self._violated(invariant, f"{what} {len(log)}, and leader is {leader}")
+
+    # Clients
+
+    def acknowledged(self, place: TopicPartition, offset: int, crc: int) -> None:
+        """Judge an acknowledgement of acks=all."""
+        self.acknowledged_count += 1
+        self._row("producer", f"{place.topic}-{place.partition}", f"acknowledged at {offset}")
+        committed = self.committed.get(place, [])
+        if place not in self.bereft and (offset >= len(committed) or committed[offset].crc != crc):
+            self._violated("D4", f"{place}: {offset} was acknowledged and is not committed ({len(committed)} are)")
+
+    def consumed(self, place: TopicPartition, read: list[Batch]) -> None:
+        """Judge what a consumer was given."""
+        self.consumed_count += len(read)
+        committed = self.committed.get(place, [])
+        for batch in read if place not in self.bereft else []:
+            offset = batch.base_offset
+            if offset >= len(committed) or committed[offset] != Record(batch.leader_epoch, batch.crc):
+                self._violated("D6", f"{place}: a consumer read at {offset} what is not committed there")
+
+
+def _name(replica: Replica) -> str:
+    return f"broker {replica.broker} of {replica.place.topic}-{replica.place.partition}"

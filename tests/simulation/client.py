@@ -1,0 +1,156 @@
+"""Producers and consumers, as far as the replication can tell: they believe old metadata, retry, and read on."""
+
+import asyncio
+import random
+from typing import Any
+
+from kafka.protocol.consumer import FetchRequest
+from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.producer import ProduceRequest
+
+from isrflow.brokers.mock.log.batch import Batch, batches_in
+from isrflow.brokers.wire.errors import ErrorCode
+from isrflow.brokers.wire.messages import WireError
+from isrflow.state.events import TopicPartition
+from tests.simulation.checkers import Checkers
+from tests.simulation.network import PORTS_FROM, Connection, Network
+from tests.support.batches import batch
+
+ALL, LEADER = -1, 1
+REQUEST_TIMEOUT_MS = 700
+TRIES_MAX = 6
+FAILED = (OSError, TimeoutError, WireError)
+_METADATA, _PRODUCE, _FETCH = 8, 9, 11
+_TRANSIENT = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    }
+)
+
+
+class Client:
+    """Know who leads one partition, perhaps no longer rightly."""
+
+    def __init__(
+        self, place: TopicPartition, brokers: list[int], network: Network, rng: random.Random, checkers: Checkers
+    ) -> None:
+        self.place = place
+        self.stopping = False
+        self.network = network
+        self.rng = rng
+        self.checkers = checkers
+        self._brokers = brokers
+        self._leader = -1
+        self._connections: dict[int, Connection] = {}
+
+    async def _ask(self, broker: int, body: Any) -> Any:
+        connection = self._connections.pop(broker, None) or self.network.connect(PORTS_FROM + broker)
+        if connection is None:
+            await asyncio.sleep(self.network.delay_s())
+            raise ConnectionRefusedError(f"broker {broker}")
+        answer = await connection.ask(body, REQUEST_TIMEOUT_MS)
+        self._connections[broker] = connection
+        return answer
+
+    async def leader(self) -> int:
+        """Name the leader, asking any broker when none is known; -1 when that one knows none."""
+        if self._leader < 0:
+            topic = MetadataRequest.MetadataRequestTopic(name=self.place.topic)
+            asked = self.rng.choice(self._brokers)
+            answer = await self._ask(asked, MetadataRequest(version=_METADATA, topics=[topic]))
+            for told in answer.topics[0].partitions:
+                if told.partition_index == self.place.partition:
+                    self._leader = told.leader_id
+        return self._leader
+
+    async def ask_leader(self, body: Any) -> Any:
+        """Ask the leader; None when there is none to be had, and its name is forgotten."""
+        try:
+            leader = await self.leader()
+            return await self._ask(leader, body) if leader >= 0 else None
+        except FAILED:
+            self._leader = -1
+            return None
+
+    def doubt(self) -> None:
+        self._leader = -1
+
+
+class Producer(Client):
+    """Send one record after another; each is tried again until it is acknowledged or given up."""
+
+    async def run(self, name: int) -> None:
+        number = 0
+        while not self.stopping:
+            number += 1
+            acks = LEADER if self.rng.random() < 0.2 else ALL
+            await self._send(bytes(batch(b"%d-%d" % (name, number))), acks)
+            await asyncio.sleep(self.rng.choice((0.0, 0.02, 0.1, 0.3)))
+
+    async def _send(self, records: bytes, acks: int) -> None:
+        topic = ProduceRequest.TopicProduceData
+        data = topic.PartitionProduceData(index=self.place.partition, records=records)
+        body = ProduceRequest(
+            version=_PRODUCE,
+            transactional_id=None,
+            acks=acks,
+            timeout_ms=REQUEST_TIMEOUT_MS - 100,
+            topic_data=[topic(name=self.place.topic, partition_data=[data])],
+        )
+        [(_, header)] = batches_in(records)
+        for _ in range(TRIES_MAX):
+            answer = await self.ask_leader(body)
+            if answer is not None:
+                told = answer.responses[0].partition_responses[0]
+                if told.error_code == ErrorCode.NONE:
+                    if acks == ALL:
+                        self.checkers.acknowledged(self.place, told.base_offset, header.crc)
+                    return
+                if told.error_code not in _TRANSIENT:
+                    self.network.report(f"a producer was told {ErrorCode(told.error_code).name}")
+            self.doubt()
+            await asyncio.sleep(self.rng.uniform(0.01, 0.2))
+
+
+class Consumer(Client):
+    """Read from the beginning on, below the high watermark."""
+
+    async def run(self) -> None:
+        offset = 0
+        while not self.stopping:
+            answer = await self.ask_leader(self._fetch(offset))
+            told = answer.responses[0].partitions[0] if answer is not None else None
+            if told is None or told.error_code:
+                self.doubt()
+            elif told.records:
+                read: list[Batch] = [header for _, header in batches_in(told.records)]
+                self.checkers.consumed(self.place, read)
+                offset = read[-1].next_offset
+            # To read again what was read must give the same.
+            if self.rng.random() < 0.05:
+                offset = self.rng.randint(0, offset)
+            await asyncio.sleep(self.rng.choice((0.02, 0.1, 0.4)))
+
+    def _fetch(self, offset: int) -> Any:
+        topic = FetchRequest.FetchTopic
+        partition = topic.FetchPartition(
+            partition=self.place.partition,
+            current_leader_epoch=-1,
+            fetch_offset=offset,
+            last_fetched_epoch=-1,
+            log_start_offset=-1,
+            partition_max_bytes=1 << 20,
+        )
+        return FetchRequest(
+            version=_FETCH,
+            replica_id=-1,
+            max_wait_ms=100,
+            min_bytes=1,
+            max_bytes=1 << 20,
+            topics=[topic(topic=self.place.topic, partitions=[partition])],
+            forgotten_topics_data=[],
+        )

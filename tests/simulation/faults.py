@@ -1,0 +1,104 @@
+"""What goes wrong in a history, drawn from its seed: a fault every now and then, each for a while."""
+
+import asyncio
+import random
+from typing import Protocol
+
+from tests.simulation.network import BUS, Network
+from tests.simulation.virtual_loop import Process
+
+REST_S = (0.03, 0.7)
+LASTS_S = (0.1, 2.0)
+
+
+class Cluster(Protocol):
+    """Be what faults happen to."""
+
+    network: Network
+    processes: dict[int, Process]
+    machine_crashes: bool
+
+    def start_broker(self, broker: int) -> None: ...
+
+    def kill_broker(self, broker: int, machine: bool) -> None: ...
+
+    def stop_broker(self, broker: int) -> None: ...
+
+    def resume_broker(self, broker: int) -> None: ...
+
+    def start_engine(self) -> None: ...
+
+    def kill_engine(self) -> None: ...
+
+    def prefer_leaders(self) -> None: ...
+
+    def row(self, who: str, what: str, more: str) -> None: ...
+
+
+class Faults:
+    """Bring about one fault after the other; whatever lasts goes on beside the next ones."""
+
+    def __init__(self, cluster: Cluster, rng: random.Random) -> None:
+        self._cluster = cluster
+        self._rng = rng
+
+    async def run(self, until_s: float) -> None:
+        """Go on until ``until_s``; what is broken then is for the world to heal."""
+        loop = asyncio.get_running_loop()
+        kinds = [self._kill, self._kill, self._stop, self._pause, self._cut, self._cut, self._cut_from_bus]
+        kinds += [self._slow, self._engine, self._prefer]
+        while loop.time() < until_s:
+            await asyncio.sleep(self._rng.uniform(*REST_S))
+            self._rng.choice(kinds)()
+
+    def _later(self, what: object, *args: object) -> None:
+        lasts = self._rng.uniform(*LASTS_S)
+        asyncio.get_running_loop().call_later(lasts, what, *args)  # type: ignore[arg-type]
+
+    def _broker(self) -> int:
+        return self._rng.choice(sorted(self._cluster.processes))
+
+    def _kill(self) -> None:
+        broker = self._broker()
+        self._cluster.kill_broker(broker, machine=self._cluster.machine_crashes and self._rng.random() < 0.6)
+        self._later(self._cluster.start_broker, broker)
+
+    def _stop(self) -> None:
+        broker = self._broker()
+        self._cluster.stop_broker(broker)
+        self._later(self._cluster.start_broker, broker)
+
+    def _pause(self) -> None:
+        broker = self._broker()
+        process = self._cluster.processes[broker]
+        process.paused = True
+        self._cluster.row("fault", process.name, "paused")
+        self._later(self._cluster.resume_broker, broker)
+
+    def _cut(self) -> None:
+        one, other = self._rng.sample(sorted(self._cluster.processes), 2)
+        self._cut_link(f"broker-{one}", f"broker-{other}")
+
+    def _cut_from_bus(self) -> None:
+        self._cut_link(f"broker-{self._broker()}", BUS)
+
+    def _cut_link(self, one: str, other: str) -> None:
+        links = {(one, other)} if other != BUS and self._rng.random() < 0.4 else {(one, other), (other, one)}
+        self._cluster.network.cut |= links
+        self._cluster.row("fault", f"{one} to {other}", f"cut, {len(links)} way")
+        self._later(self._cluster.network.cut.difference_update, links)
+
+    def _slow(self) -> None:
+        network = self._cluster.network
+        network.slow = self._rng.choice((0.0, 0.05, 0.3))
+        self._cluster.row("fault", "network", f"{network.slow:.0%} take a detour")
+
+    def _engine(self) -> None:
+        if self._rng.random() < 0.6:
+            self._cluster.kill_engine()
+            self._later(self._cluster.start_engine)
+        else:
+            self._cluster.start_engine()  # the one there is does not know yet
+
+    def _prefer(self) -> None:
+        self._cluster.prefer_leaders()

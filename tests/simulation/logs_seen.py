@@ -1,0 +1,61 @@
+"""The logs of all replicas as the checkers know them: (leader epoch, CRC) by offset, followed as they change."""
+
+from typing import NamedTuple
+
+from isrflow.brokers.mock.log.batch import batches_in
+from isrflow.brokers.mock.log.log import Log
+from isrflow.state.events import TopicPartition
+
+
+class Record(NamedTuple):
+    """Stand for one record: who wrote it, and what."""
+
+    epoch: int
+    crc: int
+
+
+class Replica(NamedTuple):
+    """Name one replica."""
+
+    broker: int
+    place: TopicPartition
+
+
+class LogsSeen:
+    """Hold what every log holds, those of dead brokers too."""
+
+    def __init__(self) -> None:
+        self.records: dict[Replica, list[Record]] = {}
+
+    def of(self, broker: int, place: TopicPartition) -> list[Record]:
+        return self.records.setdefault(Replica(broker, place), [])
+
+    def follow(self, replica: Replica, log: Log) -> tuple[list[Record], list[str]]:
+        """Take in what changed; return the records that were cut off, and what is wrong with the new ones."""
+        held = self.of(*replica)
+        end = log.log_end_offset
+        cut = held[end:]
+        del held[end:]
+        return cut, self._read(held, log, end)
+
+    def reread(self, replica: Replica, log: Log) -> list[str]:
+        """Read a log anew, as after a restart; return what is wrong with it."""
+        held = self.of(*replica)
+        held.clear()
+        return self._read(held, log, log.log_end_offset)
+
+    def _read(self, held: list[Record], log: Log, end: int) -> list[str]:
+        while len(held) < end:
+            before = len(held)
+            for _, batch in batches_in(log.read(before, 1 << 20, end)):
+                if batch.base_offset != len(held):
+                    return [f"offset {batch.base_offset} follows {len(held) - 1}"]
+                held += [Record(batch.leader_epoch, batch.crc)] * (batch.last_offset_delta + 1)
+            if len(held) == before:
+                return [f"nothing is stored at {before}, and the log ends at {end}"]
+        return []
+
+
+def agree(one: list[Record], other: list[Record], end: int) -> bool:
+    """Say whether both hold the same below ``end``."""
+    return len(one) >= end and len(other) >= end and one[:end] == other[:end]

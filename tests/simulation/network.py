@@ -1,0 +1,143 @@
+"""The network between processes: connections that delay, hang and break, and links that are cut.
+
+A connection is TCP's: what is lost comes later, in a cut link not before it heals, and what was sent
+before the sender gave up or died may still arrive. A cut link lets nothing through, one way.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from isrflow.brokers.mock.apis.serving import APIS
+from isrflow.brokers.wire.messages import Request, WireError
+from tests.simulation.virtual_loop import PROCESS, Process, VirtualLoop
+
+PORTS_FROM = 10_000
+BUS = "bus"
+RETRANSMIT_S = 0.2
+_Handler = Callable[[Request], Awaitable[Any]]
+
+
+class Network:
+    """Carry requests and answers; ``slow`` is the share of messages that take a detour."""
+
+    def __init__(self, loop: VirtualLoop, rng: random.Random, slow: float, failed: Callable[[str], None]) -> None:
+        self.loop = loop
+        self.cut: set[tuple[str, str]] = set()
+        self.slow = slow
+        self._rng = rng
+        self._failed = failed
+        self._serving: dict[int, tuple[Process, _Handler]] = {}
+
+    def serve(self, port: int, handler: _Handler) -> None:
+        """Let the present process answer on ``port``."""
+        self._serving[port] = (PROCESS.get(), handler)
+
+    def is_cut(self, sender: str, receiver: str) -> bool:
+        return (sender, receiver) in self.cut
+
+    def delay_s(self) -> float:
+        if self._rng.random() < self.slow:
+            return self._rng.uniform(0.02, 0.8)
+        return self._rng.uniform(0.0005, 0.005)
+
+    def connect(self, port: int) -> "Connection | None":
+        """Connect the present process to who listens on ``port``, if anybody does."""
+        found = self._serving.get(port)
+        if found is None or not found[0].alive:
+            return None
+        return Connection(self, PROCESS.get(), found[0], found[1])
+
+    def deliver(self, sender: Process, receiver: Process, arrived: Callable[[], None], given_up: Any) -> None:
+        """Call ``arrived`` in the receiver when the message gets through; ``given_up()`` ends the waiting at a cut."""
+
+        def arrive() -> None:
+            if not self.is_cut(sender.name, receiver.name):
+                arrived()
+            elif not given_up():
+                self.loop.call_later(RETRANSMIT_S, arrive)
+
+        self.loop.call_later(self.delay_s(), arrive)
+
+    def report(self, what: str) -> None:
+        self._failed(what)
+
+
+class Connection:
+    """Stand in for ``wire.Connection``: one request, then its answer."""
+
+    def __init__(self, network: Network, client: Process, server: Process, handler: _Handler) -> None:
+        self._network = network
+        self._client = client
+        self._server = server
+        self._handler = handler
+        self._waiting: asyncio.Future[Any] | None = None
+        self._closed = False
+
+    async def ask(self, body: Any, timeout_ms: int) -> Any:
+        """Send ``body`` and return the answer; raises OSError or TimeoutError, as a socket would."""
+        if self._closed:
+            raise ConnectionResetError("the connection is closed")
+        waiting = self._waiting = self._network.loop.create_future()
+        self._network.deliver(self._client, self._server, lambda: self._arrived(body, waiting), lambda: self._closed)
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                return await waiting
+        except BaseException:
+            self.close()
+            raise
+
+    def _arrived(self, body: Any, waiting: "asyncio.Future[Any]") -> None:
+        if not self._server.alive:
+            _fail(waiting, ConnectionResetError("the broker closed the connection"))
+            return
+        self._network.loop.start(self._server, self._serve(body, waiting))
+
+    async def _serve(self, body: Any, waiting: "asyncio.Future[Any]") -> None:
+        served = APIS[body.API_KEY]
+        try:
+            answer = await self._handler(Request(served.key, body.API_VERSION, 0, self._client.name, body, served))
+        except (WireError, OSError) as error:
+            _fail(waiting, ConnectionResetError(str(error)))
+            return
+        except Exception as error:
+            self._network.report(f"{self._server.name} failed at {type(body).__name__}: {error!r}")
+            return
+
+        def told() -> None:
+            if not waiting.done():
+                waiting.set_result(answer)
+
+        self._network.deliver(self._server, self._client, told, waiting.done)
+
+    def close(self) -> None:
+        """Close; who waits for an answer sees the end of the stream."""
+        self._closed = True
+        if self._waiting is not None:
+            _fail(self._waiting, ConnectionResetError("the connection is closed"))
+
+
+def _fail(waiting: "asyncio.Future[Any]", error: OSError) -> None:
+    if not waiting.done():
+        waiting.set_exception(error)
+        waiting.exception()  # seen: nobody may be left to await it
+
+
+def connections_over(network: Network) -> Any:
+    """Make what the fetcher opens its connections with, over ``network``."""
+
+    class Opening:
+        @staticmethod
+        async def open(host: str, port: int, client_id: str, timeout_ms: int, limit: int) -> Connection:
+            client, server = PROCESS.get().name, f"broker-{port - PORTS_FROM}"
+            if network.is_cut(client, server) or network.is_cut(server, client):
+                await asyncio.sleep(timeout_ms / 1000)
+                raise TimeoutError
+            await asyncio.sleep(network.delay_s())
+            connection = network.connect(port)
+            if connection is None:
+                raise ConnectionRefusedError(server)
+            return connection
+
+    return Opening

@@ -1,0 +1,44 @@
+"""What must have come about some time after all faults are over (L of the invariants)."""
+
+from typing import Any
+
+from isrflow.state.events import TopicPartition
+from isrflow.state.partition import Partition
+from tests.simulation.logs_seen import Record
+
+
+def unsettled(world: Any) -> tuple[str, str] | None:
+    """Name the first liveness rule that does not hold yet, and how that shows."""
+    state = world.state
+    for broker, process in sorted(world.processes.items()):
+        standing = process.broker.standing if process.alive and process.broker is not None else "gone"
+        known = state.cluster.brokers.get(broker)
+        if standing != "running" or known is None or not known.is_active:
+            return "L2", f"broker {broker} is {standing}, and {known and known.state.name} to the engine"
+    for topic in state.topics.values():
+        for partition in topic.partitions:
+            found = _partition(world, TopicPartition(topic.topic, partition.partition), partition)
+            if found is not None:
+                return found
+    return None
+
+
+def _partition(world: Any, place: TopicPartition, partition: Partition) -> tuple[str, str] | None:
+    if partition.leader < 0:
+        return "L8", f"{place} has no leader; ISR {partition.isr}"
+    if set(partition.isr) != set(partition.replicas):
+        return "L3", f"the ISR of {place} is {partition.isr}, its replicas are {partition.replicas}"
+    logs: dict[int, list[Record]] = {}
+    for broker in partition.replicas:
+        held = next((p for p in world.processes[broker].broker.partitions if p.place == place), None)
+        view = (held.leader, held.leader_epoch, held.partition_epoch) if held is not None else None
+        record = (partition.leader, partition.leader_epoch, partition.partition_epoch)
+        if held is None or view != record:
+            return "L4", f"broker {broker} holds {place} as {view}, the engine as {record}"
+        # A follower may show less until the next high watermark is decided.
+        if held.is_leader and held.high_watermark != held.log.log_end_offset:
+            return "L5", f"{place} on {broker} ends at {held.log.log_end_offset}, high watermark {held.high_watermark}"
+        logs[broker] = world.checkers.logs.of(broker, place)
+    if any(log != logs[partition.leader] for log in logs.values()):
+        return "L6", f"the logs of {place} differ: " + ", ".join(f"{b}: {len(log)}" for b, log in logs.items())
+    return None

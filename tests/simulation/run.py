@@ -1,0 +1,95 @@
+"""Run histories from the command line: ``python -m tests.simulation.run --seed S --count N [--trace]``.
+
+A row of a trace: seconds since the history began, who, what it is about, what happened.
+"""
+
+import argparse
+import sys
+import time
+
+from tests.simulation.world import Row, Violated, World
+
+MEANING = {
+    "A1": "a log has no gap, and nothing at or above its end",
+    "A3": "a high watermark is not above its log's end",
+    "A4": "only whom its own view names acts as leader",
+    "A10": "a leader is in the ISR",
+    "A11": "the ISR is never empty, and a fenced member is its only one",
+    "B1": "epochs do not go back, and the partition epoch grows by one with each change",
+    "B2": "the leader epoch does not grow without the partition epoch",
+    "B3": "a leader epoch has one leader",
+    "B4": "another leader has a greater leader epoch",
+    "B5": "no broker goes back to an older decision",
+    "B6": "an ISR is accepted only from the leader, in its present epochs",
+    "B7": "who joins an ISR is active, and of the incarnation that the leader saw",
+    "B10": "broker epochs grow",
+    "C4": "what is shown as committed was decided to be, and is on the whole ISR",
+    "C6": "a leader's high watermark does not go back in its epoch",
+    "D1": "what is below a decided high watermark is on every member of the ISR, alike",
+    "D3": "every member of the ISR holds all that was committed",
+    "D4": "the leader holds all that was committed, and what was acknowledged is committed",
+    "D5": "replicas agree below their high watermarks",
+    "D6": "what a consumer read stays, as it was",
+    "D9": "only followers truncate, and nothing that was committed",
+    "L2": "every broker is unfenced in the end",
+    "L3": "every live replica is in sync in the end",
+    "L4": "every view is the engine's in the end",
+    "L5": "every record is committed in the end",
+    "L6": "every log is the leader's in the end",
+    "L8": "every partition has a leader in the end",
+    "crash": "no process ends by an error of its own",
+    "end": "a history ends",
+}
+
+
+def history(seed: int, machine_crashes: bool, trace: bool) -> tuple[World, Violated | None]:
+    """Run one history; with ``trace`` each row is printed."""
+    world = World(seed, machine_crashes, _print if trace else None)
+    return world, world.run()
+
+
+def _print(row: Row) -> None:
+    print(row)
+
+
+def explain(world: World, seed: int, violated: Violated, machine_crashes: bool, trace: bool) -> None:
+    """Print what was violated, the last rows, and how to see it again."""
+    if not trace:
+        print(*world.rows, sep="\n")
+    print(f"\nseed {seed} violates {violated.invariant}: {MEANING.get(violated.invariant, '')}")
+    print(f"  {violated.what}")
+    more = " ARGS=--machine-crashes" if machine_crashes else ""
+    print(f"again: make simulate SEED={seed} N=1{more}")
+
+
+def main() -> int:
+    """Run ``--count`` histories from ``--seed`` on; 1 when one violates an invariant."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=1)
+    parser.add_argument("--trace", action="store_true", help="print every row")
+    parser.add_argument(
+        "--machine-crashes", action="store_true", help="machines crash too, and lose what was not forced"
+    )
+    parser.add_argument("--keep-going", action="store_true", help="do not stop at the first violation")
+    given = parser.parse_args()
+    began, failing = time.monotonic(), []
+    acknowledged = consumed = 0
+    for seed in range(given.seed, given.seed + given.count):
+        world, violated = history(seed, given.machine_crashes, given.trace)
+        acknowledged += world.checkers.acknowledged_count
+        consumed += world.checkers.consumed_count
+        if violated is not None:
+            failing.append(seed)
+            explain(world, seed, violated, given.machine_crashes, given.trace)
+            if not given.keep_going:
+                break
+    took = time.monotonic() - began
+    ran = seed - given.seed + 1
+    print(f"{ran} histories in {took:.1f} s ({60 * ran / took:.0f} a minute), {acknowledged} acknowledged records,")
+    print(f"{consumed} consumed; {f'violations at seeds {failing}' if failing else 'no invariant violated'}")
+    return 1 if failing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,29 @@
+"""Every known bug that is put into the real code is found within some hundred histories."""
+
+from itertools import chain
+
+import pytest
+
+from tests.simulation.bugs import BUGS
+from tests.simulation.world import World
+
+SEEDS_MAX = 300
+# Where the search begins, to be short; with other rules other histories find it.
+FOUND_AT = {
+    "a member joins by the high watermark its leader heard of": 115,
+    "a member joins by any fetch": 13,
+    "a follower reports before it truncates": 10,
+    "an append is settled by its offset alone": 19,
+    "older partition epochs are accepted": 22,
+    "restarted members are accepted": 11,
+}
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_known_bug_is_found(bug: str) -> None:
+    begin = FOUND_AT.get(bug, 1)
+    with BUGS[bug]():
+        seeds = chain(range(begin, SEEDS_MAX), range(1, begin))
+        found = next((violated for seed in seeds if (violated := World(seed).run())), None)
+    assert found is not None
+    assert found.invariant != "crash"

@@ -1,0 +1,59 @@
+"""A fixed set of histories holds every invariant; and a seed is a history, however and wherever it is run."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.simulation.run import explain, history
+from tests.simulation.world import World
+
+ROOT = Path(__file__).parents[2]
+BLOCK = 10
+
+
+@pytest.mark.parametrize("first", range(1, 41, BLOCK))
+def test_killed_brokers_lose_nothing(first: int) -> None:
+    _hold(first, machine_crashes=False)
+
+
+@pytest.mark.parametrize("first", range(1, 21, BLOCK))
+def test_crashed_machines_lose_nothing_while_one_member_has_it_all(first: int) -> None:
+    _hold(first, machine_crashes=True)
+
+
+def _hold(first: int, machine_crashes: bool) -> None:
+    failing = []
+    for seed in range(first, first + BLOCK):
+        world, violated = history(seed, machine_crashes, trace=False)
+        assert world.checkers.acknowledged_count, "a history in which nothing happens tests nothing"
+        if violated is not None:
+            explain(world, seed, violated, machine_crashes, trace=False)
+            failing.append(seed)
+    assert failing == []
+
+
+def _digest(seed: int) -> str:
+    digest = hashlib.sha256()
+    World(seed, tell=lambda row: digest.update(str(row).encode())).run()
+    return digest.hexdigest()
+
+
+def test_a_seed_names_one_history() -> None:
+    """Neither what ran before it in the process, nor the hash seed, nor addresses matter."""
+    here = _digest(7)
+    _digest(8)
+    assert _digest(7) == here
+    code = "from tests.simulation.test_simulation import _digest; print(_digest(7))"
+    told = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONHASHSEED": "77", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.strip() == here

@@ -1,0 +1,197 @@
+"""An event loop on a clock of its own: what the simulated processes run on.
+
+Real coroutines of brokers, engine and clients run here unchanged. Time passes only when nothing is
+left to do at the present moment, and then jumps to the next thing due; nothing but the order in which
+callbacks were scheduled, and their times, decides what runs next.
+"""
+
+import asyncio
+import contextvars
+import heapq
+from collections import deque
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+START_MS = 1_700_000_000_000
+CALLBACKS_MAX = 400_000
+
+
+class Process:
+    """Hold what the kernel knows of a process: killed, none of its code runs again; paused, none for now."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.alive = True
+        self.paused = False
+        self.tasks: list[asyncio.Task[Any]] = []
+        self.held: list[Handle] = []
+        self.broker: Any = None
+
+
+OUTSIDE = Process("world")
+PROCESS: contextvars.ContextVar[Process] = contextvars.ContextVar("process", default=OUTSIDE)
+
+
+class StuckError(Exception):
+    """A history ran more callbacks than any should."""
+
+
+class Handle:
+    """Hold one scheduled callback; asyncio cancels it, and asks when it is due."""
+
+    __slots__ = ("args", "callback", "context", "due", "process", "stopped")
+
+    def __init__(self, due: float, callback: Callable[..., Any], args: tuple[Any, ...], context: Any) -> None:
+        self.due = due
+        self.callback = callback
+        self.args = args
+        self.context = context if context is not None else contextvars.copy_context()
+        self.process: Process = self.context.get(PROCESS, OUTSIDE)
+        self.stopped = False
+
+    def cancel(self) -> None:
+        self.stopped = True
+
+    def cancelled(self) -> bool:
+        return self.stopped
+
+    def when(self) -> float:
+        return self.due
+
+
+class VirtualLoop(asyncio.AbstractEventLoop):
+    """Run callbacks in order of time, then of scheduling; those of dead processes not at all.
+
+    ``ran`` is called after each callback, with its process. Whatever a callback raises is kept in
+    ``failures``, for coroutines here are to handle what is theirs.
+    """
+
+    def __init__(self, ran: Callable[[Process], None]) -> None:
+        self.now = 0.0
+        self.failures: list[str] = []
+        self._ran = ran
+        self._processes: list[Process] = []
+        self._ready: deque[Handle] = deque()
+        self._timers: list[tuple[float, int, Handle]] = []
+        self._scheduled = 0
+        self._count = 0
+
+    # What asyncio asks of a loop
+
+    def time(self) -> float:
+        return self.now
+
+    def call_soon(self, callback: Any, *args: Any, context: Any = None) -> Any:
+        handle = Handle(self.now, callback, args, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_at(self, when: float, callback: Any, *args: Any, context: Any = None) -> Any:
+        handle = Handle(when, callback, args, context)
+        self._scheduled += 1
+        heapq.heappush(self._timers, (when, self._scheduled, handle))
+        return handle
+
+    def call_later(self, delay: float, callback: Any, *args: Any, context: Any = None) -> Any:
+        return self.call_at(self.now + delay, callback, *args, context=context)
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return asyncio.Future(loop=self)
+
+    def create_task(self, coro: Any, *, name: str | None = None, context: Any = None) -> Any:
+        task = asyncio.Task(coro, loop=self, name=name, context=context)
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+        # Kept to the end: what a killed process had on its stack must not unwind.
+        process = context.get(PROCESS, OUTSIDE) if context is not None else PROCESS.get()
+        process.tasks.append(task)
+        return task
+
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:
+        """Do a blocking call a moment later, as another thread would."""
+        future = self.create_future()
+
+        def work() -> None:
+            if future.done():
+                return
+            try:
+                future.set_result(func(*args))
+            except Exception as error:
+                future.set_exception(error)
+
+        self.call_later(0.001, work)
+        return future
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        self.failures.append(f"{context.get('message')}: {context.get('exception')!r}")
+
+    def get_debug(self) -> bool:
+        return False
+
+    def is_running(self) -> bool:
+        return True
+
+    def is_closed(self) -> bool:
+        return False
+
+    # What the world asks
+
+    def start(self, process: Process, main: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Run ``main`` in a process."""
+        if process not in self._processes:
+            self._processes.append(process)
+        context = contextvars.Context()
+        context.run(PROCESS.set, process)
+        task: asyncio.Task[Any] = self.create_task(main, context=context)
+        return task
+
+    def resume(self, process: Process) -> None:
+        """Let a paused process go on, with all that came due meanwhile."""
+        process.paused = False
+        self._ready.extend(process.held)
+        process.held.clear()
+
+    def run_until(self, moment: float) -> None:
+        """Run all that is due up to ``moment`` (seconds)."""
+        asyncio._set_running_loop(self)
+        try:
+            while True:
+                while self._ready:
+                    self._run(self._ready.popleft())
+                if not self._timers or self._timers[0][0] > moment:
+                    break
+                due, _, handle = heapq.heappop(self._timers)
+                if not handle.stopped and handle.process.alive:
+                    self.now = max(self.now, due)
+                    self._ready.append(handle)
+            self.now = max(self.now, moment)
+        finally:
+            asyncio._set_running_loop(None)
+
+    def unwind(self) -> None:
+        """End all processes, and let go of what they had on their stacks; none of it has an effect any more."""
+        asyncio._set_running_loop(self)
+        for process in self._processes:
+            process.alive = False
+        for process in self._processes:
+            for task in process.tasks:
+                with suppress(RuntimeError):  # an await while it unwinds
+                    task.get_coro().close()
+            process.tasks.clear()
+            process.held.clear()
+        self._ready.clear()
+        self._timers.clear()
+        asyncio._set_running_loop(None)
+
+    def _run(self, handle: Handle) -> None:
+        process = handle.process
+        if handle.stopped or not process.alive:
+            return
+        if process.paused:
+            process.held.append(handle)
+            return
+        self._count += 1
+        if self._count > CALLBACKS_MAX:
+            raise StuckError(f"{CALLBACKS_MAX} callbacks and no end")
+        handle.context.run(handle.callback, *handle.args)
+        self._ran(process)
