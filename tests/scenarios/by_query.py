@@ -18,17 +18,18 @@ from isrflow.streaming.session import build_session, choose_java
 from tests.scenarios.by_operators import DECISIONS_MAX
 
 DECIDE_TIMEOUT_S = 60.0
-EVENTS_PER_BATCH = 5
+EVENTS_PER_BATCH = 12
 
 
 class ByQuery:
     """Hold a bus, a checkpoint, and the query on them.
 
-    ``restart_before`` names a block, counted from 0, before which the query is stopped and started again
-    from its checkpoint. Blocks longer than ``EVENTS_PER_BATCH`` events are cut into several batches.
+    ``restart_before`` names a block, counted from 0, before which the query is stopped, and started again
+    from its checkpoint; None names no block. Blocks longer than ``EVENTS_PER_BATCH`` events are cut into
+    several batches.
     """
 
-    def __init__(self, directory: Path, restart_before: int) -> None:
+    def __init__(self, directory: Path, restart_before: int | None) -> None:
         choose_java()
         self._settings = Settings(
             checkpoint_dir=str(directory / "checkpoint"), shards=4, pages=3, max_events_per_batch=EVENTS_PER_BATCH
