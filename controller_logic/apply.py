@@ -30,10 +30,11 @@ def apply(before: Partition, change: PartitionChange) -> Partition:
     )
     if leader == NO_LEADER and before.leader_epoch == NO_EPOCH:
         differs = False
-    offsets, epochs = before.log_end_offsets, before.offset_epochs
-    if replicas != before.replicas and offsets:
+    offsets, epochs, completed = before.log_end_offsets, before.offset_epochs, before.completed_epochs
+    if replicas != before.replicas:
         offsets = _in_order(replicas, before.replicas, offsets, UNKNOWN_OFFSET)
         epochs = _in_order(replicas, before.replicas, epochs, NO_EPOCH)
+        completed = _in_order(replicas, before.replicas, completed, NO_EPOCH)
     return Partition(
         before.partition,
         before.state if change.state is None else change.state,
@@ -51,11 +52,14 @@ def apply(before: Partition, change: PartitionChange) -> Partition:
         offsets,
         epochs,
         before.removed if change.removed is None else change.removed,
+        completed,
     )
 
 
 def _in_order(
     replicas: tuple[int, ...], former: tuple[int, ...], values: tuple[int, ...], missing: int
 ) -> tuple[int, ...]:
+    if not values:
+        return ()
     held = dict(zip(former, values, strict=True))
     return tuple(held.get(replica, missing) for replica in replicas)

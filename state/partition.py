@@ -63,6 +63,7 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     ``replicas``: a log end offset counts only while its epoch is ``leader_epoch``. ``high_watermark``
     never goes back while ``high_watermark_epoch`` stays. While the partition is reassigned ``replicas``
     begins with its target (KIP-455). No broker is both in ``replicas`` and in ``removed``.
+    ``completed_epochs`` are the leader epochs in which the replicas last reported that they lead or follow.
     """
 
     partition: int
@@ -81,6 +82,7 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     log_end_offsets: tuple[int, ...] = ()
     offset_epochs: tuple[int, ...] = ()
     removed: tuple[RemovedReplica, ...] = ()
+    completed_epochs: tuple[int, ...] = ()
 
     @property
     def is_reassigning(self) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 from isrflow.state.broker import Broker
 from isrflow.state.cluster import Cluster
+from isrflow.state.ids import NO_EPOCH
 from isrflow.state.partition import Partition, Topic
 
 
@@ -56,5 +57,10 @@ def _partition(topic: str, partition: Partition) -> dict[str, Any]:
         "leader_recovery_state": partition.leader_recovery_state.name,
         "high_watermark": partition.high_watermark,
         "replica_states": {str(replica): state.name for replica, state in states},
+        "completed_epochs": {
+            str(replica): epoch
+            for replica, epoch in zip(partition.replicas, partition.completed_epochs, strict=False)
+            if epoch != NO_EPOCH
+        },
         "removed_replicas": {str(removed.broker): removed.state.name for removed in partition.removed},
     }

@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from isrflow.state.decisions import LeaderAndIsr, Rejected
+from isrflow.state.view import view_of
 from tests.controller_logic.world import World
 
 
@@ -63,7 +65,36 @@ def test_a_replica_that_follows_in_an_old_epoch_is_not(trio: World) -> None:
 def test_what_is_as_it_should_be_says_nothing(trio: World, outcome: str) -> None:
     before = trio.partition("t")
     report(trio, 1, outcome)
-    assert (trio.decisions, trio.partition("t")) == ([], before)
+    after = replace(trio.partition("t"), completed_epochs=())
+    assert (trio.decisions, after) == ([], before)
+
+
+def test_how_far_each_replica_has_come_is_shown(trio: World) -> None:
+    report(trio, 1, "leader")
+    report(trio, 3, "follower")
+    assert trio.partition("t").completed_epochs == (0, -1, 0)
+    trio.alter_isr("t", (1, 3))
+    trio.fence(1)
+    report(trio, 3, "leader")
+    report(trio, 3, "follower", leader_epoch=0)
+    report(trio, 2, "follower", leader_epoch=9)
+    assert trio.partition("t").completed_epochs == (0, -1, 1)
+    assert shown(trio) == {"1": 0, "3": 1}
+
+
+def test_what_was_completed_goes_with_the_replica(trio: World) -> None:
+    trio.join(4)
+    report(trio, 3, "follower")
+    trio.publish("alter_reassignment", topic="t", partition=0, replicas=[4, 3])
+    report(trio, 4, "follower")
+    assert shown(trio) == {"3": 0, "4": 1}
+
+
+def shown(world: World) -> dict[str, int]:
+    topic = world.state.topics.get("t")
+    assert topic is not None
+    partitions = view_of(world.state.cluster, [topic])["partitions"]
+    return dict(partitions[0]["completed_epochs"])
 
 
 @pytest.mark.parametrize("outcome", ["stopped", "deleted", "error"])

@@ -5,12 +5,21 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from isrflow.state.broker import Broker, BrokerState
 from isrflow.state.cluster import Cluster, Totals
 from isrflow.state.codec import CodecError, decode_cluster, decode_topics, encode_cluster, encode_topics
 from isrflow.state.events import Listener
-from isrflow.state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState, Topic, TopicState
+from isrflow.state.partition import (
+    LeaderRecoveryState,
+    Partition,
+    PartitionState,
+    RemovedReplica,
+    ReplicaState,
+    Topic,
+    TopicState,
+)
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 BROKER = Broker(
@@ -56,6 +65,11 @@ PARTITION = Partition(
     log_end_offsets=(2**40, -1, 5),
     offset_epochs=(7, -1, 6),
 )
+# What version 1 got since it was born, in order: left out of what was written before, so each has a default.
+GROWN_CLUSTER = replace(CLUSTER, waiting=("t",), balance_due_ms=300_000, imbalance_seq=98)
+GROWN_PARTITION = replace(
+    PARTITION, removed=(RemovedReplica(9, 6, ReplicaState.ReplicaDeletionStarted),), completed_epochs=(7, -1, 6)
+)
 TOPICS = [Topic("t", "id-of-t", TopicState.created, {"a": "b"}, (PARTITION,))]
 
 # The fields that version 1 was born with, in order: state is kept as arrays, so a place is a meaning.
@@ -64,6 +78,7 @@ BORN: dict[type[msgspec.Struct], str] = {
     " moved totals",
     Totals: "topics partitions replicas offline under_replicated under_min_isr at_min_isr not_preferred reassigning",
     Broker: "broker broker_epoch incarnation state rack listeners log_dirs last_contact_ms offline_log_dirs",
+    RemovedReplica: "broker leader_epoch state",
     Topic: "topic topic_id state config partitions",
     Partition: "partition state replicas replica_states isr leader leader_epoch partition_epoch leader_recovery_state"
     " adding_replicas removing_replicas high_watermark high_watermark_epoch log_end_offsets offset_epochs",
@@ -84,6 +99,12 @@ def test_the_cluster_of_version_1_is_read() -> None:
 
 def test_the_topics_of_version_1_are_read() -> None:
     assert decode_topics((GOLDEN / "topics-v1.bin").read_bytes()) == TOPICS
+
+
+def test_what_version_1_grew_to_is_read() -> None:
+    grown = [Topic("t", "id-of-t", TopicState.created, {}, (GROWN_PARTITION,), deletion_waits=True)]
+    assert decode_cluster((GOLDEN / "cluster-v1-grown.bin").read_bytes()) == GROWN_CLUSTER
+    assert decode_topics((GOLDEN / "topics-v1-grown.bin").read_bytes()) == grown
 
 
 def test_what_is_written_is_read_back() -> None:
