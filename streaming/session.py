@@ -51,6 +51,10 @@ def _conf(settings: Settings, work_dir: Path) -> dict[str, str]:
         "spark.python.worker.reuse": "true",
         "spark.sql.shuffle.partitions": str(settings.shuffle_partitions),
         "spark.sql.adaptive.enabled": "false",
+        # A batch's own plan is a few rows long: generating code for it costs more than it saves.
+        "spark.sql.codegen.wholeStage": "false",
+        # Spark keeps checksums of its own beside its checkpoint files; Hadoop's would double the files of each batch.
+        "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
         "spark.sql.session.timeZone": "UTC",
         # Spark slices what foreachBatch collects by rows, and a shard's row may be megabytes.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
