@@ -21,6 +21,7 @@ from isrflow.sinks.decision_log import DecisionLog
 from isrflow.sinks.metrics import Metrics, MetricsError
 from isrflow.state.codec import decode_cluster
 from isrflow.streaming.checkpoint_lock import checkpoint_lock, is_locked
+from isrflow.streaming.echo import echoes
 from isrflow.streaming.progress import BatchProgress
 from isrflow.streaming.query import start_query
 from isrflow.streaming.session import build_session, choose_java
@@ -134,6 +135,7 @@ class Job:
         def commit(outcomes: Iterable[bytes]) -> None:
             written = decisions.write(outcomes)
             if written:
+                self._bus.publish(echoes(written.decisions))
                 self._metrics.committed(
                     bodies=(decided.body for decided in written.decisions),
                     clusters=[decode_cluster(body) for body in written.clusters],
