@@ -57,6 +57,10 @@ class SimulatedBroker(Broker):
         return _Server(self._network, context)
 
     @property
+    def id(self) -> int:
+        return self._identity.broker
+
+    @property
     def partitions(self) -> list[Partition]:
         return list(self._replicas.partitions.values())
 

@@ -10,9 +10,10 @@ from typing import NamedTuple
 from isrflow.brokers.mock.log.batch import Batch
 from isrflow.brokers.mock.replicas.partition import Partition, Role
 from isrflow.state.cluster import Outcome, State
-from isrflow.state.decisions import HighWatermark
+from isrflow.state.decisions import HighWatermark, LeaderAndIsr
 from isrflow.state.events import Logged, TopicPartition
 from isrflow.state.ids import NO_LEADER
+from tests.simulation.broker import SimulatedBroker
 from tests.simulation.decisions_seen import DecisionsSeen
 from tests.simulation.logs_seen import LogsSeen, Record, Replica, agree
 
@@ -44,16 +45,35 @@ class Checkers:
         self._row = row
         self._decisions = DecisionsSeen(violated, row)
         self._views: dict[Replica, _View] = {}
+        self._counts: dict[int, int] = {}
 
     # Replicas
 
     def restarted(self, broker: int) -> None:
         """Forget what a broker's former life showed; its logs are read anew when it opens them."""
+        self._counts.pop(broker, None)
         for replica in [r for r in self._views if r.broker == broker]:
             del self._views[replica]
 
-    def look_at(self, partition: Partition) -> None:
-        """Judge a replica if anything of it changed."""
+    def robbed_of_its_tail(self, broker: int) -> None:
+        """Note that a broker's logs may have lost their ends."""
+        self.robbed.add(broker)
+        self.bereft |= {place for place, record in self._decisions.records.items() if set(record.isr) <= self.robbed}
+
+    def look_over(self, broker: SimulatedBroker) -> None:
+        """Judge all replicas of a broker; one that it holds no more has lost its log."""
+        held = broker.partitions
+        for partition in held:
+            self._look_at(partition)
+        if len(held) != self._counts.get(broker.id, 0):
+            self._counts[broker.id] = len(held)
+            places = {partition.place for partition in held}
+            for replica in [r for r in self._views if r.broker == broker.id and r.place not in places]:
+                self._row(f"broker-{replica.broker}", "deleted", f"{replica.place.topic}-{replica.place.partition}")
+                del self._views[replica]
+                self.logs.of(*replica).clear()
+
+    def _look_at(self, partition: Partition) -> None:
         view = _View(
             partition.log.log_end_offset,
             partition.high_watermark,
@@ -120,13 +140,14 @@ class Checkers:
         """Judge a committed batch of decisions."""
         self._decisions.look_at(batch, before, outcome)
         records = self._decisions.records
+        for decision in outcome.decisions:
+            if isinstance(decision, LeaderAndIsr) and set(decision.isr) <= self.robbed:
+                self.bereft.add(TopicPartition(decision.topic, decision.partition))
         self.robbed -= self._decisions.registered
         for decision in outcome.decisions:
             if isinstance(decision, HighWatermark):
                 self._commit(TopicPartition(decision.topic, decision.partition), decision.high_watermark)
         for place, record in records.items():
-            if set(record.isr) <= self.robbed:
-                self.bereft.add(place)
             if place not in self.bereft:
                 self._hold_committed(place, record.isr, record.leader)
 

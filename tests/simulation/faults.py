@@ -4,6 +4,8 @@ import asyncio
 import random
 from typing import Protocol
 
+from isrflow.bus.embedded import now_ms
+from isrflow.state.events import AlterReassignment, AnyEvent, ElectLeaders, TopicPartition
 from tests.simulation.network import BUS, Network
 from tests.simulation.virtual_loop import Process
 
@@ -17,6 +19,7 @@ class Cluster(Protocol):
     network: Network
     processes: dict[int, Process]
     machine_crashes: bool
+    places: list[TopicPartition]
 
     def start_broker(self, broker: int) -> None: ...
 
@@ -30,7 +33,7 @@ class Cluster(Protocol):
 
     def kill_engine(self) -> None: ...
 
-    def prefer_leaders(self) -> None: ...
+    def ask(self, event: AnyEvent) -> None: ...
 
     def row(self, who: str, what: str, more: str) -> None: ...
 
@@ -46,9 +49,9 @@ class Faults:
         """Go on until ``until_s``; what is broken then is for the world to heal."""
         loop = asyncio.get_running_loop()
         kinds = [self._kill, self._kill, self._stop, self._pause, self._cut, self._cut, self._cut_from_bus]
-        kinds += [self._slow, self._engine, self._prefer]
-        while loop.time() < until_s:
-            await asyncio.sleep(self._rng.uniform(*REST_S))
+        kinds += [self._slow, self._engine, self._prefer, self._reassign]
+        while loop.time() + (rest_s := self._rng.uniform(*REST_S)) < until_s:
+            await asyncio.sleep(rest_s)
             self._rng.choice(kinds)()
 
     def _later(self, what: object, *args: object) -> None:
@@ -101,4 +104,13 @@ class Faults:
             self._cluster.start_engine()  # the one there is does not know yet
 
     def _prefer(self) -> None:
-        self._cluster.prefer_leaders()
+        self._cluster.ask(ElectLeaders(time_ms=now_ms(), election_type="preferred", partitions=None))
+
+    def _reassign(self) -> None:
+        place = self._rng.choice(self._cluster.places)
+        brokers = sorted(self._cluster.processes)
+        replicas = tuple(self._rng.sample(brokers, self._rng.choice((2, 3, 3)))) if self._rng.random() < 0.8 else None
+        self._cluster.row("fault", f"{place.topic}-{place.partition}", f"reassigned to {replicas}")
+        self._cluster.ask(
+            AlterReassignment(time_ms=now_ms(), topic=place.topic, partition=place.partition, replicas=replicas)
+        )

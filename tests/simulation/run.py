@@ -36,6 +36,7 @@ MEANING = {
     "L4": "every view is the engine's in the end",
     "L5": "every record is committed in the end",
     "L6": "every log is the leader's in the end",
+    "L7": "every reassignment comes to its end",
     "L8": "every partition has a leader in the end",
     "crash": "no process ends by an error of its own",
     "end": "a history ends",

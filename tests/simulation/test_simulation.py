@@ -26,14 +26,15 @@ def test_crashed_machines_lose_nothing_while_one_member_has_it_all(first: int) -
 
 
 def _hold(first: int, machine_crashes: bool) -> None:
-    failing = []
+    failing, acknowledged = [], 0
     for seed in range(first, first + BLOCK):
         world, violated = history(seed, machine_crashes, trace=False)
-        assert world.checkers.acknowledged_count, "a history in which nothing happens tests nothing"
+        acknowledged += world.checkers.acknowledged_count
         if violated is not None:
             explain(world, seed, violated, machine_crashes, trace=False)
             failing.append(seed)
     assert failing == []
+    assert acknowledged > 5 * BLOCK, "histories in which nothing happens test nothing"
 
 
 def _digest(seed: int) -> str:

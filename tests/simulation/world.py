@@ -19,7 +19,7 @@ import msgspec
 from isrflow.brokers.mock.settings import Settings
 from isrflow.bus.embedded import now_ms
 from isrflow.state.cluster import Outcome, State
-from isrflow.state.events import CreateTopic, ElectLeaders, Logged, TopicPartition
+from isrflow.state.events import AnyEvent, CreateTopic, Logged, TopicPartition
 from tests.simulation.broker import SimulatedBroker
 from tests.simulation.bus import BusLink, SimulatedBus
 from tests.simulation.checkers import Checkers
@@ -84,8 +84,8 @@ class World:
         self._everybody: list[Any] = []
         self._directory = Path()
         # What differs from history to history.
-        self.replicas = self.rng.choice((3, 3, 3, 4))
-        self.partitions = self.rng.choice((1, 1, 2))
+        self.broker_count = self.rng.choice((3, 3, 4, 5))
+        self.places = [TopicPartition(TOPIC, partition) for partition in range(self.rng.choice((1, 1, 2)))]
         self.min_insync = self.rng.choice((1, 2, 2))
         self.lasts_s = self.rng.uniform(3.0, 9.0)
 
@@ -106,8 +106,7 @@ class World:
 
     def _ran(self, process: Process) -> None:
         if process.broker is not None:
-            for partition in process.broker.partitions:
-                self.checkers.look_at(partition)
+            self.checkers.look_over(process.broker)
         if self.violated is not None:
             raise ViolatedError
 
@@ -155,20 +154,19 @@ class World:
         self._violate(*found)
 
     def _start_brokers(self) -> None:
-        for broker in range(1, self.replicas + 1):
+        for broker in range(1, self.broker_count + 1):
             self.start_broker(broker)
 
     def _create_topic(self) -> None:
-        ids = list(range(1, self.replicas + 1))
-        assignment = {str(p): tuple(self.rng.sample(ids, 3)) for p in range(self.partitions)}
+        ids = list(range(1, self.broker_count + 1))
+        assignment = {str(p): tuple(self.rng.sample(ids, 3)) for p in range(len(self.places))}
         config: dict[str, Any] = {"min.insync.replicas": str(self.min_insync)}
         created = CreateTopic(time_ms=now_ms(), topic=TOPIC, assignment=assignment, config=config)
-        self.bus.publish([msgspec.json.encode(created)])
+        self.ask(created)
 
     def _start_clients(self) -> None:
-        brokers = list(range(1, self.replicas + 1))
-        for number in range(3 * self.partitions):
-            place = TopicPartition(TOPIC, number % self.partitions)
+        brokers = list(range(1, self.broker_count + 1))
+        for number, place in enumerate(3 * self.places):
             producer = Producer(place, brokers, self.network, self._random(), self.checkers)
             consumer = Consumer(place, brokers, self.network, self._random(), self.checkers)
             self._clients += [producer, consumer]
@@ -180,7 +178,7 @@ class World:
         self.row("fault", "all", "over")
         self.network.cut = set()
         self.network.slow = 0.01
-        for broker in range(1, self.replicas + 1):
+        for broker in range(1, self.broker_count + 1):
             self.resume_broker(broker)
         self._start_brokers()
         self.start_engine()
@@ -239,7 +237,7 @@ class World:
         process.alive = False
         self.row("fault", process.name, "its machine crashed" if machine else "killed")
         if machine:
-            self.checkers.robbed.add(broker)
+            self.checkers.robbed_of_its_tail(broker)
             self._disk.lose_unforced(self._directory / str(broker))
 
     def stop_broker(self, broker: int) -> None:
@@ -267,10 +265,9 @@ class World:
             self._engine.alive = False
             self.row("fault", "engine", "killed")
 
-    def prefer_leaders(self) -> None:
-        """Ask for the preferred leaders."""
-        asked = ElectLeaders(time_ms=now_ms(), election_type="preferred", partitions=None)
-        self.bus.publish([msgspec.json.encode(asked)])
+    def ask(self, event: AnyEvent) -> None:
+        """Publish what an admin asks for."""
+        self.bus.publish([msgspec.json.encode(event)])
 
     def _committed(self, batch: list[Logged], before: State, outcome: Outcome) -> None:
         self.state = outcome.state
