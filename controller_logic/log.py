@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import cycle, islice
 from typing import Any, NamedTuple
 
+from isrflow.controller_logic.guard import guarded_step
 from isrflow.controller_logic.routing import route
-from isrflow.controller_logic.step import step
 from isrflow.state.canonical import number, part_of
 from isrflow.state.cluster import Cluster, MappedTopics, State
 from isrflow.state.events import Event, Logged, Progress, decode
@@ -50,7 +50,7 @@ def decide(
     for batch in _batches(logged(entries), batch_sizes):
         parts = []
         for shard, state in enumerate(states):
-            outcome = step(state, _of_shard(batch, shard, shards), policy, overrides=overrides or {})
+            outcome = guarded_step(state, _of_shard(batch, shard, shards), policy, overrides=overrides or {})
             states[shard] = outcome.state
             parts += [part_of(decision) for decision in outcome.decisions]
         decisions += number(parts)

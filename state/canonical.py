@@ -66,6 +66,7 @@ def _place(part: Part) -> tuple[int, int, str, int, int]:
 
 
 _IMBALANCE_RANK = KIND_RANK["imbalance"]
+_RULES_FAILED = b'"reason":"%s"' % Reason.RULES_FAILED.encode()
 _MERGED_RANKS = frozenset({KIND_RANK["answer"], KIND_RANK["broker"], _IMBALANCE_RANK})
 
 
@@ -75,6 +76,8 @@ def _merged(ordered: list[Part]) -> Iterable[Part]:
         if waiting and _place(part) != _place(waiting[0]):
             yield from _said(waiting)
             waiting = []
+        if waiting and _RULES_FAILED in part.body:
+            continue  # several shards failed on one event: that is said once
         if waiting and part.rank not in _MERGED_RANKS:
             raise ValueError(f"two decisions in one place: {part.body!r} and {waiting[0].body!r}")
         waiting.append(part)

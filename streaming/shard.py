@@ -6,7 +6,7 @@ from typing import Any
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle
 
-from isrflow.controller_logic.step import step
+from isrflow.controller_logic.guard import guarded_step
 from isrflow.state.canonical import part_of
 from isrflow.state.cluster import Cluster, State
 from isrflow.state.codec import decode_cluster, encode_cluster
@@ -62,7 +62,7 @@ class ShardOperator(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         events = _in_order(rows)
         shard = int(key[0])
-        outcome = step(self._state(shard), events, self._policy, overrides=self._overrides)
+        outcome = guarded_step(self._state(shard), events, self._policy, overrides=self._overrides)
         topics, cluster = outcome.state.topics, encode_cluster(outcome.state.cluster)
         assert isinstance(topics, PagedTopics)
         pages = topics.changed_pages(outcome.changes)
