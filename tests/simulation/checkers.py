@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from isrflow.brokers.mock.log.batch import Batch
+from isrflow.brokers.mock.log.log import Log
 from isrflow.brokers.mock.replicas.partition import Partition, Role
 from isrflow.state.cluster import Outcome, State
 from isrflow.state.decisions import HighWatermark, LeaderAndIsr
@@ -45,6 +46,7 @@ class Checkers:
         self._row = row
         self._decisions = DecisionsSeen(violated, row)
         self._views: dict[Replica, _View] = {}
+        self._logs_held: dict[Replica, Log] = {}
         self._counts: dict[int, int] = {}
 
     # Replicas
@@ -83,6 +85,10 @@ class Checkers:
             partition.reporting_epoch,
         )
         replica = Replica(partition.broker, partition.place)
+        if self._logs_held.get(replica) is not partition.log:
+            # Another life, or deleted and begun anew between two looks.
+            self._logs_held[replica] = partition.log
+            self._views.pop(replica, None)
         before = self._views.get(replica)
         if view != before:
             self._views[replica] = view
