@@ -63,11 +63,11 @@ def begin_waiting(draft: Draft) -> None:
     for name in sorted(draft.waiting):
         topic = draft.topic(name)
         if topic is not None and not topic.is_reassigning:
-            draft.waiting.discard(name)
             _begin(draft, topic)
 
 
 def _begin(draft: Draft, topic: TopicDraft) -> None:
+    draft.waiting.discard(topic.topic)
     draft.count_out(topic)
     topic.state, topic.deletion_waits, topic.dirty = TopicState.deleting, False, True
     for partition in topic.partitions:

@@ -181,6 +181,16 @@ def test_a_topic_whose_deletion_waits_takes_a_cancel_and_nothing_else(world: Wor
     assert world.one(TopicDecision).state == "deleting"
 
 
+def test_asked_for_again_once_it_need_not_wait_it_begins_at_once(world: World) -> None:
+    move(world, 4, 1)
+    world.publish("delete_topic", topic="t")
+    world.alter_isr("t", (1, 2, 3, 4))
+    world.publish("delete_topic", topic="t")
+    assert (world.one(TopicDecision).state, world.error) == ("deleting", "NONE")
+    assert world.tick() == []
+    assert world.state.cluster.totals.topics == 0
+
+
 def test_a_tick_that_fences_somebody_begins_no_deletion(world: World) -> None:
     move(world, 4, 1)
     world.publish("delete_topic", topic="t")
