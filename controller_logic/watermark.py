@@ -60,7 +60,8 @@ def derived(partition: Partition, min_isr: int) -> int | None:
 
     It needs every member's offset in the current leader epoch, an ISR of at least
     min.insync.replicas (Kafka 3.9: it stands still below), and never goes back, but for the first
-    one after an unclean election.
+    one of a leader that has less: an unclean one, or the last in-sync replica that came back from a
+    crash without the end of its log.
     """
     enough = min(min_isr, len(partition.replicas))
     if partition.leader == NO_LEADER or not partition.log_end_offsets or len(partition.isr) < enough:
@@ -70,8 +71,14 @@ def derived(partition: Partition, min_isr: int) -> int | None:
         if partition.offset_epochs[place] != partition.leader_epoch:
             return None
     lowest = min([partition.log_end_offsets[place] for place in places])
-    is_bound = partition.high_watermark_epoch != NO_EPOCH
+    is_bound = partition.high_watermark_epoch != NO_EPOCH and not _has_lost_records(partition)
     return None if is_bound and lowest < partition.high_watermark else lowest
+
+
+def _has_lost_records(partition: Partition) -> bool:
+    """Say whether a new leader's log ends below what was committed under another."""
+    end = partition.log_end_offsets[partition.replicas.index(partition.leader)]
+    return partition.high_watermark_epoch != partition.leader_epoch and end < partition.high_watermark
 
 
 def advance_watermarks(draft: Draft) -> None:

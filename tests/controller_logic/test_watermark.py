@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from isrflow.state.decisions import HighWatermark, Rejected
+from isrflow.state.decisions import Answer, HighWatermark, Rejected
 from tests.controller_logic.world import World
 
 
@@ -94,7 +94,7 @@ def test_a_clean_election_does_not_take_it_back(trio: World) -> None:
     trio.offsets("t", b1=10, b2=7, b3=9)
     trio.tick()
     trio.fence(1)
-    trio.offsets("t", b2=5, b3=5)
+    trio.offsets("t", b2=7, b3=5)
     assert trio.tick() == []
     assert watermark(trio) == 7
 
@@ -135,6 +135,32 @@ def test_an_unclean_leader_is_told_even_what_was_so_before(trio: World) -> None:
     assert trio.one(HighWatermark).high_watermark == 10
     trio.offsets("t", b2=10)
     assert trio.tick() == []
+
+
+def test_the_last_in_sync_replica_that_comes_back_with_less_takes_it_back(trio: World) -> None:
+    trio.offsets("t", b1=10, b2=10, b3=10)
+    trio.tick()
+    trio.alter_isr("t", (1,))
+    trio.fence(1)
+    trio.register(1, "second")
+    trio.beat(1)
+    trio.offsets("t", b1=6, b2=6)
+    trio.tick()
+    assert trio.one(HighWatermark).high_watermark == 6
+    trio.alter_isr("t", (1, 2))
+    assert trio.one(Answer).error == "NONE"
+    trio.offsets("t", b1=8, b2=5)
+    assert trio.tick() == []
+    assert watermark(trio) == 6
+
+
+def test_a_follower_that_has_less_than_a_new_leader_holds_it_but_takes_nothing_back(trio: World) -> None:
+    trio.offsets("t", b1=10, b2=10, b3=10)
+    trio.tick()
+    trio.fence(1)
+    trio.offsets("t", b2=12, b3=9)
+    assert trio.tick() == []
+    assert watermark(trio) == 10
 
 
 def test_without_a_leader_it_stands_still(trio: World) -> None:

@@ -99,7 +99,10 @@ def check_change(before: Partition, after: Partition, decisions: list[AnyDecisio
     if (after.isr, after.leader) != (before.isr, before.leader):
         assert after.partition_epoch == before.partition_epoch + 1
     if after.high_watermark < before.high_watermark:
-        assert before.high_watermark_epoch == NO_EPOCH, "only an unclean election lets the high watermark go back"
+        leaders_end = after.log_end_offsets[after.replicas.index(after.leader)]
+        lost = before.high_watermark_epoch != after.leader_epoch and leaders_end < before.high_watermark
+        unclean = before.high_watermark_epoch == NO_EPOCH
+        assert unclean or lost, "the high watermark goes back only under a new leader that has less"
     if after.high_watermark != before.high_watermark:
         ends = [after.log_end_offsets[after.replicas.index(member)] for member in after.isr]
         assert after.high_watermark == min(ends)

@@ -26,10 +26,6 @@ def unsettled(world: Any) -> tuple[str, str] | None:
 def _partition(world: Any, place: TopicPartition, partition: Partition) -> tuple[str, str] | None:
     if partition.leader < 0:
         return "L8", f"{place} has no leader; ISR {partition.isr}"
-    if place in world.checkers.bereft:
-        # Where the ISR's only log lost its end the engine's high watermark lies above it, and both
-        # the joining of others and the acknowledging wait until the log has grown past it.
-        return None
     if partition.adding_replicas or partition.removing_replicas or partition.removed:
         moving = (partition.adding_replicas, partition.removing_replicas, partition.removed)
         return "L7", f"{place} is still reassigned: adding {moving[0]}, removing {moving[1]}, removed {moving[2]}"
