@@ -14,6 +14,9 @@ from isrflow.state.events import ControlledShutdown
 from isrflow.state.partition import Partition, ReplicaState
 from isrflow.state.reason import Reason
 
+# A replica that a reassignment adds is new until that ends, and may be in the ISR before.
+_FOLLOWING = (ReplicaState.NewReplica, ReplicaState.OnlineReplica)
+
 
 def controlled_shutdown(draft: Draft, event: ControlledShutdown) -> None:
     """Let a broker that asks to stop hand over its leaderships."""
@@ -62,7 +65,7 @@ def _hand_over(draft: Draft, topic: TopicDraft, partition: Partition, broker: in
             return True
         change = partition_machine.led_by(elected)
         return draft.change(topic, partition, change, Reason.CONTROLLED_SHUTDOWN).leader == broker
-    if partition.replica_states[partition.replicas.index(broker)] == ReplicaState.OnlineReplica:
+    if partition.replica_states[partition.replicas.index(broker)] in _FOLLOWING:
         _stop_following(draft, topic, partition, broker)
     return False
 

@@ -61,7 +61,8 @@ def test_examples_work(example: str, tmp_path: Path, bus: EmbeddedBus) -> None:
         timeout=30,
     )
     assert done.returncode == (124 if follows else 0), done.stderr
-    assert done.stderr == ""
+    # The sample's state was made by hand, long ago by its own clock.
+    assert re.sub(r"This state is \d+ s old: is the engine running\?\n", "", done.stderr) == ""
 
 
 def test_the_readmes_example_works(tmp_path: Path) -> None:

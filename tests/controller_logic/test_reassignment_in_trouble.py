@@ -199,3 +199,13 @@ def test_a_tick_that_fences_somebody_begins_no_deletion(world: World) -> None:
     assert world.all(TopicDecision) == []
     world.tick()
     assert world.one(TopicDecision).state == "ineligible"
+
+
+def test_an_added_replica_that_is_in_sync_already_leaves_the_isr_when_it_shuts_down() -> None:
+    world = World(1, 2, 3)
+    world.create("t", (1,))
+    world.publish("alter_reassignment", topic="t", partition=0, replicas=[2, 3])
+    world.alter_isr("t", (1, 3))
+    world.publish("controlled_shutdown", broker=3, broker_epoch=world.broker(3).broker_epoch)
+    assert world.partition("t").isr == (1,)
+    assert world.partition("t").is_reassigning
