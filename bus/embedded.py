@@ -37,6 +37,9 @@ CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL)
 """
 
 
+_PATIENT = ("log_end_offset", "gateway_heartbeat")
+
+
 class _Sort(msgspec.Struct):
     kind: str | None = None
     want_shutdown: bool = False
@@ -51,7 +54,7 @@ def _row(raw: bytes) -> tuple[str | None, bool, bytes]:
         sort = _sort.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None, False, raw
-    patient = sort.kind == "log_end_offset" or (sort.kind == "broker_heartbeat" and not sort.want_shutdown)
+    patient = sort.kind in _PATIENT or (sort.kind == "broker_heartbeat" and not sort.want_shutdown)
     return sort.kind, patient, raw
 
 

@@ -39,6 +39,9 @@ class Draft(Minutes):
         self.waiting = set(cluster.waiting)
         self.balance_due_ms = cluster.balance_due_ms
         self.imbalance_seq = cluster.imbalance_seq
+        self.gateways = dict(cluster.gateways)
+        self.quorum = cluster.quorum
+        self.next_producer_id = cluster.next_producer_id
         self._counts: list[int] = list(msgspec.structs.astuple(cluster.totals))
         self._base_policy = policy
         self._overrides = dict(overrides)
@@ -227,6 +230,9 @@ class Draft(Minutes):
             waiting=tuple(sorted(self.waiting)),
             balance_due_ms=self.balance_due_ms,
             imbalance_seq=self.imbalance_seq,
+            gateways=self.gateways,
+            quorum=self.quorum,
+            next_producer_id=self.next_producer_id,
             totals=Totals(*self._counts),
         )
         return Outcome(State(cluster, self._stored.changed(changes)), changes, self.decisions)

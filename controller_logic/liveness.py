@@ -13,12 +13,20 @@ Registering again in the same incarnation amends what is known, and changes no s
 
 from msgspec.structs import replace
 
-from isrflow.controller_logic import fencing
+from isrflow.controller_logic import fencing, gateways
 from isrflow.controller_logic.availability import broker_started, brokers_failed
 from isrflow.controller_logic.draft import Draft
+from isrflow.controller_logic.sessions import extend, heard
 from isrflow.controller_logic.shutdown import ask_shutdown
 from isrflow.state.broker import Broker, BrokerState
-from isrflow.state.events import BrokerConnectionLost, BrokerHeartbeat, BrokerRegister, BrokerUnregister
+from isrflow.state.events import (
+    BrokerConnectionLost,
+    BrokerHeartbeat,
+    BrokerRegister,
+    BrokerUnregister,
+    SessionsExtended,
+)
+from isrflow.state.ids import NO_TIME
 from isrflow.state.reason import Reason
 
 
@@ -40,6 +48,8 @@ def register(draft: Draft, event: BrokerRegister) -> None:
         listeners=event.listeners,
         log_dirs=event.log_dirs,
         last_contact_ms=draft.now,
+        features=event.features,
+        behind_gateway=event.behind_gateway,
     )
     draft.put_broker(broker)
     draft.say_broker(broker, Reason.BROKER_REGISTERED if former is None else Reason.BROKER_RESTARTED)
@@ -49,7 +59,14 @@ def register(draft: Draft, event: BrokerRegister) -> None:
 
 
 def _amend(draft: Draft, event: BrokerRegister, former: Broker) -> None:
-    broker = replace(former, rack=event.rack, listeners=event.listeners, log_dirs=event.log_dirs)
+    broker = replace(
+        former,
+        rack=event.rack,
+        listeners=event.listeners,
+        log_dirs=event.log_dirs,
+        features=event.features,
+        behind_gateway=event.behind_gateway,
+    )
     if broker != former:
         draft.put_broker(broker)
         draft.say_broker(broker, Reason.BROKER_REGISTERED)
@@ -61,14 +78,14 @@ def heartbeat(draft: Draft, event: BrokerHeartbeat) -> None:
     broker = fencing.in_its_epoch(draft, event.broker, event.broker_epoch)
     if broker is None:
         return
-    broker = replace(broker, last_contact_ms=draft.now, offline_log_dirs=event.offline_log_dirs)
+    broker = heard(broker, draft.now, event.offline_log_dirs)
     draft.put_broker(broker)
     if event.want_shutdown:
         ask_shutdown(draft, broker)
         return
     draft.answer_if_asked(broker=broker.broker, broker_epoch=broker.broker_epoch)
     if event.want_fence and broker.is_live:
-        _fence(draft, [broker], Reason.BROKER_ASKED_FENCE)
+        _fence(draft, [(broker, Reason.BROKER_ASKED_FENCE)])
     elif not event.want_fence and broker.state == BrokerState.fenced:
         broker = replace(broker, state=BrokerState.active)
         draft.put_broker(broker)
@@ -77,20 +94,39 @@ def heartbeat(draft: Draft, event: BrokerHeartbeat) -> None:
 
 
 def expire_sessions(draft: Draft) -> bool:
-    """Fence all brokers that have been silent for the session time-out or longer, together; say if any was."""
-    timeout_ms = draft.policy.broker_session_timeout_ms
-    silent = [b for b in draft.brokers.values() if b.is_live and draft.now - b.last_contact_ms >= timeout_ms]
+    """Fence all brokers that have been silent for too long, together; say if any was."""
+    silent = [(b, reason) for b in draft.brokers.values() if b.is_live and (reason := _silence(draft, b)) is not None]
     if silent:
-        _fence(draft, silent, Reason.BROKER_SESSION_EXPIRED)
+        _fence(draft, silent)
     return bool(silent)
 
 
-def _fence(draft: Draft, brokers: list[Broker], reason: Reason) -> None:
-    for broker in brokers:
+def _silence(draft: Draft, broker: Broker) -> Reason | None:
+    """Say which time-out a broker's silence has reached: its session's, or that of a lost connection."""
+    heard_until = gateways.heard_until(draft) if broker.behind_gateway else draft.now
+    if heard_until - broker.last_contact_ms >= draft.policy.broker_session_timeout_ms:
+        return Reason.BROKER_SESSION_EXPIRED
+    grace_ms = draft.policy.broker_connection_lost_grace_ms
+    if grace_ms >= 0 and broker.connection_lost_ms != NO_TIME and heard_until - broker.connection_lost_ms >= grace_ms:
+        return Reason.BROKER_CONNECTION_LOST
+    return None
+
+
+def sessions_extended(draft: Draft, event: SessionsExtended) -> None:
+    """Take the time off every silence in which the engine itself was held up."""
+    extend(draft, event.by_ms, [broker for broker in draft.brokers.values() if broker.is_live])
+    for gateway in draft.gateways.values():
+        last_contact_ms = min(draft.now, gateway.last_contact_ms + event.by_ms)
+        draft.gateways[gateway.gateway] = replace(gateway, last_contact_ms=last_contact_ms)
+    draft.answer_if_asked()
+
+
+def _fence(draft: Draft, brokers: list[tuple[Broker, Reason]]) -> None:
+    for broker, reason in brokers:
         fenced = replace(broker, state=BrokerState.fenced)
         draft.put_broker(fenced)
         draft.say_broker(fenced, reason)
-    brokers_failed(draft, frozenset(broker.broker for broker in brokers))
+    brokers_failed(draft, frozenset(broker.broker for broker, _ in brokers))
 
 
 def unregister(draft: Draft, event: BrokerUnregister) -> None:
@@ -106,7 +142,11 @@ def unregister(draft: Draft, event: BrokerUnregister) -> None:
 
 
 def connection_lost(draft: Draft, event: BrokerConnectionLost) -> None:
-    """Take the hint in; the session stays the authority, so nothing changes."""
+    """Take the hint in: with broker.connection.lost.grace.ms the broker's silence may end sooner.
+
+    A hint alone fences nobody: it is looked at when a tick comes, and a heartbeat before that voids it.
+    """
     broker = fencing.in_its_epoch(draft, event.broker, event.broker_epoch)
     if broker is not None:
+        draft.put_broker(replace(broker, connection_lost_ms=draft.now))
         draft.answer_if_asked(broker=broker.broker, broker_epoch=broker.broker_epoch)

@@ -8,7 +8,8 @@ from isrflow.controller_logic.guard import guarded_step
 from isrflow.controller_logic.routing import route
 from isrflow.state.canonical import number, part_of
 from isrflow.state.cluster import Cluster, MappedTopics, State
-from isrflow.state.events import Event, Logged, Progress, decode
+from isrflow.state.event_text import decode
+from isrflow.state.events import Event, Logged, Progress
 from isrflow.state.policy import Policy
 from isrflow.state.view import view_of
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from msgspec import UNSET
+
 from isrflow.controller_logic.routing import TOPIC_EVENTS
 from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.broker import Broker
@@ -132,6 +134,8 @@ class Minutes:
             state=state,
             rack=broker.rack,
             listeners=broker.listeners,
+            log_dirs=broker.log_dirs or UNSET,
+            features=broker.features or UNSET,
         )
 
     # Answers

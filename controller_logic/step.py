@@ -8,8 +8,10 @@ from isrflow.controller_logic import (
     balance,
     config,
     deletion,
+    gateways,
     isr,
     liveness,
+    producer_ids,
     report,
     requested_election,
     requested_reassignment,
@@ -73,6 +75,11 @@ def _take_in(draft: Draft, event: e.AnyEvent | e.Malformed | e.Progress) -> None
             _take_in_rare(draft, event)
 
 
+_Engine = (
+    e.ControllerStarted | e.LeaderImbalance | e.SessionsExtended | e.GatewayStarted | e.GatewayHeartbeat | e.Malformed
+)
+
+
 def _take_in_rare(
     draft: Draft,
     event: e.CreateTopic
@@ -81,9 +88,8 @@ def _take_in_rare(
     | e.AlterReassignment
     | e.ElectLeaders
     | e.AlterConfig
-    | e.ControllerStarted
-    | e.LeaderImbalance
-    | e.Malformed
+    | e.AllocateProducerIds
+    | _Engine
     | e.Progress,
 ) -> None:
     match event:
@@ -99,20 +105,35 @@ def _take_in_rare(
             requested_election.elect_leaders(draft, event)
         case e.AlterConfig():
             config.alter_config(draft, event)
+        case e.AllocateProducerIds():
+            producer_ids.allocate(draft, event)
+        case e.Progress():
+            pass
+        case _:
+            _take_in_from_engine(draft, event)
+
+
+def _take_in_from_engine(draft: Draft, event: _Engine) -> None:
+    match event:
         case e.ControllerStarted():
             takeover.controller_started(draft, event)
         case e.LeaderImbalance():
             balance.leader_imbalance(draft, event)
+        case e.SessionsExtended():
+            liveness.sessions_extended(draft, event)
+        case e.GatewayStarted():
+            gateways.gateway_started(draft, event)
+        case e.GatewayHeartbeat():
+            gateways.gateway_heartbeat(draft, event)
         case e.Malformed():
             draft.reject(event.field, event.message, Reason.MALFORMED)
             draft.answer_if_asked("INVALID_REQUEST", event.message)
-        case e.Progress():
-            pass
         case _:
             assert_never(event)
 
 
 def _tick(draft: Draft) -> None:
+    gateways.watch_leader(draft)
     # A partition that lost a broker has been said once: what waits does so until the next tick.
     if not liveness.expire_sessions(draft):
         deletion.begin_waiting(draft)

@@ -1,8 +1,6 @@
 """Begin a controller epoch (``KafkaController.onControllerFailover``)."""
 
-from msgspec.structs import replace
-
-from isrflow.controller_logic import balance, deletion, removal
+from isrflow.controller_logic import balance, deletion, gateways, removal, sessions
 from isrflow.controller_logic.config import change_settings, text_of
 from isrflow.controller_logic.draft import Draft
 from isrflow.state.change import PartitionChange
@@ -47,9 +45,8 @@ def controller_started(draft: Draft, event: ControllerStarted) -> None:
         return
     draft.controller_epoch = event.controller_epoch
     draft.controller_id = str(event.controller_id)
-    for broker in draft.brokers.values():
-        if broker.is_live:
-            draft.put_broker(replace(broker, last_contact_ms=draft.now))
+    sessions.begin_anew(draft, [broker for broker in draft.brokers.values() if broker.is_live])
+    gateways.begin_anew(draft)
     given = {key: value for key, value in text_of(event.settings or {}).items() if value is not None and key in NAMES}
     complaints = {key: complaint for key, value in given.items() if (complaint := complaint_about(key, value))}
     settings = {key: value for key, value in given.items() if key not in complaints}

@@ -4,7 +4,8 @@ from enum import IntEnum
 
 import msgspec
 
-from isrflow.state.events import Listener
+from isrflow.state.events import Feature, Listener
+from isrflow.state.ids import NO_TIME
 
 
 class BrokerState(IntEnum):
@@ -26,6 +27,7 @@ class Broker(msgspec.Struct, frozen=True, array_like=True):
 
     ``last_contact_ms`` is on the engine's clock. Only ``active`` brokers may lead or join an ISR
     (KIP-841); ``controlled_shutdown`` ones still serve what they have not yet handed over.
+    ``connection_lost_ms`` is when an edge lost the connection, NO_TIME when it was heard since.
     """
 
     broker: int
@@ -37,6 +39,9 @@ class Broker(msgspec.Struct, frozen=True, array_like=True):
     log_dirs: tuple[str, ...]
     last_contact_ms: int
     offline_log_dirs: tuple[str, ...] = ()
+    features: tuple[Feature, ...] = ()
+    behind_gateway: bool = False
+    connection_lost_ms: int = NO_TIME
 
     @property
     def is_active(self) -> bool:

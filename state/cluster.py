@@ -9,6 +9,7 @@ from isrflow.state.broker import Broker
 from isrflow.state.decisions import AnyDecision
 from isrflow.state.ids import NO_LEADER, shard_of
 from isrflow.state.partition import Partition, Topic
+from isrflow.state.quorum import Gateway, Quorum
 
 STATE_VERSION = 1
 
@@ -88,6 +89,9 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     waiting: tuple[str, ...] = ()
     balance_due_ms: int = 0
     imbalance_seq: int = -1
+    gateways: dict[int, Gateway] = {}
+    quorum: Quorum = Quorum()
+    next_producer_id: int = 0
 
     @property
     def writes_cluster_decisions(self) -> bool:

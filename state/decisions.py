@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from isrflow.state.events import Listener
+from isrflow.state.events import Feature, Listener
 from isrflow.state.reason import Reason
 
 CONTRACT_VERSION = 1
@@ -66,7 +66,8 @@ class TopicDecision(Decision, frozen=True, kw_only=True, tag="topic"):
 class BrokerDecision(Decision, frozen=True, kw_only=True, tag="broker"):
     """A broker's registration changed its state.
 
-    ``remaining``, where told, counts the partitions that a broker in controlled shutdown still leads.
+    ``remaining``, where told, counts the partitions that a broker in controlled shutdown still leads;
+    ``log_dirs`` and ``features`` are told where it registered any.
     """
 
     broker: int
@@ -75,6 +76,8 @@ class BrokerDecision(Decision, frozen=True, kw_only=True, tag="broker"):
     state: str
     rack: str | None
     listeners: tuple[Listener, ...]
+    log_dirs: tuple[str, ...] | UnsetType = UNSET
+    features: tuple[Feature, ...] | UnsetType = UNSET
     remaining: int | UnsetType = UNSET
 
 
@@ -119,6 +122,9 @@ class Answer(Decision, frozen=True, kw_only=True, tag="answer"):
     assignment: dict[str, tuple[int, ...]] | UnsetType = UNSET
     remaining: int | UnsetType = UNSET
     results: tuple[PartitionResult, ...] | UnsetType = UNSET
+    producer_id_start: int | UnsetType = UNSET
+    producer_id_len: int | UnsetType = UNSET
+    quorum_epoch: int | UnsetType = UNSET
 
 
 class ConfigDecision(Decision, frozen=True, kw_only=True, tag="config"):
@@ -151,6 +157,26 @@ class Imbalance(Decision, frozen=True, kw_only=True, tag="imbalance"):
     counts: dict[int, tuple[int, int]]
 
 
+class QuorumDecision(Decision, frozen=True, kw_only=True, tag="quorum"):
+    """Which gateway leads the metadata quorum, in which start of it and which quorum epoch.
+
+    ``voters`` are the gateways that brokers know, in rising order.
+    """
+
+    voter: int
+    incarnation: str
+    voters: tuple[int, ...]
+    quorum_epoch: int
+
+
+class ProducerIds(Decision, frozen=True, kw_only=True, tag="producer_ids"):
+    """A broker got the block of producer ids that ends before ``next_producer_id`` (KIP-730)."""
+
+    broker: int
+    broker_epoch: int
+    next_producer_id: int
+
+
 AnyDecision = (
     LeaderAndIsr
     | StopReplica
@@ -161,6 +187,8 @@ AnyDecision = (
     | ConfigDecision
     | Rejected
     | Imbalance
+    | QuorumDecision
+    | ProducerIds
 )
 
 KIND_RANK: dict[str, int] = {kind.__struct_config__.tag: rank for rank, kind in enumerate(AnyDecision.__args__)}

@@ -1,11 +1,10 @@
 """What comes in: one struct a kind of event, each field with the limits that the engine holds it to.
 
-An event crosses the edge as a JSON object (contract version 1). Unknown fields are ignored; a missing
-or ill-typed one is named by ``decode``.
+An event crosses the edge as a JSON object (contract version 1), which ``event_text`` reads. Unknown
+fields are ignored.
 """
 
-import re
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -33,6 +32,14 @@ class Listener(msgspec.Struct, frozen=True):
     protocol: Text = "PLAINTEXT"
 
 
+class Feature(msgspec.Struct, frozen=True):
+    """Name a feature and the levels of it that a broker has (KIP-584)."""
+
+    name: Text
+    min_version: Annotated[int, Meta(ge=0, le=32_767)]
+    max_version: Annotated[int, Meta(ge=0, le=32_767)]
+
+
 class TopicPartition(msgspec.Struct, frozen=True, order=True):
     """Name one partition."""
 
@@ -48,7 +55,11 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 
 
 class BrokerRegister(Event, frozen=True, kw_only=True, tag="broker_register"):
-    """A broker starts; its broker_epoch will be this event's seq (KIP-631)."""
+    """A broker starts; its broker_epoch will be this event's seq (KIP-631).
+
+    One ``behind_gateway`` speaks through the gateway that leads the quorum: its silence counts while
+    that one was heard.
+    """
 
     broker: Id
     incarnation: Text
@@ -56,6 +67,8 @@ class BrokerRegister(Event, frozen=True, kw_only=True, tag="broker_register"):
     listeners: Annotated[tuple[Listener, ...], Meta(max_length=64)] = ()
     log_dirs: Texts = ()
     previous_broker_epoch: BrokerEpoch = -1
+    features: Annotated[tuple[Feature, ...], Meta(max_length=64)] = ()
+    behind_gateway: bool = False
 
 
 class BrokerHeartbeat(Event, frozen=True, kw_only=True, tag="broker_heartbeat"):
@@ -195,6 +208,35 @@ class LeaderImbalance(Event, frozen=True, kw_only=True, tag="leader_imbalance"):
     counts: Annotated[dict[Id, tuple[Offset, Offset]], Meta(max_length=1_000_000)]
 
 
+class GatewayStarted(Event, frozen=True, kw_only=True, tag="gateway_started"):
+    """A gateway starts, as one of the ``voters`` that its brokers know."""
+
+    gateway: Id
+    incarnation: Text
+    voters: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=64)]
+
+
+class GatewayHeartbeat(Event, frozen=True, kw_only=True, tag="gateway_heartbeat"):
+    """A gateway lives; it was held up for ``late_ms`` since its last heartbeat, and heard no broker meanwhile."""
+
+    gateway: Id
+    incarnation: Text
+    late_ms: TimeMs = 0
+
+
+class AllocateProducerIds(Event, frozen=True, kw_only=True, tag="allocate_producer_ids"):
+    """A broker asks for a block of producer ids (KIP-730)."""
+
+    broker: Id
+    broker_epoch: BrokerEpoch
+
+
+class SessionsExtended(Event, frozen=True, kw_only=True, tag="sessions_extended"):
+    """The engine was held up for ``by_ms``: what it did not hear meanwhile was not silence."""
+
+    by_ms: TimeMs
+
+
 class Tick(Event, frozen=True, kw_only=True, tag="tick"):
     """Time passes: sessions, balance and watermarks are looked at now."""
 
@@ -216,6 +258,10 @@ AnyEvent = (
     | AlterConfig
     | ControllerStarted
     | LeaderImbalance
+    | GatewayStarted
+    | GatewayHeartbeat
+    | AllocateProducerIds
+    | SessionsExtended
     | Tick
 )
 
@@ -247,54 +293,3 @@ class Logged(msgspec.Struct, frozen=True):
     clock_ms: int
     event: AnyEvent | Malformed | Progress
     raw: bytes
-
-
-class _Known(msgspec.Struct):
-    kind: msgspec.Raw = msgspec.Raw(b"null")
-    time_ms: msgspec.Raw = msgspec.Raw(b"null")
-    request_id: msgspec.Raw = msgspec.Raw(b"null")
-
-
-_T = TypeVar("_T")
-_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
-_known = msgspec.json.Decoder(_Known)
-_kind: msgspec.json.Decoder[str] = msgspec.json.Decoder(Text)
-_request_id: msgspec.json.Decoder[str | int | None] = msgspec.json.Decoder(Text | int | None)
-_KINDS = ", ".join(sorted(kind.__struct_config__.tag for kind in AnyEvent.__args__))
-_PATH = re.compile(r"^(?P<what>.*?)(?: - at (?:`key` in )?`(?P<path>[^`]*)`)?$", re.DOTALL)
-_MISSING = re.compile(r"missing required field `([^`]*)`")
-
-
-def decode(raw: bytes) -> AnyEvent | Malformed:
-    """Read one event from its JSON text; what is wrong with it comes back as ``Malformed``.
-
-    ``field`` is the path of the field in question (``isr[1]``), or empty when the text as a whole is
-    no JSON object.
-    """
-    try:
-        return _decoder.decode(raw)
-    except msgspec.ValidationError as error:
-        return _malformed(raw, str(error))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return Malformed(field="", message=f"not a JSON object: {error}")
-
-
-def _malformed(raw: bytes, message: str) -> Malformed:
-    matched = _PATH.match(message)
-    what, path = (matched["what"], matched["path"] or "") if matched else (message, "")
-    field = path.removeprefix("$").removeprefix(".")
-    missing = _MISSING.search(what)
-    if missing:
-        field = f"{field}.{missing[1]}".removeprefix(".")
-    if field == "kind":
-        what = f"{what}; expected one of {_KINDS}"
-    known = _read(_known, raw, _Known())
-    request_id, request = _read(_request_id, known.request_id, None), _read(_kind, known.kind, "")
-    return Malformed(field=field, message=what, request_id=request_id, request=request)
-
-
-def _read(decoder: "msgspec.json.Decoder[_T]", raw: bytes | msgspec.Raw, otherwise: _T) -> _T:
-    try:
-        return decoder.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return otherwise

@@ -7,6 +7,7 @@ import zlib
 NO_LEADER = -1
 NO_EPOCH = -1
 UNKNOWN_OFFSET = -1
+NO_TIME = -1
 
 
 def topic_hash(topic: str) -> int:

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 
 Millis = Annotated[int, Meta(ge=1, le=2**53)]
+Grace = Annotated[int, Meta(ge=-1, le=2**53)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Percentage = Annotated[int, Meta(ge=0, le=100)]
 
@@ -28,6 +29,8 @@ class Policy(
     num_partitions: Count = 1
     delete_topic_enable: bool = True
     controlled_shutdown_enable: bool = True
+    broker_connection_lost_grace_ms: Grace = -1
+    controller_quorum_fetch_timeout_ms: Millis = 2_000
 
     def overlaid(self, config: dict[str, str]) -> "Policy":
         """Return this policy with the dynamic ``config`` (Kafka's names, text values) laid over it.

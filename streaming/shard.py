@@ -10,7 +10,8 @@ from isrflow.controller_logic.guard import guarded_step
 from isrflow.state.canonical import part_of
 from isrflow.state.cluster import Cluster, State
 from isrflow.state.codec import decode_cluster, encode_cluster
-from isrflow.state.events import Logged, Progress, decode
+from isrflow.state.event_text import decode
+from isrflow.state.events import Logged, Progress
 from isrflow.state.policy import Policy
 from isrflow.state.shard_outcome import CLUSTER_PAGE, ShardOutcome, encode_outcome
 from isrflow.streaming.fan_out import Routed, decode_routed

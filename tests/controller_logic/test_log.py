@@ -6,7 +6,8 @@ import pytest
 
 from isrflow.controller_logic.log import decide
 from isrflow.controller_logic.routing import route
-from isrflow.state.events import Malformed, Progress, decode
+from isrflow.state.event_text import decode
+from isrflow.state.events import Malformed, Progress
 from isrflow.state.ids import shard_of
 from isrflow.state.policy import Policy
 

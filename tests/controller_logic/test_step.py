@@ -51,6 +51,10 @@ MINIMAL: dict[str, dict[str, Any]] = {
     "controller_started": {"controller_id": "c", "controller_epoch": 1},
     "tick": {},
     "leader_imbalance": {"checked_seq": 1, "counts": {"1": [1, 2]}},
+    "gateway_started": {"gateway": 100, "incarnation": "i", "voters": [100]},
+    "gateway_heartbeat": {"gateway": 100, "incarnation": "i"},
+    "allocate_producer_ids": {"broker": 1, "broker_epoch": 1},
+    "sessions_extended": {"by_ms": 1},
 }
 
 

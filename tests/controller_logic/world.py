@@ -9,8 +9,8 @@ from isrflow.controller_logic.step import step
 from isrflow.state.broker import Broker
 from isrflow.state.canonical import number, part_of
 from isrflow.state.decisions import Answer, AnyDecision, Decision, LeaderAndIsr, decode
+from isrflow.state.event_text import decode as decode_event
 from isrflow.state.events import Logged
-from isrflow.state.events import decode as decode_event
 from isrflow.state.partition import LeaderRecoveryState, Partition
 from isrflow.state.policy import Policy
 

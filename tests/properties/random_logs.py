@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from isrflow.controller_logic.log import first_states
 from isrflow.controller_logic.step import step
 from isrflow.state.cluster import Outcome, State
-from isrflow.state.events import Logged, decode
+from isrflow.state.event_text import decode
+from isrflow.state.events import Logged
 from isrflow.state.partition import Partition, Topic, TopicState
 from isrflow.state.policy import Policy
 

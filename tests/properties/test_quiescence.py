@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from isrflow.controller_logic.step import step
 from isrflow.state.cluster import State
 from isrflow.state.decisions import AnyDecision, StopReplica
-from isrflow.state.events import Logged, decode
+from isrflow.state.event_text import decode
+from isrflow.state.events import Logged
 from isrflow.state.partition import Partition, Topic
 from isrflow.state.policy import Policy
 from tests.properties.random_logs import BROKERS, Draw, draws, walk

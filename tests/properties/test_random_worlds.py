@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from isrflow.controller_logic.log import decide
 from isrflow.state.cluster import State, Totals, counted
 from isrflow.state.decisions import Answer, AnyDecision, HighWatermark, LeaderAndIsr, Rejected, StopReplica
-from isrflow.state.events import Malformed, decode
+from isrflow.state.event_text import decode
+from isrflow.state.events import Malformed
 from isrflow.state.ids import NO_EPOCH, NO_LEADER
 from isrflow.state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
 from isrflow.state.policy import Policy, laid_over

@@ -14,7 +14,8 @@ from isrflow.controller_logic.step import step
 from isrflow.state.canonical import number, part_of
 from isrflow.state.cluster import MappedTopics, Outcome, State
 from isrflow.state.codec import encode_cluster, encode_topics
-from isrflow.state.events import Logged, Tick, decode
+from isrflow.state.event_text import decode
+from isrflow.state.events import Logged, Tick
 from isrflow.state.policy import policy_of
 from tests.simulation.bus import SimulatedBus
 from tests.simulation.virtual_loop import VirtualLoop

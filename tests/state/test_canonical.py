@@ -52,6 +52,8 @@ def test_kinds_stand_as_in_the_contract() -> None:
         "config",
         "rejected",
         "imbalance",
+        "quorum",
+        "producer_ids",
     ]
 
 

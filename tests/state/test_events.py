@@ -2,7 +2,8 @@
 
 import pytest
 
-from isrflow.state.events import AlterIsr, Malformed, Tick, decode
+from isrflow.state.event_text import decode
+from isrflow.state.events import AlterIsr, Malformed, Tick
 
 
 def test_an_event_is_read() -> None:

@@ -8,7 +8,7 @@ from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.image import view_of_image
 from isrflow.bus.interface import Image
 from isrflow.controller_logic.log import decide
-from isrflow.state.events import decode
+from isrflow.state.event_text import decode
 from isrflow.state.ids import shard_of
 from isrflow.state.policy import Policy
 from isrflow.streaming.fan_out import ARROW_SCHEMA, decode_routed, fan_out

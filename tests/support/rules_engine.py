@@ -15,7 +15,8 @@ from isrflow.controller_logic.step import step
 from isrflow.state.canonical import number, part_of
 from isrflow.state.cluster import MappedTopics, State
 from isrflow.state.codec import encode_cluster, encode_topics
-from isrflow.state.events import Logged, decode
+from isrflow.state.event_text import decode
+from isrflow.state.events import Logged
 from isrflow.state.policy import policy_of
 
 POLL_S = 0.02

@@ -1,0 +1,95 @@
+"""Which gateway leads the metadata quorum that brokers of Kafka 4 follow.
+
+Kafka's voters elect their leader among themselves; gateways have one order of events between them, so
+the rules name the leader: the first that starts, the same one when it starts again, and when it falls
+silent the lowest of those that were heard since. Each time the quorum epoch goes up, and the brokers
+behind the gateways get a whole session: nobody passed their heartbeats on meanwhile.
+"""
+
+from msgspec.structs import replace
+
+from isrflow.controller_logic import sessions
+from isrflow.controller_logic.draft import Draft
+from isrflow.state.broker import Broker
+from isrflow.state.decisions import QuorumDecision
+from isrflow.state.events import GatewayHeartbeat, GatewayStarted
+from isrflow.state.ids import NO_LEADER
+from isrflow.state.quorum import Gateway, Quorum
+from isrflow.state.reason import Reason
+
+
+def gateway_started(draft: Draft, event: GatewayStarted) -> None:
+    """Take a gateway in; it leads if nobody does, or if it did before it started again."""
+    if event.gateway not in event.voters:
+        message = f"gateway {event.gateway} is not among the voters {list(event.voters)}"
+        draft.reject("voters", message, Reason.REQUEST_REFUSED)
+        draft.answer_if_asked("INVALID_REQUEST", message)
+        return
+    former = draft.gateways.get(event.gateway)
+    voters = tuple(sorted(set(event.voters)))
+    gateway = Gateway(event.gateway, event.incarnation, voters, draft.now)
+    draft.gateways[event.gateway] = gateway
+    is_new = former is None or former.incarnation != event.incarnation
+    if is_new and draft.quorum.voter in (NO_LEADER, event.gateway):
+        _elect(draft, gateway, Reason.GATEWAY_STARTED)
+    draft.answer_if_asked(quorum_epoch=draft.quorum.quorum_epoch)
+
+
+def gateway_heartbeat(draft: Draft, event: GatewayHeartbeat) -> None:
+    """Note that a gateway lives; what it did not hear while it was held up was not silence."""
+    gateway = draft.gateways.get(event.gateway)
+    if gateway is None or gateway.incarnation != event.incarnation:
+        message = f"gateway {event.gateway} has not started as {event.incarnation}, or did so again since"
+        draft.reject("incarnation", message, Reason.REQUEST_REFUSED)
+        draft.answer_if_asked("STALE_BROKER_EPOCH", message)
+        return
+    draft.gateways[event.gateway] = replace(gateway, last_contact_ms=draft.now)
+    if event.late_ms and event.gateway == draft.quorum.voter:
+        sessions.extend(draft, event.late_ms, _behind(draft))
+    draft.answer_if_asked(quorum_epoch=draft.quorum.quorum_epoch)
+
+
+def watch_leader(draft: Draft) -> None:
+    """Let another gateway lead when the one that does has been silent for too long, and another has not."""
+    leader = draft.gateways.get(draft.quorum.voter)
+    if leader is None or _is_heard(draft, leader):
+        return
+    heard = [gateway for _, gateway in sorted(draft.gateways.items()) if _is_heard(draft, gateway)]
+    if heard:
+        _elect(draft, heard[0], Reason.GATEWAY_SILENT)
+
+
+def heard_until(draft: Draft) -> int:
+    """Give the time up to which the brokers behind gateways could be heard, in ms."""
+    leader = draft.gateways.get(draft.quorum.voter)
+    return draft.now if leader is None else leader.last_contact_ms
+
+
+def begin_anew(draft: Draft) -> None:
+    """Hold no silence of a time without a controller against the gateways."""
+    for number, gateway in draft.gateways.items():
+        draft.gateways[number] = replace(gateway, last_contact_ms=draft.now)
+
+
+def _elect(draft: Draft, gateway: Gateway, reason: Reason) -> None:
+    epoch = draft.quorum.quorum_epoch + 1
+    draft.quorum = Quorum(gateway.gateway, gateway.incarnation, gateway.voters, epoch)
+    sessions.begin_anew(draft, _behind(draft))
+    if draft.writes:
+        draft.decisions.append(
+            QuorumDecision(
+                **draft.said(reason),
+                voter=gateway.gateway,
+                incarnation=gateway.incarnation,
+                voters=gateway.voters,
+                quorum_epoch=epoch,
+            )
+        )
+
+
+def _behind(draft: Draft) -> list[Broker]:
+    return [broker for broker in draft.brokers.values() if broker.behind_gateway and broker.is_live]
+
+
+def _is_heard(draft: Draft, gateway: Gateway) -> bool:
+    return draft.now - gateway.last_contact_ms < draft.policy.controller_quorum_fetch_timeout_ms

@@ -1,0 +1,59 @@
+"""Read events from their JSON text, and say what is wrong with one that cannot be understood."""
+
+import re
+from typing import TypeVar
+
+import msgspec
+
+from isrflow.state.events import AnyEvent, Malformed, Text
+
+
+class _Known(msgspec.Struct):
+    kind: msgspec.Raw = msgspec.Raw(b"null")
+    time_ms: msgspec.Raw = msgspec.Raw(b"null")
+    request_id: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_T = TypeVar("_T")
+_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+_known = msgspec.json.Decoder(_Known)
+_kind: msgspec.json.Decoder[str] = msgspec.json.Decoder(Text)
+_request_id: msgspec.json.Decoder[str | int | None] = msgspec.json.Decoder(Text | int | None)
+_KINDS = ", ".join(sorted(kind.__struct_config__.tag for kind in AnyEvent.__args__))
+_PATH = re.compile(r"^(?P<what>.*?)(?: - at (?:`key` in )?`(?P<path>[^`]*)`)?$", re.DOTALL)
+_MISSING = re.compile(r"missing required field `([^`]*)`")
+
+
+def decode(raw: bytes) -> AnyEvent | Malformed:
+    """Read one event from its JSON text; what is wrong with it comes back as ``Malformed``.
+
+    ``field`` is the path of the field in question (``isr[1]``), or empty when the text as a whole is
+    no JSON object.
+    """
+    try:
+        return _decoder.decode(raw)
+    except msgspec.ValidationError as error:
+        return _malformed(raw, str(error))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return Malformed(field="", message=f"not a JSON object: {error}")
+
+
+def _malformed(raw: bytes, message: str) -> Malformed:
+    matched = _PATH.match(message)
+    what, path = (matched["what"], matched["path"] or "") if matched else (message, "")
+    field = path.removeprefix("$").removeprefix(".")
+    missing = _MISSING.search(what)
+    if missing:
+        field = f"{field}.{missing[1]}".removeprefix(".")
+    if field == "kind":
+        what = f"{what}; expected one of {_KINDS}"
+    known = _read(_known, raw, _Known())
+    request_id, request = _read(_request_id, known.request_id, None), _read(_kind, known.kind, "")
+    return Malformed(field=field, message=what, request_id=request_id, request=request)
+
+
+def _read(decoder: "msgspec.json.Decoder[_T]", raw: bytes | msgspec.Raw, otherwise: _T) -> _T:
+    try:
+        return decoder.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return otherwise

@@ -1,0 +1,23 @@
+"""The gateways that pose as Kafka's metadata quorum, and which of them leads it."""
+
+import msgspec
+
+from isrflow.state.ids import NO_LEADER
+
+
+class Gateway(msgspec.Struct, frozen=True, array_like=True):
+    """Hold one gateway in its newest start; ``last_contact_ms`` is on the engine's clock."""
+
+    gateway: int
+    incarnation: str
+    voters: tuple[int, ...]
+    last_contact_ms: int
+
+
+class Quorum(msgspec.Struct, frozen=True, array_like=True):
+    """Hold who leads; an epoch has one leader, in one start of it, and is never used again."""
+
+    voter: int = NO_LEADER
+    incarnation: str = ""
+    voters: tuple[int, ...] = ()
+    quorum_epoch: int = 0

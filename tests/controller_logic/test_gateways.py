@@ -1,0 +1,176 @@
+"""Who leads the metadata quorum, and what its silence means for the brokers behind it."""
+
+import pytest
+
+from isrflow.state.broker import BrokerState
+from isrflow.state.decisions import Answer, BrokerDecision, QuorumDecision, Rejected
+from tests.controller_logic.world import World
+
+VOTERS = [100, 101]
+
+
+def start(world: World, gateway: int, incarnation: str = "first") -> None:
+    world.publish("gateway_started", gateway=gateway, incarnation=incarnation, voters=VOTERS)
+
+
+def gateway_beats(world: World, gateway: int, incarnation: str = "first", late_ms: int = 0) -> None:
+    world.publish("gateway_heartbeat", gateway=gateway, incarnation=incarnation, late_ms=late_ms)
+
+
+def tick(world: World, ms: int = 0) -> None:
+    world.now += ms
+    world.publish("tick")
+
+
+@pytest.fixture
+def world() -> World:
+    """Gateways 100, which leads, and 101; behind them broker 1, and broker 2 without a gateway."""
+    world = World()
+    start(world, 100)
+    start(world, 101)
+    world.join(1, behind_gateway=True)
+    world.join(2)
+    return world
+
+
+def leads(world: World) -> tuple[int, int]:
+    return world.state.cluster.quorum.voter, world.state.cluster.quorum.quorum_epoch
+
+
+def test_the_first_gateway_leads_and_the_next_stands_by() -> None:
+    world = World()
+    start(world, 101)
+    decision = world.one(QuorumDecision)
+    assert (decision.voter, decision.incarnation, decision.voters, decision.quorum_epoch) == (
+        101,
+        "first",
+        (100, 101),
+        1,
+    )
+    start(world, 100)
+    assert world.all(QuorumDecision) == []
+    assert leads(world) == (101, 1)
+
+
+def test_a_gateway_that_leads_and_starts_again_leads_in_a_new_epoch(world: World) -> None:
+    start(world, 100, "second")
+    assert world.one(QuorumDecision).incarnation == "second"
+    assert leads(world) == (100, 2)
+    start(world, 100, "second")
+    assert world.all(QuorumDecision) == []
+
+
+def test_a_gateway_that_is_no_voter_is_refused() -> None:
+    world = World()
+    world.publish("gateway_started", gateway=7, incarnation="i", voters=VOTERS, request_id="q")
+    assert world.one(Rejected).field == "voters"
+    assert world.error == "INVALID_REQUEST"
+    assert leads(world) == (-1, 0)
+
+
+def test_another_gateway_leads_when_the_leader_falls_silent(world: World) -> None:
+    world.now += 1_999
+    gateway_beats(world, 101)
+    tick(world)
+    assert leads(world) == (100, 1)
+    tick(world, 1)
+    assert (world.one(QuorumDecision).voter, leads(world)) == (101, (101, 2))
+
+
+def test_the_leader_stays_when_nobody_else_is_heard(world: World) -> None:
+    tick(world, 60_000)
+    assert world.all(QuorumDecision) == []
+    assert leads(world) == (100, 1)
+
+
+def test_a_heartbeat_of_a_former_start_counts_for_nothing(world: World) -> None:
+    start(world, 100, "second")
+    gateway_beats(world, 100, "first")
+    assert world.one(Rejected).field == "incarnation"
+
+
+def test_a_broker_is_not_silent_while_its_gateway_is(world: World) -> None:
+    tick(world, 9_000)
+    assert [decision.broker for decision in world.all(BrokerDecision)] == [2]
+    gateway_beats(world, 100)
+    tick(world)
+    assert [decision.broker for decision in world.all(BrokerDecision)] == [1]
+
+
+def test_the_time_in_which_a_gateway_was_held_up_is_no_silence(world: World) -> None:
+    world.now += 9_000
+    gateway_beats(world, 100, late_ms=8_000)
+    tick(world)
+    assert [decision.broker for decision in world.all(BrokerDecision)] == [2]
+    world.now += 7_999
+    gateway_beats(world, 100)
+    tick(world)
+    assert world.all(BrokerDecision) == []
+    world.now += 1
+    gateway_beats(world, 100)
+    tick(world)
+    assert [decision.broker for decision in world.all(BrokerDecision)] == [1]
+
+
+def test_what_holds_up_a_gateway_that_does_not_lead_extends_nothing(world: World) -> None:
+    world.now += 9_000
+    gateway_beats(world, 101, late_ms=9_000)
+    gateway_beats(world, 100)
+    tick(world)
+    assert [decision.broker for decision in world.all(BrokerDecision)] == [1, 2]
+
+
+def test_a_new_leader_gives_its_brokers_a_whole_session(world: World) -> None:
+    world.now += 8_999
+    world.beat(2)
+    gateway_beats(world, 101)
+    tick(world)
+    assert leads(world) == (101, 2)
+    world.now += 8_999
+    gateway_beats(world, 101)
+    tick(world)
+    assert world.broker(1).state is BrokerState.active
+    world.now += 1
+    gateway_beats(world, 101)
+    tick(world)
+    assert world.broker(1).state is BrokerState.fenced
+
+
+def test_a_new_controller_holds_no_silence_against_a_gateway(world: World) -> None:
+    world.now += 5_000
+    gateway_beats(world, 101)
+    world.publish("controller_started", controller_id="c", controller_epoch=1)
+    tick(world)
+    assert leads(world) == (100, 1)
+
+
+def test_what_holds_up_the_engine_is_nobodys_silence(world: World) -> None:
+    world.now += 9_000
+    world.publish("sessions_extended", by_ms=8_999)
+    assert world.decisions == []
+    tick(world)
+    assert world.all(BrokerDecision) == []
+    assert leads(world) == (100, 1)
+    tick(world, 8_999)
+    assert [decision.broker for decision in world.all(BrokerDecision)] == [2]
+
+
+def test_nobody_is_heard_in_the_future(world: World) -> None:
+    world.publish("sessions_extended", by_ms=60_000)
+    world.now += 9_000
+    tick(world)
+    assert [decision.broker for decision in world.all(BrokerDecision)] == [2]
+
+
+def test_the_answer_tells_the_quorum_epoch(world: World) -> None:
+    world.publish("gateway_heartbeat", gateway=101, incarnation="first", request_id=5)
+    assert world.one(Answer).quorum_epoch == 1
+
+
+def test_what_a_broker_registers_goes_out_with_its_state() -> None:
+    world = World()
+    features = [{"name": "metadata.version", "min_version": 7, "max_version": 27}]
+    world.register(1, log_dirs=["AAAAAAAAAAAAAAAAAAAAAg"], features=features)
+    told = world.one(BrokerDecision)
+    assert told.log_dirs == ("AAAAAAAAAAAAAAAAAAAAAg",)
+    assert [(f.name, f.min_version, f.max_version) for f in told.features or ()] == [("metadata.version", 7, 27)]
