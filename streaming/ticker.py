@@ -1,15 +1,22 @@
 """The ticker: time on the bus, as long as this job is the one that decides."""
 
 import threading
+import time
 
 import msgspec
 
 from isrflow.bus.embedded import now_ms
 from isrflow.bus.interface import Bus, BusError
 
+# A busy machine makes every tick somewhat late; what is held against nobody is more than that.
+LATENESS_MS_MIN = 500
+
 
 class Ticker(threading.Thread):
     """Put a tick on the bus every ``idle_ms``, and every ``busy_ms`` while offsets come.
+
+    When it was held up itself (the process stopped, the machine stalled), it says so with the next
+    tick: brokers may have been held up with it, and their heartbeats still be on their way.
 
     Ends by itself when another job has claimed the controller, or when the bus fails; ``error`` then
     says how.
@@ -31,16 +38,24 @@ class Ticker(threading.Thread):
             self.error = error
 
     def _tick_until_stopped(self) -> None:
-        last_seq, last_ms = self._tick()
+        last_seq, last_ms = self._tick(0)
+        awake_s, late_ms = time.monotonic(), 0
         while not self._stopping.wait(self._busy_s):
             if self._bus.claimed_epoch() != self._controller_epoch:
                 return
+            held_up_ms = int((time.monotonic() - awake_s - self._busy_s) * 1_000)
+            late_ms += held_up_ms if held_up_ms >= LATENESS_MS_MIN else 0
+            awake_s = time.monotonic()
             if now_ms() - last_ms >= self._idle_ms or self._bus.offsets_came(last_seq):
-                last_seq, last_ms = self._tick()
+                last_seq, last_ms = self._tick(late_ms)
+                late_ms = 0
 
-    def _tick(self) -> tuple[int, int]:
+    def _tick(self, late_ms: int) -> tuple[int, int]:
         time_ms = now_ms()
-        return self._bus.publish([msgspec.json.encode({"kind": "tick", "time_ms": time_ms})]), time_ms
+        events: list[dict[str, str | int]] = [{"kind": "tick", "time_ms": time_ms}]
+        if late_ms:
+            events.insert(0, {"kind": "sessions_extended", "time_ms": time_ms, "by_ms": late_ms})
+        return self._bus.publish([msgspec.json.encode(event) for event in events]), time_ms
 
     def stop(self) -> None:
         self._stopping.set()

@@ -57,3 +57,26 @@ def test_it_ends_when_another_job_has_claimed(bus: EmbeddedBus) -> None:
     ticker.join(10)
     assert not ticker.is_alive()
     assert ticker.error is None
+
+
+def test_one_that_was_held_up_says_for_how_long(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = itertools.count()
+    claimed_epoch = bus.claimed_epoch
+
+    def slow_once() -> int:
+        if next(asked) == 2:
+            time.sleep(0.6)
+        return claimed_epoch()
+
+    monkeypatch.setattr(bus, "claimed_epoch", slow_once)
+    ticker = Ticker(bus, 1, BUSY_MS, BUSY_MS)
+    ticker.start()
+
+    def extensions() -> list[dict[str, int]]:
+        events = [msgspec.json.decode(entry.raw) for entry in bus.read(1, bus.last_seq())]
+        return [event for event in events if event["kind"] == "sessions_extended"]
+
+    wait_until(lambda: len(extensions()) >= 1, 30, "an extension")
+    ticker.stop()
+    ticker.join(10)
+    assert extensions()[0]["by_ms"] >= 590
