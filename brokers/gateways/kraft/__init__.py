@@ -1,0 +1,1 @@
+"""The gateway that poses as the KRaft controller quorum for unmodified Kafka brokers."""

@@ -1,0 +1,59 @@
+"""Metadata records in the frame that the metadata log gives them: frame version, key and version, then the message.
+
+    encode_record(name, version, values) -> bytes         decode_record(data) -> Record(name, version, values)
+
+The bytes are what stands as the value of a log record, and are a pure function of the arguments.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from isrflow.brokers.gateways.kraft.messages import layouts, message
+from isrflow.brokers.wire.plain import Fault, Reader, write_uvarint
+from isrflow.brokers.wire.schema import MessageError, Values
+
+FRAME_VERSION = 1
+
+
+class Record(NamedTuple):
+    """Hold one metadata record; ``name`` is the schema's (``PartitionRecord``)."""
+
+    name: str
+    version: int
+    values: Values
+
+
+@cache
+def _names() -> dict[int, str]:
+    return {
+        found.api_key: found.name
+        for found in layouts().values()
+        if found.kind == "metadata" and found.api_key is not None
+    }
+
+
+def encode_record(name: str, version: int, values: Mapping[str, Any]) -> bytes:
+    """Write one record, framed. Raises ``MessageError``."""
+    found = message(name)
+    if found.layout.kind != "metadata" or found.layout.api_key is None:
+        raise MessageError(f"{name} is no metadata record")
+    out = bytearray()
+    for number in (FRAME_VERSION, found.layout.api_key, version):
+        write_uvarint(out, number)
+    return bytes(out) + found.encode(version, values)
+
+
+def decode_record(data: bytes | memoryview) -> Record:
+    """Read one framed record that takes up all of ``data``. Raises ``MessageError``."""
+    reader = Reader(data)
+    try:
+        frame_version, key, version = reader.uvarint(), reader.uvarint(), reader.uvarint()
+    except Fault as fault:
+        raise MessageError(f"the frame of a metadata record: {fault.what}") from fault
+    if frame_version != FRAME_VERSION:
+        raise MessageError(f"a metadata record in a frame of version {frame_version}, not {FRAME_VERSION}")
+    if key not in _names():
+        raise MessageError(f"metadata record {key} has no layout here")
+    name = _names()[key]
+    return Record(name, version, message(name).decode(version, reader.take(reader.left)))

@@ -1,0 +1,256 @@
+"""The plain types of Kafka's messages, and arrays, as bytes, both ways, with every length checked before it is used."""
+
+import base64
+import binascii
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from isrflow.brokers.wire.layout import FIXED_SIZES
+
+STRING_BYTES_MAX = 32_767
+ELEMENTS_MAX = 1_000_000
+_UVARINT_BYTES_MAX = 5
+_UUID_TEXT_LENGTH = 22
+
+
+class Fault(Exception):
+    """Say what is wrong with a value or with bytes; ``path`` grows to the field on the way out."""
+
+    def __init__(self, what: str, *path: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.path = list(path)
+
+    def within(self, name: str) -> None:
+        """Note the name of what the fault was found in."""
+        self.path.insert(0, name)
+
+
+class Reader:
+    """Read bytes from a position on; nothing past ``end`` is ever touched.
+
+    ``elements`` counts the array elements that were read in all, so that a small message cannot make a large object.
+    """
+
+    def __init__(self, data: bytes | bytearray | memoryview) -> None:
+        self.data = memoryview(data)
+        self.position = 0
+        self.end = len(self.data)
+        self.elements = 0
+
+    @property
+    def left(self) -> int:
+        return self.end - self.position
+
+    def take(self, size: int) -> memoryview:
+        """Return the next ``size`` bytes. Raises ``Fault`` when there are not as many."""
+        if size < 0 or size > self.end - self.position:
+            raise Fault(f"{size} bytes are needed and {self.left} are left")
+        start = self.position
+        self.position = start + size
+        return self.data[start : self.position]
+
+    def uvarint(self) -> int:
+        """Read an unsigned varint of at most five bytes."""
+        value = 0
+        for shift in range(0, 7 * _UVARINT_BYTES_MAX, 7):
+            if self.position >= self.end:
+                raise Fault("the bytes end within a varint")
+            byte = self.data[self.position]
+            self.position += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+        raise Fault(f"a varint has more than {_UVARINT_BYTES_MAX} bytes")
+
+    def count_elements(self, count: int, size_min: int) -> None:
+        """Refuse an array that cannot fit into the bytes that are left, or that is too long for any message."""
+        if count * size_min > self.left:
+            raise Fault(f"an array of {count} is announced and {self.left} bytes are left")
+        self.elements += count
+        if self.elements > ELEMENTS_MAX:
+            raise Fault(f"more than {ELEMENTS_MAX} array elements in one message")
+
+
+def write_uvarint(out: bytearray, value: int) -> None:
+    """Append an unsigned varint."""
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+
+
+class Plain(NamedTuple):
+    """Hold how one type is read and written."""
+
+    read: Callable[[Reader], Any]
+    write: Callable[[bytearray, Any], None]
+
+
+def fixed(kind: str) -> Plain:
+    """Make the codec of a type of fixed size."""
+    return _FIXED[kind]
+
+
+def sized(kind: str, *, flexible: bool, nullable: bool) -> Plain:
+    """Make the codec of ``string``, ``bytes`` or ``records``."""
+    length = compact_length if flexible else (classic_length if kind != "string" else _short_length)
+    to_value, to_bytes = (_text, _text_bytes) if kind == "string" else (bytes, _raw_bytes)
+
+    def read(reader: Reader) -> Any:
+        size = length.read(reader)
+        if size < 0:
+            if nullable:
+                return None
+            raise Fault("null is not allowed")
+        return to_value(reader.take(size))
+
+    def write(out: bytearray, value: Any) -> None:
+        if value is None:
+            if not nullable:
+                raise Fault("null is not allowed")
+            length.write(out, -1)
+            return
+        data = to_bytes(value)
+        length.write(out, len(data))
+        out += data
+
+    return Plain(read, write)
+
+
+def array_of(one: Plain, size_min: int, flexible: bool, nullable: bool) -> Plain:
+    """Make the codec of an array, each of whose elements takes at least ``size_min`` bytes."""
+    length = compact_length if flexible else classic_length
+
+    def read(reader: Reader) -> list[Any] | None:
+        count = length.read(reader)
+        if count < 0:
+            if nullable:
+                return None
+            raise Fault("null is not allowed")
+        reader.count_elements(count, size_min)
+        values = []
+        for index in range(count):
+            try:
+                values.append(one.read(reader))
+            except Fault as fault:
+                fault.within(f"[{index}]")
+                raise
+        return values
+
+    def write(out: bytearray, values: Any) -> None:
+        if values is None:
+            if not nullable:
+                raise Fault("null is not allowed")
+            length.write(out, -1)
+            return
+        if not isinstance(values, Sequence) or isinstance(values, str | bytes):
+            raise Fault(f"an array is needed, not {type(values).__name__}")
+        length.write(out, len(values))
+        for index, value in enumerate(values):
+            try:
+                one.write(out, value)
+            except Fault as fault:
+                fault.within(f"[{index}]")
+                raise
+
+    return Plain(read, write)
+
+
+def _text(data: memoryview) -> str:
+    if len(data) > STRING_BYTES_MAX:
+        raise Fault(f"a string of {len(data)} bytes; the limit is {STRING_BYTES_MAX}")
+    try:
+        return str(data, "utf-8")
+    except UnicodeDecodeError as error:
+        raise Fault("a string that is not UTF-8") from error
+
+
+def _text_bytes(value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise Fault(f"a string is needed, not {type(value).__name__}")
+    try:
+        data = value.encode()
+    except UnicodeEncodeError as error:
+        raise Fault("a string that is not Unicode text") from error
+    if len(data) > STRING_BYTES_MAX:
+        raise Fault(f"a string of {len(data)} bytes; the limit is {STRING_BYTES_MAX}")
+    return data
+
+
+def _raw_bytes(value: Any) -> Any:
+    if not isinstance(value, bytes | bytearray | memoryview):
+        raise Fault(f"bytes are needed, not {type(value).__name__}")
+    return value
+
+
+def _number(code: str) -> Plain:
+    packing = struct.Struct(f">{code}")
+
+    def read(reader: Reader) -> Any:
+        return packing.unpack(reader.take(packing.size))[0]
+
+    def write(out: bytearray, value: Any) -> None:
+        try:
+            out += packing.pack(value)
+        except struct.error as error:
+            raise Fault(f"{value!r:.40} is not possible here: {error}") from error
+
+    return Plain(read, write)
+
+
+def _bool() -> Plain:
+    def read(reader: Reader) -> bool:
+        return reader.take(1)[0] != 0
+
+    def write(out: bytearray, value: Any) -> None:
+        if not isinstance(value, bool):
+            raise Fault(f"a bool is needed, not {value!r:.40}")
+        out.append(value)
+
+    return Plain(read, write)
+
+
+def uuid_text(data: bytes | memoryview) -> str:
+    """Write the 16 bytes of a uuid as Kafka does: URL-safe base64 without padding."""
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def uuid_bytes(text: Any) -> bytes:
+    """Read a uuid's 16 bytes from its text. Raises ``Fault``."""
+    try:
+        if isinstance(text, str) and len(text) == _UUID_TEXT_LENGTH:
+            data = base64.b64decode(f"{text}==", altchars=b"-_", validate=True)
+            if uuid_text(data) == text:
+                return data
+    except (binascii.Error, ValueError) as error:
+        raise Fault(f"{text!r:.40} is no uuid in base64") from error
+    raise Fault(f"{text!r:.40} is no uuid in base64")
+
+
+def _uuid() -> Plain:
+    def read(reader: Reader) -> str:
+        return uuid_text(reader.take(16))
+
+    def write(out: bytearray, value: Any) -> None:
+        out += uuid_bytes(value)
+
+    return Plain(read, write)
+
+
+def _read_compact(reader: Reader) -> int:
+    return reader.uvarint() - 1
+
+
+def _write_compact(out: bytearray, length: int) -> None:
+    write_uvarint(out, length + 1)
+
+
+compact_length = Plain(_read_compact, _write_compact)
+classic_length = _number("i")
+_short_length = _number("h")
+
+_CODES = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "float64": "d"}
+_FIXED = {kind: _number(code) for kind, code in _CODES.items()} | {"bool": _bool(), "uuid": _uuid()}
+assert _FIXED.keys() == FIXED_SIZES.keys()

@@ -1,0 +1,267 @@
+"""Encode and decode messages by their layouts.
+
+``Message(read_layout(json))`` gives ``encode(version, values) -> bytes`` and ``decode(version, data) -> values``.
+Values are dicts with the schemas' own field names (``BrokerEpoch``). In them
+
+* a uuid is a ``str``: Kafka's URL-safe base64 without padding, 22 characters,
+* arrays are lists (any sequence when encoding), structs are dicts, bytes and records are ``bytes``,
+* what is left out has the schema's default, and what is decoded has every field of the schema: those that the
+  version does not carry with their defaults.
+
+Encoding refuses unknown names, values of a wrong type or range, null where it is not allowed, and what the
+version cannot carry unless the schema calls it ignorable or it is the default. Decoding checks each length against
+the bytes that are left before it makes anything of it, and refuses bytes that are left over. Both raise
+``MessageError``, which names the message, its version and the field:
+``BrokerHeartbeatRequest v1: BrokerEpoch: 8 bytes are needed and 3 are left``.
+
+kafka-python's codec reads the same dialect, but takes a string that is cut off for a shorter one, believes an
+array's length, knows no metadata records, and names no field in its errors.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from isrflow.brokers.wire.layout import FIXED_SIZES, SIZED, STRUCT_DEFAULT, FieldLayout, Layout, LayoutError
+from isrflow.brokers.wire.messages import WireError
+from isrflow.brokers.wire.plain import Fault, Plain, Reader, array_of, fixed, sized, write_uvarint
+
+Values = dict[str, Any]
+TAGS_MAX = 1_000
+
+
+class MessageError(WireError):
+    """Bytes or values that are no message of their layout; the text names the message and the field."""
+
+
+class Message:
+    """Encode and decode one message in all its versions."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self._structs: dict[int, _Struct] = {}
+
+    @property
+    def name(self) -> str:
+        return self.layout.name
+
+    def flexible(self, version: int) -> bool:
+        """Say whether the version has compact lengths and tagged fields."""
+        return version in self.layout.flexible
+
+    def encode(self, version: int, values: Mapping[str, Any]) -> bytes:
+        """Write ``values``. Raises ``MessageError``."""
+        out = bytearray()
+        try:
+            self._struct(version).write(out, values)
+        except Fault as fault:
+            raise self._error(version, fault) from fault
+        return bytes(out)
+
+    def decode(self, version: int, data: bytes | bytearray | memoryview) -> Values:
+        """Read a message that takes up all of ``data``. Raises ``MessageError``."""
+        reader = Reader(data)
+        values = self.read(version, reader)
+        if reader.left:
+            raise MessageError(f"{self.name} v{version}: {reader.left} bytes are left over")
+        return values
+
+    def read(self, version: int, reader: Reader) -> Values:
+        """Read a message that others may follow. Raises ``MessageError``."""
+        try:
+            return self._struct(version).read(reader)
+        except Fault as fault:
+            raise self._error(version, fault) from fault
+
+    def _struct(self, version: int) -> "_Struct":
+        found = self._structs.get(version)
+        if found is None:
+            valid = self.layout.valid
+            if version not in valid:
+                raise MessageError(f"{self.name}: version {version} is not among {valid.low} to {valid.high}")
+            found = self._structs[version] = _struct(self.layout.fields, version, self.flexible(version))
+        return found
+
+    def _error(self, version: int, fault: Fault) -> MessageError:
+        path = ".".join(fault.path).replace(".[", "[")
+        return MessageError(f"{self.name} v{version}: {path + ': ' if path else ''}{fault.what}")
+
+
+class _Step(NamedTuple):
+    """Hold how one field is read and written in one version; ``tag`` is None for those in their place."""
+
+    name: str
+    plain: Plain
+    default: Callable[[], Any]
+    tag: int | None
+
+
+class _Struct:
+    """Read and write the fields of one struct in one version; ``size_min`` is in bytes.
+
+    ``absent`` has the defaults of fields that the version does not carry, ``strict`` the names among them that
+    nobody may set to anything else.
+    """
+
+    def __init__(
+        self,
+        steps: list[_Step],
+        absent: dict[str, Callable[[], Any]],
+        strict: set[str],
+        flexible: bool,
+        size_min: int,
+    ) -> None:
+        self.size_min = size_min
+        self._flexible = flexible
+        self._in_place = [step for step in steps if step.tag is None]
+        self._tagged = {step.tag: step for step in sorted(steps, key=lambda s: s.tag or 0) if step.tag is not None}
+        self._absent = absent
+        self._strict = strict
+        self._names = {step.name for step in steps} | set(absent)
+        self._defaulted = absent | {step.name: step.default for step in self._tagged.values()}
+
+    def default(self) -> Values:
+        """Make the struct in which nothing was said."""
+        return {step.name: step.default() for step in self._in_place} | {n: d() for n, d in self._defaulted.items()}
+
+    def read(self, reader: Reader) -> Values:
+        values: Values = {}
+        for name, plain, _, _ in self._in_place:
+            try:
+                values[name] = plain.read(reader)
+            except Fault as fault:
+                fault.within(name)
+                raise
+        for name, default in self._defaulted.items():
+            values[name] = default()
+        if self._flexible:
+            self._read_tags(reader, values)
+        return values
+
+    def _read_tags(self, reader: Reader, values: Values) -> None:
+        count = reader.uvarint()
+        if count > TAGS_MAX:
+            raise Fault(f"{count} tagged fields; the limit is {TAGS_MAX}")
+        for _ in range(count):
+            tag, size = reader.uvarint(), reader.uvarint()
+            step = self._tagged.get(tag)
+            if step is None:
+                reader.take(size)
+                continue
+            end = reader.position + size
+            try:
+                values[step.name] = step.plain.read(reader)
+                if reader.position != end:
+                    raise Fault(f"a tagged field of {size} bytes has another length inside")
+            except Fault as fault:
+                fault.within(step.name)
+                raise
+
+    def write(self, out: bytearray, values: Any) -> None:
+        if not isinstance(values, Mapping):
+            raise Fault(f"a struct is needed, not {type(values).__name__}")
+        if not values.keys() <= self._names:
+            raise Fault("there is no such field", min(map(str, values.keys() - self._names)))
+        self._refuse_unsayable(values)
+        for name, plain, default, _ in self._in_place:
+            try:
+                plain.write(out, values[name] if name in values else default())
+            except Fault as fault:
+                fault.within(name)
+                raise
+        if self._flexible:
+            self._write_tags(out, values)
+
+    def _refuse_unsayable(self, values: Mapping[str, Any]) -> None:
+        for name in self._strict & values.keys():
+            if _normal(values[name]) != _normal(self._absent[name]()):
+                raise Fault("this version cannot carry it", name)
+
+    def _write_tags(self, out: bytearray, values: Mapping[str, Any]) -> None:
+        written: list[tuple[int, bytearray]] = []
+        for tag, (name, plain, default, _) in self._tagged.items():
+            if name not in values:
+                continue
+            body, nothing = bytearray(), bytearray()
+            try:
+                plain.write(body, values[name])
+                plain.write(nothing, default())
+            except Fault as fault:
+                fault.within(name)
+                raise
+            if body != nothing:
+                written.append((tag, body))
+        write_uvarint(out, len(written))
+        for tag, body in written:
+            write_uvarint(out, tag)
+            write_uvarint(out, len(body))
+            out += body
+
+
+def _normal(value: Any) -> Any:
+    """Make sequences comparable, whatever they are made of."""
+    if isinstance(value, Mapping):
+        return {name: _normal(inner) for name, inner in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [_normal(inner) for inner in value]
+    return value
+
+
+def _struct(fields: tuple[FieldLayout, ...], version: int, flexible: bool) -> _Struct:
+    steps: list[_Step] = []
+    absent: dict[str, Callable[[], Any]] = {}
+    strict: set[str] = set()
+    size = int(flexible)
+    for field in fields:
+        codec, default, size_min = _field(field, version, flexible)
+        if version not in field.versions:
+            absent[field.name] = default
+            if not field.ignorable:
+                strict.add(field.name)
+            continue
+        tag = field.tag if version in field.tagged else None
+        if tag is not None and not flexible:
+            raise LayoutError(f"{field.name}: tagged in version {version}, which has no tagged fields")
+        steps.append(_Step(field.name, codec, default, tag))
+        size += size_min if tag is None else 0
+    return _Struct(steps, absent, strict, flexible, max(size, 1))
+
+
+def _field(field: FieldLayout, version: int, flexible: bool) -> tuple[Plain, Callable[[], Any], int]:
+    """Make a field's codec and default, and say how many bytes it takes at least."""
+    if field.flexible is not None:
+        flexible = version in field.flexible
+    nullable = version in field.nullable
+    if field.array:
+        one, _, size_min = _one(field, version, flexible, nullable=False)
+        codec = array_of(one, size_min, flexible, nullable)
+        return codec, (lambda: None) if field.default is None else list, 1 if flexible else 4
+    return _one(field, version, flexible, nullable)
+
+
+def _one(field: FieldLayout, version: int, flexible: bool, nullable: bool) -> tuple[Plain, Callable[[], Any], int]:
+    constant = field.default
+    if field.type in FIXED_SIZES:
+        return fixed(field.type), lambda: constant, FIXED_SIZES[field.type]
+    if field.type in SIZED:
+        size_min = 1 if flexible else (2 if field.type == "string" else 4)
+        return sized(field.type, flexible=flexible, nullable=nullable), lambda: constant, size_min
+    struct = _struct(field.fields, version, flexible)
+    default = struct.default if constant == STRUCT_DEFAULT else lambda: None
+    if nullable:
+        return _nullable(struct), default, 1
+    return Plain(struct.read, struct.write), default, struct.size_min
+
+
+def _nullable(struct: _Struct) -> Plain:
+    """A struct with a byte in front, which says whether it is there."""
+    presence = fixed("int8")
+
+    def read(reader: Reader) -> Values | None:
+        return None if presence.read(reader) < 0 else struct.read(reader)
+
+    def write(out: bytearray, value: Any) -> None:
+        presence.write(out, -1 if value is None else 1)
+        if value is not None:
+            struct.write(out, value)
+
+    return Plain(read, write)
