@@ -18,7 +18,7 @@ from isrflow.brokers.mock.metadata import Metadata
 from isrflow.brokers.mock.replicas.table import Replicas
 from isrflow.brokers.mock.replicas.waiting import Purgatory
 from isrflow.brokers.mock.settings import Identity, Settings
-from isrflow.brokers.wire.server import Limits, Server
+from isrflow.brokers.wire.server import Limits, Server, answering
 from isrflow.bus.interface import Bus
 from isrflow.state.decisions import AnyDecision
 
@@ -61,7 +61,7 @@ class Broker:
             max_connections=self._settings.max_connections,
             connections_max_idle_ms=self._settings.connections_max_idle_ms,
         )
-        return Server(APIS, serving(context), limits)
+        return Server(answering(APIS, serving(context)), limits)
 
     def _heard(self, decision: AnyDecision) -> None:
         self._metadata.apply(decision)

@@ -19,7 +19,19 @@ from isrflow.brokers.wire.messages import (
     unsupported,
 )
 
+
+class Peer:
+    """Stand for one open connection, as long as it lasts; ``name`` is whom a request on it spoke for."""
+
+    def __init__(self) -> None:
+        self.name: int | None = None
+
+
 Handler = Callable[[Request], Awaitable[Any | None]]
+# A request's frame becomes the response as it is to be sent, length and all; None is no response. Raises
+# ``WireError`` where the connection is of no more use.
+Answer = Callable[[bytes, Peer], Awaitable[bytes | None]]
+Gone = Callable[[Peer], None]
 
 log = structlog.get_logger()
 
@@ -34,18 +46,34 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     write_timeout_ms: int = 30_000
 
 
+def answering(apis: Mapping[int, Api], handler: Handler) -> Answer:
+    """Answer requests for ``apis`` by ``handler``, in the words of kafka-python's codec."""
+
+    async def answer(frame: bytes, peer: Peer) -> bytes | None:
+        request = decode_request(frame, apis)
+        if request.api is None:
+            refusal = unsupported(request, apis.values())
+            if refusal is None:
+                raise WireError(f"{name_of(request.key)} version {request.version} is not served")
+            return refusal
+        response = await handler(request)
+        return None if response is None else encode_response(request, response)
+
+    return answer
+
+
 class Server:
-    """Serve ``apis`` by ``handler`` on one listening socket.
+    """Serve ``answer`` on one listening socket; ``gone`` hears of each connection that ends.
 
     The requests of a connection are handled as they come, so that several may wait at once (a Kafka
-    broker takes the next one only when the last was answered). A handler's part before its first
+    broker takes the next one only when the last was answered). An answer's part before its first
     ``await`` runs in the order of arrival, and the responses leave in that order.
     """
 
-    def __init__(self, apis: Mapping[int, Api], handler: Handler, limits: Limits) -> None:
-        self._apis = apis
-        self._handler = handler
+    def __init__(self, answer: Answer, limits: Limits, gone: Gone = lambda peer: None) -> None:
+        self._answer = answer
         self._limits = limits
+        self._gone = gone
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
 
@@ -71,7 +99,11 @@ class Server:
             return
         self._connections.add(task)
         try:
-            await _Connection(self._apis, self._handler, self._limits, reader, writer).serve()
+            connection = _Connection(self._answer, self._limits, reader, writer)
+            try:
+                await connection.serve()
+            finally:
+                self._gone(connection.peer)
         finally:
             self._connections.discard(task)
 
@@ -79,18 +111,17 @@ class Server:
 class _Connection:
     def __init__(
         self,
-        apis: Mapping[int, Api],
-        handler: Handler,
+        answer: Answer,
         limits: Limits,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        self._apis = apis
-        self._handler = handler
+        self.peer = Peer()
+        self._answer = answer
         self._limits = limits
         self._reader = reader
         self._writer = writer
-        self._answers: asyncio.Queue[asyncio.Task[bytes | None]] = asyncio.Queue(limits.requests_in_flight)
+        self._answers: asyncio.Queue[asyncio.Future[bytes | None]] = asyncio.Queue(limits.requests_in_flight)
 
     async def serve(self) -> None:
         """Read and write until the client goes, an answer cannot be given, or the server stops."""
@@ -116,13 +147,8 @@ class _Connection:
                     frame = await self._frame()
                 if frame is None:
                     return
-                try:
-                    request = decode_request(frame, self._apis)
-                except WireError as error:
-                    log.warning("connection closed", why=str(error))
-                    return
                 # A full queue stops the reading: the client waits in TCP, not in our memory.
-                await self._answers.put(asyncio.create_task(self._answer(request)))
+                await self._answers.put(asyncio.ensure_future(self._answer(frame, self.peer)))
 
     async def _frame(self) -> bytes | None:
         size = int.from_bytes(await self._reader.readexactly(FRAME_LENGTH_BYTES), "big", signed=True)
@@ -130,15 +156,6 @@ class _Connection:
             log.warning("connection closed", why="a request of a size out of bounds", size=size)
             return None
         return await self._reader.readexactly(size)
-
-    async def _answer(self, request: Request) -> bytes | None:
-        if request.api is None:
-            refusal = unsupported(request, self._apis.values())
-            if refusal is None:
-                raise WireError(f"{name_of(request.key)} version {request.version} is not served")
-            return refusal
-        response = await self._handler(request)
-        return None if response is None else encode_response(request, response)
 
     async def _write(self) -> None:
         while True:

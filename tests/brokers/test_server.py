@@ -16,7 +16,7 @@ from kafka.protocol.producer import EndTxnRequest
 
 from isrflow.brokers.wire.errors import ErrorCode
 from isrflow.brokers.wire.messages import API_VERSIONS, api, api_versions
-from isrflow.brokers.wire.server import Limits, Server
+from isrflow.brokers.wire.server import Limits, Server, answering
 from tests.support.raw import RawClient
 
 FIND = api(
@@ -42,7 +42,7 @@ async def handle(request: Any) -> Any:
 def port() -> Iterator[int]:
     """The port of a server that runs in a thread."""
     loop = asyncio.new_event_loop()
-    server = Server(APIS, handle, LIMITS)
+    server = Server(answering(APIS, handle), LIMITS)
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     yield asyncio.run_coroutine_threadsafe(server.start("127.0.0.1", 0), loop).result(10)
