@@ -56,7 +56,7 @@ def _racks_in_turn(racks: Mapping[int, str]) -> list[int]:
     for broker in sorted(racks):
         by_rack.setdefault(racks[broker], []).append(broker)
     queues = [by_rack[rack] for rack in sorted(by_rack)]
-    longest = max((len(queue) for queue in queues), default=0)
+    longest = max(len(queue) for queue in queues)
     return [queue[turn] for turn in range(longest) for queue in queues if turn < len(queue)]
 
 

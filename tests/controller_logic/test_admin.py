@@ -121,7 +121,9 @@ def test_partitions_are_added_behind_the_others(trio: World) -> None:
     trio.create("t", (1, 2))
     trio.publish("create_partitions", topic="t", total=2, assignment=[[3, 1]])
     assert trio.line("t", 1) == "Online leader=3 epoch=0/0 isr=3,1"
-    assert (trio.one(LeaderAndIsr).reason, trio.one(Answer).assignment) == ("PARTITIONS_CREATED", {"1": (3, 1)})
+    answer, said = trio.one(Answer), trio.one(LeaderAndIsr)
+    assert (said.reason, answer.assignment) == ("PARTITIONS_CREATED", {"1": (3, 1)})
+    assert (answer.topic, answer.topic_id) == ("t", said.topic_id)
 
 
 def test_added_partitions_have_as_many_replicas_as_the_first_and_go_on_round_the_brokers(trio: World) -> None:
@@ -129,6 +131,16 @@ def test_added_partitions_have_as_many_replicas_as_the_first_and_go_on_round_the
     trio.publish("create_partitions", topic="t", total=4)
     assert [d.replicas[0] for d in trio.all(LeaderAndIsr)] == [2, 3, 1]
     assert {len(d.replicas) for d in trio.all(LeaderAndIsr)} == {2}
+
+
+def test_added_partitions_begin_behind_the_first_replica_or_at_the_first_broker_while_it_is_away(trio: World) -> None:
+    trio.create("t", (2, 1))
+    trio.publish("create_partitions", topic="t", total=3)
+    assert [d.replicas[0] for d in trio.all(LeaderAndIsr)] == [3, 1]
+    trio.create("u", (2, 1))
+    trio.fence(2)
+    trio.publish("create_partitions", topic="u", total=3)
+    assert [d.replicas[0] for d in trio.all(LeaderAndIsr)] == [3, 1]
 
 
 @pytest.mark.parametrize(

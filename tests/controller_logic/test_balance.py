@@ -69,6 +69,7 @@ def test_a_new_controller_checks_soon(world: World) -> None:
 def test_a_count_that_comes_back_moves_leaders(world: World) -> None:
     check(world)
     publish_back(world)
+    assert world.state.cluster.imbalance_seq == -1
     assert [(d.topic, d.partition, d.leader, d.isr, d.reason) for d in world.all(LeaderAndIsr)] == [
         ("t", 0, 1, (2, 1), "LEADER_BALANCE"),
         ("u", 0, 1, (2, 1), "LEADER_BALANCE"),
@@ -106,6 +107,17 @@ def test_only_who_is_further_out_than_allowed(world: World, counts: tuple[int, i
     check(world)
     publish_back(world, counts={"1": counts})
     assert len(world.all(LeaderAndIsr)) == moves
+
+
+def test_only_those_of_the_broker_that_is_out_of_balance(world: World) -> None:
+    world.create("v", (2, 1))
+    where = {"topic": "v", "partition": 0, "broker": 2, "broker_epoch": world.broker(2).broker_epoch}
+    for epoch, outcome in ((0, "offline"), (1, "follower")):
+        world.publish("replica_report", **where, leader_epoch=epoch, outcome=outcome)
+    world.alter_isr("v", (1, 2))
+    assert check(world) == {1: (2, 2), 2: (1, 2)}
+    publish_back(world, counts={"1": (2, 2), "2": (0, 2)})
+    assert [d.topic for d in world.all(LeaderAndIsr)] == ["t", "u"]
 
 
 def test_only_where_the_preferred_one_is_in_sync_and_active(world: World) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from isrflow.controller_logic.log import decide
-from isrflow.state.decisions import LeaderAndIsr, Rejected, StopReplica, TopicDecision
+from isrflow.state.decisions import Answer, LeaderAndIsr, Rejected, StopReplica, TopicDecision
 from isrflow.state.policy import Policy
 from tests.controller_logic.world import World
 
@@ -35,6 +35,7 @@ def test_every_replica_is_told_and_nobody_leads(world: World) -> None:
     delete(world)
     assert stopped(world) == [(0, (1, 2)), (1, (2, 3))]
     assert (world.one(TopicDecision).state, world.error) == ("deleting", "NONE")
+    assert world.one(Answer).topic_id == world.one(TopicDecision).topic_id
     assert world.line("t") == "NonExistent leader=none epoch=1/1 isr=1,2"
     assert [(d.leader, d.to) for d in world.all(LeaderAndIsr)] == [(-1, ()), (-1, ())]
     assert world.replica_states("t") == "ReplicaDeletionStarted,ReplicaDeletionStarted"

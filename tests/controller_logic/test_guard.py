@@ -6,8 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from isrflow.controller_logic import liveness
-from isrflow.controller_logic.log import decide
+from isrflow.controller_logic import admin, liveness
+from isrflow.controller_logic.draft import Draft
+from isrflow.controller_logic.guard import guarded_step
+from isrflow.controller_logic.log import decide, first_states, logged
+from isrflow.state.decisions import Rejected
 from isrflow.state.policy import Policy
 from tests.support.worlds import recorded
 
@@ -47,3 +50,36 @@ def test_what_fails_is_reported_and_the_rest_is_decided(
     assert (said["kind"], said["reason"], said["raw"]) == ("rejected", "RULES_FAILED", bad.decode())
     assert said["message"].endswith("KeyError: 'some defect'")
     assert [decision for decision in found if decision[0] != BAD_SEQ] == expected
+
+
+LOG = [
+    b'{"kind":"controller_started","time_ms":4,"controller_id":"c","controller_epoch":7}',
+    b'{"kind":"broker_register","time_ms":5,"broker":1,"incarnation":"i"}',
+    b'{"kind":"broker_heartbeat","time_ms":6,"broker":1,"broker_epoch":2,"want_fence":false,"want_shutdown":false}',
+    b'{"kind":"create_topic","time_ms":7,"topic":"a"}',
+    b'{"kind":"create_topic","time_ms":8,"topic":"fails"}',
+    b"\xff",
+    b'{"kind":"create_topic","time_ms":9,"topic":"b"}',
+]
+
+
+def test_all_that_the_others_changed_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    create = admin.create_topic
+
+    def failing(draft: Draft, event: Any) -> None:
+        create(draft, event)
+        assert event.topic != "fails"
+
+    def failing_always(*_: object) -> None:
+        raise KeyError("some defect")
+
+    monkeypatch.setattr(admin, "create_topic", failing)
+    monkeypatch.setattr(Draft, "reject", failing_always)
+    events = list(logged(enumerate(LOG, start=1)))
+    outcome = guarded_step(first_states(1)[0], events, Policy(), overrides={"num.partitions": "2"})
+    assert {name: topic and len(topic.partitions) for name, topic in outcome.changes.items()} == {"a": 2, "b": 2}
+    assert outcome.state.topics.names() == ["a", "b"]
+    assert (outcome.state.cluster.seq, outcome.state.cluster.clock_ms) == (7, 9)
+    rejected = [d for d in outcome.decisions if isinstance(d, Rejected)]
+    assert [(d.seq, d.controller_epoch, d.time_ms, d.field) for d in rejected] == [(5, 7, 8, ""), (6, 7, 8, "")]
+    assert rejected[1].raw == "\\xff"

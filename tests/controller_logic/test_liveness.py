@@ -58,8 +58,10 @@ def test_a_heartbeat_loads_no_topic(trio: World, monkeypatch: pytest.MonkeyPatch
 
 def test_the_same_incarnation_keeps_epoch_and_state(trio: World) -> None:
     epoch = trio.broker(1).broker_epoch
-    trio.register(1, rack="moved")
+    listeners = [{"name": "PLAINTEXT", "host": "h", "port": 9, "protocol": "PLAINTEXT"}]
+    trio.register(1, rack="moved", listeners=listeners, log_dirs=["another"])
     assert trio.one(Answer).broker_epoch == epoch
+    assert (trio.broker(1).listeners[0].port, trio.broker(1).log_dirs) == (9, ("another",))
     assert (trio.broker(1).state, trio.broker(1).rack) == (BrokerState.active, "moved")
     assert trio.one(BrokerDecision).state == "active"
 
@@ -148,8 +150,10 @@ def test_an_old_incarnation_is_told_so_and_nothing_else_happens(trio: World, kin
 
 
 def test_an_unregistered_broker_is_gone_and_its_replicas_fail(trio: World) -> None:
+    epoch = trio.broker(1).broker_epoch
     trio.publish("broker_unregister", broker=1)
     assert (trio.one(BrokerDecision).state, trio.error) == ("unregistered", "NONE")
+    assert (trio.one(Answer).broker, trio.one(Answer).broker_epoch) == (1, epoch)
     assert 1 not in trio.state.cluster.brokers
     assert trio.line("t") == "Online leader=2 epoch=1/1 isr=2,3"
 
@@ -161,6 +165,9 @@ def test_an_unregistered_broker_gets_no_replica(trio: World) -> None:
 
 
 def test_a_lost_connection_is_only_a_hint(trio: World) -> None:
-    trio.publish("broker_connection_lost", broker=1, broker_epoch=trio.broker(1).broker_epoch)
+    epoch = trio.broker(1).broker_epoch
+    trio.publish("broker_connection_lost", broker=1, broker_epoch=epoch)
     assert trio.kinds == ""
     assert trio.broker(1).is_active
+    trio.publish("broker_connection_lost", broker=1, broker_epoch=epoch, request_id=1)
+    assert (trio.one(Answer).broker, trio.one(Answer).broker_epoch) == (1, epoch)

@@ -42,6 +42,17 @@ def test_every_shard_ends_at_the_same_event(shards: int, batch_sizes: tuple[int,
     assert decided.decisions == decide(ENTRIES, Policy()).decisions
 
 
+@pytest.mark.parametrize("shards", [1, 7])
+def test_the_end_is_shown_whole(shards: int) -> None:
+    register, _, _, create = LOG
+    beat = {"kind": "broker_heartbeat", "time_ms": 60, "broker": 1, "broker_epoch": 1}
+    content = json.dumps(beat | {"want_fence": False, "want_shutdown": False}).encode()
+    topics = [create.replace(b'"partitions": 0', b'"partitions": 1').replace(b'"t"', b'"%s"' % t) for t in (b"t", b"u")]
+    view = decide(list(enumerate([register, content, *topics], start=1)), Policy(), shards=shards).view()
+    assert [(p["topic"], p["leader"]) for p in view["partitions"]] == [("t", 1), ("u", 1)]
+    assert (view["seq"], [b["broker"] for b in view["brokers"]]) == (4, [1])
+
+
 def test_overrides_win() -> None:
     entries = [(1, b'{"kind":"create_topic","time_ms":1,"topic":"t"}')]
     bodies = decide(entries, Policy(num_partitions=2), overrides={"num.partitions": "100001"}).decisions

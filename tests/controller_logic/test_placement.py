@@ -64,5 +64,10 @@ def test_the_leaders_of_partitions_added_later_go_on_round_the_brokers() -> None
     assert [replicas[0] for replicas in place(SIX, 4, 3, Start(2, 4), 9)] == [5, 0, 1, 2]
 
 
+def test_followers_are_shifted_one_further_each_round_whatever_the_first_shift() -> None:
+    rounds = place(SIX, 24, 2, Start(0, 3))[::6]
+    assert rounds == [(0, 4), (0, 5), (0, 1), (0, 2)]
+
+
 def test_topics_start_at_different_places() -> None:
     assert len({start_of(f"topic-{n}").first % 6 for n in range(50)}) == 6

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isrflow.state.decisions import LeaderAndIsr, StopReplica, TopicDecision
+from isrflow.state.decisions import Answer, LeaderAndIsr, StopReplica, TopicDecision
 from tests.controller_logic.moving import assigned, cancel, move, removed, report, told_to_delete
 from tests.controller_logic.world import World
 
@@ -126,6 +126,7 @@ def test_partitions_are_not_added_meanwhile(world: World) -> None:
     move(world, 4, 1)
     world.publish("create_partitions", topic="t", total=2)
     assert (world.kinds, world.error) == ("answer", "REASSIGNMENT_IN_PROGRESS")
+    assert world.one(Answer).topic == "t"
 
 
 def test_a_removed_replica_still_tells_its_offsets_and_nobody_minds(world: World) -> None:

@@ -48,9 +48,10 @@ def test_a_lost_log_does_not_lead_though_its_broker_is_active(trio: World) -> No
     assert trio.line("t") == "Online leader=3 epoch=2/2 isr=3"
 
 
-def test_a_replica_that_follows_again_is_online(trio: World) -> None:
+@pytest.mark.parametrize("outcome", ["leader", "follower"])
+def test_a_replica_that_follows_or_leads_again_is_online(trio: World, outcome: str) -> None:
     report(trio, 3, "offline")
-    report(trio, 3, "follower")
+    report(trio, 3, outcome)
     assert trio.replica_states("t") == "Online,Online,Online"
     assert trio.said == "REPLICA_ONLINE to 3"
 

@@ -6,13 +6,16 @@ import msgspec
 
 from isrflow.controller_logic.log import first_states
 from isrflow.controller_logic.step import step
+from isrflow.state import codec
 from isrflow.state.broker import Broker
 from isrflow.state.canonical import number, part_of
-from isrflow.state.decisions import Answer, AnyDecision, Decision, LeaderAndIsr, decode
+from isrflow.state.cluster import Outcome
+from isrflow.state.decisions import Answer, AnyDecision, Decision, LeaderAndIsr, Rejected, decode
 from isrflow.state.event_text import decode as decode_event
 from isrflow.state.events import Logged
 from isrflow.state.partition import LeaderRecoveryState, Partition
 from isrflow.state.policy import Policy
+from isrflow.state.reason import Reason
 
 _T = TypeVar("_T", bound=Decision)
 
@@ -27,6 +30,8 @@ class World:
         self.now = 1_000
         self.decisions: list[AnyDecision] = []
         self.log: list[bytes] = []
+        # For tests that break a rule on purpose; elsewhere no change is ever withheld.
+        self.breaks_invariants = False
         for broker in brokers:
             self.join(broker)
 
@@ -40,6 +45,9 @@ class World:
         outcome = step(self.state, [logged], self.policy, overrides=self.overrides)
         self.state = outcome.state
         self.decisions = [decode(body) for _, _, body in number(part_of(d) for d in outcome.decisions)]
+        _check_bytes(outcome)
+        withheld = [d.message for d in self.all(Rejected) if d.reason == Reason.INVARIANT_BROKEN]
+        assert self.breaks_invariants or not withheld, withheld
         return self.decisions
 
     def register(self, broker: int, incarnation: str = "first", **fields: Any) -> list[AnyDecision]:
@@ -135,6 +143,14 @@ class World:
 
 
 _CONTENT = {"want_fence": False, "want_shutdown": False}
+
+
+def _check_bytes(outcome: Outcome) -> None:
+    """See that the state is read back from its bytes as it was: fields hold what their types say."""
+    cluster = outcome.state.cluster
+    assert codec.decode_cluster(codec.encode_cluster(cluster)) == cluster
+    topics = [topic for topic in outcome.changes.values() if topic is not None]
+    assert codec.decode_topics(codec.encode_topics(topics)) == topics
 
 
 def line_of(partition: Partition) -> str:

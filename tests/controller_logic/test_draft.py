@@ -1,0 +1,61 @@
+"""What one event of a batch leaves behind is what the next one finds."""
+
+import pytest
+
+from isrflow.controller_logic import draft as draft_module
+from isrflow.controller_logic.log import decide
+from isrflow.state.policy import Policy
+from tests.controller_logic.moving import move
+from tests.controller_logic.world import World
+
+
+def delete(world: World, topic: str) -> None:
+    world.publish("delete_topic", topic=topic)
+    epoch = world.broker(1).broker_epoch
+    where = {"topic": topic, "partition": 0, "broker": 1, "broker_epoch": epoch, "leader_epoch": -2}
+    world.publish("replica_report", **where, outcome="deleted")
+
+
+def assert_cuts_do_not_show(world: World) -> None:
+    entries = list(enumerate(world.log, start=1))
+    at_once, one_by_one = decide(entries, Policy()), decide(entries, Policy(), batch_sizes=(1,))
+    assert at_once.decisions == one_by_one.decisions
+    assert at_once.view() == one_by_one.view()
+
+
+def test_the_topics_that_are_left_go_on_after_one_is_deleted() -> None:
+    world = World(1, 2)
+    world.create("gone", (1,))
+    world.create("stays", (1, 2))
+    delete(world, "gone")
+    world.fence(1)
+    assert world.line("stays") == "Online leader=2 epoch=1/1 isr=2"
+    assert_cuts_do_not_show(world)
+
+
+def test_a_name_is_taken_and_free_again_within_a_batch() -> None:
+    world = World(1)
+    for name, error in (("a.b", "NONE"), ("a_b", "INVALID_TOPIC_EXCEPTION")):
+        world.create(name, (1,))
+        assert world.error == error
+    delete(world, "a.b")
+    world.create("a_b", (1,))
+    assert world.error == "NONE"
+    world.create("a.b", (1,))
+    assert world.error == "INVALID_TOPIC_EXCEPTION"
+    assert_cuts_do_not_show(world)
+
+
+def test_a_request_whose_change_is_withheld_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(1, 2, 3)
+    world.create("t", (1, 2))
+    world.fence(1)
+    world.beat(1)
+    world.alter_isr("t", (2, 1))
+    before = world.partition("t")
+    world.breaks_invariants = True
+    monkeypatch.setattr(draft_module, "broken_rules", lambda before, after: ["the sky is blue"])
+    move(world, 3)
+    assert (world.error, world.partition("t")) == ("UNKNOWN_SERVER_ERROR", before)
+    world.publish("elect_leaders", election_type="preferred", partitions=[{"topic": "t", "partition": 0}])
+    assert (world.error, world.partition("t")) == ("UNKNOWN_SERVER_ERROR", before)

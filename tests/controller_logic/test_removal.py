@@ -1,0 +1,36 @@
+"""Replicas that a reassignment removed are deleted, each on its own."""
+
+import pytest
+
+from tests.controller_logic.moving import move, removed, report, told_to_delete
+from tests.controller_logic.world import World
+
+
+@pytest.fixture
+def world() -> World:
+    """Topic t on 3 alone, with 1 and 2 told to delete what they held."""
+    world = World(1, 2, 3)
+    world.create("t", (1, 2, 3))
+    move(world, 3)
+    assert removed(world) == "1 Started,2 Started"
+    return world
+
+
+def test_only_who_is_away_is_held_up(world: World) -> None:
+    world.fence(1)
+    assert (removed(world), world.kinds) == ("1 Ineligible,2 Started", "broker")
+    world.beat(1)
+    assert (removed(world), told_to_delete(world)) == ("1 Started,2 Started", (1,))
+
+
+def test_what_a_broker_did_before_it_was_told_to_delete_is_not_the_deletion(world: World) -> None:
+    epoch = world.partition("t").removed[0].leader_epoch
+    report(world, 1, leader_epoch=epoch)
+    assert removed(world) == "1 Started,2 Started"
+    report(world, 1, leader_epoch=epoch + 1)
+    assert removed(world) == "2 Started"
+
+
+def test_a_deletion_of_the_topic_takes_it_over(world: World) -> None:
+    world.publish("delete_topic", topic="t")
+    assert (removed(world), world.partition("t").replicas) == ("", (3, 1, 2))
