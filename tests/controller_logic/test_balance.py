@@ -152,6 +152,7 @@ def test_it_may_be_switched_off(world: World) -> None:
 def test_a_round_has_a_bound_and_the_next_one_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(balance, "MOVES_PER_BROKER", 50)
     world = World(1, 2)
+    world.is_checked = False
     world.tick()
     world.create("t", *[(1, 2)] * 400)
     world.fence(1)
@@ -160,6 +161,7 @@ def test_a_round_has_a_bound_and_the_next_one_goes_on(monkeypatch: pytest.Monkey
         partition = world.partition("t", number)
         epochs = {"leader_epoch": partition.leader_epoch, "partition_epoch": partition.partition_epoch}
         world.alter_isr("t", (2, 1), partition=number, broker=2, **epochs)
+    world.is_checked = True
     moved = []
     for _ in range(3):
         check(world)

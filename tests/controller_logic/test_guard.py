@@ -1,16 +1,19 @@
 """An event that the rules fail on is reported, changes nothing, and stops nothing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 import pytest
 
-from isrflow.controller_logic import admin, liveness
+from isrflow.controller_logic import admin, guard, liveness
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.guard import guarded_step
 from isrflow.controller_logic.log import decide, first_states, logged
+from isrflow.controller_logic.step import step
+from isrflow.state.cluster import Outcome, State
 from isrflow.state.decisions import Rejected
+from isrflow.state.events import Logged
 from isrflow.state.policy import Policy
 from tests.support.worlds import recorded
 
@@ -83,3 +86,17 @@ def test_all_that_the_others_changed_is_stored(monkeypatch: pytest.MonkeyPatch) 
     rejected = [d for d in outcome.decisions if isinstance(d, Rejected)]
     assert [(d.seq, d.controller_epoch, d.time_ms, d.field) for d in rejected] == [(5, 7, 8, ""), (6, 7, 8, "")]
     assert rejected[1].raw == "\\xff"
+
+
+def test_what_does_not_fail_is_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    batches: list[int] = []
+
+    def stepping(state: State, events: Sequence[Logged], *rest: Any, **named: Any) -> Outcome:
+        batches.append(len(events))
+        return step(state, events, *rest, **named)
+
+    monkeypatch.setattr(guard, "step", stepping)
+    events = list(logged(enumerate(LOG, start=1)))
+    outcome = guarded_step(first_states(1)[0], events, Policy(), overrides={"num.partitions": "2"})
+    assert batches == [len(LOG)]
+    assert outcome == step(first_states(1)[0], events, Policy(), overrides={"num.partitions": "2"})

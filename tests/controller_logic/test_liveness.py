@@ -51,6 +51,7 @@ def test_a_heartbeat_without_news_is_answered_if_it_asks(trio: World) -> None:
 
 
 def test_a_heartbeat_loads_no_topic(trio: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    trio.is_checked = False
     for reading in ("get", "names"):
         monkeypatch.setattr(trio.state.topics, reading, lambda *_: pytest.fail("a topic was loaded"))
     trio.beat(1)

@@ -1,13 +1,17 @@
 """A recorded log through the rules."""
 
 import json
+from typing import Any
 
 import pytest
 
+from isrflow.controller_logic import log as log_module
+from isrflow.controller_logic.guard import guarded_step
 from isrflow.controller_logic.log import decide
 from isrflow.controller_logic.routing import route
+from isrflow.state.cluster import Outcome, State
 from isrflow.state.event_text import decode
-from isrflow.state.events import Malformed, Progress
+from isrflow.state.events import Logged, Malformed, Progress
 from isrflow.state.ids import shard_of
 from isrflow.state.policy import Policy
 
@@ -42,7 +46,7 @@ def test_every_shard_ends_at_the_same_event(shards: int, batch_sizes: tuple[int,
     assert decided.decisions == decide(ENTRIES, Policy()).decisions
 
 
-@pytest.mark.parametrize("shards", [1, 7])
+@pytest.mark.parametrize("shards", [1, 2, 7])
 def test_the_end_is_shown_whole(shards: int) -> None:
     register, _, _, create = LOG
     beat = {"kind": "broker_heartbeat", "time_ms": 60, "broker": 1, "broker_epoch": 1}
@@ -51,6 +55,18 @@ def test_the_end_is_shown_whole(shards: int) -> None:
     view = decide(list(enumerate([register, content, *topics], start=1)), Policy(), shards=shards).view()
     assert [(p["topic"], p["leader"]) for p in view["partitions"]] == [("t", 1), ("u", 1)]
     assert (view["seq"], [b["broker"] for b in view["brokers"]]) == (4, [1])
+
+
+def test_one_shard_takes_whole_batches_in_the_sizes_given_over_and_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def stepping(state: State, events: list[Logged], *rest: Any, **named: Any) -> Outcome:
+        sizes.append(len(events))
+        return guarded_step(state, events, *rest, **named)
+
+    monkeypatch.setattr(log_module, "guarded_step", stepping)
+    assert len(decide([*ENTRIES, (50, LOG[2])], Policy(), batch_sizes=(2, 1)).states) == 1
+    assert sizes == [2, 1, 2]
 
 
 def test_overrides_win() -> None:

@@ -23,6 +23,7 @@ def shut_down(world: World, broker: int) -> tuple[str, int]:
     said, answer = world.one(BrokerDecision), world.one(Answer)
     assert said.remaining == answer.remaining
     assert (answer.error, answer.request_id) == ("NONE", "s")
+    assert (answer.broker, answer.broker_epoch) == (said.broker, said.broker_epoch) == (broker, epoch)
     assert isinstance(answer.remaining, int)
     return said.state, answer.remaining
 

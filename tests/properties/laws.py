@@ -1,0 +1,117 @@
+"""What must hold of the state after every event, whatever it was."""
+
+from collections.abc import Mapping
+
+from isrflow.state import codec
+from isrflow.state.cluster import Outcome, State, Totals, counted
+from isrflow.state.decisions import AnyDecision, LeaderAndIsr
+from isrflow.state.ids import NO_EPOCH, NO_LEADER
+from isrflow.state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
+from isrflow.state.policy import Policy, laid_over
+
+_NONE: Mapping[str, str] = {}
+
+
+def check_laws(before: State, outcome: Outcome, policy: Policy, overrides: Mapping[str, str] = _NONE) -> None:
+    """See that an event has led from one lawful state to another."""
+    after = outcome.state
+    for name in after.topics.names():
+        topic, former = after.topics.get(name), before.topics.get(name)
+        assert topic is not None
+        check_deletion(after, topic)
+        for partition in topic.partitions:
+            same = former is not None and former.topic_id == topic.topic_id
+            held = former.partitions[partition.partition : partition.partition + 1] if former and same else ()
+            if topic.state == TopicState.created:
+                check_partition(after, partition)
+            if held:
+                check_change(held[0], partition, outcome.decisions)
+    check_totals(after, policy, overrides)
+    check_bytes(outcome)
+
+
+def check_bytes(outcome: Outcome) -> None:
+    """See that the state is read back from its bytes as it was: fields hold what their types say."""
+    cluster = outcome.state.cluster
+    assert codec.decode_cluster(codec.encode_cluster(cluster)) == cluster
+    topics = [topic for topic in outcome.changes.values() if topic is not None]
+    assert codec.decode_topics(codec.encode_topics(topics)) == topics
+
+
+def check_partition(state: State, partition: Partition) -> None:
+    active = {b.broker for b in state.cluster.brokers.values() if b.is_active}
+    live = {b.broker for b in state.cluster.brokers.values() if b.is_live}
+    assert set(partition.isr) <= set(partition.replicas)
+    assert len(set(partition.isr)) == len(partition.isr)
+    assert partition.isr or partition.leader_epoch == NO_EPOCH
+    assert partition.leader == NO_LEADER or partition.leader in partition.isr
+    assert partition.leader == NO_LEADER or partition.leader in live
+    assert len(partition.isr) == 1 or all(b in active or b == partition.leader for b in partition.isr)
+    assert (partition.state == PartitionState.OnlinePartition) == (partition.leader != NO_LEADER)
+    assert (partition.state == PartitionState.NewPartition) == (partition.leader_epoch == NO_EPOCH)
+    target = [r for r in partition.replicas if r not in partition.removing_replicas]
+    assert set(partition.adding_replicas) <= set(target)
+    assert tuple(target) == partition.replicas[: len(target)], "the target comes first"
+    assert not partition.is_reassigning or not set(target) <= set(partition.isr), "it could be complete"
+    assert not {entry.broker for entry in partition.removed} & set(partition.replicas)
+    for entry in partition.removed:
+        serves = entry.state == ReplicaState.ReplicaDeletionStarted
+        assert serves or entry.state == ReplicaState.ReplicaDeletionIneligible
+        assert entry.broker in live or not serves
+    for replica, replica_state in zip(partition.replicas, partition.replica_states, strict=True):
+        assert replica in live or replica_state == ReplicaState.OfflineReplica
+    if partition.leader == NO_LEADER:
+        ready = [r for r, s in zip(partition.replicas, partition.replica_states, strict=True) if r in active and s < 3]
+        assert not set(ready) & set(partition.isr), "an ISR member could lead"
+        assert not ready or partition.leader_epoch != NO_EPOCH, "a new partition could have a leader"
+
+
+def check_deletion(state: State, topic: Topic) -> None:
+    live = {b.broker for b in state.cluster.brokers.values() if b.is_live}
+    held = [(r, s) for p in topic.partitions for r, s in zip(p.replicas, p.replica_states, strict=True)]
+    if topic.state == TopicState.created:
+        assert max(s for _, s in held) <= ReplicaState.OfflineReplica
+        return
+    assert topic.state != TopicState.deleted
+    assert min(s for _, s in held) >= ReplicaState.ReplicaDeletionStarted
+    ineligible = [r for r, s in held if s == ReplicaState.ReplicaDeletionIneligible]
+    assert bool(ineligible) == (topic.state == TopicState.ineligible)
+    assert all(r in live for r, s in held if s == ReplicaState.ReplicaDeletionStarted)
+    assert all(p.leader == NO_LEADER and p.state == PartitionState.NonExistentPartition for p in topic.partitions)
+
+
+def check_change(before: Partition, after: Partition, decisions: list[AnyDecision]) -> None:
+    assert after.partition_epoch - before.partition_epoch in (0, 1)
+    assert 0 <= after.leader_epoch - before.leader_epoch <= after.partition_epoch - before.partition_epoch
+    if after.leader != before.leader:
+        assert after.leader_epoch == before.leader_epoch + 1
+    if (after.isr, after.leader) != (before.isr, before.leader):
+        assert after.partition_epoch == before.partition_epoch + 1
+    if after.high_watermark < before.high_watermark:
+        leaders_end = after.log_end_offsets[after.replicas.index(after.leader)]
+        lost = before.high_watermark_epoch != after.leader_epoch and leaders_end < before.high_watermark
+        unclean = before.high_watermark_epoch == NO_EPOCH
+        assert unclean or lost, "the high watermark goes back only under a new leader that has less"
+    if after.high_watermark != before.high_watermark:
+        ends = [after.log_end_offsets[after.replicas.index(member)] for member in after.isr]
+        assert after.high_watermark == min(ends)
+    if after.is_reassigning and not before.is_reassigning:
+        assert any(isinstance(d, LeaderAndIsr) and d.reason == "REASSIGNMENT" for d in decisions)
+
+
+def check_totals(state: State, policy: Policy, overrides: Mapping[str, str]) -> None:
+    """Count everything anew: it is what was kept up with each change."""
+    cluster = state.cluster
+    for layer in (cluster.settings, cluster.config, overrides):
+        policy = laid_over(policy, layer)
+    expected = Totals()
+    for name in state.topics.names():
+        topic = state.topics.get(name)
+        assert topic is not None
+        if topic.state != TopicState.created:
+            continue
+        min_isr = laid_over(policy, topic.config).min_insync_replicas
+        expected += Totals(1)
+        for partition in topic.partitions:
+            expected += Totals(0, *counted(partition, min_isr))
+    assert cluster.totals == expected
