@@ -50,7 +50,7 @@ def create_topic(draft: Draft, event: CreateTopic) -> None:
 
 
 def create_partitions(draft: Draft, event: CreatePartitions) -> None:
-    """Add partitions to a topic, with as many replicas as its first one has."""
+    """Add partitions to a topic, with as many replicas as its first one has; with ``validate_only`` only say which."""
     topic = draft.topic(event.topic)
     if topic is None or topic.is_queued_for_deletion:
         draft.answer("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {event.topic}", topic=event.topic)
@@ -64,7 +64,7 @@ def create_partitions(draft: Draft, event: CreatePartitions) -> None:
         draft.answer(*assignment, topic=event.topic)
         return
     first = len(topic.partitions)
-    for replicas in assignment:
+    for replicas in assignment if not event.validate_only else ():
         _add_partition(draft, topic, replicas, Reason.PARTITIONS_CREATED)
     told = {str(number): replicas for number, replicas in enumerate(assignment, start=first)}
     draft.answer(topic=event.topic, topic_id=topic.topic_id, assignment=told)

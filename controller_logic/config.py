@@ -39,28 +39,30 @@ def _first_complaint(config: Mapping[str, str | None], keys: tuple[str, ...] | N
 def alter_config(draft: Draft, event: AlterConfig) -> None:
     """Set or remove settings of the cluster, a topic or a broker.
 
-    A cluster's and a broker's are answered by the shard that writes for all; a topic's by its own.
+    A cluster's and a broker's are answered by the shard that writes for all; a topic's by its own. With
+    ``validate_only`` nothing is set.
     """
     match event.entity:
         case "cluster":
-            _alter_cluster(draft, text_of(event.config))
+            _alter_cluster(draft, event)
         case "topic":
             if event.name is None:
                 draft.answer("INVALID_REQUEST", "name the topic")
             elif draft.cluster.holds(event.name):
                 draft.writes = True
-                _alter_topic(draft, event.name, text_of(event.config))
+                _alter_topic(draft, event.name, event)
         case "broker":
-            _alter_broker(draft, event.name, text_of(event.config))
+            _alter_broker(draft, event.name, event)
 
 
-def _alter_cluster(draft: Draft, config: dict[str, str | None]) -> None:
+def _alter_cluster(draft: Draft, event: AlterConfig) -> None:
+    config = text_of(event.config)
     complaint = _first_complaint(config)
     if complaint is not None:
         draft.answer("INVALID_CONFIG", complaint)
         return
     after = _merged(draft.config, config)
-    if after != draft.config:
+    if after != draft.config and not event.validate_only:
 
         def set_config() -> None:
             draft.config = after
@@ -92,7 +94,8 @@ def change_settings(draft: Draft, change: Callable[[], None]) -> None:
     elect_all_leaderless(draft)
 
 
-def _alter_topic(draft: Draft, name: str, config: dict[str, str | None]) -> None:
+def _alter_topic(draft: Draft, name: str, event: AlterConfig) -> None:
+    config = text_of(event.config)
     topic = draft.topic(name)
     if topic is None or topic.is_deleting:
         draft.answer("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {name}", topic=name)
@@ -102,7 +105,7 @@ def _alter_topic(draft: Draft, name: str, config: dict[str, str | None]) -> None
         draft.answer("INVALID_CONFIG", complaint, topic=name)
         return
     after = _merged(topic.config, config)
-    if after != topic.config:
+    if after != topic.config and not event.validate_only:
         _count_all(draft, topic, -1)
         topic.config, topic.dirty = after, True
         topic.read_config(draft.policy)
@@ -113,13 +116,13 @@ def _alter_topic(draft: Draft, name: str, config: dict[str, str | None]) -> None
     draft.answer(topic=name)
 
 
-def _alter_broker(draft: Draft, name: str | None, config: dict[str, str | None]) -> None:
+def _alter_broker(draft: Draft, name: str | None, event: AlterConfig) -> None:
     if name is None or not (name.isascii() and name.isdecimal()):
         draft.answer("INVALID_REQUEST", "name the broker by its id")
         return
     before = draft.broker_config.get(name, {})
-    after = _merged(before, config)
-    if after != before:
+    after = _merged(before, text_of(event.config))
+    if after != before and not event.validate_only:
         others = {broker: held for broker, held in draft.broker_config.items() if broker != name}
         draft.broker_config = dict(sorted((others | ({name: after} if after else {})).items()))
         _say(draft, "broker", name, after)

@@ -165,6 +165,7 @@ class CreatePartitions(Event, frozen=True, kw_only=True, tag="create_partitions"
     topic: Name
     total: int
     assignment: Annotated[tuple[Ids, ...], Meta(max_length=1_000_000)] | None = None
+    validate_only: bool = False
 
 
 class AlterReassignment(Event, frozen=True, kw_only=True, tag="alter_reassignment"):
@@ -188,6 +189,7 @@ class AlterConfig(Event, frozen=True, kw_only=True, tag="alter_config"):
     entity: Literal["cluster", "topic", "broker"]
     name: Text | None = None
     config: Config
+    validate_only: bool = False
 
 
 class ControllerStarted(Event, frozen=True, kw_only=True, tag="controller_started"):

@@ -187,3 +187,12 @@ def test_growth_needs_brokers_enough(trio: World) -> None:
     trio.fence(3)
     trio.publish("create_partitions", topic="t", total=2)
     assert trio.error == "INVALID_REPLICATION_FACTOR"
+
+
+def test_partitions_that_are_only_validated_are_not_added() -> None:
+    world = World(1, 2)
+    world.create("t", (1, 2))
+    world.publish("create_partitions", topic="t", total=2, validate_only=True)
+    assert (world.kinds, world.error) == ("answer", "NONE")
+    assert set(world.one(Answer).assignment or {}) == {"1"}
+    assert len(world.state.topics.get("t").partitions) == 1

@@ -103,3 +103,14 @@ def test_bad_settings_are_refused_whole(
 def test_a_topics_name_of_a_cluster_key_is_the_brokers_business(leaderless: World) -> None:
     alter(leaderless, "topic", "t", **{"broker.session.timeout.ms": "never"})
     assert leaderless.one(Answer).error == "NONE"
+
+
+@pytest.mark.parametrize(("entity", "name"), [("cluster", None), ("topic", "t"), ("broker", "1")])
+def test_what_is_only_validated_is_not_set(entity: str, name: str | None) -> None:
+    world = World(1)
+    world.create("t", (1,))
+    asked = {"entity": entity, "name": name, "config": {"min.insync.replicas": 2}}
+    world.publish("alter_config", **asked, validate_only=True)
+    assert (world.kinds, world.error) == ("answer", "NONE")
+    world.publish("alter_config", **asked)
+    assert world.kinds == "answer,config"
