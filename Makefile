@@ -3,7 +3,7 @@ PYTHON ?=
 export PYTHON
 BIN := .venv/bin
 
-.PHONY: setup test test-fast lint demo simulate bench lock clean
+.PHONY: setup test test-fast lint demo simulate bench lock lock-jars clean
 
 setup: .venv/setup.stamp
 
@@ -37,6 +37,10 @@ lock:
 	@command -v uv >/dev/null || { echo "make lock needs uv: install it with 'pip install uv'." >&2; exit 1; }
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --upgrade \
 	    --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet -o deploy/requirements.lock
+
+# Write conf/jars.lock.toml anew from the roots in deploy/lock_jars.py.
+lock-jars: setup
+	@$(BIN)/python deploy/lock_jars.py
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache spark-warehouse

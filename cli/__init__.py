@@ -12,7 +12,7 @@ from isrflow.conf.java import JavaError
 from isrflow.conf.loader import SettingsError
 from isrflow.state.codec import CodecError
 
-COMMANDS = ("run", "publish", "replay", "decisions", "describe", "demo")
+COMMANDS = ("run", "publish", "replay", "decisions", "describe", "demo", "doctor")
 
 
 class _Commands(click.Group):

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from isrflow.conf.cache import cache_dir
+
 MAJOR_MIN = 17
 CHOICE_VARIABLE = "ISRFLOW_JAVA"
 PROBE_TIMEOUT_S = 30
@@ -101,7 +103,7 @@ def _properties(command: list[str]) -> dict[str, str]:
 def home_without_vector(java: Path) -> Path:
     """Make a JAVA_HOME whose ``java`` drops Spark's vector flag and then starts the given one."""
     text = _LAUNCHER.format(flag=VECTOR_FLAG, java=shlex.quote(str(java)))
-    home = _cache_dir() / f"java-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    home = cache_dir() / f"java-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     launcher = home / "bin" / "java"
     if not os.access(launcher, os.X_OK):
         launcher.parent.mkdir(parents=True, exist_ok=True)
@@ -111,15 +113,3 @@ def home_without_vector(java: Path) -> Path:
         os.chmod(aside.name, 0o755)
         os.replace(aside.name, launcher)
     return home
-
-
-def _cache_dir() -> Path:
-    """Return a place that outlives this process, or where there is none, one that does not."""
-    try:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "isrflow"
-        cache.mkdir(parents=True, exist_ok=True)
-        if os.access(cache, os.W_OK):
-            return cache
-    except (OSError, RuntimeError):
-        pass
-    return Path(tempfile.mkdtemp(prefix="isrflow-java-"))

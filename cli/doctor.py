@@ -1,0 +1,93 @@
+"""Say what this machine has of what isrflow needs, and fetch jars."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import click
+
+from isrflow.cli.errors import Unreachable
+from isrflow.cli.options import existing_bus, with_settings
+from isrflow.conf.cache import cache_dir
+from isrflow.conf.jars import SETS, Jar, JarsError, damaged, fetch, missing, pinned
+from isrflow.conf.java import JavaError, java_home
+from isrflow.conf.settings import Settings
+
+_FOR = {
+    "kafka-broker": "for brokers of real Kafka",
+    "kafka-tools": "for Kafka's own admin tools",
+    "spark-kafka": "for a bus on Kafka",
+}
+
+
+class Finding(NamedTuple):
+    """Hold what was found of one thing; nothing works without what is ``needed``."""
+
+    name: str
+    there: bool
+    needed: bool
+    text: str
+
+
+@click.command("doctor")
+@click.argument("names", nargs=-1, type=click.Choice(SETS), metavar="[SET]...")
+@click.option("--fetch", "fetching", is_flag=True, help="Fetch the jars that are missing, of the named sets or of all.")
+@with_settings
+def command(settings: Settings, names: tuple[str, ...], fetching: bool) -> None:
+    """Say whether Java, the bus and Kafka's jars are there; with --fetch, fetch jars first.
+
+    There are three sets of jars, pinned by hash and kept in a cache (ISRFLOW_CACHE, or the user's own): kafka-broker,
+    kafka-tools and spark-kafka. Exit code 3 when there is no Java, or when a jar is not what was pinned.
+
+    \b
+    Examples:
+      isrflow doctor
+      isrflow doctor --fetch
+      isrflow doctor --fetch kafka-broker
+    """
+    sets = names or SETS
+    for name in sets if fetching else ():
+        _fetch(name)
+    findings = list(_findings(settings, sets))
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        mark = "ok     " if finding.there else ("MISSING" if finding.needed else "-      ")
+        click.echo(f"{mark} {finding.name.ljust(width)}  {finding.text}")
+    gone = [finding.name for finding in findings if finding.needed and not finding.there]
+    if gone:
+        raise Unreachable(f"not as needed: {', '.join(gone)}.")
+
+
+def _fetch(name: str) -> None:
+    def tell(jar: Jar) -> None:
+        click.echo(f"fetched {jar.coordinate}", err=True)
+
+    try:
+        fetch(name, tell)
+    except JarsError as error:
+        raise Unreachable(str(error)) from error
+
+
+def _findings(settings: Settings, sets: Sequence[str]) -> Iterator[Finding]:
+    try:
+        yield Finding("java", True, True, str(java_home()))
+    except JavaError as error:
+        yield Finding("java", False, True, str(error))
+    try:
+        existing_bus(settings).close()
+        yield Finding("bus", True, False, settings.bus)
+    except click.ClickException as error:
+        yield Finding("bus", False, False, error.message)
+    yield Finding("cache", True, False, str(cache_dir()))
+    for name in sets:
+        yield _jars(name)
+
+
+def _jars(name: str) -> Finding:
+    total, gone, wrong = len(pinned(name)), len(missing(name)), damaged(name)
+    if wrong:
+        names = ", ".join(jar.coordinate for jar in wrong)
+        return Finding(name, False, True, f"not what was pinned: {names}; run 'isrflow doctor --fetch {name}'")
+    if gone:
+        hint = f"run 'isrflow doctor --fetch {name}'"
+        return Finding(name, False, False, f"{total - gone} of {total} jars, {_FOR[name]}: {hint}")
+    return Finding(name, True, False, f"{total} jars, {_FOR[name]}")

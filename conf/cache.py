@@ -1,0 +1,31 @@
+"""Where this program keeps what it can make or fetch again: launchers, jars."""
+
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+
+VARIABLE = "ISRFLOW_CACHE"
+
+
+def cache_dir() -> Path:
+    """Return a folder that outlives this process, or where there is none, one that does not.
+
+    ``ISRFLOW_CACHE`` names it; without that it stands in ``XDG_CACHE_HOME`` or ``~/.cache``.
+    """
+    try:
+        chosen = os.environ.get(VARIABLE)
+        folder = (
+            Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "isrflow"
+        )
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except (OSError, RuntimeError):
+        pass
+    return _of_this_process()
+
+
+@cache
+def _of_this_process() -> Path:
+    return Path(tempfile.mkdtemp(prefix="isrflow-cache-"))

@@ -1,0 +1,143 @@
+"""Jars by name: pinned coordinates, checked by hash, in a cache of our own; no Maven is needed.
+
+    jars(set_name) -> list[Path]      what is there; raises ``JarsError`` when any is missing
+    fetch(set_name) -> list[Path]     the same, after what is missing was fetched
+
+The sets (``SETS``) and their hashes are in ``jars.lock.toml``, which ``make lock-jars`` writes:
+
+* ``kafka-broker``  a Kafka broker or controller of ``KAFKA_VERSION``, with a binding for its logs
+* ``kafka-tools``   the stock admin tools of the same version
+* ``spark-kafka``   Spark's Kafka source and sink, four jars that were tried together
+
+jgo knows where jars come from, and looks into a local Maven repository first. A jar stands in the cache under its
+hash, and only gets there once the hash fits: what is in its place is the right one, and ``damaged`` looks once more.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from isrflow.conf.cache import cache_dir
+
+KAFKA_VERSION = "4.1.0"
+SETS = ("kafka-broker", "kafka-tools", "spark-kafka")
+LOCK_NAME = "jars.lock.toml"
+FETCHES_AT_ONCE = 4
+FETCH_TIMEOUT_S = 60
+
+
+class JarsError(Exception):
+    """Jars that are missing, cannot be fetched, or are not what was pinned; the message names them and what to do."""
+
+
+class Jar(NamedTuple):
+    """Hold one pinned jar."""
+
+    group: str
+    artifact: str
+    version: str
+    sha256: str
+
+    @property
+    def coordinate(self) -> str:
+        return f"{self.group}:{self.artifact}:{self.version}"
+
+    @property
+    def path(self) -> Path:
+        """Name its place in the cache, whether it is there or not."""
+        return cache_dir() / "jars" / self.sha256[:16] / f"{self.artifact}-{self.version}.jar"
+
+
+class _Lock(msgspec.Struct, forbid_unknown_fields=True):
+    sets: dict[str, list[str]]
+    sha256: dict[str, str]
+
+
+@cache
+def _lock() -> _Lock:
+    return msgspec.toml.decode((files(__package__) / LOCK_NAME).read_bytes(), type=_Lock)
+
+
+def pinned(set_name: str) -> list[Jar]:
+    """List a set's jars as the lock has them, in the order of a class path. Raises ``JarsError``."""
+    lock = _lock()
+    if set_name not in lock.sets:
+        raise JarsError(f"there is no set of jars called {set_name!r}; there are {', '.join(lock.sets)}")
+    return [_jar(coordinate, lock.sha256[coordinate]) for coordinate in lock.sets[set_name]]
+
+
+def _jar(coordinate: str, sha256: str) -> Jar:
+    group, artifact, version = coordinate.split(":")
+    return Jar(group, artifact, version, sha256)
+
+
+def missing(set_name: str) -> list[Jar]:
+    """List what of a set is not in the cache."""
+    return [jar for jar in pinned(set_name) if not jar.path.is_file()]
+
+
+def damaged(set_name: str) -> list[Jar]:
+    """List what of a set is in the cache with other bytes than were pinned."""
+    return [jar for jar in pinned(set_name) if jar.path.is_file() and _sha256(jar.path) != jar.sha256]
+
+
+def jars(set_name: str) -> list[Path]:
+    """Return the paths of a set's jars. Raises ``JarsError`` when any is missing."""
+    gone = missing(set_name)
+    if gone:
+        raise JarsError(f"{len(gone)} jars of {set_name} are missing: run 'isrflow doctor --fetch {set_name}'")
+    return [jar.path for jar in pinned(set_name)]
+
+
+def fetch(set_name: str, fetched: Callable[[Jar], None] = lambda jar: None) -> list[Path]:
+    """Fetch what of a set is missing or damaged, telling ``fetched`` of each, and return all its paths.
+
+    Raises ``JarsError``.
+    """
+    wanted = missing(set_name) + damaged(set_name)
+    with ThreadPoolExecutor(FETCHES_AT_ONCE) as pool:
+        for jar in pool.map(_fetch, wanted):
+            fetched(jar)
+    return jars(set_name)
+
+
+def _fetch(jar: Jar) -> Jar:
+    from jgo.maven import MavenContext
+
+    place = jar.path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    # Fetched aside and moved, so that nobody ever finds half a jar, whoever else fetches at the same time.
+    with tempfile.TemporaryDirectory(prefix="fetch-", dir=place.parent) as aside:
+        context = MavenContext(repo_cache=Path(aside), local_repos=_local_repositories(), timeout=FETCH_TIMEOUT_S)
+        artifact = context.project(jar.group, jar.artifact).at_version(jar.version).artifact()
+        try:
+            found = Path(artifact.resolve())
+        except (OSError, RuntimeError) as error:  # requests' errors are OSErrors
+            raise JarsError(f"{jar.coordinate} cannot be fetched: {error}") from error
+        actual = _sha256(found)
+        if actual != jar.sha256:
+            raise JarsError(f"{jar.coordinate} is not what was pinned: its sha256 is {actual}, not {jar.sha256}")
+        copy = Path(aside) / "jar"
+        copy.write_bytes(found.read_bytes())
+        os.replace(copy, place)
+    return jar
+
+
+def _local_repositories() -> list[Path]:
+    from jgo.constants import default_maven_repo
+
+    folder = Path(default_maven_repo())
+    return [folder] if folder.is_dir() else []
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,57 @@
+"""Write conf/jars.lock.toml anew: resolve the roots below, and pin every jar they need by its hash."""
+
+import hashlib
+import tempfile
+from pathlib import Path
+
+from jgo.maven import MavenContext
+
+from isrflow.conf.jars import KAFKA_VERSION, LOCK_NAME
+
+PLACE = Path(__file__).parents[1] / "conf" / LOCK_NAME
+# The binding fits the slf4j that Kafka brings; without one its brokers log nothing.
+LOG_BINDING = "org.slf4j:slf4j-reload4j:1.7.36"
+WITH_DEPENDENCIES = {
+    "kafka-broker": [f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}", LOG_BINDING],
+    "kafka-tools": [f"org.apache.kafka:kafka-tools:{KAFKA_VERSION}", LOG_BINDING],
+}
+# By name alone: the parents of these name a repository that is not reachable everywhere. They were tried together.
+BY_NAME = {
+    "spark-kafka": [
+        "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+        "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+        "org.apache.kafka:kafka-clients:3.9.2",
+        "org.apache.commons:commons-pool2:2.13.1",
+    ]
+}
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        context = MavenContext(repo_cache=Path(folder))
+        sets = {name: _resolved(context, roots) for name, roots in WITH_DEPENDENCIES.items()} | BY_NAME
+        wanted = sorted({coordinate for coordinates in sets.values() for coordinate in coordinates})
+        hashes = {coordinate: _sha256(context, coordinate) for coordinate in wanted}
+    lines = ["# Written by 'make lock-jars' from deploy/lock_jars.py.", "", "[sets]"]
+    for name, coordinates in sets.items():
+        lines += [f"{name} = [", *(f'    "{coordinate}",' for coordinate in coordinates), "]"]
+    lines += ["", "[sha256]", *(f'"{coordinate}" = "{sha256}"' for coordinate, sha256 in hashes.items())]
+    PLACE.write_text("\n".join(lines) + "\n")
+    print(f"{PLACE}: {len(hashes)} jars in {len(sets)} sets")
+
+
+def _resolved(context: MavenContext, roots: list[str]) -> list[str]:
+    """List the roots and all that they need at run time, each named once."""
+    inputs, others = context.resolver.resolve([context.create_dependency(root) for root in roots])
+    found = [f"{d.groupId}:{d.artifactId}:{d.version}" for d in [*inputs, *others] if d.scope != "test"]
+    return list(dict.fromkeys(found))
+
+
+def _sha256(context: MavenContext, coordinate: str) -> str:
+    group, artifact, version = coordinate.split(":")
+    path = context.project(group, artifact).at_version(version).artifact().resolve()
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Jars: pinned, fetched only when they are what was pinned, and found again without any network."""
+
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+
+from isrflow.conf import jars as under_test
+from isrflow.conf.jars import SETS, Jar, JarsError, damaged, fetch, jars, missing, pinned
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("ISRFLOW_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def repository(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A local Maven repository that has the one jar of a set, ``sample``."""
+    folder = tmp_path / "m2"
+    place = folder / "org" / "sample" / "thing" / "1.0" / "thing-1.0.jar"
+    place.parent.mkdir(parents=True)
+    place.write_bytes(b"a jar")
+    monkeypatch.setenv("M2_REPO", str(folder))
+    pin(monkeypatch, b"a jar")
+    return place
+
+
+def pin(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    coordinate = "org.sample:thing:1.0"
+    lock = under_test._Lock({"sample": [coordinate]}, {coordinate: hashlib.sha256(content).hexdigest()})
+    monkeypatch.setattr(under_test, "_lock", lambda: lock)
+
+
+def test_the_lock_pins_every_jar_of_every_set() -> None:
+    for name in SETS:
+        listed = pinned(name)
+        assert len({(jar.group, jar.artifact) for jar in listed}) == len(listed) > 0, "one version of each"
+        assert all(re.fullmatch(r"[0-9a-f]{64}", jar.sha256) for jar in listed)
+    assert {"kafka_2.13", "kafka-metadata", "slf4j-reload4j"} <= {jar.artifact for jar in pinned("kafka-broker")}
+
+
+def test_jars_that_are_missing_say_how_to_get_them() -> None:
+    with pytest.raises(JarsError, match="4 jars of spark-kafka are missing: run 'isrflow doctor --fetch spark-kafka'"):
+        jars("spark-kafka")
+    with pytest.raises(JarsError, match="no set of jars called 'kafka'; there are kafka-broker, "):
+        jars("kafka")
+
+
+def test_a_fetched_jar_is_found_again(repository: Path) -> None:
+    told: list[Jar] = []
+    assert [jar.artifact for jar in missing("sample")] == ["thing"]
+    paths = fetch("sample", told.append)
+    assert [path.read_bytes() for path in paths] == [b"a jar"]
+    assert [path.name for path in paths[0].parent.iterdir()] == ["thing-1.0.jar"]
+    assert [jar.coordinate for jar in told] == ["org.sample:thing:1.0"]
+    repository.unlink()
+    assert fetch("sample", told.append) == jars("sample") == paths
+    assert len(told) == 1
+
+
+def test_a_jar_that_is_not_what_was_pinned_never_gets_into_the_cache(repository: Path) -> None:
+    repository.write_bytes(b"another jar")
+    with pytest.raises(JarsError, match=r"org\.sample:thing:1\.0 is not what was pinned: its sha256 is "):
+        fetch("sample")
+    assert missing("sample") != []
+
+
+def test_a_jar_that_was_damaged_is_fetched_again(repository: Path) -> None:
+    (path,) = fetch("sample")
+    path.write_bytes(b"half a j")
+    assert [jar.artifact for jar in damaged("sample")] == ["thing"]
+    assert fetch("sample") == [path]
+    assert path.read_bytes() == b"a jar"
+    assert damaged("sample") == []
