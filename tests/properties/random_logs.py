@@ -73,7 +73,27 @@ def _where(state: State, a: int) -> Fields:
 
 def _register(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     broker = _broker(a) if a < 11 else 3
-    return "broker_register", {"broker": broker, "incarnation": f"i{b // 6}", "rack": None if c == 11 else f"r{a % 2}"}
+    return "broker_register", {
+        "broker": broker,
+        "incarnation": f"i{b // 6}",
+        "rack": None if c == 11 else f"r{a % 2}",
+        "log_dirs": [[], ["/d0"], ["/d1"], ["/d0", "/d1"]][b % 4],
+        "features": [{"name": "metadata.version", "min_version": 7, "max_version": 27}][: c % 2],
+        "behind_gateway": a % 2 == 0,
+    }
+
+
+def _gateway(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    who = {"gateway": 100 + a % 2, "incarnation": f"g{b % 3}"}
+    if c % 3 == 0:
+        return "gateway_started", who | {"voters": [101, 100]}
+    held = state.cluster.gateways.get(100 + a % 2)
+    return "gateway_heartbeat", who | ({"incarnation": held.incarnation} if held else {}) | {"late_ms": c * 100}
+
+
+def _producer_ids(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    broker = _broker(a)
+    return "allocate_producer_ids", {"broker": broker, "broker_epoch": _epoch(state, broker, b), "request_id": b}
 
 
 def _beat(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
@@ -218,6 +238,8 @@ MAKERS: dict[str, Callable[[State, int, int, int], tuple[str, Fields]]] = {
     "config": _config,
     "started": _started,
     "imbalance": _imbalance,
+    "gateway": _gateway,
+    "producer_ids": _producer_ids,
     "other": _other,
     "tick": _tick,
 }

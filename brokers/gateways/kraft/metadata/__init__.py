@@ -1,0 +1,1 @@
+"""From decisions to metadata records: what a controller quorum would have written, as a pure function."""

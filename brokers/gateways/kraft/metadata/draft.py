@@ -1,0 +1,207 @@
+"""An image while records are worked into it; what they make of it is what a broker makes of them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from isrflow.brokers.gateways.kraft.metadata.image import (
+    TOPIC_RESOURCE,
+    MetadataImage,
+    PartitionState,
+    Registration,
+    TopicState,
+    Values,
+)
+from isrflow.brokers.gateways.kraft.metadata.table import Table
+from isrflow.brokers.gateways.kraft.record_frame import Record
+
+LEADER_UNCHANGED = -2
+RECOVERY_UNCHANGED = -1
+
+
+class ReplayError(Exception):
+    """A record that does not follow from those before it."""
+
+
+class MetadataDraft:
+    """Replay records in order (``MetadataDelta``); the image that it began with stays as it was.
+
+    Records have every field of their schema, as decoded ones do, but for those with a default that says
+    that nothing changed.
+    """
+
+    def __init__(self, image: MetadataImage) -> None:
+        self.features = Table(image.features)
+        self.brokers = Table(image.brokers)
+        self.topics = Table(image.topics)
+        self.topic_ids = Table(image.topic_ids)
+        self.configs = Table(image.configs)
+        self.next_producer_id = image.next_producer_id
+        self.quorum_epoch = image.quorum_epoch
+        self._open: dict[str, Table[int, PartitionState]] = {}
+
+    def partitions(self, topic_id: str) -> Mapping[int, PartitionState]:
+        """Give the partitions of a topic that exists, by number."""
+        opened = self._open.get(topic_id)
+        return self.topics.held[topic_id].partitions if opened is None else opened.held
+
+    def image(self) -> MetadataImage:
+        """Say what the records came to; nothing may be replayed into this draft afterwards."""
+        for topic_id, partitions in self._open.items():
+            self.topics.own()[topic_id] = self.topics.held[topic_id]._replace(partitions=partitions.held)
+        return MetadataImage(
+            self.features.held,
+            self.brokers.held,
+            self.topics.held,
+            self.topic_ids.held,
+            self.configs.held,
+            self.next_producer_id,
+            self.quorum_epoch,
+        )
+
+    def replay(self, record: Record) -> None:
+        """Take in the next record. Raises ``ReplayError`` for one that nothing before it makes possible."""
+        values = record.values
+        match record.name:
+            case "FeatureLevelRecord":
+                self.features.own()[values["Name"]] = values["FeatureLevel"]
+            case "RegisterBrokerRecord":
+                self.brokers.own()[values["BrokerId"]] = registration_of(values)
+            case "BrokerRegistrationChangeRecord":
+                changed = registration_after(self._broker(values), values)
+                self.brokers.own()[changed.broker] = changed
+            case "UnregisterBrokerRecord":
+                del self.brokers.own()[self._broker(values).broker]
+            case "TopicRecord":
+                self._add_topic(values["Name"], values["TopicId"])
+            case "RemoveTopicRecord":
+                self._remove_topic(values)
+            case "PartitionRecord":
+                self._partitions(values)[values["PartitionId"]] = partition_of(values)
+            case "PartitionChangeRecord":
+                self._change_partition(values)
+            case "ConfigRecord":
+                self._set_config(values)
+            case "ProducerIdsRecord":
+                self.next_producer_id = values["NextProducerId"]
+            case "BeginTransactionRecord" | "EndTransactionRecord":
+                pass
+            case _:
+                raise ReplayError(f"a {record.name} is nothing that this log holds")
+
+    def _broker(self, values: Values) -> Registration:
+        held = self.brokers.held.get(values["BrokerId"])
+        if held is None or held.broker_epoch != values["BrokerEpoch"]:
+            raise ReplayError(f"broker {values['BrokerId']} is not registered with epoch {values['BrokerEpoch']}")
+        return held
+
+    def _topic(self, values: Values) -> TopicState:
+        held = self.topics.held.get(values["TopicId"])
+        if held is None:
+            raise ReplayError(f"there is no topic with id {values['TopicId']}")
+        return held
+
+    def _add_topic(self, name: str, topic_id: str) -> None:
+        if name in self.topic_ids.held or topic_id in self.topics.held:
+            raise ReplayError(f"topic {name} with id {topic_id} exists already, by its name or by its id")
+        self.topics.own()[topic_id] = TopicState(name, topic_id, {})
+        self.topic_ids.own()[name] = topic_id
+
+    def _remove_topic(self, values: Values) -> None:
+        topic = self._topic(values)
+        del self.topics.own()[topic.topic_id], self.topic_ids.own()[topic.name]
+        self._open.pop(topic.topic_id, None)
+        if (TOPIC_RESOURCE, topic.name) in self.configs.held:
+            del self.configs.own()[TOPIC_RESOURCE, topic.name]
+
+    def _partitions(self, values: Values) -> dict[int, PartitionState]:
+        topic = self._topic(values)
+        if topic.topic_id not in self._open:
+            self._open[topic.topic_id] = Table(topic.partitions)
+        return self._open[topic.topic_id].own()
+
+    def _change_partition(self, values: Values) -> None:
+        partitions = self._partitions(values)
+        held = partitions.get(values["PartitionId"])
+        if held is None:
+            raise ReplayError(f"topic {values['TopicId']} has no partition {values['PartitionId']}")
+        partitions[values["PartitionId"]] = partition_after(held, values)
+
+    def _set_config(self, values: Values) -> None:
+        configs = self.configs.own()
+        key = (values["ResourceType"], values["ResourceName"])
+        config = dict(configs.get(key, {}))
+        if values["Value"] is None:
+            config.pop(values["Name"], None)
+        else:
+            config[values["Name"]] = values["Value"]
+        if config:
+            configs[key] = config
+        else:
+            configs.pop(key, None)
+
+
+def registration_of(values: Values) -> Registration:
+    """Read a whole registration out of a RegisterBrokerRecord."""
+    return Registration(
+        values["BrokerId"],
+        values["BrokerEpoch"],
+        values["IncarnationId"],
+        tuple([(e["Name"], e["Host"], e["Port"], e["SecurityProtocol"]) for e in values["EndPoints"]]),
+        tuple([(f["Name"], f["MinSupportedVersion"], f["MaxSupportedVersion"]) for f in values["Features"]]),
+        values["Rack"],
+        tuple(values["LogDirs"]),
+        values["Fenced"],
+        values["InControlledShutdown"],
+    )
+
+
+def registration_after(held: Registration, values: Values) -> Registration:
+    """Say what a BrokerRegistrationChangeRecord makes of a registration (``BrokerRegistration.cloneWith``)."""
+    return replace(
+        held,
+        fenced={1: True, -1: False}.get(values.get("Fenced", 0), held.fenced),
+        in_controlled_shutdown=held.in_controlled_shutdown or values.get("InControlledShutdown", 0) == 1,
+        log_dirs=tuple(values.get("LogDirs") or held.log_dirs),
+    )
+
+
+def partition_of(values: Values) -> PartitionState:
+    """Read a whole partition out of a PartitionRecord."""
+    return PartitionState(
+        tuple(values["Replicas"]),
+        tuple(values["Directories"]),
+        tuple(values["Isr"]),
+        tuple(values["RemovingReplicas"]),
+        tuple(values["AddingReplicas"]),
+        values["Leader"],
+        values["LeaderRecoveryState"],
+        values["LeaderEpoch"],
+        values["PartitionEpoch"],
+    )
+
+
+def partition_after(held: PartitionState, values: Values) -> PartitionState:
+    """Say what a PartitionChangeRecord makes of a partition (``PartitionRegistration.merge``).
+
+    A leader that is named raises the leader epoch, even when it is the one that leads; anything at all
+    raises the partition epoch. Neither epoch is in the record.
+    """
+
+    def ids(name: str, former: tuple[Any, ...]) -> tuple[Any, ...]:
+        given = values.get(name)
+        return former if given is None else tuple(given)
+
+    leader, recovery = values.get("Leader", LEADER_UNCHANGED), values.get("LeaderRecoveryState", RECOVERY_UNCHANGED)
+    return PartitionState(
+        ids("Replicas", held.replicas),
+        ids("Directories", held.directories),
+        ids("Isr", held.isr),
+        ids("RemovingReplicas", held.removing_replicas),
+        ids("AddingReplicas", held.adding_replicas),
+        held.leader if leader == LEADER_UNCHANGED else leader,
+        held.leader_recovery_state if recovery == RECOVERY_UNCHANGED else recovery,
+        held.leader_epoch + (leader != LEADER_UNCHANGED),
+        held.partition_epoch + 1,
+    )

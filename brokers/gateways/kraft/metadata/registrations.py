@@ -1,0 +1,102 @@
+"""From the decisions on brokers to the records that tell of them."""
+
+from collections.abc import Iterator
+
+from msgspec import UNSET
+
+from isrflow.brokers.gateways.kraft.metadata.draft import MetadataDraft, registration_after
+from isrflow.brokers.gateways.kraft.metadata.image import Registration, Values
+from isrflow.brokers.gateways.kraft.metadata.uuids import uuid_of
+from isrflow.brokers.gateways.kraft.record_frame import Record
+from isrflow.state.decisions import BrokerDecision
+
+REGISTER_VERSION = 3
+CHANGE_VERSION = 2
+UNREGISTER_VERSION = 0
+# Kafka's SecurityProtocol, by name.
+_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+
+
+def broker_records(draft: MetadataDraft, decision: BrokerDecision) -> Iterator[Record]:
+    """Tell of a broker what changed, or its whole registration where that cannot be told as a change.
+
+    Brokers know of no way out of a controlled shutdown but a new registration, and the rules do (a broker
+    that is fenced on its way out may come back): then it is written anew, in its epoch.
+    """
+    held = draft.brokers.held.get(decision.broker)
+    if decision.state == "unregistered":
+        if held is not None:
+            values = {"BrokerId": held.broker, "BrokerEpoch": held.broker_epoch}
+            yield Record("UnregisterBrokerRecord", UNREGISTER_VERSION, values)
+        return
+    wanted = _decided(decision, held)
+    if held == wanted:
+        return
+    change = _change(held, wanted) if held is not None else {}
+    if held is not None and registration_after(held, change) == wanted:
+        values = {"BrokerId": wanted.broker, "BrokerEpoch": wanted.broker_epoch, **change}
+        yield Record("BrokerRegistrationChangeRecord", CHANGE_VERSION, values)
+    else:
+        yield registered(wanted)
+
+
+def registered(broker: Registration) -> Record:
+    """Write a whole registration."""
+    values = {
+        "BrokerId": broker.broker,
+        "IncarnationId": broker.incarnation,
+        "BrokerEpoch": broker.broker_epoch,
+        "EndPoints": [
+            {"Name": name, "Host": host, "Port": port, "SecurityProtocol": protocol}
+            for name, host, port, protocol in broker.endpoints
+        ],
+        "Features": [
+            {"Name": name, "MinSupportedVersion": low, "MaxSupportedVersion": high}
+            for name, low, high in broker.features
+        ],
+        "Rack": broker.rack,
+        "Fenced": broker.fenced,
+        "InControlledShutdown": broker.in_controlled_shutdown,
+        "LogDirs": list(broker.log_dirs),
+    }
+    return Record("RegisterBrokerRecord", REGISTER_VERSION, values)
+
+
+def _decided(decision: BrokerDecision, held: Registration | None) -> Registration:
+    """Say how brokers shall hold the broker.
+
+    That it is allowed to stop is said to the broker alone; to all others it is on its way out, or fenced
+    as before. An endpoint of a protocol that Kafka does not have is none for its brokers.
+    """
+    same = held is not None and held.broker_epoch == decision.broker_epoch
+    fenced = decision.state == "fenced"
+    if decision.state == "shutdown_allowed":
+        fenced = held is not None and held.fenced
+    leaving = decision.state in ("controlled_shutdown", "shutdown_allowed") and not fenced
+    return Registration(
+        decision.broker,
+        decision.broker_epoch,
+        uuid_of(decision.incarnation),
+        tuple(
+            [(e.name, e.host, e.port, _PROTOCOLS[e.protocol]) for e in decision.listeners if e.protocol in _PROTOCOLS]
+        ),
+        ()
+        if decision.features is UNSET
+        else tuple([(f.name, f.min_version, f.max_version) for f in decision.features]),
+        decision.rack,
+        () if decision.log_dirs is UNSET else tuple([uuid_of(directory) for directory in decision.log_dirs]),
+        fenced,
+        leaving or (fenced and same and held is not None and held.in_controlled_shutdown),
+    )
+
+
+def _change(held: Registration, wanted: Registration) -> Values:
+    """Name what differs, as far as a change has a name for it."""
+    change: dict[str, object] = {}
+    if wanted.fenced != held.fenced:
+        change["Fenced"] = 1 if wanted.fenced else -1
+    if wanted.in_controlled_shutdown and not held.in_controlled_shutdown:
+        change["InControlledShutdown"] = 1
+    if wanted.log_dirs != held.log_dirs:
+        change["LogDirs"] = list(wanted.log_dirs)
+    return change

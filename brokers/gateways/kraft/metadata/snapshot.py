@@ -1,0 +1,50 @@
+"""An image as the records that make it, in one order whatever way it came about."""
+
+from collections.abc import Iterable, Iterator
+
+from isrflow.brokers.gateways.kraft.metadata.draft import MetadataDraft
+from isrflow.brokers.gateways.kraft.metadata.image import NO_PRODUCER_ID, MetadataImage
+from isrflow.brokers.gateways.kraft.metadata.partitions import whole
+from isrflow.brokers.gateways.kraft.metadata.registrations import registered
+from isrflow.brokers.gateways.kraft.metadata.topics import config_record, topic_record
+from isrflow.brokers.gateways.kraft.record_frame import Record
+
+FEATURE_VERSION = 0
+PRODUCER_IDS_VERSION = 0
+_METADATA_VERSION = "metadata.version"
+_NO_BROKER = -1
+
+
+def records_of(image: MetadataImage) -> Iterator[Record]:
+    """Write an image as records: the metadata version first, for it says how to read the others.
+
+    A topic whose partitions wait for their first leader is there without them.
+    """
+    for name in sorted(image.features, key=lambda feature: (feature != _METADATA_VERSION, feature)):
+        yield Record("FeatureLevelRecord", FEATURE_VERSION, {"Name": name, "FeatureLevel": image.features[name]})
+    for _, broker in sorted(image.brokers.items()):
+        yield registered(broker)
+    for name in sorted(image.topic_ids):
+        topic = image.topics[image.topic_ids[name]]
+        yield topic_record(topic.name, topic.topic_id)
+        for number in sorted(topic.partitions):
+            yield whole(topic.topic_id, number, topic.partitions[number])
+    for resource in sorted(image.configs):
+        for name, value in sorted(image.configs[resource].items()):
+            yield config_record(resource, name, value)
+    if image.next_producer_id != NO_PRODUCER_ID:
+        yield producer_ids(_NO_BROKER, _NO_BROKER, image.next_producer_id)
+
+
+def producer_ids(broker: int, broker_epoch: int, next_producer_id: int) -> Record:
+    """Write that all producer ids before ``next_producer_id`` are given away."""
+    values = {"BrokerId": broker, "BrokerEpoch": broker_epoch, "NextProducerId": next_producer_id}
+    return Record("ProducerIdsRecord", PRODUCER_IDS_VERSION, values)
+
+
+def image_of(records: Iterable[Record], quorum_epoch: int) -> MetadataImage:
+    """Read an image from the records of a snapshot of ``quorum_epoch``. Raises ``ReplayError``."""
+    draft = MetadataDraft(MetadataImage(quorum_epoch=quorum_epoch))
+    for record in records:
+        draft.replay(record)
+    return draft.image()

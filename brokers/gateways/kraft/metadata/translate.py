@@ -1,0 +1,134 @@
+"""The door: what the decisions on one event come to in the metadata log.
+
+The records of a seq stand together, so that a broker sees a fenced broker and the elections that follow
+at once. Within them nothing comes before what it refers to: topics that go, brokers, topics that come,
+settings, partitions, producer ids.
+
+Before the quorum has its first leader there is no log to write to: what is decided until then is held in
+the image, and stands in the first records of all, after the features.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeVar
+
+from isrflow.brokers.gateways.kraft.metadata.draft import MetadataDraft
+from isrflow.brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
+from isrflow.brokers.gateways.kraft.metadata.partitions import (
+    StaleDecisionError,
+    moved_directories,
+    partition_records,
+)
+from isrflow.brokers.gateways.kraft.metadata.registrations import broker_records
+from isrflow.brokers.gateways.kraft.metadata.snapshot import producer_ids, records_of
+from isrflow.brokers.gateways.kraft.metadata.topics import config_records, created_topics, removed_topics
+from isrflow.brokers.gateways.kraft.record_frame import Record
+from isrflow.state.decisions import (
+    AnyDecision,
+    BrokerDecision,
+    ConfigDecision,
+    LeaderAndIsr,
+    ProducerIds,
+    QuorumDecision,
+    TopicDecision,
+)
+from isrflow.state.ids import NO_LEADER
+
+# What a cluster of Kafka 4.1 is formatted with, but for the eligible leader replicas, of which the rules know nothing.
+FEATURES = {"metadata.version": 27, "group.version": 1, "transaction.version": 2}
+
+_D = TypeVar("_D", bound=AnyDecision)
+
+
+class LeaderChange(NamedTuple):
+    """Say which voter leads from here on."""
+
+    voter: int
+    voters: tuple[int, ...]
+
+
+class Entry(NamedTuple):
+    """Hold what one event adds to the log: a new leader, records, or both, in this order.
+
+    All of it is written in ``quorum_epoch`` and bears the time ``time_ms``; the records are seen at once.
+    """
+
+    seq: int
+    time_ms: int
+    quorum_epoch: int
+    leader_change: LeaderChange | None
+    records: tuple[Record, ...]
+
+
+class Translated(NamedTuple):
+    """Hold the image after an event, and what the event adds to the log; None when nothing."""
+
+    image: MetadataImage
+    entry: Entry | None
+
+
+def translate(image: MetadataImage, decisions: Sequence[AnyDecision]) -> Translated:
+    """Translate all decisions of one seq, in their order; there is at least one.
+
+    The same image and decisions give the same entry. What the entry says, replayed into ``image``, gives
+    the image returned: nothing else is known of what was decided before.
+
+    Raises ``StaleDecisionError`` for decisions that are older than those in the image.
+    """
+    first = decisions[0]
+    assert all(decision.seq == first.seq for decision in decisions), "decisions of one seq"
+    draft = MetadataDraft(image)
+    records = _replayed(draft, decisions)
+    leader_change = _leader_change(draft, decisions)
+    if draft.quorum_epoch == NO_QUORUM:
+        return Translated(draft.image(), None)
+    if image.quorum_epoch == NO_QUORUM:
+        draft.features.own().update(FEATURES)
+        records = list(records_of(draft.image()))
+    if leader_change is None and not records:
+        return Translated(image, None)
+    entry = Entry(first.seq, first.time_ms, draft.quorum_epoch, leader_change, tuple(records))
+    return Translated(draft.image(), entry)
+
+
+def _replayed(draft: MetadataDraft, decisions: Sequence[AnyDecision]) -> list[Record]:
+    """Make the records, each after those before it have done their work."""
+    said: list[Record] = []
+
+    def say(records: Iterable[Record]) -> None:
+        for record in list(records):
+            draft.replay(record)
+            said.append(record)
+
+    topics, partitions = _of(decisions, TopicDecision), _of(decisions, LeaderAndIsr)
+    say(removed_topics(draft, topics, partitions))
+    for broker in _of(decisions, BrokerDecision):
+        former = draft.brokers.held.get(broker.broker)
+        say(broker_records(draft, broker))
+        present = draft.brokers.held.get(broker.broker)
+        if present is not None and (former is None or former.log_dirs != present.log_dirs):
+            say(moved_directories(draft, broker.broker))
+    say(created_topics(draft, topics))
+    for config in _of(decisions, ConfigDecision):
+        say(config_records(draft, config))
+    for partition in partitions:
+        say(partition_records(draft, partition))
+    for ids in _of(decisions, ProducerIds):
+        say([producer_ids(ids.broker, ids.broker_epoch, ids.next_producer_id)])
+    return said
+
+
+def _leader_change(draft: MetadataDraft, decisions: Sequence[AnyDecision]) -> LeaderChange | None:
+    for decision in _of(decisions, QuorumDecision):
+        if decision.voter == NO_LEADER:
+            continue
+        if decision.quorum_epoch <= draft.quorum_epoch:
+            raise StaleDecisionError(
+                f"decision {decision.seq} begins quorum epoch {decision.quorum_epoch} after {draft.quorum_epoch}"
+            )
+        draft.quorum_epoch = decision.quorum_epoch
+        return LeaderChange(decision.voter, decision.voters)
+    return None
+
+
+def _of(decisions: Sequence[AnyDecision], kind: type[_D]) -> list[_D]:
+    return [decision for decision in decisions if isinstance(decision, kind)]

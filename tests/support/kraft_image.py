@@ -1,0 +1,88 @@
+"""A second reading of the metadata log: what a Kafka broker makes of its records, written down from Kafka's classes."""
+
+from typing import Any
+
+from isrflow.brokers.gateways.kraft.record_frame import decode_record
+
+NAME = dict[str, Any]
+
+
+class Broker:
+    """Follow the log as ``MetadataDelta`` does: plain tables of plain values."""
+
+    def __init__(self) -> None:
+        self.brokers: dict[int, NAME] = {}
+        self.topics: dict[str, str] = {}
+        self.partitions: dict[tuple[str, int], NAME] = {}
+        self.configs: dict[tuple[int, str], dict[str, str]] = {}
+        self.features: dict[str, int] = {}
+        self.next_producer_id = -1
+
+    def take(self, value: bytes) -> None:
+        name, _, values = decode_record(value)
+        getattr(self, f"_{name}")(values)
+
+    def _FeatureLevelRecord(self, values: NAME) -> None:
+        self.features[values["Name"]] = values["FeatureLevel"]
+
+    def _RegisterBrokerRecord(self, values: NAME) -> None:
+        self.brokers[values["BrokerId"]] = values
+
+    def _BrokerRegistrationChangeRecord(self, values: NAME) -> None:
+        broker = self.brokers[values["BrokerId"]]
+        assert broker["BrokerEpoch"] == values["BrokerEpoch"]
+        changed = dict(broker)
+        if values["Fenced"]:
+            changed["Fenced"] = values["Fenced"] == 1
+        if values["InControlledShutdown"]:
+            changed["InControlledShutdown"] = True
+        if values["LogDirs"]:
+            changed["LogDirs"] = values["LogDirs"]
+        assert changed != broker, "a change that changes nothing"
+        self.brokers[values["BrokerId"]] = changed
+
+    def _UnregisterBrokerRecord(self, values: NAME) -> None:
+        assert self.brokers.pop(values["BrokerId"])["BrokerEpoch"] == values["BrokerEpoch"]
+
+    def _TopicRecord(self, values: NAME) -> None:
+        assert values["TopicId"] not in self.topics
+        assert values["Name"] not in self.topics.values()
+        self.topics[values["TopicId"]] = values["Name"]
+
+    def _RemoveTopicRecord(self, values: NAME) -> None:
+        self.configs.pop((2, self.topics.pop(values["TopicId"])), None)
+        for key in [key for key in self.partitions if key[0] == values["TopicId"]]:
+            del self.partitions[key]
+
+    def _PartitionRecord(self, values: NAME) -> None:
+        assert values["TopicId"] in self.topics
+        assert len(values["Directories"]) == len(values["Replicas"])
+        self.partitions[values["TopicId"], values["PartitionId"]] = values
+
+    def _PartitionChangeRecord(self, values: NAME) -> None:
+        key = values["TopicId"], values["PartitionId"]
+        after = dict(self.partitions[key])
+        for field in ("Replicas", "Isr", "RemovingReplicas", "AddingReplicas", "Directories"):
+            if values[field] is not None:
+                assert values[field] != after[field], "only what changed is told"
+                after[field] = values[field]
+        if values["Leader"] != -2:
+            after["Leader"] = values["Leader"]
+            after["LeaderEpoch"] += 1
+        if values["LeaderRecoveryState"] != -1:
+            after["LeaderRecoveryState"] = values["LeaderRecoveryState"]
+        after["PartitionEpoch"] += 1
+        assert len(after["Directories"]) == len(after["Replicas"])
+        self.partitions[key] = after
+
+    def _ConfigRecord(self, values: NAME) -> None:
+        config = self.configs.setdefault((values["ResourceType"], values["ResourceName"]), {})
+        if values["Value"] is None:
+            del config[values["Name"]]
+        else:
+            assert config.get(values["Name"]) != values["Value"]
+            config[values["Name"]] = values["Value"]
+
+    def _ProducerIdsRecord(self, values: NAME) -> None:
+        assert values["NextProducerId"] > self.next_producer_id
+        self.next_producer_id = values["NextProducerId"]
