@@ -74,9 +74,7 @@ def replica_started(draft: Draft, topic: TopicDraft, partition: Partition, broke
         if change is not None:
             draft.change(topic, partition, change, election_reason(partition, change))
             return
-    after = partition
-    if states != partition.replica_states:
-        after = draft.change(topic, partition, PartitionChange(replica_states=states), Reason.REPLICA_ONLINE)
+    after = draft.change(topic, partition, PartitionChange(replica_states=states), Reason.REPLICA_ONLINE)
     if after.partition_epoch == partition.partition_epoch != NO_EPOCH:
         draft.say_leader_and_isr(topic, after, Reason.REPLICA_ONLINE, to=(broker,))
 

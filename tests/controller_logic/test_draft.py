@@ -5,7 +5,7 @@ import pytest
 from isrflow.controller_logic import draft as draft_module
 from isrflow.controller_logic.log import decide
 from isrflow.state.policy import Policy
-from tests.controller_logic.moving import move
+from tests.controller_logic.moving import move, told_to_delete
 from tests.controller_logic.world import World
 
 
@@ -43,6 +43,15 @@ def test_a_name_is_taken_and_free_again_within_a_batch() -> None:
     assert world.error == "NONE"
     world.create("a.b", (1,))
     assert world.error == "INVALID_TOPIC_EXCEPTION"
+    assert_cuts_do_not_show(world)
+
+
+def test_a_controller_that_takes_over_within_a_batch_asks_again_for_what_was_just_asked() -> None:
+    world = World(1, 2, 3)
+    world.create("t", (1, 2, 3))
+    move(world, 3)
+    world.publish("controller_started", controller_id="c", controller_epoch=1)
+    assert told_to_delete(world) == (1, 2)
     assert_cuts_do_not_show(world)
 
 

@@ -89,3 +89,16 @@ def test_one_change_a_partition_though_it_is_elected_and_completes_at_once(world
     take_over(world, **{"unclean.leader.election.enable": True})
     assert (assigned(world), world.line("t")) == ("4", "Online leader=4 epoch=3/4 isr=4 recovering")
     assert (told_to_delete(world), removed(world)) == ((2, 3), "1 Ineligible,2 Started,3 Started")
+
+
+def test_what_is_over_for_one_partition_or_topic_goes_on_for_those_behind_it(world: World) -> None:
+    world.create("a", (1, 2))
+    world.publish("delete_topic", topic="a")
+    world.create("u", (1, 2, 3), (2, 3, 1))
+    world.alter_isr("u", (1,))
+    move(world, 4, topic="u", partition=0)
+    move(world, 3, topic="u", partition=1)
+    world.fence(1)
+    take_over(world, **{"unclean.leader.election.enable": True})
+    stops = [(stop.topic, stop.partition, stop.to) for stop in world.all(StopReplica)]
+    assert stops == [("a", 0, (2,)), ("u", 0, (2, 3)), ("u", 1, (2,))]
