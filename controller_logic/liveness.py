@@ -142,11 +142,16 @@ def unregister(draft: Draft, event: BrokerUnregister) -> None:
 
 
 def connection_lost(draft: Draft, event: BrokerConnectionLost) -> None:
-    """Take the hint in: with broker.connection.lost.grace.ms the broker's silence may end sooner.
+    """Take the hint in: by broker.connection.lost.grace.ms the broker's session may end before its time.
 
-    A hint alone fences nobody: it is looked at when a tick comes, and a heartbeat before that voids it.
+    It is looked at when a tick comes, and a heartbeat before that voids it; but for a grace of 0, that waits
+    for nothing.
     """
     broker = fencing.in_its_epoch(draft, event.broker, event.broker_epoch)
-    if broker is not None:
-        draft.put_broker(replace(broker, connection_lost_ms=draft.now))
-        draft.answer_if_asked(broker=broker.broker, broker_epoch=broker.broker_epoch)
+    if broker is None:
+        return
+    broker = replace(broker, connection_lost_ms=draft.now)
+    draft.put_broker(broker)
+    draft.answer_if_asked(broker=broker.broker, broker_epoch=broker.broker_epoch)
+    if draft.policy.broker_connection_lost_grace_ms == 0 and broker.is_live:
+        _fence(draft, [(broker, Reason.BROKER_CONNECTION_LOST)])
