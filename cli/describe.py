@@ -93,8 +93,8 @@ def table_of(view: View) -> list[str]:
     """Lay a view out in columns, under the words of Kafka's own tools; an absent leader is ``none``."""
     lines = [f"ControllerEpoch: {view['controller_epoch']}  Seq: {view['seq']}  TimeMs: {view['time_ms']}", ""]
     lines += _columns(
-        ("Broker", "BrokerEpoch", "State", "Rack"),
-        ((b["broker"], b["broker_epoch"], b["state"], b["rack"] or "-") for b in view["brokers"]),
+        ("Broker", "BrokerEpoch", "State", "Rack", "Backlog"),
+        ((b["broker"], b["broker_epoch"], b["state"], b["rack"] or "-", b["backlog"]) for b in view["brokers"]),
     )
     if view["topics"]:
         lines += ["", *_columns(("Topic", "TopicId", "State", "Configs"), map(_topic_row, view["topics"]))]

@@ -1,12 +1,14 @@
 """Add a change to a partition: the one place where epochs go up."""
 
+from collections.abc import Container
+
 from isrflow.state.change import PartitionChange
 from isrflow.state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET
 from isrflow.state.partition import Partition
 
 
-def apply(before: Partition, change: PartitionChange) -> Partition:
-    """Return ``before`` with ``change`` made.
+def apply(before: Partition, change: PartitionChange, told: Container[int] = ()) -> Partition:
+    """Return ``before`` with ``change`` made; brokers in ``told`` are asked to act on it, if it is one.
 
     The partition epoch goes up by one when leader, ISR, recovery state or assignment differ after
     it, and the leader epoch with it unless the leader itself asked (classic controller:
@@ -30,11 +32,8 @@ def apply(before: Partition, change: PartitionChange) -> Partition:
     )
     if leader == NO_LEADER and before.leader_epoch == NO_EPOCH:
         differs = False
-    offsets, epochs, completed = before.log_end_offsets, before.offset_epochs, before.completed_epochs
-    if replicas != before.replicas:
-        offsets = _in_order(replicas, before.replicas, offsets, UNKNOWN_OFFSET)
-        epochs = _in_order(replicas, before.replicas, epochs, NO_EPOCH)
-        completed = _in_order(replicas, before.replicas, completed, NO_EPOCH)
+    leader_epoch = before.leader_epoch + (differs and not change.by_leader)
+    offsets, epochs, completed, requested, received = _by_replica(before, replicas)
     return Partition(
         before.partition,
         before.state if change.state is None else change.state,
@@ -42,7 +41,7 @@ def apply(before: Partition, change: PartitionChange) -> Partition:
         before.replica_states if change.replica_states is None else change.replica_states,
         isr,
         leader,
-        before.leader_epoch + (differs and not change.by_leader),
+        leader_epoch,
         before.partition_epoch + differs,
         recovery,
         adding,
@@ -53,7 +52,30 @@ def apply(before: Partition, change: PartitionChange) -> Partition:
         epochs,
         before.removed if change.removed is None else change.removed,
         completed,
+        asked(replicas, requested, told, leader_epoch) if differs and told else requested,
+        received,
     )
+
+
+def asked(
+    replicas: tuple[int, ...], requested: tuple[int, ...], told: Container[int], leader_epoch: int
+) -> tuple[int, ...]:
+    """Give the requested epochs when those of ``replicas`` that are ``told`` are asked for ``leader_epoch``."""
+    if not requested:
+        return tuple([leader_epoch if replica in told else NO_EPOCH for replica in replicas])
+    pairs = zip(replicas, requested, strict=True)
+    return tuple([leader_epoch if replica in told else epoch for replica, epoch in pairs])
+
+
+def _by_replica(before: Partition, replicas: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """Give the log end offsets, their epochs, and the completed, requested and received epochs of ``replicas``."""
+    offsets, epochs, completed = before.log_end_offsets, before.offset_epochs, before.completed_epochs
+    requested, received = before.requested_epochs, before.received_epochs
+    if replicas == before.replicas:
+        return offsets, epochs, completed, requested, received
+    offsets = _in_order(replicas, before.replicas, offsets, UNKNOWN_OFFSET)
+    held = (epochs, completed, requested, received)
+    return offsets, *(_in_order(replicas, before.replicas, values, NO_EPOCH) for values in held)
 
 
 def _in_order(

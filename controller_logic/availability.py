@@ -4,7 +4,7 @@
 
 from collections.abc import Set
 
-from isrflow.controller_logic import deletion, partition_machine, removal
+from isrflow.controller_logic import deletion, partition_machine, progress, removal
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.replica_machine import online_replicas, taken_offline, taken_online
 from isrflow.controller_logic.topic_draft import TopicDraft
@@ -76,6 +76,7 @@ def replica_started(draft: Draft, topic: TopicDraft, partition: Partition, broke
             return
     after = draft.change(topic, partition, PartitionChange(replica_states=states), Reason.REPLICA_ONLINE)
     if after.partition_epoch == partition.partition_epoch != NO_EPOCH:
+        progress.request(draft, topic, after, broker)
         draft.say_leader_and_isr(topic, after, Reason.REPLICA_ONLINE, to=(broker,))
 
 

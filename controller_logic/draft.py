@@ -43,6 +43,7 @@ class Draft(Minutes):
         self.quorum = cluster.quorum
         self.next_producer_id = cluster.next_producer_id
         self._counts: list[int] = list(msgspec.structs.astuple(cluster.totals))
+        self._backlog = dict(cluster.backlog)
         self._base_policy = policy
         self._overrides = dict(overrides)
         self._stored = state.topics
@@ -150,10 +151,25 @@ class Draft(Minutes):
             if amount:
                 counts[index] += sign * amount
 
+    def put_progress(self, topic: TopicDraft, before: Partition, after: Partition) -> None:
+        """Put in a partition of which only the replicas' progress with requests differs."""
+        self._count_backlog(before.backlog, after.backlog)
+        topic.put(after)
+
+    def _count_backlog(self, before: list[int], after: list[int]) -> None:
+        if before == after:
+            return
+        counts = self._backlog
+        for broker in before:
+            counts[broker] -= 1
+        for broker in after:
+            counts[broker] = counts.get(broker, 0) + 1
+
     def count_out(self, topic: TopicDraft) -> None:
         """Take a topic that is about to be deleted out of the shard's totals."""
         for partition in topic.partitions:
             self.count(topic, partition, -1)
+            self._count_backlog(partition.backlog, [])
         self._counts[0] -= 1
 
     @property
@@ -182,7 +198,7 @@ class Draft(Minutes):
             if end is not None:
                 change, reason = end, Reason.REASSIGNMENT
                 to = to and tuple([broker for broker in to if broker not in before.removing_replicas])
-        after = apply(before, change)
+        after = apply(before, change, self.live if to is None else to)
         broken = broken_rules(before, after)
         if broken:
             self.report_broken(topic, before, broken)
@@ -192,6 +208,8 @@ class Draft(Minutes):
         if differs or change.replicas is not None:
             self.count(topic, before, -1)
             self.count(topic, after, 1)
+            if not topic.is_deleting:
+                self._count_backlog(before.backlog, after.backlog)
         if differs:
             is_new = before.leader_epoch == NO_EPOCH
             told = self.live_replicas(after) if to is None else to
@@ -233,6 +251,7 @@ class Draft(Minutes):
             gateways=self.gateways,
             quorum=self.quorum,
             next_producer_id=self.next_producer_id,
+            backlog={broker: count for broker, count in sorted(self._backlog.items()) if count},
             totals=Totals(*self._counts),
         )
         return Outcome(State(cluster, self._stored.changed(changes)), changes, self.decisions)

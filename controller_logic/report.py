@@ -1,15 +1,11 @@
 """Take in what became of a decision on a broker: it is carried out, or a log directory is lost (KIP-112)."""
 
-from msgspec.structs import replace
-
-from isrflow.controller_logic import deletion, fencing, removal
+from isrflow.controller_logic import deletion, fencing, progress, removal
 from isrflow.controller_logic.availability import replica_started, replicas_failed
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.fencing import Refusal
-from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.events import ReplicaReport
-from isrflow.state.ids import NO_EPOCH
-from isrflow.state.partition import Partition, ReplicaState
+from isrflow.state.partition import ReplicaState
 from isrflow.state.reason import Reason
 
 # What a broker answers for a replica whose log directory is lost; other errors say that a decision
@@ -41,8 +37,7 @@ def replica_report(draft: Draft, event: ReplicaReport) -> None:
         draft.reject("broker", message, Reason.REQUEST_REFUSED)
         draft.answer_if_asked("INVALID_REQUEST", message)
         return
-    if event.outcome in ("leader", "follower"):
-        partition = _completed(topic, partition, event)
+    partition = progress.reported(draft, topic, partition, event)
     state = partition.replica_states[partition.replicas.index(event.broker)]
     if event.outcome == "offline" or (event.outcome == "error" and event.error == _LOST_LOG):
         if state != ReplicaState.OfflineReplica:
@@ -55,15 +50,3 @@ def replica_report(draft: Draft, event: ReplicaReport) -> None:
     ):
         replica_started(draft, topic, partition, event.broker)
     draft.answer_if_asked()
-
-
-def _completed(topic: TopicDraft, partition: Partition, event: ReplicaReport) -> Partition:
-    """Note in which leader epoch a replica leads or follows; what is decided does not depend on it."""
-    place = partition.replicas.index(event.broker)
-    epochs = list(partition.completed_epochs or (NO_EPOCH,) * len(partition.replicas))
-    if not epochs[place] < event.leader_epoch <= partition.leader_epoch:
-        return partition
-    epochs[place] = event.leader_epoch
-    after = replace(partition, completed_epochs=tuple(epochs))
-    topic.put(after)
-    return after

@@ -5,13 +5,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from isrflow.sinks.metric_snapshot import Histogram, Snapshot
+from isrflow.sinks.metric_snapshot import Histogram, Recent, Snapshot
 from isrflow.state.broker import BrokerState
 from isrflow.state.reason import Reason
 
 Labelled = Mapping[Any, float]  # by label values, in the order of the labels
-Value = float | Histogram | Labelled
+Value = float | Histogram | Recent | Labelled
 
+QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
 BROKER_STATES = (BrokerState.active, BrokerState.fenced, BrokerState.controlled_shutdown)
 
 
@@ -19,7 +20,7 @@ class Series(msgspec.Struct, frozen=True):
     """Name one series; a counter's name has no ``_total``, which the exposition adds."""
 
     name: str
-    kind: Literal["gauge", "counter", "histogram"]
+    kind: Literal["gauge", "counter", "histogram", "summary"]
     help: str
     value: Callable[[Snapshot], Value]
     labels: tuple[str, ...] = ()
@@ -105,6 +106,13 @@ OWN = (
         lambda s: s.delay_seconds,
     ),
     Series("isrflow_brokers", "gauge", "Registered brokers, by state.", _brokers, ("state",)),
+    Series(
+        "isrflow_broker_backlog",
+        "gauge",
+        "Replicas on a broker whose newest request (a decision to it) it has not reported as carried out.",
+        lambda s: {(str(broker),): count for broker, count in s.backlog.items()},
+        ("broker",),
+    ),
     Series("isrflow_broker_sessions_expired", "counter", "Brokers fenced because they fell silent.", _expired),
     Series("isrflow_topics", "gauge", "Topics.", lambda s: s.totals.topics),
     Series("isrflow_partitions", "gauge", "Partitions.", lambda s: s.totals.partitions),
@@ -187,6 +195,12 @@ KAFKA = (
         "counter",
         "Elections of a replica that was not in sync.",
         lambda s: s.unclean,
+    ),
+    Series(
+        "kafka_controller_controllereventmanager_eventqueuetimems",
+        "summary",
+        "Milliseconds from publishing an event to committing a decision on it; quantiles of the last 256 such batches.",
+        lambda s: s.recent_delays,
     ),
     Series(f"{_REPLICAS}partitioncount", "gauge", "Replicas, summed over the brokers.", lambda s: s.totals.replicas),
     Series(

@@ -3,12 +3,14 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 
 import msgspec
 
 from isrflow.state.cluster import Totals
 
 SECONDS_BUCKETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
+RECENT_BATCHES = 256
 KindReason = tuple[str, str]
 
 
@@ -29,6 +31,36 @@ class Histogram(msgspec.Struct, frozen=True):
             counts[bisect_left(SECONDS_BUCKETS, value)] += often
             sum_s += value * often
         return Histogram(tuple(counts), sum_s)
+
+
+class Recent(msgspec.Struct, frozen=True):
+    """Hold the durations of the last ``RECENT_BATCHES`` batches, each with how often it came; newest last.
+
+    ``count`` and ``sum_s`` are of all that ever came.
+    """
+
+    batches: tuple[Mapping[float, int], ...] = ()
+    count: int = 0
+    sum_s: float = 0.0
+
+    def added(self, seconds: Mapping[float, int]) -> "Recent":
+        """Return this with one batch more."""
+        if not seconds:
+            return self
+        batches = (*self.batches, dict(seconds))[-RECENT_BATCHES:]
+        spent = sum(value * often for value, often in seconds.items())
+        return Recent(batches, self.count + sum(seconds.values()), self.sum_s + spent)
+
+    def quantiles(self, wanted: Iterable[float]) -> dict[float, float]:
+        """Give for each share of the recent durations (0 to 1) the least one that as many do not exceed; 0 for none."""
+        merged: Counter[float] = Counter()
+        for batch in self.batches:
+            merged.update(batch)
+        ordered = sorted(merged)
+        upto = list(accumulate(merged[value] for value in ordered))
+        if not ordered:
+            return dict.fromkeys(wanted, 0.0)
+        return {share: ordered[bisect_left(upto, share * upto[-1])] for share in wanted}
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -88,6 +120,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     decisions: Mapping[KindReason, int] = {}
     delay_seconds: Histogram = Histogram()
+    recent_delays: Recent = Recent()
     unclean: int = 0
     failed_isr_updates: int = 0
 
@@ -96,6 +129,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     clock_ms: int = 0
     brokers: Mapping[str, int] = {}
     totals: Totals = Totals()
+    backlog: Mapping[int, int] = {}
 
     def decided_for(self, kind: str, reason: str | None = None) -> int:
         """Return how many decisions of a kind there were, for any reason or for one."""

@@ -12,12 +12,13 @@ from prometheus_client.metrics_core import (
     GaugeMetricFamily,
     HistogramMetricFamily,
     Metric,
+    SummaryMetricFamily,
 )
 from prometheus_client.registry import Collector
 
 from isrflow import __version__
-from isrflow.sinks.metric_names import KAFKA, OWN, Series
-from isrflow.sinks.metric_snapshot import SECONDS_BUCKETS, Histogram, Snapshot, count_decisions
+from isrflow.sinks.metric_names import KAFKA, OWN, QUANTILES, Series
+from isrflow.sinks.metric_snapshot import SECONDS_BUCKETS, Histogram, Recent, Snapshot, count_decisions
 from isrflow.state.cluster import Cluster, Totals
 
 
@@ -64,6 +65,7 @@ class Metrics(Collector):
             self._replace(
                 decisions=Counter(before.decisions) + Counter(counts.by_reason),
                 delay_seconds=before.delay_seconds.added(delays),
+                recent_delays=before.recent_delays.added(delays),
                 unclean=before.unclean + counts.unclean,
                 failed_isr_updates=before.failed_isr_updates + counts.failed_isr_updates,
                 last_batch_ms=now_ms,
@@ -124,7 +126,11 @@ def _cluster_wide(clusters: Sequence[Cluster]) -> dict[str, Any]:
     """Add up what each shard counts for itself, and take from any what all have alike."""
     if not clusters:
         return {}
+    backlog = Counter(dict.fromkeys(clusters[0].brokers, 0))
+    for cluster in clusters:
+        backlog.update(cluster.backlog)
     return {
+        "backlog": dict(sorted(backlog.items())),
         "clock_ms": max(cluster.clock_ms for cluster in clusters),
         "brokers": Counter(broker.state.name for broker in clusters[0].brokers.values()),
         "totals": sum((cluster.totals for cluster in clusters), Totals()),
@@ -135,10 +141,20 @@ def _family(series: Series, snapshot: Snapshot) -> Metric:
     value = series.value(snapshot)
     if isinstance(value, Histogram):
         return HistogramMetricFamily(series.name, series.help, buckets=_buckets(value), sum_value=value.sum_s)
+    if isinstance(value, Recent):
+        return _summary(series, value)
     kind = CounterMetricFamily if series.kind == "counter" else GaugeMetricFamily
     family = kind(series.name, series.help, labels=series.labels)
     for labels, number in (value if isinstance(value, Mapping) else {(): value}).items():
         family.add_metric(labels, number)
+    return family
+
+
+def _summary(series: Series, recent: Recent) -> Metric:
+    """Render durations in milliseconds as Kafka's exporters do: quantiles of late, and the count of all."""
+    family = SummaryMetricFamily(series.name, series.help, count_value=recent.count, sum_value=recent.sum_s * 1000)
+    for quantile, seconds in recent.quantiles(QUANTILES).items():
+        family.add_sample(series.name, {"quantile": f"{quantile:g}"}, seconds * 1000)
     return family
 
 

@@ -71,6 +71,7 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     the (topic, partition) of this shard whose replicas reported offsets since the last tick, and
     ``waiting`` its topics whose deletion waits for a reassignment. ``balance_due_ms`` is when leaders are
     next counted (0: not set yet), ``imbalance_seq`` the tick whose count has yet to come back (-1: none).
+    ``backlog`` counts for each broker the replicas in this shard whose newest request is not completed.
     """
 
     version: int = STATE_VERSION
@@ -92,6 +93,7 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     gateways: dict[int, Gateway] = {}
     quorum: Quorum = Quorum()
     next_producer_id: int = 0
+    backlog: dict[int, int] = {}
 
     @property
     def writes_cluster_decisions(self) -> bool:

@@ -63,7 +63,10 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     ``replicas``: a log end offset counts only while its epoch is ``leader_epoch``. ``high_watermark``
     never goes back while ``high_watermark_epoch`` stays. While the partition is reassigned ``replicas``
     begins with its target (KIP-455). No broker is both in ``replicas`` and in ``removed``.
-    ``completed_epochs`` are the leader epochs in which the replicas last reported that they lead or follow.
+    ``completed_epochs`` are the leader epochs in which the replicas last reported that they lead or follow,
+    ``received_epochs`` the newest that any report of theirs bore, while one differs (else empty), and
+    ``requested_epochs`` the newest that a decision to their brokers had: a newer request takes the place
+    of an older one, however long a broker does not answer.
     """
 
     partition: int
@@ -83,10 +86,23 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     offset_epochs: tuple[int, ...] = ()
     removed: tuple[RemovedReplica, ...] = ()
     completed_epochs: tuple[int, ...] = ()
+    requested_epochs: tuple[int, ...] = ()
+    received_epochs: tuple[int, ...] = ()
 
     @property
     def is_reassigning(self) -> bool:
         return bool(self.adding_replicas or self.removing_replicas)
+
+    @property
+    def backlog(self) -> list[int]:
+        """Name the replicas whose newest request is not completed."""
+        requested, completed = self.requested_epochs, self.completed_epochs
+        if requested == completed:
+            return []
+        if not completed:
+            return [r for r, asked in zip(self.replicas, requested, strict=False) if asked != NO_EPOCH]
+        trios = zip(self.replicas, requested, completed, strict=False)
+        return [replica for replica, asked, done in trios if asked > done]
 
 
 class Topic(msgspec.Struct, frozen=True, array_like=True):

@@ -1,34 +1,38 @@
 """The state as seen from outside: one JSON object, sorted, in Kafka's words (contract.md section 3)."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 from isrflow.state.broker import Broker
 from isrflow.state.cluster import Cluster
 from isrflow.state.ids import NO_EPOCH
-from isrflow.state.partition import Partition, Topic
+from isrflow.state.partition import Partition, Topic, TopicState
 
 
 def view_of(cluster: Cluster, topics: Iterable[Topic]) -> dict[str, Any]:
     """Describe the whole state: ``cluster`` of any shard, ``topics`` of all of them."""
     ordered = sorted(topics, key=lambda topic: topic.topic)
+    served = (partition for topic in ordered if topic.state == TopicState.created for partition in topic.partitions)
+    backlog = Counter(broker for partition in served for broker in partition.backlog)
     return {
         "controller_epoch": cluster.controller_epoch,
         "seq": cluster.seq,
         "time_ms": cluster.clock_ms,
-        "brokers": [_broker(cluster.brokers[broker]) for broker in sorted(cluster.brokers)],
+        "brokers": [_broker(cluster.brokers[broker], backlog[broker]) for broker in sorted(cluster.brokers)],
         "topics": [_topic(topic) for topic in ordered],
         "partitions": [_partition(topic.topic, partition) for topic in ordered for partition in topic.partitions],
     }
 
 
-def _broker(broker: Broker) -> dict[str, Any]:
+def _broker(broker: Broker, backlog: int) -> dict[str, Any]:
     return {
         "broker": broker.broker,
         "broker_epoch": broker.broker_epoch,
         "incarnation": broker.incarnation,
         "state": broker.state.name,
         "rack": broker.rack,
+        "backlog": backlog,
     }
 
 
@@ -57,10 +61,13 @@ def _partition(topic: str, partition: Partition) -> dict[str, Any]:
         "leader_recovery_state": partition.leader_recovery_state.name,
         "high_watermark": partition.high_watermark,
         "replica_states": {str(replica): state.name for replica, state in states},
-        "completed_epochs": {
-            str(replica): epoch
-            for replica, epoch in zip(partition.replicas, partition.completed_epochs, strict=False)
-            if epoch != NO_EPOCH
-        },
+        "requested_epochs": _by_replica(partition, partition.requested_epochs),
+        "received_epochs": _by_replica(partition, partition.received_epochs or partition.completed_epochs),
+        "completed_epochs": _by_replica(partition, partition.completed_epochs),
         "removed_replicas": {str(removed.broker): removed.state.name for removed in partition.removed},
     }
+
+
+def _by_replica(partition: Partition, epochs: tuple[int, ...]) -> dict[str, int]:
+    pairs = zip(partition.replicas, epochs, strict=False)
+    return {str(replica): epoch for replica, epoch in pairs if epoch != NO_EPOCH}

@@ -11,10 +11,10 @@ from tests.cli.conftest import Isrflow
 TABLE = """\
 ControllerEpoch: 1  Seq: 6  TimeMs: 1000
 
-Broker  BrokerEpoch  State   Rack
-1       1            active  r1
-2       2            active  -
-3       3            fenced  -
+Broker  BrokerEpoch  State   Rack  Backlog
+1       1            active  r1    0
+2       2            active  -     0
+3       3            fenced  -     0
 
 Topic   TopicId       State    Configs
 audit   id-of-audit   created  min.insync.replicas=2

@@ -66,7 +66,7 @@ def test_a_replica_that_follows_in_an_old_epoch_is_not(trio: World) -> None:
 def test_what_is_as_it_should_be_says_nothing(trio: World, outcome: str) -> None:
     before = trio.partition("t")
     report(trio, 1, outcome)
-    after = replace(trio.partition("t"), completed_epochs=())
+    after = replace(trio.partition("t"), completed_epochs=(), received_epochs=())
     assert (trio.decisions, after) == ([], before)
 
 

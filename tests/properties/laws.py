@@ -1,5 +1,6 @@
 """What must hold of the state after every event, whatever it was."""
 
+from collections import Counter
 from collections.abc import Mapping
 
 from isrflow.state import codec
@@ -24,6 +25,7 @@ def check_laws(before: State, outcome: Outcome, policy: Policy, overrides: Mappi
             held = former.partitions[partition.partition : partition.partition + 1] if former and same else ()
             if topic.state == TopicState.created:
                 check_partition(after, partition)
+                check_progress(partition, [d for d in outcome.decisions if getattr(d, "topic", None) == name])
             if held:
                 check_change(held[0], partition, outcome.decisions)
     check_totals(after, policy, overrides)
@@ -99,12 +101,25 @@ def check_change(before: Partition, after: Partition, decisions: list[AnyDecisio
         assert any(isinstance(d, LeaderAndIsr) and d.reason == "REASSIGNMENT" for d in decisions)
 
 
+def check_progress(partition: Partition, decisions: list[AnyDecision]) -> None:
+    """What is completed was received; and whoever a decision is addressed to is asked for its epoch."""
+    received = partition.received_epochs or partition.completed_epochs
+    for epochs in (partition.requested_epochs, partition.received_epochs, partition.completed_epochs):
+        assert len(epochs) in (0, len(partition.replicas))
+        assert all(NO_EPOCH <= epoch <= partition.leader_epoch for epoch in epochs)
+    assert all(done <= got for done, got in zip(partition.completed_epochs, received, strict=False))
+    requested = dict(zip(partition.replicas, partition.requested_epochs, strict=False))
+    for decision in decisions:
+        if isinstance(decision, LeaderAndIsr) and decision.partition == partition.partition:
+            assert all(requested[broker] >= decision.leader_epoch for broker in decision.to)
+
+
 def check_totals(state: State, policy: Policy, overrides: Mapping[str, str]) -> None:
     """Count everything anew: it is what was kept up with each change."""
     cluster = state.cluster
     for layer in (cluster.settings, cluster.config, overrides):
         policy = laid_over(policy, layer)
-    expected = Totals()
+    expected, backlog = Totals(), Counter[int]()
     for name in state.topics.names():
         topic = state.topics.get(name)
         assert topic is not None
@@ -114,4 +129,6 @@ def check_totals(state: State, policy: Policy, overrides: Mapping[str, str]) -> 
         expected += Totals(1)
         for partition in topic.partitions:
             expected += Totals(0, *counted(partition, min_isr))
+            backlog.update(partition.backlog)
     assert cluster.totals == expected
+    assert cluster.backlog == backlog

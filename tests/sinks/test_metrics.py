@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from isrflow.sinks.metric_snapshot import Histogram, count_decisions
+from isrflow.sinks.metric_snapshot import RECENT_BATCHES, Histogram, Recent, count_decisions
 from isrflow.sinks.metrics import Metrics, MetricsError
 from tests.sinks.sample import BODIES, NOW_MS, clusters, sample
 
@@ -37,6 +37,7 @@ def test_a_scrape_shows_the_batch() -> None:
     assert values["isrflow_brokers[('state', 'active')]"] == 2
     assert values["isrflow_brokers[('state', 'controlled_shutdown')]"] == 0
     assert values["isrflow_partitions"] == 64
+    assert [values[f"isrflow_broker_backlog[('broker', '{broker}')]"] for broker in (1, 2, 3)] == [0, 4, 64]
     assert values["isrflow_bus_lag_events"] == 12
     assert values["isrflow_last_batch_timestamp_seconds"] == NOW_MS / 1000
     assert values["isrflow_batch_phase_seconds_total[('phase', 'addBatch')]"] == 0.25
@@ -56,6 +57,19 @@ def test_kafkas_names_say_the_same() -> None:
     assert values["kafka_controller_controllerstats_uncleanleaderelections_total"] == 1
     assert values["kafka_server_replicamanager_underreplicatedpartitions"] == 24
     assert values["kafka_server_replicamanager_leadercount"] == 63
+    waited = "kafka_controller_controllereventmanager_eventqueuetimems"
+    quantiles = [values[f"{waited}[('quantile', '{share}')]"] for share in ("0.5", "0.75", "0.95", "0.999")]
+    assert quantiles == [250, 250, 700, 700]
+    assert (values[f"{waited}_count"], values[f"{waited}_sum"]) == (10, pytest.approx(9 * 250 + 700))
+
+
+def test_recent_durations_are_bounded() -> None:
+    recent = Recent()
+    for value in range(RECENT_BATCHES + 10):
+        recent = recent.added({float(value): 1})
+    assert (len(recent.batches), recent.count) == (RECENT_BATCHES, RECENT_BATCHES + 10)
+    assert recent.quantiles([0.0, 1.0]) == {0.0: 10.0, 1.0: RECENT_BATCHES + 9.0}
+    assert Recent().added({}).quantiles([0.5]) == {0.5: 0.0}
 
 
 def test_kafkas_names_can_be_left_out() -> None:
