@@ -60,6 +60,15 @@ def test_checks_come_once_an_interval(world: World) -> None:
     assert check(world, 1) != {}
 
 
+def test_an_interval_begins_with_the_first_tick() -> None:
+    world = World(1, 2)
+    world.create("t", (1, 2))
+    world.publish("controlled_shutdown", broker=1, broker_epoch=world.broker(1).broker_epoch)
+    assert world.tick() == []
+    assert check(world, INTERVAL_MS - 1) == {}
+    assert check(world, 1) == {1: (1, 1)}
+
+
 def test_a_new_controller_checks_soon(world: World) -> None:
     world.publish("controller_started", controller_id="c", controller_epoch=1)
     assert check(world, balance.FIRST_CHECK_MS - 1) == {}
