@@ -21,10 +21,7 @@ from isrflow.brokers.wire.messages import (
 
 
 class Peer:
-    """Stand for one open connection, as long as it lasts; ``name`` is whom a request on it spoke for."""
-
-    def __init__(self) -> None:
-        self.name: int | None = None
+    """Stand for one open connection, as long as it lasts."""
 
 
 Handler = Callable[[Request], Awaitable[Any | None]]

@@ -1,0 +1,38 @@
+"""Find out whether a broker whose connection ended has died: a dead process's port refuses connections.
+
+A connection may end for many reasons, and a process that was killed may accept a connection for some
+more milliseconds while the kernel takes it down, so the port is tried more than once. One that refuses says that
+nobody listens there; one that is reached, or does not answer (a host that is gone), says nothing, and the
+session decides.
+"""
+
+import asyncio
+from collections.abc import Iterable
+
+TRIES = 25
+PAUSE_S = 0.02
+CONNECT_TIMEOUT_S = 0.5
+
+Endpoint = tuple[str, int]
+
+
+async def is_refused(endpoints: Iterable[Endpoint]) -> bool:
+    """Say whether all of a broker's endpoints refuse connections; tried for about half a second."""
+    listed = list(endpoints)
+    for _ in range(TRIES):
+        if listed and all([await _refuses(host, port) for host, port in listed]):
+            return True
+        await asyncio.sleep(PAUSE_S)
+    return False
+
+
+async def _refuses(host: str, port: int) -> bool:
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            _, writer = await asyncio.open_connection(host, port)
+    except ConnectionRefusedError:
+        return True
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return False

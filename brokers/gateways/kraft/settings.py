@@ -1,0 +1,84 @@
+"""What a gateway is told: who it is among the voters, and its limits."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from isrflow.state import policy
+
+Millis = Annotated[int, Meta(ge=1, le=86_400_000)]
+Bytes = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+
+
+class Voter(msgspec.Struct, frozen=True, order=True):
+    """Name one gateway as brokers know it, from ``controller.quorum.voters``."""
+
+    voter: int
+    host: str
+    port: int
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """Say which of the voters this process is, of which Kafka cluster, and where its log lives.
+
+    ``listen_port`` is where it listens, where that is not the port that brokers know.
+    """
+
+    gateway: int
+    voters: tuple[Voter, ...]
+    cluster_id: str
+    directory: Path
+    listen_port: int | None = None
+
+    @property
+    def here(self) -> Voter:
+        return next(voter for voter in self.voters if voter.voter == self.gateway)
+
+
+class Settings(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename=lambda n: n.replace("_", ".")
+):
+    """Hold the settings; each field's outward name has dots for underscores, and is Kafka's where it has one."""
+
+    gateway_heartbeat_interval_ms: Millis = 400
+    gateway_lateness_ms_min: Millis = 250
+    decisions_poll_interval_ms: Millis = 10
+    bus_unreachable_max_ms: Millis = 120_000
+    answer_timeout_ms: Millis = 20_000
+    unfence_wait_max_ms: Millis = 1_500
+    shutdown_wait_max_ms: Millis = 1_000
+    fetch_max_bytes: Bytes = 8_388_608
+    fetch_max_wait_ms: Millis = 1_000
+    socket_request_max_bytes: Bytes = 104_857_600
+    max_connections: Count = 2_000
+    connections_max_idle_ms: Millis = 600_000
+    events_waiting_max: Count = 100_000
+
+
+_NAMES = frozenset(field.encode_name for field in msgspec.structs.fields(Settings))
+
+
+def settings_of(given: dict[str, Any]) -> Settings:
+    """Make settings from their names, numbers as text if need be; what only the engine reads is left aside.
+
+    Raises ``msgspec.ValidationError`` for an unknown name or a value out of range.
+    """
+    ours = {name: value for name, value in given.items() if name in _NAMES or name not in policy.NAMES}
+    return msgspec.convert(ours, Settings, strict=False)
+
+
+def voters_of(text: str) -> tuple[Voter, ...]:
+    """Read ``100@host:port,101@host:port``. Raises ValueError that says what was expected."""
+    voters = []
+    for one in text.split(","):
+        number, _, place = one.strip().partition("@")
+        host, _, port = place.rpartition(":")
+        if not (number.isascii() and number.isdecimal() and host and port.isascii() and port.isdecimal()):
+            raise ValueError(f"{one!r} is no voter: expected ID@HOST:PORT")
+        voters.append(Voter(int(number), host, int(port)))
+    if len({voter.voter for voter in voters}) != len(voters):
+        raise ValueError(f"{text!r} names a voter twice")
+    return tuple(sorted(voters))

@@ -1,0 +1,120 @@
+"""Where the quorum and the brokers stand, as the decisions told, and how far each broker has followed."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from isrflow.brokers.wire.server import Peer
+from isrflow.state.cluster import Cluster
+from isrflow.state.decisions import AnyDecision, BrokerDecision, QuorumDecision
+
+SERVING = ("active", "controlled_shutdown")
+
+
+class Known(msgspec.Struct):
+    """Hold one broker: its epoch and state as decided, and the log end by which it is told of its registration."""
+
+    broker_epoch: int
+    state: str
+    registered_by: int
+
+    @property
+    def is_serving(self) -> bool:
+        return self.state in SERVING
+
+
+class Standing:
+    """Follow who leads the quorum and how brokers stand.
+
+    ``leads`` is about this gateway in this start of it. ``fetched`` are the offsets of the metadata log
+    that brokers have asked from: everything below was applied or is about to be; ``fetching`` hears of
+    each with the broker and its epoch.
+    """
+
+    def __init__(self, gateway: int, incarnation: str, fetching: Callable[[int, int, int], None]) -> None:
+        self._fetching = fetching
+        self._gateway = gateway
+        self._incarnation = incarnation
+        self.leader = -1
+        self.quorum_epoch = 0
+        self.leads = False
+        self.superseded = False
+        self.brokers: dict[int, Known] = {}
+        self.fetched: dict[int, int] = {}
+        self._peers: dict[int, Peer] = {}
+        self._moved = asyncio.Event()
+
+    def began_with(self, cluster: Cluster, log_end: int) -> None:
+        """Take up where the engine stands; the metadata log tells of it by ``log_end``, or soon after."""
+        self.leader, self.quorum_epoch = cluster.quorum.voter, cluster.quorum.quorum_epoch
+        for broker in cluster.brokers.values():
+            self.brokers[broker.broker] = Known(broker.broker_epoch, broker.state.name, log_end)
+
+    def heard(self, decisions: Iterable[AnyDecision], log_end: int) -> None:
+        """Take in what one event brought; the metadata log tells of it up to ``log_end``."""
+        for decision in decisions:
+            if isinstance(decision, QuorumDecision):
+                self._quorum(decision)
+            elif isinstance(decision, BrokerDecision):
+                self._broker(decision, log_end)
+        self._wake()
+
+    def _quorum(self, decision: QuorumDecision) -> None:
+        led = self.leads
+        self.leader, self.quorum_epoch = decision.voter, decision.quorum_epoch
+        self.leads = (decision.voter, decision.incarnation) == (self._gateway, self._incarnation)
+        is_another_start = decision.voter == self._gateway and not self.leads
+        self.superseded = is_another_start and led
+        if self.leads:
+            # Nobody has fetched from this leader yet; what they told a former one is not known here.
+            self.fetched.clear()
+
+    def _broker(self, decision: BrokerDecision, log_end: int) -> None:
+        if decision.state == "unregistered":
+            self.brokers.pop(decision.broker, None)
+            return
+        known = self.brokers.get(decision.broker)
+        if known is None or known.broker_epoch != decision.broker_epoch:
+            known = self.brokers[decision.broker] = Known(decision.broker_epoch, decision.state, log_end)
+        # ``shutdown_allowed`` is said to the broker: what it is in does not end by it.
+        known.state = "controlled_shutdown" if decision.state == "shutdown_allowed" else decision.state
+
+    def has_fetched(self, broker: int, offset: int) -> None:
+        """Note from where a broker fetches the metadata log."""
+        known = self.brokers.get(broker)
+        if known is not None and self.fetched.get(broker, -1) != offset:
+            self.fetched[broker] = offset
+            self._fetching(broker, known.broker_epoch, offset)
+            self._wake()
+
+    def connected(self, broker: int, peer: Peer) -> None:
+        """Note on which connection a broker sends its heartbeats."""
+        self._peers[broker] = peer
+
+    def disconnected(self, peer: Peer) -> int | None:
+        """Name the broker that sent its heartbeats on a connection that ended; None when none did."""
+        for broker, held in self._peers.items():
+            if held is peer:
+                del self._peers[broker]
+                return broker
+        return None
+
+    async def until_followed(self, offset: int, but: int, timeout_ms: int) -> bool:
+        """Wait until every active broker but one has fetched up to ``offset``; say whether they have in time."""
+
+        def followed() -> bool:
+            others = [broker for broker, known in self.brokers.items() if known.state == "active" and broker != but]
+            return all(self.fetched.get(broker, -1) >= offset for broker in others)
+
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                while not followed():
+                    await self._moved.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _wake(self) -> None:
+        self._moved.set()
+        self._moved = asyncio.Event()

@@ -1,0 +1,138 @@
+"""What a gateway knows of the quorum, the brokers, and the deletions that they have yet to hear of."""
+
+import asyncio
+
+import pytest
+
+from isrflow.brokers.gateways.kraft.deletions import Deletions
+from isrflow.brokers.gateways.kraft.settings import Voter, voters_of
+from isrflow.brokers.gateways.kraft.standing import Standing
+from isrflow.brokers.wire.server import Peer
+from isrflow.bus.image import Held
+from isrflow.state.cluster import Cluster
+from isrflow.state.decisions import AnyDecision, BrokerDecision, QuorumDecision, StopReplica
+from isrflow.state.events import ReplicaReport
+from isrflow.state.partition import (
+    Partition,
+    PartitionState,
+    RemovedReplica,
+    ReplicaState,
+    Topic,
+    TopicState,
+)
+from isrflow.state.reason import Reason
+
+SAID = {"seq": 1, "controller_epoch": 1, "time_ms": 1, "reason": Reason.GATEWAY_STARTED}
+
+
+def standing() -> Standing:
+    return Standing(100, "mine", lambda broker, epoch, offset: None)
+
+
+def quorum(voter: int, incarnation: str, epoch: int) -> QuorumDecision:
+    return QuorumDecision(**SAID, voter=voter, incarnation=incarnation, voters=(100, 101), quorum_epoch=epoch)
+
+
+def broker(number: int, state: str, epoch: int = 1) -> BrokerDecision:
+    said = {"incarnation": "i", "rack": None, "listeners": ()}
+    return BrokerDecision(**SAID, broker=number, broker_epoch=epoch, state=state, **said)
+
+
+def test_it_leads_in_the_start_that_was_named_alone() -> None:
+    held = standing()
+    held.heard([quorum(100, "former", 1)], 1)
+    assert (held.leads, held.superseded, held.quorum_epoch) == (False, False, 1)
+    held.heard([quorum(100, "mine", 2)], 2)
+    assert (held.leads, held.superseded) == (True, False)
+    held.heard([quorum(100, "later", 3)], 3)
+    assert (held.leads, held.superseded) == (False, True)
+
+
+def test_it_stands_by_when_another_voter_leads() -> None:
+    held = standing()
+    held.heard([quorum(100, "mine", 1)], 1)
+    held.heard([quorum(101, "other", 2)], 2)
+    assert (held.leads, held.superseded, held.leader) == (False, False, 101)
+
+
+def test_a_registration_is_told_by_the_end_of_the_log_that_it_made() -> None:
+    held = standing()
+    held.heard([broker(1, "fenced", 7)], 40)
+    held.heard([broker(1, "active", 7)], 50)
+    assert (held.brokers[1].registered_by, held.brokers[1].is_serving) == (40, True)
+    held.heard([broker(1, "shutdown_allowed", 7)], 60)
+    assert held.brokers[1].state == "controlled_shutdown"
+    held.heard([broker(1, "fenced", 61)], 62)
+    assert (held.brokers[1].registered_by, held.brokers[1].is_serving) == (62, False)
+    held.heard([broker(1, "unregistered", 61)], 63)
+    assert held.brokers == {}
+
+
+def test_the_others_have_followed_when_all_that_are_active_fetch_from_there() -> None:
+    async def story() -> list[bool]:
+        held = standing()
+        held.heard([broker(1, "active"), broker(2, "active"), broker(3, "fenced")], 5)
+        first = await held.until_followed(5, but=1, timeout_ms=20)
+        waiting = asyncio.ensure_future(held.until_followed(5, but=1, timeout_ms=10_000))
+        await asyncio.sleep(0)
+        held.has_fetched(2, 4)
+        held.has_fetched(2, 5)
+        return [first, await waiting]
+
+    assert asyncio.run(story()) == [False, True]
+
+
+def test_only_the_connection_of_the_last_heartbeat_counts() -> None:
+    held, first, second = standing(), Peer(), Peer()
+    held.connected(1, first)
+    held.connected(1, second)
+    assert held.disconnected(first) is None
+    assert held.disconnected(second) == 1
+    assert held.disconnected(second) is None
+
+
+def stop(*to: int, leader_epoch: int = -2, delete: bool = True) -> StopReplica:
+    place = {"topic": "t", "topic_id": "id", "partition": 0}
+    return StopReplica(**SAID, **place, leader_epoch=leader_epoch, delete=delete, to=to)
+
+
+def reports() -> tuple[Deletions, list[ReplicaReport]]:
+    told: list[ReplicaReport] = []
+    return Deletions(told.append), told
+
+
+def test_a_deletion_is_reported_once_its_broker_has_fetched_past_it() -> None:
+    deletions, told = reports()
+    decisions: list[AnyDecision] = [stop(1, 2), stop(3, delete=False)]
+    deletions.heard(decisions, 10)
+    deletions.has_fetched(1, 7, 9)
+    assert told == []
+    for _ in range(2):
+        deletions.has_fetched(1, 7, 10)
+        deletions.has_fetched(3, 9, 10)
+    [report] = told
+    assert (report.broker, report.broker_epoch, report.leader_epoch, report.outcome) == (1, 7, -2, "deleted")
+
+
+@pytest.mark.parametrize(("state", "epoch"), [(TopicState.deleting, -2), (TopicState.created, 4)])
+def test_deletions_that_were_under_way_are_taken_up(state: TopicState, epoch: int) -> None:
+    deleting, online = ReplicaState.ReplicaDeletionStarted, ReplicaState.OnlineReplica
+    removed = (RemovedReplica(3, 3, deleting), RemovedReplica(4, 3, ReplicaState.ReplicaDeletionIneligible))
+    partition = Partition(
+        0, PartitionState.OnlinePartition, (1, 2), (deleting, online), (2,), 2, leader_epoch=4, removed=removed
+    )
+    deletions, told = reports()
+    deletions.began_with(Held(Cluster(), [Topic("t", "id", state, {}, (partition,))]), 10)
+    for number in (1, 2, 3, 4):
+        deletions.has_fetched(number, 7, 10)
+    assert [(report.broker, report.leader_epoch) for report in told] == [(1, epoch), (3, epoch)]
+
+
+def test_voters_are_read_as_brokers_have_them() -> None:
+    assert voters_of("101@b:2, 100@::1:1") == (Voter(100, "::1", 1), Voter(101, "b", 2))
+
+
+@pytest.mark.parametrize("text", ["", "100", "100@h", "100@:1", "x@h:1", "100@h:p", "1@h:1,1@g:2"])
+def test_voters_that_are_none_are_named(text: str) -> None:
+    with pytest.raises(ValueError, match=r"no voter|twice"):
+        voters_of(text)
