@@ -15,10 +15,12 @@ def trio() -> World:
 
 
 def test_a_topic_is_created_with_its_leaders_at_once(trio: World) -> None:
-    trio.publish("create_topic", topic="t", assignment={"0": [1, 2], "1": [3, 1]}, config={"x": 1, "a": True})
+    trio.publish(
+        "create_topic", topic="t", assignment={"0": [1, 2], "1": [3, 1]}, config={"x": 1, "b": False, "a": True}
+    )
     assert trio.kinds == "leader_and_isr,leader_and_isr,topic,answer"
     created = trio.one(TopicDecision)
-    assert (created.state, created.config) == ("created", {"a": "true", "x": "1"})
+    assert (created.state, created.config) == ("created", {"a": "true", "b": "false", "x": "1"})
     first, second = trio.all(LeaderAndIsr)
     assert (first.is_new, first.leader, first.isr, first.to, first.reason) == (
         True,

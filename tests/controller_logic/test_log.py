@@ -69,6 +69,11 @@ def test_one_shard_takes_whole_batches_in_the_sizes_given_over_and_over(monkeypa
     assert sizes == [2, 1, 2]
 
 
+def test_the_clock_begins_at_nothing() -> None:
+    ((_, _, body),) = decide([(1, b'{"kind":"tick","time_ms":0,"request_id":1}')], Policy()).decisions
+    assert json.loads(body)["time_ms"] == 0
+
+
 def test_overrides_win() -> None:
     entries = [(1, b'{"kind":"create_topic","time_ms":1,"topic":"t"}')]
     bodies = decide(entries, Policy(num_partitions=2), overrides={"num.partitions": "100001"}).decisions
