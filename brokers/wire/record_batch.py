@@ -1,0 +1,133 @@
+"""Whole record batches of magic 2 as a log carries them, control batches too.
+
+    encode_batch(base_offset, leader_epoch, timestamp_ms, records, control=False) -> bytes
+    decode_batches(data) -> iterator of RecordBatch
+
+Batches are uncompressed, without producer and without headers. A batch's bytes are a pure function of the arguments. A
+metadata log has its records as ``(None, frame)``, and control records as ``(control_key(type), message)``.
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kafka.errors import CorruptRecordError
+from kafka.record.default_records import DefaultRecordBase, DefaultRecordBatch
+from kafka.record.util import calc_crc32c, encode_varint
+
+from isrflow.brokers.wire.messages import WireError
+
+MAGIC = 2
+# Kafka's own name of them: ControlRecordType.
+LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER = 2, 3, 4
+BATCH_BYTES_MAX = 64 * 1024 * 1024
+_HEADER = DefaultRecordBase.HEADER_STRUCT
+_LENGTH_UP_TO: int = DefaultRecordBase.AFTER_LEN_OFFSET
+_CRC_FROM: int = DefaultRecordBase.ATTRIBUTES_OFFSET
+_CRC = struct.Struct(">I")
+_CRC_AT = _CRC_FROM - _CRC.size
+_CONTROL: int = DefaultRecordBase.CONTROL_MASK
+_NO_PRODUCER = (-1, -1, -1)
+
+KeyAndValue = tuple[bytes | None, bytes]
+
+
+class BatchError(WireError):
+    """Bytes that are no whole, intact batch; ``position`` is where it begins."""
+
+    def __init__(self, what: str, position: int) -> None:
+        super().__init__(f"the record batch at byte {position}: {what}")
+        self.position = position
+
+
+class RecordBatch(NamedTuple):
+    """Hold one decoded batch; the offset of ``records[i]`` is ``base_offset + i``, ``size`` is in bytes."""
+
+    base_offset: int
+    leader_epoch: int
+    timestamp_ms: int
+    control: bool
+    records: tuple[KeyAndValue, ...]
+    size: int
+
+    @property
+    def next_offset(self) -> int:
+        return self.base_offset + len(self.records)
+
+
+def control_key(control_type: int) -> bytes:
+    """Write the key of a control record: version 0, and its type."""
+    return b"\0\0" + control_type.to_bytes(2, "big")
+
+
+def encode_batch(
+    base_offset: int,
+    leader_epoch: int,
+    timestamp_ms: int,
+    records: Sequence[KeyAndValue],
+    *,
+    control: bool = False,
+) -> bytes:
+    """Write one batch. Raises ``ValueError`` for none, or more than ``BATCH_BYTES_MAX``."""
+    if not records:
+        raise ValueError("a batch has at least one record")
+    out = bytearray(_HEADER.size)
+    for offset_delta, (key, value) in enumerate(records):
+        _write_record(out, offset_delta, key, value)
+    if len(out) > BATCH_BYTES_MAX:
+        raise ValueError(f"a batch of {len(out)} bytes; the limit is {BATCH_BYTES_MAX}")
+    attributes, count, size = (_CONTROL if control else 0), len(records), len(out) - _LENGTH_UP_TO
+    times = (timestamp_ms, timestamp_ms)
+    _HEADER.pack_into(
+        out, 0, base_offset, size, leader_epoch, MAGIC, 0, attributes, count - 1, *times, *_NO_PRODUCER, count
+    )
+    _CRC.pack_into(out, _CRC_AT, calc_crc32c(memoryview(out)[_CRC_FROM:]))
+    return bytes(out)
+
+
+def _write_record(out: bytearray, offset_delta: int, key: bytes | None, value: bytes) -> None:
+    body = bytearray(1)  # attributes, of which a record has none
+    for number, data in ((0, b""), (offset_delta, b""), (-1 if key is None else len(key), key or b"")):
+        encode_varint(number, body.append)
+        body += data
+    encode_varint(len(value), body.append)
+    body += value
+    encode_varint(0, body.append)
+    encode_varint(len(body), out.append)
+    out += body
+
+
+def decode_batches(data: bytes | memoryview) -> Iterator[RecordBatch]:
+    """Read the batches that take up all of ``data``. Raises ``BatchError`` at the first that is damaged or cut off."""
+    view, position = memoryview(data), 0
+    while position < len(view):
+        batch = _decode(view, position)
+        yield batch
+        position += batch.size
+
+
+def _decode(view: memoryview, position: int) -> RecordBatch:
+    left = len(view) - position
+    if left < _HEADER.size:
+        raise BatchError(f"{left} bytes are left, and a header has {_HEADER.size}", position)
+    base_offset, length, epoch, magic, crc, attributes, last_delta, first_ms, _, _, _, _, count = _HEADER.unpack_from(
+        view, position
+    )
+    size = length + _LENGTH_UP_TO
+    if magic != MAGIC:
+        raise BatchError(f"magic {magic}, not {MAGIC}", position)
+    if not _HEADER.size <= size <= min(left, BATCH_BYTES_MAX):
+        raise BatchError(f"{size} bytes are announced and {left} are left", position)
+    data = view[position : position + size]
+    if calc_crc32c(data[_CRC_FROM:]) != crc:
+        raise BatchError("the CRC does not fit", position)
+    if attributes & ~_CONTROL or count < 1 or last_delta != count - 1:
+        raise BatchError("compressed, transactional, or with gaps between its offsets", position)
+    return RecordBatch(base_offset, epoch, first_ms, bool(attributes & _CONTROL), _records(data, position), size)
+
+
+def _records(data: memoryview, position: int) -> tuple[KeyAndValue, ...]:
+    try:
+        return tuple((record.key, record.value or b"") for record in DefaultRecordBatch(data))
+    except (CorruptRecordError, ValueError, IndexError, TypeError, struct.error) as error:
+        raise BatchError(f"its records cannot be read: {error}", position) from error
