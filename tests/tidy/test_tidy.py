@@ -101,6 +101,17 @@ def test_links_between_documents_lead_somewhere() -> None:
     assert broken == []
 
 
+def test_every_feature_that_works_names_tests_that_are_there() -> None:
+    folders = {".py": ROOT / "tests" / "controller_logic", ".txt": ROOT / "tests" / "scenarios"}
+    rows = [line for line in (ROOT / "docs" / "features.md").read_text().splitlines() if line.startswith("| ")][1:]
+    assert len(rows) > 40
+    for row in rows:
+        _, _, state, shown_by = (cell.strip() for cell in row[1:-1].split("|"))
+        named = re.findall(r"`([a-z0-9_/]+(\.py|\.txt))`", shown_by)
+        assert named or state.startswith("not "), row
+        assert [path for path, end in named if not {ROOT / path, folders[end] / path} & set(tracked())] == [], row
+
+
 def test_no_machine_and_no_registry_is_named() -> None:
     # Joined from pieces, so that this file does not name them itself.
     names = ["pypi" + ".org", "pythonhosted" + ".org", "index" + "-url", "/" + "work/", "/" + "root/", "/home" + "/"]
