@@ -15,6 +15,7 @@ from isrflow.brokers.mock.replicas.partition import Partition
 from isrflow.brokers.mock.replicas.waiting import Purgatory
 from isrflow.brokers.mock.settings import Identity, Settings
 from isrflow.bus.interface import Bus
+from isrflow.state.events import TopicPartition
 from tests.simulation.network import PORTS_FROM, Network
 
 
@@ -61,9 +62,22 @@ class SimulatedBroker(Broker):
         return self._identity.broker
 
     @property
-    def partitions(self) -> list[Partition]:
-        return list(self._replicas.partitions.values())
+    def partitions(self) -> dict[TopicPartition, Partition]:
+        return self._replicas.partitions
 
     @property
     def standing(self) -> str:
         return self._lifecycle.standing.value
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping.is_set()
+
+    @property
+    def broker_epoch(self) -> int:
+        return self._lifecycle.broker_epoch
+
+    def fetched_from(self, place: TopicPartition) -> list[int]:
+        """Name the leaders that a partition is fetched from."""
+        fetchers = self._replicas.fetchers._fetchers
+        return [leader for leader, fetcher in fetchers.items() if place in fetcher._followed]

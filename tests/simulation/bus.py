@@ -11,8 +11,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from isrflow.brokers.mock.control.feed import _AFTER_ALL_OF
 from isrflow.bus.interface import BusError, Claim, Decided, FencedError, Image, Page
 from isrflow.state.events import ControllerStarted
+from tests.simulation.brokers_seen import BrokersSeen
 from tests.simulation.network import BUS, Network
 from tests.simulation.virtual_loop import PROCESS
 
@@ -53,7 +55,9 @@ class SimulatedBus:
 class BusLink:
     """Be the bus to one broker; only what its parts call is here."""
 
-    def __init__(self, bus: SimulatedBus, network: Network, rng: random.Random) -> None:
+    def __init__(self, broker: int, bus: SimulatedBus, network: Network, rng: random.Random, seen: BrokersSeen) -> None:
+        self._broker = broker
+        self._seen_by = seen
         self._bus = bus
         self._network = network
         self._rng = rng
@@ -68,6 +72,7 @@ class BusLink:
     def publish(self, events: Sequence[bytes]) -> int:
         if self._cut:
             raise BusError("cut off from the bus")
+        self._seen_by.published(events)
         last = self._bus.publish(events)
         if self._rng.random() < self._network.slow / 4:
             raise BusError("the answer was lost")
@@ -75,6 +80,7 @@ class BusLink:
 
     def image(self) -> Image:
         self._seen = len(self._bus.decided)
+        self._seen_by.starts_from(self._broker, (self._bus.image.seq, _AFTER_ALL_OF))
         return self._bus.image
 
     def changed(self) -> bool:
@@ -93,4 +99,5 @@ class BusLink:
         most = min(limit, self._rng.choice((1, 2, 5, limit)))
         chunk = decided[start : start + most]
         self._seen = start + len(chunk)
+        self._seen_by.told(self._broker, after, chunk)
         return chunk

@@ -1,21 +1,23 @@
-"""What must hold of replicas and clients at every moment (A, C and D of the invariants, in their words).
+"""What must hold of replicas at every moment (A, C and D of the invariants, in their words).
 
 ``committed`` is what was ever decided to be below the high watermark: whatever is shown, acknowledged
-or elected is held against it. Decisions themselves are looked at by ``decisions_seen``.
+or elected is held against it. Decisions themselves are looked at by ``decisions_seen``, what else
+brokers do by ``brokers_seen``, and what clients are told by ``clients_seen``.
 """
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from isrflow.brokers.mock.log.batch import Batch
 from isrflow.brokers.mock.log.log import Log
 from isrflow.brokers.mock.replicas.partition import Partition, Role
-from isrflow.state.cluster import Outcome, State
-from isrflow.state.decisions import HighWatermark, LeaderAndIsr
-from isrflow.state.events import Logged, TopicPartition
+from isrflow.state.decisions import HighWatermark, LeaderAndIsr, TopicDecision
+from isrflow.state.events import TopicPartition
 from isrflow.state.ids import NO_LEADER
 from tests.simulation.broker import SimulatedBroker
+from tests.simulation.brokers_seen import BrokersSeen
+from tests.simulation.clients_seen import ClientsSeen
 from tests.simulation.decisions_seen import DecisionsSeen
+from tests.simulation.engine import Batch
 from tests.simulation.logs_seen import LogsSeen, Record, Replica, agree
 
 
@@ -36,18 +38,21 @@ class Checkers:
     def __init__(self, violated: Callable[[str, str], None], row: Callable[[str, str, str], None]) -> None:
         self.logs = LogsSeen()
         self.committed: dict[TopicPartition, list[Record]] = {}
-        self.acknowledged_count = 0
-        self.consumed_count = 0
         # Members that a crash of their machine robbed, until they have registered anew; and
-        # partitions whose ISR was only such members: D7 says what nobody can keep.
+        # partitions whose ISR was only such members, or whose leader is an unclean one: D7 says
+        # what nobody can keep.
         self.robbed: set[int] = set()
         self.bereft: set[TopicPartition] = set()
+        self.brokers = BrokersSeen(violated)
+        self.clients = ClientsSeen(violated, row, self.committed, self.bereft)
+        self.unclean_allowed = False
         self._violated = violated
         self._row = row
         self._decisions = DecisionsSeen(violated, row)
         self._views: dict[Replica, _View] = {}
         self._logs_held: dict[Replica, Log] = {}
         self._counts: dict[int, int] = {}
+        self._glances: dict[Partition, tuple[object, ...]] = {}
 
     # Replicas
 
@@ -65,17 +70,31 @@ class Checkers:
     def look_over(self, broker: SimulatedBroker) -> None:
         """Judge all replicas of a broker; one that it holds no more has lost its log."""
         held = broker.partitions
-        for partition in held:
-            self._look_at(partition)
+        for partition in held.values():
+            self._look_at(broker, partition)
         if len(held) != self._counts.get(broker.id, 0):
             self._counts[broker.id] = len(held)
-            places = {partition.place for partition in held}
+            places = set(held)
             for replica in [r for r in self._views if r.broker == broker.id and r.place not in places]:
                 self._row(f"broker-{replica.broker}", "deleted", f"{replica.place.topic}-{replica.place.partition}")
                 del self._views[replica]
                 self.logs.of(*replica).clear()
 
-    def _look_at(self, partition: Partition) -> None:
+    def _look_at(self, broker: SimulatedBroker, partition: Partition) -> None:
+        # Looked at after each callback, and mostly as it was: that is seen at what the views are made of.
+        glance = (
+            partition.log.log_end_offset,
+            partition._decided_high_watermark,
+            partition.role,
+            partition.partition_epoch,
+            partition.leader_epoch,
+            partition._truncated_in,
+        )
+        if self._glances.get(partition) == glance:
+            return
+        self._glances[partition] = glance
+        if self._decisions.topic_ids.get(partition.place.topic) != partition.topic_id:
+            return  # it has yet to hear that this topic is gone, and another has its name
         view = _View(
             partition.log.log_end_offset,
             partition.high_watermark,
@@ -93,6 +112,12 @@ class Checkers:
         if view != before:
             self._views[replica] = view
             self._changed(replica, partition, before, view)
+            decided = self._decisions.decided.get((partition.topic_id, partition.place.partition, view.partition_epoch))
+            self.brokers.holds(partition, decided)
+            registered = self._decisions.was_registered(broker.id, broker.broker_epoch)
+            self.brokers.standing(broker.id, broker.standing, registered)
+            if not broker.is_stopping:
+                self.brokers.fetchers(partition, broker.fetched_from(partition.place))
 
     def _changed(self, replica: Replica, partition: Partition, before: _View | None, view: _View) -> None:
         name = _name(replica)
@@ -121,6 +146,8 @@ class Checkers:
             self._violated("A4", f"{name} acts as leader, and {partition.leader} leads in its view")
         if view.reporting_epoch is not None and replica.place not in self.bereft:
             self._shown(replica, committed, view)
+        if view.role is Role.leader and replica.place not in self.bereft:
+            self._led(replica, partition, view)
 
     def _cut(self, replica: Replica, cut: list[Record], committed: list[Record], view: _View) -> None:
         if cut:
@@ -140,25 +167,59 @@ class Checkers:
                 "D5", f"{_name(replica)} holds other records below {view.high_watermark} than were committed"
             )
 
+    def _led(self, replica: Replica, partition: Partition, view: _View) -> None:
+        """Hold what a leader shows against the logs of its ISR; a stale one's may since have been moved away."""
+        decisions = self._decisions
+        record = decisions.records.get(replica.place)
+        if record is None or (record.partition_epoch != view.partition_epoch and replica.place in decisions.moved_once):
+            return
+        own = self.logs.of(*replica)
+        for member in partition.isr:
+            log = self.logs.of(member, replica.place)
+            if member not in self.robbed and not agree(own, log, view.high_watermark):
+                what = f"shows {view.high_watermark}, and {member} of its ISR {partition.isr} ends at {len(log)}"
+                self._violated("D2", f"{_name(replica)} {what} or holds other records")
+
     # Decisions
 
-    def decided(self, batch: list[Logged], before: State, outcome: Outcome) -> None:
+    def decided(self, batch: Batch) -> None:
         """Judge a committed batch of decisions."""
-        self._decisions.look_at(batch, before, outcome)
-        records = self._decisions.records
-        for decision in outcome.decisions:
-            if isinstance(decision, LeaderAndIsr) and set(decision.isr) <= self.robbed:
-                self.bereft.add(TopicPartition(decision.topic, decision.partition))
-        self.robbed -= self._decisions.registered
-        for decision in outcome.decisions:
-            if isinstance(decision, HighWatermark):
-                self._commit(TopicPartition(decision.topic, decision.partition), decision.high_watermark)
-        for place, record in records.items():
+        decisions = self._decisions
+        decisions.begin(batch)
+        for decision in batch.decisions:
+            decisions.look_at(decision)
+            match decision:
+                case LeaderAndIsr():
+                    self._elected(decision)
+                case HighWatermark():
+                    self._commit(TopicPartition(decision.topic, decision.partition), decision.high_watermark)
+                case TopicDecision(state="deleted"):
+                    self._forget(decision.topic)
+        decisions.end(batch.clusters)
+        self.robbed -= decisions.registered
+        for place, record in decisions.records.items():
             if place not in self.bereft:
                 self._hold_committed(place, record.isr, record.leader)
 
+    def _elected(self, decision: LeaderAndIsr) -> None:
+        place = TopicPartition(decision.topic, decision.partition)
+        if set(decision.isr) <= self.robbed or decision.unclean:
+            self.bereft.add(place)
+        if decision.unclean and not self.unclean_allowed:
+            self._violated("E1", f"{place}: {decision.leader} was elected uncleanly, which nobody allowed")
+
+    def _forget(self, topic: str) -> None:
+        for place in [place for place in self.committed if place.topic == topic]:
+            del self.committed[place]
+            self.bereft.discard(place)
+        for replica in [replica for replica in self.logs.records if replica.place.topic == topic]:
+            self.logs.records[replica].clear()
+            self._views.pop(replica, None)
+        self._decisions.forget(topic)
+        self.clients.forget(topic)
+
     def _commit(self, place: TopicPartition, high_watermark: int) -> None:
-        if place in self.bereft:
+        if place in self.bereft or place not in self._decisions.records:
             return
         committed = self.committed.setdefault(place, [])
         self._row("engine", f"{place.topic}-{place.partition}", f"high watermark {high_watermark}")
@@ -169,7 +230,9 @@ class Checkers:
         if not all(agree(log, holding[0], high_watermark) for log in holding):
             ends = {member: len(self.logs.of(member, place)) for member in members}
             self._violated("D1", f"{place}: {high_watermark} was decided, and not all of the ISR hold it: {ends}")
-        self.committed[place] = holding[0][:high_watermark] if holding else committed
+        if holding:
+            self.clients.committed(place, holding[0][len(committed) : high_watermark])
+            self.committed[place] = holding[0][:high_watermark]
 
     def _hold_committed(self, place: TopicPartition, isr: Sequence[int], leader: int) -> None:
         committed = self.committed.get(place, [])
@@ -180,25 +243,6 @@ class Checkers:
             invariant = "D4" if member == leader != NO_LEADER else "D3"
             what = f"{place}: {member} of the ISR {isr} lacks records of the {len(committed)} committed: it ends at"
             self._violated(invariant, f"{what} {len(log)}, and leader is {leader}")
-
-    # Clients
-
-    def acknowledged(self, place: TopicPartition, offset: int, crc: int) -> None:
-        """Judge an acknowledgement of acks=all."""
-        self.acknowledged_count += 1
-        self._row("producer", f"{place.topic}-{place.partition}", f"acknowledged at {offset}")
-        committed = self.committed.get(place, [])
-        if place not in self.bereft and (offset >= len(committed) or committed[offset].crc != crc):
-            self._violated("D4", f"{place}: {offset} was acknowledged and is not committed ({len(committed)} are)")
-
-    def consumed(self, place: TopicPartition, read: list[Batch]) -> None:
-        """Judge what a consumer was given."""
-        self.consumed_count += len(read)
-        committed = self.committed.get(place, [])
-        for batch in read if place not in self.bereft else []:
-            offset = batch.base_offset
-            if offset >= len(committed) or committed[offset] != Record(batch.leader_epoch, batch.crc):
-                self._violated("D6", f"{place}: a consumer read at {offset} what is not committed there")
 
 
 def _name(replica: Replica) -> str:

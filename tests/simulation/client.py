@@ -12,7 +12,7 @@ from isrflow.brokers.mock.log.batch import Batch, batches_in
 from isrflow.brokers.wire.errors import ErrorCode
 from isrflow.brokers.wire.messages import WireError
 from isrflow.state.events import TopicPartition
-from tests.simulation.checkers import Checkers
+from tests.simulation.clients_seen import ClientsSeen
 from tests.simulation.network import PORTS_FROM, Connection, Network
 from tests.support.batches import batch
 
@@ -28,21 +28,25 @@ _TRANSIENT = frozenset(
         ErrorCode.REQUEST_TIMED_OUT,
         ErrorCode.NOT_ENOUGH_REPLICAS,
         ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
     }
 )
+_NOT_STORED = frozenset({ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER})
 
 
 class Client:
     """Know who leads one partition, perhaps no longer rightly."""
 
     def __init__(
-        self, place: TopicPartition, brokers: list[int], network: Network, rng: random.Random, checkers: Checkers
+        self, place: TopicPartition, brokers: list[int], network: Network, rng: random.Random, seen: ClientsSeen
     ) -> None:
         self.place = place
         self.stopping = False
         self.network = network
         self.rng = rng
-        self.checkers = checkers
+        self.seen = seen
         self._brokers = brokers
         self._leader = -1
         self._connections: dict[int, Connection] = {}
@@ -81,54 +85,82 @@ class Client:
 
 
 class Producer(Client):
-    """Send one record after another; each is tried again until it is acknowledged or given up."""
+    """Send one record after another; each is tried again until it is acknowledged or given up.
+
+    With ``idempotent`` all are sent with acks=all and numbered; after one was given up, whose fate is
+    unknown, the numbers begin anew in the next producer epoch.
+    """
+
+    idempotent = False
 
     async def run(self, name: int) -> None:
-        number = 0
+        number, epoch, sequence = 0, 0, 0
         while not self.stopping:
             number += 1
-            acks = LEADER if self.rng.random() < 0.2 else ALL
-            await self._send(bytes(batch(b"%d-%d" % (name, number))), acks)
+            value = b"%d-%d" % (name, number)
+            if self.idempotent:
+                records = batch(value, producer_id=name, producer_epoch=epoch, sequence=sequence)
+                stored = await self._send(records, ALL, is_next=sequence > 0)
+                epoch, sequence = (epoch, sequence + 1) if stored else (epoch + 1, 0)
+            else:
+                await self._send(batch(value), LEADER if self.rng.random() < 0.2 else ALL, is_next=False)
             await asyncio.sleep(self.rng.choice((0.0, 0.02, 0.1, 0.3)))
 
-    async def _send(self, records: bytes, acks: int) -> None:
+    async def _send(self, records: bytes, acks: int, is_next: bool) -> bool:
+        """Send a batch; say whether it was acknowledged. ``is_next`` follows one that was, and must fit."""
+        [(_, header)] = batches_in(records)
+        if self.idempotent:
+            self.seen.sends_once(header.crc)
+        body = self._produce(records, acks)
+        refused_only = True
+        for _ in range(TRIES_MAX):
+            life = self.seen.life(self.place.topic)
+            answer = await self.ask_leader(body)
+            if answer is not None:
+                told = answer.responses[0].partition_responses[0]
+                if told.error_code == ErrorCode.NONE:
+                    if acks == ALL:
+                        self.seen.acknowledged(self.place, life, told.base_offset, header.crc)
+                    return True
+                if told.error_code not in _TRANSIENT:
+                    self.network.report(f"a producer was told {ErrorCode(told.error_code).name}")
+                if is_next and told.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                    self.seen.out_of_order(self.place, life)
+                refused_only = refused_only and told.error_code in _NOT_STORED
+            self.doubt()
+            refused_only = refused_only and answer is not None
+            await asyncio.sleep(self.rng.uniform(0.01, 0.2))
+        if acks == ALL and refused_only:
+            self.seen.given_up(self.place, header.crc)
+        return False
+
+    def _produce(self, records: bytes, acks: int) -> Any:
         topic = ProduceRequest.TopicProduceData
         data = topic.PartitionProduceData(index=self.place.partition, records=records)
-        body = ProduceRequest(
+        return ProduceRequest(
             version=_PRODUCE,
             transactional_id=None,
             acks=acks,
             timeout_ms=REQUEST_TIMEOUT_MS - 100,
             topic_data=[topic(name=self.place.topic, partition_data=[data])],
         )
-        [(_, header)] = batches_in(records)
-        for _ in range(TRIES_MAX):
-            answer = await self.ask_leader(body)
-            if answer is not None:
-                told = answer.responses[0].partition_responses[0]
-                if told.error_code == ErrorCode.NONE:
-                    if acks == ALL:
-                        self.checkers.acknowledged(self.place, told.base_offset, header.crc)
-                    return
-                if told.error_code not in _TRANSIENT:
-                    self.network.report(f"a producer was told {ErrorCode(told.error_code).name}")
-            self.doubt()
-            await asyncio.sleep(self.rng.uniform(0.01, 0.2))
 
 
 class Consumer(Client):
     """Read from the beginning on, below the high watermark."""
 
     async def run(self) -> None:
-        offset = 0
+        offset, life = 0, 0
         while not self.stopping:
+            if life != self.seen.life(self.place.topic):
+                offset, life = 0, self.seen.life(self.place.topic)
             answer = await self.ask_leader(self._fetch(offset))
             told = answer.responses[0].partitions[0] if answer is not None else None
             if told is None or told.error_code:
                 self.doubt()
             elif told.records:
                 read: list[Batch] = [header for _, header in batches_in(told.records)]
-                self.checkers.consumed(self.place, read)
+                self.seen.consumed(self.place, life, read)
                 offset = read[-1].next_offset
             # To read again what was read must give the same.
             if self.rng.random() < 0.05:

@@ -1,75 +1,173 @@
-"""What must hold of the decisions on each partition, in their order (A10, A11 and B of the invariants)."""
+"""What must hold of the decisions, in their order (A7 to A14, B and C5, C7 of the invariants)."""
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Mapping
 
-from isrflow.state.cluster import Outcome, State
-from isrflow.state.decisions import AnyDecision, BrokerDecision, LeaderAndIsr
-from isrflow.state.events import AlterIsr, BrokerRegister, Logged, TopicPartition
+from isrflow.state.broker import Broker
+from isrflow.state.cluster import Cluster
+from isrflow.state.decisions import (
+    AnyDecision,
+    BrokerDecision,
+    ConfigDecision,
+    HighWatermark,
+    LeaderAndIsr,
+    Rejected,
+    TopicDecision,
+)
+from isrflow.state.events import AlterIsr, BrokerRegister, LogEndOffset, Logged, TopicPartition
 from isrflow.state.ids import NO_LEADER
+from isrflow.state.reason import Reason
+from tests.simulation.engine import Batch
+from tests.simulation.records_seen import shape_of, step_of
+
+_DEFECTS = (Reason.INVARIANT_BROKEN, Reason.RULES_FAILED)
 
 
 class DecisionsSeen:
-    """Hold the newest record of each partition, and who led in each leader epoch."""
+    """Hold the newest record of each partition, every one that there was, and who led in each leader epoch.
+
+    ``records`` are of the topics that stay: from a deletion on, replicas go one after the other.
+    """
 
     def __init__(self, violated: Callable[[str, str], None], row: Callable[[str, str, str], None]) -> None:
         self.records: dict[TopicPartition, LeaderAndIsr] = {}
+        self.decided: dict[tuple[str, int, int], LeaderAndIsr] = {}
+        self.topic_ids: dict[str, str] = {}
         self.registered: set[int] = set()
+        self.moved_once: set[TopicPartition] = set()
+        self._min_isr: dict[str, int] = {}
+        self._ends: dict[tuple[TopicPartition, int, int], int] = {}
+        self._high_watermarks: dict[TopicPartition, int] = {}
         self._leaders: dict[tuple[TopicPartition, int], int] = {}
         self._states: dict[int, str] = {}
         self._broker_epochs: dict[int, int] = {}
+        self._controller_epoch = 0
+        self._sizes: dict[tuple[str, int], int] = {}
+        self._events: deque[Logged] = deque()
+        self._cause: Logged | None = None
         self._violated = violated
         self._row = row
 
-    def look_at(self, batch: list[Logged], before: State, outcome: Outcome) -> None:
-        """Judge a batch of decisions, one after the other."""
-        events = {logged.seq: logged for logged in batch}
-        self.registered = {logged.event.broker for logged in batch if isinstance(logged.event, BrokerRegister)}
-        for decision in outcome.decisions:
-            self._broker(decision)
-            if isinstance(decision, LeaderAndIsr):
-                self._leader_and_isr(decision, events[decision.seq])
-        brokers = outcome.state.cluster.brokers
+    def begin(self, batch: Batch) -> None:
+        """Take up a batch; its decisions come one by one."""
+        self._events = deque(batch.events)
+        self.registered = {one.event.broker for one in batch.events if isinstance(one.event, BrokerRegister)}
+
+    def look_at(self, decision: AnyDecision) -> None:
+        """Judge the next decision."""
+        self._take_in(decision.seq)
+        if decision.controller_epoch < self._controller_epoch:
+            self._violated("B11", f"epoch {decision.controller_epoch} decides after {self._controller_epoch} did")
+        self._controller_epoch = decision.controller_epoch
+        match decision:
+            case LeaderAndIsr():
+                self._leader_and_isr(decision)
+            case BrokerDecision():
+                self._broker(decision)
+            case HighWatermark():
+                self._high_watermark(decision)
+            case TopicDecision():
+                self._row("engine", decision.topic, f"{decision.state} as {decision.topic_id}")
+                self.topic_ids[decision.topic] = decision.topic_id
+                self._configured(decision.topic, decision.config)
+            case ConfigDecision(entity="topic"):
+                self._row("engine", decision.name or "", f"configured {decision.config}")
+                self._configured(decision.name or "", decision.config)
+            case Rejected() if decision.reason in _DEFECTS:
+                self._violated("E2", decision.message)
+
+    def end(self, clusters: list[Cluster]) -> None:
+        """Judge the state that a batch led to, as every shard has it."""
+        self._take_in(clusters[0].seq)
+        brokers = clusters[0].brokers
+        for cluster in clusters:
+            if cluster.brokers != brokers:
+                self._violated("A7", f"shard {cluster.shard} has other brokers than shard 0")
+        self.brokers_agree(brokers)
         for place, record in self.records.items():
             fenced = [member for member in record.isr if member not in brokers or not brokers[member].is_live]
             if not record.isr or (fenced and len(record.isr) > 1):
                 self._violated("A11", f"{place}: ISR {record.isr}, of which {fenced} are fenced")
 
-    def _broker(self, decision: AnyDecision) -> None:
-        if not isinstance(decision, BrokerDecision):
-            return
+    def brokers_agree(self, brokers: Mapping[int, Broker]) -> None:
+        for number, broker in brokers.items():
+            said = self._states.get(number), self._broker_epochs.get(number)
+            if said != (broker.state.name, broker.broker_epoch):
+                held = f"{broker.state.name} in epoch {broker.broker_epoch}"
+                self._violated("A7", f"broker {number} is held to be {held}, and was said to be {said}")
+
+    def forget(self, topic: str) -> None:
+        """Forget a topic that is gone: one of that name that comes later is another."""
+        for held in (self.records, self._high_watermarks):
+            for place in [place for place in held if place.topic == topic]:
+                del held[place]  # type: ignore[attr-defined]
+        for held_by_place in (self._leaders, self._ends):
+            for key in [key for key in held_by_place if key[0].topic == topic]:
+                del held_by_place[key]  # type: ignore[arg-type]
+        self.moved_once = {place for place in self.moved_once if place.topic != topic}
+
+    def _take_in(self, through: int) -> None:
+        while self._events and self._events[0].seq <= through:
+            self._cause = self._events.popleft()
+            event = self._cause.event
+            if not isinstance(event, LogEndOffset):
+                continue
+            key = (TopicPartition(event.topic, event.partition), event.broker, event.leader_epoch)
+            self._ends[key] = max(self._ends.get(key, 0), event.log_end_offset)
+
+    def _configured(self, topic: str, config: Mapping[str, str]) -> None:
+        self._min_isr[topic] = int(config.get("min.insync.replicas", "1"))
+
+    def _broker(self, decision: BrokerDecision) -> None:
         self._row("engine", f"broker {decision.broker}", f"{decision.state} ({decision.reason})")
         if decision.broker_epoch < self._broker_epochs.get(decision.broker, -1):
             self._violated("B10", f"the epoch of broker {decision.broker} went back to {decision.broker_epoch}")
-        self._states[decision.broker] = decision.state
+        allowed = decision.state == "shutdown_allowed"  # said, and never held
+        self._states[decision.broker] = "controlled_shutdown" if allowed else decision.state
         self._broker_epochs[decision.broker] = decision.broker_epoch
 
-    def _leader_and_isr(self, now: LeaderAndIsr, cause: Logged) -> None:
+    def was_registered(self, broker: int, broker_epoch: int) -> bool:
+        """Say whether a broker was given an epoch, be it by now an older one."""
+        return 0 <= broker_epoch <= self._broker_epochs.get(broker, -1)
+
+    def _high_watermark(self, decision: HighWatermark) -> None:
+        place = TopicPartition(decision.topic, decision.partition)
+        record, high_watermark = self.records.get(place), decision.high_watermark
+        if record is None:
+            self._violated("C5", f"{place}: {high_watermark} was decided, and there is no such partition any more")
+            return
+        before = self._high_watermarks.get(place, 0)
+        self._high_watermarks[place] = high_watermark
+        if high_watermark <= before:
+            return
+        enough = min(self._min_isr[place.topic], len(record.replicas))
+        if len(record.isr) < enough:
+            self._violated("C7", f"{place}: {before} -> {high_watermark} with the ISR {record.isr}, {enough} needed")
+        for member in record.isr:
+            told = self._ends.get((place, member, decision.leader_epoch), -1)
+            if told < high_watermark or decision.leader_epoch != record.leader_epoch:
+                self._violated("C5", f"{place}: {high_watermark} decided, and {member} told {told} in its epoch")
+
+    def _leader_and_isr(self, now: LeaderAndIsr) -> None:
         place = TopicPartition(now.topic, now.partition)
         leads = f"leader {now.leader} epoch {now.leader_epoch}.{now.partition_epoch} isr {now.isr} ({now.reason})"
         self._row("engine", f"{place.topic}-{place.partition}", leads)
-        if now.leader != NO_LEADER and now.leader not in now.isr:
-            self._violated("A10", f"{place}: leader {now.leader} is not in the ISR {now.isr}")
+        before = self.records.get(place)
+        self.records[place] = self.decided[now.topic_id, now.partition, now.partition_epoch] = now
+        if before is not None and now.replicas != before.replicas:
+            self.moved_once.add(place)
+        asked = self._cause.event if self._cause is not None else None
+        joined = asked.isr if isinstance(asked, AlterIsr) else ()
+        for invariant, what in [*shape_of(now), *(step_of(before, now, joined) if before is not None else ())]:
+            self._violated(invariant, f"{place}: {what}")
         if now.leader != NO_LEADER and self._leaders.setdefault((place, now.leader_epoch), now.leader) != now.leader:
             self._violated("B3", f"{place}: epoch {now.leader_epoch} has two leaders")
-        before = self.records.get(place)
-        self.records[place] = now
-        if before is None:
-            return
-        self._epochs(place, before, now)
-        if isinstance(cause.event, AlterIsr) and now.partition_epoch > before.partition_epoch:
-            self._by_leader(place, before, cause.event)
-
-    def _epochs(self, place: TopicPartition, before: LeaderAndIsr, now: LeaderAndIsr) -> None:
-        leader_step = now.leader_epoch - before.leader_epoch
-        partition_step = now.partition_epoch - before.partition_epoch
-        if partition_step not in (0, 1) or leader_step < 0:
-            self._violated("B1", f"{place}: from {before.leader_epoch}.{before.partition_epoch} to {now}")
-        if leader_step > partition_step:
-            self._violated("B2", f"{place}: the leader epoch grew without the partition epoch: {now}")
-        if now.leader != before.leader and leader_step == 0:
-            self._violated("B4", f"{place}: {before.leader} -> {now.leader} in epoch {now.leader_epoch}")
-        if set(now.isr) != set(before.isr) and partition_step == 0:
-            self._violated("B1", f"{place}: another ISR in one partition epoch: {before.isr} -> {now.isr}")
+        if now.is_new and self._sizes.setdefault((now.topic, now.seq), len(now.replicas)) != len(now.replicas):
+            self._violated("A14", f"{place} was created with {len(now.replicas)} replicas, others of it with another")
+        if now.reason == Reason.TOPIC_DELETED:
+            del self.records[place]
+        if before is not None and isinstance(asked, AlterIsr) and now.partition_epoch > before.partition_epoch:
+            self._by_leader(place, before, asked)
 
     def _by_leader(self, place: TopicPartition, before: LeaderAndIsr, asked: AlterIsr) -> None:
         held = (before.leader, before.leader_epoch, before.partition_epoch)

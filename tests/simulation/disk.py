@@ -1,5 +1,9 @@
-"""What a disk keeps: all that was written when a process is killed, what was forced when the machine goes down."""
+"""What a disk keeps: all that was written when a process is killed, what was forced when the machine goes down.
 
+One that is full takes no record until there is room again.
+"""
+
+import errno
 import random
 from pathlib import Path
 
@@ -12,6 +16,12 @@ class Disk:
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
         self._forced: dict[Path, int] = {}
+        self.full: set[Path] = set()
+
+    def check_room(self, segment: Segment) -> None:
+        """Raise OSError when the disk of a broker is full."""
+        if self.full and not self.full.isdisjoint(segment.path.parents):
+            raise OSError(errno.ENOSPC, "no space left on device")
 
     def forced(self, segment: Segment) -> None:
         self._forced[segment.path] = segment.size

@@ -1,65 +1,103 @@
-"""The engine without Spark: the rules on the simulated bus, in batches cut anywhere, decided late or twice over."""
+"""The engine without Spark: the rules on the simulated bus, in shards.
+
+Batches are cut anywhere, decided late, and twice over when an engine is superseded.
+"""
 
 import asyncio
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from isrflow.bus.embedded import now_ms
-from isrflow.bus.image import read_image
 from isrflow.bus.interface import Decided, FencedError, Page
+from isrflow.controller_logic.balance import event_of
+from isrflow.controller_logic.routing import route
 from isrflow.controller_logic.step import step
 from isrflow.state.canonical import number, part_of
-from isrflow.state.cluster import MappedTopics, Outcome, State
-from isrflow.state.codec import encode_cluster, encode_topics
+from isrflow.state.cluster import Cluster, MappedTopics, Outcome, State
+from isrflow.state.codec import decode_cluster, decode_topics, encode_cluster, encode_topics
+from isrflow.state.decisions import AnyDecision, Imbalance
+from isrflow.state.decisions import decode as decision_of
 from isrflow.state.event_text import decode
-from isrflow.state.events import Logged, Tick
+from isrflow.state.events import Logged, Progress, Tick
+from isrflow.state.partition import Topic
 from isrflow.state.policy import policy_of
+from isrflow.state.shard_outcome import CLUSTER_PAGE
 from tests.simulation.bus import SimulatedBus
 from tests.simulation.virtual_loop import VirtualLoop
 
 TICK_S = 0.1
-Committed = Callable[[list[Logged], State, Outcome], None]
+_PROGRESS = Progress()
+
+
+class Batch(NamedTuple):
+    """Hold a committed batch: its events, the decisions in their order, and the state of all shards after it."""
+
+    events: list[Logged]
+    decisions: list[AnyDecision]
+    clusters: list[Cluster]
+    topics: dict[str, Topic]
+
+
+Committed = Callable[[Batch], None]
 
 
 class Engine:
     """Decide until fenced by a later claim. A batch is decided, then some time passes, then it is committed."""
 
     def __init__(
-        self, bus: SimulatedBus, loop: VirtualLoop, rng: random.Random, settings: dict[str, str], committed: Committed
+        self,
+        bus: SimulatedBus,
+        loop: VirtualLoop,
+        rng: random.Random,
+        settings: dict[str, str],
+        shards: int,
+        committed: Committed,
     ) -> None:
         self._bus = bus
         self._loop = loop
         self._rng = rng
         self._settings = settings
+        self._shards = shards
         self._committed = committed
 
     async def run(self) -> None:
         """Claim the next controller epoch and decide under it."""
         epoch = self._bus.claim("simulated", self._settings, now_ms()).controller_epoch
-        held = read_image(self._bus.image)
-        state = State(held.cluster, MappedTopics({topic.topic: topic for topic in held.topics}))
+        states = [self._state(shard) for shard in range(self._shards)]
         after, ticked = self._bus.image.seq, -TICK_S
         while epoch == self._bus.controller_epoch:
             await asyncio.sleep(self._rng.uniform(0.005, 0.05))
             if self._loop.now - ticked >= TICK_S:
                 ticked = self._loop.now
                 self._bus.publish([msgspec.json.encode(Tick(time_ms=now_ms()))])
-            batch = self._batch(after, state.cluster.clock_ms)
-            if not batch:
+            events = self._events(after, states[0].cluster.clock_ms)
+            if not events:
                 continue
-            outcome = step(state, batch, policy_of({}))
+            outcomes = [step(state, self._of_shard(events, n), policy_of({})) for n, state in enumerate(states)]
             await asyncio.sleep(self._rng.choice((0.001, 0.01, 0.15)))
             try:
-                self._commit(epoch, batch[-1].seq, outcome)
+                decisions = self._commit(epoch, events[-1].seq, outcomes)
             except FencedError:
                 return
-            self._committed(batch, state, outcome)
-            state, after = outcome.state, batch[-1].seq
+            states, after = [outcome.state for outcome in outcomes], events[-1].seq
+            self._committed(_batch(events, decisions, states))
+            self._echo(decisions)
 
-    def _batch(self, after: int, clock_ms: int) -> list[Logged]:
+    def _state(self, shard: int) -> State:
+        cluster, topics = Cluster(shard=shard, shards=self._shards), MappedTopics()
+        for page in self._bus.image.pages:
+            if page.shard != shard:
+                continue
+            if page.page == CLUSTER_PAGE:
+                cluster = decode_cluster(page.body)
+            else:
+                topics |= {topic.topic: topic for topic in decode_topics(page.body)}
+        return State(cluster, topics)
+
+    def _events(self, after: int, clock_ms: int) -> list[Logged]:
         events = self._bus.events[after : after + self._rng.choice((1, 4, 20, 1_000))]
         batch = []
         for seq, raw in enumerate(events, after + 1):
@@ -68,10 +106,36 @@ class Engine:
             batch.append(Logged(seq, clock_ms, event, raw))
         return batch
 
-    def _commit(self, epoch: int, through: int, outcome: Outcome) -> None:
-        decided = [Decided(*numbered) for numbered in number([part_of(d) for d in outcome.decisions])]
-        pages = [Page(0, -1, encode_cluster(outcome.state.cluster))]
-        if outcome.changes:
-            topics: list[Any] = [outcome.state.topics.get(name) for name in outcome.state.topics.names()]
-            pages.append(Page(0, 0, encode_topics(topics)))
+    def _of_shard(self, events: list[Logged], shard: int) -> list[Logged]:
+        if self._shards == 1:
+            return events
+        mine = [logged for logged in events if route(logged.event, self._shards) in (None, shard)]
+        last = events[-1]
+        if not mine or mine[-1].seq < last.seq:
+            mine.append(Logged(last.seq, last.clock_ms, _PROGRESS, b""))
+        return mine
+
+    def _commit(self, epoch: int, through: int, outcomes: list[Outcome]) -> list[AnyDecision]:
+        """Commit, and return what was decided as those read it who follow the log."""
+        made = [decision for outcome in outcomes for decision in outcome.decisions]
+        decided = [Decided(*numbered) for numbered in number([part_of(decision) for decision in made])]
+        pages = []
+        for shard, outcome in enumerate(outcomes):
+            pages.append(Page(shard, CLUSTER_PAGE, encode_cluster(outcome.state.cluster)))
+            if outcome.changes:
+                held: list[Any] = [outcome.state.topics.get(name) for name in outcome.state.topics.names()]
+                pages.append(Page(shard, 0, encode_topics(held)))
         self._bus.commit(epoch, through, decided, pages, self._loop.now)
+        return [decision_of(one.body) for one in decided]
+
+    def _echo(self, decisions: list[AnyDecision]) -> None:
+        """Tell all shards what was counted, as the job does."""
+        for decision in decisions:
+            if isinstance(decision, Imbalance):
+                self._bus.publish([msgspec.json.encode(event_of(decision))])
+
+
+def _batch(events: list[Logged], decisions: list[AnyDecision], states: list[State]) -> Batch:
+    held = [state.topics.get(name) for state in states for name in state.topics.names()]
+    topics = {topic.topic: topic for topic in held if topic is not None}
+    return Batch(events, decisions, [state.cluster for state in states], topics)

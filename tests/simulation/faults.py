@@ -1,25 +1,26 @@
-"""What goes wrong in a history, drawn from its seed: a fault every now and then, each for a while."""
+"""What goes wrong in a history, drawn from its seed: a fault every now and then, each for a while.
+
+What admins ask for meanwhile comes among the faults (``requests``).
+"""
 
 import asyncio
 import random
 from typing import Protocol
 
-from isrflow.bus.embedded import now_ms
-from isrflow.state.events import AlterReassignment, AnyEvent, ElectLeaders, TopicPartition
 from tests.simulation.network import BUS, Network
+from tests.simulation.requests import Asked, Requests
 from tests.simulation.virtual_loop import Process
 
 REST_S = (0.03, 0.7)
 LASTS_S = (0.1, 2.0)
 
 
-class Cluster(Protocol):
+class Cluster(Asked, Protocol):
     """Be what faults happen to."""
 
     network: Network
     processes: dict[int, Process]
     machine_crashes: bool
-    places: list[TopicPartition]
 
     def start_broker(self, broker: int) -> None: ...
 
@@ -33,9 +34,9 @@ class Cluster(Protocol):
 
     def kill_engine(self) -> None: ...
 
-    def ask(self, event: AnyEvent) -> None: ...
+    def fill_disk(self, broker: int) -> None: ...
 
-    def row(self, who: str, what: str, more: str) -> None: ...
+    def free_disk(self, broker: int) -> None: ...
 
 
 class Faults:
@@ -44,12 +45,15 @@ class Faults:
     def __init__(self, cluster: Cluster, rng: random.Random) -> None:
         self._cluster = cluster
         self._rng = rng
+        self._requests = Requests(cluster, rng)
 
     async def run(self, until_s: float) -> None:
         """Go on until ``until_s``; what is broken then is for the world to heal."""
         loop = asyncio.get_running_loop()
         kinds = [self._kill, self._kill, self._stop, self._pause, self._cut, self._cut, self._cut_from_bus]
-        kinds += [self._slow, self._engine, self._prefer, self._reassign]
+        kinds += [self._slow, self._engine, *self._requests.kinds]
+        if self._cluster.scenery.disks_fail:
+            kinds += [self._fill_disk, self._lose_log_dir]
         while loop.time() + (rest_s := self._rng.uniform(*REST_S)) < until_s:
             await asyncio.sleep(rest_s)
             self._rng.choice(kinds)()
@@ -103,14 +107,14 @@ class Faults:
         else:
             self._cluster.start_engine()  # the one there is does not know yet
 
-    def _prefer(self) -> None:
-        self._cluster.ask(ElectLeaders(time_ms=now_ms(), election_type="preferred", partitions=None))
+    def _fill_disk(self) -> None:
+        broker = self._broker()
+        self._cluster.fill_disk(broker)
+        self._later(self._cluster.free_disk, broker)
 
-    def _reassign(self) -> None:
-        place = self._rng.choice(self._cluster.places)
-        brokers = sorted(self._cluster.processes)
-        replicas = tuple(self._rng.sample(brokers, self._rng.choice((2, 3, 3)))) if self._rng.random() < 0.8 else None
-        self._cluster.row("fault", f"{place.topic}-{place.partition}", f"reassigned to {replicas}")
-        self._cluster.ask(
-            AlterReassignment(time_ms=now_ms(), topic=place.topic, partition=place.partition, replicas=replicas)
-        )
+    def _lose_log_dir(self) -> None:
+        """Let a broker tell that its log directory is lost, and go; what is on it comes back with it."""
+        broker = self._broker()
+        self._requests.report_offline(broker)
+        self._cluster.kill_broker(broker, machine=False)
+        self._later(self._cluster.start_broker, broker)

@@ -5,6 +5,7 @@ before the sender gave up or died may still arrive. A cut link lets nothing thro
 """
 
 import asyncio
+import contextvars
 import random
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -16,6 +17,8 @@ from tests.simulation.virtual_loop import PROCESS, Process, VirtualLoop
 PORTS_FROM = 10_000
 BUS = "bus"
 RETRANSMIT_S = 0.2
+# The request that is being answered, for whoever watches what it leads to.
+ASKED: contextvars.ContextVar[Any] = contextvars.ContextVar("asked")
 _Handler = Callable[[Request], Awaitable[Any]]
 
 
@@ -96,6 +99,7 @@ class Connection:
 
     async def _serve(self, body: Any, waiting: "asyncio.Future[Any]") -> None:
         served = APIS[body.API_KEY]
+        ASKED.set(body)
         try:
             answer = await self._handler(Request(served.key, body.API_VERSION, 0, self._client.name, body, served))
         except (WireError, OSError) as error:

@@ -1,4 +1,4 @@
-"""What the real code finds in place of the machine: the clock, identities, connections, forcing to disk."""
+"""What the real code finds in place of the machine: the clock, identities, connections, the disk's behaviour."""
 
 import logging
 import time
@@ -13,21 +13,34 @@ import structlog
 
 from isrflow.brokers.mock import files
 from isrflow.brokers.mock.log.segment import Segment
+from isrflow.brokers.mock.metadata import uuid_of
 from isrflow.brokers.mock.replicas import fetcher
+from isrflow.brokers.mock.replicas.partition import Partition
+from isrflow.brokers.mock.replicas.table import Replicas
 from isrflow.bus import embedded
+from tests.simulation.brokers_seen import BrokersSeen
 from tests.simulation.disk import Disk
-from tests.simulation.network import Network, connections_over
+from tests.simulation.network import ASKED, Network, connections_over
 from tests.simulation.virtual_loop import START_MS, VirtualLoop
 
 
 @contextmanager
-def in_place_of_the_machine(loop: VirtualLoop, network: Network, disk: Disk) -> Iterator[None]:
-    """Let the real code run on ``loop``'s clock, ``network`` and ``disk``."""
+def in_place_of_the_machine(loop: VirtualLoop, network: Network, disk: Disk, seen: BrokersSeen) -> Iterator[None]:
+    """Let the real code run on ``loop``'s clock, ``network`` and ``disk``; ``seen`` sees which fetches count."""
     numbers = iter(range(2**62))
 
     def time_ns() -> int:
         return (START_MS + int(loop.now * 1000)) * 1_000_000
 
+    def append(segment: Segment, data: Any) -> None:
+        disk.check_room(segment)
+        store(segment, data)
+
+    def fetched(replicas: Replicas, partition: Partition, replica: int, offset: int, replica_epoch: int) -> None:
+        seen.counted(partition, replica, _asked_of(partition))
+        count(replicas, partition, replica, offset, replica_epoch)
+
+    store, count = Segment.append, Replicas.fetched
     clock = SimpleNamespace(time_ns=time_ns, time=time.time, monotonic=time.monotonic, sleep=time.sleep)
     configured = structlog.get_config()
     with ExitStack() as stack:
@@ -36,6 +49,8 @@ def in_place_of_the_machine(loop: VirtualLoop, network: Network, disk: Disk) -> 
             (uuid, "uuid4", lambda: SimpleNamespace(hex=f"{next(numbers):032x}")),
             (fetcher, "Connection", connections_over(network)),
             (Segment, "flush", lambda segment: disk.forced(segment)),
+            (Segment, "append", append),
+            (Replicas, "fetched", fetched),
             (files, "flush_directory", _nothing),
         ):
             stack.enter_context(patch.object(target, name, stand_in))
@@ -44,6 +59,13 @@ def in_place_of_the_machine(loop: VirtualLoop, network: Network, disk: Disk) -> 
             yield
         finally:
             structlog.configure(**configured)
+
+
+def _asked_of(partition: Partition) -> Any:
+    """Find what the request at hand asks of a partition."""
+    topic_id, number = uuid_of(partition.topic_id), partition.place.partition
+    asked = [one for topic in ASKED.get().topics if topic.topic_id == topic_id for one in topic.partitions]
+    return next(one for one in asked if one.partition == number)
 
 
 def _nothing(path: Any) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from isrflow.state.events import TopicPartition
-from isrflow.state.partition import Partition
+from isrflow.state.partition import Partition, TopicState
 from tests.simulation.logs_seen import Record
 
 
@@ -12,15 +12,29 @@ def unsettled(world: Any) -> tuple[str, str] | None:
     state = world.state
     for broker, process in sorted(world.processes.items()):
         standing = process.broker.standing if process.alive and process.broker is not None else "gone"
-        known = state.cluster.brokers.get(broker)
+        known = state.clusters[0].brokers.get(broker)
         if standing != "running" or known is None or not known.is_active:
             return "L2", f"broker {broker} is {standing}, and {known and known.state.name} to the engine"
     for topic in state.topics.values():
+        if topic.state != TopicState.created or topic.deletion_waits:
+            return "L9", f"{topic.topic} is to be deleted, and is {topic.state.name}"
         for partition in topic.partitions:
             found = _partition(world, TopicPartition(topic.topic, partition.partition), partition)
             if found is not None:
                 return found
-    return None
+    return _left_over(world)
+
+
+def _left_over(world: Any) -> tuple[str, str] | None:
+    for broker, process in sorted(world.processes.items()):
+        for place in process.broker.partitions:
+            if place.topic not in world.state.topics:
+                return "L9", f"broker {broker} still holds {place}, which is deleted"
+    for sending in world.sending:
+        if not sending.done():
+            return "L5", f"{sending.get_name()} waits for an answer still"
+    vanished = world.checkers.clients.vanished(world.checkers.logs)
+    return None if vanished is None else ("D7", vanished)
 
 
 def _partition(world: Any, place: TopicPartition, partition: Partition) -> tuple[str, str] | None:
@@ -29,11 +43,13 @@ def _partition(world: Any, place: TopicPartition, partition: Partition) -> tuple
     if partition.adding_replicas or partition.removing_replicas or partition.removed:
         moving = (partition.adding_replicas, partition.removing_replicas, partition.removed)
         return "L7", f"{place} is still reassigned: adding {moving[0]}, removing {moving[1]}, removed {moving[2]}"
+    if world.scenery.balanced and partition.leader != partition.replicas[0] in partition.isr:
+        return "L10", f"{place} is led by {partition.leader}, and {partition.replicas[0]} could"
     if set(partition.isr) != set(partition.replicas):
         return "L3", f"the ISR of {place} is {partition.isr}, its replicas are {partition.replicas}"
     logs: dict[int, list[Record]] = {}
     for broker in partition.replicas:
-        held = next((p for p in world.processes[broker].broker.partitions if p.place == place), None)
+        held = world.processes[broker].broker.partitions.get(place)
         view = (held.leader, held.leader_epoch, held.partition_epoch) if held is not None else None
         record = (partition.leader, partition.leader_epoch, partition.partition_epoch)
         if held is None or view != record:

@@ -13,8 +13,15 @@ MEANING = {
     "A1": "a log has no gap, and nothing at or above its end",
     "A3": "a high watermark is not above its log's end",
     "A4": "only whom its own view names acts as leader",
+    "A5": "a follower is fetched for from its leader alone, a leader not at all",
+    "A6": "a broker that runs was registered",
+    "A7": "brokers are held to be what was said of them, by every shard",
+    "A8": "the ISR is of assigned replicas, each once",
     "A10": "a leader is in the ISR",
     "A11": "the ISR is never empty, and a fenced member is its only one",
+    "A12": "who is added or removed is assigned, and the target comes first",
+    "A13": "who recovers is alone in the ISR, and was elected uncleanly",
+    "A14": "replicas are distinct brokers, as many in each partition that a topic begins with",
     "B1": "epochs do not go back, and the partition epoch grows by one with each change",
     "B2": "the leader epoch does not grow without the partition epoch",
     "B3": "a leader epoch has one leader",
@@ -22,22 +29,36 @@ MEANING = {
     "B5": "no broker goes back to an older decision",
     "B6": "an ISR is accepted only from the leader, in its present epochs",
     "B7": "who joins an ISR is active, and of the incarnation that the leader saw",
+    "B8": "a leader has one ISR change outstanding",
+    "B9": "a fetch counts in the leader's own epoch only",
     "B10": "broker epochs grow",
+    "B11": "controller epochs do not go back",
+    "B12": "brokers take in every decision, in order, and hold what was decided",
     "C4": "what is shown as committed was decided to be, and is on the whole ISR",
+    "C5": "a high watermark was reached by all the ISR in the leader's epoch",
     "C6": "a leader's high watermark does not go back in its epoch",
+    "C7": "the high watermark stands still below min.insync.replicas",
     "D1": "what is below a decided high watermark is on every member of the ISR, alike",
+    "D2": "what a leader shows is on every member of the ISR that it knows, alike",
     "D3": "every member of the ISR holds all that was committed",
     "D4": "the leader holds all that was committed, and what was acknowledged is committed",
     "D5": "replicas agree below their high watermarks",
     "D6": "what a consumer read stays, as it was",
+    "D7": "what was acknowledged is in some log",
     "D9": "only followers truncate, and nothing that was committed",
+    "D10": "what was acknowledged is not refused, nor what was refused for good acknowledged",
+    "E1": "an election is unclean when its leader was not in the ISR, and only where that is allowed",
+    "E2": "no change is withheld, and the rules fail on no event",
+    "E3": "what an idempotent producer sends is stored once, and in order",
     "L2": "every broker is unfenced in the end",
     "L3": "every live replica is in sync in the end",
     "L4": "every view is the engine's in the end",
-    "L5": "every record is committed in the end",
+    "L5": "every record is committed in the end, and every producer has its answer",
     "L6": "every log is the leader's in the end",
     "L7": "every reassignment comes to its end",
     "L8": "every partition has a leader in the end",
+    "L9": "a deleted topic is gone in the end, and its logs",
+    "L10": "preferred replicas lead in the end, where leaders are balanced",
     "crash": "no process ends by an error of its own",
     "end": "a history ends",
 }
@@ -78,8 +99,8 @@ def main() -> int:
     acknowledged = consumed = 0
     for seed in range(given.seed, given.seed + given.count):
         world, violated = history(seed, given.machine_crashes, given.trace)
-        acknowledged += world.checkers.acknowledged_count
-        consumed += world.checkers.consumed_count
+        acknowledged += world.checkers.clients.acknowledged_count
+        consumed += world.checkers.clients.consumed_count
         if violated is not None:
             failing.append(seed)
             explain(world, seed, violated, given.machine_crashes, given.trace)

@@ -29,7 +29,7 @@ def _hold(first: int, machine_crashes: bool) -> None:
     failing, acknowledged = [], 0
     for seed in range(first, first + BLOCK):
         world, violated = history(seed, machine_crashes, trace=False)
-        acknowledged += world.checkers.acknowledged_count
+        acknowledged += world.checkers.clients.acknowledged_count
         if violated is not None:
             explain(world, seed, violated, machine_crashes, trace=False)
             failing.append(seed)

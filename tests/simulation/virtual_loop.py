@@ -6,6 +6,7 @@ callbacks were scheduled, and their times, decides what runs next.
 """
 
 import asyncio
+import asyncio.futures
 import contextvars
 import heapq
 from collections import deque
@@ -15,6 +16,8 @@ from typing import Any
 
 START_MS = 1_700_000_000_000
 CALLBACKS_MAX = 400_000
+# What wakes a sleeper runs nothing of the process: there is nothing to look at after it.
+_WAKE_UP = asyncio.futures._set_result_unless_cancelled
 
 
 class Process:
@@ -63,8 +66,8 @@ class Handle:
 class VirtualLoop(asyncio.AbstractEventLoop):
     """Run callbacks in order of time, then of scheduling; those of dead processes not at all.
 
-    ``ran`` is called after each callback, with its process. Whatever a callback raises is kept in
-    ``failures``, for coroutines here are to handle what is theirs.
+    ``ran`` is called after each callback that may have changed something, with its process. Whatever
+    a callback raises is kept in ``failures``, for coroutines here are to handle what is theirs.
     """
 
     def __init__(self, ran: Callable[[Process], None]) -> None:
@@ -194,4 +197,5 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         if self._count > CALLBACKS_MAX:
             raise StuckError(f"{CALLBACKS_MAX} callbacks and no end")
         handle.context.run(handle.callback, *handle.args)
-        self._ran(process)
+        if handle.callback is not _WAKE_UP:
+            self._ran(process)

@@ -16,25 +16,25 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from isrflow.brokers.mock.settings import Settings
-from isrflow.bus.embedded import now_ms
-from isrflow.state.cluster import Outcome, State
-from isrflow.state.events import AnyEvent, CreateTopic, Logged, TopicPartition
+from isrflow.state.events import AnyEvent, TopicPartition
 from tests.simulation.broker import SimulatedBroker
 from tests.simulation.bus import BusLink, SimulatedBus
 from tests.simulation.checkers import Checkers
 from tests.simulation.client import Client, Consumer, Producer
 from tests.simulation.disk import Disk
-from tests.simulation.engine import Engine
+from tests.simulation.engine import Batch, Engine
 from tests.simulation.faults import Faults
 from tests.simulation.network import Network
 from tests.simulation.patches import in_place_of_the_machine
 from tests.simulation.quiescence import unsettled
+from tests.simulation.requests import Requests
+from tests.simulation.scenery import draw
 from tests.simulation.virtual_loop import Process, StuckError, VirtualLoop
 
-TOPIC = "t"
-SETTLE_S = 2.0
-SETTLES_MAX = 20
+STAYS, COMES_AND_GOES = "t", "u"
+BROKERS_S, TOPIC_S = 0.6, 1.0
+SETTLE_S = 1.0
+SETTLES_MAX = 40
 ROWS_KEPT = 60
 SHARED_MEMORY = Path("/dev/shm")
 
@@ -76,18 +76,19 @@ class World:
         self.checkers = Checkers(self._violate, self.row)
         self.processes: dict[int, Process] = {}
         self.brokers: dict[int, SimulatedBroker] = {}
-        self.state: State | None = None
+        self.state: Batch | None = None
+        self.sending: list[asyncio.Task[Any]] = []
         self._tell = tell
         self._disk = Disk(self._random())
         self._engine: Process | None = None
         self._clients: list[Client] = []
         self._everybody: list[Any] = []
         self._directory = Path()
-        # What differs from history to history.
-        self.broker_count = self.rng.choice((3, 3, 4, 5))
-        self.places = [TopicPartition(TOPIC, partition) for partition in range(self.rng.choice((1, 1, 2)))]
-        self.min_insync = self.rng.choice((1, 2, 2))
-        self.lasts_s = self.rng.uniform(3.0, 9.0)
+        self.scenery = draw(self._random())
+        self.checkers.unclean_allowed = self.scenery.unclean
+        self.places = [TopicPartition(STAYS, partition) for partition in range(self.scenery.partitions)]
+        if self.scenery.comes_and_goes:
+            self.places.append(TopicPartition(COMES_AND_GOES, 0))
 
     def _random(self) -> random.Random:
         return random.Random(self.rng.getrandbits(64))
@@ -119,7 +120,7 @@ class World:
         collecting = gc.isenabled()
         gc.disable()  # when garbage goes must not matter, nor take time
         try:
-            with in_place_of_the_machine(self.loop, self.network, self._disk):
+            with in_place_of_the_machine(self.loop, self.network, self._disk, self.checkers.brokers):
                 try:
                     self._play()
                 finally:
@@ -137,13 +138,13 @@ class World:
     def _play(self) -> None:
         self.start_engine()
         self._start_brokers()
-        self.loop.run_until(1.0)
-        self._create_topic()
-        self.loop.run_until(2.0)
+        self.loop.run_until(BROKERS_S)
+        Requests(self, self._random()).create(STAYS, self.scenery.partitions)
+        self.loop.run_until(TOPIC_S)
         self._start_clients()
-        faults = Faults(self, self._random())
-        self.loop.start(Process("faults"), faults.run(2.0 + self.lasts_s))
-        self.loop.run_until(2.0 + self.lasts_s)
+        faults, until_s = Faults(self, self._random()), TOPIC_S + self.scenery.lasts_s
+        self.loop.start(Process("faults"), faults.run(until_s))
+        self.loop.run_until(until_s)
         self._heal()
         for _ in range(SETTLES_MAX):
             self.loop.run_until(self.loop.now + SETTLE_S)
@@ -154,23 +155,17 @@ class World:
         self._violate(*found)
 
     def _start_brokers(self) -> None:
-        for broker in range(1, self.broker_count + 1):
+        for broker in self.scenery.brokers:
             self.start_broker(broker)
 
-    def _create_topic(self) -> None:
-        ids = list(range(1, self.broker_count + 1))
-        assignment = {str(p): tuple(self.rng.sample(ids, 3)) for p in range(len(self.places))}
-        config: dict[str, Any] = {"min.insync.replicas": str(self.min_insync)}
-        created = CreateTopic(time_ms=now_ms(), topic=TOPIC, assignment=assignment, config=config)
-        self.ask(created)
-
     def _start_clients(self) -> None:
-        brokers = list(range(1, self.broker_count + 1))
+        brokers, seen = [*self.scenery.brokers], self.checkers.clients
         for number, place in enumerate(3 * self.places):
-            producer = Producer(place, brokers, self.network, self._random(), self.checkers)
-            consumer = Consumer(place, brokers, self.network, self._random(), self.checkers)
+            producer = Producer(place, brokers, self.network, self._random(), seen)
+            producer.idempotent = self.scenery.idempotent
+            consumer = Consumer(place, brokers, self.network, self._random(), seen)
             self._clients += [producer, consumer]
-            self.loop.start(Process(f"producer-{number}"), producer.run(number))
+            self.sending.append(self.loop.start(Process(f"producer-{number}"), producer.run(number)))
             self.loop.start(Process(f"consumer-{number}"), consumer.run())
 
     def _heal(self) -> None:
@@ -178,7 +173,8 @@ class World:
         self.row("fault", "all", "over")
         self.network.cut = set()
         self.network.slow = 0.01
-        for broker in range(1, self.broker_count + 1):
+        self._disk.full.clear()
+        for broker in self.scenery.brokers:
             self.resume_broker(broker)
         self._start_brokers()
         self.start_engine()
@@ -187,11 +183,11 @@ class World:
             for client in self._clients:
                 client.stopping = True
 
-        self.loop.call_later(1.0, stop)
+        self.loop.call_later(0.5, stop)
 
     def _close(self) -> None:
         for broker in self._everybody:
-            for partition in broker.partitions:
+            for partition in broker.partitions.values():
                 try:
                     partition.log.close()
                 except OSError:
@@ -211,8 +207,8 @@ class World:
         self.loop.start(process, self._live(broker, process))
 
     async def _live(self, broker: int, process: Process) -> None:
-        link: Any = BusLink(self.bus, self.network, self._random())
-        settings = _broker_settings(self.min_insync)
+        link: Any = BusLink(broker, self.bus, self.network, self._random(), self.checkers.brokers)
+        settings = self.scenery.broker_settings
         lives = SimulatedBroker(broker, self._directory / str(broker), settings, link, self.network)
         self.brokers[broker] = process.broker = lives
         self._everybody.append(lives)
@@ -255,10 +251,21 @@ class World:
 
     def start_engine(self) -> None:
         """Start another engine; one that still runs finds itself fenced at its next commit."""
-        self._engine = Process("engine")
-        engine = Engine(self.bus, self.loop, self._random(), _engine_settings(), self._committed)
+        process = self._engine = Process("engine")
+        scenery = self.scenery
+        engine = Engine(self.bus, self.loop, self._random(), scenery.engine_settings, scenery.shards, self._committed)
         self.row("fault", "engine", "started")
-        self.loop.start(self._engine, engine.run())
+        self.loop.start(process, self._decide(engine))
+
+    async def _decide(self, engine: Engine) -> None:
+        try:
+            await engine.run()
+        except asyncio.CancelledError:
+            raise
+        except ViolatedError:
+            raise
+        except Exception as error:
+            self._violate("crash", f"an engine ended by {error!r}")
 
     def kill_engine(self) -> None:
         if self._engine is not None:
@@ -269,29 +276,13 @@ class World:
         """Publish what an admin asks for."""
         self.bus.publish([msgspec.json.encode(event)])
 
-    def _committed(self, batch: list[Logged], before: State, outcome: Outcome) -> None:
-        self.state = outcome.state
-        self.checkers.decided(batch, before, outcome)
+    def fill_disk(self, broker: int) -> None:
+        self.row("fault", f"broker-{broker}", "its disk is full")
+        self._disk.full.add(self._directory / str(broker))
 
+    def free_disk(self, broker: int) -> None:
+        self._disk.full.discard(self._directory / str(broker))
 
-def _engine_settings() -> dict[str, str]:
-    return {"broker.session.timeout.ms": "1000", "auto.leader.rebalance.enable": "false"}
-
-
-def _broker_settings(min_insync: int) -> Settings:
-    return Settings(
-        broker_heartbeat_interval_ms=250,
-        controlled_shutdown_timeout_ms=1_500,
-        watermark_interval_ms=50,
-        decisions_poll_interval_ms=20,
-        replica_lag_time_max_ms=600,
-        replica_fetch_wait_max_ms=200,
-        replica_fetch_max_bytes=300,
-        replica_fetch_backoff_ms=50,
-        replica_socket_timeout_ms=800,
-        replica_high_watermark_checkpoint_interval_ms=2_000,
-        alter_isr_timeout_ms=800,
-        alter_isr_backoff_ms=100,
-        log_segment_bytes=600,
-        min_insync_replicas=min_insync,
-    )
+    def _committed(self, batch: Batch) -> None:
+        self.state = batch
+        self.checkers.decided(batch)

@@ -1,0 +1,77 @@
+"""What one history has that another has not: drawn first of all from its seed."""
+
+import random
+from typing import NamedTuple
+
+from isrflow.brokers.mock.settings import Settings
+
+
+class Scenery(NamedTuple):
+    """Hold how large the cluster is, how it is set up, and which kinds of trouble there may be.
+
+    ``lasts_s`` is how long faults go on. With ``unclean`` a topic may elect unclean leaders, and an
+    admin asks for it; with ``comes_and_goes`` topics are created and deleted meanwhile; with
+    ``balanced`` leaders go back to preferred replicas by themselves.
+    """
+
+    brokers: tuple[int, ...]
+    partitions: int
+    min_insync: int
+    shards: int
+    lasts_s: float
+    unclean: bool
+    balanced: bool
+    comes_and_goes: bool
+    configured: bool
+    disks_fail: bool
+    idempotent: bool
+
+    @property
+    def engine_settings(self) -> dict[str, str]:
+        """Give the settings under which engines start."""
+        return {
+            "broker.session.timeout.ms": "1000",
+            "auto.leader.rebalance.enable": str(self.balanced).lower(),
+            "leader.imbalance.per.broker.percentage": "0",
+            "leader.imbalance.check.interval.seconds": "1",
+        }
+
+    @property
+    def broker_settings(self) -> Settings:
+        """Give the brokers' settings: as real ones, in a hurry."""
+        return Settings(
+            broker_heartbeat_interval_ms=250,
+            controlled_shutdown_timeout_ms=1_500,
+            watermark_interval_ms=50,
+            decisions_poll_interval_ms=50,
+            replica_lag_time_max_ms=600,
+            replica_fetch_wait_max_ms=200,
+            replica_fetch_max_bytes=300,
+            replica_fetch_backoff_ms=50,
+            replica_socket_timeout_ms=800,
+            replica_high_watermark_checkpoint_interval_ms=2_000,
+            alter_isr_timeout_ms=ALTER_ISR_TIMEOUT_MS,
+            alter_isr_backoff_ms=100,
+            log_segment_bytes=600,
+            min_insync_replicas=self.min_insync,
+        )
+
+
+ALTER_ISR_TIMEOUT_MS = 800
+
+
+def draw(rng: random.Random) -> Scenery:
+    """Draw one. Each kind of trouble leaves most histories alone: what happens often hides what is rare."""
+    return Scenery(
+        brokers=tuple(range(1, 1 + rng.choice((3, 3, 4, 5)))),
+        partitions=rng.choice((1, 1, 2)),
+        min_insync=rng.choice((1, 2, 2)),
+        shards=rng.choice((1, 1, 3)),
+        lasts_s=rng.uniform(2.0, 6.0),
+        unclean=rng.random() < 0.15,
+        balanced=rng.random() < 0.2,
+        comes_and_goes=rng.random() < 0.25,
+        configured=rng.random() < 0.25,
+        disks_fail=rng.random() < 0.2,
+        idempotent=rng.random() < 0.4,
+    )
