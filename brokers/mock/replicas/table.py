@@ -79,6 +79,8 @@ class Replicas:
                 self._stop_replica(decision)
             case HighWatermark():
                 self._high_watermark(decision)
+            case TopicDecision(state="deleted"):
+                self._gone(decision.topic_id)
             case TopicDecision():
                 self._configured(decision.topic)
             case ConfigDecision(entity="topic"):
@@ -167,6 +169,18 @@ class Replicas:
         outcome = "deleted" if decision.delete else "stopped"
         logger.info(outcome, partition=_name(place))
         self._report(place, decision.leader_epoch, outcome)
+
+    def _gone(self, topic_id: str) -> None:
+        """Drop what is left of a deleted topic: who starts while it is being deleted takes replicas up anew.
+
+        The engine does not ask again for a deletion that a former life of this broker has reported.
+        """
+        for partition in [p for p in self.partitions.values() if p.topic_id == topic_id]:
+            self._close(partition)
+            try:
+                self._directory.delete(partition.place, topic_id)
+            except OSError:
+                logger.exception("replica not removed", partition=_name(partition.place))
 
     def _close(self, partition: Partition) -> None:
         self.fetchers.remove(partition)
