@@ -109,6 +109,14 @@ def test_an_unclean_election_may_fall_on_a_target(world: World) -> None:
     assert world.said == "REASSIGNMENT unclean to 4"
 
 
+def test_a_partition_that_waits_for_its_last_member_may_be_left_to_it(world: World) -> None:
+    world.alter_isr("t", (1,))
+    world.fence(1)
+    move(world, 1)
+    assert (assigned(world), world.line("t")) == ("1", "Offline leader=none epoch=2/3 isr=1")
+    assert told_to_delete(world) == (2, 3)
+
+
 def test_a_partition_that_nobody_ever_led_goes_at_once() -> None:
     world = World(1, 2)
     world.fence(1)
