@@ -3,13 +3,14 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import structlog
 
 from isrflow.brokers.mock.apis.context import Context
 from isrflow.brokers.mock.apis.serving import APIS, serving
 from isrflow.brokers.mock.control.feed import Feed
+from isrflow.brokers.mock.control.folding import folded
 from isrflow.brokers.mock.control.lifecycle import Lifecycle
 from isrflow.brokers.mock.control.outbox import Outbox
 from isrflow.brokers.mock.files import replace
@@ -45,6 +46,7 @@ class Broker:
         self._feed = Feed(bus, self._heard, settings)
         self._server = self._serving()
         self._acting = False
+        self._folded = 0
         self._stopping = asyncio.Event()
 
     def _serving(self) -> Server:
@@ -63,12 +65,20 @@ class Broker:
         )
         return Server(answering(APIS, serving(context)), limits)
 
-    def _heard(self, decision: AnyDecision) -> None:
-        self._metadata.apply(decision)
-        self._lifecycle.heard(decision)
-        if self._acting:
-            self._replicas.registered(self._lifecycle.broker_epoch)
-            self._replicas.apply(decision)
+    def _heard(self, decisions: Sequence[AnyDecision]) -> None:
+        needless = folded(decisions, self._identity.broker) if self._acting else frozenset()
+        for place, decision in enumerate(decisions):
+            self._metadata.apply(decision)
+            self._lifecycle.heard(decision)
+            if self._acting:
+                self._replicas.registered(self._lifecycle.broker_epoch)
+                if place in needless:
+                    self._replicas.pass_over(decision)
+                else:
+                    self._replicas.apply(decision)
+        if needless:
+            self._folded += len(needless)
+            logger.info("older decisions folded", count=len(needless), of=len(decisions), in_all=self._folded)
 
     def stop(self) -> None:
         """Begin an orderly stop; ``run`` returns when it is done."""

@@ -125,7 +125,7 @@ def test_an_image_tells_what_the_decisions_told(decided: EmbeddedBus) -> None:
 
 def test_the_feed_goes_on_where_the_image_ends(decided: EmbeddedBus) -> None:
     got: list[AnyDecision] = []
-    feed = Feed(decided, got.append, settings_of({}))
+    feed = Feed(decided, got.extend, settings_of({}))
     feed.start()
     from_image = len(got)
 

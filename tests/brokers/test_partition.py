@@ -133,6 +133,20 @@ def test_a_follower_speaks_for_an_epoch_once_it_agrees(tmp_path: Path) -> None:
     assert partition.reporting_epoch == 5
 
 
+def test_a_follower_that_was_cut_grows_back_to_what_its_leader_shows(tmp_path: Path) -> None:
+    """A restarted follower that lost the end of its log waits for no further decision."""
+    leader, follower = appended(replica(tmp_path, 2), 0, 0, 0), replica(tmp_path)
+    follower.make_follower(told(2, 3), 3)
+    assert follower.truncate(3, 0)
+    follower.append_as_follower(3, 0, leader.log.read(0, 10_000, 3))
+    follower.follow_high_watermark(2, 3)
+    assert follower.high_watermark == 0, "of another epoch"
+    follower.follow_high_watermark(3, 2)
+    assert follower.high_watermark == 2
+    follower.follow_high_watermark(3, 1)
+    assert follower.high_watermark == 2, "it does not go back"
+
+
 def test_answers_to_questions_of_another_epoch_are_dropped(tmp_path: Path) -> None:
     leader, follower = appended(replica(tmp_path, 2), 0, 0), replica(tmp_path)
     follower.make_follower(told(2, 3), 0)

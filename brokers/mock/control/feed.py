@@ -1,7 +1,7 @@
 """Follow the decision log: the state as last committed, then every decision after it, in order."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import structlog
 
@@ -16,11 +16,11 @@ CHUNK = 1_000
 RETRY_MS = (50, 2_000)
 _AFTER_ALL_OF = 2**31
 
-Heard = Callable[[AnyDecision], None]
+Heard = Callable[[Sequence[AnyDecision]], None]
 
 
 class Feed:
-    """Hand every decision to ``heard``, once, in (seq, index) order."""
+    """Hand every decision to ``heard``, once, in (seq, index) order; those that wait come together, up to ``CHUNK``."""
 
     def __init__(self, bus: Bus, heard: Heard, settings: Settings) -> None:
         self._bus = bus
@@ -32,8 +32,7 @@ class Feed:
     def start(self) -> None:
         """Take the image in; what follows it comes with ``run``."""
         image = self._bus.image()
-        for decision in decisions_of(image):
-            self._heard(decision)
+        self._heard(list(decisions_of(image)))
         self._after = (image.seq, _AFTER_ALL_OF)
 
     async def run(self) -> None:
@@ -61,9 +60,8 @@ class Feed:
     async def _catch_up(self) -> None:
         """Read on to the end; between chunks others get their turn."""
         while chunk := self._bus.decisions(self._after, CHUNK):
-            for decided in chunk:
-                self._heard(decode(decided.body))
-                self._after = (decided.seq, decided.idx)
+            self._heard([decode(decided.body) for decided in chunk])
+            self._after = (chunk[-1].seq, chunk[-1].idx)
             await asyncio.sleep(0)
             if len(chunk) < CHUNK:
                 return

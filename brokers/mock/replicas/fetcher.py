@@ -219,12 +219,18 @@ class Fetcher:
             await self._out_of_range(followed)
         elif told.error_code:
             self._refused(followed, told.error_code)
-        elif told.records:
-            try:
-                if followed.partition.append_as_follower(followed.epoch, offset, told.records):
-                    self._moved(followed.partition)
-            except RefusedError as error:
-                self._refused(followed, error.code)
+        else:
+            self._append(followed, offset, told.records)
+            followed.partition.follow_high_watermark(followed.epoch, told.high_watermark)
+
+    def _append(self, followed: _Followed, offset: int, records: bytes | None) -> None:
+        if not records:
+            return
+        try:
+            if followed.partition.append_as_follower(followed.epoch, offset, records):
+                self._moved(followed.partition)
+        except RefusedError as error:
+            self._refused(followed, error.code)
 
     async def _out_of_range(self, followed: _Followed) -> None:
         """Find the way back into the leader's log, which ends below or begins above ours.

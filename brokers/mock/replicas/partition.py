@@ -126,10 +126,18 @@ class Partition:
         wake(self)
 
     def set_high_watermark(self, leader_epoch: int, high_watermark: int) -> None:
-        """Take the engine's word, if it is for the epoch that this replica is in."""
-        if leader_epoch == self.leader_epoch:
+        """Take the engine's word, unless it is for an older epoch than this replica is in.
+
+        It is for a later one when the decision that began that one was folded into a newer, which follows.
+        """
+        if leader_epoch >= self.leader_epoch:
             self._decided_high_watermark = high_watermark
             wake(self)
+
+    def follow_high_watermark(self, leader_epoch: int, high_watermark: int) -> None:
+        """Take what the leader of ``leader_epoch`` shows: a log that was cut grows back to what was decided."""
+        if self.role is Role.follower and leader_epoch == self.leader_epoch:
+            self._decided_high_watermark = max(self._decided_high_watermark, high_watermark)
 
     def check_epoch(self, current_leader_epoch: int) -> None:
         """Refuse a request from another leader epoch; -1 asks for no check (KIP-320)."""

@@ -88,6 +88,22 @@ class Replicas:
             case Answer(request="alter_isr"):
                 self.isr_changes.answered(decision)
 
+    def pass_over(self, decision: AnyDecision) -> None:
+        """Take note of a decision that a later one makes needless: it ends what the replica does, and begins nothing.
+
+        One that changes the role ends the term, as it would if it were carried out. One that leaves the
+        replica leading, or following, leaves all to the later one.
+        """
+        if not isinstance(decision, LeaderAndIsr) or decision.controller_epoch < self._controller_epoch:
+            return
+        self._controller_epoch = decision.controller_epoch
+        held = self.partitions.get(TopicPartition(decision.topic, decision.partition))
+        if held is None or held.topic_id != decision.topic_id or held.supersedes(decision):
+            return
+        if held.role is not (Role.leader if decision.leader == self._broker else Role.follower):
+            self.fetchers.remove(held)
+            held.stop()
+
     def _leader_and_isr(self, decision: LeaderAndIsr) -> None:
         place = TopicPartition(decision.topic, decision.partition)
         held = self.partitions.get(place)

@@ -1,0 +1,160 @@
+"""What a broker that was away reads at once is folded, and ends as if it had been done one by one."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from isrflow.brokers.mock.broker import Broker
+from isrflow.brokers.mock.control.folding import folded
+from isrflow.brokers.mock.replicas.partition import Partition
+from isrflow.brokers.mock.settings import Identity, Settings
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.state.decisions import AnyDecision, HighWatermark, LeaderAndIsr, StopReplica
+from isrflow.state.events import ReplicaReport, TopicPartition
+from isrflow.state.reason import Reason
+from tests.brokers.test_partition import BASE, told
+from tests.support.batches import batch
+
+BROKER = 1
+STOP = StopReplica(
+    seq=1,
+    controller_epoch=1,
+    time_ms=0,
+    reason=Reason.REASSIGNMENT,
+    topic="t",
+    topic_id="id",
+    partition=0,
+    leader_epoch=2,
+    delete=True,
+    to=(1,),
+)
+
+
+def test_only_the_newest_of_a_partition_stays() -> None:
+    other = replace(told(3, 1), partition=1)
+    decisions = [told(2, 0), other, told(3, 1), told(3, 1, 2), told(1, 2)]
+    assert folded(decisions, BROKER) == {0, 2, 3}
+
+
+def test_nothing_is_folded_across_a_stop() -> None:
+    for stop in (STOP, replace(STOP, delete=False), replace(STOP, topic_id="other"), replace(STOP, to=(2,))):
+        assert folded([told(2, 0), told(2, 1), stop, told(2, 3), told(2, 4)], BROKER) == {0, 3}
+
+
+def test_nothing_is_folded_across_an_assignment_to_others() -> None:
+    gone = told(2, 1, replicas=(2, 3), isr=(2, 3))
+    assert folded([told(2, 0), gone, told(2, 2)], BROKER) == frozenset()
+    assert folded([gone, gone], BROKER) == frozenset(), "they are not for this broker"
+
+
+def test_topics_of_the_same_name_are_two() -> None:
+    renewed = replace(told(2, 0), topic_id="renewed")
+    assert folded([told(2, 3), told(2, 4), renewed, replace(renewed, leader_epoch=1)], BROKER) == {0, 2}
+
+
+class _Turn(NamedTuple):
+    """One thing that is decided next: ``a`` and ``b`` choose among what there is."""
+
+    what: str
+    a: int
+    b: int
+
+
+_TURNS = ("lead", "lead", "lead", "isr", "watermark", "watermark", "unclean", "removed", "stopped", "recreated")
+turns = st.builds(_Turn, st.sampled_from(_TURNS), st.integers(0, 2), st.integers(0, 2))
+
+
+def decided(turns_taken: list[_Turn]) -> list[AnyDecision]:
+    """Let the turns become decisions as an engine would make them: epochs go up, and belong together."""
+    now: LeaderAndIsr = BASE
+    decisions: list[AnyDecision] = [now]
+    high_watermark = 0
+    for turn in turns_taken:
+        if turn.what == "watermark":
+            if now.leader == BROKER:
+                continue  # this broker's own log, which no engine lets it go beyond, is not known here
+            high_watermark += turn.a
+            where = {"topic": "t", "partition": 0, "leader_epoch": now.leader_epoch, "high_watermark": high_watermark}
+            common = {"seq": 1, "controller_epoch": 1, "time_ms": 0, "reason": Reason.REPLICATED}
+            decisions.append(HighWatermark(**common, **where))  # type: ignore[arg-type]
+            continue
+        if turn.what == "recreated":
+            high_watermark = 0
+            decisions.append(replace(STOP, topic_id=now.topic_id, leader_epoch=-2, delete=True))
+            now = replace(BASE, topic_id=f"{now.topic_id}+", leader=1 + turn.a)
+        elif turn.what in ("removed", "stopped"):
+            away = replace(_next(now), replicas=(2, 3), isr=(2, 3), leader=2)
+            stop = replace(STOP, topic_id=now.topic_id, leader_epoch=away.leader_epoch, delete=turn.what == "removed")
+            decisions += [away, *([stop] if turn.a else [])]
+            now = replace(_next(away), replicas=(1, 2, 3))
+        elif turn.what == "isr":
+            now = replace(now, partition_epoch=now.partition_epoch + 1, isr=((1, 2, 3), (1, 2), (2, 3))[turn.a])
+        else:
+            recovery = "RECOVERING" if turn.what == "unclean" else "RECOVERED"
+            leader = (1, 2, 3, -1)[turn.a + (turn.b == 2)]
+            now = replace(_next(now), leader=leader, leader_recovery_state=recovery)
+        decisions.append(now)
+    return decisions
+
+
+def _next(now: LeaderAndIsr) -> LeaderAndIsr:
+    return replace(now, leader_epoch=now.leader_epoch + 1, partition_epoch=now.partition_epoch + 1)
+
+
+async def end_of(directory: Path, decisions: list[AnyDecision], at_once: int, records_after: int) -> Any:
+    """Let a broker hear the decisions so many at a time, a leader growing in between; tell how it ends."""
+    directory.mkdir()
+    bus = EmbeddedBus(directory / "bus.db")
+    broker = Broker(Identity(broker=BROKER, bus=bus.path, directory=directory / "1"), Settings(), bus)
+    broker._acting = True
+    replicas = broker._replicas
+    try:
+        for start in range(0, len(decisions), records_after):
+            between = decisions[start : start + records_after]
+            for first in range(0, len(between), at_once):
+                broker._heard(between[first : first + at_once])
+            for partition in replicas.partitions.values():
+                if partition.is_leader:
+                    partition.append_as_leader(batch(b"x"))
+        shown = {place: _shown(partition) for place, partition in replicas.partitions.items()}
+        followed = {
+            (leader, place, one.epoch)
+            for leader, fetcher in replicas.fetchers._fetchers.items()
+            for place, one in fetcher._followed.items()
+        }
+        reports = {
+            (e.topic, e.partition): (e.outcome, e.leader_epoch)
+            for e in broker._outbox._events
+            if isinstance(e, ReplicaReport)
+        }
+        folders = sorted(path.name for path in (directory / "1").glob("t-0*"))
+        return shown, followed, reports, folders, broker._metadata.partition(TopicPartition("t", 0))
+    finally:
+        await replicas.fetchers.stop()
+        for partition in replicas.partitions.values():
+            partition.log.close()
+        broker._outbox.close()
+        bus.close()
+
+
+def _shown(partition: Partition) -> tuple[object, ...]:
+    # An epoch that was led without a record goes when the logs are cut to where they agree.
+    end = partition.log.log_end_offset
+    epochs = [e for e in partition.log.epochs.entries if partition.is_leader or e.start_offset < end]
+    led = (partition.is_leader and partition.epoch_start_offset, sorted(partition.followers))
+    held = (partition.leader, partition.leader_epoch, partition.partition_epoch, partition.isr, partition.replicas)
+    return partition.topic_id, partition.role, held, partition.recovering, partition.high_watermark, end, epochs, led
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(turns, max_size=12), st.integers(2, 20), st.integers(3, 8))
+def test_folding_ends_where_one_by_one_does(taken: list[_Turn], at_once: int, records_after: int) -> None:
+    decisions = decided(taken)
+    with tempfile.TemporaryDirectory() as directory:
+        ends = [asyncio.run(end_of(Path(directory) / str(n), decisions, n, records_after)) for n in (1, at_once)]
+    assert ends[0] == ends[1]

@@ -1,0 +1,75 @@
+"""Brokers that stand still for a while and keep their sessions: what waits for them, and how they go on."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.brokers.test_cluster import events_logged, produced, wait_for_like_logs
+from tests.support.mock_cluster import MockCluster, wait_until
+from tests.support.rules_engine import RulesEngine
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[MockCluster]:
+    """Three brokers; nobody is fenced for standing still, and who lags for 1.5 s leaves the ISR."""
+    engine = RulesEngine()
+    cluster = MockCluster(tmp_path, settings=("broker.heartbeat.interval.ms=300", "replica.lag.time.max.ms=1500"))
+    engine.start(cluster.bus_path, broker_session_timeout_ms=60_000, auto_leader_rebalance_enable=False)
+    try:
+        cluster.start()
+        cluster.create_topic("t", {"0": [1, 2, 3]})
+        yield cluster
+    finally:
+        cluster.stop()
+        engine.stop()
+
+
+def backlog(cluster: MockCluster) -> dict[int, int]:
+    return {b["broker"]: b["backlog"] for b in cluster.view()["brokers"]}
+
+
+def lead(cluster: MockCluster, replicas: list[int]) -> None:
+    """Make the first of ``replicas`` the leader."""
+    cluster.publish("alter_reassignment", topic="t", partition=0, replicas=replicas)
+    where: list[dict[str, Any]] = [{"topic": "t", "partition": 0}]
+    cluster.publish("elect_leaders", election_type="preferred", partitions=where)
+    wait_until(lambda: cluster.leader("t", 0) == replicas[0], f"broker {replicas[0]} to lead")
+
+
+def test_a_backlog_is_seen_and_folded_to_the_newest(cluster: MockCluster) -> None:
+    """Replication design V2, difference 7: the backup of state change requests on slow followers."""
+    wait_until(lambda: set(backlog(cluster).values()) == {0}, "all to be done")
+    before = cluster.partitions("t")[0]
+    assert before["completed_epochs"] == {str(broker): before["leader_epoch"] for broker in (1, 2, 3)}
+    cluster.freeze(3)
+    for replicas in ([2, 1, 3], [1, 2, 3], [2, 1, 3]):
+        lead(cluster, replicas)
+    wait_until(lambda: backlog(cluster) == {1: 0, 2: 0, 3: 1}, "only the one that stands still to be behind")
+    behind = cluster.partitions("t")[0]
+    assert behind["requested_epochs"]["3"] > behind["completed_epochs"]["3"] == before["leader_epoch"]
+    cluster.thaw(3)
+    wait_until(lambda: backlog(cluster)[3] == 0, "it to do what it missed")
+    assert sum(one["count"] for one in events_logged(cluster, 3, "older decisions folded")) > 0
+    cluster.wait_for_isr("t", 3)
+    assert produced(cluster, 2, b"x").error_code == 0
+    wait_for_like_logs(cluster, (1, 2, 3))
+
+
+def test_a_follower_that_lags_leaves_the_isr_and_comes_back(cluster: MockCluster) -> None:
+    """Kafka's replica.lag.time.max.ms: the broker is active all the while."""
+    before = cluster.partitions("t")[0]
+    cluster.freeze(3)
+    assert produced(cluster, 1, b"x", acks=1).error_code == 0
+    cluster.wait_for_isr("t", 2)
+    after = cluster.partitions("t")[0]
+    assert tuple(after["isr"]) == (1, 2)
+    assert after["leader_epoch"] == before["leader_epoch"], "its leader asked for it"
+    assert 3 in cluster.active()
+    assert produced(cluster, 1, b"y").error_code == 0
+    cluster.thaw(3)
+    cluster.wait_for_isr("t", 3)
+    wait_for_like_logs(cluster, (1, 2, 3))
