@@ -1,10 +1,14 @@
 """Add a change to a partition: the one place where epochs go up."""
 
 from collections.abc import Container
+from typing import TypeVar
 
 from isrflow.state.change import PartitionChange
 from isrflow.state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET
-from isrflow.state.partition import Partition
+from isrflow.state.partition import Partition, ReplicaLag
+
+_T = TypeVar("_T")
+_NO_LAG = ReplicaLag()
 
 
 def apply(before: Partition, change: PartitionChange, told: Container[int] = ()) -> Partition:
@@ -30,8 +34,7 @@ def apply(before: Partition, change: PartitionChange, told: Container[int] = ())
         or adding != before.adding_replicas
         or removing != before.removing_replicas
     )
-    if leader == NO_LEADER and before.leader_epoch == NO_EPOCH:
-        differs = False
+    differs = differs and (leader != NO_LEADER or before.leader_epoch != NO_EPOCH)
     leader_epoch = before.leader_epoch + (differs and not change.by_leader)
     offsets, epochs, completed, requested, received = _by_replica(before, replicas)
     return Partition(
@@ -54,6 +57,8 @@ def apply(before: Partition, change: PartitionChange, told: Container[int] = ())
         completed,
         asked(replicas, requested, told, leader_epoch) if differs and told else requested,
         received,
+        _in_order(replicas, before.replicas, before.lags, _NO_LAG),
+        before.offline_dir_replicas if change.offline_dir_replicas is None else change.offline_dir_replicas,
     )
 
 
@@ -79,9 +84,9 @@ def _by_replica(before: Partition, replicas: tuple[int, ...]) -> tuple[tuple[int
 
 
 def _in_order(
-    replicas: tuple[int, ...], former: tuple[int, ...], values: tuple[int, ...], missing: int
-) -> tuple[int, ...]:
-    if not values:
-        return ()
+    replicas: tuple[int, ...], former: tuple[int, ...], values: tuple[_T, ...], missing: _T
+) -> tuple[_T, ...]:
+    if not values or replicas == former:
+        return values
     held = dict(zip(former, values, strict=True))
     return tuple(held.get(replica, missing) for replica in replicas)

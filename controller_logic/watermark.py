@@ -1,16 +1,21 @@
-"""Follow the logs' ends, and derive the high watermark from them
-(``Partition.maybeIncrementLeaderHW``, seen from the controller).
+"""Derive high watermarks from the logs' ends (``Partition.maybeIncrementLeaderHW``, seen from the controller).
+
+A high watermark is the lowest end in the ISR, and of those that are about to join it.
 """
+
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from isrflow.controller_logic import fencing
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.fencing import Refusal
+from isrflow.controller_logic.lag import absorbed, is_caught_up
+from isrflow.controller_logic.replica_machine import online_replicas
 from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.decisions import HighWatermark
 from isrflow.state.events import LogEndOffset
-from isrflow.state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET
+from isrflow.state.ids import NO_EPOCH, NO_LEADER
 from isrflow.state.partition import Partition
 from isrflow.state.reason import Reason
 
@@ -40,28 +45,25 @@ def log_end_offset(draft: Draft, event: LogEndOffset) -> None:
         draft.answer_if_asked("INVALID_REQUEST", message)
         return
     if event.leader_epoch == partition.leader_epoch:
-        topic.put(absorbed(partition, event.broker, event.log_end_offset))
+        topic.put(absorbed(partition, event.broker, event.log_end_offset, draft.now))
         draft.moved.add((event.topic, event.partition))
     draft.answer_if_asked()
 
 
-def absorbed(partition: Partition, broker: int, offset: int) -> Partition:
-    """Return the partition with a replica's newest log end offset in the current leader epoch."""
-    place = partition.replicas.index(broker)
-    offsets = list(partition.log_end_offsets or (UNKNOWN_OFFSET,) * len(partition.replicas))
-    epochs = list(partition.offset_epochs or (NO_EPOCH,) * len(partition.replicas))
-    offsets[place] = offset
-    epochs[place] = partition.leader_epoch
-    return replace(partition, log_end_offsets=tuple(offsets), offset_epochs=tuple(epochs))
+class Derived(NamedTuple):
+    """Hold the high watermark that the log ends allow; ``is_held`` when the ISR alone would allow more."""
+
+    high_watermark: int
+    is_held: bool
 
 
-def derived(partition: Partition, min_isr: int) -> int | None:
-    """Give the high watermark that the ISR's log end offsets allow; None when it must stay.
+def derived(partition: Partition, min_isr: int, joiners: tuple[int, ...]) -> Derived | None:
+    """Give the high watermark that the log end offsets allow; None when it must stay.
 
-    It needs every member's offset in the current leader epoch, an ISR of at least
+    It needs every ISR member's offset in the current leader epoch, an ISR of at least
     min.insync.replicas (Kafka 3.9: it stands still below), and never goes back, but for the first
     one of a leader that has less: an unclean one, or the last in-sync replica that came back from a
-    crash without the end of its log.
+    crash without the end of its log. ``joiners`` hold it at their ends, and take nothing back.
     """
     enough = min(min_isr, len(partition.replicas))
     if partition.leader == NO_LEADER or not partition.log_end_offsets or len(partition.isr) < enough:
@@ -71,8 +73,31 @@ def derived(partition: Partition, min_isr: int) -> int | None:
         if partition.offset_epochs[place] != partition.leader_epoch:
             return None
     lowest = min([partition.log_end_offsets[place] for place in places])
-    is_bound = partition.high_watermark_epoch != NO_EPOCH and not _has_lost_records(partition)
-    return None if is_bound and lowest < partition.high_watermark else lowest
+    if lowest < partition.high_watermark:
+        is_bound = partition.high_watermark_epoch != NO_EPOCH and not _has_lost_records(partition)
+        return None if is_bound else Derived(lowest, is_held=False)
+    high_watermark = lowest
+    for joiner in joiners:
+        end = partition.log_end_offsets[partition.replicas.index(joiner)]
+        high_watermark = min(high_watermark, max(end, partition.high_watermark))
+    return Derived(high_watermark, high_watermark < lowest)
+
+
+def joiners_of(draft: Draft, partition: Partition) -> tuple[int, ...]:
+    """List the replicas that are about to join the ISR: they may, and have caught up with the leader.
+
+    The leader asks for them any moment now. Were the high watermark not to wait for them it might always
+    be ahead of them, and they would never get in.
+    """
+    if len(partition.isr) == len(partition.replicas):
+        return ()
+    lag_time_max_ms = draft.policy.replica_lag_time_max_ms
+    joiners = []
+    for replica in online_replicas(partition.replicas, partition.replica_states, draft.active):
+        place = partition.replicas.index(replica)
+        if replica not in partition.isr and is_caught_up(partition, place, draft.now, lag_time_max_ms):
+            joiners.append(replica)
+    return tuple(joiners)
 
 
 def _has_lost_records(partition: Partition) -> bool:
@@ -82,18 +107,28 @@ def _has_lost_records(partition: Partition) -> bool:
 
 
 def advance_watermarks(draft: Draft) -> None:
-    """Decide, once each, the partitions whose offsets moved since the last tick."""
+    """Decide, once each, the partitions whose offsets moved since the last tick.
+
+    What a joiner holds is looked at again at the next one: it may lag out by time alone.
+    """
+    held = set()
     for name, number in sorted(draft.moved):
         topic = draft.topic(name)
-        if topic is not None:
-            _advance(draft, topic, topic.partitions[number])
-    draft.moved.clear()
+        if topic is not None and _advance(draft, topic, topic.partitions[number]):
+            held.add((name, number))
+    draft.moved = held
 
 
-def _advance(draft: Draft, topic: TopicDraft, partition: Partition) -> None:
-    high_watermark = derived(partition, topic.min_isr)
-    if high_watermark is None:
-        return
+def _advance(draft: Draft, topic: TopicDraft, partition: Partition) -> bool:
+    """Decide one partition's high watermark; return whether a joiner holds it."""
+    found = derived(partition, topic.min_isr, joiners_of(draft, partition))
+    if found is None:
+        return False
+    _commit(draft, topic, partition, found.high_watermark)
+    return found.is_held
+
+
+def _commit(draft: Draft, topic: TopicDraft, partition: Partition, high_watermark: int) -> None:
     # An unclean leader has taken back what it had not; that it may show as much again must be said.
     is_taken_back = partition.high_watermark_epoch == NO_EPOCH and partition.high_watermark > 0
     if high_watermark != partition.high_watermark or is_taken_back:

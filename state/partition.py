@@ -4,7 +4,7 @@ from enum import IntEnum
 
 import msgspec
 
-from isrflow.state.ids import NO_EPOCH, NO_LEADER
+from isrflow.state.ids import NO_EPOCH, NO_LEADER, NO_TIME, UNKNOWN_OFFSET
 
 
 class PartitionState(IntEnum):
@@ -55,18 +55,31 @@ class RemovedReplica(msgspec.Struct, frozen=True, array_like=True, gc=False):
     state: ReplicaState
 
 
+class ReplicaLag(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Hold when a follower last had all that its leader had (of Kafka's ``ReplicaState`` in ``Replica``).
+
+    Times are on the engine's clock. ``report_time_ms`` is that of its newest report, and
+    ``leader_end_offset`` the greatest end of the leader's log that was known by then.
+    """
+
+    caught_up_time_ms: int = NO_TIME
+    report_time_ms: int = NO_TIME
+    leader_end_offset: int = UNKNOWN_OFFSET
+
+
 class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Hold one partition.
 
-    isr is a subset of replicas, and never empty once a leader was elected; leader is NO_LEADER or in
-    isr. ``replica_states``, ``log_end_offsets`` and ``offset_epochs`` stand in the order of
-    ``replicas``: a log end offset counts only while its epoch is ``leader_epoch``. ``high_watermark``
-    never goes back while ``high_watermark_epoch`` stays. While the partition is reassigned ``replicas``
-    begins with its target (KIP-455). No broker is both in ``replicas`` and in ``removed``.
-    ``completed_epochs`` are the leader epochs in which the replicas last reported that they lead or follow,
-    ``received_epochs`` the newest that any report of theirs bore, while one differs (else empty), and
-    ``requested_epochs`` the newest that a decision to their brokers had: a newer request takes the place
-    of an older one, however long a broker does not answer.
+    isr is a subset of replicas, and never empty once a leader was elected; leader is NO_LEADER or in isr.
+    ``replica_states``, ``log_end_offsets``, ``offset_epochs`` and ``lags`` stand in the order of ``replicas``:
+    a log end offset, and the lag with it, counts only while its epoch is ``leader_epoch``. ``lags`` are of
+    followers, and empty before the first report. ``high_watermark`` never goes back while
+    ``high_watermark_epoch`` stays. While the partition is reassigned ``replicas`` begins with its target
+    (KIP-455). No broker is both in ``replicas`` and in ``removed``. ``completed_epochs`` are the leader epochs
+    in which the replicas last reported that they lead or follow, ``received_epochs`` the newest that any report
+    of theirs bore, while one differs (else empty), and ``requested_epochs`` the newest that a decision to their
+    brokers had: a newer request takes the place of an older one, however long a broker does not answer.
+    ``offline_dir_replicas`` are, while the topic is deleted, those whose log directory is lost.
     """
 
     partition: int
@@ -88,6 +101,8 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     completed_epochs: tuple[int, ...] = ()
     requested_epochs: tuple[int, ...] = ()
     received_epochs: tuple[int, ...] = ()
+    lags: tuple[ReplicaLag, ...] = ()
+    offline_dir_replicas: tuple[int, ...] = ()
 
     @property
     def is_reassigning(self) -> bool:

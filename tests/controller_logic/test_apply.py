@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from isrflow.controller_logic.apply import apply
 from isrflow.state.change import PartitionChange
-from isrflow.state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
+from isrflow.state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaLag, ReplicaState
 
 ONLINE, OFFLINE = ReplicaState.OnlineReplica, ReplicaState.OfflineReplica
 FOO = Partition(
@@ -68,3 +68,11 @@ def test_offsets_move_with_their_replicas() -> None:
     states = (ONLINE, ONLINE, ONLINE)
     after = apply(FOO, PartitionChange(replicas=(5, 2, 1), replica_states=states))
     assert (after.log_end_offsets, after.offset_epochs) == ((-1, 7, 8), (-1, 4, 4))
+
+
+def test_lags_move_with_its_replicas() -> None:
+    none, second, third = ReplicaLag(), ReplicaLag(50, 60, 8), ReplicaLag(-1, 70, 8)
+    before = replace(FOO, lags=(none, second, third))
+    states = (ONLINE, ONLINE, ONLINE)
+    assert apply(before, PartitionChange(replicas=(3, 5, 2), replica_states=states)).lags == (third, none, second)
+    assert apply(before, PartitionChange(isr=(1,))).lags == before.lags

@@ -234,3 +234,36 @@ def test_what_moved_is_kept_in_order_and_once(trio: World) -> None:
     assert trio.state.cluster.moved == (("a", 0), ("a", 1), ("t", 0))
     trio.tick()
     assert not trio.state.cluster.moved
+
+
+def test_a_joiner_holds_it_until_it_lags_out(trio: World) -> None:
+    trio.alter_isr("t", (1, 2))
+    trio.offsets("t", b1=10, b2=10, b3=10)
+    trio.tick()
+    trio.offsets("t", b1=12, b2=12)
+    assert trio.tick(after_ms=4_000) == []
+    assert trio.state.cluster.moved == (("t", 0),)
+    trio.publish("alter_config", entity="cluster", config={"replica.lag.time.max.ms": 3_999})
+    trio.tick()
+    assert watermark(trio) == 12
+    assert not trio.state.cluster.moved
+
+
+def test_a_joiner_that_is_ahead_of_the_isr_holds_nothing(trio: World) -> None:
+    trio.alter_isr("t", (1, 2))
+    trio.offsets("t", b1=10, b2=7, b3=10)
+    trio.tick()
+    assert watermark(trio) == 7
+    assert not trio.state.cluster.moved
+
+
+def test_a_joiner_takes_nothing_back_under_an_unclean_leader(trio: World) -> None:
+    trio.alter_isr("t", (1,))
+    trio.offsets("t", b1=10)
+    trio.tick()
+    trio.fence(1)
+    trio.publish("elect_leaders", election_type="unclean", partitions=None)
+    trio.offsets("t", b2=4, b3=4)
+    trio.offsets("t", b2=6, b3=3)
+    trio.tick()
+    assert watermark(trio) == 6

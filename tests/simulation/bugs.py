@@ -47,11 +47,11 @@ def _reports_before_truncating(partition: Partition) -> int | None:
     return None if partition.role is Role.none else partition.leader_epoch
 
 
-def _without_the_last_member(partition: Record, min_isr: int) -> int | None:
+def _without_the_last_member(partition: Record, min_isr: int, joiners: tuple[int, ...]) -> watermark.Derived | None:
     """Derive the high watermark from all of the ISR but its last member."""
     if len(partition.isr) > 1:
         partition = replace(partition, isr=tuple(m for m in partition.isr if m != partition.isr[-1]))
-    return _derived(partition, min_isr)
+    return _derived(partition, min_isr, joiners)
 
 
 def _leads_on(partition: Partition, decision: Any, high_watermark: int) -> None:

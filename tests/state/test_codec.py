@@ -16,6 +16,7 @@ from isrflow.state.partition import (
     Partition,
     PartitionState,
     RemovedReplica,
+    ReplicaLag,
     ReplicaState,
     Topic,
     TopicState,
@@ -70,6 +71,13 @@ GROWN_CLUSTER = replace(CLUSTER, waiting=("t",), balance_due_ms=300_000, imbalan
 GROWN_PARTITION = replace(
     PARTITION, removed=(RemovedReplica(9, 6, ReplicaState.ReplicaDeletionStarted),), completed_epochs=(7, -1, 6)
 )
+LATER_GROWN_PARTITION = replace(
+    GROWN_PARTITION,
+    lags=(ReplicaLag(), ReplicaLag(12_345, 12_395, 2**40), ReplicaLag(-1, 12_400, 7)),
+    offline_dir_replicas=(1,),
+    requested_epochs=(7, 5, 7),
+    received_epochs=(7, 4, 6),
+)
 TOPICS = [Topic("t", "id-of-t", TopicState.created, {"a": "b"}, (PARTITION,))]
 
 # The fields that version 1 was born with, in order: state is kept as arrays, so a place is a meaning.
@@ -79,6 +87,7 @@ BORN: dict[type[msgspec.Struct], str] = {
     Totals: "topics partitions replicas offline under_replicated under_min_isr at_min_isr not_preferred reassigning",
     Broker: "broker broker_epoch incarnation state rack listeners log_dirs last_contact_ms offline_log_dirs",
     RemovedReplica: "broker leader_epoch state",
+    ReplicaLag: "caught_up_time_ms report_time_ms leader_end_offset",
     Topic: "topic topic_id state config partitions",
     Partition: "partition state replicas replica_states isr leader leader_epoch partition_epoch leader_recovery_state"
     " adding_replicas removing_replicas high_watermark high_watermark_epoch log_end_offsets offset_epochs",
@@ -105,6 +114,11 @@ def test_what_version_1_grew_to_is_read() -> None:
     grown = [Topic("t", "id-of-t", TopicState.created, {}, (GROWN_PARTITION,), deletion_waits=True)]
     assert decode_cluster((GOLDEN / "cluster-v1-grown.bin").read_bytes()) == GROWN_CLUSTER
     assert decode_topics((GOLDEN / "topics-v1-grown.bin").read_bytes()) == grown
+
+
+def test_what_version_1_grew_to_later_is_read() -> None:
+    grown = [Topic("t", "id-of-t", TopicState.created, {}, (LATER_GROWN_PARTITION,))]
+    assert decode_topics((GOLDEN / "topics-v1-grown-later.bin").read_bytes()) == grown
 
 
 def test_what_is_written_is_read_back() -> None:

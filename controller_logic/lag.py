@@ -1,0 +1,67 @@
+"""Follow how far each replica's log has come, and when it last had all that its leader had
+(``Replica.updateFetchStateOrThrow``, ``ReplicaState.isCaughtUp``).
+
+A report stands for Kafka's fetch, and its place in the log of events for the time of that fetch. What
+was reported in an earlier leader epoch counts no more, as where a Kafka leader begins anew.
+"""
+
+from msgspec.structs import replace
+
+from isrflow.state.ids import NO_EPOCH, NO_LEADER, NO_TIME, UNKNOWN_OFFSET
+from isrflow.state.partition import Partition, ReplicaLag
+
+_UNTOLD = ReplicaLag()
+
+
+def absorbed(partition: Partition, broker: int, offset: int, now_ms: int) -> Partition:
+    """Return the partition with a replica's newest log end offset in the current leader epoch."""
+    place = partition.replicas.index(broker)
+    count = len(partition.replicas)
+    offsets = list(partition.log_end_offsets or (UNKNOWN_OFFSET,) * count)
+    epochs = list(partition.offset_epochs or (NO_EPOCH,) * count)
+    lags = partition.lags
+    if broker != partition.leader:
+        former = lags[place] if lags and epochs[place] == partition.leader_epoch else _UNTOLD
+        made = list(lags or (_UNTOLD,) * count)
+        made[place] = _lag_after(former, offset, leader_end_offset(partition), now_ms)
+        lags = tuple(made)
+    offsets[place] = offset
+    epochs[place] = partition.leader_epoch
+    return replace(partition, log_end_offsets=tuple(offsets), offset_epochs=tuple(epochs), lags=lags)
+
+
+def leader_end_offset(partition: Partition) -> int:
+    """Give the newest end of the leader's log in its leader epoch; ``UNKNOWN_OFFSET`` before its first report."""
+    if partition.leader == NO_LEADER or not partition.offset_epochs:
+        return UNKNOWN_OFFSET
+    place = partition.replicas.index(partition.leader)
+    return partition.log_end_offsets[place] if has_reported(partition, place) else UNKNOWN_OFFSET
+
+
+def has_reported(partition: Partition, place: int) -> bool:
+    """Say whether the replica at ``place`` of the assignment has told its log end in the current leader epoch."""
+    return bool(partition.offset_epochs) and partition.offset_epochs[place] == partition.leader_epoch
+
+
+def is_caught_up(partition: Partition, place: int, now_ms: int, lag_time_max_ms: int) -> bool:
+    """Say whether a follower has all that its leader has, or had all of it ``lag_time_max_ms`` ago or later."""
+    if not has_reported(partition, place):
+        return False
+    if partition.log_end_offsets[place] == leader_end_offset(partition):
+        return True
+    caught_up_time_ms = partition.lags[place].caught_up_time_ms if partition.lags else NO_TIME
+    return caught_up_time_ms != NO_TIME and now_ms - caught_up_time_ms <= lag_time_max_ms
+
+
+def _lag_after(former: ReplicaLag, offset: int, leader_end: int, now_ms: int) -> ReplicaLag:
+    """Give a follower's lag after a report of ``offset``.
+
+    It has caught up now if it is as far as the leader, and had at its report before if it is now as
+    far as the leader was then: under steady writes a follower is always a little behind.
+    """
+    caught_up_time_ms = former.caught_up_time_ms
+    if leader_end != UNKNOWN_OFFSET and offset >= leader_end:
+        caught_up_time_ms = now_ms
+    elif former.leader_end_offset != UNKNOWN_OFFSET and offset >= former.leader_end_offset:
+        caught_up_time_ms = max(caught_up_time_ms, former.report_time_ms)
+    return ReplicaLag(caught_up_time_ms, now_ms, max(leader_end, former.leader_end_offset))

@@ -1,0 +1,73 @@
+"""When a follower counts as caught up: by its leader's end now, or by that of its report before."""
+
+import pytest
+from msgspec.structs import replace
+
+from isrflow.controller_logic.lag import absorbed, is_caught_up, leader_end_offset
+from isrflow.state.partition import Partition, PartitionState, ReplicaLag, ReplicaState
+
+DUO = Partition(
+    0,
+    PartitionState.OnlinePartition,
+    (1, 2),
+    (ReplicaState.OnlineReplica,) * 2,
+    isr=(1,),
+    leader=1,
+    leader_epoch=4,
+    partition_epoch=4,
+)
+LAG_TIME_MAX_MS = 100
+
+
+def after(*reports: tuple[int, int, int], partition: Partition = DUO) -> Partition:
+    """Report (broker, end, time in ms), one after the other."""
+    for broker, end, time_ms in reports:
+        partition = absorbed(partition, broker, end, time_ms)
+    return partition
+
+
+@pytest.mark.parametrize(
+    ("reports", "caught_up_time_ms"),
+    [
+        ([(2, 9, 10)], -1),
+        ([(1, 9, 5), (2, 8, 10)], -1),
+        ([(1, 9, 5), (2, 9, 10)], 10),
+        ([(1, 9, 5), (2, 12, 10)], 10),
+        ([(1, 9, 5), (2, 8, 10), (1, 12, 15), (2, 9, 20)], 10),
+        ([(1, 9, 5), (2, 8, 10), (1, 12, 15), (2, 8, 20)], -1),
+        ([(1, 9, 5), (2, 9, 10), (1, 12, 15), (2, 8, 20)], 10),
+        ([(2, 8, 10), (1, 9, 15), (2, 8, 20)], -1),
+        ([(2, 8, 10), (1, 9, 15), (2, 8, 20), (1, 12, 25), (2, 9, 30)], 20),
+        ([(1, 9, 5), (2, 4, 10), (1, 6, 15), (2, 5, 20), (1, 12, 25), (2, 8, 30)], -1),
+        ([(1, 9, 5), (2, 9, 10), (2, 9, 40)], 40),
+    ],
+)
+def test_a_follower_has_caught_up_as_of(reports: list[tuple[int, int, int]], caught_up_time_ms: int) -> None:
+    assert after(*reports).lags[1].caught_up_time_ms == caught_up_time_ms
+
+
+@pytest.mark.parametrize(("now_ms", "expected"), [(10, True), (110, True), (111, False)])
+def test_it_is_so_for_a_time(now_ms: int, expected: bool) -> None:
+    partition = after((1, 9, 5), (2, 9, 10), (1, 12, 15))
+    assert is_caught_up(partition, 1, now_ms, LAG_TIME_MAX_MS) == expected
+
+
+def test_who_ends_where_its_leader_does_is_caught_up_at_any_time() -> None:
+    assert is_caught_up(after((1, 9, 5), (2, 9, 10)), 1, 10_000, LAG_TIME_MAX_MS)
+
+
+def test_who_never_was_is_not_when_time_is_young() -> None:
+    assert not is_caught_up(after((1, 9, 5), (2, 8, 10)), 1, 20, LAG_TIME_MAX_MS)
+
+
+def test_nothing_of_an_earlier_leader_epoch_counts() -> None:
+    older = after((1, 9, 5), (2, 9, 10))
+    partition = replace(older, leader_epoch=5)
+    assert leader_end_offset(partition) == -1
+    assert not is_caught_up(partition, 1, 10, LAG_TIME_MAX_MS)
+    told = after((1, 12, 20), (2, 9, 30), partition=partition)
+    assert told.lags[1] == ReplicaLag(-1, 30, 12)
+
+
+def test_a_leader_alone_keeps_no_lag() -> None:
+    assert after((1, 9, 5)).lags == ()
