@@ -8,11 +8,12 @@ import click
 from isrflow import __version__
 from isrflow.bus.interface import BusError, FencedError
 from isrflow.cli.errors import Refused, Unreachable, WrongUse
+from isrflow.conf.jars import JarsError
 from isrflow.conf.java import JavaError
 from isrflow.conf.loader import SettingsError
 from isrflow.state.codec import CodecError
 
-COMMANDS = ("run", "publish", "replay", "decisions", "describe", "demo", "doctor")
+COMMANDS = ("run", "publish", "replay", "decisions", "describe", "demo", "doctor", "cluster")
 
 
 class _Commands(click.Group):
@@ -35,7 +36,7 @@ class _Commands(click.Group):
             raise WrongUse(str(error)) from error
         except FencedError as error:
             raise Refused(str(error)) from error
-        except (BusError, CodecError, JavaError) as error:
+        except (BusError, CodecError, JarsError, JavaError) as error:
             raise Unreachable(str(error)) from error
         except BrokenPipeError:
             raise

@@ -59,7 +59,7 @@ def command(settings: Settings, names: tuple[str, ...], fetching: bool) -> None:
 
 def _fetch(name: str) -> None:
     def tell(jar: Jar) -> None:
-        click.echo(f"fetched {jar.coordinate}", err=True)
+        click.echo(f"fetched {jar.coordinate}")
 
     try:
         fetch(name, tell)

@@ -20,8 +20,9 @@ EVENTS = """\
 {"kind":"broker_heartbeat","time_ms":1001,"broker":1,"broker_epoch":1,"want_fence":false,"want_shutdown":false}
 {"kind":"create_topic","time_ms":1002,"topic":"orders","partitions":2,"replication_factor":1}
 """
-# These start Spark, or run until they are stopped; tests/cli/test_demo.py and the tests of streaming/ run them.
-STARTS_SPARK = ("isrflow run", "isrflow demo", "--engine spark")
+# These start Spark or real brokers, fetch, or run until they are stopped; test_demo.py, test_cluster.py and the tests
+# of streaming/ run them.
+RUN_ELSEWHERE = ("isrflow run", "isrflow demo", "--engine spark", "isrflow cluster", "--fetch")
 
 
 def help_of(name: str) -> str:
@@ -43,7 +44,7 @@ def test_every_command_has_two_examples(name: str) -> None:
 
 def runnable() -> list[str]:
     found = [example for name in COMMANDS for example in examples(name)]
-    return [example for example in found if not any(mark in example for mark in STARTS_SPARK)]
+    return [example for example in found if not any(mark in example for mark in RUN_ELSEWHERE)]
 
 
 @pytest.mark.parametrize("example", runnable())

@@ -1,0 +1,152 @@
+"""Several Kafka nodes that belong together, in one folder that remembers them."""
+
+import base64
+import os
+import shutil
+import socket
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from isrflow.brokers.kafka.node import START_TIMEOUT_S, STOP_TIMEOUT_S, KafkaError, KafkaNode
+from isrflow.brokers.kafka.properties import LOOPBACK, NodeSpec, Voter
+
+FILE = "cluster.json"
+NODES_MAX = 64
+
+
+class _Remembered(msgspec.Struct, frozen=True):
+    cluster_id: str
+    nodes: tuple[NodeSpec, ...]
+
+
+def random_cluster_id() -> str:
+    """Draw a cluster id in Kafka's form."""
+    return base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
+
+
+def free_ports(count: int) -> list[int]:
+    """Find ports on loopback that nobody listens on at this moment."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind((LOOPBACK, 0))
+        return [int(one.getsockname()[1]) for one in sockets]
+
+
+def broker_specs(count: int, voters: Sequence[Voter], **rest: object) -> tuple[NodeSpec, ...]:
+    """Describe brokers 1 to ``count`` that ask the given controllers; ``rest`` goes into each ``NodeSpec``."""
+    ports = free_ports(count)
+    return tuple(
+        NodeSpec(node_id=number, roles=("broker",), voters=tuple(voters), port=port, **rest)  # type: ignore[arg-type]
+        for number, port in enumerate(ports, start=1)
+    )
+
+
+def plain_specs(count: int, **rest: object) -> tuple[NodeSpec, ...]:
+    """Describe ``count`` brokers of a plain Kafka cluster: the first one is the controller too."""
+    (controller_port,) = free_ports(1)
+    voters = (Voter(1, LOOPBACK, controller_port),)
+    first, *others = broker_specs(count, voters, **rest)
+    combined = msgspec.structs.replace(first, roles=("broker", "controller"), controller_port=controller_port)
+    return (combined, *others)
+
+
+class KafkaCluster:
+    """Start and stop the nodes of one folder together."""
+
+    def __init__(self, folder: Path, remembered: _Remembered) -> None:
+        self.folder = folder
+        self.cluster_id = remembered.cluster_id
+        brokers = sum("broker" in spec.roles for spec in remembered.nodes)
+        self.nodes = {
+            spec.node_id: KafkaNode(spec, folder / f"node-{spec.node_id}", brokers) for spec in remembered.nodes
+        }
+
+    @classmethod
+    def create(cls, folder: Path, specs: Sequence[NodeSpec], cluster_id: str | None = None) -> "KafkaCluster":
+        """Describe a cluster in a folder that has none yet. Raises ``KafkaError`` or ``ValueError``."""
+        ids = [spec.node_id for spec in specs]
+        if not 1 <= len(ids) <= NODES_MAX or len(set(ids)) != len(ids):
+            raise ValueError(f"a cluster has 1 to {NODES_MAX} nodes, each with an id of its own; these are {ids}")
+        written = msgspec.json.encode(_Remembered(cluster_id or random_cluster_id(), tuple(specs)))
+        try:
+            remembered = msgspec.json.decode(written, type=_Remembered)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"a node that cannot be: {error}") from error
+        folder = folder.resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            with (folder / FILE).open("xb") as file:
+                file.write(msgspec.json.format(written))
+        except FileExistsError as error:
+            raise KafkaError(f"{folder} has a cluster already") from error
+        return cls(folder, remembered)
+
+    @classmethod
+    def open(cls, folder: Path) -> "KafkaCluster":
+        """Find the cluster that a folder remembers. Raises ``KafkaError``."""
+        folder = folder.resolve()
+        try:
+            return cls(folder, msgspec.json.decode((folder / FILE).read_bytes(), type=_Remembered))
+        except FileNotFoundError as error:
+            raise KafkaError(f"{folder} has no cluster") from error
+        except msgspec.MsgspecError as error:
+            raise KafkaError(f"{folder / FILE} cannot be read: {error}") from error
+
+    @property
+    def bootstrap(self) -> str:
+        """Name the brokers as clients want them named."""
+        return ",".join(f"{LOOPBACK}:{node.spec.port}" for node in self.nodes.values() if node.spec.port is not None)
+
+    def up(self, timeout_s: float = START_TIMEOUT_S) -> None:
+        """Format and start what does not run, and wait until all of it does. Raises ``KafkaError``.
+
+        When one does not start, those that were started with it are ended again.
+        """
+        stopped = [node for node in self.nodes.values() if node.state == "stopped"]
+        _all(stopped, lambda node: node.format(self.cluster_id))
+        try:
+            for node in stopped:
+                node.start()
+            for node in stopped:
+                node.wait_until_started(timeout_s)
+        except BaseException:
+            for node in stopped:
+                node.kill()
+            raise
+
+    def down(self, timeout_s: float = STOP_TIMEOUT_S) -> list[int]:
+        """Stop all nodes in order, brokers before controllers; return the ids of those that had to be killed."""
+        killed: list[int] = []
+
+        def stop(node: KafkaNode) -> None:
+            if not node.stop(timeout_s):
+                killed.append(node.spec.node_id)
+
+        _all([node for node in self.nodes.values() if "controller" not in node.spec.roles], stop)
+        _all([node for node in self.nodes.values() if "controller" in node.spec.roles], stop)
+        return sorted(killed)
+
+    def kill(self) -> None:
+        """End all nodes at once."""
+        for node in self.nodes.values():
+            node.kill()
+
+    def delete(self) -> None:
+        """Remove the folder with all data and logs. Raises ``KafkaError`` while any node runs."""
+        running = [node.name for node in self.nodes.values() if node.state != "stopped"]
+        if running:
+            raise KafkaError(f"still there: {', '.join(running)}")
+        shutil.rmtree(self.folder)
+
+
+def _all(nodes: Sequence[KafkaNode], action: Callable[[KafkaNode], None]) -> None:
+    """Do something with all nodes at once, and raise the first error after all are done."""
+    if nodes:
+        with ThreadPoolExecutor(len(nodes)) as pool:
+            for done in [pool.submit(action, node) for node in nodes]:
+                done.result()

@@ -1,0 +1,123 @@
+"""What a Kafka node is told: its place in the cluster, and the files that say so."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+Role = Literal["broker", "controller"]
+Port = Annotated[int, Meta(ge=1, le=65_535)]
+NodeId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+LISTENER, CONTROLLER_LISTENER = "PLAINTEXT", "CONTROLLER"
+LOOPBACK = "127.0.0.1"
+LOG_FILE_BYTES_MAX, LOG_FILES_KEPT = 50_000_000, 3
+_KEY = re.compile(r"[A-Za-z0-9._-]+")
+
+
+class Voter(msgspec.Struct, frozen=True):
+    """Name one controller, as ``controller.quorum.voters`` does."""
+
+    node_id: NodeId
+    host: str
+    port: Port
+
+    def __str__(self) -> str:
+        return f"{self.node_id}@{self.host}:{self.port}"
+
+
+def voter(text: str) -> Voter:
+    """Read ``ID@HOST:PORT``. Raises ``ValueError``."""
+    match = re.fullmatch(r"(\d+)@([A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\]):(\d+)", text)
+    if match is None:
+        raise ValueError(f"{text!r} is no voter: ID@HOST:PORT is expected")
+    try:
+        return msgspec.convert({"node_id": int(match[1]), "host": match[2], "port": int(match[3])}, Voter)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{text!r} is no voter: {error}") from error
+
+
+class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """Describe one node. ``port`` is its clients', ``controller_port`` that of its controller where it is one.
+
+    ``voters`` is the quorum it belongs to or asks; ``log_dirs`` how many it has; ``overrides`` are settings of
+    Kafka's own that are laid over the rest.
+    """
+
+    node_id: NodeId
+    roles: tuple[Role, ...]
+    voters: tuple[Voter, ...]
+    port: Port | None = None
+    controller_port: Port | None = None
+    rack: str | None = None
+    log_dirs: Annotated[int, Meta(ge=1, le=64)] = 1
+    heap: Annotated[str, Meta(pattern="^[1-9][0-9]*[mg]$")] = "512m"
+    overrides: dict[str, str] = {}
+
+
+def log_dirs(spec: NodeSpec, folder: Path) -> list[Path]:
+    """Name the log directories of a node whose files are under ``folder``."""
+    return [folder / f"data-{number}" for number in range(spec.log_dirs)]
+
+
+def server_properties(spec: NodeSpec, folder: Path, brokers: int) -> str:
+    """Write ``server.properties`` for a node whose files are under ``folder``, in a cluster of so many brokers.
+
+    Raises ``ValueError`` for an override that is no setting.
+    """
+    replicas = min(3, brokers)
+    listeners = {LISTENER: spec.port, CONTROLLER_LISTENER: spec.controller_port}
+    bound = [f"{name}://{LOOPBACK}:{port}" for name, port in listeners.items() if port is not None]
+    settings = {
+        "process.roles": ",".join(spec.roles),
+        "node.id": str(spec.node_id),
+        "controller.quorum.voters": ",".join(map(str, spec.voters)),
+        "listeners": ",".join(bound),
+        "advertised.listeners": ",".join(bound),
+        "listener.security.protocol.map": f"{LISTENER}:PLAINTEXT,{CONTROLLER_LISTENER}:PLAINTEXT",
+        "inter.broker.listener.name": LISTENER,
+        "controller.listener.names": CONTROLLER_LISTENER,
+        "log.dirs": ",".join(map(str, log_dirs(spec, folder))),
+        "offsets.topic.replication.factor": str(replicas),
+        "transaction.state.log.replication.factor": str(replicas),
+        "transaction.state.log.min.isr": str(max(1, replicas - 1)),
+        "share.coordinator.state.topic.replication.factor": str(replicas),
+        "share.coordinator.state.topic.min.isr": str(max(1, replicas - 1)),
+        "default.replication.factor": str(replicas),
+        # Internal topics of a cluster on one machine need no fifty partitions each.
+        "offsets.topic.num.partitions": "3",
+        "transaction.state.log.num.partitions": "3",
+        "share.coordinator.state.topic.num.partitions": "3",
+        "group.initial.rebalance.delay.ms": "0",
+    }
+    if spec.rack is not None:
+        settings["broker.rack"] = spec.rack
+    return "".join(_line(key, value) for key, value in (settings | _checked(spec.overrides)).items())
+
+
+def _checked(overrides: dict[str, str]) -> dict[str, str]:
+    for key, value in overrides.items():
+        if not _KEY.fullmatch(key) or re.search(r"[\r\n]", value):
+            raise ValueError(f"{key!r} = {value!r} is no setting of one line")
+    return overrides
+
+
+def _line(key: str, value: str) -> str:
+    escaped = value.replace("\\", "\\\\")
+    return f"{key}={escaped}\n"
+
+
+def log_properties(log: Path) -> str:
+    """Write the settings of the node's own log: one file, a few older ones, never more."""
+    lines: Iterable[str] = (
+        "log4j.rootLogger=INFO, file",
+        "log4j.appender.file=org.apache.log4j.RollingFileAppender",
+        f"log4j.appender.file.File={log}",
+        f"log4j.appender.file.MaxFileSize={LOG_FILE_BYTES_MAX}",
+        f"log4j.appender.file.MaxBackupIndex={LOG_FILES_KEPT}",
+        "log4j.appender.file.layout=org.apache.log4j.PatternLayout",
+        "log4j.appender.file.layout.ConversionPattern=[%d] %p %m (%c)%n",
+    )
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,91 @@
+"""What a node is told, and which clusters cannot be."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from isrflow.brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports, plain_specs, random_cluster_id
+from isrflow.brokers.kafka.node import KafkaError
+from isrflow.brokers.kafka.properties import NodeSpec, Voter, server_properties, voter
+
+
+def read(text: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in text.splitlines())
+
+
+def test_a_broker_asks_the_controllers_that_were_named(tmp_path: Path) -> None:
+    (spec, _) = broker_specs(2, [Voter(100, "127.0.0.1", 9093), Voter(101, "127.0.0.1", 9094)], rack="a", log_dirs=2)
+    told = read(server_properties(spec, tmp_path, 2))
+    assert told["process.roles"] == "broker"
+    assert told["controller.quorum.voters"] == "100@127.0.0.1:9093,101@127.0.0.1:9094"
+    assert told["listeners"] == f"PLAINTEXT://127.0.0.1:{spec.port}"
+    assert told["log.dirs"] == f"{tmp_path}/data-0,{tmp_path}/data-1"
+    assert (told["broker.rack"], told["default.replication.factor"]) == ("a", "2")
+
+
+def test_the_first_node_of_a_plain_cluster_is_its_controller(tmp_path: Path) -> None:
+    first, second = plain_specs(2)
+    told = read(server_properties(first, tmp_path, 2))
+    assert told["process.roles"] == "broker,controller"
+    assert told["listeners"].split(",")[1] == f"CONTROLLER://127.0.0.1:{first.controller_port}"
+    assert second.roles == ("broker",)
+    assert second.voters == first.voters == (Voter(1, "127.0.0.1", first.controller_port or 0),)
+
+
+def test_overrides_win_and_are_one_line_each(tmp_path: Path) -> None:
+    (spec,) = plain_specs(1, overrides={"default.replication.factor": "1", "some.path": "a\\b"})
+    told = read(server_properties(spec, tmp_path, 3))
+    assert told["default.replication.factor"] == "1"
+    assert told["some.path"] == "a\\\\b"
+    for bad in ({"a": "1\nprocess.roles=controller"}, {"a b": "1"}, {"a\nb": "1"}):
+        with pytest.raises(ValueError, match="is no setting of one line"):
+            server_properties(msgspec.structs.replace(spec, overrides=bad), tmp_path, 1)
+
+
+@pytest.mark.parametrize("text", ["100@h:9093", "1@[::1]:65535"])
+def test_a_voter_is_read_as_it_is_written(text: str) -> None:
+    assert str(voter(text)) == text
+
+
+@pytest.mark.parametrize("text", ["", "h:9093", "1@h", "1@h:0", "1@h:99999", "x@h:1", "1@h:1,2@h:2", "1@h:1\n"])
+def test_what_is_no_voter_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no voter"):
+        voter(text)
+
+
+def test_a_folder_remembers_its_cluster(tmp_path: Path) -> None:
+    made = KafkaCluster.create(tmp_path / "c", plain_specs(2))
+    found = KafkaCluster.open(tmp_path / "c")
+    assert found.cluster_id == made.cluster_id
+    assert [node.spec for node in found.nodes.values()] == [node.spec for node in made.nodes.values()]
+    assert found.bootstrap == ",".join(f"127.0.0.1:{node.spec.port}" for node in made.nodes.values())
+    with pytest.raises(KafkaError, match="has a cluster already"):
+        KafkaCluster.create(tmp_path / "c", plain_specs(1))
+    with pytest.raises(KafkaError, match="has no cluster"):
+        KafkaCluster.open(tmp_path)
+    (tmp_path / "c" / "cluster.json").write_text('{"cluster_id": 1}')
+    with pytest.raises(KafkaError, match=r"cluster\.json cannot be read: .*cluster_id"):
+        KafkaCluster.open(tmp_path / "c")
+
+
+def test_a_cluster_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    (spec,) = plain_specs(1)
+    for specs in ([], [spec, spec]):
+        with pytest.raises(ValueError, match="each with an id of its own"):
+            KafkaCluster.create(tmp_path, specs)
+    for wrong in ({"heap": "lots"}, {"log_dirs": 0}, {"node_id": -1}, {"port": 0}):
+        with pytest.raises(ValueError, match=f"a node that cannot be: .*{next(iter(wrong))}"):
+            KafkaCluster.create(tmp_path, [msgspec.structs.replace(spec, **wrong)])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cluster_id_is_a_uuid_in_kafkas_form() -> None:
+    assert len(random_cluster_id()) == 22
+    assert random_cluster_id() != random_cluster_id()
+    assert len(set(free_ports(3))) == 3
+
+
+def test_a_controller_alone_listens_for_brokers_only(tmp_path: Path) -> None:
+    spec = NodeSpec(node_id=9, roles=("controller",), voters=(Voter(9, "127.0.0.1", 9093),), controller_port=9093)
+    assert read(server_properties(spec, tmp_path, 0))["listeners"] == "CONTROLLER://127.0.0.1:9093"

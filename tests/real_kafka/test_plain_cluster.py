@@ -1,0 +1,106 @@
+"""Brokers of real Kafka by the command line: start, produce, kill, start again, consume, stop."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from isrflow.brokers.kafka.cluster import KafkaCluster
+from isrflow.brokers.kafka.node import KafkaError
+from isrflow.cli import command
+from isrflow.conf.jars import fetch
+
+pytestmark = pytest.mark.cluster
+RECORDS = 200
+TIMEOUT_S = 60.0
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    fetch("kafka-broker")
+    folder = tmp_path / "kafka"
+    yield folder
+    if (folder / "cluster.json").exists():
+        KafkaCluster.open(folder).kill()
+
+
+def cluster(folder: Path, *arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(command, ["cluster", *arguments, "--dir", str(folder)])
+    return result.exit_code, result.output
+
+
+def produce(bootstrap: str, first: int) -> None:
+    failed: list[Any] = []
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True})
+    for number in range(first, first + RECORDS):
+        producer.produce(
+            "t", str(number).encode(), on_delivery=lambda error, _: failed.append(error) if error else None
+        )
+    assert producer.flush(TIMEOUT_S) == 0
+    assert failed == []
+
+
+def consume(bootstrap: str, count: int) -> list[int]:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g", "auto.offset.reset": "earliest"})
+    consumer.subscribe(["t"])
+    values: list[int] = []
+    try:
+        while len(values) < count:
+            taken = consumer.consume(count, timeout=TIMEOUT_S)
+            assert taken, f"only {len(values)} of {count} records came"
+            values += [int(message.value() or b"") for message in taken if message.error() is None]
+    finally:
+        consumer.close()
+    return values
+
+
+def test_records_outlive_a_killed_broker(folder: Path) -> None:
+    code, said = cluster(folder, "up", "--brokers", "2", "--heap", "384m")
+    assert code == 0, said
+    found = KafkaCluster.open(folder)
+    assert said.split(": ")[-1].strip() == found.bootstrap
+    admin = AdminClient({"bootstrap.servers": found.bootstrap})
+    admin.create_topics([NewTopic("t", 2, 2)], operation_timeout=TIMEOUT_S)["t"].result(TIMEOUT_S)
+    produce(found.bootstrap, 0)
+
+    found.nodes[2].kill()
+    code, said = cluster(folder, "status", "--format", "json")
+    assert code == 3
+    states = {node["node"]: node["state"] for node in json.loads(said.splitlines()[0])["nodes"]}
+    assert states == {1: "running", 2: "stopped"}
+    assert cluster(folder, "up", "--brokers", "3")[0] == 2, "what is there is not made anew"
+    code, said = cluster(folder, "up")
+    assert code == 0, said
+    produce(found.bootstrap, RECORDS)
+    assert sorted(consume(found.bootstrap, 2 * RECORDS)) == list(range(2 * RECORDS))
+
+    assert cluster(folder, "status")[0] == 0
+    assert cluster(folder, "down", "--delete") == (0, "")
+    assert not folder.exists()
+
+
+def test_a_node_that_does_not_start_says_why_and_leaves_nothing_running(folder: Path) -> None:
+    code, said = cluster(folder, "up", "--brokers", "1", "--set", "log.retention.bytes=plenty")
+    assert code == 3
+    assert "log.retention.bytes" in said
+    assert KafkaCluster.open(folder).nodes[1].state == "stopped"
+
+
+def test_a_frozen_node_is_paused_and_stops_in_the_end(folder: Path) -> None:
+    assert cluster(folder, "up", "--brokers", "1", "--heap", "384m")[0] == 0
+    node = KafkaCluster.open(folder).nodes[1]
+    with pytest.raises(KafkaError, match="is there already"):
+        node.start()
+    node.pause()
+    end = time.monotonic() + TIMEOUT_S
+    while node.state != "paused":
+        assert time.monotonic() < end
+    node.terminate()
+    assert node.state == "paused", "a frozen process does not stop in order"
+    assert cluster(folder, "down", "--delete")[0] == 0
