@@ -1,0 +1,85 @@
+"""Kafka's own classes read what our codec writes, and write the same bytes again: every message, in every version."""
+
+import random
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isrflow.brokers.gateways.kraft.messages import layouts, message
+from isrflow.brokers.wire.layout import FieldLayout, Layout
+from isrflow.brokers.wire.plain import uuid_text
+from isrflow.conf.jars import fetch
+from isrflow.conf.java import java_home
+
+pytestmark = pytest.mark.cluster
+MESSAGES_EACH = 20
+ORACLE_TIMEOUT_S = 120
+SOURCE = Path(__file__).with_name("Messages.java")
+BITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
+
+
+def drawn(rng: random.Random, fields: tuple[FieldLayout, ...], version: int) -> dict[str, Any]:
+    """Draw values for what a version carries, now and then leaving a field to its default."""
+    carried = [field for field in fields if version in field.versions and rng.random() > 0.1]
+    return {field.name: drawn_field(rng, field, version) for field in carried}
+
+
+def drawn_field(rng: random.Random, field: FieldLayout, version: int) -> Any:
+    if version in field.nullable and rng.random() < 0.3:
+        return None
+    if field.array:
+        return [drawn_one(rng, field, version) for _ in range(rng.choice((0, 1, 2, 130)) if not field.fields else 2)]
+    return drawn_one(rng, field, version)
+
+
+def drawn_one(rng: random.Random, field: FieldLayout, version: int) -> Any:
+    match field.type:
+        case "struct":
+            return drawn(rng, field.fields, version)
+        case "bool":
+            return rng.random() < 0.5
+        case "uint16":
+            return rng.randrange(2**16)
+        case "float64":
+            return rng.random()
+        case "uuid":
+            return uuid_text(rng.randbytes(16))
+        case "string":
+            return "".join(rng.choices("aß€😀.-", k=rng.choice((0, 3, 200))))
+        case "bytes" | "records":
+            return rng.randbytes(rng.choice((0, 3, 200)))
+        case kind:
+            return rng.randrange(-(2 ** BITS[kind]), 2 ** BITS[kind])
+
+
+def class_of(layout: Layout) -> str:
+    package = "metadata" if layout.kind == "metadata" else "message"
+    # Kafka calls what has a request or response class of its own "Data".
+    suffix = "Data" if layout.kind in ("request", "response", "header") else ""
+    return f"org.apache.kafka.common.{package}.{layout.name}{suffix}"
+
+
+def oracle(lines: list[str]) -> list[str]:
+    """Ask Kafka's classes; the Java that runs them compiles the source by itself, if it can."""
+    command = [str(java_home() / "bin" / "java"), "-cp", ":".join(map(str, fetch("kafka-broker"))), str(SOURCE)]
+    done = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, timeout=ORACLE_TIMEOUT_S)
+    if "jdk.compiler" in done.stderr:
+        pytest.skip("this Java is a runtime without a compiler")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_kafka_reads_what_we_write_and_writes_it_again() -> None:
+    rng = random.Random(1)
+    asked: list[str] = []
+    for layout in layouts().values():
+        for version in range(layout.valid.low, layout.valid.high + 1):
+            for _ in range(MESSAGES_EACH):
+                data = message(layout.name).encode(version, drawn(rng, layout.fields, version))
+                asked.append(f"{class_of(layout)} {version} {data.hex()}")
+    answers = oracle(asked)
+    assert len(answers) == len(asked) > 2_000
+    wrong = [(ask, answer) for ask, answer in zip(asked, answers, strict=True) if ask.split(" ")[2] != answer]
+    assert wrong[:3] == []
