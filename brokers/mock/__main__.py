@@ -9,7 +9,7 @@ import click
 import msgspec
 import structlog
 
-from isrflow.brokers.mock.broker import Broker
+from isrflow.brokers.mock.broker import Broker, DirectoryLostError
 from isrflow.brokers.mock.control.lifecycle import ReplacedError
 from isrflow.brokers.mock.settings import Identity, Settings, settings_of
 from isrflow.bus.embedded import EmbeddedBus
@@ -74,7 +74,7 @@ def main(
     identity = Identity(broker=broker, bus=bus, directory=directory, host=host, port=port, rack=rack)
     try:
         asyncio.run(_serve(identity, settings, EmbeddedBus(bus)))
-    except* ReplacedError as group:
+    except* (ReplacedError, DirectoryLostError) as group:
         logger.error("stopped", why=str(group.exceptions[0]))
         sys.exit(EXIT_REFUSED)
     except* (BusError, OSError, TimeoutError) as group:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 import structlog
 
@@ -20,12 +21,17 @@ from isrflow.brokers.mock.replicas.table import Replicas
 from isrflow.brokers.mock.replicas.waiting import Purgatory
 from isrflow.brokers.mock.settings import Identity, Settings
 from isrflow.brokers.wire.server import Limits, Server, answering
-from isrflow.bus.interface import Bus
+from isrflow.bus.interface import Bus, BusError
 from isrflow.state.decisions import AnyDecision
 
 logger = structlog.get_logger()
 
 BROKER_FILE = "broker.json"
+LAST_REPORTS_TIMEOUT_MS = 5_000
+
+
+class DirectoryLostError(Exception):
+    """The last log directory is offline: this process must stop."""
 
 
 class Broker:
@@ -48,6 +54,8 @@ class Broker:
         self._acting = False
         self._folded = 0
         self._stopping = asyncio.Event()
+        self._directory_lost = asyncio.Event()
+        self._directory.on_loss = self._directory_lost.set
 
     def _serving(self) -> Server:
         context = Context(
@@ -96,8 +104,11 @@ class Broker:
         parts = [asyncio.create_task(part) for part in (self._outbox.run(), self._feed.run())]
         parts.append(asyncio.create_task(self._live(port)))
         stopped = asyncio.create_task(self._stopping.wait())
+        lost = asyncio.create_task(self._directory_lost.wait())
         try:
-            await asyncio.wait([*parts, stopped], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([*parts, stopped, lost], return_when=asyncio.FIRST_COMPLETED)
+            if self._directory_lost.is_set():
+                await self._give_up(parts)
             if self._stopping.is_set():
                 await self._shut_down()
             for part in parts:
@@ -105,11 +116,27 @@ class Broker:
                     part.result()
         finally:
             stopped.cancel()
+            lost.cancel()
             for part in parts:
                 part.cancel()
             await asyncio.gather(*parts, return_exceptions=True)
             await self._server.stop()
             self._outbox.close()
+
+    async def _give_up(self, parts: Sequence["asyncio.Task[None]"]) -> NoReturn:
+        """Report all replicas offline, and stop: it was the only log directory, and Kafka goes down with its last.
+
+        The reports move the leaders at once, where the end of a session would take its time.
+        """
+        self._acting = False
+        self._replicas.report_offline()
+        for part in parts:
+            part.cancel()
+        await asyncio.gather(*parts, return_exceptions=True)
+        with contextlib.suppress(TimeoutError, BusError):
+            async with asyncio.timeout(LAST_REPORTS_TIMEOUT_MS / 1000):
+                await self._outbox.flush()
+        raise DirectoryLostError(f"the only log directory, {self._directory.path}, is offline")
 
     async def _listen(self) -> int:
         """Listen on the given port; for port 0 on the one it had last, if that is free.

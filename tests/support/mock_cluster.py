@@ -92,6 +92,10 @@ class MockCluster:
         process.terminate()
         return process.wait(STOP_TIMEOUT_S)
 
+    def exit_code(self, broker: int) -> int:
+        """Wait until a broker has ended by itself, and return its exit code."""
+        return self._processes.pop(broker).wait(STOP_TIMEOUT_S)
+
     def stop(self) -> None:
         """Stop whatever still runs."""
         for broker in list(self._processes):

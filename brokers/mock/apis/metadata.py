@@ -79,14 +79,20 @@ def _topic(context: Context, request: Request, name: str | None, topic_id: Any) 
 
 def _partition(context: Context, request: Request, decision: LeaderAndIsr) -> Any:
     has_leader = decision.leader != NO_LEADER and context.metadata.live(decision.leader) is not None
+    replicas, isr = list(decision.replicas), list(decision.isr)
     error = ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE
+    if request.version == 0:
+        # Its clients look every id up among the brokers of the answer, so they are told of live ones only.
+        replicas, isr = ([r for r in ids if context.metadata.live(r) is not None] for ids in (replicas, isr))
+        if has_leader and (len(replicas) < len(decision.replicas) or len(isr) < len(decision.isr)):
+            error = ErrorCode.REPLICA_NOT_AVAILABLE
     return MetadataResponse.MetadataResponseTopic.MetadataResponsePartition(
         version=request.version,
         error_code=int(error),
         partition_index=decision.partition,
         leader_id=decision.leader if has_leader else NO_LEADER,
         leader_epoch=decision.leader_epoch,
-        replica_nodes=list(decision.replicas),
-        isr_nodes=list(decision.isr),
+        replica_nodes=replicas,
+        isr_nodes=isr,
         offline_replicas=[r for r in decision.replicas if context.metadata.live(r) is None],
     )

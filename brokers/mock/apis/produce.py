@@ -60,7 +60,7 @@ def _append(context: Context, place: TopicPartition, records: Any, acks: int) ->
         if acks not in (ALL, LEADER, NONE):
             raise RefusedError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}")
         partition = context.replicas.leader_of(place)
-        minimum = context.replicas.min_insync_replicas(place.topic)
+        minimum = context.replicas.topics.min_insync_replicas(place.topic)
         if acks == ALL and len(partition.isr) < minimum:
             raise RefusedError(ErrorCode.NOT_ENOUGH_REPLICAS, f"{len(partition.isr)} in sync, {minimum} needed")
         appended = partition.append_as_leader(records)
@@ -97,7 +97,7 @@ def _settled(context: Context, appending: _Appending) -> bool:
         return True
     if partition.high_watermark < appending.required:
         return False
-    minimum = context.replicas.min_insync_replicas(partition.place.topic)
+    minimum = context.replicas.topics.min_insync_replicas(partition.place.topic)
     if len(partition.isr) < minimum:
         refused = RefusedError(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, f"{minimum} needed in sync")
         appending.refuse(refused)

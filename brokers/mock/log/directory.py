@@ -1,7 +1,7 @@
 """A broker's directory: its logs, and the small files beside them."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -44,6 +44,15 @@ class LogDirectory:
         self._clean = self.previous_broker_epoch >= 0
         self.high_watermarks = self._read_high_watermarks()
         self._producer_id, self._producer_id_end = 0, 0
+        self.is_lost = False
+        self.on_loss: Callable[[], None] = lambda: None
+
+    def lost(self, error: OSError) -> None:
+        """Take the directory for offline, as Kafka does at the first I/O error in it (KIP-112): for good."""
+        if not self.is_lost:
+            logger.error("log directory offline", path=str(self.path), why=str(error))
+            self.is_lost = True
+            self.on_loss()
 
     def _take_clean_shutdown(self) -> int:
         """Read who stopped here cleanly, and take the note away: it speaks for one start only."""
@@ -72,7 +81,7 @@ class LogDirectory:
             replace(born / METADATA_FILE, f"version: 0\ntopic_id: {topic_id}\n")
             born.rename(folder)
             flush_directory(self.path)
-        return Log(folder, config, self._clean)
+        return Log(folder, config, self._clean, self.lost)
 
     def delete(self, place: TopicPartition, topic_id: str) -> None:
         """Remove the replica's folder if it is that topic's; renamed first, so that no half of it is ever opened."""
@@ -119,8 +128,9 @@ class LogDirectory:
         return found if len(found) == int(count) else {}
 
     def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
-        """Write all high watermarks; only when they changed since the last time."""
+        """Write all high watermarks; if none has changed, see only that the directory is still there."""
         if high_watermarks == self.high_watermarks:
+            self.path.stat()
             return
         lines = [f"{place.topic} {place.partition} {offset}" for place, offset in sorted(high_watermarks.items())]
         replace(self.path / HIGH_WATERMARKS_FILE, "\n".join(["0", str(len(lines)), *lines]) + "\n")

@@ -1,5 +1,6 @@
 """The log of one replica: append, read, truncate, recover."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,8 +40,14 @@ class Log:
     rolled and at a clean stop.
     """
 
-    def __init__(self, directory: Path, config: LogConfig, clean: bool) -> None:
-        """Open the log in ``directory``; unless the last stop was ``clean``, check the newest segment's CRCs."""
+    def __init__(
+        self, directory: Path, config: LogConfig, clean: bool, lost: Callable[[OSError], None] = lambda error: None
+    ) -> None:
+        """Open the log in ``directory``; unless the last stop was ``clean``, check the newest segment's CRCs.
+
+        ``lost`` is told the first thing of an I/O error in an append.
+        """
+        self._lost = lost
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         self.config = config
@@ -107,11 +114,12 @@ class Log:
 
     def _append(self, data: bytearray | memoryview) -> None:
         active = self._segments[-1]
-        if active.size and active.size + len(data) > self.config.segment_bytes:
-            active = self._roll()
         try:
+            if active.size and active.size + len(data) > self.config.segment_bytes:
+                active = self._roll()
             active.append(data)
         except OSError as error:
+            self._lost(error)
             raise RefusedError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
         for _, batch in batches_in(data):
             self.epochs.assign(batch.leader_epoch, batch.base_offset)

@@ -4,11 +4,18 @@ import structlog
 
 from isrflow.brokers.mock.control.outbox import Outbox
 from isrflow.brokers.mock.log.directory import LogDirectory
-from isrflow.brokers.mock.log.log import LogConfig
 from isrflow.brokers.mock.metadata import Metadata
 from isrflow.brokers.mock.replicas.fetchers import Fetchers
 from isrflow.brokers.mock.replicas.isr import IsrChanges
 from isrflow.brokers.mock.replicas.partition import Partition, Role
+from isrflow.brokers.mock.replicas.reports import (
+    FENCED_LEADER_EPOCH,
+    KAFKA_STORAGE_ERROR,
+    STALE_CONTROLLER_EPOCH,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    Reports,
+)
+from isrflow.brokers.mock.replicas.topic_settings import TopicSettings
 from isrflow.brokers.mock.replicas.waiting import wake
 from isrflow.brokers.mock.settings import Settings
 from isrflow.brokers.wire.errors import ErrorCode, RefusedError
@@ -22,7 +29,7 @@ from isrflow.state.decisions import (
     StopReplica,
     TopicDecision,
 )
-from isrflow.state.events import ReplicaReport, TopicPartition
+from isrflow.state.events import TopicPartition
 from isrflow.state.ids import NO_LEADER
 
 logger = structlog.get_logger()
@@ -47,15 +54,16 @@ class Replicas:
         self._outbox = outbox
         self._settings = settings
         self._controller_epoch = 0
-        self._broker_epoch = -1
         self.partitions: dict[TopicPartition, Partition] = {}
         self.isr_changes = IsrChanges(broker, metadata, outbox, settings)
         self.fetchers = Fetchers(broker, metadata, settings, self._moved)
+        self.topics = TopicSettings(metadata, settings)
+        self._reports = Reports(broker, outbox)
         outbox.ask_log_ends_of(self._log_end)
 
     def registered(self, broker_epoch: int) -> None:
         """Speak under this registration from now on."""
-        self._broker_epoch = broker_epoch
+        self._reports.broker_epoch = broker_epoch
         self.isr_changes.broker_epoch = broker_epoch
         self.fetchers.broker_epoch = broker_epoch
 
@@ -70,11 +78,15 @@ class Replicas:
         """Carry out one decision; one of an older controller leaves no trace."""
         if decision.controller_epoch < self._controller_epoch:
             logger.warning("decision of an older controller refused", kind=type(decision).__name__)
+            if isinstance(decision, LeaderAndIsr | StopReplica) and self._broker in decision.to:
+                self._refuse(decision, STALE_CONTROLLER_EPOCH)
             return
         self._controller_epoch = decision.controller_epoch
         match decision:
             case LeaderAndIsr() if self._broker in decision.replicas:
                 self._leader_and_isr(decision)
+            case LeaderAndIsr() if self._broker in decision.to:
+                self._refuse(decision, UNKNOWN_TOPIC_OR_PARTITION)
             case StopReplica() if self._broker in decision.to:
                 self._stop_replica(decision)
             case HighWatermark():
@@ -87,6 +99,11 @@ class Replicas:
                 self._configured(decision.name or "")
             case Answer(request="alter_isr"):
                 self.isr_changes.answered(decision)
+
+    def _refuse(self, decision: LeaderAndIsr | StopReplica, error: str) -> None:
+        place = TopicPartition(decision.topic, decision.partition)
+        logger.info("decision refused", partition=_name(place), leader_epoch=decision.leader_epoch, error=error)
+        self._reports.refused(place, decision.leader_epoch, error)
 
     def pass_over(self, decision: AnyDecision) -> None:
         """Take note of a decision that a later one makes needless: it ends what the replica does, and begins nothing.
@@ -108,7 +125,7 @@ class Replicas:
         place = TopicPartition(decision.topic, decision.partition)
         held = self.partitions.get(place)
         if held is not None and held.topic_id == decision.topic_id and held.supersedes(decision):
-            logger.info("older decision refused", partition=_name(place), leader_epoch=decision.leader_epoch)
+            self._refuse(decision, STALE_CONTROLLER_EPOCH)
             return
         try:
             partition = self._opened(place, decision.topic_id)
@@ -116,7 +133,8 @@ class Replicas:
             self._take_role(partition, decision)
         except OSError as error:
             logger.exception("replica offline", partition=_name(place))
-            self._report(place, decision.leader_epoch, "offline", str(error))
+            self._reports.offline(place, decision.leader_epoch)
+            self._directory.lost(error)
             return
         if before != (partition.role, partition.leader, partition.leader_epoch):
             logger.info(
@@ -127,7 +145,7 @@ class Replicas:
                 isr=decision.isr,
                 log_end_offset=partition.log.log_end_offset,
             )
-            self._report(place, decision.leader_epoch, partition.role.value)
+            self._reports.done(place, decision.leader_epoch, partition.role.value)
         self._moved(partition)
         if partition.recovering:
             self.isr_changes.consider_shrinking(partition)
@@ -151,24 +169,16 @@ class Replicas:
             return held
         if held is not None:
             self._close(held)
-        log = self._directory.open_log(place, topic_id, self._log_config(place.topic))
+        log = self._directory.open_log(place, topic_id, self.topics.log_config(place.topic))
         partition = self.partitions[place] = Partition(place, topic_id, self._broker, log)
         return partition
-
-    def _log_config(self, topic: str) -> LogConfig:
-        segment = self._metadata.topic_setting(topic, "segment.bytes")
-        message = self._metadata.topic_setting(topic, "max.message.bytes")
-        return LogConfig(
-            segment_bytes=_number(segment, self._settings.log_segment_bytes),
-            max_message_bytes=_number(message, self._settings.message_max_bytes),
-        )
 
     def _stop_replica(self, decision: StopReplica) -> None:
         place = TopicPartition(decision.topic, decision.partition)
         held = self.partitions.get(place)
         ours = held if held is not None and held.topic_id == decision.topic_id else None
         if ours is not None and EPOCH_DURING_DELETE != decision.leader_epoch < ours.leader_epoch:
-            logger.info("older decision refused", partition=_name(place), leader_epoch=decision.leader_epoch)
+            self._refuse(decision, FENCED_LEADER_EPOCH)
             return
         try:
             if decision.delete:
@@ -180,11 +190,12 @@ class Replicas:
                 ours.stop()
         except OSError as error:
             logger.exception("replica not stopped", partition=_name(place))
-            self._report(place, decision.leader_epoch, "error", str(error))
+            self._reports.refused(place, decision.leader_epoch, KAFKA_STORAGE_ERROR)
+            self._directory.lost(error)
             return
         outcome = "deleted" if decision.delete else "stopped"
         logger.info(outcome, partition=_name(place))
-        self._report(place, decision.leader_epoch, outcome)
+        self._reports.done(place, decision.leader_epoch, outcome)
 
     def _gone(self, topic_id: str) -> None:
         """Drop what is left of a deleted topic: who starts while it is being deleted takes replicas up anew.
@@ -214,13 +225,15 @@ class Replicas:
     def _configured(self, topic: str) -> None:
         for place, partition in self.partitions.items():
             if place.topic == topic:
-                partition.log.config = self._log_config(topic)
+                partition.log.config = self.topics.log_config(topic)
                 wake(partition)
 
     # What others ask
 
     def leader_of(self, place: TopicPartition, current_leader_epoch: int = -1) -> Partition:
         """Return the partition if this broker leads it, in that epoch (-1: any); else raise ``RefusedError``."""
+        if self._directory.is_lost:
+            raise RefusedError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory is offline")
         partition = self.partitions.get(place)
         if partition is None:
             known = self._metadata.partition(place) is not None
@@ -242,18 +255,23 @@ class Replicas:
         """Note that a leader's log grew."""
         self._outbox.log_moved(partition.place)
 
-    def min_insync_replicas(self, topic: str) -> int:
-        """Return how many must be in sync for acks=all."""
-        return _number(self._metadata.topic_setting(topic, "min.insync.replicas"), self._settings.min_insync_replicas)
-
     def look_after_isr(self) -> None:
         """Find members that lag; called every now and then."""
         for partition in self.partitions.values():
             self.isr_changes.consider_shrinking(partition)
 
     def checkpoint(self) -> None:
-        """Write the high watermarks down."""
-        self._directory.checkpoint_high_watermarks({p.place: p.high_watermark for p in self.partitions.values()})
+        """Write the high watermarks down; where that fails the directory is lost."""
+        try:
+            self._directory.checkpoint_high_watermarks({p.place: p.high_watermark for p in self.partitions.values()})
+        except OSError as error:
+            self._directory.lost(error)
+
+    def report_offline(self) -> None:
+        """Say that every replica's log is lost."""
+        for partition in self.partitions.values():
+            self._reports.offline(partition.place, partition.leader_epoch)
+            partition.stop()
 
     def close(self) -> None:
         """Put all on disk."""
@@ -275,24 +293,6 @@ class Replicas:
             return None  # of a topic that is being deleted the engine wants to hear no more
         epoch = partition.reporting_epoch
         return None if epoch is None else (epoch, partition.log.log_end_offset, partition.log.log_start_offset)
-
-    def _report(self, place: TopicPartition, leader_epoch: int, outcome: str, error: str | None = None) -> None:
-        self._outbox.send(
-            ReplicaReport(
-                time_ms=now_ms(),
-                topic=place.topic,
-                partition=place.partition,
-                broker=self._broker,
-                broker_epoch=self._broker_epoch,
-                leader_epoch=leader_epoch,
-                outcome=outcome,  # type: ignore[arg-type]
-                error=error,
-            )
-        )
-
-
-def _number(text: str | None, default: int) -> int:
-    return int(text) if text is not None and text.isdecimal() else default
 
 
 def _name(place: TopicPartition) -> str:

@@ -1,0 +1,46 @@
+"""What the broker reports of its replicas: a decision is carried out, could not be, or a log is lost."""
+
+from isrflow.brokers.mock.control.outbox import Outbox
+from isrflow.bus.embedded import now_ms
+from isrflow.state.events import ReplicaReport, TopicPartition
+
+# Per partition, as ReplicaManager answers LeaderAndIsr and StopReplica.
+STALE_CONTROLLER_EPOCH = "STALE_CONTROLLER_EPOCH"
+FENCED_LEADER_EPOCH = "FENCED_LEADER_EPOCH"
+UNKNOWN_TOPIC_OR_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
+KAFKA_STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
+
+
+class Reports:
+    """Send reports under the registration of ``broker_epoch``."""
+
+    def __init__(self, broker: int, outbox: Outbox) -> None:
+        self._broker = broker
+        self._outbox = outbox
+        self.broker_epoch = -1
+
+    def done(self, place: TopicPartition, leader_epoch: int, outcome: str) -> None:
+        """Say that a replica leads, follows, is stopped or deleted."""
+        self._send(place, leader_epoch, outcome, None)
+
+    def refused(self, place: TopicPartition, leader_epoch: int, error: str) -> None:
+        """Say under Kafka's name why a decision was not carried out; the replica is as it was."""
+        self._send(place, leader_epoch, "error", error)
+
+    def offline(self, place: TopicPartition, leader_epoch: int) -> None:
+        """Say that a replica's log is lost."""
+        self._send(place, leader_epoch, "offline", KAFKA_STORAGE_ERROR)
+
+    def _send(self, place: TopicPartition, leader_epoch: int, outcome: str, error: str | None) -> None:
+        self._outbox.send(
+            ReplicaReport(
+                time_ms=now_ms(),
+                topic=place.topic,
+                partition=place.partition,
+                broker=self._broker,
+                broker_epoch=self.broker_epoch,
+                leader_epoch=leader_epoch,
+                outcome=outcome,  # type: ignore[arg-type]
+                error=error,
+            )
+        )
