@@ -60,13 +60,13 @@ class Derived(NamedTuple):
 def derived(partition: Partition, min_isr: int, joiners: tuple[int, ...]) -> Derived | None:
     """Give the high watermark that the log end offsets allow; None when it must stay.
 
-    It needs every ISR member's offset in the current leader epoch, an ISR of at least
+    It needs every ISR member's offset in the current leader epoch, to rise also an ISR of at least
     min.insync.replicas (Kafka 3.9: it stands still below), and never goes back, but for the first
     one of a leader that has less: an unclean one, or the last in-sync replica that came back from a
-    crash without the end of its log. ``joiners`` hold it at their ends, and take nothing back.
+    crash without the end of its log. With it standing above every log, nobody could join that leader's
+    ISR, so it goes back in however small a one. ``joiners`` hold it at their ends, and take nothing back.
     """
-    enough = min(min_isr, len(partition.replicas))
-    if partition.leader == NO_LEADER or not partition.log_end_offsets or len(partition.isr) < enough:
+    if partition.leader == NO_LEADER or not partition.log_end_offsets:
         return None
     places = [partition.replicas.index(member) for member in partition.isr]
     for place in places:
@@ -76,6 +76,8 @@ def derived(partition: Partition, min_isr: int, joiners: tuple[int, ...]) -> Der
     if lowest < partition.high_watermark:
         is_bound = partition.high_watermark_epoch != NO_EPOCH and not _has_lost_records(partition)
         return None if is_bound else Derived(lowest, is_held=False)
+    if len(partition.isr) < min(min_isr, len(partition.replicas)):
+        return None
     high_watermark = lowest
     for joiner in joiners:
         end = partition.log_end_offsets[partition.replicas.index(joiner)]

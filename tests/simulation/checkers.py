@@ -42,6 +42,7 @@ class Checkers:
         # partitions whose ISR was only such members, or whose leader is an unclean one: D7 says
         # what nobody can keep.
         self.robbed: set[int] = set()
+        self._robbed_once: set[int] = set()
         self.bereft: set[TopicPartition] = set()
         self.brokers = BrokersSeen(violated)
         self.clients = ClientsSeen(violated, row, self.committed, self.bereft)
@@ -65,6 +66,7 @@ class Checkers:
     def robbed_of_its_tail(self, broker: int) -> None:
         """Note that a broker's logs may have lost their ends."""
         self.robbed.add(broker)
+        self._robbed_once.add(broker)
         self.bereft |= {place for place, record in self._decisions.records.items() if set(record.isr) <= self.robbed}
 
     def look_over(self, broker: SimulatedBroker) -> None:
@@ -147,7 +149,7 @@ class Checkers:
         if view.reporting_epoch is not None and replica.place not in self.bereft:
             self._shown(replica, committed, view)
         if view.role is Role.leader and replica.place not in self.bereft:
-            self._led(replica, partition, view)
+            self.led(partition, view.high_watermark)
 
     def _cut(self, replica: Replica, cut: list[Record], committed: list[Record], view: _View) -> None:
         if cut:
@@ -167,18 +169,22 @@ class Checkers:
                 "D5", f"{_name(replica)} holds other records below {view.high_watermark} than were committed"
             )
 
-    def _led(self, replica: Replica, partition: Partition, view: _View) -> None:
-        """Hold what a leader shows against the logs of its ISR; a stale one's may since have been moved away."""
-        decisions = self._decisions
-        record = decisions.records.get(replica.place)
-        if record is None or (record.partition_epoch != view.partition_epoch and replica.place in decisions.moved_once):
+    def led(self, partition: Partition, high_watermark: int) -> None:
+        """Hold what a leader shows against the logs of its ISR; of a stale one's, some may have gone since."""
+        decisions, place = self._decisions, partition.place
+        record = decisions.records.get(place)
+        if record is None:
             return
-        own = self.logs.of(*replica)
+        is_stale = record.partition_epoch != partition.partition_epoch
+        if is_stale and place in decisions.moved_once:
+            return
+        robbed = self._robbed_once if is_stale else self.robbed
+        own = self.logs.of(partition.broker, place)
         for member in partition.isr:
-            log = self.logs.of(member, replica.place)
-            if member not in self.robbed and not agree(own, log, view.high_watermark):
-                what = f"shows {view.high_watermark}, and {member} of its ISR {partition.isr} ends at {len(log)}"
-                self._violated("D2", f"{_name(replica)} {what} or holds other records")
+            log = self.logs.of(member, place)
+            if member not in robbed and not agree(own, log, high_watermark):
+                what = f"shows {high_watermark}, and {member} of its ISR {partition.isr} ends at {len(log)}"
+                self._violated("D2", f"{partition.broker} leads {place}, {what} or holds other records")
 
     # Decisions
 

@@ -1,0 +1,89 @@
+"""What must have come about in the end: a settled history, and what is then spoilt in it."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from isrflow.state.events import TopicPartition
+from isrflow.state.partition import TopicState
+from tests.simulation.logs_seen import Record
+from tests.simulation.quiescence import unsettled
+from tests.simulation.world import World
+
+SEED = 1
+PLACE = TopicPartition("t", 0)
+
+
+@pytest.fixture
+def settled() -> World:
+    """Run a history to its end; its processes are taken for alive once more."""
+    world = World(SEED)
+    assert world.run() is None
+    for process in world.processes.values():
+        process.alive = True
+    assert unsettled(world) is None
+    return world
+
+
+def partition(world: World) -> Any:
+    assert world.state is not None
+    return world.state.topics["t"].partitions[0]
+
+
+def spoil(world: World, **fields: Any) -> None:
+    """Change the first partition of the state as last committed."""
+    assert world.state is not None
+    topic = world.state.topics["t"]
+    changed = replace(topic, partitions=(replace(topic.partitions[0], **fields), *topic.partitions[1:]))
+    world.state = world.state._replace(topics={**world.state.topics, "t": changed})
+
+
+def found(world: World) -> str:
+    return (unsettled(world) or ("",))[0]
+
+
+def test_a_topic_that_is_still_to_be_deleted(settled: World) -> None:
+    assert settled.state is not None
+    topic = settled.state.topics["t"]
+    for waits in (replace(topic, state=TopicState.deleting), replace(topic, deletion_waits=True)):
+        settled.state = settled.state._replace(topics={**settled.state.topics, "t": waits})
+        assert found(settled) == "L9"
+
+
+def test_a_log_of_a_topic_that_is_gone(settled: World) -> None:
+    assert settled.state is not None
+    settled.state = settled.state._replace(topics={})
+    assert found(settled) == "L9"
+
+
+def test_a_preferred_replica_that_does_not_lead(settled: World) -> None:
+    held = partition(settled)
+    others = tuple(replica for replica in held.replicas if replica != held.leader)
+    spoil(settled, replicas=(*others, held.leader))
+    assert found(settled) == ""
+    settled.scenery = settled.scenery._replace(balanced=True)
+    assert found(settled) == "L10"
+
+
+def test_a_producer_without_an_answer(settled: World) -> None:
+    settled.sending.append(asyncio.Future(loop=settled.loop))  # type: ignore[arg-type]
+    settled.sending[-1].get_name = lambda: "producer"  # type: ignore[method-assign]
+    assert found(settled) == "L5"
+
+
+def test_an_acknowledged_record_that_no_log_has(settled: World) -> None:
+    settled.checkers.committed[PLACE].append(Record(0, 1))
+    settled.checkers.clients.acknowledged(PLACE, 0, len(settled.checkers.committed[PLACE]) - 1, 1)
+    assert found(settled) == "D7"
+
+
+def test_a_leader_that_shows_what_a_member_lacks(settled: World) -> None:
+    held = partition(settled)
+    member = next(m for m in held.isr if m != held.leader)
+    settled.checkers.logs.of(member, PLACE).clear()
+    leading = settled.brokers[held.leader].partitions[PLACE]
+    settled.checkers.led(leading, leading.high_watermark)
+    assert settled.violated is not None
+    assert settled.violated.invariant == "D2"
