@@ -3,7 +3,8 @@
 import base64
 import binascii
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from isrflow.brokers.wire.layout import FIXED_SIZES
@@ -145,7 +146,7 @@ def array_of(one: Plain, size_min: int, flexible: bool, nullable: bool) -> Plain
                 raise Fault("null is not allowed")
             length.write(out, -1)
             return
-        if not isinstance(values, Sequence) or isinstance(values, str | bytes):
+        if not isinstance(values, list | tuple):
             raise Fault(f"an array is needed, not {type(values).__name__}")
         length.write(out, len(values))
         for index, value in enumerate(values):
@@ -212,15 +213,18 @@ def _bool() -> Plain:
     return Plain(read, write)
 
 
-def uuid_text(data: bytes | memoryview) -> str:
+# The same few topics and directories come again and again.
+@lru_cache(4_096)
+def uuid_text(data: bytes) -> str:
     """Write the 16 bytes of a uuid as Kafka does: URL-safe base64 without padding."""
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
-def uuid_bytes(text: Any) -> bytes:
+@lru_cache(4_096)
+def uuid_bytes(text: str) -> bytes:
     """Read a uuid's 16 bytes from its text. Raises ``Fault``."""
     try:
-        if isinstance(text, str) and len(text) == _UUID_TEXT_LENGTH:
+        if len(text) == _UUID_TEXT_LENGTH:
             data = base64.b64decode(f"{text}==", altchars=b"-_", validate=True)
             if uuid_text(data) == text:
                 return data
@@ -231,9 +235,11 @@ def uuid_bytes(text: Any) -> bytes:
 
 def _uuid() -> Plain:
     def read(reader: Reader) -> str:
-        return uuid_text(reader.take(16))
+        return uuid_text(bytes(reader.take(16)))
 
     def write(out: bytearray, value: Any) -> None:
+        if not isinstance(value, str):
+            raise Fault(f"{value!r:.40} is no uuid in base64")
         out += uuid_bytes(value)
 
     return Plain(read, write)

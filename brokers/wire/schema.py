@@ -4,7 +4,7 @@
 Values are dicts with the schemas' own field names (``BrokerEpoch``). In them
 
 * a uuid is a ``str``: Kafka's URL-safe base64 without padding, 22 characters,
-* arrays are lists (any sequence when encoding), structs are dicts, bytes and records are ``bytes``,
+* arrays are lists (or tuples when encoding), structs are dicts, bytes and records are ``bytes``,
 * what is left out has the schema's default, and what is decoded has every field of the schema: those that the
   version does not carry with their defaults.
 
@@ -18,7 +18,7 @@ kafka-python's codec reads the same dialect, but takes a string that is cut off 
 array's length, knows no metadata records, and names no field in its errors.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from isrflow.brokers.wire.layout import FIXED_SIZES, SIZED, STRUCT_DEFAULT, FieldLayout, Layout, LayoutError
@@ -48,7 +48,7 @@ class Message:
         """Say whether the version has compact lengths and tagged fields."""
         return version in self.layout.flexible
 
-    def encode(self, version: int, values: Mapping[str, Any]) -> bytes:
+    def encode(self, version: int, values: Values) -> bytes:
         """Write ``values``. Raises ``MessageError``."""
         out = bytearray()
         try:
@@ -157,7 +157,7 @@ class _Struct:
                 raise
 
     def write(self, out: bytearray, values: Any) -> None:
-        if not isinstance(values, Mapping):
+        if not isinstance(values, dict):
             raise Fault(f"a struct is needed, not {type(values).__name__}")
         if not values.keys() <= self._names:
             raise Fault("there is no such field", min(map(str, values.keys() - self._names)))
@@ -171,12 +171,12 @@ class _Struct:
         if self._flexible:
             self._write_tags(out, values)
 
-    def _refuse_unsayable(self, values: Mapping[str, Any]) -> None:
+    def _refuse_unsayable(self, values: Values) -> None:
         for name in self._strict & values.keys():
             if _normal(values[name]) != _normal(self._absent[name]()):
                 raise Fault("this version cannot carry it", name)
 
-    def _write_tags(self, out: bytearray, values: Mapping[str, Any]) -> None:
+    def _write_tags(self, out: bytearray, values: Values) -> None:
         written: list[tuple[int, bytearray]] = []
         for tag, (name, plain, default, _) in self._tagged.items():
             if name not in values:
@@ -199,9 +199,9 @@ class _Struct:
 
 def _normal(value: Any) -> Any:
     """Make sequences comparable, whatever they are made of."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {name: _normal(inner) for name, inner in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+    if isinstance(value, list | tuple):
         return [_normal(inner) for inner in value]
     return value
 

@@ -15,7 +15,7 @@ header said, for an answer. Metadata records are in ``record_frame``.
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from isrflow.brokers.wire.layout import Layout, Versions, read_layout
 from isrflow.brokers.wire.messages import FRAME_LENGTH_BYTES
@@ -111,9 +111,7 @@ def decode_request(frame: bytes | memoryview) -> Request:
     return Request(*header, found.name.removesuffix("Request"), values)
 
 
-def encode_request(
-    api_key: int, version: int, correlation_id: int, client_id: str | None, values: Mapping[str, Any]
-) -> bytes:
+def encode_request(api_key: int, version: int, correlation_id: int, client_id: str | None, values: Values) -> bytes:
     """Write a request with its header."""
     found = _known(_of_key("request"), api_key)
     body = found.encode(version, values)
@@ -126,7 +124,7 @@ def encode_request(
     return message("RequestHeader").encode(2 if found.flexible(version) else 1, header) + body
 
 
-def encode_response(api_key: int, version: int, correlation_id: int, values: Mapping[str, Any]) -> bytes:
+def encode_response(api_key: int, version: int, correlation_id: int, values: Values) -> bytes:
     """Write a response with its header."""
     found = _known(_of_key("response"), api_key)
     body = found.encode(version, values)
@@ -141,7 +139,7 @@ def decode_response(api_key: int, version: int, frame: bytes | memoryview) -> Re
     return Response(header["CorrelationId"], _last(found, version, reader))
 
 
-def encode_message(name: str, version: int, values: Mapping[str, Any]) -> bytes:
+def encode_message(name: str, version: int, values: Values) -> bytes:
     """Write a message that has no header, such as ``LeaderChangeMessage``."""
     return message(name).encode(version, values)
 

@@ -5,9 +5,8 @@
 The bytes are what stands as the value of a log record, and are a pure function of the arguments.
 """
 
-from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from isrflow.brokers.gateways.kraft.messages import layouts, message
 from isrflow.brokers.wire.plain import Fault, Reader, write_uvarint
@@ -33,7 +32,7 @@ def _names() -> dict[int, str]:
     }
 
 
-def encode_record(name: str, version: int, values: Mapping[str, Any]) -> bytes:
+def encode_record(name: str, version: int, values: Values) -> bytes:
     """Write one record, framed. Raises ``MessageError``."""
     found = message(name)
     if found.layout.kind != "metadata" or found.layout.api_key is None:

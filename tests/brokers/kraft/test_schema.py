@@ -145,7 +145,7 @@ def test_a_uuid_is_text_as_kafka_writes_it() -> None:
     assert sample.encode(0, {"Id": text}) == data + b"\0"
     assert sample.decode(0, data + b"\0") == {"Id": text}
     assert uuid_bytes("AAAAAAAAAAAAAAAAAAAAAQ") == b"\0" * 15 + b"\1"
-    for wrong in ("", "AAAAAAAAAAAAAAAAAAAAAR", "AAAAAAAAAAAAAAAAAAAA=Q", "é" * 22, None, data):
+    for wrong in ("", "AAAAAAAAAAAAAAAAAAAAAR", "AAAAAAAAAAAAAAAAAAAA=Q", "é" * 22, None, data, []):
         with pytest.raises(MessageError, match=r"Id: .* is no uuid"):
             sample.encode(0, {"Id": wrong})
 
