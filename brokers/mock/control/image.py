@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import UNSET
+
 from isrflow.bus.image import read_image
 from isrflow.bus.interface import Image
 from isrflow.state.broker import Broker
@@ -81,6 +83,8 @@ class _Teller:
             state=broker.state.name,
             rack=broker.rack,
             listeners=broker.listeners,
+            log_dirs=broker.log_dirs or UNSET,
+            features=broker.features or UNSET,
         )
 
     def _config(self, entity: str, name: str | None, config: dict[str, str]) -> ConfigDecision:

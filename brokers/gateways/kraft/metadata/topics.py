@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from isrflow.brokers.gateways.kraft.metadata.draft import MetadataDraft
 from isrflow.brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE, TOPIC_RESOURCE
 from isrflow.brokers.gateways.kraft.record_frame import Record
+from isrflow.brokers.wire.plain import STRING_BYTES_MAX
 from isrflow.state.decisions import ConfigDecision, LeaderAndIsr, TopicDecision
 
 TOPIC_VERSION = 0
@@ -63,7 +64,9 @@ def config_record(resource: tuple[int, str], name: str, value: str | None) -> Re
     return Record("ConfigRecord", CONFIG_VERSION, values)
 
 
-def _differences(draft: MetadataDraft, resource: tuple[int, str], config: Mapping[str, str]) -> Iterator[Record]:
+def _differences(draft: MetadataDraft, resource: tuple[int, str], given: Mapping[str, str]) -> Iterator[Record]:
+    # A value that is longer than Kafka's strings may be is none for its brokers.
+    config = {name: value for name, value in given.items() if len(value.encode()) <= STRING_BYTES_MAX}
     held = draft.configs.held.get(resource, {})
     for name in sorted({*held, *config}):
         if config.get(name) != held.get(name):

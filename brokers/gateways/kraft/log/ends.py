@@ -1,0 +1,70 @@
+"""Where the log stands after each event that added to it: the file that says which decisions a log came from."""
+
+import os
+import struct
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+from isrflow.brokers.gateways.kraft.log.errors import StorageError
+from isrflow.brokers.mock.files import write_all
+
+SUFFIX = ".ends"
+_END = struct.Struct(">qqqiI")
+_CHECK = struct.Struct(">I")
+SIZE = _END.size + _CHECK.size
+
+
+class End(NamedTuple):
+    """Say that the decisions up to ``seq`` are in the log up to ``offset``, which is at ``position`` of the file.
+
+    ``crc`` is that of the bytes that were added; an end that adds none tells that the decisions up to
+    ``seq`` came to nothing.
+    """
+
+    seq: int
+    offset: int
+    position: int
+    quorum_epoch: int
+    crc: int
+
+
+class EndsFile:
+    """Hold the ends of one segment, oldest first; the first one is where the segment begins.
+
+    An end is written when what it ends is on disk, so what stands behind the last one was never whole.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+
+    def read(self, *, cut: bool) -> list[End]:
+        """Read all ends; with ``cut`` what the last write left unfinished is removed, else it is damage.
+
+        Raises ``StorageError``.
+        """
+        data = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
+        ends: list[End] = []
+        for position in range(0, len(data) - SIZE + 1, SIZE):
+            written = data[position : position + _END.size]
+            if _CHECK.unpack_from(data, position + _END.size)[0] != zlib.crc32(written):
+                break
+            ends.append(End(*_END.unpack(written)))
+        if len(ends) * SIZE < len(data):
+            if not cut:
+                raise StorageError(f"{self._path} is damaged after {len(ends)} entries")
+            os.ftruncate(self._descriptor, len(ends) * SIZE)
+        return ends
+
+    def append(self, ends: list[End]) -> None:
+        """Write ends, and force them to disk."""
+        data = bytearray()
+        for end in ends:
+            written = _END.pack(*end)
+            data += written + _CHECK.pack(zlib.crc32(written))
+        write_all(self._descriptor, data)
+        os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)

@@ -1,0 +1,80 @@
+"""Entries of the metadata log as record batches: the same entry at the same offset is the same bytes."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from isrflow.brokers.gateways.kraft.messages import encode_message
+from isrflow.brokers.gateways.kraft.metadata.translate import Entry, LeaderChange
+from isrflow.brokers.gateways.kraft.record_frame import Record, decode_record, encode_record
+from isrflow.brokers.wire.record_batch import LEADER_CHANGE, KeyAndValue, control_key, decode_batches, encode_batch
+
+# KafkaRaftClient.MAX_BATCH_SIZE_BYTES.
+BATCH_BYTES_MAX = 8 * 1024 * 1024
+# What a record has around its value, at its longest: lengths, attributes, time, offset, key, headers.
+_AROUND_BYTES = 24
+
+
+class Encoded(NamedTuple):
+    """Hold whole batches, and the offset after their last record."""
+
+    data: bytes
+    end_offset: int
+
+
+def encode_entry(entry: Entry, base_offset: int) -> Encoded:
+    """Write what one event adds: the new leader's control batch, then all of its records in one batch.
+
+    Records that make more than ``BATCH_BYTES_MAX`` stand in several batches, and between the two records
+    of a transaction: brokers apply it as a whole (KIP-868).
+    """
+    out, offset = bytearray(), base_offset
+    for is_control, records in _batches(entry):
+        out += encode_batch(offset, entry.quorum_epoch, entry.time_ms, records, control=is_control)
+        offset += len(records)
+    return Encoded(bytes(out), offset)
+
+
+def _batches(entry: Entry) -> Iterator[tuple[bool, list[KeyAndValue]]]:
+    if entry.leader_change is not None:
+        yield True, [_leader_change(entry.leader_change)]
+    values = [encode_record(*record) for record in entry.records]
+    parts = list(portions(values))
+    if len(parts) > 1:
+        begin, end = encode_record("BeginTransactionRecord", 0, {}), encode_record("EndTransactionRecord", 0, {})
+        parts = [[begin, *parts[0]], *parts[1:-1], [*parts[-1], end]]
+    for part in parts:
+        yield False, [(None, value) for value in part]
+
+
+def portions(values: Sequence[bytes]) -> Iterator[list[bytes]]:
+    """Cut records into what fits a batch; one that is larger than that has a batch of its own."""
+    part: list[bytes] = []
+    size = 0
+    for value in values:
+        if part and size + len(value) + _AROUND_BYTES > BATCH_BYTES_MAX:
+            yield part
+            part, size = [], 0
+        part.append(value)
+        size += len(value) + _AROUND_BYTES
+    if part:
+        yield part
+
+
+def control_record(kind: int, name: str, **values: object) -> KeyAndValue:
+    """Write a control record; its value is a message of version 0, which says so itself."""
+    return control_key(kind), encode_message(name, 0, {"Version": 0, **values})
+
+
+def _leader_change(change: LeaderChange) -> KeyAndValue:
+    voters = [{"VoterId": voter} for voter in change.voters]
+    return control_record(
+        LEADER_CHANGE, "LeaderChangeMessage", LeaderId=change.voter, Voters=voters, GrantingVoters=voters
+    )
+
+
+def records_in(data: bytes) -> Iterator[Record]:
+    """Read the metadata records out of whole batches, passing over control records. Raises ``WireError``."""
+    for batch in decode_batches(data):
+        if not batch.control:
+            for _, value in batch.records:
+                yield decode_record(value)

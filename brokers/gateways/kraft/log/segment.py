@@ -1,0 +1,165 @@
+"""One piece of the metadata log: a file of record batches, and beside it the ends of what events added."""
+
+import os
+import zlib
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from isrflow.brokers.gateways.kraft.log import ends
+from isrflow.brokers.gateways.kraft.log.ends import End, EndsFile
+from isrflow.brokers.gateways.kraft.log.errors import StorageError
+from isrflow.brokers.mock.files import flush_directory, write_all
+from isrflow.brokers.mock.log.batch import batches_in
+
+SUFFIX = ".log"
+
+
+class Unit(NamedTuple):
+    """Hold what one event added: whole batches that end at ``end_offset``; no bytes when it came to nothing."""
+
+    seq: int
+    quorum_epoch: int
+    data: bytes
+    end_offset: int
+
+
+class Segment:
+    """Hold the units from ``base`` on; in memory are their ends, not their bytes.
+
+    Batches and ends are forced to disk one after the other, and ``end`` moves when both are there. So what
+    a crash leaves behind the last end was never read by anybody.
+    """
+
+    def __init__(self, directory: Path, base_offset: int) -> None:
+        self.path = directory / f"{base_offset:020d}{SUFFIX}"
+        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        self._ends_path = self.path.with_suffix(ends.SUFFIX)
+        self._ends = EndsFile(self._ends_path)
+        self._offsets, self._positions, self._seqs = array("q"), array("q"), array("q")
+        self.epochs: list[tuple[int, int]] = []
+
+    @classmethod
+    def create(cls, directory: Path, base: End) -> "Segment":
+        """Begin a segment where another ends, or a log at offset 0."""
+        path = directory / f"{base.offset:020d}{SUFFIX}"
+        for left_over in (path, path.with_suffix(ends.SUFFIX)):
+            left_over.unlink(missing_ok=True)
+        segment = cls(directory, base.offset)
+        begins = base._replace(position=0, crc=0)
+        segment._ends.append([begins])
+        flush_directory(directory)
+        segment._begin(begins)
+        return segment
+
+    @classmethod
+    def open(cls, directory: Path, base_offset: int, *, is_last: bool) -> "Segment | None":
+        """Read what a segment holds, and in the last one cut off what a crash left unfinished.
+
+        None when nothing was ever written to the last one: a crash came upon its creation. Raises
+        ``StorageError`` where bytes are missing or others than those written.
+        """
+        segment = cls(directory, base_offset)
+        held = segment._ends.read(cut=is_last)
+        if not held and is_last and segment._size() == 0:
+            segment.delete()
+            return None
+        if not held or held[0].offset != base_offset:
+            raise StorageError(f"{segment._ends_path} does not say where {segment.path} begins")
+        segment._begin(held[0])
+        for end in held[1:]:
+            segment._note(end)
+        segment._check(held, is_last=is_last)
+        return segment
+
+    def _begin(self, base: End) -> None:
+        self.base = self.end = base
+        self._note(base)
+
+    def _note(self, end: End) -> None:
+        if end.position > self.end.position and (not self.epochs or self.epochs[-1][0] != end.quorum_epoch):
+            self.epochs.append((end.quorum_epoch, self.end.offset))
+        self.end = end
+        for values, value in ((self._offsets, end.offset), (self._positions, end.position), (self._seqs, end.seq)):
+            values.append(value)
+
+    def _check(self, held: list[End], *, is_last: bool) -> None:
+        size = self._size()
+        if size < self.end.position or (size > self.end.position and not is_last):
+            raise StorageError(f"{self.path} has {size} bytes where {self.end.position} were written")
+        for before, end in pairwise(held):
+            data = self._pread(before.position, end.position - before.position)
+            if zlib.crc32(data) != end.crc:
+                raise StorageError(f"{self.path} is damaged between offsets {before.offset} and {end.offset}")
+        if size > self.end.position:
+            os.ftruncate(self._descriptor, self.end.position)
+
+    def append(self, units: Sequence[Unit]) -> None:
+        """Write units, each after the one before, and force them to disk; then they can be read."""
+        data = b"".join([unit.data for unit in units])
+        if data:
+            write_all(self._descriptor, data)
+            os.fsync(self._descriptor)
+        position, added = self.end.position, []
+        for unit in units:
+            position += len(unit.data)
+            added.append(End(unit.seq, unit.end_offset, position, unit.quorum_epoch, zlib.crc32(unit.data)))
+        self._ends.append(added)
+        for end in added:
+            self._note(end)
+
+    def read(self, offset: int, max_bytes: int) -> bytes:
+        """Return whole batches from the one that holds ``offset`` on, one at least, then as many as fit.
+
+        The largest unit is what one event adds, and is held in memory for as long as this takes.
+        """
+        first = bisect_right(self._offsets, offset)
+        if first == len(self._offsets):
+            return b""
+        start = self._positions[first - 1]
+        last = max(first, bisect_right(self._positions, start + max_bytes) - 1)
+        data = self._pread(start, self._positions[last] - start)
+        begin, end = None, 0
+        for position, batch in batches_in(data):
+            if batch.next_offset <= offset:
+                continue
+            begin = position if begin is None else begin
+            if position > begin and position + batch.size - begin > max_bytes:
+                break
+            end = position + batch.size
+        return b"" if begin is None else data[begin:end]
+
+    def units(self, after: int) -> Iterator[Unit]:
+        """Read the units that came of decisions after ``after``, in order."""
+        for at in range(max(1, bisect_right(self._seqs, after)), len(self._seqs)):
+            start, position = self._positions[at - 1], self._positions[at]
+            if position > start:
+                data = self._pread(start, position - start)
+                epoch = next(epoch for epoch, begins in reversed(self.epochs) if begins < self._offsets[at])
+                yield Unit(self._seqs[at], epoch, data, self._offsets[at])
+
+    def size_from(self, offset: int) -> int:
+        """Say how many bytes stand from ``offset`` on, which begins a unit."""
+        return self.end.position - self._positions[bisect_left(self._offsets, offset)]
+
+    def _size(self) -> int:
+        return os.fstat(self._descriptor).st_size
+
+    def _pread(self, position: int, size: int) -> bytes:
+        data = os.pread(self._descriptor, size, position)
+        while len(data) < size and (more := os.pread(self._descriptor, size - len(data), position + len(data))):
+            data += more
+        return data
+
+    def close(self) -> None:
+        self._ends.close()
+        os.close(self._descriptor)
+
+    def delete(self) -> None:
+        """Close and remove both files, the ends last: a log without ends is none."""
+        self.close()
+        self.path.unlink(missing_ok=True)
+        self._ends_path.unlink(missing_ok=True)

@@ -1,0 +1,127 @@
+"""Snapshots of the metadata log, in files as Kafka names and writes them (KIP-630)."""
+
+import os
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from isrflow.brokers.gateways.kraft.log.entries import control_record, portions
+from isrflow.brokers.gateways.kraft.log.errors import StorageError
+from isrflow.brokers.gateways.kraft.metadata.draft import ReplayError
+from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage
+from isrflow.brokers.gateways.kraft.metadata.snapshot import image_of, records_of
+from isrflow.brokers.gateways.kraft.record_frame import Record, decode_record, encode_record
+from isrflow.brokers.mock.files import flush_directory, write_all
+from isrflow.brokers.wire.messages import WireError
+from isrflow.brokers.wire.record_batch import (
+    SNAPSHOT_FOOTER,
+    SNAPSHOT_HEADER,
+    KeyAndValue,
+    control_key,
+    decode_batches,
+    encode_batch,
+)
+
+_NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+_UNFINISHED = ".part"
+_CHUNK_RECORDS = 10_000
+
+
+class SnapshotId(NamedTuple):
+    """Name a snapshot: it holds what the log says before ``end_offset``, whose last record is of ``epoch``."""
+
+    end_offset: int
+    epoch: int
+
+
+class Piece(NamedTuple):
+    """Hold some bytes of a snapshot, and the size of the whole in bytes."""
+
+    data: bytes
+    size: int
+
+
+def path_of(directory: Path, snapshot: SnapshotId) -> Path:
+    return directory / f"{snapshot.end_offset:020d}-{snapshot.epoch:010d}.checkpoint"
+
+
+def held_in(directory: Path) -> list[SnapshotId]:
+    """List the whole snapshots, oldest first; those that a crash left unfinished are removed."""
+    for unfinished in directory.glob(f"*.checkpoint{_UNFINISHED}"):
+        unfinished.unlink()
+    names = [_NAME.fullmatch(path.name) for path in directory.iterdir()]
+    return sorted(SnapshotId(int(name[1]), int(name[2])) for name in names if name is not None)
+
+
+def write(directory: Path, snapshot: SnapshotId, image: MetadataImage, time_ms: int) -> None:
+    """Write ``image`` as a snapshot; it has its name when all of it is on disk.
+
+    ``time_ms`` is the time of the last record that the snapshot stands for. May run beside anything else.
+    """
+    path = path_of(directory, snapshot)
+    unfinished = path.with_name(path.name + _UNFINISHED)
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        for data in _batches(snapshot.epoch, image, time_ms):
+            write_all(descriptor, data)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    unfinished.replace(path)
+    flush_directory(directory)
+
+
+def _batches(epoch: int, image: MetadataImage, time_ms: int) -> Iterator[bytes]:
+    offset = 0
+
+    def batch(records: list[KeyAndValue], *, control: bool = False) -> bytes:
+        nonlocal offset
+        data = encode_batch(offset, epoch, time_ms, records, control=control)
+        offset += len(records)
+        return data
+
+    header = control_record(SNAPSHOT_HEADER, "SnapshotHeaderRecord", LastContainedLogTimestamp=time_ms)
+    yield batch([header], control=True)
+    records = records_of(image)
+    while chunk := [encode_record(*record) for record in islice(records, _CHUNK_RECORDS)]:
+        for values in portions(chunk):
+            yield batch([(None, value) for value in values])
+    yield batch([control_record(SNAPSHOT_FOOTER, "SnapshotFooterRecord")], control=True)
+
+
+def read_image(directory: Path, snapshot: SnapshotId) -> MetadataImage:
+    """Read what a snapshot holds. Raises ``StorageError`` when it is not whole."""
+    path = path_of(directory, snapshot)
+    try:
+        return image_of(_records(path.read_bytes()), snapshot.epoch)
+    except (ReplayError, WireError) as error:
+        raise StorageError(
+            f"snapshot {path} is damaged ({error}): with that file removed the gateway starts from the one before, "
+            "or from the beginning of its log"
+        ) from error
+
+
+def _records(data: bytes) -> Iterator[Record]:
+    is_whole = False
+    for batch in decode_batches(data):
+        if not batch.control:
+            for _, value in batch.records:
+                yield decode_record(value)
+        is_whole = batch.control and batch.records[0][0] == control_key(SNAPSHOT_FOOTER)
+    if not is_whole:
+        raise ReplayError("it has no end")
+
+
+def read_piece(directory: Path, snapshot: SnapshotId, position: int, max_bytes: int) -> Piece:
+    """Read up to ``max_bytes`` of a snapshot from ``position`` on, none behind its end."""
+    with path_of(directory, snapshot).open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        file.seek(min(max(position, 0), size))
+        return Piece(file.read(max_bytes), size)
+
+
+def remove(directory: Path, snapshot: SnapshotId) -> None:
+    """Remove a snapshot."""
+    path_of(directory, snapshot).unlink(missing_ok=True)

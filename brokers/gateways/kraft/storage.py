@@ -1,0 +1,144 @@
+"""The metadata log and the image that goes with it: what a gateway serves to brokers."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from isrflow.brokers.gateways.kraft.log import snapshots
+from isrflow.brokers.gateways.kraft.log.comparison import compared
+from isrflow.brokers.gateways.kraft.log.entries import encode_entry
+from isrflow.brokers.gateways.kraft.log.errors import StorageError as StorageError
+from isrflow.brokers.gateways.kraft.log.metadata_log import EpochEnd, MetadataLog
+from isrflow.brokers.gateways.kraft.log.segment import Unit
+from isrflow.brokers.gateways.kraft.log.snapshots import Piece, SnapshotId
+from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage
+from isrflow.brokers.gateways.kraft.metadata.translate import translate
+from isrflow.bus.interface import Bus
+from isrflow.state.decisions import AnyDecision
+
+# metadata.log.max.record.bytes.between.snapshots; Kafka's is 20 MiB.
+SNAPSHOT_INTERVAL_BYTES = 8 * 1024 * 1024
+# How many events may come to nothing before that is noted: at a start they are not read again.
+NOTED_EVERY_EVENTS = 1_000
+
+
+class Storage:
+    """Turn decisions into the log, and give it to who fetches.
+
+    ``begin`` comes first, once. Then ``append`` takes decisions in order; what it wrote is on disk when it
+    returns, and nothing is read before. Appending is for one thread; a snapshot is written beside it.
+    """
+
+    def __init__(self, directory: Path, *, snapshot_interval_bytes: int = SNAPSHOT_INTERVAL_BYTES) -> None:
+        """Open the log in ``directory``, or make one there. Raises ``StorageError`` when it is damaged."""
+        self._log = MetadataLog(directory)
+        self._snapshot_interval_bytes = snapshot_interval_bytes
+        self._image = MetadataImage()
+        self._decided_seq = 0
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="snapshot")
+        self._snapshot: tuple[SnapshotId, Future[None]] | None = None
+        self._appended = asyncio.Event()
+
+    def begin(self, bus: Bus) -> None:
+        """Hold the log against the decisions, as far as it goes; ``decided_seq`` says from where to go on.
+
+        Raises ``StorageError`` when the log is not what the decisions tell: then it must not be served.
+        """
+        self._decided_seq, self._image = compared(self._log, bus)
+
+    @property
+    def image(self) -> MetadataImage:
+        """Give what the log comes to at its end."""
+        return self._image
+
+    @property
+    def decided_seq(self) -> int:
+        """Say which event's decisions were the last taken in."""
+        return self._decided_seq
+
+    @property
+    def start_offset(self) -> int:
+        return self._log.start_offset
+
+    @property
+    def end_offset(self) -> int:
+        return self._log.end.offset
+
+    def append(self, events: Sequence[Sequence[AnyDecision]]) -> Iterator[Sequence[AnyDecision]]:
+        """Write what the decisions on each event come to, all of it with one wait for the disk.
+
+        Then give the decisions back, event by event. Raises ``OSError`` when the disk fails: what can be
+        read stays what is on disk for sure, and nothing more may be appended.
+        """
+        if not events:
+            return iter(events)
+        image, offset = self._image, self.end_offset
+        units: list[Unit] = []
+        for decisions in events:
+            image, entry = translate(image, decisions)
+            if entry is not None:
+                unit = Unit(entry.seq, entry.quorum_epoch, *encode_entry(entry, offset))
+                units.append(unit)
+                offset = unit.end_offset
+        seq, time_ms = events[-1][0].seq, events[-1][0].time_ms
+        if seq - (units[-1].seq if units else self._log.end.seq) >= NOTED_EVERY_EVENTS:
+            units.append(Unit(seq, image.quorum_epoch, b"", offset))
+        self._log.append(units)
+        self._image, self._decided_seq = image, seq
+        self._look_at_snapshots(time_ms)
+        self._wake()
+        return iter(events)
+
+    def _wake(self) -> None:
+        self._appended.set()
+        self._appended = asyncio.Event()
+
+    async def until_appended(self, timeout_ms: int) -> None:
+        """Wait until something more is in the log, or the time is over."""
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                await self._appended.wait()
+        except TimeoutError:
+            return
+
+    def _look_at_snapshots(self, time_ms: int) -> None:
+        """Count in the snapshot that was written meanwhile, and begin one when it is time."""
+        if self._snapshot is not None and self._snapshot[1].done():
+            snapshot, written = self._snapshot
+            self._snapshot = None
+            written.result()
+            self._log.add_snapshot(snapshot)
+        if self._snapshot is None and self._log.size_since_snapshot >= self._snapshot_interval_bytes:
+            snapshot = self._log.begin_segment()
+            written = self._thread.submit(snapshots.write, self._log.directory, snapshot, self._image, time_ms)
+            self._snapshot = snapshot, written
+
+    def read(self, offset: int, max_bytes: int) -> bytes:
+        """Return whole batches from the one that holds ``offset`` on, one at least; none at the end."""
+        return self._log.read(offset, max_bytes)
+
+    def end_of_epoch(self, epoch: int) -> EpochEnd:
+        """Find where an epoch ends; for one that this log has not, the nearest below it."""
+        return self._log.end_of_epoch(epoch)
+
+    def snapshot_for(self, offset: int, epoch: int) -> SnapshotId | None:
+        """Name the snapshot for who cannot go on from ``offset``; None who can, or whose log is another."""
+        return self._log.snapshot_for(offset, epoch)
+
+    def read_snapshot(self, end_offset: int, epoch: int, position: int, max_bytes: int) -> Piece | None:
+        """Read a piece of a snapshot; None when there is no such, or no more."""
+        snapshot = SnapshotId(end_offset, epoch)
+        if snapshot not in self._log.snapshots:
+            return None
+        return snapshots.read_piece(self._log.directory, snapshot, position, max_bytes)
+
+    def close(self) -> None:
+        """Let a snapshot that is being written end, note what came to nothing since, and close all files."""
+        self._thread.shutdown(wait=True)
+        try:
+            if self._decided_seq > self._log.end.seq:
+                end = self._log.end
+                self._log.append([Unit(self._decided_seq, end.quorum_epoch, b"", end.offset)])
+        finally:
+            self._log.close()

@@ -1,0 +1,114 @@
+"""Storages for tests: a story of brokers and topics as events, and a log that follows a bus of decisions."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from isrflow.brokers.gateways.kraft.storage import Storage
+from isrflow.bus.interface import Bus
+from isrflow.state.decisions import AnyDecision, decode
+
+START_MS = 1_700_000_000_000
+DIRECTORY = "AAAAAAAAAAAAAAAAAAAA{:02d}"
+_ALL = 1_000_000
+
+
+def event(kind: str, time_ms: int = START_MS, **fields: Any) -> bytes:
+    return msgspec.json.encode({"kind": kind, "time_ms": time_ms} | fields)
+
+
+def registered(broker: int) -> bytes:
+    listeners = [{"name": "PLAINTEXT", "host": "localhost", "port": 9000 + broker, "protocol": "PLAINTEXT"}]
+    features = [{"name": "metadata.version", "min_version": 7, "max_version": 27}]
+    log_dirs = [f"{broker:02d}AAAAAAAAAAAAAAAAAAAA"]
+    return event(
+        "broker_register",
+        broker=broker,
+        incarnation=f"{broker:02d}AAAAAAAAAAAAAAAAAAAA",
+        listeners=listeners,
+        features=features,
+        log_dirs=log_dirs,
+        rack=f"r{broker}",
+    )
+
+
+def beats(*epochs: tuple[int, int], **fields: Any) -> list[bytes]:
+    flags = {"want_fence": False, "want_shutdown": False} | fields
+    return [event("broker_heartbeat", broker=broker, broker_epoch=epoch, **flags) for broker, epoch in epochs]
+
+
+def gateway(incarnation: str, number: int = 100) -> bytes:
+    return event("gateway_started", gateway=number, incarnation=incarnation, voters=[100, 101])
+
+
+def topic(name: str, partitions: int = 2, **config: str) -> bytes:
+    fields = {"partitions": partitions, "replication_factor": 3, "config": config}
+    return event("create_topic", topic=name, request_id=name, **fields)
+
+
+# Seq 1 is the quorum's leader, 2 to 4 the brokers' registrations and so their epochs.
+BEGINNING = [gateway("a"), registered(1), registered(2), registered(3), *beats((1, 2), (2, 3), (3, 4))]
+
+
+def story(topics: int = 6) -> list[bytes]:
+    """Write events of many kinds: topics, settings, a broker that leaves and one that is fenced, a deletion."""
+    return [
+        *BEGINNING,
+        *[topic(f"t{n}", **({"min.insync.replicas": "2"} if n % 2 else {})) for n in range(topics)],
+        event("alter_config", entity="topic", name="t0", config={"retention.ms": "5"}),
+        event("alter_config", entity="cluster", config={"compression.type": "lz4"}),
+        event("allocate_producer_ids", broker=1, broker_epoch=2, request_id="p"),
+        *beats((2, 3), want_shutdown=True),
+        *beats((3, 4), want_fence=True),
+        gateway("b"),
+        *beats((3, 4)),
+        event("delete_topic", topic="t1", request_id="d"),
+        event("alter_config", entity="topic", name="t0", config={"retention.ms": None}),
+        registered(2),
+        event("alter_reassignment", topic="t2", partition=0, replicas=[3, 1], request_id="r"),
+    ]
+
+
+def following(bus: Bus, after: int, through: int = _ALL) -> Iterator[list[AnyDecision]]:
+    """Read the decisions after ``after``, event by event."""
+    read = [decode(one.body) for one in bus.decisions((after, _ALL), _ALL) if one.seq <= through]
+    for _, group in groupby(read, key=lambda decision: decision.seq):
+        yield list(group)
+
+
+def follow(storage: Storage, bus: Bus, cuts: Sequence[int] = (1,), through: int = _ALL) -> None:
+    """Let a storage that has begun take in what is on the bus, so many events at a time."""
+    events = list(following(bus, storage.decided_seq, through))
+    turn = 0
+    while events:
+        count = cuts[turn % len(cuts)]
+        list(storage.append(events[:count]))
+        del events[:count]
+        turn += 1
+
+
+def opened(directory: Path, bus: Bus, **options: int) -> Storage:
+    """Open a storage and begin; close it again when it refuses."""
+    storage = Storage(directory, **options)
+    try:
+        storage.begin(bus)
+    except BaseException:
+        storage.close()
+        raise
+    return storage
+
+
+def whole(storage: Storage, max_bytes: int = 1_000) -> bytes:
+    """Read a log from its start, as a broker does: from where the batches read before end."""
+    from isrflow.brokers.wire.record_batch import decode_batches
+
+    data, offset = b"", storage.start_offset
+    while piece := storage.read(offset, max_bytes):
+        data += piece
+        *_, last = decode_batches(piece)
+        offset = last.next_offset
+    assert offset == storage.end_offset
+    return data

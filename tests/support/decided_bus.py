@@ -1,0 +1,51 @@
+"""A real bus on which events are decided at once, by the rules: so every seq is known beforehand."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import Decided, Page
+from isrflow.controller_logic.log import first_states
+from isrflow.controller_logic.step import step
+from isrflow.state.canonical import number, part_of
+from isrflow.state.codec import encode_cluster, encode_topics
+from isrflow.state.event_text import decode
+from isrflow.state.events import Logged
+from isrflow.state.policy import Policy
+
+# Nobody claims the bus: a claim is an event, and would come before those of the test.
+NO_CLAIM = 0
+
+
+class DecidedBus:
+    """Publish events and commit what the rules decide on them; the first event's seq is 1."""
+
+    def __init__(self, path: Path, policy: Policy | None = None) -> None:
+        self.bus = EmbeddedBus(path)
+        self.state = first_states(1)[0]
+        self._policy = policy or Policy()
+
+    def take(self, raws: Sequence[bytes]) -> int:
+        """Publish ``raws``, decide and commit them as one batch, and return the last one's seq."""
+        after = self.bus.last_seq()
+        last = self.bus.publish(raws)
+        logged, clock_ms = [], self.state.cluster.clock_ms
+        for entry in self.bus.read(after, last):
+            event = decode(entry.raw)
+            clock_ms = max(clock_ms, getattr(event, "time_ms", 0))
+            logged.append(Logged(entry.seq, clock_ms, event, entry.raw))
+        outcome = step(self.state, logged, self._policy)
+        self.state = outcome.state
+        decisions = [Decided(*one) for one in number([part_of(decision) for decision in outcome.decisions])]
+        held = [topic for name in self.state.topics.names() if (topic := self.state.topics.get(name)) is not None]
+        pages = [Page(0, -1, encode_cluster(self.state.cluster)), Page(0, 0, encode_topics(held))]
+        self.bus.commit(NO_CLAIM, last, decisions, pages)
+        return last
+
+    def trim(self, retain: int) -> None:
+        """Remove all events but the newest ``retain``, and their decisions."""
+        self.bus.passed(self.bus.last_seq())
+        self.bus.trim(retain)
+
+    def close(self) -> None:
+        self.bus.close()
