@@ -55,6 +55,12 @@ def test_sizes_that_are_not_given_are_the_clusters(trio: World, absent: int | No
     assert [len(d.replicas) for d in trio.all(LeaderAndIsr)] == [3, 3]
 
 
+@pytest.mark.parametrize("sizes", [{"partitions": -1}, {"replication_factor": -1}])
+def test_sizes_that_say_nothing_may_stand_beside_an_assignment(trio: World, sizes: dict[str, int]) -> None:
+    trio.publish("create_topic", topic="t", assignment={"0": [2, 1]}, **sizes)
+    assert (trio.error, trio.line("t")) == ("NONE", "Online leader=2 epoch=0/0 isr=2,1")
+
+
 def test_replicas_go_to_active_brokers_only(trio: World) -> None:
     trio.fence(2)
     trio.publish("create_topic", topic="t", partitions=6, replication_factor=2)
