@@ -1,75 +1,183 @@
-"""All replicas of a broker: what decisions do to them."""
+"""All replicas of a broker: which decisions it refuses and how it says so, and how it asks for ISR changes."""
 
-from collections.abc import Iterator
+import asyncio
+import json
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from isrflow.brokers.mock.control.outbox import Outbox
 from isrflow.brokers.mock.log.directory import LogDirectory
 from isrflow.brokers.mock.metadata import Metadata
+from isrflow.brokers.mock.replicas.partition import Role
 from isrflow.brokers.mock.replicas.table import Replicas
-from isrflow.brokers.mock.settings import Settings
+from isrflow.brokers.mock.replicas.waiting import Purgatory, wake
+from isrflow.brokers.mock.settings import settings_of
 from isrflow.bus.embedded import EmbeddedBus
-from isrflow.state.decisions import TopicDecision
-from isrflow.state.ids import NO_LEADER
+from isrflow.state.decisions import Answer, AnyDecision
 from isrflow.state.reason import Reason
-from tests.brokers.test_partition import BASE, PLACE, told
+from tests.brokers.test_folding import STOP
+from tests.brokers.test_partition import PLACE, told
+from tests.support.batches import batch
+
+BROKER = 1
+SETTINGS = {"replica.lag.time.max.ms": 1, "alter.isr.timeout.ms": 80, "alter.isr.backoff.ms": 80}
 
 
-class Told:
-    """Hold a broker's replicas, and tell both them and its metadata what was decided."""
+class World(NamedTuple):
+    """Hold one broker's replicas, and the bus that they tell."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path / "1"
-        settings, self.metadata = Settings(), Metadata()
-        self._bus = EmbeddedBus(path / "bus.db")
-        self._outbox = Outbox(1, self._bus, settings)
-        directory = LogDirectory(self.path, 1)
-        self.replicas = Replicas(1, directory, self.metadata, self._outbox, settings)
+    replicas: Replicas
+    outbox: Outbox
+    bus: EmbeddedBus
 
-    def tell(self, decision: object) -> None:
-        self.metadata.apply(decision)  # type: ignore[arg-type]
-        self.replicas.apply(decision)  # type: ignore[arg-type]
+    async def told(self, kind: str) -> list[dict[str, Any]]:
+        """Give the events of a kind that were told so far."""
+        await self.outbox.flush()
+        events = [json.loads(entry.raw) for entry in self.bus.read(0, self.bus.last_seq())]
+        return [event for event in events if event["kind"] == kind]
 
-    def close(self) -> None:
-        self.replicas.close()
-        self._outbox.close()
-        self._bus.close()
+
+Play = Callable[[Callable[[World], Any]], None]
 
 
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator[Told]:
-    broker = Told(tmp_path)
-    yield broker
-    broker.close()
+def play(tmp_path: Path) -> Play:
+    """Run a scene with the replicas of broker 1, in a loop of its own."""
+
+    async def played(scene: Callable[[World], Any]) -> None:
+        bus, settings = EmbeddedBus(tmp_path / "bus.db"), settings_of(SETTINGS)
+        outbox = Outbox(BROKER, bus, settings)
+        replicas = Replicas(BROKER, LogDirectory(tmp_path / "1", BROKER), Metadata(), outbox, settings)
+        replicas.registered(7)
+        try:
+            await scene(World(replicas, outbox, bus))
+        finally:
+            await replicas.fetchers.stop()
+            replicas.close()
+            outbox.close()
+            bus.close()
+
+    return lambda scene: asyncio.run(played(scene))
 
 
-def topic(state: str, topic_id: str = "id") -> TopicDecision:
-    return TopicDecision(
-        seq=9,
-        controller_epoch=BASE.controller_epoch,
-        time_ms=0,
-        reason=Reason.TOPIC_DELETED,
-        topic=PLACE.topic,
-        topic_id=topic_id,
-        state=state,
-        config={},
-    )
+@pytest.mark.parametrize(
+    ("decision", "error"),
+    [
+        (replace(told(1, 9), controller_epoch=1), "STALE_CONTROLLER_EPOCH"),
+        (replace(STOP, controller_epoch=1, leader_epoch=9), "STALE_CONTROLLER_EPOCH"),
+        (replace(told(1, 3), controller_epoch=2), "STALE_CONTROLLER_EPOCH"),
+        (replace(told(1, 4, 3), controller_epoch=2), "STALE_CONTROLLER_EPOCH"),
+        (replace(told(2, 9, replicas=(2, 3), isr=(2, 3)), controller_epoch=2), "UNKNOWN_TOPIC_OR_PARTITION"),
+        (replace(STOP, controller_epoch=2, leader_epoch=3), "FENCED_LEADER_EPOCH"),
+    ],
+    ids=["controller", "controller-stop", "leader-epoch", "partition-epoch", "no-replica", "stop"],
+)
+def test_what_is_refused_is_reported_and_changes_nothing(play: Play, decision: AnyDecision, error: str) -> None:
+    """The error codes that ReplicaManager answers LeaderAndIsr and StopReplica with, partition by partition."""
+
+    async def scene(world: World) -> None:
+        world.replicas.apply(replace(told(2, 4), controller_epoch=2))
+        before = world.replicas.partitions[PLACE]
+        world.replicas.apply(decision)
+        held = world.replicas.partitions[PLACE]
+        assert (held is before, held.role, held.leader_epoch) == (True, Role.follower, 4)
+        done, refused = await world.told("replica_report")
+        assert (done["outcome"], done["leader_epoch"], done["broker_epoch"]) == ("follower", 4, 7)
+        said = ("error", error, decision.leader_epoch)  # type: ignore[union-attr]
+        assert (refused["outcome"], refused["error"], refused["leader_epoch"]) == said
+
+    play(scene)
 
 
-def test_nothing_stays_of_a_deleted_topic(broker: Told) -> None:
-    """Its former life reported the deletion, so no one asks for it; but this life has begun a log anew."""
-    broker.tell(told(NO_LEADER, 1))
-    broker.tell(topic("deleting"))
-    assert (broker.path / "t-0").is_dir()
-    broker.tell(topic("deleted"))
-    assert PLACE not in broker.replicas.partitions
-    assert not list(broker.path.glob("t-0*"))
+def test_a_stale_decision_for_others_is_not_answered(play: Play) -> None:
+    async def scene(world: World) -> None:
+        world.replicas.apply(replace(told(2, 4), controller_epoch=2))
+        world.replicas.apply(replace(told(2, 5), controller_epoch=1, to=(2, 3)))
+        assert len(await world.told("replica_report")) == 1
+
+    play(scene)
 
 
-def test_the_deletion_of_an_earlier_topic_spares_the_one_that_has_its_name(broker: Told) -> None:
-    broker.tell(told(1, 0))
-    broker.tell(topic("deleted", topic_id="another"))
-    assert PLACE in broker.replicas.partitions
-    assert (broker.path / "t-0").is_dir()
+def test_a_deletion_is_obeyed_in_any_epoch(play: Play) -> None:
+    """KIP-570: -2 stands above all leader epochs."""
+
+    async def scene(world: World) -> None:
+        world.replicas.apply(told(2, 4))
+        world.replicas.apply(replace(STOP, leader_epoch=-2))
+        assert world.replicas.partitions == {}
+        assert [report["outcome"] for report in await world.told("replica_report")] == ["follower", "deleted"]
+
+    play(scene)
+
+
+def answered(asked: dict[str, Any], error: str) -> Answer:
+    common = {"seq": 1, "controller_epoch": 1, "time_ms": 0, "reason": Reason.REQUEST_REFUSED}
+    return Answer(**common, request_id=asked["request_id"], request="alter_isr", error=error, message="")
+
+
+def test_one_isr_change_is_in_flight_and_is_asked_for_again(play: Play) -> None:
+    """At most one for a partition; it is lost after alter.isr.timeout.ms, and one that is refused rests."""
+
+    async def scene(world: World) -> None:
+        replicas = world.replicas
+        replicas.apply(told(1, 4))
+        replicas.partitions[PLACE].append_as_leader(batch(b"x"))
+        time.sleep(0.01)
+        for _ in range(3):
+            replicas.look_after_isr()
+        (first,) = await world.told("alter_isr")
+        assert (first["isr"], first["leader_epoch"], first["partition_epoch"]) == ([1], 4, 4)
+        time.sleep(0.1)
+        replicas.look_after_isr()
+        _, second = await world.told("alter_isr")
+        assert second["request_id"] != first["request_id"]
+        replicas.apply(answered(second, "NOT_CONTROLLER"))
+        replicas.look_after_isr()
+        assert len(await world.told("alter_isr")) == 2, "a refused one rests for a while"
+        time.sleep(0.1)
+        replicas.look_after_isr()
+        assert len(await world.told("alter_isr")) == 3
+
+    play(scene)
+
+
+def test_a_committed_change_makes_room_for_the_next(play: Play) -> None:
+    async def scene(world: World) -> None:
+        replicas = world.replicas
+        replicas.apply(told(1, 4))
+        replicas.partitions[PLACE].append_as_leader(batch(b"x"))
+        time.sleep(0.01)
+        replicas.look_after_isr()
+        replicas.apply(told(1, 4, 5, isr=(1, 2)))
+        replicas.look_after_isr()
+        asked = await world.told("alter_isr")
+        assert [(one["partition_epoch"], one["isr"]) for one in asked] == [(4, [1]), (5, [1])]
+
+    play(scene)
+
+
+def test_the_purgatory_is_bounded() -> None:
+    """Who finds it full is answered as things stand, and who waits is told of the change."""
+
+    class _Place:
+        def __init__(self) -> None:
+            self.waiters: dict[asyncio.Future[bool], None] = {}
+
+    async def scene() -> None:
+        purgatory, place = Purgatory(2), _Place()
+        deadline = asyncio.get_running_loop().time() + 10
+        waiting = [asyncio.create_task(purgatory.change([place], deadline)) for _ in range(2)]
+        await asyncio.sleep(0)
+        assert not await asyncio.wait_for(purgatory.change([place], deadline), 5)
+        wake(place)
+        assert await asyncio.wait_for(asyncio.gather(*waiting), 5) == [True, True]
+        assert place.waiters == {}
+        soon = asyncio.get_running_loop().time() + 0.01
+        assert not await asyncio.wait_for(purgatory.change([place], soon), 5)
+
+    asyncio.run(scene())

@@ -1,0 +1,169 @@
+"""What clients see of brokers that miss replicas, wait for them, or lost part of their logs."""
+
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka.protocol.consumer import FetchRequest
+from kafka.protocol.metadata import MetadataRequest
+
+from isrflow.brokers.mock.log.directory import HIGH_WATERMARKS_FILE, LogDirectory
+from isrflow.brokers.wire.errors import ErrorCode
+from isrflow.state.events import TopicPartition
+from tests.brokers.test_cluster import events_logged, logs_of, produced, produced_once, wait_for_like_logs
+from tests.support.clients import read_all
+from tests.support.mock_cluster import SETTINGS, MockCluster, wait_until
+from tests.support.raw import RawClient
+from tests.support.rules_engine import RulesEngine
+
+pytestmark = pytest.mark.cluster
+
+PLACE = TopicPartition("t", 0)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[MockCluster]:
+    """Three brokers that write their high watermarks down every 100 ms."""
+    engine = RulesEngine()
+    cluster = MockCluster(tmp_path, settings=(*SETTINGS, "replica.high.watermark.checkpoint.interval.ms=100"))
+    engine.start(cluster.bus_path, broker_session_timeout_ms=2_000, auto_leader_rebalance_enable=False)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+        engine.stop()
+
+
+def told_by(cluster: MockCluster, broker: int, version: int) -> Any:
+    """What a broker's metadata say of partition 0 of ``t``."""
+    client = RawClient.to(cluster.folder(broker))
+    try:
+        asked = MetadataRequest.MetadataRequestTopic(name="t")
+        return client.ask(MetadataRequest(version=version, topics=[asked])).topics[0].partitions[0]
+    finally:
+        client.close()
+
+
+def test_metadata_of_who_is_away(cluster: MockCluster) -> None:
+    """REPLICA_NOT_AVAILABLE is for version 0 alone, whose clients look every id up among the brokers."""
+    cluster.create_topic("t", {"0": [1, 2]})
+    cluster.kill(2)
+    wait_until(lambda: told_by(cluster, 3, 9).offline_replicas == [2], "broker 2 to be known as away")
+    old, new = told_by(cluster, 3, 0), told_by(cluster, 3, 9)
+    assert (old.error_code, old.leader_id, old.replica_nodes) == (ErrorCode.REPLICA_NOT_AVAILABLE, 1, [1])
+    assert (new.error_code, new.leader_id, new.replica_nodes) == (0, 1, [1, 2])
+    cluster.kill(1)
+    for version in (0, 1, 9):
+        wait_until(
+            lambda v=version: told_by(cluster, 3, v).error_code == ErrorCode.LEADER_NOT_AVAILABLE, "nobody to lead"
+        )
+        assert told_by(cluster, 3, version).leader_id == -1
+    cluster.start(1)
+    wait_until(lambda: told_by(cluster, 3, 9).error_code == 0, "a leader again")
+
+
+def test_too_few_in_sync_after_the_append(cluster: MockCluster) -> None:
+    """The record is in the log of all when its answer is due, and the ISR is smaller than it must be by then."""
+    cluster.create_topic("t", {"0": [1, 2]})
+    assert produced(cluster, 1, b"first").error_code == 0
+    cluster.freeze(2)
+    answers: list[Any] = []
+    sending = threading.Thread(target=lambda: answers.append(produced_once(cluster, 1, b"x", -1, 20_000)))
+    sending.start()
+    try:
+        wait_until(lambda: len(logs_of(cluster, 1)) > len(logs_of(cluster, 2)), "the leader to append it")
+        cluster.publish("alter_config", entity="topic", name="t", config={"min.insync.replicas": "3"})
+    finally:
+        cluster.thaw(2)
+        sending.join(30)
+    assert answers[0].error_code == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    assert produced(cluster, 1, b"y").error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert [r.value for r in read_all(cluster.bootstrap(), "t", 1)] == [b"first", b"x"]
+
+
+def test_a_waiting_fetch_is_answered_by_what_comes(cluster: MockCluster) -> None:
+    """It waits in the purgatory for 20 s at most, and for the high watermark: an append alone is not enough."""
+    cluster.create_topic("t", {"0": [1, 2, 3]})
+    partition = FetchRequest.FetchTopic.FetchPartition(
+        partition=0, current_leader_epoch=-1, fetch_offset=0, log_start_offset=-1, partition_max_bytes=1 << 20
+    )
+    body = FetchRequest(
+        version=11,
+        replica_id=-1,
+        max_wait_ms=20_000,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        isolation_level=0,
+        topics=[FetchRequest.FetchTopic(topic="t", partitions=[partition])],
+        forgotten_topics_data=[],
+        rack_id="",
+    )
+    client = RawClient.to(cluster.folder(1))  # its own time-out is shorter than the fetch's
+    client.send(body)
+    assert produced(cluster, 1, b"x").error_code == 0
+    got = client.receive(body).responses[0].partitions[0]
+    client.close()
+    assert (got.error_code, got.high_watermark) == (0, 1)
+    assert b"x" in bytes(got.records)
+
+
+def test_the_high_watermark_checkpoint_outlives_a_kill(cluster: MockCluster) -> None:
+    cluster.create_topic("t", {"0": [1, 2, 3]})
+    for number in range(5):
+        assert produced(cluster, 1, b"%d" % number).error_code == 0
+
+    def written(broker: int) -> str:
+        path = cluster.folder(broker) / HIGH_WATERMARKS_FILE
+        return path.read_text() if path.exists() else ""
+
+    for broker in cluster.brokers:
+        wait_until(lambda b=broker: written(b) == "0\n1\nt 0 5\n", f"broker {broker} to write it down")
+        cluster.kill(broker)
+        assert LogDirectory(cluster.folder(broker), broker).high_watermarks == {PLACE: 5}
+    cluster.start()
+    cluster.wait_for_isr("t", 3)
+    assert [int(r.value) for r in read_all(cluster.bootstrap(), "t", 1)] == list(range(5))
+
+
+def test_a_follower_below_the_leaders_log_start_begins_there(cluster: MockCluster) -> None:
+    """OFFSET_OUT_OF_RANGE: its leader dropped old records, so nothing that it has is of use."""
+    cluster.create_topic("t", {"0": [1, 2]}, segment_bytes="200")
+    for number in range(6):
+        assert produced(cluster, 1, b"%d" % number * 100).error_code == 0
+    wait_for_like_logs(cluster, (1, 2))
+    cluster.kill(2)
+    cluster.wait_for_isr("t", 1)
+    wait_until(lambda: produced(cluster, 1, b"alone").error_code == 0, "the leader to hear of it")
+    cluster.kill(1)
+    segments = sorted((cluster.folder(1) / "t-0").glob("*.log"))
+    for segment in segments[:3]:  # as retention would
+        segment.unlink()
+    (cluster.folder(1) / "t-0" / "leader-epoch-checkpoint").unlink()
+    for segment in sorted((cluster.folder(2) / "t-0").glob("*.log"))[1:]:  # it crashed early
+        segment.unlink()
+    cluster.start(1)
+    wait_until(lambda: cluster.leader("t", 0) == 1, "the last in sync to lead")
+    cluster.start(2)
+    cluster.wait_for_isr("t", 2)
+    assert events_logged(cluster, 2, "out of the leader's range")
+    wait_for_like_logs(cluster, (1, 2))
+    first = min(int(path.stem) for path in (cluster.folder(2) / "t-0").glob("*.log"))
+    assert first == int(segments[3].stem) > 0
+
+
+def test_a_follower_without_its_log_shows_the_high_watermark_again(cluster: MockCluster) -> None:
+    """Nothing is decided after it has caught up, and still it shows what its leader does."""
+    cluster.create_topic("t", {"0": [1, 2]})
+    for number in range(5):
+        assert produced(cluster, 1, b"%d" % number).error_code == 0
+    cluster.kill(2)
+    shutil.rmtree(cluster.folder(2) / "t-0")
+    (cluster.folder(2) / HIGH_WATERMARKS_FILE).unlink()
+    cluster.start(2)
+    cluster.wait_for_isr("t", 2)
+    path = cluster.folder(2) / HIGH_WATERMARKS_FILE
+    wait_until(lambda: path.exists() and path.read_text() == "0\n1\nt 0 5\n", "the follower to show it")
