@@ -115,3 +115,12 @@ def test_the_view_counts_it_for_each_broker(trio: World) -> None:
     view = view_of(trio.state.cluster, [t for n in trio.state.topics.names() if (t := trio.state.topics.get(n))])
     assert {b["broker"]: b["backlog"] for b in view["brokers"]} == {1: 1, 2: 1, 3: 2}
     assert trio.state.cluster.backlog == {1: 1, 2: 1, 3: 2}
+
+
+def test_who_is_away_when_its_partition_begins_was_asked_for_nothing() -> None:
+    world = World(1, 2, 3)
+    world.fence(3)
+    world.create("t", (1, 2, 3))
+    assert way(world)["requested"] == {"1": 0, "2": 0}
+    world.beat(3)
+    assert way(world)["requested"] == {"1": 0, "2": 0, "3": 0}
