@@ -64,6 +64,8 @@ class EmbeddedBus:
     An instance may be used by several threads: each gets a connection of its own.
     """
 
+    seq_step = 1
+
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self._local = threading.local()

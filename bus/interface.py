@@ -58,8 +58,11 @@ class Image(NamedTuple):
 class Bus(Protocol):
     """Carry events to the engine and decisions to whoever follows them.
 
-    Every method may raise ``BusError``. Positions are exclusive on the left: ``after`` was seen.
+    ``seq_step`` is how far apart the seqs of events stand that were published together. Every method
+    may raise ``BusError``. Positions are exclusive on the left: ``after`` was seen.
     """
+
+    seq_step: int
 
     def publish(self, events: Sequence[bytes]) -> int:
         """Append events in order, all or none, and return the last one's seq."""

@@ -45,7 +45,7 @@ def command(
     finally:
         bus.close()
     if not image.pages:
-        raise Unreachable(f"no state yet on the bus {settings.bus_path}: start the engine with 'isrflow run'.")
+        raise Unreachable(f"no state yet on the bus {settings.bus_name}: start the engine with 'isrflow run'.")
     whole = view_of_image(image)
     _warn_if_old(whole["time_ms"])
     view = _filtered(whole, topic, broker, under_replicated, unavailable)

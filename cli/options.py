@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import Bus, BusError
+from isrflow.bus.opened import open_bus
 from isrflow.cli.errors import Unreachable
 from isrflow.conf.loader import load
 from isrflow.conf.settings import SQLITE, Settings
@@ -40,11 +41,9 @@ def with_settings(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def existing_bus(settings: Settings) -> EmbeddedBus:
-    """Open the bus to read from it; one that is not there is an error, not a new file."""
-    if not settings.bus_path.exists():
-        raise Unreachable(
-            f"there is no bus at {settings.bus_path}: start the engine with 'isrflow run', "
-            "or name its bus with --bus PATH."
-        )
-    return EmbeddedBus(settings.bus_path)
+def existing_bus(settings: Settings) -> Bus:
+    """Open the bus to read from it; one that is not there is an error, not a new one."""
+    try:
+        return open_bus(settings.bus, create=False)
+    except BusError as error:
+        raise Unreachable(str(error)) from error

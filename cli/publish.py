@@ -7,8 +7,9 @@ from typing import BinaryIO
 import click
 import msgspec
 
-from isrflow.bus.embedded import EmbeddedBus, now_ms
+from isrflow.bus.embedded import now_ms
 from isrflow.bus.interface import MAX_EVENT_BYTES, Bus
+from isrflow.bus.opened import open_bus
 from isrflow.cli.decisions import DECISIONS_PER_READ, INDEX_MAX
 from isrflow.cli.errors import Refused, Unreachable, WrongUse
 from isrflow.cli.options import with_settings
@@ -49,7 +50,7 @@ def command(events: BinaryIO, wait: bool, timeout_ms: int, settings: Settings) -
       isrflow publish events.jsonl
       echo '{"kind":"create_topic","topic":"orders","partitions":3,"replication_factor":3}' | isrflow publish -
     """
-    bus = EmbeddedBus(settings.bus_path)
+    bus = open_bus(settings.bus)
     spans: list[range] = []
     try:
         click.echo(publish_lines(bus, events, spans.append))
@@ -75,7 +76,7 @@ def publish_lines(bus: Bus, stream: BinaryIO, published: Callable[[range], None]
                 ready.append(with_time(text.strip()))
         seq = bus.publish(ready)
         if ready:
-            published(range(seq - len(ready) + 1, seq + 1))
+            published(range(seq - (len(ready) - 1) * bus.seq_step, seq + 1))
         if too_long:
             raise WrongUse(
                 f"line {line} has more than {MAX_EVENT_BYTES} bytes, too long for an event; "

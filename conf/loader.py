@@ -77,8 +77,6 @@ def _flat(table: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
 def _checked(key: str, value: object, where: str, *, strict: bool) -> Any:
     if key not in _TYPES:
         raise SettingsError(f"{where}: unknown setting {key!r}{_nearest(key)}")
-    if key == "bus" and isinstance(value, str) and value.startswith("kafka://"):
-        raise SettingsError(f"{where}: a bus on Kafka is not in this version; use sqlite:PATH")
     try:
         return msgspec.convert(value, _TYPES[key], strict=strict)
     except msgspec.ValidationError as error:

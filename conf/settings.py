@@ -15,7 +15,14 @@ SQLITE = "sqlite:"
 Shards = Annotated[int, Meta(ge=1, le=1_024)]
 Port = Annotated[int, Meta(ge=-1, le=65_535)]
 Text = Annotated[str, Meta(min_length=1, max_length=1_024)]
-BusUrl = Annotated[str, Meta(pattern="^sqlite:.", description="sqlite:PATH")]
+_SERVER = r"[A-Za-z0-9._\[\]:-]+:[0-9]{1,5}"
+BusUrl = Annotated[
+    str,
+    Meta(
+        pattern=rf"^(sqlite:.|kafka://{_SERVER}(,{_SERVER})*(/[A-Za-z0-9._-]{{1,200}})?$)",
+        description="sqlite:PATH or kafka://host:port[,host:port][/prefix]",
+    ),
+]
 Memory = Annotated[str, Meta(pattern="^[1-9][0-9]*[mg]$", description="a size such as 512m or 2g")]
 
 
@@ -48,6 +55,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     def bus_path(self) -> Path:
         """Name the file of the embedded bus."""
         return Path(self.bus.removeprefix(SQLITE))
+
+    @property
+    def bus_name(self) -> str:
+        """Name the bus as messages do: its path, or its URL."""
+        return self.bus.removeprefix(SQLITE)
 
     @property
     def controller_name(self) -> str:

@@ -1,6 +1,6 @@
 """Fan out: send each event to the shard that holds its topic, or to every shard."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 import pyarrow as pa
@@ -20,6 +20,8 @@ class Routed(msgspec.Struct, frozen=True, array_like=True):
     raw: bytes | None
 
 
+Ordered = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[Routed])
 
@@ -29,12 +31,15 @@ def decode_routed(body: bytes) -> list[Routed]:
     return _decoder.decode(body)
 
 
-def fan_out(batches: Iterator[pa.RecordBatch], *, shards: int) -> Iterator[pa.RecordBatch]:
+def fan_out(
+    batches: Iterator[pa.RecordBatch], *, shards: int, in_order: Ordered | None = None
+) -> Iterator[pa.RecordBatch]:
     """Turn (seq, raw) rows, in the order of seq, into one packed row a shard.
 
-    Every shard gets a row, so that all of them know the same seq and clock after each batch.
+    ``in_order`` makes such rows of what the source gives, where that has another order. Every shard
+    gets a row, so that all of them know the same seq and clock after each batch.
     """
-    for batch in batches:
+    for batch in in_order(batches) if in_order else batches:
         if batch.num_rows == 0:
             continue
         packed: list[list[Routed]] = [[] for _ in range(shards)]

@@ -12,9 +12,10 @@ import structlog
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from isrflow.bus.embedded import EmbeddedBus, now_ms
+from isrflow.bus.embedded import now_ms
 from isrflow.bus.image import read_image
-from isrflow.bus.interface import Claim
+from isrflow.bus.interface import Bus, Claim
+from isrflow.bus.opened import open_bus
 from isrflow.conf.loader import policy_text
 from isrflow.conf.settings import Settings
 from isrflow.sinks.decision_log import DecisionLog
@@ -24,7 +25,7 @@ from isrflow.streaming.checkpoint_lock import checkpoint_lock, is_locked
 from isrflow.streaming.echo import echoes
 from isrflow.streaming.progress import BatchProgress
 from isrflow.streaming.query import start_query
-from isrflow.streaming.session import build_session, choose_java
+from isrflow.streaming.session import build_session, choose_java, connector_jars
 from isrflow.streaming.ticker import Ticker
 
 WATCH_INTERVAL_S = 0.2
@@ -51,7 +52,7 @@ def run(settings: Settings) -> None:
     the query failed, ``BusError`` when the bus cannot be used, ``MetricsError`` when the endpoint
     cannot be opened.
     """
-    bus = EmbeddedBus(settings.bus_path)
+    bus = open_bus(settings.bus)
     metrics = Metrics(kafka_names=settings.metrics_kafka_names, controller_id=settings.controller_name)
     try:
         Job(bus, settings, metrics).run()
@@ -63,7 +64,7 @@ def run(settings: Settings) -> None:
 class Job:
     """Hold one run of the engine: a claim, a query and a ticker."""
 
-    def __init__(self, bus: EmbeddedBus, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, bus: Bus, settings: Settings, metrics: Metrics) -> None:
         self._bus = bus
         self._settings = settings
         self._metrics = metrics
@@ -78,6 +79,7 @@ class Job:
             self._serve_metrics()
         # Before the claim: a job that cannot run must not stop one that does.
         choose_java()
+        connector_jars(self._settings)
         policy = policy_text(msgspec.to_builtins(self._settings.policy))
         self._claim = self._bus.claim(self._settings.controller_name, policy, now_ms())
         log.info("claimed the controller", controller_epoch=self._claim.controller_epoch, seq=self._claim.seq)
@@ -110,7 +112,7 @@ class Job:
         cluster = read_image(self._bus.image()).cluster
         if cluster.controller_epoch and cluster.shards != self._settings.shards:
             raise JobError(
-                f"shards is {self._settings.shards}, but the state on {self._bus.path} has {cluster.shards}: "
+                f"shards is {self._settings.shards}, but the state on {self._settings.bus_name} has {cluster.shards}: "
                 f"set shards = {cluster.shards}"
             )
 

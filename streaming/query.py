@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, GroupedData, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import Image
+from isrflow.bus.interface import Bus, Image
 from isrflow.conf.settings import Settings
 from isrflow.streaming import fan_out, shard, source
 
@@ -17,7 +17,7 @@ QUERY_NAME = "isrflow"
 
 def start_query(
     session: SparkSession,
-    bus: EmbeddedBus,
+    bus: Bus,
     settings: Settings,
     overrides: dict[str, str],
     commit: Callable[[Iterable[bytes]], object],
@@ -34,9 +34,9 @@ def start_query(
     fresh = not any((checkpoint / "commits").glob("[0-9]*"))
     image = bus.image() if fresh else Image(0, [])
     operator = shard.ShardOperator(settings.shards, settings.pages, settings.policy, overrides)
+    events, in_order = _events(session, bus, settings, after=image.seq, wait=wait)
     outcomes = (
-        _events(session, bus, settings, after=image.seq, wait=wait)
-        .mapInArrow(functools.partial(fan_out.fan_out, shards=settings.shards), fan_out.SCHEMA)
+        events.mapInArrow(functools.partial(fan_out.fan_out, shards=settings.shards, in_order=in_order), fan_out.SCHEMA)
         .groupBy("shard")
         .transformWithState(operator, shard.SCHEMA, "Update", "None", _initial_state(session, image))
     )
@@ -45,18 +45,39 @@ def start_query(
         # One action only: each further one would run the stateful plan again.
         commit(batch.select("outcome").toArrow().column(0).to_pylist())
 
-    return (
+    writer = (
         outcomes.writeStream.queryName(QUERY_NAME)
         .outputMode("update")
         .option("checkpointLocation", str(checkpoint))
         .foreachBatch(each_batch)
-        .start()
     )
+    if wait and not isinstance(bus, EmbeddedBus):
+        # Kafka's source cannot let some events wait for others: batches at a distance gather them instead.
+        writer = writer.trigger(processingTime=f"{settings.watermark_interval_ms} milliseconds")
+    return writer.start()
 
 
-def _events(session: SparkSession, bus: EmbeddedBus, settings: Settings, *, after: int, wait: bool) -> DataFrame:
+def _events(
+    session: SparkSession, bus: Bus, settings: Settings, *, after: int, wait: bool
+) -> tuple[DataFrame, fan_out.Ordered | None]:
+    """Choose the source by the bus: its rows, and what puts them in order where they are in none."""
+    if isinstance(bus, EmbeddedBus):
+        events, in_order = _embedded(session, bus, settings, after=after, wait=wait), None
+    else:
+        # Kafka's client is loaded only where it is used.
+        from isrflow.bus.kafka.bus import KafkaBus
+        from isrflow.streaming import kafka_source
+
+        assert isinstance(bus, KafkaBus)
+        events = kafka_source.events(session, bus, settings, after=after)
+        in_order = functools.partial(kafka_source.in_order, events_topic=bus.address.events)
+    # With one partition all the way Spark needs no exchange, and a batch is one stage instead of two.
+    return (events.coalesce(1) if settings.shuffle_partitions == 1 or in_order else events), in_order
+
+
+def _embedded(session: SparkSession, bus: EmbeddedBus, settings: Settings, *, after: int, wait: bool) -> DataFrame:
     session.dataSource.register(source.BusSource)
-    events = (
+    return (
         session.readStream.format(source.FORMAT)
         .option("path", str(bus.path.absolute()))
         .option("max_events", settings.max_events_per_batch)
@@ -64,8 +85,6 @@ def _events(session: SparkSession, bus: EmbeddedBus, settings: Settings, *, afte
         .option("wait", wait)
         .load()
     )
-    # With one partition all the way Spark needs no exchange, and a batch is one stage instead of two.
-    return events.coalesce(1) if settings.shuffle_partitions == 1 else events
 
 
 def _initial_state(session: SparkSession, image: Image) -> GroupedData | None:

@@ -35,7 +35,7 @@ def replay(
         bus.load(entries)
         some = max_events or max(EVENTS_PER_BATCH, -(-len(entries) // BATCHES_AT_MOST))
         settings = msgspec.structs.replace(
-            settings, checkpoint_dir=f"{directory}/checkpoint", max_events_per_batch=some
+            settings, bus=f"sqlite:{bus.path}", checkpoint_dir=f"{directory}/checkpoint", max_events_per_batch=some
         )
         if entries:
             _run_through(bus, settings, overrides, entries[-1].seq)

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from isrflow.bus.opened import KAFKA
 from isrflow.conf import LOG4J2
+from isrflow.conf.jars import jars
 from isrflow.conf.java import java_home
 from isrflow.conf.settings import Settings
 
@@ -15,6 +17,11 @@ from isrflow.conf.settings import Settings
 def choose_java() -> None:
     """Choose the Java that Spark will run on; raises ``conf.java.JavaError`` when there is none."""
     os.environ["JAVA_HOME"] = str(java_home())
+
+
+def connector_jars(settings: Settings) -> list[Path]:
+    """List what Spark needs beside its own jars; raises ``conf.jars.JarsError`` when any of it is not there."""
+    return jars("spark-kafka") if settings.bus.startswith(KAFKA) else []
 
 
 def build_session(settings: Settings, work_dir: Path) -> SparkSession:
@@ -39,6 +46,7 @@ def build_session(settings: Settings, work_dir: Path) -> SparkSession:
 def _conf(settings: Settings, work_dir: Path) -> dict[str, str]:
     state = "spark.sql.streaming.stateStore"
     return {
+        "spark.jars": ",".join(str(jar) for jar in connector_jars(settings)),
         "spark.driver.memory": settings.driver_memory,
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOG4J2.as_uri()} {settings.driver_java_options}",
         "spark.driver.host": "127.0.0.1",

@@ -6,6 +6,7 @@ from typing import Any
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle
 
+from isrflow.bus.kafka.places import placed
 from isrflow.controller_logic.guard import guarded_step
 from isrflow.state.canonical import part_of
 from isrflow.state.cluster import Cluster, State
@@ -61,9 +62,10 @@ class ShardOperator(StatefulProcessor):
             self._pages.store(initialState.page, bytes(initialState.body))
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
-        events = _in_order(rows)
         shard = int(key[0])
-        outcome = guarded_step(self._state(shard), events, self._policy, overrides=self._overrides)
+        state = self._state(shard)
+        events = _in_order(rows, state.cluster.seq)
+        outcome = guarded_step(state, events, self._policy, overrides=self._overrides)
         topics, cluster = outcome.state.topics, encode_cluster(outcome.state.cluster)
         assert isinstance(topics, PagedTopics)
         pages = topics.changed_pages(outcome.changes)
@@ -87,14 +89,14 @@ class ShardOperator(StatefulProcessor):
         pass
 
 
-def _in_order(rows: Iterator[Row]) -> list[Logged]:
-    """Gather a group's rows, which come in no order."""
+def _in_order(rows: Iterator[Row], before: int) -> list[Logged]:
+    """Gather a group's rows, which come in no order; ``before`` is the last event that the state has taken in."""
     routed = [r for row in rows for r in decode_routed(bytes(row.events))]
     routed.sort(key=lambda r: r.seq)
-    return [_logged(r) for r in routed]
+    return [_logged(r, placed(r.seq, before)) for r in routed]
 
 
-def _logged(routed: Routed) -> Logged:
+def _logged(routed: Routed, seq: int) -> Logged:
     if routed.raw is None:
-        return Logged(routed.seq, routed.clock_ms, _PROGRESS, b"")
-    return Logged(routed.seq, routed.clock_ms, decode(routed.raw), routed.raw)
+        return Logged(seq, routed.clock_ms, _PROGRESS, b"")
+    return Logged(seq, routed.clock_ms, decode(routed.raw), routed.raw)

@@ -55,8 +55,8 @@ def test_the_bus_is_a_path_of_the_settings() -> None:
         ("metrics.kafka_names=perhaps", "metrics.kafka_names: expected true or false, got 'perhaps'"),
         ("log.format=xml", "log.format: expected one of auto, json, console, got 'xml'"),
         ("driver.memory=lots", "driver.memory: expected a size such as 512m or 2g, got 'lots'"),
-        ("bus=/data/bus.db", "bus: expected sqlite:PATH, got '/data/bus.db'"),
-        ("bus=kafka://localhost:9092", "a bus on Kafka is not in this version; use sqlite:PATH"),
+        ("bus=/data/bus.db", "bus: expected sqlite:PATH or kafka://host:port[,host:port][/prefix], got '/data/bus.db'"),
+        ("bus=kafka://localhost", "bus: expected sqlite:PATH or kafka://host:port[,host:port][/prefix]"),
         ("shards", "expected key=value"),
     ],
 )

@@ -1,0 +1,1 @@
+"""The bus on Kafka topics, for engines and brokers on more than one machine."""

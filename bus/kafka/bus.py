@@ -1,0 +1,179 @@
+"""The bus on Kafka: topics for events, decisions and state, in place of tables."""
+
+import threading
+import time
+from collections.abc import Sequence
+
+from isrflow.bus.interface import BusError, Claim, Decided, Entry, Image, Page, TrimmedError
+from isrflow.bus.kafka.address import parse
+from isrflow.bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, Connection
+from isrflow.bus.kafka.controller import DECISION_KEY, MARK_KEY, PAGE_KEY, PREVIOUS, Controller, Mark, decode_mark
+from isrflow.bus.kafka.log_reader import LogReader, Record
+from isrflow.bus.kafka.places import SLOTS, offset_after, seq_of
+from isrflow.bus.kafka.publisher import Publisher
+from isrflow.bus.kafka.topics import open_topics
+
+_ALL = 2**62
+
+
+class KafkaBus:
+    """Implement ``Bus`` on five topics; an event's seq comes from its offset (``places``).
+
+    It differs from the embedded bus where Kafka does: seqs have gaps; ``log_end_offset`` events are in a
+    topic of their own, which ``read`` does not show; a commit can be read some milliseconds after it was
+    made; retention is the topics' own, so ``passed`` and ``trim`` do nothing. An instance may be used by
+    several threads, and commits for the epoch that it claimed itself.
+    """
+
+    seq_step = SLOTS
+
+    def __init__(self, url: str, *, create: bool = True) -> None:
+        self.address = parse(url)
+        self._connection = Connection(self.address)
+        self.offsets_partitions = open_topics(self._connection, create=create)
+        self._publisher = Publisher(self._connection, self.offsets_partitions)
+        self._controller = Controller(self._connection)
+        self._events = LogReader(self._connection, self.address.events)
+        self._decisions = LogReader(self._connection, self.address.decisions)
+        self._decisions_after: tuple[int, int] | None = None
+        self._offsets_told = 0
+        # One for each reader: they move.
+        self._events_lock = threading.Lock()
+        self._decisions_lock = threading.Lock()
+
+    def publish(self, events: Sequence[bytes]) -> int:
+        offset = self._publisher.publish(events)
+        return self.last_seq() if offset is None else seq_of(offset)
+
+    def last_seq(self) -> int:
+        # The commit of a claim takes an offset too: no event may be there.
+        return seq_of(self._connection.end_offset(self.address.events) - 1)
+
+    def offsets_came(self, after: int) -> bool:
+        """Say whether any came since this was last asked: without a seq, that is what can be known."""
+        ends = sum(self._connection.end_offsets(self.address.offsets, range(self.offsets_partitions)))
+        came = ends > self._offsets_told
+        self._offsets_told = ends
+        return came
+
+    def read(self, after: int, through: int) -> list[Entry]:
+        first = offset_after(after)
+        end = min(offset_after(through), self._connection.end_offset(self.address.events))
+        if first >= end:
+            return []
+        start = self._connection.start_offset(self.address.events)
+        if first < start:
+            raise TrimmedError(
+                f"bus {self.address}: events up to {seq_of(start - 1)} were removed; {seq_of(first)} was asked for"
+            )
+        with self._events_lock:
+            self._events.seek(first)
+            return [Entry(seq_of(record.offset), record.value) for record in self._events.take(end, _ALL)]
+
+    def batch_end(self, after: int, count: int, *, wait: bool) -> int:
+        """Return where a batch ends; what would wait cannot be told from the rest without reading it."""
+        return max(after, min(seq_of(offset_after(after) + count - 1), self.last_seq()))
+
+    def claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
+        return self._controller.claim(controller_id, settings, time_ms)
+
+    def claimed_epoch(self) -> int:
+        return self._controller.mark().controller_epoch
+
+    def commit(self, controller_epoch: int, through: int, decisions: Sequence[Decided], pages: Sequence[Page]) -> None:
+        before = self._controller.commit(controller_epoch, through, decisions, pages)
+        self._check_same([decided for decided in decisions if decided.seq <= before.through])
+
+    def _check_same(self, again: list[Decided]) -> None:
+        """A batch that comes again after a kill must say what it said before."""
+        if not again:
+            return
+        deadline = time.monotonic() + REQUEST_TIMEOUT_S
+        while not self._are_readable(self._controller.mark()) and time.monotonic() < deadline:
+            time.sleep(RETRY_PAUSE_S)
+        written = set(self.decisions((again[0].seq, again[0].idx - 1), len(again)))
+        for decided in again:
+            if decided not in written:
+                raise BusError(f"bus {self.address}: decision ({decided.seq}, {decided.idx}) came out differently")
+
+    def decided_seq(self) -> int:
+        mark = self._controller.mark()
+        return mark.through if self._are_readable(mark) else mark.before
+
+    def _are_readable(self, mark: Mark) -> bool:
+        """Say whether the decisions that a mark speaks of can be read yet."""
+        return self._connection.end_offset(self.address.decisions) >= mark.decisions_end
+
+    def decisions(self, after: tuple[int, int], limit: int) -> list[Decided]:
+        end = self._connection.end_offset(self.address.decisions)
+        with self._decisions_lock:
+            if self._decisions_after != after:
+                self._decisions_after = None
+                self._go_after(after, end)
+            found = [_decided(record) for record in self._decisions.take(end, limit)]
+            self._decisions_after = (found[-1].seq, found[-1].idx) if found else after
+        return found
+
+    def _go_after(self, after: tuple[int, int], end: int) -> None:
+        start = self._connection.start_offset(self.address.decisions)
+        self._decisions.seek_first(lambda record: _place(record) > after, start, end)
+        if start > 0 and after[0] > 0:
+            first = self._decisions.first_at(start, end)
+            newest_gone = self._controller.mark().last_decision if first is None else _previous(first)
+            self._decisions.seek_first(lambda record: _place(record) > after, start, end)
+            if after < newest_gone:
+                raise TrimmedError(
+                    f"bus {self.address}: decisions up to {newest_gone} were removed: "
+                    f"read on from {newest_gone[0] + 1}, or take the state as it is"
+                )
+
+    def changed(self) -> bool:
+        """Say whether decisions have come in that were not read yet."""
+        if self._decisions_after is None:
+            return True
+        with self._decisions_lock:
+            return self._decisions.has_more()
+
+    def image(self) -> Image:
+        reader = LogReader(self._connection, self.address.state)
+        mark, pages = Mark(), dict[tuple[int, int], bytes]()
+        try:
+            reader.seek(self._connection.start_offset(self.address.state))
+            # Compaction may drop a page for a newer one behind the end: so it is read until the end stays.
+            while reader.next_offset < (end := self._connection.end_offset(self.address.state)):
+                for record in reader.take(end, _ALL):
+                    if record.key == MARK_KEY:
+                        mark = decode_mark(record.value)
+                    else:
+                        shard, page = PAGE_KEY.unpack(record.key)
+                        pages[shard, page] = record.value
+        finally:
+            reader.close()
+        return Image(mark.through, [Page(*key, body) for key, body in sorted(pages.items())])
+
+    def passed(self, through: int) -> None:
+        pass
+
+    def trim(self, retain: int) -> int:
+        return 0
+
+    def close(self) -> None:
+        self._publisher.close()
+        self._controller.close()
+        self._events.close()
+        self._decisions.close()
+
+
+def _place(record: Record) -> tuple[int, int]:
+    seq, idx = DECISION_KEY.unpack(record.key)
+    return seq, idx
+
+
+def _previous(record: Record) -> tuple[int, int]:
+    """Tell which decision stood before one, and may be gone."""
+    seq, idx = DECISION_KEY.unpack(record.headers[PREVIOUS])
+    return seq, idx
+
+
+def _decided(record: Record) -> Decided:
+    return Decided(*_place(record), record.value)

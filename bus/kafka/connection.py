@@ -1,0 +1,129 @@
+"""One set of Kafka clients for a bus, with bounded waits and Kafka's errors told as the bus's."""
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+
+from isrflow.bus.interface import BusError, FencedError
+from isrflow.bus.kafka.address import Address
+
+REQUEST_TIMEOUT_S = 20.0
+RETRY_PAUSE_S = 0.05
+MESSAGE_BYTES_MAX = 16 * 1024 * 1024
+_FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
+# A topic was just made, or its leader moves: the client asks anew where it is.
+_PASSING = frozenset(
+    {
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError._TRANSPORT,
+    }
+)
+# What the client says by itself is said by the errors of its calls too.
+_silent = logging.getLogger("isrflow.bus.kafka.client")
+_silent.addHandler(logging.NullHandler())
+_silent.propagate = False
+
+
+def is_fenced(error: KafkaError) -> bool:
+    """Say whether a producer's place was taken by a later one with its transactional id."""
+    return error.code() in _FENCED
+
+
+def is_passing(error: KafkaError) -> bool:
+    """Say whether the same call may well succeed a moment later."""
+    return error.code() in _PASSING
+
+
+class Connection:
+    """Make clients for one bus."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.admin = AdminClient(self._common(), logger=_silent)
+
+    def _common(self) -> dict[str, Any]:
+        # An error that concerns the whole client shows as a call that is not answered in time.
+        return {"bootstrap.servers": self.address.servers, "error_cb": lambda error: None}
+
+    def producer(self, **settings: Any) -> Producer:
+        """Make an idempotent producer, which takes what fits in one record batch without splitting it."""
+        conf = {
+            "enable.idempotence": True,
+            "message.max.bytes": MESSAGE_BYTES_MAX,
+            "batch.size": MESSAGE_BYTES_MAX,
+            "batch.num.messages": 1_000_000,
+            "queue.buffering.max.messages": 1_000_000,
+            "message.timeout.ms": int(REQUEST_TIMEOUT_S * 1000),
+        }
+        return Producer(self._common() | conf | settings, logger=_silent)
+
+    def consumer(self) -> Consumer:
+        """Make a consumer of committed records that belongs to no group."""
+        return Consumer(
+            self._common()
+            | {
+                # The client asks for one though partitions are assigned by hand; nothing is ever committed to it.
+                "group.id": f"{self.address.prefix}.reader",
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "error",
+                "enable.partition.eof": True,
+                # A new position waits for the fetch that is under way.
+                "fetch.wait.max.ms": 50,
+                "fetch.queue.backoff.ms": 10,
+                "fetch.message.max.bytes": MESSAGE_BYTES_MAX,
+                "queued.max.messages.kbytes": 65_536,
+            },
+            logger=_silent,
+        )
+
+    def start_offset(self, topic: str) -> int:
+        """Return the first offset that retention has left."""
+        return self._offsets(topic, range(1), OffsetSpec.earliest())[0]  # type: ignore[no-untyped-call]
+
+    def end_offset(self, topic: str) -> int:
+        """Return the offset after the last one that is committed."""
+        return self.end_offsets(topic, range(1))[0]
+
+    def end_offsets(self, topic: str, partitions: range) -> list[int]:
+        """Return what ``end_offset`` does, of several partitions."""
+        return self._offsets(topic, partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+    def _offsets(self, topic: str, partitions: range, spec: OffsetSpec) -> list[int]:
+        deadline = time.monotonic() + REQUEST_TIMEOUT_S
+        while True:
+            try:
+                return self._ask_offsets({TopicPartition(topic, partition): spec for partition in partitions})
+            except KafkaException as error:
+                if not is_passing(error.args[0]) or time.monotonic() > deadline:
+                    with self.errors():
+                        raise
+                time.sleep(RETRY_PAUSE_S)
+
+    def _ask_offsets(self, asked: dict[TopicPartition, OffsetSpec]) -> list[int]:
+        futures = self.admin.list_offsets(
+            asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=REQUEST_TIMEOUT_S
+        )
+        return [int(futures[place].result(REQUEST_TIMEOUT_S + 1).offset) for place in asked]
+
+    @contextlib.contextmanager
+    def errors(self) -> Iterator[None]:
+        """Tell Kafka's errors as ``BusError``, a producer's lost place as ``FencedError``, naming the bus."""
+        try:
+            yield
+        except (KafkaException, KafkaError) as error:  # type: ignore[misc]
+            # A fatal error comes bare, out of whichever call happens to hear of it.
+            cause = error.args[0] if isinstance(error, KafkaException) else error
+            kind = FencedError if is_fenced(cause) else BusError
+            raise kind(f"bus {self.address}: {cause.str()}") from error
+        except TimeoutError as error:
+            raise BusError(f"bus {self.address}: no answer in {REQUEST_TIMEOUT_S:.0f} s") from error

@@ -1,0 +1,134 @@
+"""Read a topic of one partition, committed records only."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
+
+from isrflow.bus.interface import BusError
+from isrflow.bus.kafka.connection import REQUEST_TIMEOUT_S, Connection, is_passing
+
+_FETCH_AT_ONCE = 10_000
+_FIRST_STEP_BACK = 2
+_STEP_BACK_TIMES = 16
+
+
+class Record(NamedTuple):
+    """Hold a record: its offset, its key, its value, and its headers."""
+
+    offset: int
+    key: bytes
+    value: bytes
+    headers: dict[str, bytes]
+
+
+class LogReader:
+    """Stand at a place in a log and read on from it; not for several threads at once."""
+
+    def __init__(self, connection: Connection, topic: str) -> None:
+        self._connection = connection
+        self._topic = topic
+        self._consumer = connection.consumer()
+        self._waiting: deque[Record] = deque()
+        self.next_offset = -1
+        self._fetched_offset = -1
+
+    def seek(self, offset: int) -> None:
+        """Go to ``offset``."""
+        if offset == self.next_offset:
+            return
+        self._waiting.clear()
+        with self._connection.errors():
+            self._consumer.assign([TopicPartition(self._topic, 0, offset)])
+        self.next_offset = offset
+        self._fetched_offset = offset
+
+    def take(self, end: int, limit: int) -> list[Record]:
+        """Read up to ``limit`` records that stand before the offset ``end``.
+
+        Raises ``BusError`` when nothing comes for ``REQUEST_TIMEOUT_S``.
+        """
+        taken: list[Record] = []
+        deadline = time.monotonic() + REQUEST_TIMEOUT_S
+        while len(taken) < limit and self.next_offset < end:
+            if self._waiting:
+                if self._waiting[0].offset >= end:
+                    self.next_offset = end
+                    break
+                taken.append(self._waiting.popleft())
+                self.next_offset = taken[-1].offset + 1
+            elif self._fetched_offset >= end:
+                # What is left are marks of transactions.
+                self.next_offset = end
+            elif self._fetch(0.5):
+                deadline = time.monotonic() + REQUEST_TIMEOUT_S
+            elif time.monotonic() > deadline:
+                raise BusError(
+                    f"bus {self._connection.address}: {self._topic} gave nothing after offset {self.next_offset} "
+                    f"in {REQUEST_TIMEOUT_S:.0f} s"
+                )
+        return taken
+
+    def has_more(self) -> bool:
+        """Say whether records have come in; does not wait."""
+        return bool(self._waiting) or (self._fetch(0) and bool(self._waiting))
+
+    def _fetch(self, timeout_s: float) -> bool:
+        """Gather what the client has fetched; says whether it came any further."""
+        first = self._consumer.poll(timeout_s)
+        if first is None:
+            return False
+        before = self._fetched_offset
+        for message in [first, *self._consumer.consume(_FETCH_AT_ONCE, 0)]:
+            error = message.error()
+            if error is None:
+                self._waiting.append(_record(message))
+                self._fetched_offset = self._waiting[-1].offset + 1
+            elif error.code() == KafkaError._PARTITION_EOF:
+                self._fetched_offset = max(self._fetched_offset, message.offset() or 0)
+            elif not is_passing(error):
+                with self._connection.errors():
+                    raise KafkaException(error)
+        return self._fetched_offset > before
+
+    def first_at(self, offset: int, end: int) -> Record | None:
+        """Return the first record at ``offset`` or after it, None when there is none before ``end``."""
+        self.seek(offset)
+        return next(iter(self.take(end, 1)), None)
+
+    def last(self, start: int, end: int) -> Record | None:
+        """Return the last record between two offsets, and stand behind it."""
+        back = _FIRST_STEP_BACK
+        while True:
+            offset = max(start, end - back)
+            self.seek(offset)
+            found = self.take(end, back)
+            if found or offset == start:
+                return found[-1] if found else None
+            back *= _STEP_BACK_TIMES
+
+    def seek_first(self, is_after: Callable[[Record], bool], start: int, end: int) -> None:
+        """Go to the first record for which ``is_after`` holds, as it does for all that follow it; else to ``end``.
+
+        Looks near the end first, where most readers are.
+        """
+        low, high, back = start, end, _FIRST_STEP_BACK
+        while low < high:
+            probe = max(low, end - back) if high > end - back else (low + high) // 2
+            found = self.first_at(probe, end)
+            if found is None or is_after(found):
+                high = probe
+                back *= _STEP_BACK_TIMES
+            else:
+                low, back = found.offset + 1, 0
+        self.seek(high)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def _record(message: Message) -> Record:
+    headers: Any = message.headers() or ()
+    return Record(message.offset() or 0, message.key() or b"", message.value() or b"", dict(headers))

@@ -1,0 +1,130 @@
+"""Put events on the topics: control events in one order, offsets by replica."""
+
+import threading
+import zlib
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from confluent_kafka import Producer
+
+from isrflow.bus.interface import MAX_EVENT_BYTES, BusError
+from isrflow.bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, Connection
+from isrflow.bus.kafka.sent import Sent
+
+# An append is of one batch or of none, so what must stay together goes in one. A record has its own few bytes.
+BATCH_BYTES_MAX = MESSAGE_BYTES_MAX * 3 // 4
+BATCH_EVENTS_MAX = 10_000
+_RECORD_OVERHEAD_BYTES = 100
+# Nothing leaves before it is flushed: that keeps a batch whole.
+_LINGER_MS = 10_000
+
+
+class _Replica(msgspec.Struct, tag_field="kind", tag="log_end_offset"):
+    topic: str
+    partition: int
+    broker: int
+
+
+_replica = msgspec.json.Decoder(_Replica)
+
+
+class Publisher:
+    """Publish on behalf of anyone; threads take turns."""
+
+    def __init__(self, connection: Connection, offsets_partitions: int) -> None:
+        self._connection = connection
+        self._offsets_partitions = offsets_partitions
+        self._producer: Producer | None = None
+        self._lock = threading.Lock()
+
+    def publish(self, events: Sequence[bytes]) -> int | None:
+        """Append events, and return the offset of the last control event, None when there is none among them.
+
+        All control events of a call are appended together or not at all, up to ``BATCH_BYTES_MAX`` bytes and
+        ``BATCH_EVENTS_MAX`` events; of more, those before stay when a later batch fails. When an answer does
+        not come in time the error says so: the events may be there all the same.
+        """
+        for raw in events:
+            if len(raw) > MAX_EVENT_BYTES:
+                raise BusError(f"an event of {len(raw)} bytes is over the limit of {MAX_EVENT_BYTES}")
+        control: list[bytes] = []
+        offsets: list[tuple[_Replica, bytes]] = []
+        for raw in events:
+            replica = _replica_of(raw)
+            if replica is None:
+                control.append(raw)
+            else:
+                offsets.append((replica, raw))
+        with self._lock, self._connection.errors():
+            last: int | None = None
+            for batch in _batches(control):
+                last = self._append(batch)
+            self._append_offsets(offsets)
+        return last
+
+    def _append(self, batch: list[bytes]) -> int:
+        sent = Sent()
+        producer = self._open()
+        for raw in batch:
+            producer.produce(self._connection.address.events, value=raw, partition=0, on_delivery=sent.told)
+        self._flush(producer)
+        return sent.last_offset()
+
+    def _append_offsets(self, offsets: list[tuple[_Replica, bytes]]) -> None:
+        producer = self._open()
+        for start in range(0, len(offsets), BATCH_EVENTS_MAX):
+            sent = Sent()
+            for replica, raw in offsets[start : start + BATCH_EVENTS_MAX]:
+                place = f"{replica.topic}-{replica.partition}"
+                producer.produce(
+                    self._connection.address.offsets,
+                    key=f"{place}-{replica.broker}",
+                    value=raw,
+                    # By topic-partition: a partition's reports stay in order, whoever they come from.
+                    partition=zlib.crc32(place.encode()) % self._offsets_partitions,
+                    on_delivery=sent.told,
+                )
+            self._flush(producer)
+            sent.last_offset()
+
+    def _open(self) -> Producer:
+        if self._producer is None:
+            self._producer = self._connection.producer(**{"linger.ms": _LINGER_MS})
+        return self._producer
+
+    def _flush(self, producer: Producer) -> None:
+        if producer.flush(REQUEST_TIMEOUT_S + 1):
+            # What is left must not turn up behind whatever is published next.
+            self._producer = None
+            producer.purge()
+            raise BusError(f"bus {self._connection.address}: no answer in {REQUEST_TIMEOUT_S:.0f} s")
+
+    def close(self) -> None:
+        with self._lock:
+            if self._producer is not None:
+                self._producer.purge()
+                self._producer = None
+
+
+def _replica_of(raw: bytes) -> _Replica | None:
+    """Say whose log end an event tells; None when it is any other event, or not to be understood."""
+    if b"log_end_offset" not in raw:
+        return None
+    try:
+        return _replica.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _batches(events: list[bytes]) -> Iterator[list[bytes]]:
+    batch: list[bytes] = []
+    size = 0
+    for raw in events:
+        bytes_ = len(raw) + _RECORD_OVERHEAD_BYTES
+        if batch and (size + bytes_ > BATCH_BYTES_MAX or len(batch) == BATCH_EVENTS_MAX):
+            yield batch
+            batch, size = [], 0
+        batch.append(raw)
+        size += bytes_
+    if batch:
+        yield batch

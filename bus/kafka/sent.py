@@ -1,0 +1,22 @@
+"""What became of the records that were sent together."""
+
+from confluent_kafka import KafkaError, KafkaException, Message
+
+
+class Sent:
+    """Gather delivery reports; ``told`` takes one."""
+
+    def __init__(self) -> None:
+        self._error: KafkaError | None = None
+        self._offset = -1
+
+    def told(self, error: KafkaError | None, message: Message) -> None:
+        """Take in what became of one record."""
+        self._error = self._error or error
+        self._offset = max(self._offset, message.offset() or 0)
+
+    def last_offset(self) -> int:
+        """Return the greatest offset; raises ``KafkaException`` when any record was not written."""
+        if self._error is not None:
+            raise KafkaException(self._error)
+        return self._offset

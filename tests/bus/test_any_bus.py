@@ -1,0 +1,211 @@
+"""What every bus keeps to: one order for all who publish, decisions once, one job that writes."""
+
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from isrflow.bus.interface import MAX_EVENT_BYTES, Bus, BusError, Decided, FencedError, Page
+from isrflow.bus.opened import open_bus
+from tests.support.engine import wait_until
+
+TICK = b'{"kind":"tick","time_ms":1}'
+OFFSET = b'{"kind":"log_end_offset","time_ms":1,"topic":"t","partition":0,"broker":1}'
+ALL = 2**62
+
+
+@pytest.fixture(params=["sqlite", pytest.param("kafka", marks=pytest.mark.cluster)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:{tmp_path / 'bus.db'}"
+    return f"kafka://{request.getfixturevalue('kafka_servers')}/{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def bus(url: str) -> Iterator[Bus]:
+    bus = open_bus(url)
+    yield bus
+    bus.close()
+
+
+@pytest.fixture
+def other(url: str, bus: Bus) -> Iterator[Bus]:
+    """The same bus, as another process has it."""
+    other = open_bus(url)
+    yield other
+    other.close()
+
+
+def claimed(bus: Bus) -> int:
+    return bus.claim("job", {}, 1).controller_epoch
+
+
+def readable(through: int, *buses: Bus) -> None:
+    """Wait until a commit can be read: on Kafka that is a moment after it was made."""
+    for bus in buses:
+        wait_until(lambda bus=bus: bus.decided_seq() == bus.image().seq == through, 20, f"seq {through} to be readable")
+
+
+def test_seq_rises_and_nothing_is_changed_on_the_way(bus: Bus, other: Bus) -> None:
+    assert bus.last_seq() == 0
+    last = bus.publish([TICK, b"\xff not text", b""])
+    assert last == bus.last_seq() == bus.publish([])
+    entries = other.read(0, last)
+    assert [entry.raw for entry in entries] == [TICK, b"\xff not text", b""]
+    assert [entry.seq for entry in entries] == [last - 2 * bus.seq_step, last - bus.seq_step, last]
+    assert other.read(entries[0].seq, entries[1].seq) == entries[1:2]
+    assert other.read(last, last + 5 * bus.seq_step) == []
+
+
+def test_what_is_published_together_stays_together(bus: Bus, other: Bus) -> None:
+    def publish(name: bytes, on: Bus) -> None:
+        for number in range(50):
+            on.publish([b"%s-%d-%d" % (name, number, part) for part in range(20)])
+
+    threads = [threading.Thread(target=publish, args=args) for args in ((b"a", bus), (b"b", bus), (b"c", other))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    raws = [entry.raw for entry in bus.read(0, bus.last_seq())]
+    assert len(raws) == 3 * 50 * 20
+    together = [raws[start : start + 20] for start in range(0, len(raws), 20)]
+    assert all(len({raw.rsplit(b"-", 1)[0] for raw in part}) == 1 for part in together)
+    for name in (b"a", b"b", b"c"):
+        mine = [raw for raw in raws if raw.startswith(name)]
+        assert mine == [b"%s-%d-%d" % (name, number, part) for number in range(50) for part in range(20)]
+
+
+def test_an_event_too_large_is_refused_whole(bus: Bus) -> None:
+    with pytest.raises(BusError, match="limit"):
+        bus.publish([TICK, b"x" * (MAX_EVENT_BYTES + 1)])
+    assert bus.last_seq() == 0
+    largest = b"x" * MAX_EVENT_BYTES
+    assert [entry.raw for entry in bus.read(0, bus.publish([TICK, largest]))] == [TICK, largest]
+
+
+def test_a_claim_is_an_epoch_and_an_event(bus: Bus, other: Bus) -> None:
+    bus.publish([TICK])
+    first = bus.claim("a", {"min.insync.replicas": "2"}, 5)
+    second = other.claim("b", {}, 6)
+    assert (first.controller_epoch, second.controller_epoch) == (1, 2)
+    wait_until(lambda: bus.claimed_epoch() == other.claimed_epoch() == 2, 20, "the claim to be readable")
+    wait_until(lambda: len(bus.read(0, ALL)) == 3, 20, "the event to be readable")
+    entries = {entry.seq: msgspec.json.decode(entry.raw) for entry in bus.read(0, ALL)}
+    assert entries[first.seq] == {
+        "kind": "controller_started",
+        "time_ms": 5,
+        "controller_id": "a",
+        "controller_epoch": 1,
+        "settings": {"min.insync.replicas": "2"},
+    }
+    assert list(entries)[1:] == [first.seq, second.seq]
+
+
+def test_claims_at_the_same_moment_get_different_epochs(bus: Bus, other: Bus) -> None:
+    claims: list[tuple[int, int]] = []
+    threads = [
+        threading.Thread(target=lambda on=on, n=n: claims.append(on.claim(str(n), {}, n)))
+        for n, on in enumerate((bus, other, bus, other))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert len(claims) == 4
+    wait_until(lambda: bus.claimed_epoch() == max(claims)[0], 20, "the claim to be readable")
+    wait_until(lambda: len(bus.read(0, ALL)) >= 4, 20, "the events to be readable")
+    started = [(msgspec.json.decode(entry.raw)["controller_epoch"], entry.seq) for entry in bus.read(0, ALL)]
+    assert len({epoch for epoch, _ in started}) == len(started)
+    assert set(claims) <= set(started)
+
+
+def test_a_batch_is_written_once(bus: Bus, other: Bus) -> None:
+    epoch, last = claimed(bus), bus.publish([TICK, TICK])
+    decisions = [Decided(last - 1, 0, b"one"), Decided(last - 1, 1, b"two")]
+    for _ in range(2):
+        bus.commit(epoch, last, decisions, [Page(0, -1, b"cluster")])
+    readable(last, bus, other)
+    for reader in (bus, other):
+        assert reader.decisions((0, -1), 10) == decisions
+        assert reader.decisions((last - 1, 0), 10) == decisions[1:]
+        assert reader.decisions((-1, ALL), 1) == decisions[:1]
+        assert reader.image() == (last, [Page(0, -1, b"cluster")])
+
+
+def test_a_batch_that_comes_again_otherwise_cut_adds_what_is_new(bus: Bus) -> None:
+    epoch = claimed(bus)
+    bus.commit(epoch, 2, [Decided(1, 0, b"one")], [Page(0, 3, b"old"), Page(1, 3, b"other")])
+    bus.commit(epoch, 4, [Decided(1, 0, b"one"), Decided(4, 0, b"four")], [Page(0, 3, b"new")])
+    readable(4, bus)
+    assert [decided.seq for decided in bus.decisions((0, -1), 10)] == [1, 4]
+    assert bus.image() == (4, [Page(0, 3, b"new"), Page(1, 3, b"other")])
+
+
+@pytest.mark.parametrize("again", [[Decided(1, 0, b"other")], [Decided(1, 1, b"one")]])
+def test_a_batch_that_comes_again_must_say_the_same(bus: Bus, again: list[Decided]) -> None:
+    epoch = claimed(bus)
+    bus.commit(epoch, 1, [Decided(1, 0, b"one")], [])
+    with pytest.raises(BusError, match="came out differently"):
+        bus.commit(epoch, 1, again, [])
+
+
+def test_a_job_that_was_superseded_writes_nothing(bus: Bus, other: Bus) -> None:
+    first = claimed(bus)
+    second = claimed(other)
+    with pytest.raises(FencedError, match="controller epoch 2"):
+        bus.commit(first, 1, [Decided(1, 0, b"late")], [Page(0, 0, b"late")])
+    assert bus.decisions((0, -1), 10) == []
+    assert bus.image() == (0, [])
+    other.commit(second, 1, [Decided(1, 0, b"in time")], [])
+    readable(1, bus, other)
+    assert bus.decisions((0, -1), 10) == [Decided(1, 0, b"in time")]
+
+
+def test_a_follower_gets_each_decision_once_wherever_it_begins(bus: Bus, other: Bus) -> None:
+    epoch = claimed(bus)
+    written = [Decided(seq, idx, b"%d-%d" % (seq, idx)) for seq in range(1, 400, 3) for idx in range(seq % 4)]
+    for first in range(1, 400, 30):
+        bus.commit(epoch, first + 29, [decided for decided in written if first <= decided.seq < first + 30], [])
+    readable(420, bus, other)
+    log = other.decisions((0, -1), ALL)
+    assert log == written
+    places = [(decided.seq, decided.idx) for decided in log]
+    for after in (*places, (2, 0), (200, ALL), (5_000, 0)):
+        assert bus.decisions(after, 3) == [d for d in log if (d.seq, d.idx) > after][:3]
+    followed, after = [], (0, -1)
+    while some := bus.decisions(after, 7):
+        followed += some
+        after = (some[-1].seq, some[-1].idx)
+    assert followed == log
+
+
+def test_a_follower_is_told_that_something_came(bus: Bus, other: Bus) -> None:
+    epoch = claimed(bus)
+    bus.commit(epoch, 1, [Decided(1, 0, b"one")], [])
+    assert other.changed()
+    readable(1, other)
+    assert other.decisions((0, -1), 10) == [Decided(1, 0, b"one")]
+    bus.commit(epoch, 2, [Decided(2, 0, b"two")], [])
+    wait_until(other.changed, 20, "word of the second")
+    readable(2, other)
+    assert other.decisions((1, 0), 10) == [Decided(2, 0, b"two")]
+
+
+def test_offsets_are_noticed_once(bus: Bus) -> None:
+    before = bus.publish([TICK])
+    bus.offsets_came(before)
+    assert not bus.offsets_came(before)
+    last = bus.publish([OFFSET])
+    assert bus.offsets_came(before)
+    assert not bus.offsets_came(max(last, before))
+
+
+def test_a_batch_ends_at_its_bound_or_at_the_newest_event(bus: Bus) -> None:
+    last = bus.publish([TICK] * 5)
+    assert bus.batch_end(0, 100, wait=False) == last
+    assert bus.batch_end(0, 2, wait=False) == last - 3 * bus.seq_step
+    assert bus.batch_end(last, 2, wait=False) == last

@@ -1,0 +1,89 @@
+"""The order that a micro-batch from Kafka gets: control events by offset, offsets before the last tick."""
+
+import random
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from isrflow.bus.kafka.places import SLOTS, offset_after, placed, seq_of, unplaced
+from isrflow.streaming.kafka_source import in_order
+
+TICK, BEAT, BAD = b'{"kind":"tick","time_ms":1}', b'{"kind":"broker_heartbeat"}', b"\xff"
+Row = tuple[str, int, int, bytes | None]
+
+
+def ordered(rows: list[Row], batches: int = 1) -> list[tuple[int, bytes]]:
+    found = list(in_order(_arrow(rows, batches), events_topic="bus.events"))
+    return [pair for batch in found for pair in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
+
+
+def _arrow(rows: list[Row], batches: int) -> Iterator[pa.RecordBatch]:
+    for part in range(batches):
+        some = rows[part::batches]
+        yield pa.RecordBatch.from_pydict(
+            {name: [row[n] for row in some] for n, name in enumerate(("topic", "partition", "offset", "value"))}
+        )
+
+
+def control(offset: int, raw: bytes | None) -> Row:
+    return ("bus.events", 0, offset, raw)
+
+
+def report(partition: int, offset: int) -> Row:
+    return ("bus.offsets", partition, offset, b"%d:%d" % (partition, offset))
+
+
+def test_offsets_stand_before_the_last_tick() -> None:
+    rows = [control(4, TICK), control(5, BEAT), control(7, TICK), control(8, BAD), report(1, 2), report(0, 9)]
+    assert ordered(rows) == [
+        (5 * SLOTS, TICK),
+        (6 * SLOTS, BEAT),
+        (6 * SLOTS + 1, b"0:9"),
+        (6 * SLOTS + 2, b"1:2"),
+        (8 * SLOTS, TICK),
+        (9 * SLOTS, BAD),
+    ]
+
+
+def test_without_a_tick_they_stand_at_the_end() -> None:
+    assert ordered([report(0, 1), control(3, BEAT), control(2, None)]) == [
+        (3 * SLOTS, b""),
+        (4 * SLOTS, BEAT),
+        (4 * SLOTS + 1, b"0:1"),
+    ]
+
+
+@pytest.mark.parametrize("first", [[], [control(6, TICK)]])
+def test_what_comes_first_is_placed_after_the_batch_before(first: list[Row]) -> None:
+    rows = ordered([*first, report(2, 1), report(2, 2)])
+    assert [raw for _, raw in rows][:2] == [b"2:1", b"2:2"]
+    assert [seq for seq, _ in rows] == sorted(seq for seq, _ in rows)
+    assert [placed(seq, 6 * SLOTS + 3) for seq, _ in rows][:2] == [6 * SLOTS + 4, 6 * SLOTS + 5]
+    assert [placed(seq, 0) for seq, _ in rows][2:] == [seq_of(6)] * len(first)
+
+
+def test_the_same_rows_give_the_same_however_they_come() -> None:
+    rows = [*(control(n, TICK if n % 7 == 0 else BEAT) for n in range(40)), *(report(n % 3, n) for n in range(60))]
+    expected = ordered(rows)
+    assert len({seq for seq, _ in expected}) == 100
+    for seed in range(20):
+        random.Random(seed).shuffle(rows)
+        assert ordered(rows, batches=1 + seed % 4) == expected
+
+
+def test_an_empty_batch_is_no_batch() -> None:
+    assert ordered([]) == []
+
+
+def test_seq_and_offset_go_both_ways() -> None:
+    assert [offset_after(seq) for seq in (0, SLOTS - 1, SLOTS, SLOTS + 5, 3 * SLOTS)] == [0, 0, 1, 1, 3]
+    assert [offset_after(seq_of(offset)) for offset in (0, 1, 99)] == [1, 2, 100]
+
+
+def test_more_offsets_than_there_is_room_for_are_told() -> None:
+    with pytest.raises(ValueError, match=r"max\.events\.per\.batch"):
+        unplaced(SLOTS)
+    assert placed(unplaced(SLOTS - 2), SLOTS + 1) == 2 * SLOTS - 1
+    with pytest.raises(ValueError, match="without a tick"):
+        placed(unplaced(SLOTS - 1), SLOTS + 1)
