@@ -22,6 +22,11 @@ class SparkEngine:
         finally:
             bus.close()
 
+    def kill(self) -> None:
+        """End the job and its JVM at once; ``start`` begins another."""
+        if self._engine is not None:
+            self._engine.kill()
+
     def stop(self) -> None:
         """Stop the job, its JVM and workers."""
         if self._engine is not None:

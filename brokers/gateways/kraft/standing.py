@@ -18,6 +18,7 @@ class Known(msgspec.Struct):
     broker_epoch: int
     state: str
     registered_by: int
+    shutdown_tries: int = 0
 
     @property
     def is_serving(self) -> bool:

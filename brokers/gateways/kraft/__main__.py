@@ -1,0 +1,85 @@
+"""Start one gateway: ``python -m isrflow.brokers.gateways.kraft --gateway 100 --voters 100@H:P --bus URL ...``."""
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+import structlog
+
+from isrflow.brokers.gateways.kraft.gateway import Gateway, SupersededError
+from isrflow.brokers.gateways.kraft.settings import Identity, Settings, settings_of, voters_of
+from isrflow.brokers.gateways.kraft.storage import StorageError
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import Bus, BusError
+from isrflow.conf.logs import configure
+
+EXIT_REFUSED, EXIT_WRONG_USE, EXIT_UNREACHABLE = 1, 2, 3
+
+logger = structlog.get_logger()
+
+
+def _parsed(given: tuple[str, ...]) -> Settings:
+    pairs = dict(text.split("=", 1) for text in given if "=" in text)
+    if len(pairs) != len(given):
+        raise click.BadParameter("expected key=value, each key once", param_hint="--set")
+    try:
+        return settings_of(pairs)
+    except msgspec.ValidationError as error:
+        raise click.BadParameter(str(error), param_hint="--set") from error
+
+
+def _identity(gateway: int, voters: str, cluster_id: str, directory: Path, listen_port: int | None) -> Identity:
+    try:
+        listed = voters_of(voters)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--voters") from error
+    if gateway not in [voter.voter for voter in listed]:
+        raise click.BadParameter(f"{gateway} is none of the voters {voters}", param_hint="--gateway")
+    return Identity(gateway=gateway, voters=listed, cluster_id=cluster_id, directory=directory, listen_port=listen_port)
+
+
+async def _serve(identity: Identity, settings: Settings, bus: Bus) -> None:
+    gateway = Gateway(identity, settings, bus)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, gateway.stop)
+    await gateway.run()
+
+
+@click.command()
+@click.option("--gateway", required=True, type=click.IntRange(0, 2**31 - 1), help="Its id among the voters.")
+@click.option("--voters", required=True, help="As brokers have it in controller.quorum.voters: ID@HOST:PORT,...")
+@click.option("--cluster-id", required=True, help="The cluster id that the brokers' storage was formatted with.")
+@click.option("--bus", required=True, type=click.Path(path_type=Path), help="The embedded bus's file.")
+@click.option("--dir", "directory", required=True, type=click.Path(path_type=Path), help="Where its log lives.")
+@click.option("--listen-port", default=None, type=click.IntRange(0, 65_535), help="Where it listens, if elsewhere.")
+@click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A setting.")
+def main(
+    gateway: int,
+    voters: str,
+    cluster_id: str,
+    bus: Path,
+    directory: Path,
+    listen_port: int | None,
+    given: tuple[str, ...],
+) -> None:
+    """Run a gateway until SIGTERM."""
+    settings = _parsed(given)
+    identity = _identity(gateway, voters, cluster_id, directory, listen_port)
+    configure("auto")
+    structlog.contextvars.bind_contextvars(gateway=gateway)
+    try:
+        asyncio.run(_serve(identity, settings, EmbeddedBus(bus)))
+    except* (SupersededError, StorageError) as group:
+        logger.error("stopped", why=str(group.exceptions[0]))
+        sys.exit(EXIT_REFUSED)
+    except* (BusError, OSError, TimeoutError) as group:
+        logger.error("stopped", why=repr(group.exceptions[0]))
+        sys.exit(EXIT_UNREACHABLE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What brokers and their clients ask of a controller, API by API."""

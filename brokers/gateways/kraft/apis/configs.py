@@ -1,0 +1,87 @@
+"""What admins ask for of settings (IncrementalAlterConfigs, AlterConfigs; KIP-339)."""
+
+from typing import Any
+
+from isrflow.brokers.gateways.kraft.context import Context, config_of, text
+from isrflow.brokers.gateways.kraft.messages import Request
+from isrflow.brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE, TOPIC_RESOURCE
+from isrflow.brokers.wire.errors import ErrorCode, RefusedError, code_of
+from isrflow.brokers.wire.schema import Values
+from isrflow.brokers.wire.server import Peer
+from isrflow.bus.embedded import now_ms
+from isrflow.state.events import AlterConfig
+
+_SET, _DELETE, _APPEND, _SUBTRACT = range(4)
+
+
+async def incremental_alter_configs(context: Context, request: Request, peer: Peer) -> Values:
+    """Set, remove, or add to and take from lists of settings."""
+
+    def changes(resource: Values) -> dict[str, str | None]:
+        held = config_of(context.image, resource["ResourceType"], resource["ResourceName"])
+        changed: dict[str, str | None] = {}
+        for one in resource["Configs"]:
+            if one["Name"] in changed:
+                raise RefusedError(ErrorCode.INVALID_REQUEST, f"{one['Name']} is set twice")
+            changed[one["Name"]] = _after(held.get(one["Name"], ""), one)
+        return changed
+
+    return await _alter(context, request.values, changes)
+
+
+async def alter_configs(context: Context, request: Request, peer: Peer) -> Values:
+    """Set all settings of resources: what is not named is removed."""
+
+    def changes(resource: Values) -> dict[str, str | None]:
+        held = config_of(context.image, resource["ResourceType"], resource["ResourceName"])
+        return dict.fromkeys(held) | {one["Name"]: one["Value"] for one in resource["Configs"]}
+
+    return await _alter(context, request.values, changes)
+
+
+async def _alter(context: Context, told: Values, changes: Any) -> Values:
+    outcomes: list[AlterConfig | RefusedError] = []
+    for resource in told["Resources"]:
+        try:
+            outcomes.append(_event(resource, changes(resource), told["ValidateOnly"]))
+        except RefusedError as refusal:
+            outcomes.append(refusal)
+    answers = iter(await context.desk.ask(*(one for one in outcomes if isinstance(one, AlterConfig))))
+    responses = []
+    for resource, outcome in zip(told["Resources"], outcomes, strict=True):
+        place = {"ResourceType": resource["ResourceType"], "ResourceName": resource["ResourceName"]}
+        if isinstance(outcome, RefusedError):
+            responses.append(place | {"ErrorCode": outcome.code, "ErrorMessage": str(outcome)})
+        else:
+            answer = next(answers)
+            responses.append(place | {"ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)})
+    return {"Responses": responses}
+
+
+def _event(resource: Values, config: dict[str, str | None], validate_only: bool) -> AlterConfig:
+    kind, name = resource["ResourceType"], resource["ResourceName"]
+    fields: dict[str, Any] = {"time_ms": now_ms(), "config": config, "validate_only": validate_only}
+    if kind == TOPIC_RESOURCE:
+        return AlterConfig(entity="topic", name=name, **fields)
+    if kind == BROKER_RESOURCE and name == ALL_BROKERS:
+        return AlterConfig(entity="cluster", **fields)
+    if kind == BROKER_RESOURCE:
+        return AlterConfig(entity="broker", name=name, **fields)
+    raise RefusedError(ErrorCode.INVALID_REQUEST, f"resources of type {kind} have no settings here")
+
+
+def _after(held: str, one: Values) -> str | None:
+    """Say what a setting is after one operation on it."""
+    operation, value = one["ConfigOperation"], one["Value"]
+    if operation == _DELETE:
+        return None
+    if value is None:
+        raise RefusedError(ErrorCode.INVALID_CONFIG, f"{one['Name']} is set to nothing")
+    if operation == _SET:
+        return str(value)
+    listed, given = [item for item in held.split(",") if item], value.split(",")
+    if operation == _APPEND:
+        return ",".join([*listed, *(item for item in given if item not in listed)])
+    if operation == _SUBTRACT:
+        return ",".join(item for item in listed if item not in given)
+    raise RefusedError(ErrorCode.INVALID_REQUEST, f"there is no operation {operation} on a setting")

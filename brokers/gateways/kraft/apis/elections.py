@@ -1,0 +1,96 @@
+"""What admins ask for of replicas and leaders (reassignments and elections)."""
+
+from itertools import groupby
+from typing import Literal
+
+from isrflow.brokers.gateways.kraft.context import Context, text
+from isrflow.brokers.gateways.kraft.messages import Request
+from isrflow.brokers.gateways.kraft.metadata.image import PartitionState, TopicState
+from isrflow.brokers.wire.errors import ErrorCode, code_of
+from isrflow.brokers.wire.schema import Values
+from isrflow.brokers.wire.server import Peer
+from isrflow.bus.embedded import now_ms
+from isrflow.state.events import AlterReassignment, ElectLeaders, TopicPartition
+
+_TYPES: dict[int, Literal["preferred", "unclean"]] = {0: "preferred", 1: "unclean"}
+
+
+async def alter_partition_reassignments(context: Context, request: Request, peer: Peer) -> Values:
+    """Begin or cancel reassignments, each partition for itself."""
+    asked = [(topic["Name"], one) for topic in request.values["Topics"] for one in topic["Partitions"]]
+    answers = await context.desk.ask(
+        *(
+            AlterReassignment(
+                time_ms=now_ms(),
+                topic=name,
+                partition=one["PartitionIndex"],
+                replicas=None if one["Replicas"] is None else tuple(one["Replicas"]),
+            )
+            for name, one in asked
+        )
+    )
+    told = [
+        (name, {"PartitionIndex": one["PartitionIndex"], "ErrorCode": code_of(a.error), "ErrorMessage": text(a)})
+        for (name, one), a in zip(asked, answers, strict=True)
+    ]
+    return {"ErrorMessage": None, "Responses": _by_topic(told, "Name", "Partitions")}
+
+
+def _by_topic(told: list[tuple[str, Values]], name: str, partitions: str) -> list[Values]:
+    groups = groupby(told, key=lambda pair: pair[0])
+    return [{name: topic, partitions: [values for _, values in group]} for topic, group in groups]
+
+
+async def list_partition_reassignments(context: Context, request: Request, peer: Peer) -> Values:
+    """List what is being reassigned, of all partitions or of those named."""
+    named = request.values["Topics"]
+    if named is None:
+        topics = [(topic, sorted(topic.partitions)) for topic in context.image.topics.values()]
+    else:
+        found = [(context.topic_named(one["Name"]), one["PartitionIndexes"]) for one in named]
+        topics = [(topic, numbers) for topic, numbers in found if topic is not None]
+    told = [_ongoing(topic, numbers) for topic, numbers in sorted(topics, key=lambda pair: pair[0].name)]
+    return {"ErrorMessage": None, "Topics": [topic for topic in told if topic["Partitions"]]}
+
+
+def _ongoing(topic: TopicState, numbers: list[int]) -> Values:
+    held = [(number, topic.partitions[number]) for number in numbers if number in topic.partitions]
+    return {"Name": topic.name, "Partitions": [_moving(number, one) for number, one in held if _is_moving(one)]}
+
+
+def _is_moving(partition: PartitionState) -> bool:
+    return bool(partition.adding_replicas or partition.removing_replicas)
+
+
+def _moving(number: int, partition: PartitionState) -> Values:
+    return {
+        "PartitionIndex": number,
+        "Replicas": list(partition.replicas),
+        "AddingReplicas": list(partition.adding_replicas),
+        "RemovingReplicas": list(partition.removing_replicas),
+    }
+
+
+async def elect_leaders(context: Context, request: Request, peer: Peer) -> Values:
+    """Hold elections, preferred or unclean."""
+    told = request.values
+    if told["ElectionType"] not in _TYPES:
+        return {"ErrorCode": ErrorCode.INVALID_REQUEST}
+    named = told["TopicPartitions"]
+    partitions = None
+    if named is not None:
+        partitions = tuple(TopicPartition(one["Topic"], number) for one in named for number in one["Partitions"])
+    [answer] = await context.desk.ask(
+        ElectLeaders(time_ms=now_ms(), election_type=_TYPES[told["ElectionType"]], partitions=partitions)
+    )
+    results = answer.results if isinstance(answer.results, tuple) else ()
+    if answer.error != "NONE" and not results:
+        return {"ErrorCode": code_of(answer.error)}
+    listed = [
+        (
+            one.topic,
+            {"PartitionId": one.partition, "ErrorCode": code_of(one.error), "ErrorMessage": one.message or None},
+        )
+        for one in results
+    ]
+    return {"ReplicaElectionResults": _by_topic(listed, "Topic", "PartitionResult")}

@@ -1,0 +1,160 @@
+"""How brokers follow the metadata log (``KafkaRaftClient``: Fetch, FetchSnapshot; KIP-595, 630)."""
+
+from isrflow.brokers.gateways.kraft.context import Context
+from isrflow.brokers.gateways.kraft.messages import Request
+from isrflow.brokers.wire.errors import ErrorCode
+from isrflow.brokers.wire.schema import Values
+from isrflow.brokers.wire.server import Peer
+from isrflow.bus.embedded import now_ms
+
+METADATA_TOPIC = "__cluster_metadata"
+METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+_CONTROLLERS = 2
+_EPOCHED_VERSION = 15
+
+
+async def fetch(context: Context, request: Request, peer: Peer) -> Values:
+    """Give a broker what follows in the log; where there is nothing yet, wait for it as long as it allows.
+
+    All that is on disk here is committed, so the high watermark is the log's end, and goes out with the
+    records.
+    """
+    told = request.values
+    if told["ClusterId"] not in (None, context.identity.cluster_id):
+        return {"ErrorCode": ErrorCode.INCONSISTENT_CLUSTER_ID}
+    asked = _metadata_partition(told)
+    if asked is None:
+        return {"ErrorCode": ErrorCode.INVALID_REQUEST}
+    replica = told["ReplicaState"]["ReplicaId"] if request.version >= _EPOCHED_VERSION else told["ReplicaId"]
+    partition = _refused(context, asked["CurrentLeaderEpoch"]) or _elsewhere(context, asked)
+    if partition is None:
+        context.standing.has_fetched(replica, asked["FetchOffset"])
+        await _until_there_is_more(context, told, asked)
+        # The quorum may have another leader by now, and then what is here is not this one's to tell.
+        partition = _refused(context, asked["CurrentLeaderEpoch"]) or _read(context, told, asked)
+    leader = {"LeaderId": context.standing.leader, "LeaderEpoch": context.standing.quorum_epoch}
+    topic = {"Topic": METADATA_TOPIC, "TopicId": METADATA_TOPIC_ID}
+    response = topic | {"Partitions": [partition | {"CurrentLeader": leader}]}
+    return {"Responses": [response], "NodeEndpoints": [one | {"Rack": None} for one in context.endpoints]}
+
+
+def _metadata_partition(told: Values) -> Values | None:
+    named = [(topic, one) for topic in told["Topics"] for one in topic["Partitions"]]
+    if len(named) != 1:
+        return None
+    topic, partition = named[0]
+    is_metadata = topic["TopicId"] == METADATA_TOPIC_ID or topic["Topic"] == METADATA_TOPIC
+    return partition if is_metadata and partition["Partition"] == 0 else None
+
+
+def _refused(context: Context, epoch: int) -> Values | None:
+    """Refuse who does not know the leader and epoch of the quorum; the response names them."""
+    standing = context.standing
+    if not standing.leads and epoch == standing.quorum_epoch:
+        error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    elif epoch < standing.quorum_epoch:
+        error = ErrorCode.FENCED_LEADER_EPOCH
+    elif epoch > standing.quorum_epoch:
+        error = ErrorCode.UNKNOWN_LEADER_EPOCH
+    else:
+        return None
+    return {"ErrorCode": error, "HighWatermark": -1, "LogStartOffset": -1, "Records": b""}
+
+
+def _elsewhere(context: Context, asked: Values) -> Values | None:
+    """Send to a snapshot who is behind the log's start, and back to where its log parts from this one who did."""
+    log, offset, epoch = context.log, asked["FetchOffset"], asked["LastFetchedEpoch"]
+    bounds = {"HighWatermark": log.end_offset, "LogStartOffset": log.start_offset, "Records": b""}
+    snapshot = log.snapshot_for(offset, epoch)
+    if snapshot is not None:
+        return bounds | {"SnapshotId": {"EndOffset": snapshot.end_offset, "Epoch": snapshot.epoch}}
+    if (offset, epoch) == (0, 0):
+        return None
+    ends = log.end_of_epoch(epoch)
+    if ends.epoch != epoch or ends.end_offset < offset:
+        return bounds | {"DivergingEpoch": {"Epoch": ends.epoch, "EndOffset": ends.end_offset}}
+    return None
+
+
+async def _until_there_is_more(context: Context, told: Values, asked: Values) -> None:
+    # A broker that has yet to hear of the high watermark is not kept waiting for it.
+    log = context.log
+    if asked["FetchOffset"] >= log.end_offset and asked["HighWatermark"] >= log.end_offset:
+        await log.until_appended(min(told["MaxWaitMs"], context.settings.fetch_max_wait_ms))
+
+
+def _read(context: Context, told: Values, asked: Values) -> Values:
+    log = context.log
+    size = min(told["MaxBytes"], asked["PartitionMaxBytes"], context.settings.fetch_max_bytes)
+    records = log.read(asked["FetchOffset"], size)
+    return {"HighWatermark": log.end_offset, "LogStartOffset": log.start_offset, "Records": records}
+
+
+async def fetch_snapshot(context: Context, request: Request, peer: Peer) -> Values:
+    """Give a piece of a snapshot."""
+    told = request.values
+    if told["ClusterId"] not in (None, context.identity.cluster_id):
+        return {"ErrorCode": ErrorCode.INCONSISTENT_CLUSTER_ID}
+    topics = told["Topics"]
+    if len(topics) != 1 or topics[0]["Name"] != METADATA_TOPIC or len(topics[0]["Partitions"]) != 1:
+        return {"ErrorCode": ErrorCode.INVALID_REQUEST}
+    asked = topics[0]["Partitions"][0]
+    partition = _snapshot_piece(context, told, asked) | {
+        "Index": asked["Partition"],
+        "CurrentLeader": {"LeaderId": context.standing.leader, "LeaderEpoch": context.standing.quorum_epoch},
+    }
+    return {
+        "Topics": [{"Name": METADATA_TOPIC, "Partitions": [partition]}],
+        "NodeEndpoints": context.endpoints,
+    }
+
+
+def _snapshot_piece(context: Context, told: Values, asked: Values) -> Values:
+    refused = _refused(context, asked["CurrentLeaderEpoch"])
+    wanted = asked["SnapshotId"]
+    told_of = {"SnapshotId": wanted, "UnalignedRecords": b""}
+    if refused is not None:
+        return told_of | {"ErrorCode": refused["ErrorCode"]}
+    size = min(told["MaxBytes"], context.settings.fetch_max_bytes)
+    piece = context.log.read_snapshot(wanted["EndOffset"], wanted["Epoch"], asked["Position"], size)
+    if piece is None:
+        return told_of | {"ErrorCode": ErrorCode.SNAPSHOT_NOT_FOUND}
+    if asked["Position"] < 0 or asked["Position"] >= piece.size:
+        return told_of | {"ErrorCode": ErrorCode.POSITION_OUT_OF_RANGE}
+    return told_of | {"Size": piece.size, "Position": asked["Position"], "UnalignedRecords": piece.data}
+
+
+async def describe_quorum(context: Context, request: Request, peer: Peer) -> Values:
+    """Say who leads the quorum, and how far the brokers have followed."""
+    standing, end = context.standing, context.log.end_offset
+    voters = [{"ReplicaId": voter.voter, "LogEndOffset": end} for voter in context.identity.voters]
+    observers = [
+        {"ReplicaId": broker, "LogEndOffset": offset, "LastFetchTimestamp": now_ms()}
+        for broker, offset in sorted(standing.fetched.items())
+        if broker in standing.brokers
+    ]
+    partition = {
+        "PartitionIndex": 0,
+        "LeaderId": standing.leader,
+        "LeaderEpoch": standing.quorum_epoch,
+        "HighWatermark": end,
+        "CurrentVoters": voters,
+        "Observers": observers,
+    }
+    nodes = [
+        {"NodeId": voter.voter, "Listeners": [{"Name": "CONTROLLER", "Host": voter.host, "Port": voter.port}]}
+        for voter in context.identity.voters
+    ]
+    return {"Topics": [{"TopicName": METADATA_TOPIC, "Partitions": [partition]}], "Nodes": nodes}
+
+
+async def describe_cluster(context: Context, request: Request, peer: Peer) -> Values:
+    """Say where the controllers are, to an admin that asks them rather than the brokers (KIP-919)."""
+    if request.values["EndpointType"] != _CONTROLLERS:
+        return {"ErrorCode": ErrorCode.INVALID_REQUEST, "ClusterId": "", "Brokers": []}
+    return {
+        "EndpointType": _CONTROLLERS,
+        "ClusterId": context.identity.cluster_id,
+        "ControllerId": context.standing.leader,
+        "Brokers": [{"BrokerId": v.voter, "Host": v.host, "Port": v.port} for v in context.identity.voters],
+    }

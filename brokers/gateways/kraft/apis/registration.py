@@ -1,0 +1,117 @@
+"""A broker's life as its requests tell it (Kafka's ``ControllerApis``: BrokerRegistration, BrokerHeartbeat)."""
+
+from isrflow.brokers.gateways.kraft.context import Context, text
+from isrflow.brokers.gateways.kraft.desk import NoAnswerError
+from isrflow.brokers.gateways.kraft.messages import Request
+from isrflow.brokers.gateways.kraft.standing import Known
+from isrflow.brokers.wire.errors import ErrorCode, code_of
+from isrflow.brokers.wire.schema import Values
+from isrflow.brokers.wire.server import Peer
+from isrflow.bus.embedded import now_ms
+from isrflow.state.decisions import Answer
+from isrflow.state.events import BrokerHeartbeat, BrokerRegister, BrokerUnregister, Feature, Listener
+
+# controlled.shutdown.max.retries.
+SHUTDOWN_TRIES_MAX = 3
+# Kafka's SecurityProtocol, by number.
+_PROTOCOLS = {0: "PLAINTEXT", 1: "SSL", 2: "SASL_PLAINTEXT", 3: "SASL_SSL"}
+
+
+async def broker_registration(context: Context, request: Request, peer: Peer) -> Values:
+    """Register a broker; its epoch is what the engine says."""
+    told = request.values
+    if told["ClusterId"] != context.identity.cluster_id:
+        return {"ErrorCode": ErrorCode.INCONSISTENT_CLUSTER_ID}
+    protocols = [listener["SecurityProtocol"] for listener in told["Listeners"]]
+    if not set(protocols) <= set(_PROTOCOLS):
+        return {"ErrorCode": ErrorCode.INVALID_REQUEST}
+    [answer] = await context.desk.ask(
+        BrokerRegister(
+            time_ms=now_ms(),
+            broker=told["BrokerId"],
+            incarnation=told["IncarnationId"],
+            rack=told["Rack"],
+            listeners=tuple(
+                Listener(one["Name"], one["Host"], one["Port"], _PROTOCOLS[one["SecurityProtocol"]])
+                for one in told["Listeners"]
+            ),
+            log_dirs=tuple(told["LogDirs"]),
+            previous_broker_epoch=told["PreviousBrokerEpoch"],
+            features=tuple(
+                Feature(one["Name"], one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in told["Features"]
+            ),
+            behind_gateway=True,
+        )
+    )
+    if answer.error != "NONE" or not isinstance(answer.broker_epoch, int):
+        return {"ErrorCode": code_of(answer.error)}
+    return {"BrokerEpoch": answer.broker_epoch}
+
+
+async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Values:
+    """Pass a heartbeat on; it waits for the engine only where its state is about to change by it."""
+    told = request.values
+    known = context.standing.brokers.get(told["BrokerId"])
+    if known is None:
+        return {"ErrorCode": ErrorCode.BROKER_ID_NOT_REGISTERED}
+    if known.broker_epoch != told["BrokerEpoch"]:
+        return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH}
+    context.standing.connected(told["BrokerId"], peer)
+    caught_up = told["CurrentMetadataOffset"] >= known.registered_by - 1
+    may_stop = False
+    if told["WantShutDown"]:
+        may_stop = await _shut_down(context, told, known)
+    elif known.is_serving == told["WantFence"] and (caught_up or told["WantFence"]):
+        await _ask(context, _heartbeat(told, want_fence=told["WantFence"]), context.settings.unfence_wait_max_ms)
+    else:
+        # One that has yet to catch up is kept fenced whatever it wants.
+        context.desk.tell(_heartbeat(told, want_fence=not known.is_serving))
+    return {"IsCaughtUp": caught_up, "IsFenced": not known.is_serving, "ShouldShutDown": may_stop}
+
+
+async def _shut_down(context: Context, told: Values, known: Known) -> bool:
+    """Hand over what the broker leads; it may stop once nothing remains and the others have heard.
+
+    Where something remains for want of another in-sync replica it may stop after some tries all the same, as
+    brokers do by themselves in ZooKeeper mode: they would wait here for minutes.
+    """
+    if not known.is_serving:
+        return True
+    asked = _heartbeat(told, want_fence=False, want_shutdown=True)
+    answers = await _ask(context, asked, context.settings.answer_timeout_ms)
+    if not answers or answers[0].error != "NONE":
+        return False
+    known.shutdown_tries += 1
+    may_stop = answers[0].remaining == 0 or known.shutdown_tries >= SHUTDOWN_TRIES_MAX
+    followed = may_stop and await context.standing.until_followed(
+        context.log.end_offset, told["BrokerId"], context.settings.shutdown_wait_max_ms
+    )
+    if followed:
+        # It stops now and says no more: its session need not run out first.
+        context.desk.tell(_heartbeat(told, want_fence=True))
+    return followed
+
+
+def _heartbeat(told: Values, *, want_fence: bool, want_shutdown: bool = False) -> BrokerHeartbeat:
+    return BrokerHeartbeat(
+        time_ms=now_ms(),
+        broker=told["BrokerId"],
+        broker_epoch=told["BrokerEpoch"],
+        want_fence=want_fence,
+        want_shutdown=want_shutdown,
+        offline_log_dirs=tuple(told["OfflineLogDirs"]),
+    )
+
+
+async def _ask(context: Context, event: BrokerHeartbeat, timeout_ms: int) -> list[Answer]:
+    try:
+        return await context.desk.ask(event, timeout_ms=timeout_ms)
+    except NoAnswerError:
+        # The broker asks again with its next heartbeat.
+        return []
+
+
+async def unregister_broker(context: Context, request: Request, peer: Peer) -> Values:
+    """Forget a broker that will not come back."""
+    [answer] = await context.desk.ask(BrokerUnregister(time_ms=now_ms(), broker=request.values["BrokerId"]))
+    return {"ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}

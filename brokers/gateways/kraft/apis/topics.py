@@ -1,0 +1,91 @@
+"""What admins ask for of topics (CreateTopics, DeleteTopics, CreatePartitions)."""
+
+from isrflow.brokers.gateways.kraft.context import Context, text
+from isrflow.brokers.gateways.kraft.messages import Request
+from isrflow.brokers.gateways.kraft.metadata.image import TopicState
+from isrflow.brokers.wire.errors import ErrorCode, code_of
+from isrflow.brokers.wire.schema import Values
+from isrflow.brokers.wire.server import Peer
+from isrflow.bus.embedded import now_ms
+from isrflow.state.decisions import Answer
+from isrflow.state.events import CreatePartitions, CreateTopic, DeleteTopic
+
+_NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+
+
+async def create_topics(context: Context, request: Request, peer: Peer) -> Values:
+    """Create topics, each for itself: one that is refused hinders no other."""
+    told = request.values
+    answers = await context.desk.ask(*(_creation(topic, told["validateOnly"]) for topic in told["Topics"]))
+    pairs = zip(told["Topics"], answers, strict=True)
+    return {"Topics": [_told_of_creation(topic, answer) for topic, answer in pairs]}
+
+
+def _creation(topic: Values, validate_only: bool) -> CreateTopic:
+    assignment = {str(one["PartitionIndex"]): tuple(one["BrokerIds"]) for one in topic["Assignments"]}
+    return CreateTopic(
+        time_ms=now_ms(),
+        topic=topic["Name"],
+        partitions=topic["NumPartitions"],
+        replication_factor=topic["ReplicationFactor"],
+        assignment=assignment or None,
+        config={one["Name"]: one["Value"] for one in topic["Configs"]},
+        validate_only=validate_only,
+    )
+
+
+def _told_of_creation(topic: Values, answer: Answer) -> Values:
+    told: Values = {"Name": topic["Name"], "ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
+    if answer.error == "NONE" and isinstance(answer.assignment, dict):
+        replicas = list(answer.assignment.values())
+        told |= {"NumPartitions": len(replicas), "ReplicationFactor": len(replicas[0]), "Configs": []}
+        if isinstance(answer.topic_id, str):
+            told["TopicId"] = answer.topic_id
+    return told
+
+
+async def delete_topics(context: Context, request: Request, peer: Peer) -> Values:
+    """Delete topics, named or by their ids."""
+    asked = [(name, _NO_TOPIC_ID) for name in request.values["TopicNames"]]
+    asked += [(one["Name"], one["TopicId"]) for one in request.values["Topics"]]
+    found = [context.topic(topic_id) if name is None else context.topic_named(name) for name, topic_id in asked]
+    events = [DeleteTopic(time_ms=now_ms(), topic=topic.name) for topic in found if topic is not None]
+    answers = iter(await context.desk.ask(*events))
+    responses = [
+        _told_of_deletion(one, topic, None if topic is None else next(answers))
+        for one, topic in zip(asked, found, strict=True)
+    ]
+    return {"Responses": responses}
+
+
+def _told_of_deletion(asked: tuple[str | None, str], topic: TopicState | None, answer: Answer | None) -> Values:
+    name, topic_id = asked
+    if topic is None or answer is None:
+        error = ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return {"Name": name, "TopicId": topic_id, "ErrorCode": error}
+    error = code_of(answer.error)
+    return {"Name": topic.name, "TopicId": topic.topic_id, "ErrorCode": error, "ErrorMessage": text(answer)}
+
+
+async def create_partitions(context: Context, request: Request, peer: Peer) -> Values:
+    """Add partitions to topics."""
+    told = request.values
+    answers = await context.desk.ask(
+        *(
+            CreatePartitions(
+                time_ms=now_ms(),
+                topic=topic["Name"],
+                total=topic["Count"],
+                assignment=None
+                if topic["Assignments"] is None
+                else tuple(tuple(one["BrokerIds"]) for one in topic["Assignments"]),
+                validate_only=told["ValidateOnly"],
+            )
+            for topic in told["Topics"]
+        )
+    )
+    results = [
+        {"Name": topic["Name"], "ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
+        for topic, answer in zip(told["Topics"], answers, strict=True)
+    ]
+    return {"Results": results}

@@ -1,0 +1,48 @@
+"""What the handlers of requests work with."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from isrflow.brokers.gateways.kraft.desk import Desk
+from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage, TopicState
+from isrflow.brokers.gateways.kraft.settings import Identity, Settings
+from isrflow.brokers.gateways.kraft.standing import Standing
+from isrflow.brokers.gateways.kraft.storage import Storage
+from isrflow.state.decisions import Answer
+
+
+class Context(msgspec.Struct, frozen=True):
+    """Hold a gateway's parts."""
+
+    identity: Identity
+    settings: Settings
+    desk: Desk
+    standing: Standing
+    log: Storage
+
+    @property
+    def image(self) -> MetadataImage:
+        return self.log.image
+
+    @property
+    def endpoints(self) -> list[dict[str, object]]:
+        """List the voters as responses tell of nodes."""
+        return [{"NodeId": v.voter, "Host": v.host, "Port": v.port} for v in self.identity.voters]
+
+    def topic(self, topic_id: str) -> TopicState | None:
+        return self.image.topics.get(topic_id)
+
+    def topic_named(self, name: str) -> TopicState | None:
+        topic_id = self.image.topic_ids.get(name)
+        return None if topic_id is None else self.image.topics[topic_id]
+
+
+def text(answer: Answer) -> str | None:
+    """Give the message of an answer as responses carry it: None where there is none."""
+    return answer.message or None
+
+
+def config_of(image: MetadataImage, resource_type: int, name: str) -> Mapping[str, str]:
+    """Give the settings of a resource as they stand."""
+    return image.configs.get((resource_type, name), {})

@@ -1,0 +1,151 @@
+"""A gateway: it poses as Kafka's controller quorum, and passes on what brokers say and the engine decides."""
+
+import asyncio
+import uuid
+from collections.abc import Sequence
+
+import structlog
+
+from isrflow.brokers.gateways.kraft.context import Context
+from isrflow.brokers.gateways.kraft.deletions import Deletions
+from isrflow.brokers.gateways.kraft.desk import Desk
+from isrflow.brokers.gateways.kraft.follower import follow
+from isrflow.brokers.gateways.kraft.probing import is_refused
+from isrflow.brokers.gateways.kraft.serving import answering
+from isrflow.brokers.gateways.kraft.settings import Identity, Settings
+from isrflow.brokers.gateways.kraft.standing import Standing
+from isrflow.brokers.gateways.kraft.storage import Storage
+from isrflow.brokers.wire.server import Limits, Peer, Server
+from isrflow.bus.embedded import now_ms
+from isrflow.bus.image import read_image
+from isrflow.bus.interface import Bus
+from isrflow.state.decisions import Answer, AnyDecision
+from isrflow.state.events import BrokerConnectionLost, GatewayHeartbeat, GatewayStarted
+
+logger = structlog.get_logger()
+
+# After a stall what brokers sent meanwhile is read before the stall is told: their sockets come first.
+READ_FIRST_S = 0.05
+
+
+class SupersededError(Exception):
+    """Another start of this gateway leads the quorum: this one must stop."""
+
+
+class Gateway:
+    """Run one gateway from its start to its end."""
+
+    def __init__(self, identity: Identity, settings: Settings, bus: Bus) -> None:
+        self._identity = identity
+        self._settings = settings
+        self._bus = bus
+        self._incarnation = uuid.uuid4().hex
+        self._stopping = asyncio.Event()
+        self._desk = Desk(bus, self._incarnation, settings)
+        self._deletions = Deletions(self._desk.tell)
+        self._standing = Standing(identity.gateway, self._incarnation, self._deletions.has_fetched)
+        self._probes: dict[int, asyncio.Future[None]] = {}
+        self._storage = Storage(identity.directory)
+
+    def stop(self) -> None:
+        """Ask the gateway to end; ``run`` returns soon after."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Serve until ``stop``.
+
+        Raises ``StorageError`` when the log on disk is not what the decisions tell, ``BusError`` when the bus
+        stays out of reach, ``SupersededError`` when another start of this gateway leads.
+        """
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(part) for part in (self._desk.run(), self._serve())]
+                await self._stopping.wait()
+                for task in (*tasks, *self._probes.values()):
+                    task.cancel()
+        finally:
+            self._desk.close()
+            self._storage.close()
+        logger.info("stopped")
+
+    async def _serve(self) -> None:
+        context = Context(self._identity, self._settings, self._desk, self._standing, self._storage)
+        self._storage.begin(self._bus)
+        held = read_image(self._bus.image())
+        self._standing.began_with(held.cluster, self._storage.end_offset)
+        self._deletions.began_with(held, self._storage.end_offset)
+        limits = Limits(
+            socket_request_max_bytes=self._settings.socket_request_max_bytes,
+            max_connections=self._settings.max_connections,
+            connections_max_idle_ms=self._settings.connections_max_idle_ms,
+        )
+        server = Server(answering(context), limits, self._gone)
+        here = self._identity.here
+        port = here.port if self._identity.listen_port is None else self._identity.listen_port
+        async with asyncio.TaskGroup() as group:
+            caught_up = asyncio.Event()
+            group.create_task(follow(self._bus, self._storage, self._heard, caught_up, self._settings))
+            await caught_up.wait()
+            await server.start(here.host, port)
+            self._say_started()
+            logger.info("serving", host=here.host, port=port, end_offset=self._storage.end_offset)
+            try:
+                await self._live()
+            finally:
+                await server.stop()
+
+    def _say_started(self) -> None:
+        voters = tuple(voter.voter for voter in self._identity.voters)
+        self._desk.tell(
+            GatewayStarted(
+                time_ms=now_ms(), gateway=self._identity.gateway, incarnation=self._incarnation, voters=voters
+            )
+        )
+
+    def _heard(self, decisions: Sequence[AnyDecision]) -> None:
+        """Take in what one event brought, once it is in the log on disk."""
+        end = self._storage.end_offset
+        self._standing.heard(decisions, end)
+        self._deletions.heard(decisions, end)
+        self._desk.answered([decision for decision in decisions if isinstance(decision, Answer)])
+        if self._standing.superseded:
+            raise SupersededError(f"another start of gateway {self._identity.gateway} leads the quorum")
+
+    async def _live(self) -> None:
+        """Send heartbeats, and say with each how long this process was held up before it."""
+        loop = asyncio.get_running_loop()
+        interval_s = self._settings.gateway_heartbeat_interval_ms / 1000
+        while True:
+            before = loop.time()
+            await asyncio.sleep(interval_s)
+            late_ms = int((loop.time() - before - interval_s) * 1000)
+            if late_ms < self._settings.gateway_lateness_ms_min:
+                late_ms = 0
+            else:
+                logger.warning("held up", late_ms=late_ms)
+                await asyncio.sleep(READ_FIRST_S)
+            self._desk.tell(
+                GatewayHeartbeat(
+                    time_ms=now_ms(),
+                    gateway=self._identity.gateway,
+                    incarnation=self._incarnation,
+                    late_ms=late_ms,
+                )
+            )
+
+    def _gone(self, peer: Peer) -> None:
+        """Look after a broker whose connection ended, for it may have died."""
+        broker = self._standing.disconnected(peer)
+        if broker is not None and self._standing.leads and broker not in self._probes:
+            probe = asyncio.ensure_future(self._probe(broker))
+            self._probes[broker] = probe
+            probe.add_done_callback(lambda done: self._probes.pop(broker, None))
+
+    async def _probe(self, broker: int) -> None:
+        known, registered = self._standing.brokers.get(broker), self._storage.image.brokers.get(broker)
+        if known is None or registered is None or not known.is_serving:
+            return
+        endpoints = [(host, port) for _, host, port, _ in registered.endpoints]
+        if await is_refused(endpoints) and self._standing.leads:
+            logger.info("connection lost", broker=broker)
+            self._desk.tell(BrokerConnectionLost(time_ms=now_ms(), broker=broker, broker_epoch=known.broker_epoch))

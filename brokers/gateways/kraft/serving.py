@@ -1,0 +1,132 @@
+"""Which APIs a controller's listener serves, and how a request on it becomes a response."""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+import structlog
+
+from isrflow.brokers.gateways.kraft.apis import configs, elections, partitions, quorum, registration, topics
+from isrflow.brokers.gateways.kraft.context import Context
+from isrflow.brokers.gateways.kraft.desk import NoAnswerError
+from isrflow.brokers.gateways.kraft.messages import (
+    API_VERSIONS_KEY,
+    Request,
+    UnsupportedError,
+    decode_request,
+    encode_response,
+    framed,
+)
+from isrflow.brokers.gateways.kraft.refusals import refusal_of
+from isrflow.brokers.wire.errors import ErrorCode
+from isrflow.brokers.wire.messages import WireError
+from isrflow.brokers.wire.schema import Values
+from isrflow.brokers.wire.server import Answer, Peer
+
+Handler = Callable[[Context, Request, Peer], Awaitable[Values]]
+
+logger = structlog.get_logger()
+
+ENVELOPE_KEY = 58
+
+
+class Api(NamedTuple):
+    """Say how one API is served: in which versions, and whether a gateway that does not lead answers it too."""
+
+    min_version: int
+    max_version: int
+    handler: Handler
+    is_leaders: bool = True
+    is_forwarded: bool = False
+
+
+async def api_versions(context: Context, request: Request, peer: Peer) -> Values:
+    """Say which APIs are served, and which features are finalized."""
+    keys = [{"ApiKey": key, "MinVersion": api.min_version, "MaxVersion": api.max_version} for key, api in APIS.items()]
+    features = sorted(context.image.features.items())
+    return {
+        "ApiKeys": sorted(keys, key=lambda one: one["ApiKey"]),
+        "SupportedFeatures": [{"Name": name, "MinVersion": 0, "MaxVersion": level} for name, level in features],
+        "FinalizedFeaturesEpoch": max(context.log.end_offset - 1, 0),
+        "FinalizedFeatures": [
+            {"Name": name, "MaxVersionLevel": level, "MinVersionLevel": level} for name, level in features
+        ],
+    }
+
+
+async def envelope(context: Context, request: Request, peer: Peer) -> Values:
+    """Serve a client's request that a broker passes on; one that is not served is told so inside, on an open line."""
+    data = request.values["RequestData"]
+    try:
+        inner = decode_request(data)
+    except UnsupportedError as error:
+        logger.info("not served", api=error.header.api_key, version=error.header.version, by="envelope")
+        return {"ErrorCode": ErrorCode.UNSUPPORTED_VERSION}
+    except WireError as error:
+        logger.warning("an envelope that cannot be read", why=str(error))
+        return {"ErrorCode": ErrorCode.INVALID_REQUEST}
+    api = APIS.get(inner.api_key)
+    if api is None or not api.is_forwarded or not api.min_version <= inner.version <= api.max_version:
+        logger.info("not served", api=inner.name, version=inner.version, by="envelope")
+        return {"ErrorCode": ErrorCode.UNSUPPORTED_VERSION}
+    values = await _served(context, api, inner, peer)
+    return {"ResponseData": encode_response(inner.api_key, inner.version, inner.correlation_id, values)}
+
+
+APIS: dict[int, Api] = {
+    1: Api(12, 18, quorum.fetch, is_leaders=False),
+    API_VERSIONS_KEY: Api(0, 4, api_versions, is_leaders=False),
+    19: Api(2, 7, topics.create_topics, is_forwarded=True),
+    20: Api(1, 6, topics.delete_topics, is_forwarded=True),
+    33: Api(0, 2, configs.alter_configs, is_forwarded=True),
+    37: Api(0, 3, topics.create_partitions, is_forwarded=True),
+    43: Api(0, 2, elections.elect_leaders, is_forwarded=True),
+    44: Api(0, 1, configs.incremental_alter_configs, is_forwarded=True),
+    45: Api(0, 1, elections.alter_partition_reassignments, is_forwarded=True),
+    46: Api(0, 0, elections.list_partition_reassignments, is_forwarded=True),
+    55: Api(0, 2, quorum.describe_quorum, is_forwarded=True),
+    56: Api(2, 3, partitions.alter_partition),
+    ENVELOPE_KEY: Api(0, 0, envelope),
+    59: Api(0, 1, quorum.fetch_snapshot, is_leaders=False),
+    60: Api(0, 2, quorum.describe_cluster),
+    62: Api(0, 4, registration.broker_registration),
+    63: Api(0, 1, registration.broker_heartbeat),
+    64: Api(0, 0, registration.unregister_broker, is_forwarded=True),
+    67: Api(0, 0, partitions.allocate_producer_ids),
+}
+
+
+def answering(context: Context) -> Answer:
+    """Answer requests in the name of ``context``'s gateway."""
+
+    async def answer(frame: bytes, peer: Peer) -> bytes:
+        try:
+            request = decode_request(frame)
+        except UnsupportedError as error:
+            return _unsupported(error)
+        api = APIS.get(request.api_key)
+        if api is None or not api.min_version <= request.version <= api.max_version:
+            raise WireError(f"{request.name} version {request.version} is not served")
+        values = await _served(context, api, request, peer)
+        return framed(encode_response(request.api_key, request.version, request.correlation_id, values))
+
+    return answer
+
+
+async def _served(context: Context, api: Api, request: Request, peer: Peer) -> Values:
+    if api.is_leaders and not context.standing.leads:
+        return refusal_of(request, ErrorCode.NOT_CONTROLLER)
+    try:
+        return await api.handler(context, request, peer)
+    except NoAnswerError as error:
+        logger.warning("no answer", api=request.name, why=str(error))
+        return refusal_of(request, ErrorCode.REQUEST_TIMED_OUT)
+
+
+def _unsupported(error: UnsupportedError) -> bytes:
+    """Answer who asks for versions in a version of the future (KIP-511); there is no answer to anything else."""
+    header = error.header
+    if header.api_key != API_VERSIONS_KEY:
+        raise error
+    keys = [{"ApiKey": API_VERSIONS_KEY, "MinVersion": 0, "MaxVersion": 4}]
+    values = {"ErrorCode": ErrorCode.UNSUPPORTED_VERSION, "ApiKeys": keys}
+    return framed(encode_response(API_VERSIONS_KEY, 0, header.correlation_id, values))

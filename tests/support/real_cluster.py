@@ -1,0 +1,151 @@
+"""Brokers of real Kafka 4 under gateways, on a bus that some engine decides on; and Kafka's own admin tools."""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from isrflow.brokers.gateways.kraft.process import GatewayProcess
+from isrflow.brokers.gateways.kraft.settings import Voter
+from isrflow.brokers.kafka import properties
+from isrflow.brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports, random_cluster_id
+from isrflow.brokers.kafka.node import KafkaNode
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.image import view_of_image
+from isrflow.conf.jars import fetch, jars
+from isrflow.conf.java import java_home
+from tests.support.mock_cluster import wait_until
+
+LOOPBACK = "127.0.0.1"
+TOOL_TIMEOUT_S = 90.0
+SETTLE_TIMEOUT_S = 60.0
+# Followers that lost their leader ask the next one sooner than after Kafka's second.
+OVERRIDES = {"replica.fetch.backoff.ms": "100", "replica.lag.time.max.ms": "4000", "controlled.shutdown.enable": "true"}
+
+
+class Described(NamedTuple):
+    """Hold one partition as Kafka's own tool describes it."""
+
+    leader: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+class RealCluster:
+    """Start and stop gateways 100 and on, and brokers 1 and on, under ``directory``."""
+
+    def __init__(self, directory: Path, brokers: int = 3, gateways: int = 1, **overrides: str) -> None:
+        fetch("kafka-broker")
+        self.directory = directory
+        self.bus_path = directory / "bus.db"
+        self.bus = EmbeddedBus(self.bus_path)
+        self.cluster_id = random_cluster_id()
+        ports = free_ports(gateways)
+        self.voters = [Voter(100 + number, LOOPBACK, port) for number, port in enumerate(ports)]
+        self.gateways = {
+            voter.voter: GatewayProcess(
+                voter, self.voters, self.cluster_id, str(self.bus_path), directory / f"gateway-{voter.voter}"
+            )
+            for voter in self.voters
+        }
+        voters = [properties.Voter(voter.voter, voter.host, voter.port) for voter in self.voters]
+        specs = broker_specs(brokers, voters, overrides=OVERRIDES | overrides)
+        self.kafka = KafkaCluster.create(directory / "kafka", specs, self.cluster_id)
+
+    def start(self) -> None:
+        """Start all of it, and wait until every broker is unfenced."""
+        for gateway in self.gateways.values():
+            gateway.start()
+        for gateway in self.gateways.values():
+            gateway.wait_until_started()
+        self.kafka.up()
+
+    def stop(self) -> None:
+        """End everything at once."""
+        self.kafka.kill()
+        for gateway in self.gateways.values():
+            gateway.kill()
+        self.bus.close()
+
+    @property
+    def bootstrap(self) -> str:
+        return self.kafka.bootstrap
+
+    def broker(self, number: int) -> KafkaNode:
+        return self.kafka.nodes[number]
+
+    def restart(self, broker: int) -> None:
+        """Start a broker that ended, and wait until it is unfenced."""
+        self.broker(broker).start()
+        self.broker(broker).wait_until_started()
+
+    # What the engine says
+
+    def view(self) -> dict[str, Any]:
+        return view_of_image(self.bus.image())
+
+    def partitions(self, topic: str) -> dict[int, dict[str, Any]]:
+        return {held["partition"]: held for held in self.view()["partitions"] if held["topic"] == topic}
+
+    def states(self) -> dict[int, str]:
+        return {held["broker"]: held["state"] for held in self.view()["brokers"]}
+
+    def wait_for_isr(self, topic: str, size: int) -> None:
+        """Wait until each partition of a topic has so many members in sync."""
+
+        def in_sync() -> bool:
+            return all(len(held["isr"]) == size for held in self.partitions(topic).values())
+
+        wait_until(in_sync, f"{size} members in the ISRs of {topic}", SETTLE_TIMEOUT_S)
+
+    # What Kafka's own tools say
+
+    def tool(self, name: str, arguments: str) -> str:
+        """Run one of Kafka's admin tools with some words, and return what it prints.
+
+        Raises ``AssertionError`` when it fails.
+        """
+        command = [str(java_home() / "bin" / "java"), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+        class_path = ":".join(map(str, jars("kafka-tools")))
+        command += ["-cp", class_path, f"org.apache.kafka.tools.{name}", "--bootstrap-server", self.bootstrap]
+        done = subprocess.run([*command, *arguments.split()], capture_output=True, text=True, timeout=TOOL_TIMEOUT_S)
+        assert done.returncode == 0, f"{name} {arguments}: {done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def described(self, topic: str) -> dict[int, Described]:
+        """Describe a topic by ``kafka-topics``."""
+        rows = re.findall(
+            r"Partition: (\d+)\s+Leader: (\S+)\s+Replicas: (\S+)\s+Isr: (\S*)",
+            self.tool("TopicCommand", f"--describe --topic {topic}"),
+        )
+        return {
+            int(number): Described(_id(leader), _ids(replicas), _ids(isr)) for number, leader, replicas, isr in rows
+        }
+
+    def agree(self, topic: str) -> None:
+        """Hold what Kafka's tool says of a topic against what the engine says."""
+
+        def ours() -> dict[int, Described]:
+            return {
+                number: Described(held["leader"], tuple(held["replicas"]), tuple(held["isr"]))
+                for number, held in self.partitions(topic).items()
+            }
+
+        def alike() -> bool:
+            return {n: _unordered(d) for n, d in self.described(topic).items()} == {
+                n: _unordered(d) for n, d in ours().items()
+            }
+
+        wait_until(alike, f"Kafka's tool to say of {topic} what the engine says", SETTLE_TIMEOUT_S)
+
+
+def _unordered(described: Described) -> Described:
+    return described._replace(isr=tuple(sorted(described.isr)))
+
+
+def _id(text: str) -> int:
+    return -1 if text == "none" else int(text)
+
+
+def _ids(text: str) -> tuple[int, ...]:
+    return tuple(int(one) for one in text.split(",") if one)
