@@ -1,66 +1,130 @@
-"""Play a story through the Spark query of the job: each block is at least one micro-batch."""
+"""Play a story through the Spark query of the job, with a restart from its checkpoint in the middle.
 
-import tempfile
+Decisions do not depend on how a log is cut into batches, but the state that is shown after a block must be
+read before the next one comes. So blocks are published together, up to the next one that shows it.
+"""
+
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.image import view_of_image
-from isrflow.bus.interface import Decided
+from isrflow.bus.interface import Decided, Image
 from isrflow.conf.settings import Settings
 from isrflow.sinks.decision_log import DecisionLog
 from isrflow.streaming.query import start_query
-from isrflow.streaming.session import build_session, choose_java
 from tests.scenarios.by_operators import DECISIONS_MAX
+from tests.scenarios.telling import Scene
 
-DECIDE_TIMEOUT_S = 60.0
-EVENTS_PER_BATCH = 12
+WAIT_TIMEOUT_S = 120.0
+POLL_S = 0.01
+# Most stretches make one batch; long ones are cut in the middle of a block.
+EVENTS_PER_BATCH = 24
 
 
 class ByQuery:
-    """Hold a bus, a checkpoint, and the query on them.
+    """Play all of a story at once, and then give it block by block.
 
-    ``restart_before`` names a block, counted from 0, before which the query is stopped, and started again
-    from its checkpoint; None names no block. Blocks longer than ``EVENTS_PER_BATCH`` events are cut into
-    several batches.
+    ``session`` must have no other query of the job meanwhile. Raises ``TimeoutError`` where an event is not
+    decided within ``WAIT_TIMEOUT_S``, ``AssertionError`` where the restart was none from the checkpoint.
     """
 
-    def __init__(self, directory: Path, restart_before: int | None) -> None:
-        choose_java()
-        self._settings = Settings(
-            checkpoint_dir=str(directory / "checkpoint"), shards=4, pages=3, max_events_per_batch=EVENTS_PER_BATCH
-        )
-        self._bus = EmbeddedBus(directory / "bus.db")
-        self._restart_before = restart_before
-        self._blocks = 0
-        self._query = self._started()
+    def __init__(self, session: SparkSession, directory: Path, scenes: Sequence[Scene]) -> None:
+        self._views: dict[int, dict[str, Any]] = {}
+        self._seq = 0
+        bus = EmbeddedBus(directory / "bus.db")
+        run = _Run(session, bus, directory / "checkpoint")
+        try:
+            self._play(scenes, bus, run)
+            self._decided = bus.decisions((0, -1), DECISIONS_MAX)
+        finally:
+            run.stop()
+            bus.close()
 
-    def _started(self) -> StreamingQuery:
-        session = build_session(self._settings, Path(tempfile.gettempdir()))
-        log = DecisionLog(self._bus, self._bus.claimed_epoch())
-        return start_query(session, self._bus, self._settings, {}, log.write, wait=False)
+    def _play(self, scenes: Sequence[Scene], bus: EmbeddedBus, run: "_Run") -> None:
+        restart_before = restart_block(scenes)
+        for block, scene in enumerate(scenes):
+            if block == restart_before:
+                run.through(bus.last_seq())
+                run.restart()
+            last = bus.publish([event.raw for event in scene.written])
+            if scene.introduced or scene.described:
+                run.through(last)
+                self._views[last] = view_of_image(bus.image())
+        run.through(bus.last_seq())
+        run.check_continued()
 
     def play(self, events: Sequence[tuple[int, bytes]]) -> Sequence[Decided]:
-        if self._blocks == self._restart_before:
-            self._query.stop()
-            self._query = self._started()
-        self._blocks += 1
-        last = self._bus.publish([raw for _, raw in events])
-        assert last == events[-1][0]
-        deadline = time.monotonic() + DECIDE_TIMEOUT_S
-        while self._bus.decided_seq() < last:
-            if time.monotonic() > deadline or not self._query.isActive:
-                raise TimeoutError(f"event {last} was not decided: {self._query.exception()}")
-            time.sleep(0.01)
-        return self._bus.decisions((events[0][0] - 1, 2**31), DECISIONS_MAX)
+        first, self._seq = events[0][0], events[-1][0]
+        return [one for one in self._decided if first <= one.seq <= self._seq]
 
     def view(self) -> dict[str, Any]:
-        return view_of_image(self._bus.image())
+        return self._views[self._seq]
 
-    def close(self) -> None:
+
+def restart_block(scenes: Sequence[Scene]) -> int:
+    """Choose the block, counted from 0, before which to restart: the middle one of those with events."""
+    with_events = [block for block, scene in enumerate(scenes) if scene.written]
+    assert len(with_events) > 1, "a story of one block has no middle"
+    return with_events[len(with_events) // 2]
+
+
+class _Run:
+    """Hold the query, and start it again from its checkpoint."""
+
+    def __init__(self, session: SparkSession, bus: EmbeddedBus, checkpoint: Path) -> None:
+        self._session = session
+        self._bus = bus
+        self._checkpoint = checkpoint
+        self._settings = Settings(
+            checkpoint_dir=str(checkpoint), shards=4, pages=3, max_events_per_batch=EVENTS_PER_BATCH
+        )
+        self._restarted_after = -1
+        self._query = self._started(bus)
+
+    def _started(self, bus: EmbeddedBus) -> StreamingQuery:
+        log = DecisionLog(self._bus, self._bus.claimed_epoch())
+        return start_query(self._session, bus, self._settings, {}, log.write, wait=False)
+
+    def through(self, last: int) -> None:
+        """Wait until event ``last`` is decided."""
+        self._wait_until(lambda: self._bus.decided_seq() >= last, f"event {last} was not decided")
+
+    def restart(self) -> None:
+        """Stop between two batches, and start with nothing but the checkpoint to go on from."""
+        # The bus has a batch's decisions before Spark notes that the batch is done.
+        self._wait_until(lambda: self._batch("commits") == self._batch("offsets"), "a batch did not end")
         self._query.stop()
-        self._bus.close()
+        self._restarted_after = self._batch("commits")
+        assert self._restarted_after >= 0, "nothing was in the checkpoint"
+        self._query = self._started(_BusWithoutImage(self._bus.path))
+
+    def check_continued(self) -> None:
+        """Check that the batches after the restart were counted on from those before it."""
+        assert 0 <= self._restarted_after < self._batch("offsets"), "the checkpoint was not gone on from"
+
+    def _batch(self, log: str) -> int:
+        """Name the newest batch that Spark has put into one of its logs, -1 where there is none."""
+        return max((int(path.name) for path in (self._checkpoint / log).glob("[0-9]*")), default=-1)
+
+    def _wait_until(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + WAIT_TIMEOUT_S
+        while not condition():
+            if time.monotonic() > deadline or not self._query.isActive:
+                raise TimeoutError(f"{what}: {self._query.exception()}")
+            time.sleep(POLL_S)
+
+    def stop(self) -> None:
+        self._query.stop()
+
+
+class _BusWithoutImage(EmbeddedBus):
+    """Be a bus whose state a query that goes on from its checkpoint never asks for."""
+
+    def image(self) -> Image:
+        raise AssertionError("the query began from the bus's state instead of from its checkpoint")

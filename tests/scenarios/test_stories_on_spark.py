@@ -1,36 +1,54 @@
-"""Stories that together use every word come out the same on Spark, some with a restart in the middle."""
+"""Every story comes out the same from the Spark query, started again from its checkpoint in mid-story.
 
-import contextlib
+Several are played at once, in one Spark session. What makes that fit into a test run is that the Python
+processes of each start of a query are forked (``tests/support/forked_python.py``).
+"""
+
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from isrflow.conf.settings import Settings
+from isrflow.streaming.session import build_session, choose_java
 from tests.scenarios.by_query import ByQuery
 from tests.scenarios.by_rules import ByRules
-from tests.scenarios.story import all_stories
-from tests.scenarios.telling import tell
-from tests.scenarios.vocabulary import WORDS
+from tests.scenarios.story import Story, all_stories
+from tests.scenarios.telling import scenes, tell
+from tests.support.forked_python import forked_python
 
-# Each with the block, counted from 0, before which the query starts again from its checkpoint.
-PLAYED = {
-    "controller/settings_of_the_new_one": None,
-    "reassign/cancelled": 2,
-    "unclean/by_cluster_enabled_later": None,
-    "walks/brokers_come_and_go": None,
-    "walks/v08_broker_startup": 3,
-    "walks/v2x_leader_strategies": None,
-}
-STORIES = {story.name: story for story in all_stories()}
+AT_ONCE = (os.cpu_count() or 1) + 1
+STORIES = all_stories()
+Play = Callable[[Story], ByQuery]
+
+
+@pytest.fixture(scope="module")
+def played(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Future[ByQuery]]]:
+    """Begin to play the stories of all tests that were asked for; gives what comes of each, by its name."""
+    asked = [item.callspec.params["story"] for item in request.session.items if item.path == request.path]
+    choose_java()
+    session = build_session(Settings(), Path(tempfile.gettempdir()))
+    own = threading.local()
+
+    def play(story: Story) -> ByQuery:
+        # A session of its own for each thread: the queries of one session need different names.
+        if not hasattr(own, "session"):
+            own.session = session.newSession()
+        return ByQuery(own.session, tmp_path_factory.mktemp("story"), scenes(story))
+
+    with forked_python(session.sparkContext, tmp_path_factory.mktemp("python")), ThreadPoolExecutor(AT_ONCE) as pool:
+        yield {story.name: pool.submit(play, story) for story in asked}
+        pool.shutdown(cancel_futures=True)
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", PLAYED)
-def test_by_the_query(name: str, tmp_path: Path) -> None:
-    story = STORIES[name]
-    with contextlib.closing(ByQuery(tmp_path, restart_before=PLAYED[name])) as player:
-        assert story.retold(tell(story, player)) == story.retold(tell(story, ByRules()))
-
-
-def test_the_stories_played_use_every_word() -> None:
-    used = {command.word for name in PLAYED for block in STORIES[name].blocks for command in block.commands}
-    assert sorted(set(WORDS) - used) == []
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
+def test_by_the_query(story: Story, played: dict[str, Future[ByQuery]]) -> None:
+    player = played[story.name].result()
+    assert story.retold(tell(story, player)) == story.retold(tell(story, ByRules()))
