@@ -124,3 +124,8 @@ def test_who_is_away_when_its_partition_begins_was_asked_for_nothing() -> None:
     assert way(world)["requested"] == {"1": 0, "2": 0}
     world.beat(3)
     assert way(world)["requested"] == {"1": 0, "2": 0, "3": 0}
+
+
+def test_a_replica_that_lost_its_log_is_not_asked_for_the_epoch_after_it(trio: World) -> None:
+    report(trio, 3, "offline", 0)
+    assert way(trio)["requested"] == {"1": 1, "2": 1, "3": 0}

@@ -130,6 +130,14 @@ def test_a_partition_that_nobody_ever_led_goes_at_once() -> None:
     assert world.error == "INVALID_REPLICA_ASSIGNMENT"
 
 
+def test_a_partition_that_nobody_ever_led_counts_with_the_replicas_that_it_is_left() -> None:
+    world = World(1, 2)
+    world.fence(1, 2)
+    world.create("t", (1, 2))
+    move(world, 1)
+    assert (assigned(world), world.state.cluster.totals.replicas) == ("1", 1)
+
+
 def test_partitions_are_not_added_meanwhile(world: World) -> None:
     move(world, 4, 1)
     world.publish("create_partitions", topic="t", total=2)
