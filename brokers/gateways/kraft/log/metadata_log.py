@@ -38,6 +38,7 @@ class MetadataLog:
         self._lock = _locked(directory)
         self._segments = self._opened()
         self.snapshots = self._of_segments(snapshots.held_in(directory))
+        self._trim()
 
     def _opened(self) -> list[Segment]:
         bases = sorted(int(path.stem) for path in self.directory.glob(f"*{segments.SUFFIX}"))
@@ -133,6 +134,9 @@ class MetadataLog:
     def add_snapshot(self, snapshot: SnapshotId) -> None:
         """Count a snapshot in that is on disk; what only older ones than the last two need is removed."""
         self.snapshots.append(snapshot)
+        self._trim()
+
+    def _trim(self) -> None:
         if len(self.snapshots) < 2:
             return
         start = self.snapshots[-2].end_offset

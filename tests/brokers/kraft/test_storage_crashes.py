@@ -1,0 +1,139 @@
+"""Whatever write a gateway dies in, and whatever of it the disk kept: the log goes on as if nothing had been."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isrflow.brokers.gateways.kraft.log import ends, segment, snapshots
+from isrflow.brokers.gateways.kraft.storage import Storage
+from isrflow.brokers.mock.files import write_all
+from tests.brokers.kraft.storages import follow, opened, story, whole
+from tests.support.decided_bus import DecidedBus
+
+INTERVAL_BYTES = 1_500
+
+
+class Died(BaseException):
+    """The process is gone."""
+
+
+class Disk:
+    """Count what goes to the disk; in the ``dies_at``th step only a part of it does, and then nothing more."""
+
+    def __init__(self, dies_at: int, part: float) -> None:
+        self.steps = 0
+        self.is_dead = False
+        self.synced: dict[str, int] = {}
+        self._dies_at = dies_at
+        self._part = part
+        self._lock = threading.Lock()
+
+    def step(self, partly: Callable[[], None] = lambda: None) -> None:
+        with self._lock:
+            self.steps += 1
+            if self.steps == self._dies_at and not self.is_dead:
+                partly()
+                self.is_dead = True
+            if self.is_dead:
+                raise Died
+
+    def write_all(self, descriptor: int, data: Any) -> None:
+        self.step(lambda: write_all(descriptor, bytes(data)[: int(len(data) * self._part)]))
+        write_all(descriptor, data)
+
+    def sync(self, descriptor: int) -> None:
+        self.step()
+        self.synced[os.readlink(f"/proc/self/fd/{descriptor}")] = os.fstat(descriptor).st_size
+
+    def unlink(self, path: Path, missing_ok: bool = False) -> None:
+        self.step()
+        os.unlink(path) if path.exists() or not missing_ok else None
+
+    def replace(self, path: Path, target: Path) -> Path:
+        self.step()
+        if str(path) in self.synced:
+            self.synced[str(target)] = self.synced.pop(str(path))
+        os.replace(path, target)
+        return target
+
+    def lose_power(self, directory: Path) -> None:
+        """Take away what was written and not forced to disk."""
+        for path in directory.iterdir():
+            if path.name != ".lock":
+                os.truncate(path, min(path.stat().st_size, self.synced.get(str(path), 0)))
+
+
+@pytest.fixture
+def disks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, float], Disk]]:
+    def install(dies_at: int, part: float) -> Disk:
+        disk = Disk(dies_at, part)
+        for module in (segment, ends, snapshots):
+            monkeypatch.setattr(module, "write_all", disk.write_all)
+        monkeypatch.setattr(os, "fsync", disk.sync)
+        monkeypatch.setattr(Path, "unlink", lambda path, missing_ok=False: disk.unlink(path, missing_ok))
+        monkeypatch.setattr(Path, "replace", lambda path, target: disk.replace(path, target))
+        return disk
+
+    yield install
+    monkeypatch.undo()
+
+
+def lived(directory: Path, decided: DecidedBus) -> bytes:
+    """Start, take in what there is one event at a time, and end, over and over; return the log as it was read."""
+    read = b""
+    storage = None
+    try:
+        for through in range(1, decided.bus.decided_seq() + 1, 4):
+            storage = opened(directory, decided.bus, snapshot_interval_bytes=INTERVAL_BYTES)
+            for seq in range(storage.decided_seq + 1, through + 4):
+                follow(storage, decided.bus, through=seq)
+                read = whole(storage)
+            storage.close()
+    except Died:
+        if storage is not None:
+            abandon(storage)
+    return read
+
+
+def abandon(storage: Storage) -> None:
+    """Leave a storage as a killed process does: its files as they are, its lock free."""
+    storage._thread.shutdown(wait=True)
+    storage._log._lock.close()
+
+
+@pytest.mark.parametrize("power_is_lost", [False, True], ids=["killed", "without power"])
+@pytest.mark.parametrize("part", [0.0, 0.6, 1.0])
+def test_a_gateway_may_die_in_any_write(
+    disks: Callable[[int, float], Disk], tmp_path: Path, part: float, power_is_lost: bool
+) -> None:
+    decided = DecidedBus(tmp_path / "bus.db")
+    decided.take(story(4))
+    complete = opened(tmp_path / "complete", decided.bus)
+    follow(complete, decided.bus)
+    expected = whole(complete)
+    dies_at, is_dead, trimmed = 1, True, 0
+    while is_dead:
+        directory = tmp_path / f"{dies_at}"
+        disk = disks(dies_at, part)
+        read = lived(directory, decided)
+        is_dead = disk.is_dead
+        if is_dead and power_is_lost:
+            disk.lose_power(directory)
+        disks(-1, part)
+        storage = opened(directory, decided.bus)
+        assert read in expected
+        assert expected.index(read) + len(read) <= expected.index(whole(storage)) + len(whole(storage))
+        follow(storage, decided.bus)
+        assert expected.endswith(whole(storage))
+        assert storage.image == complete.image
+        trimmed += storage.start_offset > 0
+        storage.close()
+        dies_at += 1
+    assert dies_at > 100
+    assert trimmed > 10
+    complete.close()
+    decided.close()
