@@ -63,6 +63,14 @@ def broker_started(draft: Draft, broker: int) -> None:
                 removal.broker_started(draft, topic, partition, broker)
 
 
+def broker_unregistered(draft: Draft, broker: int) -> None:
+    """Await no longer that ``broker`` removes what reassignments took from it."""
+    for topic in draft.topics():
+        for partition in topic.partitions:
+            if removal.is_removed(partition, broker):
+                removal.broker_unregistered(draft, topic, partition, broker)
+
+
 def replica_started(draft: Draft, topic: TopicDraft, partition: Partition, broker: int) -> None:
     """Bring the replica of one partition that is on ``broker`` online."""
     states = taken_online(partition, broker)

@@ -1,20 +1,22 @@
 """Delete topics: every replica removes its log and says so, then the topic is gone
 (``TopicDeletionManager``).
 
-Each replica goes through ``OfflineReplica`` to ``ReplicaDeletionStarted`` where its broker serves, else to
+Each replica goes through ``OfflineReplica`` to ``ReplicaDeletionStarted`` where it is online, else to
 ``ReplicaDeletionIneligible``; a report makes it ``ReplicaDeletionSuccessful`` or ineligible again (the
-moves are those of ``replica_machine``). What is ineligible is tried again when a broker that holds a
-replica of the topic starts, when a controller takes over, and when the deletion is asked for again.
+moves are those of ``replica_machine``). Online is as in ``ControllerContext.isReplicaOnline``: its broker
+is active, not away and not shutting down, and its log directory is not lost. What is ineligible is
+tried again when a broker that holds a replica of the topic starts, when a controller takes over, and when
+the deletion is asked for again; a replica that is not online only once its own broker has started.
 
 A topic is ``ineligible`` while any of its replicas is, else ``deleting``; it is ``deleted`` when the
 last replica is successful. While a partition of it is reassigned its deletion waits: the topic is
 ``ineligible``, and lives on.
 """
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Collection, Set
 
 from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.replica_machine import moved, to_be_deleted
+from isrflow.controller_logic.replica_machine import moved, online_replicas, to_be_deleted
 from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.change import PartitionChange
 from isrflow.state.events import DeleteTopic, ReplicaReport
@@ -80,16 +82,20 @@ def _begin_partition(draft: Draft, topic: TopicDraft, partition: Partition) -> N
     # Whoever has yet to remove a replica that a reassignment removed takes part again.
     held = dict(zip(partition.replicas, partition.replica_states, strict=True))
     held |= {entry.broker: entry.state for entry in partition.removed}
-    states = tuple([to_be_deleted(state, is_served=replica in draft.live) for replica, state in held.items()])
+    assigned = online_replicas(partition.replicas, partition.replica_states, draft.active)
+    online = {*assigned, *(entry.broker for entry in partition.removed if entry.broker in draft.active)}
+    states = tuple([to_be_deleted(state, is_served=replica in online) for replica, state in held.items()])
     change = PartitionChange(
         state=PartitionState.NonExistentPartition,
         leader=NO_LEADER,
         replicas=tuple(held),
         replica_states=states,
         removed=(),
+        # On an active broker nothing else takes a replica offline.
+        offline_dir_replicas=tuple([r for r in partition.replicas if r in draft.active and r not in online]),
     )
     after = draft.change(topic, partition, change, Reason.TOPIC_DELETED, to=())
-    _tell(draft, topic, after, draft.live_replicas(after))
+    _tell(draft, topic, after, tuple([replica for replica in after.replicas if replica in online]))
 
 
 def _tell(draft: Draft, topic: TopicDraft, partition: Partition, brokers: tuple[int, ...]) -> None:
@@ -100,65 +106,74 @@ def _tell(draft: Draft, topic: TopicDraft, partition: Partition, brokers: tuple[
 
 def brokers_failed(draft: Draft, topic: TopicDraft, failed: Set[int]) -> None:
     """Hold a deletion up until the brokers on ``failed`` are back."""
-    _move(
-        draft,
-        topic,
-        lambda broker, state: moved(state, _INELIGIBLE) if broker in failed and state == _STARTED else state,
-    )
+    _fail(draft, topic, failed)
     _settle(draft, topic)
+
+
+def _fail(draft: Draft, topic: TopicDraft, failed: Set[int]) -> None:
+    for partition in topic.partitions:
+        pairs = zip(partition.replicas, partition.replica_states, strict=True)
+        started = [r for r, state in pairs if state == _STARTED and r in failed]
+        _move(draft, topic, partition, started, lambda state: moved(state, _INELIGIBLE))
 
 
 def broker_started(draft: Draft, topic: TopicDraft, broker: int) -> None:
     """Tell a broker that is back to remove what it missed to remove, and others to try again."""
+    for partition in topic.partitions:
+        lost = partition.offline_dir_replicas
+        if broker in lost:
+            change = PartitionChange(offline_dir_replicas=tuple([replica for replica in lost if replica != broker]))
+            draft.change(topic, partition, change, Reason.TOPIC_DELETED)
     if any(broker in partition.replicas for partition in topic.partitions):
         retry(draft, topic)
 
 
 def retry(draft: Draft, topic: TopicDraft) -> None:
-    """Tell the brokers that serve to remove what is still ineligible."""
-    live = draft.live
-    before = {partition.partition: partition.replica_states for partition in topic.partitions}
-    changed = _move(
-        draft,
-        topic,
-        lambda replica, state: (
-            to_be_deleted(state, is_served=True) if state == _INELIGIBLE and replica in live else state
-        ),
-    )
-    for partition in changed:
-        trios = zip(partition.replicas, before[partition.partition], partition.replica_states, strict=True)
-        _tell(draft, topic, partition, tuple([replica for replica, former, state in trios if former != state]))
+    """Tell the brokers whose replicas are online to remove what is still ineligible."""
+    for partition in topic.partitions:
+        pairs = zip(partition.replicas, partition.replica_states, strict=True)
+        told = [r for r, state in pairs if state == _INELIGIBLE and r in draft.active]
+        told = [replica for replica in told if replica not in partition.offline_dir_replicas]
+        _move(draft, topic, partition, told, lambda state: to_be_deleted(state, is_served=True))
+        _tell(draft, topic, partition, tuple(told))
     _settle(draft, topic)
 
 
 def resume(draft: Draft, topic: TopicDraft) -> None:
-    """Tell all brokers that serve once more what they have yet to remove."""
-    _move(draft, topic, lambda _, state: moved(state, _INELIGIBLE) if state == _STARTED else state)
+    """Tell all brokers that are active once more what they have yet to remove."""
+    _fail(draft, topic, draft.active)
     retry(draft, topic)
 
 
 def replica_reported(draft: Draft, topic: TopicDraft, event: ReplicaReport) -> None:
-    """Take in that a replica is removed, or could not be."""
+    """Take in that a replica is removed, could not be, or that its log directory is lost."""
     outcome = {"deleted": _SUCCESSFUL, "offline": _INELIGIBLE, "error": _INELIGIBLE}.get(event.outcome)
     partition = topic.partition(event.partition)
-    if outcome is None or partition is None:
+    if outcome is None or partition is None or event.broker not in partition.replicas:
         return
-    pairs = zip(partition.replicas, partition.replica_states, strict=True)
-    states = tuple([moved(state, outcome) if r == event.broker and state == _STARTED else state for r, state in pairs])
-    if states != partition.replica_states:
-        draft.change(topic, partition, PartitionChange(replica_states=states), Reason.TOPIC_DELETED)
+    state = partition.replica_states[partition.replicas.index(event.broker)]
+    if state not in (_STARTED, _INELIGIBLE):
+        return
+    if event.outcome == "offline" and event.broker not in partition.offline_dir_replicas:
+        lost = (*partition.offline_dir_replicas, event.broker)
+        partition = draft.change(topic, partition, PartitionChange(offline_dir_replicas=lost), Reason.TOPIC_DELETED)
+    if state == _STARTED:
+        _move(draft, topic, partition, [event.broker], lambda state: moved(state, outcome))
         _settle(draft, topic)
 
 
-def _move(draft: Draft, topic: TopicDraft, move: Callable[[int, ReplicaState], ReplicaState]) -> list[Partition]:
-    """Move the replicas of a topic to other states; return the partitions that have any such."""
-    changed = []
-    for partition in topic.partitions:
-        states = tuple(map(move, partition.replicas, partition.replica_states))
-        if states != partition.replica_states:
-            change = PartitionChange(replica_states=states)
-            changed.append(draft.change(topic, partition, change, Reason.TOPIC_DELETED))
-    return changed
+def _move(
+    draft: Draft,
+    topic: TopicDraft,
+    partition: Partition,
+    brokers: Collection[int],
+    move: Callable[[ReplicaState], ReplicaState],
+) -> None:
+    """Move the replicas of a partition that are on ``brokers`` to other states."""
+    if brokers:
+        pairs = zip(partition.replicas, partition.replica_states, strict=True)
+        states = tuple([move(state) if replica in brokers else state for replica, state in pairs])
+        draft.change(topic, partition, PartitionChange(replica_states=states), Reason.TOPIC_DELETED)
 
 
 def _state_of(topic: TopicDraft) -> TopicState:

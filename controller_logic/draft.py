@@ -194,7 +194,7 @@ class Draft(Minutes):
         if change is None:
             return before
         if before.is_reassigning or change.replicas is not None:
-            end = completed(before, change, Brokers(self.active, self.live), topic.min_isr)
+            end = completed(before, change, Brokers(self.active, self.live, self.brokers.keys()), topic.min_isr)
             if end is not None:
                 change, reason = end, Reason.REASSIGNMENT
                 to = to and tuple([broker for broker in to if broker not in before.removing_replicas])

@@ -14,7 +14,7 @@ Registering again in the same incarnation amends what is known, and changes no s
 from msgspec.structs import replace
 
 from isrflow.controller_logic import fencing, gateways
-from isrflow.controller_logic.availability import broker_started, brokers_failed
+from isrflow.controller_logic.availability import broker_started, broker_unregistered, brokers_failed
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.sessions import extend, heard
 from isrflow.controller_logic.shutdown import ask_shutdown
@@ -130,7 +130,7 @@ def _fence(draft: Draft, brokers: list[tuple[Broker, Reason]]) -> None:
 
 
 def unregister(draft: Draft, event: BrokerUnregister) -> None:
-    """Forget a broker; its replicas stay assigned, offline."""
+    """Forget a broker, and what it had yet to remove; its replicas stay assigned, offline."""
     broker = fencing.registered(draft, event.broker)
     if broker is None:
         return
@@ -139,6 +139,7 @@ def unregister(draft: Draft, event: BrokerUnregister) -> None:
     draft.answer(broker=broker.broker, broker_epoch=broker.broker_epoch)
     if broker.is_live:
         brokers_failed(draft, frozenset({broker.broker}))
+    broker_unregistered(draft, broker.broker)
 
 
 def connection_lost(draft: Draft, event: BrokerConnectionLost) -> None:

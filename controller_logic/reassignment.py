@@ -25,16 +25,17 @@ from isrflow.controller_logic.partition_machine import led_by
 from isrflow.controller_logic.replica_machine import ReplicaStates, moved, online_replicas, removed_replicas
 from isrflow.state.change import PartitionChange
 from isrflow.state.ids import NO_EPOCH, NO_LEADER
-from isrflow.state.partition import Partition, PartitionState, ReplicaState
+from isrflow.state.partition import Partition, PartitionState, RemovedReplica, ReplicaState
 
 Ids = tuple[int, ...]
 
 
 class Brokers(NamedTuple):
-    """Hold who may lead, and who serves."""
+    """Hold who may lead, who serves, and who is known at all."""
 
     active: Set[int]
     live: Set[int]
+    registered: Set[int]
 
 
 def origin_of(partition: Partition) -> Ids:
@@ -73,7 +74,7 @@ def begun(partition: Partition, target: Ids, brokers: Brokers, *, unclean_allowe
         replica_states=states,
         isr=_without(partition.isr, dropped),
         removed=tuple([entry for entry in partition.removed if entry.broker not in replicas])
-        + removed_replicas(partition, dropped, brokers.live),
+        + _removed(partition, dropped, brokers),
     )
     online = online_replicas(replicas, states, brokers.active)
     return _led(partition, change, dropped, online, unclean_allowed=unclean_allowed)
@@ -122,7 +123,7 @@ def completed(partition: Partition, change: PartitionChange, brokers: Brokers, m
         if elected is None:
             return None
         leader, state = elected.leader, PartitionState.OnlinePartition
-    gone = removed_replicas(replace(after, leader_epoch=partition.leader_epoch), removing, brokers.live)
+    gone = _removed(replace(after, leader_epoch=partition.leader_epoch), removing, brokers)
     return replace(
         change,
         state=state,
@@ -149,6 +150,11 @@ def _has_caught_up(after: Partition, isr: Ids, brokers: Brokers, min_isr: int) -
         if replica in after.adding_replicas or not is_down:
             return False
     return after.leader != NO_LEADER and len(isr) >= min(min_isr, len(target))
+
+
+def _removed(partition: Partition, gone: Ids, brokers: Brokers) -> tuple[RemovedReplica, ...]:
+    # Whoever is unregistered will not come back to remove its log.
+    return removed_replicas(partition, tuple([b for b in gone if b in brokers.registered]), brokers.live)
 
 
 def _online(states: ReplicaStates) -> ReplicaStates:

@@ -2,7 +2,8 @@
 (``KafkaController.stopRemovedReplicasOfReassignedPartition``).
 
 The classic controller tells once and forgets; here a removed replica is kept until its broker has
-reported that the log is gone, and a broker that was away is told when it is back.
+reported that the log is gone, and a broker that was away is told when it is back. One that is
+unregistered will not be, and is waited for no more.
 """
 
 from collections.abc import Set
@@ -34,6 +35,11 @@ def brokers_failed(draft: Draft, topic: TopicDraft, partition: Partition, lost: 
 def broker_started(draft: Draft, topic: TopicDraft, partition: Partition, broker: int) -> None:
     """Tell a broker that is back to remove what it missed to remove."""
     _begin(draft, topic, partition, frozenset({broker}))
+
+
+def broker_unregistered(draft: Draft, topic: TopicDraft, partition: Partition, broker: int) -> None:
+    """Forget the removed replica of a broker that is known no more."""
+    _put(draft, topic, partition, [entry for entry in partition.removed if entry.broker != broker])
 
 
 def resume(draft: Draft, topic: TopicDraft, partition: Partition) -> None:

@@ -8,6 +8,11 @@ from isrflow.state.ids import NO_EPOCH, NO_LEADER
 from isrflow.state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
 from isrflow.state.transitions import PARTITION_MOVES, REPLICA_MOVES
 
+# In these states a replica may be when its partition knows nothing of it any more: its log is told to be gone, or
+# its broker will not come back.
+_MAY_BE_FORGOTTEN = frozenset(
+    {ReplicaState.OfflineReplica, ReplicaState.ReplicaDeletionStarted, ReplicaState.ReplicaDeletionIneligible}
+)
 # By number, for it is asked after each change: looking pairs up by member costs far more.
 _MAY_MOVE = [[a == b or (a, b) in REPLICA_MOVES for b in ReplicaState] for a in ReplicaState]
 
@@ -51,9 +56,8 @@ def _broken_replica_moves(before: Partition, after: Partition) -> list[str]:
         anew = {entry.broker for entry in before.removed if become.get(entry.broker) == ReplicaState.NewReplica}
         held |= dict.fromkeys(anew, absent)
         moves = [(held.get(replica, absent), become.get(replica, absent)) for replica in {**held, **become}]
-        # Once its log is told to be gone a removed replica is forgotten in the same event; before the
-        # first leader nobody holds one.
-        forgotten = {ReplicaState.ReplicaDeletionStarted} if before.leader_epoch != NO_EPOCH else set(ReplicaState)
+        # Before the first leader nobody holds a replica.
+        forgotten = _MAY_BE_FORGOTTEN if before.leader_epoch != NO_EPOCH else frozenset(ReplicaState)
         moves = [(origin, to) for origin, to in moves if to != absent or origin not in forgotten]
     broken = []
     for origin, target in moves:

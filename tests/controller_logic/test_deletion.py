@@ -176,3 +176,33 @@ def test_it_may_be_switched_off() -> None:
 def test_an_unknown_topic_is_not_deleted(world: World) -> None:
     delete(world, "nowhere")
     assert (world.kinds, world.error) == ("answer", "UNKNOWN_TOPIC_OR_PARTITION")
+
+
+def test_who_shuts_down_is_asked_nothing_more_and_what_it_was_asked_is_awaited(world: World) -> None:
+    delete(world)
+    world.beat(2, shutdown=True)
+    world.publish("controller_started", controller_id="c", controller_epoch=1, settings={})
+    assert stopped(world) == [(0, (1,)), (1, (3,))]
+    for broker, partition in ((1, 0), (2, 0), (2, 1), (3, 1)):
+        report(world, broker, partition)
+    assert world.one(TopicDecision).state == "deleted"
+
+
+def test_a_lost_log_dir_is_lost_until_its_broker_starts_again(world: World) -> None:
+    delete(world)
+    report(world, 2, 0, "error")
+    report(world, 2, 0, "offline")
+    report(world, 2, 1, "offline")
+    delete(world)
+    assert (stopped(world), world.partition("t").offline_dir_replicas) == ([], (2,))
+    world.fence(2)
+    world.beat(2)
+    assert stopped(world) == [(0, (2,)), (1, (2,))]
+    assert world.partition("t").offline_dir_replicas == ()
+
+
+def test_what_failed_is_asked_again_with_the_deletion(world: World) -> None:
+    delete(world)
+    report(world, 2, 0, "error")
+    delete(world)
+    assert stopped(world) == [(0, (2,))]

@@ -13,7 +13,7 @@ from isrflow.state.partition import Partition, PartitionState, ReplicaState
 
 Ids = tuple[int, ...]
 ALL = (1, 2, 3, 4)
-UP = Brokers(frozenset(ALL), frozenset(ALL))
+UP = Brokers(frozenset(ALL), frozenset(ALL), frozenset(ALL))
 ONLINE = ReplicaState.OnlineReplica
 
 
