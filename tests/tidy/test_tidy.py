@@ -103,7 +103,8 @@ def test_links_between_documents_lead_somewhere() -> None:
 
 def test_every_feature_that_works_names_tests_that_are_there() -> None:
     folders = {".py": ROOT / "tests" / "controller_logic", ".txt": ROOT / "tests" / "scenarios"}
-    rows = [line for line in (ROOT / "docs" / "features.md").read_text().splitlines() if line.startswith("| ")][1:]
+    lines = (ROOT / "docs" / "features.md").read_text().splitlines()
+    rows = [line for line in lines if line.startswith("| ") and not line.startswith("| feature |")]
     assert len(rows) > 40
     for row in rows:
         _, _, state, shown_by = (cell.strip() for cell in row[1:-1].split("|"))
