@@ -51,7 +51,6 @@ class Draft(Minutes):
         self._names: list[str] | None = None
         self._twins: dict[str, str] | None = None
         self._removed: set[str] = set()
-        self.policy = policy
         self.read_policy()
         self._read_brokers()
 
@@ -130,7 +129,6 @@ class Draft(Minutes):
     def remove_topic(self, name: str) -> None:
         """Forget a topic, and what moved in it: one created anew under its name starts afresh."""
         self.moved = {moved for moved in self.moved if moved[0] != name}
-        self.waiting.discard(name)
         self._open[name] = None
         self._removed.add(name)
         self._names = self._twins = None
