@@ -3,7 +3,8 @@
 The points are those between which Spark and the sink write something: ``offsets`` (the offset log is
 written, nothing was read), ``state`` (some shards have stored their state, none is committed),
 ``output`` (state is committed, the decisions are not), ``commit`` (the decisions are written, Spark's
-commit log is not), ``next`` (the commit log is written).
+commit log is not), ``next`` (the commit log is written). On Kafka there is ``transaction`` besides (the
+decisions are on the topic, and their transaction is not committed), and neither ``offsets`` nor ``next``.
 """
 
 import os
@@ -72,11 +73,27 @@ class CrashingLog(DecisionLog):
         return written
 
 
+def crash_in_transactions() -> None:
+    from isrflow.bus.kafka.controller import Controller, Mark
+
+    written = Controller._write_decisions
+
+    def crashing(self: Controller, producer: Any, before: Mark, decisions: list[Any]) -> Mark:
+        mark = written(self, producer, before, decisions)
+        if POINT == "transaction" and decisions and CrashingLog.seen >= BATCH:
+            die()
+        return mark
+
+    Controller._write_decisions = crashing  # type: ignore[method-assign]
+
+
 if __name__ == "__main__":
     from isrflow.streaming import job
 
     job.DecisionLog = CrashingLog  # type: ignore[misc]
     query.source.BusSource = CrashingSource  # type: ignore[misc]
     query.shard.ShardOperator = CrashingOperator  # type: ignore[misc]
+    if POINT == "transaction":
+        crash_in_transactions()
     sys.argv = ["isrflow", "run", *sys.argv[3:]]
     main()

@@ -1,0 +1,126 @@
+"""The job on a real Kafka: killed inside its transaction and after it, frozen and superseded, it writes once."""
+
+import signal
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from isrflow.bus.image import view_of_image
+from isrflow.bus.interface import Bus
+from isrflow.bus.kafka.bus import KafkaBus
+from isrflow.bus.kafka.places import SLOTS
+from isrflow.conf.jars import fetch
+from tests.support.engine import Engine, by_rules, decided, decisions_of, encoded, wait_until
+from tests.support.worlds import recorded
+
+pytestmark = [pytest.mark.spark, pytest.mark.cluster]
+
+POINTS = ("transaction", "commit")
+BATCH = 3
+STALE = 3
+CRASH_TIMEOUT_S = 180.0
+HEARD_TIMEOUT_S = 60.0
+
+
+@pytest.fixture
+def bus(kafka_servers: str) -> Iterator[KafkaBus]:
+    fetch("spark-kafka")
+    bus = KafkaBus(f"kafka://{kafka_servers}/{uuid.uuid4().hex[:8]}")
+    yield bus
+    bus.close()
+
+
+def control_events(seed: int, count: int) -> list[bytes]:
+    """Record a world's control events; its brokers' epochs are made into this bus's seqs."""
+    log = []
+    for _, raw in recorded(seed=seed, count=count):
+        try:
+            event: Any = msgspec.json.decode(raw)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            event = None
+        if isinstance(event, dict) and isinstance(event.get("broker_epoch"), int):
+            raw = msgspec.json.encode(event | {"broker_epoch": event["broker_epoch"] * SLOTS})
+        if not (isinstance(event, dict) and event.get("kind") == "log_end_offset"):
+            log.append(raw)
+    return log
+
+
+def start(directory: Path, bus: KafkaBus, *settings: str, point: str = "") -> Engine:
+    command = (sys.executable, "-m", "tests.streaming.crashing_job", point, str(BATCH))
+    sets = (f"bus={bus.address}", *settings)
+    return Engine(directory, *sets, command=command) if point else Engine(directory, *sets)
+
+
+def feed_until_dead(engine: Engine, bus: Bus, log: list[bytes], sent: int) -> int:
+    deadline = time.monotonic() + CRASH_TIMEOUT_S
+    while engine.process.poll() is None:
+        assert time.monotonic() < deadline, f"the job did not reach its crash point: {engine.log.read_text()[-2000:]}"
+        bus.publish(log[sent : sent + 5] or [encoded("tick")])
+        sent += 5
+        time.sleep(0.05)
+    return sent
+
+
+@pytest.mark.timeout(600)
+def test_a_job_that_is_killed_or_loses_its_place_leaves_one_whole_decision_log(bus: KafkaBus, tmp_path: Path) -> None:
+    log = control_events(seed=11, count=6_000)
+    sent = 0
+    for point in POINTS:
+        killed = start(tmp_path, bus, point=point)
+        try:
+            sent = feed_until_dead(killed, bus, log, sent)
+        finally:
+            killed.kill()
+    frozen = start(tmp_path, bus)
+    second = None
+    try:
+        decided(bus, bus.publish(log[sent : sent + 100]), engine=frozen)
+        frozen.signal_all(signal.SIGSTOP)
+        second = start(tmp_path, bus, "takeover.timeout.ms=1000")
+        decided(bus, bus.publish(log[sent + 100 : sent + 200]), engine=second)
+        frozen.signal_all(signal.SIGCONT)
+        assert frozen.wait() == STALE
+        assert "controller epoch 4" in frozen.log.read_text()
+        decided(bus, bus.publish([encoded("tick")]), engine=second)
+        watermark_follows_offsets(bus, second)
+        assert second.stop() == 0
+    finally:
+        for engine in filter(None, (frozen, second)):
+            engine.kill()
+    assert_as_by_rules(bus)
+
+
+def assert_as_by_rules(bus: KafkaBus) -> None:
+    """Compare with the rules alone, but for what offsets led to, of which the log of control events has nothing."""
+    expected = by_rules(bus)
+    written = decisions_of(bus)
+    assert [place[:2] for place in written] == sorted({place[:2] for place in written})
+    assert [entry for entry in written if b'"high_watermark","' not in entry[2][:30]] == expected.decisions
+    assert len(expected.decisions) > 100
+    view, by_log = view_of_image(bus.image()), expected.view()
+    for partition in (*view["partitions"], *by_log["partitions"]):
+        partition.pop("high_watermark")
+    assert view["partitions"] == by_log["partitions"]
+    assert view["brokers"] == by_log["brokers"]
+
+
+def watermark_follows_offsets(bus: KafkaBus, engine: Engine) -> None:
+    """One broker, one partition: what it reports is the high watermark a tick later."""
+    epoch = bus.publish([encoded("broker_register", broker=901, incarnation="a")])
+    beat = encoded("broker_heartbeat", broker=901, broker_epoch=epoch, want_fence=False, want_shutdown=False)
+    seq = bus.publish([beat, encoded("tick"), encoded("create_topic", topic="reported", assignment={"0": [901]})])
+    decided(bus, seq, engine=engine)
+    for end in (42, 50):
+        report = {"topic": "reported", "partition": 0, "broker": 901, "leader_epoch": 0, "log_end_offset": end}
+        bus.publish([encoded("log_end_offset", **report)])
+        wait_until(lambda end=end: watermark(bus, "reported") == end, HEARD_TIMEOUT_S, f"high watermark {end}")
+
+
+def watermark(bus: Bus, topic: str) -> int:
+    return next(p["high_watermark"] for p in view_of_image(bus.image())["partitions"] if p["topic"] == topic)
