@@ -21,11 +21,12 @@ pytestmark = pytest.mark.cluster
 
 
 def produced(cluster: MockCluster, broker: int, value: bytes, acks: int = -1, timeout_ms: int = 5_000) -> Any:
-    """Produce one record to partition 0 of ``t`` at ``broker``, once it has heard that it leads, if it does."""
+    """Produce one record to partition 0 of ``t`` at ``broker``, once it has heard that it leads, or ``t`` is gone."""
 
     def answer() -> Any:
         answer = produced_once(cluster, broker, value, acks, timeout_ms)
-        not_yet = answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and cluster.leader("t", 0) == broker
+        held = cluster.partitions("t")
+        not_yet = answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and (not held or held[0]["leader"] == broker)
         return None if not_yet else answer
 
     return wait_until(answer, f"broker {broker} to hear that it leads")
