@@ -1,0 +1,345 @@
+"""What each kind of decision comes to in the metadata log, case by case."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from isrflow.brokers.gateways.kraft.log import entries
+from isrflow.brokers.gateways.kraft.log.entries import encode_entry, records_in
+from isrflow.brokers.gateways.kraft.metadata.draft import MetadataDraft, ReplayError
+from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage
+from isrflow.brokers.gateways.kraft.metadata.partitions import StaleDecisionError
+from isrflow.brokers.gateways.kraft.metadata.translate import FEATURES, Entry, translate
+from isrflow.brokers.gateways.kraft.metadata.uuids import UNASSIGNED_DIRECTORY, uuid_of
+from isrflow.brokers.gateways.kraft.record_frame import Record
+from isrflow.brokers.wire.record_batch import decode_batches
+from isrflow.state.decisions import (
+    Answer,
+    AnyDecision,
+    BrokerDecision,
+    ConfigDecision,
+    HighWatermark,
+    LeaderAndIsr,
+    ProducerIds,
+    QuorumDecision,
+    StopReplica,
+    TopicDecision,
+)
+from isrflow.state.events import Feature, Listener
+from isrflow.state.reason import Reason
+
+ID, OTHER_ID = "aaaaaaaaaaaaaaaaaaaaaQ", "bbbbbbbbbbbbbbbbbbbbbQ"
+DIRECTORIES = {broker: f"{broker}dddddddddddddddddddQ"[:21] + "Q" for broker in (1, 2, 3, 4)}
+MOVED = "mmmmmmmmmmmmmmmmmmmmmQ"
+
+
+def said(seq: int = 9) -> dict[str, Any]:
+    return {"seq": seq, "controller_epoch": 1, "time_ms": 1_000 + seq, "reason": Reason.REQUEST_DONE}
+
+
+def quorum(seq: int = 9, *, voter: int = 100, epoch: int = 1) -> QuorumDecision:
+    return QuorumDecision(**said(seq), voter=voter, incarnation="g", voters=(100, 101), quorum_epoch=epoch)
+
+
+def broker(number: int, state: str = "active", **fields: Any) -> BrokerDecision:
+    told = {
+        "broker_epoch": number,
+        "incarnation": f"{number}iiiiiiiiiiiiiiiiiiiiQ",
+        "rack": None,
+        "listeners": (Listener("PLAINTEXT", "h", 9_092),),
+        "log_dirs": (DIRECTORIES[number],),
+        "features": (Feature("metadata.version", 7, 27),),
+    }
+    return BrokerDecision(**said(), broker=number, state=state, **(told | fields))
+
+
+def topic(state: str = "created", topic_id: str = ID, **config: str) -> TopicDecision:
+    return TopicDecision(**said(), topic="t", topic_id=topic_id, state=state, config=config)
+
+
+def partition(leader_epoch: int = 0, partition_epoch: int = 0, **fields: Any) -> LeaderAndIsr:
+    told = {
+        "topic": "t",
+        "topic_id": ID,
+        "partition": 0,
+        "leader": 1,
+        "isr": (1, 2, 3),
+        "replicas": (1, 2, 3),
+        "adding_replicas": (),
+        "removing_replicas": (),
+        "leader_recovery_state": "RECOVERED",
+        "is_new": False,
+        "unclean": False,
+        "to": (),
+    }
+    return LeaderAndIsr(**said(), leader_epoch=leader_epoch, partition_epoch=partition_epoch, **(told | fields))
+
+
+def config(entity: str, name: str | None, **settings: str) -> ConfigDecision:
+    return ConfigDecision(**said(), entity=entity, name=name, config=settings)
+
+
+BROKERS = [broker(1), broker(2), broker(3)]
+STANDING = [quorum(), *BROKERS, topic(a="1"), partition()]
+
+
+def after(decisions: Sequence[AnyDecision]) -> MetadataImage:
+    return translate(MetadataImage(), decisions).image
+
+
+def records(*decisions: AnyDecision, standing: Sequence[AnyDecision] = STANDING) -> list[Record]:
+    """Give the records of the decisions on one event, after those that stand."""
+    entry = translate(after(standing), decisions).entry
+    return [] if entry is None else list(entry.records)
+
+
+def change(**fields: Any) -> list[Record]:
+    return [Record("PartitionChangeRecord", 1, {"PartitionId": 0, "TopicId": ID, **fields})]
+
+
+def registration_change(**fields: int) -> list[Record]:
+    return [Record("BrokerRegistrationChangeRecord", 2, {"BrokerId": 1, "BrokerEpoch": 1, **fields})]
+
+
+def settings(kind: int, resource: str, **values: str | None) -> list[Record]:
+    return [
+        Record("ConfigRecord", 0, {"ResourceType": kind, "ResourceName": resource, "Name": name, "Value": value})
+        for name, value in values.items()
+    ]
+
+
+D = DIRECTORIES
+CASES: dict[str, tuple[AnyDecision, list[Record]]] = {
+    "the leader left": (partition(1, 1, leader=2, isr=(2, 3)), change(Leader=2, Isr=[2, 3])),
+    "the leader shrank the ISR": (partition(0, 1, isr=(1, 2)), change(Isr=[1, 2])),
+    "the rules shrank the ISR, under the same leader": (partition(1, 1, isr=(1, 2)), change(Leader=1, Isr=[1, 2])),
+    "nobody leads": (partition(1, 1, leader=-1, isr=(1,)), change(Leader=-1, Isr=[1])),
+    "an unclean election": (
+        partition(1, 1, leader=3, isr=(3,), leader_recovery_state="RECOVERING"),
+        change(Leader=3, LeaderRecoveryState=1, Isr=[3]),
+    ),
+    "a reassignment begins": (
+        partition(1, 1, replicas=(2, 3, 4, 1), adding_replicas=(4,), removing_replicas=(1,)),
+        change(
+            Leader=1,
+            Replicas=[2, 3, 4, 1],
+            Directories=[D[2], D[3], UNASSIGNED_DIRECTORY, D[1]],
+            RemovingReplicas=[1],
+            AddingReplicas=[4],
+        ),
+    ),
+    "the same again": (partition(), []),
+    "of a topic that is gone": (partition(7, 7, topic_id=OTHER_ID), []),
+    "a broker is fenced": (broker(1, "fenced"), registration_change(Fenced=1)),
+    "a broker is about to stop": (broker(1, "controlled_shutdown"), registration_change(InControlledShutdown=1)),
+    "a broker may stop": (broker(1, "shutdown_allowed"), registration_change(InControlledShutdown=1)),
+    "a broker is unregistered": (
+        broker(1, "unregistered"),
+        [Record("UnregisterBrokerRecord", 0, {"BrokerId": 1, "BrokerEpoch": 1})],
+    ),
+    "one nobody knows is unregistered": (broker(4, "unregistered"), []),
+    "a topic is being deleted": (topic("deleting"), [Record("RemoveTopicRecord", 0, {"TopicId": ID})]),
+    "a topic is deleted, one of whose brokers is away": (
+        topic("ineligible"),
+        [Record("RemoveTopicRecord", 0, {"TopicId": ID})],
+    ),
+    "a topic is deleted at once": (topic("deleted"), [Record("RemoveTopicRecord", 0, {"TopicId": ID})]),
+    "a topic that went is deleted": (topic("deleted", OTHER_ID), []),
+    "a setting is added": (config("topic", "t", a="1", b="2"), settings(2, "t", b="2")),
+    "a setting is changed": (config("topic", "t", a="2"), settings(2, "t", a="2")),
+    "a setting is removed": (config("topic", "t"), settings(2, "t", a=None)),
+    "a setting of a topic that is gone": (config("topic", "u", a="1"), []),
+    "a setting of all brokers": (config("cluster", None, a="1"), settings(4, "", a="1")),
+    "a setting of a broker": (config("broker", "3", a="1"), settings(4, "3", a="1")),
+    "producer ids": (
+        ProducerIds(**said(), broker=1, broker_epoch=1, next_producer_id=1_000),
+        [Record("ProducerIdsRecord", 0, {"BrokerId": 1, "BrokerEpoch": 1, "NextProducerId": 1_000})],
+    ),
+    "a high watermark": (
+        HighWatermark(**said(), topic="t", partition=0, leader_epoch=0, high_watermark=5),
+        [],
+    ),
+    "a replica stops": (
+        StopReplica(**said(), topic="t", topic_id=ID, partition=0, leader_epoch=0, delete=True, to=(1,)),
+        [],
+    ),
+    "an answer": (Answer(**said(), request_id=1, request="delete_topic", error="NONE", message=""), []),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_decision_comes_to_its_records(name: str) -> None:
+    decision, expected = CASES[name]
+    assert records(decision) == expected
+
+
+def test_a_new_partition_is_written_whole() -> None:
+    (record,) = records(partition(partition=1, leader=2, isr=(2,), replicas=(2, 4)))
+    assert record.name == "PartitionRecord"
+    assert record.values == {
+        "PartitionId": 1,
+        "TopicId": ID,
+        "Replicas": [2, 4],
+        "Isr": [2],
+        "RemovingReplicas": [],
+        "AddingReplicas": [],
+        "Leader": 2,
+        "LeaderRecoveryState": 0,
+        "LeaderEpoch": 0,
+        "PartitionEpoch": 0,
+        "Directories": [D[2], UNASSIGNED_DIRECTORY],
+    }
+
+
+@pytest.mark.parametrize(
+    ("leader_epoch", "partition_epoch", "fields"),
+    [(2, 1, {"leader": 2}), (1, 2, {"leader": 2}), (0, 2, {"isr": (1,)}), (0, 1, {"leader": 2}), (0, 0, {"isr": (1,)})],
+)
+def test_where_a_broker_would_count_to_other_epochs_all_is_written(
+    leader_epoch: int, partition_epoch: int, fields: dict[str, Any]
+) -> None:
+    (record,) = records(partition(leader_epoch, partition_epoch, **fields))
+    assert record.name == "PartitionRecord"
+    assert (record.values["LeaderEpoch"], record.values["PartitionEpoch"]) == (leader_epoch, partition_epoch)
+
+
+def test_a_decision_from_before_is_refused() -> None:
+    standing = [*STANDING[:-1], partition(3, 4)]
+    for epochs in ((2, 3), (3, 3)):
+        with pytest.raises(StaleDecisionError, match=r"t-0: decision 9 is of partition epoch 3 .* after 4 and 3"):
+            records(partition(*epochs), standing=standing)
+    with pytest.raises(StaleDecisionError, match="decision 9 begins quorum epoch 1 after 1"):
+        records(quorum())
+
+
+def test_fencing_and_the_elections_that_follow_stand_together() -> None:
+    told = records(partition(1, 1, leader=2, isr=(2, 3)), broker(1, "fenced"))
+    assert [record.name for record in told] == ["BrokerRegistrationChangeRecord", "PartitionChangeRecord"]
+    entry = translate(after(STANDING), [partition(1, 1, leader=2, isr=(2, 3)), broker(1, "fenced")]).entry
+    assert entry is not None
+    (batch,) = decode_batches(encode_entry(entry, 50).data)
+    assert (batch.base_offset, batch.next_offset, batch.leader_epoch, batch.timestamp_ms) == (50, 52, 1, 1_009)
+
+
+def test_a_registration_is_written_whole_where_a_change_cannot_tell_it() -> None:
+    left = [*STANDING, broker(1, "controlled_shutdown")]
+    fenced = after(left), broker(1, "fenced")
+    image, entry = translate(fenced[0], [fenced[1]])
+    assert entry is not None
+    assert list(entry.records) == registration_change(Fenced=1)
+    back = translate(image, [broker(1, "active")]).entry
+    assert back is not None
+    assert [(r.name, r.values["Fenced"], r.values["InControlledShutdown"]) for r in back.records] == [
+        ("RegisterBrokerRecord", False, False)
+    ]
+    (moved,) = records(broker(1, listeners=(Listener("PLAINTEXT", "elsewhere", 1),)))
+    assert (moved.name, moved.values["EndPoints"][0]["Host"]) == ("RegisterBrokerRecord", "elsewhere")
+    (again,) = records(broker(1, "fenced", broker_epoch=8, incarnation="jjjjjjjjjjjjjjjjjjjjjQ"))
+    assert (again.name, again.version, again.values["BrokerEpoch"]) == ("RegisterBrokerRecord", 3, 8)
+    assert again.values["LogDirs"] == [D[1]]
+
+
+def test_listeners_have_kafka_s_protocols_only() -> None:
+    named = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL", "QUIC")
+    (record,) = records(broker(4, listeners=tuple(Listener(name, "h", 1, name) for name in named)))
+    told = [(one["Name"], one["SecurityProtocol"]) for one in record.values["EndPoints"]]
+    assert told == [("PLAINTEXT", 0), ("SSL", 1), ("SASL_PLAINTEXT", 2), ("SASL_SSL", 3)]
+
+
+def test_replicas_follow_their_broker_to_another_directory() -> None:
+    registered, moved = records(broker(2, "fenced", broker_epoch=8, log_dirs=(MOVED,)))
+    assert registered.name == "RegisterBrokerRecord"
+    assert (moved.name, moved.values["Directories"]) == ("PartitionRecord", [D[1], MOVED, D[3]])
+    assert (moved.values["LeaderEpoch"], moved.values["PartitionEpoch"]) == (0, 0)
+    (kept,) = records(broker(2, "fenced", broker_epoch=8, log_dirs=(MOVED, D[2])))
+    assert kept.name == "RegisterBrokerRecord"
+    _, unassigned = records(broker(2, "fenced", broker_epoch=8, log_dirs=(MOVED, D[4])))
+    assert unassigned.values["Directories"] == [D[1], UNASSIGNED_DIRECTORY, D[3]]
+
+
+def test_a_topic_whose_deletion_waits_for_a_reassignment_lives_on() -> None:
+    moving = {"replicas": (2, 3, 4, 1), "adding_replicas": (4,), "removing_replicas": (1,)}
+    standing = [*STANDING[:-1], partition(**moving)]
+    assert records(topic("ineligible"), standing=standing) == []
+    assert [r.name for r in records(topic("deleting"), partition(1, 1, leader=-1), standing=standing)] == [
+        "RemoveTopicRecord"
+    ]
+    assert records(topic("ineligible"), partition(1, 1, leader=-1), standing=standing)[0].name == "RemoveTopicRecord"
+
+
+def test_a_topic_of_the_same_name_begins_without_settings() -> None:
+    gone = translate(after(STANDING), [topic("deleting")]).image
+    assert (gone.topics, gone.topic_ids, gone.configs) == ({}, {}, {})
+    entry = translate(gone, [topic("created", OTHER_ID, b="2")]).entry
+    assert entry is not None
+    assert [(r.name, r.values.get("Name")) for r in entry.records] == [("TopicRecord", "t"), ("ConfigRecord", "b")]
+
+
+def test_nothing_is_written_before_the_quorum_has_a_leader() -> None:
+    image, entry = translate(MetadataImage(), BROKERS)
+    assert (entry, image.quorum_epoch, len(image.brokers)) == (None, 0, 3)
+    image, entry = translate(image, [quorum(voter=-1, epoch=1)])
+    assert (entry, image.quorum_epoch) == (None, 0)
+    image, entry = translate(image, [quorum(epoch=2), topic()])
+    assert entry is not None
+    assert (entry.leader_change, entry.quorum_epoch) == ((100, (100, 101)), 2)
+    features, others = entry.records[:3], entry.records[3:]
+    assert {r.values["Name"]: r.values["FeatureLevel"] for r in features} == FEATURES
+    assert features[0].values["Name"] == "metadata.version"
+    assert [r.name for r in others] == ["RegisterBrokerRecord"] * 3 + ["TopicRecord"]
+
+
+def test_a_later_leader_is_told_alone() -> None:
+    entry = translate(after(STANDING), [quorum(epoch=2, voter=101)]).entry
+    assert entry == Entry(9, 1_009, 2, entry.leader_change if entry else None, ())
+    assert entry is not None
+    (batch,) = decode_batches(encode_entry(entry, 7).data)
+    assert (batch.control, batch.leader_epoch, batch.records[0][0]) == (True, 2, b"\0\0\0\2")
+
+
+def test_what_is_too_much_for_a_batch_is_a_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entries, "BATCH_BYTES_MAX", 300)
+    entry = translate(after(STANDING), [topic(topic_id=ID), *[partition(partition=n) for n in range(1, 9)]]).entry
+    assert entry is not None
+    encoded = encode_entry(entry, 10)
+    batches = list(decode_batches(encoded.data))
+    assert len(batches) > 3
+    assert [batch.base_offset for batch in batches[1:]] == [batch.next_offset for batch in batches[:-1]]
+    assert encoded.end_offset == batches[-1].next_offset
+    names = [record.name for record in records_in(encoded.data)]
+    assert (names[0], names[-1]) == ("BeginTransactionRecord", "EndTransactionRecord")
+    assert names[1:-1] == [record.name for record in entry.records]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Record("BrokerRegistrationChangeRecord", 2, {"BrokerId": 7, "BrokerEpoch": 1}),
+        Record("BrokerRegistrationChangeRecord", 2, {"BrokerId": 1, "BrokerEpoch": 7}),
+        Record("RemoveTopicRecord", 0, {"TopicId": OTHER_ID}),
+        Record("PartitionChangeRecord", 1, {"TopicId": ID, "PartitionId": 3}),
+        Record("TopicRecord", 0, {"Name": "t", "TopicId": OTHER_ID}),
+        Record("AccessControlEntryRecord", 0, {}),
+    ],
+    ids=lambda record: record.name,
+)
+def test_a_record_that_does_not_follow_is_refused(record: Record) -> None:
+    with pytest.raises(ReplayError):
+        MetadataDraft(after(STANDING)).replay(record)
+
+
+def test_an_image_stays_as_it_was() -> None:
+    image = after(STANDING)
+    held = repr(image)
+    translate(image, [topic("deleting"), broker(1, "unregistered"), config("cluster", None, a="1"), quorum(epoch=2)])
+    translate(image, [partition(1, 1, leader=2), broker(2, "fenced", log_dirs=(MOVED,)), config("topic", "t", z="1")])
+    assert repr(image) == held
+
+
+def test_text_that_is_no_uuid_makes_one() -> None:
+    assert uuid_of(ID) == ID
+    made = uuid_of("/var/lib/kafka")
+    assert (len(made), uuid_of(made), uuid_of("/var/lib/kafka")) == (22, made, made)
+    assert uuid_of("aaaaaaaaaaaaaaaaaaaaaa") != "aaaaaaaaaaaaaaaaaaaaaa", "its last bits are none of a uuid's"
+    assert uuid_of("ä" * 22) != uuid_of("a" * 22)
