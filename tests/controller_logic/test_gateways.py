@@ -174,3 +174,28 @@ def test_what_a_broker_registers_goes_out_with_its_state() -> None:
     told = world.one(BrokerDecision)
     assert told.log_dirs == ("AAAAAAAAAAAAAAAAAAAAAg",)
     assert [(f.name, f.min_version, f.max_version) for f in told.features or ()] == [("metadata.version", 7, 27)]
+
+
+def test_a_heartbeat_of_a_former_start_is_answered_if_it_asks(world: World) -> None:
+    world.publish("gateway_heartbeat", gateway=100, incarnation="former", late_ms=0, request_id="q")
+    assert (world.one(Rejected).field, world.error) == ("incarnation", "STALE_BROKER_EPOCH")
+
+
+def test_behind_a_gateway_that_never_started_time_counts_as_ever() -> None:
+    world = World()
+    world.join(1, behind_gateway=True)
+    tick(world, 9_000)
+    assert world.broker(1).state == BrokerState.fenced
+
+
+def test_what_holds_up_the_engine_is_no_silence_of_a_gateway_either(world: World) -> None:
+    world.now += 2_500
+    world.publish("sessions_extended", by_ms=1_000)
+    gateway_beats(world, 101)
+    tick(world)
+    assert leads(world) == (100, 1)
+    tick(world, 499)
+    assert leads(world) == (100, 1)
+    gateway_beats(world, 101)
+    tick(world, 1)
+    assert leads(world) == (101, 2)

@@ -48,6 +48,7 @@ def test_a_heartbeat_without_news_says_nothing(trio: World) -> None:
 def test_a_heartbeat_without_news_is_answered_if_it_asks(trio: World) -> None:
     trio.beat(1, request_id=4)
     assert (trio.kinds, trio.error, trio.one(Answer).request_id) == ("answer", "NONE", 4)
+    assert (trio.one(Answer).broker, trio.one(Answer).broker_epoch) == (1, trio.broker(1).broker_epoch)
 
 
 def test_a_heartbeat_loads_no_topic(trio: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +61,9 @@ def test_a_heartbeat_loads_no_topic(trio: World, monkeypatch: pytest.MonkeyPatch
 def test_the_same_incarnation_keeps_epoch_and_state(trio: World) -> None:
     epoch = trio.broker(1).broker_epoch
     listeners = [{"name": "PLAINTEXT", "host": "h", "port": 9, "protocol": "PLAINTEXT"}]
-    trio.register(1, rack="moved", listeners=listeners, log_dirs=["another"])
+    more = {"features": [{"name": "metadata.version", "min_version": 1, "max_version": 25}], "behind_gateway": True}
+    trio.register(1, rack="moved", listeners=listeners, log_dirs=["another"], **more)
+    assert (trio.broker(1).features[0].name, trio.broker(1).behind_gateway) == ("metadata.version", True)
     assert trio.one(Answer).broker_epoch == epoch
     assert (trio.broker(1).listeners[0].port, trio.broker(1).log_dirs) == (9, ("another",))
     assert (trio.broker(1).state, trio.broker(1).rack) == (BrokerState.active, "moved")
@@ -147,6 +150,7 @@ def test_an_old_incarnation_is_told_so_and_nothing_else_happens(trio: World, kin
     before = trio.state.cluster.brokers
     trio.publish(kind, broker=1, broker_epoch=0, want_fence=True, want_shutdown=False)
     assert (trio.kinds, trio.error) == ("answer", "STALE_BROKER_EPOCH")
+    assert (trio.one(Answer).broker, trio.one(Answer).broker_epoch) == (1, trio.broker(1).broker_epoch)
     assert trio.state.cluster.brokers == before
 
 
