@@ -12,8 +12,8 @@ import structlog
 from isrflow.brokers.mock.broker import Broker, DirectoryLostError
 from isrflow.brokers.mock.control.lifecycle import ReplacedError
 from isrflow.brokers.mock.settings import Identity, Settings, settings_of
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import BusError
+from isrflow.bus.interface import Bus, BusError
+from isrflow.bus.opened import open_bus
 
 EXIT_REFUSED, EXIT_WRONG_USE, EXIT_UNREACHABLE = 1, 2, 3
 
@@ -48,7 +48,7 @@ def _log_to_stderr() -> None:
     )
 
 
-async def _serve(identity: Identity, settings: Settings, bus: EmbeddedBus) -> None:
+async def _serve(identity: Identity, settings: Settings, bus: Bus) -> None:
     broker = Broker(identity, settings, bus)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -58,14 +58,14 @@ async def _serve(identity: Identity, settings: Settings, bus: EmbeddedBus) -> No
 
 @click.command()
 @click.option("--broker", required=True, type=click.IntRange(0, 2**31 - 1), help="The broker's id.")
-@click.option("--bus", required=True, type=click.Path(path_type=Path), help="The embedded bus's file.")
+@click.option("--bus", required=True, metavar="PATH|URL", help="The bus.")
 @click.option("--dir", "directory", required=True, type=click.Path(path_type=Path), help="Where its logs live.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on and to be found at.")
 @click.option("--port", default=0, type=click.IntRange(0, 65_535), help="0: its last one, or a free one.")
 @click.option("--rack", default=None, help="The rack that the broker stands in.")
 @click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A setting, under Kafka's name.")
 def main(
-    broker: int, bus: Path, directory: Path, host: str, port: int, rack: str | None, given: tuple[str, ...]
+    broker: int, bus: str, directory: Path, host: str, port: int, rack: str | None, given: tuple[str, ...]
 ) -> None:
     """Run a mock broker until SIGTERM (orderly) or SIGKILL (it will recover)."""
     settings = _parsed(given)
@@ -73,7 +73,7 @@ def main(
     structlog.contextvars.bind_contextvars(broker=broker)
     identity = Identity(broker=broker, bus=bus, directory=directory, host=host, port=port, rack=rack)
     try:
-        asyncio.run(_serve(identity, settings, EmbeddedBus(bus)))
+        asyncio.run(_serve(identity, settings, open_bus(bus)))
     except* (ReplacedError, DirectoryLostError) as group:
         logger.error("stopped", why=str(group.exceptions[0]))
         sys.exit(EXIT_REFUSED)

@@ -57,7 +57,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """Say which broker this process is, and where it lives."""
 
     broker: int
-    bus: Path
+    bus: Path | str
     directory: Path
     host: str = "127.0.0.1"
     port: int = 0

@@ -7,7 +7,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from isrflow.bus.embedded import EmbeddedBus
+from isrflow.brokers.kafka.cluster import KafkaCluster, plain_specs
+from isrflow.bus.interface import Bus
+from isrflow.conf.jars import fetch
 from tests.support.engine import decided, encoded, running_engine
 from tests.support.scrape import metrics_url, scrape
 
@@ -16,7 +18,23 @@ WARM_UP_EVENTS = 20
 PHASES = "isrflow_batch_phase_seconds_total"
 
 
-def main(*settings: str) -> None:
+def main(*arguments: str) -> None:
+    """Measure on the embedded bus; with ``--kafka`` on one real Kafka node besides, in the same run."""
+    settings = [argument for argument in arguments if argument != "--kafka"]
+    measure("embedded", *settings)
+    if "--kafka" in arguments:
+        fetch("kafka-broker")
+        fetch("spark-kafka")
+        with tempfile.TemporaryDirectory(prefix="isrflow-bench-kafka-") as name:
+            cluster = KafkaCluster.create(Path(name), plain_specs(1))
+            try:
+                cluster.up()
+                measure("kafka", f"bus=kafka://{cluster.bootstrap}", *settings)
+            finally:
+                cluster.kill()
+
+
+def measure(bus_name: str, *settings: str) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="isrflow-bench-") as name,
         running_engine(Path(name), "metrics.port=0", *settings) as bus,
@@ -28,10 +46,13 @@ def main(*settings: str) -> None:
         took_s = sorted(one_event_s(bus) for _ in range(EVENTS))
         tell_phases(before, scrape(url))
         p50, p99 = statistics.median(took_s), took_s[int(EVENTS * 0.99)]
-        print(f"event to decision, {EVENTS} events on an idle engine: p50 {p50 * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms")
+        print(
+            f"event to decision, {bus_name} bus, {EVENTS} events on an idle engine: "
+            f"p50 {p50 * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms"
+        )
 
 
-def one_event_s(bus: EmbeddedBus) -> float:
+def one_event_s(bus: Bus) -> float:
     """Publish an event at a random moment between two ticks, and wait for its decision."""
     time.sleep(random.uniform(0.3, 0.8))
     started = time.monotonic()

@@ -12,7 +12,9 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from isrflow.bus.embedded import EmbeddedBus, now_ms
+from isrflow.bus.embedded import now_ms
+from isrflow.bus.interface import Bus
+from isrflow.bus.opened import open_bus
 from isrflow.controller_logic.log import Decided, decide
 from isrflow.state.policy import Policy
 
@@ -39,7 +41,7 @@ class Engine:
                 start_new_session=True,
             )
 
-    def wait_ready(self, bus: EmbeddedBus) -> None:
+    def wait_ready(self, bus: Bus) -> None:
         """Wait until an event that is published now has been decided."""
         decided(bus, bus.publish([encoded("tick")]), START_TIMEOUT_S, self)
 
@@ -72,9 +74,13 @@ class Engine:
 
 
 @contextlib.contextmanager
-def running_engine(directory: Path, *settings: str) -> Iterator[EmbeddedBus]:
-    """Run ``isrflow run`` until the block ends; gives its bus once it decides."""
-    bus = EmbeddedBus(directory / "bus.db")
+def running_engine(directory: Path, *settings: str) -> Iterator[Bus]:
+    """Run ``isrflow run`` until the block ends; gives its bus once it decides.
+
+    That is a file of the directory, if the settings name no other.
+    """
+    named = [text.removeprefix("bus=") for text in settings if text.startswith("bus=")]
+    bus = open_bus(named[-1] if named else str(directory / "bus.db"))
     engine = Engine(directory, *settings)
     try:
         engine.wait_ready(bus)
@@ -99,7 +105,7 @@ def wait_until(condition: Callable[[], bool], timeout_s: float, what: str) -> No
         time.sleep(0.002)
 
 
-def decided(bus: EmbeddedBus, seq: int, timeout_s: float = DECIDE_TIMEOUT_S, engine: Engine | None = None) -> None:
+def decided(bus: Bus, seq: int, timeout_s: float = DECIDE_TIMEOUT_S, engine: Engine | None = None) -> None:
     """Wait until event ``seq`` is decided; raises ``RuntimeError`` when the engine ends before."""
 
     def done() -> bool:
@@ -110,7 +116,7 @@ def decided(bus: EmbeddedBus, seq: int, timeout_s: float = DECIDE_TIMEOUT_S, eng
     wait_until(done, timeout_s, f"event {seq} to be decided")
 
 
-def decisions_of(bus: EmbeddedBus) -> list[tuple[int, int, bytes]]:
+def decisions_of(bus: Bus) -> list[tuple[int, int, bytes]]:
     """Read the whole decision log."""
     found: list[tuple[int, int, bytes]] = []
     while some := bus.decisions(found[-1][:2] if found else (0, -1), 50_000):
@@ -118,6 +124,6 @@ def decisions_of(bus: EmbeddedBus) -> list[tuple[int, int, bytes]]:
     return found
 
 
-def by_rules(bus: EmbeddedBus) -> Decided:
+def by_rules(bus: Bus) -> Decided:
     """Decide the events of a bus by the rules alone: what the engine must have come to."""
     return decide(bus.read(0, bus.decided_seq()), Policy())

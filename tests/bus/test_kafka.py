@@ -1,0 +1,149 @@
+"""The bus on a real Kafka: what retention removed, what a dead writer leaves, and what cannot be reached."""
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from isrflow.bus.interface import BusError, Decided, Page, TrimmedError
+from isrflow.bus.kafka import topics
+from isrflow.bus.kafka.address import Address, parse
+from isrflow.bus.kafka.bus import KafkaBus
+from isrflow.bus.kafka.controller import Controller
+from isrflow.bus.kafka.places import SLOTS
+from isrflow.bus.opened import open_bus
+from tests.support.engine import wait_until
+
+TICK = b'{"kind":"tick","time_ms":1}'
+NOBODY = "127.0.0.1:1"
+
+
+@pytest.fixture
+def prefix() -> str:
+    return uuid.uuid4().hex[:8]
+
+
+@pytest.fixture
+def bus(kafka_servers: str, prefix: str) -> Iterator[KafkaBus]:
+    bus = KafkaBus(f"kafka://{kafka_servers}/{prefix}")
+    yield bus
+    bus.close()
+
+
+def remove(bus: KafkaBus, topic: str, through: int) -> None:
+    """Do what retention does."""
+    place = TopicPartition(topic, 0, through + 1)
+    # A client that nobody holds is gone before its answer comes.
+    admin = AdminClient({"bootstrap.servers": bus.address.servers})
+    admin.delete_records([place])[place].result(30)
+
+
+def readable(bus: KafkaBus, through: int) -> None:
+    wait_until(lambda: bus.decided_seq() == bus.image().seq == through, 20, f"seq {through} to be readable")
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("kafka://a:1", Address("a:1", "isrflow")),
+        ("kafka://a:1,b.c:22/x.y", Address("a:1,b.c:22", "x.y")),
+        ("kafka://[::1]:9092/z", Address("[::1]:9092", "z")),
+    ],
+)
+def test_an_address_is_read(url: str, address: Address) -> None:
+    assert parse(url) == address
+    assert parse(str(address)) == address
+
+
+@pytest.mark.parametrize("url", ["kafka://", "kafka://a", "kafka://a:1/", "kafka://a:1;b:2", "kafka://a:1/x y", "a:1"])
+def test_what_is_no_address_is_said(url: str) -> None:
+    with pytest.raises(ValueError, match="expected kafka://"):
+        parse(url)
+
+
+def test_nobody_there_is_said_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topics, "REQUEST_TIMEOUT_S", 1.0)
+    with pytest.raises(BusError, match=NOBODY):
+        open_bus(f"kafka://{NOBODY}")
+
+
+@pytest.mark.cluster
+def test_a_bus_that_is_not_there_is_not_made_for_reading(kafka_servers: str, prefix: str) -> None:
+    for _ in range(2):
+        with pytest.raises(BusError, match=rf"no topic {prefix}\.events"):
+            open_bus(f"kafka://{kafka_servers}/{prefix}", create=False)
+
+
+@pytest.mark.cluster
+def test_a_topic_that_has_no_one_order_is_refused(kafka_servers: str, prefix: str) -> None:
+    admin = AdminClient({"bootstrap.servers": kafka_servers})
+    admin.create_topics([NewTopic(f"{prefix}.events", 2)])[f"{prefix}.events"].result(30)
+    with pytest.raises(BusError, match=rf"{prefix}\.events must have one partition, and has 2"):
+        open_bus(f"kafka://{kafka_servers}/{prefix}")
+
+
+@pytest.mark.cluster
+def test_events_that_retention_removed_are_missed(bus: KafkaBus) -> None:
+    last = bus.publish([TICK] * 10)
+    remove(bus, bus.address.events, through=3)
+    with pytest.raises(TrimmedError, match=f"up to {4 * SLOTS} were removed"):
+        bus.read(3 * SLOTS, last)
+    assert [entry.seq for entry in bus.read(4 * SLOTS, last)] == [n * SLOTS for n in range(5, 11)]
+    assert bus.publish([TICK]) == 11 * SLOTS
+
+
+@pytest.mark.cluster
+def test_a_follower_that_has_missed_nothing_is_not_told_otherwise(bus: KafkaBus) -> None:
+    epoch = bus.claim("job", {}, 1).controller_epoch
+    bus.commit(epoch, 5, [Decided(3, 0, b"early"), Decided(3, 1, b"last")], [])
+    bus.commit(epoch, 100, [Decided(99, 0, b"new")], [])
+    readable(bus, 100)
+    remove(bus, bus.address.decisions, through=1)
+    assert bus.decisions((3, 1), 10) == bus.decisions((0, -1), 10) == [Decided(99, 0, b"new")]
+    with pytest.raises(TrimmedError, match="read on from 4"):
+        bus.decisions((2, 0), 10)
+    remove(bus, bus.address.decisions, through=3)
+    assert bus.decisions((99, 0), 10) == []
+    with pytest.raises(TrimmedError, match="read on from 100"):
+        bus.decisions((98, 0), 10)
+
+
+@pytest.mark.cluster
+def test_what_a_dead_job_left_open_is_never_read(
+    bus: KafkaBus, kafka_servers: str, prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = KafkaBus(f"kafka://{kafka_servers}/{prefix}")
+    first = dead.claim("dead", {}, 1).controller_epoch
+    dead.commit(first, 1, [Decided(1, 0, b"done")], [Page(0, 0, b"done")])
+
+    class KilledError(Exception):
+        pass
+
+    def killed(self: Controller, producer: Producer) -> None:
+        producer.flush(20)
+        raise KilledError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Controller, "_end", killed)
+        with pytest.raises(KilledError):
+            dead.commit(first, 2, [Decided(2, 0, b"half")], [Page(0, 0, b"half")])
+    second = bus.claim("next", {}, 2).controller_epoch
+    readable(bus, 1)
+    assert bus.decisions((0, -1), 10) == [Decided(1, 0, b"done")]
+    bus.commit(second, 2, [Decided(2, 0, b"whole")], [Page(0, 0, b"whole")])
+    readable(bus, 2)
+    assert bus.decisions((0, -1), 10) == [Decided(1, 0, b"done"), Decided(2, 0, b"whole")]
+    assert bus.image() == (2, [Page(0, 0, b"whole")])
+    dead.close()
+
+
+@pytest.mark.cluster
+def test_only_who_claimed_commits(bus: KafkaBus, kafka_servers: str, prefix: str) -> None:
+    epoch = bus.claim("job", {}, 1).controller_epoch
+    other = KafkaBus(f"kafka://{kafka_servers}/{prefix}")
+    wait_until(lambda: other.claimed_epoch() == epoch, 20, "the claim to be readable")
+    with pytest.raises(BusError, match="is another process's"):
+        other.commit(epoch, 1, [], [])
+    other.close()
