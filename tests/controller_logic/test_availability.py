@@ -103,6 +103,7 @@ def test_a_broker_that_returns_hears_who_leads_in_unchanged_epochs(trio: World) 
     before = trio.line("t")
     trio.beat(3)
     assert trio.said == "REPLICA_ONLINE to 3"
+    assert not trio.one(LeaderAndIsr).is_new
     assert trio.line("t") == before
     assert trio.replica_states("t") == "Online,Online,Online"
 
