@@ -1,0 +1,97 @@
+"""Decisions for tests of the translation, and what stands before they come."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage
+from isrflow.brokers.gateways.kraft.metadata.translate import translate
+from isrflow.brokers.gateways.kraft.record_frame import Record
+from isrflow.state.decisions import (
+    AnyDecision,
+    BrokerDecision,
+    ConfigDecision,
+    LeaderAndIsr,
+    QuorumDecision,
+    TopicDecision,
+)
+from isrflow.state.events import Feature, Listener
+from isrflow.state.reason import Reason
+
+ID, OTHER_ID = "aaaaaaaaaaaaaaaaaaaaaQ", "bbbbbbbbbbbbbbbbbbbbbQ"
+DIRECTORIES = {broker: f"{broker}dddddddddddddddddddQ"[:21] + "Q" for broker in (1, 2, 3, 4)}
+MOVED = "mmmmmmmmmmmmmmmmmmmmmQ"
+
+
+def said(seq: int = 9) -> dict[str, Any]:
+    return {"seq": seq, "controller_epoch": 1, "time_ms": 1_000 + seq, "reason": Reason.REQUEST_DONE}
+
+
+def quorum(seq: int = 9, *, voter: int = 100, epoch: int = 1) -> QuorumDecision:
+    return QuorumDecision(**said(seq), voter=voter, incarnation="g", voters=(100, 101), quorum_epoch=epoch)
+
+
+def broker(number: int, state: str = "active", **fields: Any) -> BrokerDecision:
+    told = {
+        "broker_epoch": number,
+        "incarnation": f"{number}iiiiiiiiiiiiiiiiiiiiQ",
+        "rack": None,
+        "listeners": (Listener("PLAINTEXT", "h", 9_092),),
+        "log_dirs": (DIRECTORIES[number],),
+        "features": (Feature("metadata.version", 7, 27),),
+    }
+    return BrokerDecision(**said(), broker=number, state=state, **(told | fields))
+
+
+def topic(state: str = "created", topic_id: str = ID, **config: str) -> TopicDecision:
+    return TopicDecision(**said(), topic="t", topic_id=topic_id, state=state, config=config)
+
+
+def partition(leader_epoch: int = 0, partition_epoch: int = 0, **fields: Any) -> LeaderAndIsr:
+    told = {
+        "topic": "t",
+        "topic_id": ID,
+        "partition": 0,
+        "leader": 1,
+        "isr": (1, 2, 3),
+        "replicas": (1, 2, 3),
+        "adding_replicas": (),
+        "removing_replicas": (),
+        "leader_recovery_state": "RECOVERED",
+        "is_new": False,
+        "unclean": False,
+        "to": (),
+    }
+    return LeaderAndIsr(**said(), leader_epoch=leader_epoch, partition_epoch=partition_epoch, **(told | fields))
+
+
+def config(entity: str, name: str | None, **settings: str) -> ConfigDecision:
+    return ConfigDecision(**said(), entity=entity, name=name, config=settings)
+
+
+BROKERS = [broker(1), broker(2), broker(3)]
+STANDING = [quorum(), *BROKERS, topic(a="1"), partition()]
+
+
+def after(decisions: Sequence[AnyDecision]) -> MetadataImage:
+    return translate(MetadataImage(), decisions).image
+
+
+def records(*decisions: AnyDecision, standing: Sequence[AnyDecision] = STANDING) -> list[Record]:
+    """Give the records of the decisions on one event, after those that stand."""
+    entry = translate(after(standing), decisions).entry
+    return [] if entry is None else list(entry.records)
+
+
+def change(**fields: Any) -> list[Record]:
+    return [Record("PartitionChangeRecord", 1, {"PartitionId": 0, "TopicId": ID, **fields})]
+
+
+def registration_change(**fields: int) -> list[Record]:
+    return [Record("BrokerRegistrationChangeRecord", 2, {"BrokerId": 1, "BrokerEpoch": 1, **fields})]
+
+
+def settings(kind: int, resource: str, **values: str | None) -> list[Record]:
+    return [
+        Record("ConfigRecord", 0, {"ResourceType": kind, "ResourceName": resource, "Name": name, "Value": value})
+        for name, value in values.items()
+    ]
