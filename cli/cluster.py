@@ -8,7 +8,8 @@ import msgspec
 
 from isrflow.brokers.kafka.cluster import FILE, KafkaCluster, broker_specs, plain_specs
 from isrflow.brokers.kafka.node import KafkaError
-from isrflow.brokers.kafka.properties import Voter, voter
+from isrflow.brokers.service import ServiceError
+from isrflow.brokers.voters import Voter, voters_of
 from isrflow.cli.errors import Refused, Unreachable, WrongUse
 from isrflow.conf.jars import KAFKA_VERSION
 
@@ -40,7 +41,7 @@ def command() -> None:
 
 def _voters(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> list[Voter]:
     try:
-        return [voter(text) for one in texts for text in one.split(",")]
+        return [voter for text in texts for voter in voters_of(text)]
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
 
@@ -93,7 +94,7 @@ def up(
             specs = broker_specs(count, voters, **rest) if voters else plain_specs(count, **rest)
             cluster = KafkaCluster.create(folder, specs, cluster_id)
         cluster.up()
-    except KafkaError as error:
+    except ServiceError as error:
         raise Unreachable(str(error)) from error
     except ValueError as error:
         raise WrongUse(str(error)) from error

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from isrflow.brokers.kafka.node import START_TIMEOUT_S, STOP_TIMEOUT_S, KafkaError, KafkaNode
-from isrflow.brokers.kafka.properties import LOOPBACK, NodeSpec, Voter
+from isrflow.brokers.kafka.node import KafkaError, KafkaNode
+from isrflow.brokers.kafka.properties import LOOPBACK, NodeSpec
+from isrflow.brokers.service import START_TIMEOUT_S, STOP_TIMEOUT_S
+from isrflow.brokers.voters import Voter
 
 FILE = "cluster.json"
 NODES_MAX = 64
@@ -102,13 +104,17 @@ class KafkaCluster:
         """Name the brokers as clients want them named."""
         return ",".join(f"{LOOPBACK}:{node.spec.port}" for node in self.nodes.values() if node.spec.port is not None)
 
+    def format(self) -> None:
+        """Make the storage of the nodes that have none yet. Raises ``KafkaError``, ``JarsError`` or ``JavaError``."""
+        _all(list(self.nodes.values()), lambda node: node.format(self.cluster_id))
+
     def up(self, timeout_s: float = START_TIMEOUT_S) -> None:
-        """Format and start what does not run, and wait until all of it does. Raises ``KafkaError``.
+        """Format and start what does not run, and wait until all of it does. Raises ``ServiceError``.
 
         When one does not start, those that were started with it are ended again.
         """
         stopped = [node for node in self.nodes.values() if node.state == "stopped"]
-        _all(stopped, lambda node: node.format(self.cluster_id))
+        self.format()
         try:
             for node in stopped:
                 node.start()

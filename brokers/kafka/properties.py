@@ -8,35 +8,13 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from isrflow.brokers.voters import NodeId, Port, Voter, text_of
+
 Role = Literal["broker", "controller"]
-Port = Annotated[int, Meta(ge=1, le=65_535)]
-NodeId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 LISTENER, CONTROLLER_LISTENER = "PLAINTEXT", "CONTROLLER"
 LOOPBACK = "127.0.0.1"
 LOG_FILE_BYTES_MAX, LOG_FILES_KEPT = 50_000_000, 3
 _KEY = re.compile(r"[A-Za-z0-9._-]+")
-
-
-class Voter(msgspec.Struct, frozen=True):
-    """Name one controller, as ``controller.quorum.voters`` does."""
-
-    node_id: NodeId
-    host: str
-    port: Port
-
-    def __str__(self) -> str:
-        return f"{self.node_id}@{self.host}:{self.port}"
-
-
-def voter(text: str) -> Voter:
-    """Read ``ID@HOST:PORT``. Raises ``ValueError``."""
-    match = re.fullmatch(r"(\d+)@([A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\]):(\d+)", text)
-    if match is None:
-        raise ValueError(f"{text!r} is no voter: ID@HOST:PORT is expected")
-    try:
-        return msgspec.convert({"node_id": int(match[1]), "host": match[2], "port": int(match[3])}, Voter)
-    except msgspec.ValidationError as error:
-        raise ValueError(f"{text!r} is no voter: {error}") from error
 
 
 class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +51,7 @@ def server_properties(spec: NodeSpec, folder: Path, brokers: int) -> str:
     settings = {
         "process.roles": ",".join(spec.roles),
         "node.id": str(spec.node_id),
-        "controller.quorum.voters": ",".join(map(str, spec.voters)),
+        "controller.quorum.voters": text_of(spec.voters),
         "listeners": ",".join(bound),
         "advertised.listeners": ",".join(bound),
         "listener.security.protocol.map": f"{LISTENER}:PLAINTEXT,{CONTROLLER_LISTENER}:PLAINTEXT",

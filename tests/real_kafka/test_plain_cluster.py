@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from isrflow.brokers.kafka.cluster import KafkaCluster
-from isrflow.brokers.kafka.node import KafkaError
+from isrflow.brokers.service import ServiceError
 from isrflow.cli import command
 from isrflow.conf.jars import fetch
 
@@ -95,7 +95,7 @@ def test_a_node_that_does_not_start_says_why_and_leaves_nothing_running(folder: 
 def test_a_frozen_node_is_paused_and_stops_in_the_end(folder: Path) -> None:
     assert cluster(folder, "up", "--brokers", "1", "--heap", "384m")[0] == 0
     node = KafkaCluster.open(folder).nodes[1]
-    with pytest.raises(KafkaError, match="is there already"):
+    with pytest.raises(ServiceError, match="is there already"):
         node.start()
     node.pause()
     end = time.monotonic() + TIMEOUT_S

@@ -1,23 +1,20 @@
 """Brokers of real Kafka 4 under gateways, on a bus that some engine decides on; and Kafka's own admin tools."""
 
 import re
-import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from isrflow.brokers.gateways.kraft.process import GatewayProcess
-from isrflow.brokers.gateways.kraft.settings import Voter
-from isrflow.brokers.kafka import properties
 from isrflow.brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports, random_cluster_id
 from isrflow.brokers.kafka.node import KafkaNode
+from isrflow.brokers.kafka.tools import run_tool
+from isrflow.brokers.voters import Voter
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.image import view_of_image
-from isrflow.conf.jars import fetch, jars
-from isrflow.conf.java import java_home
+from isrflow.conf.jars import fetch
 from tests.support.mock_cluster import wait_until
 
 LOOPBACK = "127.0.0.1"
-TOOL_TIMEOUT_S = 90.0
 SETTLE_TIMEOUT_S = 60.0
 # Followers that lost their leader ask the next one sooner than after Kafka's second.
 OVERRIDES = {"replica.fetch.backoff.ms": "100", "replica.lag.time.max.ms": "4000", "controlled.shutdown.enable": "true"}
@@ -48,8 +45,7 @@ class RealCluster:
             )
             for voter in self.voters
         }
-        voters = [properties.Voter(voter.voter, voter.host, voter.port) for voter in self.voters]
-        specs = broker_specs(brokers, voters, overrides=OVERRIDES | overrides)
+        specs = broker_specs(brokers, self.voters, overrides=OVERRIDES | overrides)
         self.kafka = KafkaCluster.create(directory / "kafka", specs, self.cluster_id)
 
     def start(self) -> None:
@@ -103,14 +99,9 @@ class RealCluster:
     def tool(self, name: str, arguments: str) -> str:
         """Run one of Kafka's admin tools with some words, and return what it prints.
 
-        Raises ``AssertionError`` when it fails.
+        Raises ``ToolError`` when it fails.
         """
-        command = [str(java_home() / "bin" / "java"), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-        class_path = ":".join(map(str, jars("kafka-tools")))
-        command += ["-cp", class_path, f"org.apache.kafka.tools.{name}", "--bootstrap-server", self.bootstrap]
-        done = subprocess.run([*command, *arguments.split()], capture_output=True, text=True, timeout=TOOL_TIMEOUT_S)
-        assert done.returncode == 0, f"{name} {arguments}: {done.stdout}\n{done.stderr}"
-        return done.stdout
+        return run_tool(name, self.bootstrap, arguments.split())
 
     def described(self, topic: str) -> dict[int, Described]:
         """Describe a topic by ``kafka-topics``."""

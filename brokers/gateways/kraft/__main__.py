@@ -10,8 +10,9 @@ import msgspec
 import structlog
 
 from isrflow.brokers.gateways.kraft.gateway import Gateway, SupersededError
-from isrflow.brokers.gateways.kraft.settings import Identity, Settings, settings_of, voters_of
+from isrflow.brokers.gateways.kraft.settings import Identity, Settings, settings_of
 from isrflow.brokers.gateways.kraft.storage import StorageError
+from isrflow.brokers.voters import voters_of
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.interface import Bus, BusError
 from isrflow.conf.logs import configure

@@ -6,19 +6,12 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from isrflow.brokers.voters import Voter
 from isrflow.state import policy
 
 Millis = Annotated[int, Meta(ge=1, le=86_400_000)]
 Bytes = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
-
-
-class Voter(msgspec.Struct, frozen=True, order=True):
-    """Name one gateway as brokers know it, from ``controller.quorum.voters``."""
-
-    voter: int
-    host: str
-    port: int
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,17 +61,3 @@ def settings_of(given: dict[str, Any]) -> Settings:
     """
     ours = {name: value for name, value in given.items() if name in _NAMES or name not in policy.NAMES}
     return msgspec.convert(ours, Settings, strict=False)
-
-
-def voters_of(text: str) -> tuple[Voter, ...]:
-    """Read ``100@host:port,101@host:port``. Raises ValueError that says what was expected."""
-    voters = []
-    for one in text.split(","):
-        number, _, place = one.strip().partition("@")
-        host, _, port = place.rpartition(":")
-        if not (number.isascii() and number.isdecimal() and host and port.isascii() and port.isdecimal()):
-            raise ValueError(f"{one!r} is no voter: expected ID@HOST:PORT")
-        voters.append(Voter(int(number), host, int(port)))
-    if len({voter.voter for voter in voters}) != len(voters):
-        raise ValueError(f"{text!r} names a voter twice")
-    return tuple(sorted(voters))

@@ -7,7 +7,8 @@ import pytest
 
 from isrflow.brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports, plain_specs, random_cluster_id
 from isrflow.brokers.kafka.node import KafkaError
-from isrflow.brokers.kafka.properties import NodeSpec, Voter, server_properties, voter
+from isrflow.brokers.kafka.properties import NodeSpec, server_properties
+from isrflow.brokers.voters import Voter
 
 
 def read(text: str) -> dict[str, str]:
@@ -41,17 +42,6 @@ def test_overrides_win_and_are_one_line_each(tmp_path: Path) -> None:
     for bad in ({"a": "1\nprocess.roles=controller"}, {"a b": "1"}, {"a\nb": "1"}):
         with pytest.raises(ValueError, match="is no setting of one line"):
             server_properties(msgspec.structs.replace(spec, overrides=bad), tmp_path, 1)
-
-
-@pytest.mark.parametrize("text", ["100@h:9093", "1@[::1]:65535"])
-def test_a_voter_is_read_as_it_is_written(text: str) -> None:
-    assert str(voter(text)) == text
-
-
-@pytest.mark.parametrize("text", ["", "h:9093", "1@h", "1@h:0", "1@h:99999", "x@h:1", "1@h:1,2@h:2", "1@h:1\n"])
-def test_what_is_no_voter_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no voter"):
-        voter(text)
 
 
 def test_a_folder_remembers_its_cluster(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from isrflow.brokers.gateways.kraft.deletions import Deletions
-from isrflow.brokers.gateways.kraft.settings import Voter, voters_of
 from isrflow.brokers.gateways.kraft.standing import Standing
 from isrflow.brokers.wire.server import Peer
 from isrflow.bus.image import Held
@@ -126,13 +125,3 @@ def test_deletions_that_were_under_way_are_taken_up(state: TopicState, epoch: in
     for number in (1, 2, 3, 4):
         deletions.has_fetched(number, 7, 10)
     assert [(report.broker, report.leader_epoch) for report in told] == [(1, epoch), (3, epoch)]
-
-
-def test_voters_are_read_as_brokers_have_them() -> None:
-    assert voters_of("101@b:2, 100@::1:1") == (Voter(100, "::1", 1), Voter(101, "b", 2))
-
-
-@pytest.mark.parametrize("text", ["", "100", "100@h", "100@:1", "x@h:1", "100@h:p", "1@h:1,1@g:2"])
-def test_voters_that_are_none_are_named(text: str) -> None:
-    with pytest.raises(ValueError, match=r"no voter|twice"):
-        voters_of(text)

@@ -11,7 +11,7 @@ import msgspec
 import psutil
 import pytest
 
-from isrflow.brokers.kafka.process import DetachedProcess
+from isrflow.brokers.process import DetachedProcess
 
 SLEEPER = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)"]
 

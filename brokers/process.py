@@ -94,7 +94,20 @@ class DetachedProcess:
         return True
 
     def kill(self) -> None:
-        """End the process at once, paused or not, and wait until it is gone. Raises ``TimeoutError``."""
-        self.signal(signal.SIGKILL)
-        if not self.wait(KILL_TIMEOUT_S):
-            raise TimeoutError(f"process {self.pid} is still there {KILL_TIMEOUT_S:.0f} s after SIGKILL")
+        """End the process and all that it started, paused or not, and wait until they are gone.
+
+        Raises ``TimeoutError``.
+        """
+        found = self._found()
+        if found is None:
+            return
+        family = [found]
+        with contextlib.suppress(psutil.NoSuchProcess):
+            family += found.children(recursive=True)
+        for one in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
+        _, alive = psutil.wait_procs(family, KILL_TIMEOUT_S)
+        if alive:
+            pids = ", ".join(str(one.pid) for one in alive)
+            raise TimeoutError(f"still there {KILL_TIMEOUT_S:.0f} s after SIGKILL: process {pids}")

@@ -1,0 +1,33 @@
+"""Kafka's own admin tools, as they come in its release."""
+
+import subprocess
+from collections.abc import Sequence
+
+from isrflow.conf.jars import jars
+from isrflow.conf.java import java_home
+
+TOOL_TIMEOUT_S = 90.0
+TOPICS = "TopicCommand"
+REASSIGN_PARTITIONS = "reassign.ReassignPartitionsCommand"
+LEADER_ELECTION = "LeaderElectionCommand"
+
+
+class ToolError(Exception):
+    """A tool that did not end well; the message has what it printed."""
+
+
+def run_tool(name: str, bootstrap: str, arguments: Sequence[str]) -> str:
+    """Run the tool ``org.apache.kafka.tools.<name>`` against ``bootstrap``, and return what it prints.
+
+    Raises ``ToolError``, ``JarsError`` or ``JavaError``.
+    """
+    java = [str(java_home() / "bin" / "java"), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+    class_path = ":".join(map(str, jars("kafka-tools")))
+    command = [*java, "-cp", class_path, f"org.apache.kafka.tools.{name}", "--bootstrap-server", bootstrap, *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TOOL_TIMEOUT_S)
+    except subprocess.TimeoutExpired as error:
+        raise ToolError(f"{name} {' '.join(arguments)}: not done in {TOOL_TIMEOUT_S:.0f} s") from error
+    if done.returncode != 0:
+        raise ToolError(f"{name} {' '.join(arguments)}: {done.stdout.strip()}\n{done.stderr.strip()}")
+    return done.stdout

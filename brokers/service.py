@@ -1,0 +1,109 @@
+"""One process of a cluster on this machine: started, waited for, watched, stopped, and found again by its folder."""
+
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from isrflow.brokers.process import DetachedProcess, State
+
+START_TIMEOUT_S = 120.0
+STOP_TIMEOUT_S = 60.0
+LOG_LINES_SHOWN = 8
+_POLL_S = 0.05
+_TAIL_BYTES = 1 << 16
+
+
+class ServiceError(Exception):
+    """A process that does not do what it was asked; the message says where its log is."""
+
+
+class Service:
+    """Start, watch and stop one process; its files are under ``folder``, which need not exist yet.
+
+    A kind of service says what to run (``command``) and when it is ready (``is_ready``). ``console`` takes what
+    the process prints, where that is not its log.
+    """
+
+    def __init__(self, name: str, folder: Path, log: str, console: str | None = None) -> None:
+        self.name = name
+        self.folder = folder.resolve()
+        self.log = self.folder / log
+        self.console = self.folder / (console or log)
+        self._process = DetachedProcess(self.folder / "process.json")
+        self._ended_by_us = False
+
+    def command(self) -> Sequence[str]:
+        """Write the command line; what it needs of files is written here too."""
+        raise NotImplementedError
+
+    def is_ready(self) -> bool:
+        """Say whether the process, which runs, does what it is for."""
+        raise NotImplementedError
+
+    @property
+    def state(self) -> State:
+        return self._process.state
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start the process; it need not be ready yet. Raises ``ServiceError``, ``JarsError`` or ``JavaError``."""
+        if self.state != "stopped":
+            raise ServiceError(f"{self.name} is there already, as process {self.pid}")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._ended_by_us = False
+        self._process.start(self.command(), self.folder, self.console)
+
+    def wait_until_started(self, timeout_s: float = START_TIMEOUT_S) -> None:
+        """Wait until the process is ready. Raises ``ServiceError`` when it ends or the time is over."""
+        end = time.monotonic() + timeout_s
+        while not self.is_ready():
+            self.check()
+            if time.monotonic() > end:
+                raise ServiceError(f"{self.name} did not start in {timeout_s:.0f} s; its log is {self.log}")
+            time.sleep(_POLL_S)
+
+    def check(self) -> None:
+        """Raise ``ServiceError`` when the process ended and nobody asked it to."""
+        if self.state == "stopped" and not self._ended_by_us:
+            raise ServiceError(f"{self.name} ended by itself; its log {self.log} ends with:\n{self.last_lines()}")
+
+    def last_lines(self) -> str:
+        """Return the end of what the process wrote, for a message."""
+        lines: list[str] = []
+        for path in dict.fromkeys((self.log, self.console)):
+            if path.exists():
+                with path.open("rb") as file:
+                    file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+                    lines += file.read().decode(errors="replace").splitlines()[-LOG_LINES_SHOWN:]
+        return "\n".join(lines)
+
+    def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> bool:
+        """Let the process stop in order; after the time-out end it at once, and return False."""
+        self.resume()
+        self.terminate()
+        if self._process.wait(timeout_s):
+            return True
+        self.kill()
+        return False
+
+    def terminate(self) -> None:
+        """Ask the process to stop, and do not wait for it."""
+        self._ended_by_us = True
+        self._process.signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the process at once, as a crash would."""
+        self._ended_by_us = True
+        self._process.kill()
+
+    def pause(self) -> None:
+        """Freeze the process; its connections stay open and nobody answers."""
+        self._process.signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a frozen process go on."""
+        self._process.signal(signal.SIGCONT)
