@@ -12,17 +12,16 @@ from isrflow.state.decisions import (
     Answer,
     AnyDecision,
     BrokerDecision,
-    LeaderAndIsr,
     Rejected,
     StopReplica,
     TopicDecision,
+    leader_and_isr_of,
 )
 from isrflow.state.events import AnyEvent, Logged, Malformed, Progress
-from isrflow.state.partition import LeaderRecoveryState, Partition
+from isrflow.state.partition import Partition
 from isrflow.state.reason import Reason
 
 _TOPIC_EVENTS = frozenset(TOPIC_EVENTS)
-_RECOVERY_NAMES = {int(member): member.name for member in LeaderRecoveryState}
 
 
 class Minutes:
@@ -62,25 +61,17 @@ class Minutes:
     ) -> None:
         """Tell the brokers in ``to``, and as metadata all others, who leads."""
         self.decisions.append(
-            LeaderAndIsr(
+            leader_and_isr_of(
+                topic.topic,
+                topic.topic_id,
+                partition,
                 seq=self.seq,
                 controller_epoch=self.controller_epoch,
                 time_ms=self.now,
                 reason=reason,
-                topic=topic.topic,
-                topic_id=topic.topic_id,
-                partition=partition.partition,
-                leader=partition.leader,
-                leader_epoch=partition.leader_epoch,
-                isr=partition.isr,
-                partition_epoch=partition.partition_epoch,
-                replicas=partition.replicas,
-                adding_replicas=partition.adding_replicas,
-                removing_replicas=partition.removing_replicas,
-                leader_recovery_state=_RECOVERY_NAMES[partition.leader_recovery_state],
+                to=to,
                 is_new=is_new,
                 unclean=unclean,
-                to=to,
             )
         )
 

@@ -4,6 +4,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from isrflow.state.events import Feature, Listener
+from isrflow.state.partition import LeaderRecoveryState, Partition
 from isrflow.state.reason import Reason
 
 CONTRACT_VERSION = 1
@@ -41,6 +42,45 @@ class LeaderAndIsr(Decision, frozen=True, kw_only=True, tag="leader_and_isr", gc
     is_new: bool
     unclean: bool
     to: tuple[int, ...]
+
+
+_RECOVERY_NAMES = {int(member): member.name for member in LeaderRecoveryState}
+
+
+def leader_and_isr_of(
+    topic: str,
+    topic_id: str,
+    partition: Partition,
+    *,
+    seq: int,
+    controller_epoch: int,
+    time_ms: int,
+    reason: Reason,
+    to: tuple[int, ...],
+    is_new: bool = False,
+    unclean: bool = False,
+) -> LeaderAndIsr:
+    """Tell a partition as it stands."""
+    return LeaderAndIsr(
+        seq=seq,
+        controller_epoch=controller_epoch,
+        time_ms=time_ms,
+        reason=reason,
+        topic=topic,
+        topic_id=topic_id,
+        partition=partition.partition,
+        leader=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        isr=partition.isr,
+        partition_epoch=partition.partition_epoch,
+        replicas=partition.replicas,
+        adding_replicas=partition.adding_replicas,
+        removing_replicas=partition.removing_replicas,
+        leader_recovery_state=_RECOVERY_NAMES[partition.leader_recovery_state],
+        is_new=is_new,
+        unclean=unclean,
+        to=to,
+    )
 
 
 class StopReplica(Decision, frozen=True, kw_only=True, tag="stop_replica", gc=False):

@@ -14,11 +14,11 @@ from isrflow.state.decisions import (
     BrokerDecision,
     ConfigDecision,
     HighWatermark,
-    LeaderAndIsr,
     TopicDecision,
+    leader_and_isr_of,
 )
 from isrflow.state.ids import NO_EPOCH
-from isrflow.state.partition import Partition, Topic
+from isrflow.state.partition import Topic
 from isrflow.state.reason import Reason
 
 
@@ -56,7 +56,7 @@ class _Teller:
         )
         for partition in topic.partitions:
             if partition.leader_epoch != NO_EPOCH:
-                yield self._leader_and_isr(topic, partition)
+                yield leader_and_isr_of(topic.topic, topic.topic_id, partition, **self._common(), to=partition.replicas)
             if partition.high_watermark_epoch != NO_EPOCH:
                 yield HighWatermark(
                     **self._common(),
@@ -89,22 +89,3 @@ class _Teller:
 
     def _config(self, entity: str, name: str | None, config: dict[str, str]) -> ConfigDecision:
         return ConfigDecision(**self._common(), entity=entity, name=name, config=config)
-
-    def _leader_and_isr(self, topic: Topic, partition: Partition) -> LeaderAndIsr:
-        return LeaderAndIsr(
-            **self._common(),
-            topic=topic.topic,
-            topic_id=topic.topic_id,
-            partition=partition.partition,
-            leader=partition.leader,
-            leader_epoch=partition.leader_epoch,
-            isr=partition.isr,
-            partition_epoch=partition.partition_epoch,
-            replicas=partition.replicas,
-            adding_replicas=partition.adding_replicas,
-            removing_replicas=partition.removing_replicas,
-            leader_recovery_state=partition.leader_recovery_state.name,
-            is_new=False,
-            unclean=False,
-            to=partition.replicas,
-        )
