@@ -24,7 +24,8 @@ _OFFLINE_PLACE = Totals.__struct_fields__.index("offline")
 class Draft(Minutes):
     """Hold a shard's state as far as the batch has come, and the decisions made on the way.
 
-    ``active`` brokers may lead and join an ISR, ``live`` ones serve; both follow ``brokers``.
+    ``active`` brokers may lead and join an ISR, ``live`` ones serve, and of these the ``reporting`` ones say how
+    far they have come; all follow ``brokers``.
     """
 
     def __init__(self, state: State, policy: Policy, overrides: Mapping[str, str]) -> None:
@@ -81,6 +82,8 @@ class Draft(Minutes):
     def _read_brokers(self) -> None:
         self.active = frozenset(b.broker for b in self.brokers.values() if b.is_active)
         self.live = frozenset(b.broker for b in self.brokers.values() if b.is_live)
+        # Brokers of Kafka 4 report neither that they lead nor that they follow.
+        self.reporting = frozenset(b for b in self.live if not self.brokers[b].behind_gateway)
 
     def topic(self, name: str) -> TopicDraft | None:
         """Find a topic by name, loading it if the batch has not yet."""
@@ -196,8 +199,10 @@ class Draft(Minutes):
             if end is not None:
                 change, reason = end, Reason.REASSIGNMENT
                 to = to and tuple([broker for broker in to if broker not in before.removing_replicas])
-        after = apply(before, change, self.live if to is None else to)
+        after = apply(before, change, self.reporting if to is None else self.reporting.intersection(to))
         broken = broken_rules(before, after)
+        if len(after.isr) > 1 and after.isr != before.isr and not self.live.issuperset(after.isr):
+            broken.append("a fenced member of another ISR is its only one")
         if broken:
             self.report_broken(topic, before, broken)
             return before

@@ -33,8 +33,11 @@ def broken_rules(before: Partition, after: Partition) -> list[str]:
         broken.append("the members of the ISR, and the replicas, are distinct")
     if (leader != NO_LEADER) != (after.state == PartitionState.OnlinePartition):
         broken.append("a partition is online exactly when it has a leader")
-    if after.leader_recovery_state == LeaderRecoveryState.RECOVERING and len(isr) > 1:
-        broken.append("a leader that is recovering is alone in the ISR")
+    if after.leader_recovery_state == LeaderRecoveryState.RECOVERING:
+        if len(isr) > 1:
+            broken.append("a leader that is recovering is alone in the ISR")
+        elif before.leader_recovery_state == LeaderRecoveryState.RECOVERED and leader in before.isr:
+            broken.append("who begins to recover was not in the ISR")
     if after.adding_replicas or after.removing_replicas:
         broken += _broken_reassignment(after)
     if len(after.replica_states) != len(replicas):
@@ -78,6 +81,8 @@ def _broken_reassignment(after: Partition) -> list[str]:
         broken.append("replicas that are added or removed are assigned")
     if adding & removing:
         broken.append("no replica is both added and removed")
+    if removing and set(after.replicas[-len(removing) :]) != removing:
+        broken.append("the target of a reassignment comes first among the replicas")
     return broken
 
 

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from isrflow.controller_logic import draft as draft_module
+from isrflow.controller_logic import isr
 from isrflow.controller_logic.log import first_states, logged
 from isrflow.controller_logic.step import step
 from isrflow.state import codec
@@ -149,6 +150,23 @@ def test_a_change_that_breaks_an_invariant_is_withheld_and_reported(monkeypatch:
     assert (rejected.field, rejected.reason) == ("partition", "INVARIANT_BROKEN")
     assert "the sky is blue" in rejected.message
     assert (world.error, world.partition("t")) == ("UNKNOWN_SERVER_ERROR", before)
+
+
+def test_an_isr_of_which_some_are_fenced_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that lets a fenced broker into an ISR of several changes nothing; the next request is decided."""
+    world = World(1, 2, 3)
+    world.create("t", (1, 2, 3))
+    world.fence(3)
+    before = world.partition("t")
+    world.is_checked = False
+    with monkeypatch.context() as broken:
+        broken.setattr(isr, "_ineligible", lambda *_: None)
+        world.alter_isr("t", (1, 2, 3))
+    assert world.one(Rejected).reason == "INVARIANT_BROKEN"
+    assert "a fenced member of another ISR is its only one" in world.one(Rejected).message
+    assert (world.error, world.partition("t")) == ("UNKNOWN_SERVER_ERROR", before)
+    world.alter_isr("t", (1,))
+    assert (world.error, world.partition("t").isr) == ("NONE", (1,))
 
 
 def test_several_withheld_changes_of_one_event_have_a_place_each(monkeypatch: pytest.MonkeyPatch) -> None:
