@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from isrflow.brokers.mock.broker import DirectoryLostError
 from isrflow.state.events import AnyEvent, TopicPartition
 from tests.simulation.broker import SimulatedBroker
 from tests.simulation.bus import BusLink, SimulatedBus
@@ -216,6 +217,8 @@ class World:
             await lives.run()
         except asyncio.CancelledError:
             raise
+        except DirectoryLostError:
+            self.row("fault", process.name, "gives up its disk")
         except Exception as error:
             if process.alive:
                 self._violate("crash", f"{process.name} ended by {error!r}")
@@ -281,7 +284,9 @@ class World:
         self._disk.full.add(self._directory / str(broker))
 
     def free_disk(self, broker: int) -> None:
+        """Make room on a broker's disk; if it has ended without, it starts again."""
         self._disk.full.discard(self._directory / str(broker))
+        self.start_broker(broker)
 
     def _committed(self, batch: Batch) -> None:
         self.state = batch

@@ -271,6 +271,7 @@ class Replicas:
         """Say that every replica's log is lost."""
         for partition in self.partitions.values():
             self._reports.offline(partition.place, partition.leader_epoch)
+            self.fetchers.remove(partition)
             partition.stop()
 
     def close(self) -> None:
