@@ -4,21 +4,21 @@ Each broken rule is named by what should be true. ``step`` asks after each chang
 too: a change that breaks a rule is not made.
 """
 
+from collections.abc import Container
+
 from isrflow.state.ids import NO_EPOCH, NO_LEADER
 from isrflow.state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
 from isrflow.state.transitions import PARTITION_MOVES, REPLICA_MOVES
 
-# In these states a replica may be when its partition knows nothing of it any more: its log is told to be gone, or
-# its broker will not come back.
-_MAY_BE_FORGOTTEN = frozenset(
-    {ReplicaState.OfflineReplica, ReplicaState.ReplicaDeletionStarted, ReplicaState.ReplicaDeletionIneligible}
-)
 # By number, for it is asked after each change: looking pairs up by member costs far more.
 _MAY_MOVE = [[a == b or (a, b) in REPLICA_MOVES for b in ReplicaState] for a in ReplicaState]
 
 
-def broken_rules(before: Partition, after: Partition) -> list[str]:
-    """List the rules that ``after``, made from ``before``, does not keep; empty when all hold."""
+def broken_rules(before: Partition, after: Partition, registered: Container[int] | None = None) -> list[str]:
+    """List the rules that ``after``, made from ``before``, does not keep; empty when all hold.
+
+    A replica may be forgotten whatever its state if its broker is not in ``registered``; None: all are.
+    """
     isr, replicas, leader = after.isr, after.replicas, after.leader
     broken: list[str] = []
     for member in isr:
@@ -34,22 +34,19 @@ def broken_rules(before: Partition, after: Partition) -> list[str]:
     if (leader != NO_LEADER) != (after.state == PartitionState.OnlinePartition):
         broken.append("a partition is online exactly when it has a leader")
     if after.leader_recovery_state == LeaderRecoveryState.RECOVERING:
-        if len(isr) > 1:
-            broken.append("a leader that is recovering is alone in the ISR")
-        elif before.leader_recovery_state == LeaderRecoveryState.RECOVERED and leader in before.isr:
-            broken.append("who begins to recover was not in the ISR")
+        broken += _broken_recovery(before, after)
     if after.adding_replicas or after.removing_replicas:
         broken += _broken_reassignment(after)
     if len(after.replica_states) != len(replicas):
         broken.append("every replica has a state")
     elif after.replica_states != before.replica_states or after.removed != before.removed:
-        broken += _broken_replica_moves(before, after)
+        broken += _broken_replica_moves(before, after, registered)
     if after.state != before.state and (before.state, after.state) not in PARTITION_MOVES:
         broken.append(f"a partition does not go from {before.state.name} to {after.state.name}")
     return broken + _broken_epochs(before, after)
 
 
-def _broken_replica_moves(before: Partition, after: Partition) -> list[str]:
+def _broken_replica_moves(before: Partition, after: Partition, registered: Container[int] | None) -> list[str]:
     if after.replicas == before.replicas and after.removed == before.removed:
         moves = [*zip(before.replica_states, after.replica_states, strict=True)]
     else:
@@ -58,9 +55,12 @@ def _broken_replica_moves(before: Partition, after: Partition) -> list[str]:
         # Who is assigned again begins anew, though its broker may yet have to say that the old log is gone.
         anew = {entry.broker for entry in before.removed if become.get(entry.broker) == ReplicaState.NewReplica}
         held |= dict.fromkeys(anew, absent)
+        if registered is not None:
+            held = {replica: state for replica, state in held.items() if replica in become or replica in registered}
         moves = [(held.get(replica, absent), become.get(replica, absent)) for replica in {**held, **become}]
-        # Before the first leader nobody holds a replica.
-        forgotten = _MAY_BE_FORGOTTEN if before.leader_epoch != NO_EPOCH else frozenset(ReplicaState)
+        # Once its log is told to be gone a removed replica is forgotten in the same event; before the
+        # first leader nobody holds one.
+        forgotten = {ReplicaState.ReplicaDeletionStarted} if before.leader_epoch != NO_EPOCH else set(ReplicaState)
         moves = [(origin, to) for origin, to in moves if to != absent or origin not in forgotten]
     broken = []
     for origin, target in moves:
@@ -72,6 +72,14 @@ def _broken_replica_moves(before: Partition, after: Partition) -> list[str]:
 def _all_states(partition: Partition) -> dict[int, ReplicaState]:
     removed = {entry.broker: entry.state for entry in partition.removed}
     return removed | dict(zip(partition.replicas, partition.replica_states, strict=True))
+
+
+def _broken_recovery(before: Partition, after: Partition) -> list[str]:
+    if len(after.isr) > 1:
+        return ["a leader that is recovering is alone in the ISR"]
+    if before.leader_recovery_state == LeaderRecoveryState.RECOVERED and after.leader in before.isr:
+        return ["who begins to recover was not in the ISR"]
+    return []
 
 
 def _broken_reassignment(after: Partition) -> list[str]:

@@ -23,6 +23,7 @@ class BrokersSeen:
         self._violated = violated
         self._told: dict[int, _Position] = {}
         self._asked: dict[tuple[int, TopicPartition], AlterIsr] = {}
+        self._requests: set[object] = set()
         self._answered: set[object] = set()
 
     # A6, A5
@@ -50,10 +51,14 @@ class BrokersSeen:
                 self.asked(asked)
 
     def asked(self, asked: AlterIsr) -> None:
+        """Judge one request for another ISR."""
+        if asked.request_id in self._requests:
+            return
+        self._requests.add(asked.request_id)
         place = TopicPartition(asked.topic, asked.partition)
         before = self._asked.get((asked.broker, place))
         self._asked[asked.broker, place] = asked
-        if before is None or asked.request_id == before.request_id:
+        if before is None:
             return
         same = (before.broker_epoch, before.leader_epoch, before.partition_epoch)
         outstanding = same == (asked.broker_epoch, asked.leader_epoch, asked.partition_epoch)

@@ -1,0 +1,10 @@
+"""Where a test of the checkers finds what they complain of."""
+
+
+class Found(list[str]):
+    """Gather the invariants that are violated."""
+
+    def violated(self, invariant: str, what: str) -> None:
+        self.append(invariant)
+
+    def row(self, who: str, what: str, more: str) -> None: ...
