@@ -71,3 +71,10 @@ def test_nothing_of_an_earlier_leader_epoch_counts() -> None:
 
 def test_a_leader_alone_keeps_no_lag() -> None:
     assert after((1, 9, 5)).lags == ()
+
+
+def test_a_follower_whose_lag_was_never_kept_has_caught_up_by_its_end_alone() -> None:
+    """As in a state that was stored before lags were."""
+    for end, is_there in ((9, True), (5, False)):
+        partition = replace(after((1, 9, 0), (2, end, 0)), lags=())
+        assert is_caught_up(partition, 1, 0, LAG_TIME_MAX_MS) == is_there

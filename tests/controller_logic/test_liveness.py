@@ -176,3 +176,11 @@ def test_a_lost_connection_is_only_a_hint(trio: World) -> None:
     assert trio.broker(1).is_active
     trio.publish("broker_connection_lost", broker=1, broker_epoch=epoch, request_id=1)
     assert (trio.one(Answer).broker, trio.one(Answer).broker_epoch) == (1, epoch)
+
+
+def test_a_connection_lost_before_the_grace_was_taken_away_ends_the_session_at_the_next_tick(trio: World) -> None:
+    trio.publish("broker_connection_lost", broker=1, broker_epoch=trio.broker(1).broker_epoch)
+    trio.publish("alter_config", entity="cluster", config={"broker.connection.lost.grace.ms": 0})
+    assert trio.all(BrokerDecision) == []
+    trio.tick()
+    assert [(d.broker, d.reason) for d in trio.all(BrokerDecision)] == [(1, "BROKER_CONNECTION_LOST")]

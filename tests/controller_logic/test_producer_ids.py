@@ -1,5 +1,8 @@
 """Blocks of producer ids."""
 
+from msgspec.structs import replace
+
+from isrflow.controller_logic import producer_ids
 from isrflow.state.decisions import Answer, ProducerIds
 from tests.controller_logic.world import World
 
@@ -21,3 +24,15 @@ def test_a_former_incarnation_gets_none() -> None:
     world.publish("allocate_producer_ids", broker=1, broker_epoch=world.broker(1).broker_epoch - 1, request_id="q")
     assert (world.error, world.all(ProducerIds)) == ("STALE_BROKER_EPOCH", [])
     assert world.state.cluster.next_producer_id == 0
+
+
+def test_when_all_are_given_there_are_no_more() -> None:
+    world = World(1)
+    last = 2**63 - 1 - producer_ids.BLOCK_SIZE
+    world.state = replace(world.state, cluster=replace(world.state.cluster, next_producer_id=last))
+    request = {"broker": 1, "broker_epoch": world.broker(1).broker_epoch}
+    world.publish("allocate_producer_ids", **request)
+    assert (world.error, world.one(Answer).broker, world.one(Answer).producer_id_start) == ("NONE", 1, last)
+    world.publish("allocate_producer_ids", **request)
+    assert (world.error, world.one(Answer).broker) == ("UNKNOWN_SERVER_ERROR", 1)
+    assert world.state.cluster.next_producer_id == 2**63 - 1

@@ -153,6 +153,17 @@ def test_a_cancel_that_would_lose_records_is_refused(world: World) -> None:
     world.publish("alter_config", entity="topic", name="t", config={"unclean.leader.election.enable": True})
     cancel(world)
     assert world.line("t") == "Online leader=2 epoch=3/4 isr=2 recovering"
+    assert world.one(LeaderAndIsr).unclean
+
+
+def test_a_cancel_that_would_lose_records_is_refused_while_nobody_leads_too(world: World) -> None:
+    move(world, 4, 5)
+    world.alter_isr("t", (1, 4))
+    world.fence(1)
+    world.fence(4)
+    before = world.line("t")
+    cancel(world)
+    assert (world.kinds, world.error, world.line("t")) == ("answer", "INVALID_REPLICA_ASSIGNMENT", before)
 
 
 def test_another_target_replaces_the_first(world: World) -> None:
