@@ -200,7 +200,7 @@ class Draft(Minutes):
                 change, reason = end, Reason.REASSIGNMENT
                 to = to and tuple([broker for broker in to if broker not in before.removing_replicas])
         after = apply(before, change, self.reporting if to is None else self.reporting.intersection(to))
-        broken = broken_rules(before, after)
+        broken = broken_rules(before, after, self.brokers)
         if len(after.isr) > 1 and after.isr != before.isr and not self.live.issuperset(after.isr):
             broken.append("a fenced member of another ISR is its only one")
         if broken:

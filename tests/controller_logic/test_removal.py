@@ -34,3 +34,22 @@ def test_what_a_broker_did_before_it_was_told_to_delete_is_not_the_deletion(worl
 def test_a_deletion_of_the_topic_takes_it_over(world: World) -> None:
     world.publish("delete_topic", topic="t")
     assert (removed(world), world.partition("t").replicas) == ("", (3, 1, 2))
+
+
+def test_an_unregistered_leader_that_a_move_drops_is_not_waited_for() -> None:
+    world = World(1, 2, unclean_leader_election_enable="true")
+    world.create("t", (1,))
+    world.publish("alter_reassignment", topic="t", partition=0, replicas=[2])
+    world.publish("broker_unregister", broker=1)
+    assert world.line("t") == "Online leader=2 epoch=2/2 isr=2 recovering"
+    assert (world.partition("t").replicas, world.partition("t").removed) == ((2,), ())
+
+
+def test_a_replica_that_was_added_on_an_unregistered_broker_is_cancelled() -> None:
+    world = World(1, 2)
+    world.create("t", (1,))
+    world.fence(2)
+    world.publish("alter_reassignment", topic="t", partition=0, replicas=[1, 2])
+    world.publish("broker_unregister", broker=2)
+    world.publish("alter_reassignment", topic="t", partition=0, replicas=None)
+    assert (world.partition("t").replicas, world.partition("t").removed) == ((1,), ())

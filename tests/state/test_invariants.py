@@ -59,3 +59,11 @@ def test_each_rule_is_named(fields: dict[str, Any], rule: str) -> None:
 def test_an_isr_is_never_emptied() -> None:
     after = replace(GOOD, state=PartitionState.OfflinePartition, leader=-1, isr=(), leader_epoch=5, partition_epoch=10)
     assert broken_rules(GOOD, after) == ["the ISR is not empty once a leader was elected"]
+
+
+def test_only_a_replica_of_an_unregistered_broker_is_forgotten() -> None:
+    after = replace(GOOD, replicas=(1, 2), replica_states=GOOD.replica_states[:2], leader_epoch=5, partition_epoch=10)
+    withheld = ["a replica does not go from OnlineReplica to NonExistentReplica"]
+    assert broken_rules(GOOD, after, {1, 2}) == []
+    assert broken_rules(GOOD, after, {1, 2, 3}) == withheld
+    assert broken_rules(GOOD, after) == withheld
