@@ -5,8 +5,9 @@
     received     the broker reports on the replica in that leader epoch, be it an error
     completed    it reports that it leads or follows in that leader epoch
 
-Of each only the newest leader epoch is kept, so what a broker that does not answer has yet to do never
-grows beyond one request a replica. What is decided does not depend on any of it.
+Brokers behind a gateway report neither, and nothing is noted of them here: how far they have followed is in
+the quorum's own description. Of each only the newest leader epoch is kept, so what a broker that does not
+answer has yet to do never grows beyond one request a replica. What is decided does not depend on any of it.
 """
 
 from msgspec.structs import replace
@@ -23,7 +24,8 @@ Epochs = tuple[int, ...]
 
 def request(draft: Draft, topic: TopicDraft, partition: Partition, broker: int) -> None:
     """Note that a broker is told once more who leads."""
-    requested = asked(partition.replicas, partition.requested_epochs, (broker,), partition.leader_epoch)
+    told = draft.reporting.intersection((broker,))
+    requested = asked(partition.replicas, partition.requested_epochs, told, partition.leader_epoch)
     if requested != partition.requested_epochs:
         draft.put_progress(topic, partition, replace(partition, requested_epochs=requested))
 

@@ -199,3 +199,12 @@ def test_what_holds_up_the_engine_is_no_silence_of_a_gateway_either(world: World
     gateway_beats(world, 101)
     tick(world, 1)
     assert leads(world) == (101, 2)
+
+
+def test_a_broker_behind_a_gateway_reports_nothing_and_has_no_backlog(world: World) -> None:
+    world.create("t", (1, 2))
+    assert world.partition("t").requested_epochs == (-1, 0)
+    world.fence(1)
+    world.join(1, incarnation="second", behind_gateway=True)
+    assert world.partition("t").requested_epochs == (-1, 1)
+    assert world.state.cluster.backlog == {2: 1}
