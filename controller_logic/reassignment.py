@@ -25,7 +25,7 @@ from isrflow.controller_logic.partition_machine import led_by
 from isrflow.controller_logic.replica_machine import ReplicaStates, moved, online_replicas, removed_replicas
 from isrflow.state.change import PartitionChange
 from isrflow.state.ids import NO_EPOCH, NO_LEADER
-from isrflow.state.partition import Partition, PartitionState, RemovedReplica, ReplicaState
+from isrflow.state.partition import Partition, RemovedReplica, ReplicaState
 
 Ids = tuple[int, ...]
 
@@ -115,18 +115,17 @@ def completed(partition: Partition, change: PartitionChange, brokers: Brokers, m
     isr = _without(after.isr, removing)
     if not _has_caught_up(after, isr, brokers, min_isr):
         return None
-    leader, state = after.leader, after.state
+    leader = after.leader
     held = dict(zip(after.replicas, after.replica_states, strict=True))
     states = tuple([held[replica] for replica in target])
     if leader in removing:
         elected = elect_reassigned(isr, online_replicas(target, states, brokers.active))
         if elected is None:
             return None
-        leader, state = elected.leader, PartitionState.OnlinePartition
+        leader = elected.leader
     gone = _removed(replace(after, leader_epoch=partition.leader_epoch), removing, brokers)
     return replace(
         change,
-        state=state,
         leader=leader,
         isr=isr,
         replicas=target,
