@@ -4,8 +4,13 @@ A row of a trace: seconds since the history began, who, what it is about, what h
 """
 
 import argparse
+import os
 import sys
 import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import NamedTuple
 
 from tests.simulation.world import Row, Violated, World
 
@@ -84,8 +89,35 @@ def explain(world: World, seed: int, violated: Violated, machine_crashes: bool, 
     print(f"again: make simulate SEED={seed} N=1{more}")
 
 
-def main() -> int:
-    """Run ``--count`` histories from ``--seed`` on; 1 when one violates an invariant."""
+class Ran(NamedTuple):
+    """Hold what one history came to."""
+
+    seed: int
+    is_violated: bool
+    acknowledged: int
+    consumed: int
+
+
+def _ran(machine_crashes: bool, trace: bool, seed: int) -> Ran:
+    world, violated = history(seed, machine_crashes, trace)
+    clients = world.checkers.clients
+    return Ran(seed, violated is not None, clients.acknowledged_count, clients.consumed_count)
+
+
+def _all_of(seeds: range, machine_crashes: bool, trace: bool, jobs: int) -> Iterator[Ran]:
+    """Run all, in ``jobs`` processes; a seed is the same history in each."""
+    one = partial(_ran, machine_crashes, trace)
+    if jobs == 1:
+        yield from map(one, seeds)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        try:
+            yield from pool.map(one, seeds, chunksize=10)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _given() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=1)
@@ -94,22 +126,31 @@ def main() -> int:
         "--machine-crashes", action="store_true", help="machines crash too, and lose what was not forced"
     )
     parser.add_argument("--keep-going", action="store_true", help="do not stop at the first violation")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes; with --trace, one")
     given = parser.parse_args()
-    began, failing = time.monotonic(), []
-    acknowledged = consumed = 0
-    for seed in range(given.seed, given.seed + given.count):
-        world, violated = history(seed, given.machine_crashes, given.trace)
-        acknowledged += world.checkers.clients.acknowledged_count
-        consumed += world.checkers.clients.consumed_count
-        if violated is not None:
-            failing.append(seed)
-            explain(world, seed, violated, given.machine_crashes, given.trace)
+    if given.count < 1 or given.jobs < 1:
+        parser.error("--count and --jobs are 1 at least")
+    return given
+
+
+def main() -> int:
+    """Run ``--count`` histories from ``--seed`` on; 1 when one violates an invariant."""
+    given = _given()
+    began, failing, ran = time.monotonic(), [], []
+    seeds = range(given.seed, given.seed + given.count)
+    for one in _all_of(seeds, given.machine_crashes, given.trace, 1 if given.trace else given.jobs):
+        ran.append(one)
+        if one.is_violated:
+            failing.append(one.seed)
+            world, violated = history(one.seed, given.machine_crashes, trace=False)
+            if violated is not None:
+                explain(world, one.seed, violated, given.machine_crashes, given.trace)
             if not given.keep_going:
                 break
     took = time.monotonic() - began
-    ran = seed - given.seed + 1
-    print(f"{ran} histories in {took:.1f} s ({60 * ran / took:.0f} a minute), {acknowledged} acknowledged records,")
-    print(f"{consumed} consumed; {f'violations at seeds {failing}' if failing else 'no invariant violated'}")
+    acknowledged, consumed = sum(one.acknowledged for one in ran), sum(one.consumed for one in ran)
+    print(f"{len(ran)} histories in {took:.1f} s ({60 * len(ran) / took:.0f} a minute), {acknowledged} acknowledged")
+    print(f"records, {consumed} consumed; {f'violations at seeds {failing}' if failing else 'no invariant violated'}")
     return 1 if failing else 0
 
 
