@@ -1,0 +1,94 @@
+"""What fail-overs are compared on: plain Kafka with its own controller, and the same brokers under the engine.
+
+Every setup has three brokers with the same settings in processes of their own, and one controller: a node of Kafka
+that is nothing else, or the Spark job with one gateway.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from isrflow.brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports
+from isrflow.brokers.kafka.properties import LOOPBACK, NodeSpec
+from isrflow.brokers.voters import Voter
+from isrflow.bus.interface import Bus
+from isrflow.conf.jars import fetch
+from tests.support.real_cluster import OVERRIDES, RealCluster
+from tests.support.spark_engine import SparkEngine
+
+BROKERS = 3
+CONTROLLER = 100
+# What tests of real brokers set to be quick, and Kafka sets otherwise: none of it is measured here.
+_KAFKAS_OWN = {"replica.fetch.backoff.ms": "1000", "replica.lag.time.max.ms": "30000"}
+
+
+class Running(NamedTuple):
+    """Hold a setup that runs; ``bus`` and ``gateway_log`` are there where the engine leads it."""
+
+    kafka: KafkaCluster
+    bus: Bus | None
+    gateway_log: Path | None
+
+
+class Plain(NamedTuple):
+    """Describe plain Kafka; ``session_ms`` None leaves its controller's session as Kafka ships it."""
+
+    name: str
+    session_ms: int | None = None
+
+    @contextmanager
+    def running(self, directory: Path, brokers: Mapping[str, str]) -> Iterator[Running]:
+        fetch("kafka-broker")
+        (port,) = free_ports(1)
+        voters = (Voter(CONTROLLER, LOOPBACK, port),)
+        session = {} if self.session_ms is None else {"broker.session.timeout.ms": str(self.session_ms)}
+        controller = NodeSpec(
+            node_id=CONTROLLER, roles=("controller",), voters=voters, controller_port=port, overrides=session
+        )
+        specs = broker_specs(BROKERS, voters, overrides=dict(brokers))
+        cluster = KafkaCluster.create(directory / "kafka", (controller, *specs))
+        try:
+            cluster.up()
+            yield Running(cluster, None, None)
+        finally:
+            cluster.kill()
+
+
+class UnderEngine(NamedTuple):
+    """Describe brokers under the job and one gateway."""
+
+    name: str
+    session_ms: int
+    connection_lost_grace_ms: int
+
+    @contextmanager
+    def running(self, directory: Path, brokers: Mapping[str, str]) -> Iterator[Running]:
+        assert set(_KAFKAS_OWN) <= set(OVERRIDES)
+        cluster = RealCluster(directory, BROKERS, **{**_KAFKAS_OWN, **brokers})
+        engine = SparkEngine()
+        try:
+            engine.start(
+                cluster.bus_path,
+                broker_session_timeout_ms=self.session_ms,
+                broker_connection_lost_grace_ms=self.connection_lost_grace_ms,
+            )
+            cluster.start()
+            [gateway] = cluster.gateways.values()
+            yield Running(cluster.kafka, cluster.bus, gateway.log)
+        finally:
+            cluster.stop()
+            engine.kill()
+
+
+Setup = Plain | UnderEngine
+
+
+def setups(session_ms: int) -> list[Setup]:
+    """List what is compared; ``session_ms`` is the session of all but Kafka as it comes."""
+    return [
+        Plain("Kafka's controller, as it comes (session 9 s)"),
+        Plain(f"Kafka's controller, session {session_ms / 1000:g} s", session_ms),
+        UnderEngine(f"engine, session {session_ms / 1000:g} s, told of lost connections", session_ms, 0),
+        UnderEngine(f"engine, session {session_ms / 1000:g} s alone", session_ms, -1),
+    ]
