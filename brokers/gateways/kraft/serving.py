@@ -7,7 +7,7 @@ import structlog
 
 from isrflow.brokers.gateways.kraft.apis import configs, elections, partitions, quorum, registration, topics
 from isrflow.brokers.gateways.kraft.context import Context
-from isrflow.brokers.gateways.kraft.desk import NoAnswerError
+from isrflow.brokers.gateways.kraft.desk import NoAnswerError, TooLargeError
 from isrflow.brokers.gateways.kraft.messages import (
     API_VERSIONS_KEY,
     Request,
@@ -21,6 +21,7 @@ from isrflow.brokers.wire.errors import ErrorCode
 from isrflow.brokers.wire.messages import WireError
 from isrflow.brokers.wire.schema import Values
 from isrflow.brokers.wire.server import Answer, Peer
+from isrflow.bus.interface import BusError
 
 Handler = Callable[[Context, Request, Peer], Awaitable[Values]]
 
@@ -120,6 +121,12 @@ async def _served(context: Context, api: Api, request: Request, peer: Peer) -> V
     except NoAnswerError as error:
         logger.warning("no answer", api=request.name, why=str(error))
         return refusal_of(request, ErrorCode.REQUEST_TIMED_OUT)
+    except BusError as error:
+        logger.warning("the bus takes no more", api=request.name, why=str(error))
+        return refusal_of(request, ErrorCode.REQUEST_TIMED_OUT)
+    except TooLargeError as error:
+        logger.warning("refused", api=request.name, why=str(error))
+        return refusal_of(request, ErrorCode.MESSAGE_TOO_LARGE)
 
 
 def _unsupported(error: UnsupportedError) -> bytes:

@@ -10,6 +10,7 @@ from isrflow.brokers.wire.errors import ErrorCode, code_of
 from isrflow.brokers.wire.schema import Values
 from isrflow.brokers.wire.server import Peer
 from isrflow.bus.embedded import now_ms
+from isrflow.state.decisions import Answer
 from isrflow.state.events import AlterReassignment, ElectLeaders, TopicPartition
 
 _TYPES: dict[int, Literal["preferred", "unclean"]] = {0: "preferred", 1: "unclean"}
@@ -18,22 +19,52 @@ _TYPES: dict[int, Literal["preferred", "unclean"]] = {0: "preferred", 1: "unclea
 async def alter_partition_reassignments(context: Context, request: Request, peer: Peer) -> Values:
     """Begin or cancel reassignments, each partition for itself."""
     asked = [(topic["Name"], one) for topic in request.values["Topics"] for one in topic["Partitions"]]
-    answers = await context.desk.ask(
-        *(
-            AlterReassignment(
-                time_ms=now_ms(),
-                topic=name,
-                partition=one["PartitionIndex"],
-                replicas=None if one["Replicas"] is None else tuple(one["Replicas"]),
-            )
-            for name, one in asked
+    may_resize = request.values["AllowReplicationFactorChange"]
+    refused = [None if may_resize else _resized(context, name, one) for name, one in asked]
+    events = [
+        AlterReassignment(
+            time_ms=now_ms(),
+            topic=name,
+            partition=one["PartitionIndex"],
+            replicas=None if one["Replicas"] is None else tuple(one["Replicas"]),
         )
-    )
-    told = [
-        (name, {"PartitionIndex": one["PartitionIndex"], "ErrorCode": code_of(a.error), "ErrorMessage": text(a)})
-        for (name, one), a in zip(asked, answers, strict=True)
+        for (name, one), refusal in zip(asked, refused, strict=True)
+        if refusal is None
     ]
-    return {"ErrorMessage": None, "Responses": _by_topic(told, "Name", "Partitions")}
+    answers = iter(await context.desk.ask(*events))
+    told = [
+        (name, refusal or _told_of_reassignment(one, next(answers)))
+        for (name, one), refusal in zip(asked, refused, strict=True)
+    ]
+    return {
+        "AllowReplicationFactorChange": may_resize,
+        "ErrorMessage": None,
+        "Responses": _by_topic(told, "Name", "Partitions"),
+    }
+
+
+def _told_of_reassignment(one: Values, answer: Answer) -> Values:
+    return {
+        "PartitionIndex": one["PartitionIndex"],
+        "ErrorCode": code_of(answer.error),
+        "ErrorMessage": text(answer),
+    }
+
+
+def _resized(context: Context, name: str, one: Values) -> Values | None:
+    """Refuse another number of replicas than there will be, to who did not allow it (KIP-860)."""
+    topic = context.topic_named(name)
+    held = None if topic is None else topic.partitions.get(one["PartitionIndex"])
+    if held is None or one["Replicas"] is None:
+        return None
+    size = len(held.replicas) - len(held.removing_replicas)
+    if len(one["Replicas"]) == size:
+        return None
+    return {
+        "PartitionIndex": one["PartitionIndex"],
+        "ErrorCode": ErrorCode.INVALID_REPLICATION_FACTOR,
+        "ErrorMessage": f"{len(one['Replicas'])} replicas instead of {size}",
+    }
 
 
 def _by_topic(told: list[tuple[str, Values]], name: str, partitions: str) -> list[Values]:

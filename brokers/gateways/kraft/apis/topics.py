@@ -1,5 +1,8 @@
 """What admins ask for of topics (CreateTopics, DeleteTopics, CreatePartitions)."""
 
+from collections import Counter
+
+from isrflow.brokers.gateways.kraft.apis.quorum import METADATA_TOPIC
 from isrflow.brokers.gateways.kraft.context import Context, text
 from isrflow.brokers.gateways.kraft.messages import Request
 from isrflow.brokers.gateways.kraft.metadata.image import TopicState
@@ -16,9 +19,32 @@ _NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 async def create_topics(context: Context, request: Request, peer: Peer) -> Values:
     """Create topics, each for itself: one that is refused hinders no other."""
     told = request.values
-    answers = await context.desk.ask(*(_creation(topic, told["validateOnly"]) for topic in told["Topics"]))
-    pairs = zip(told["Topics"], answers, strict=True)
-    return {"Topics": [_told_of_creation(topic, answer) for topic, answer in pairs]}
+    times = Counter(topic["Name"] for topic in told["Topics"])
+    refused = [_refusal(topic, times[topic["Name"]]) for topic in told["Topics"]]
+    asked = [topic for topic, refusal in zip(told["Topics"], refused, strict=True) if refusal is None]
+    answers = iter(await context.desk.ask(*(_creation(topic, told["validateOnly"]) for topic in asked)))
+    # A topic that is named twice is told of once.
+    outcomes = {
+        topic["Name"]: _told_of_creation(topic, next(answers)) if refusal is None else refusal
+        for topic, refusal in zip(told["Topics"], refused, strict=True)
+    }
+    return {"Topics": list(outcomes.values())}
+
+
+def _refusal(topic: Values, times: int) -> Values | None:
+    """Refuse what no engine need be asked about, as Kafka's controller does; None for all else."""
+    name = topic["Name"]
+    error = ErrorCode.INVALID_REQUEST
+    if times > 1:
+        message = f"{name} is named {times} times"
+    elif name == METADATA_TOPIC:
+        # Brokers keep the metadata log under this name.
+        message = f"{name} is not for topics"
+    elif nothing := [one["Name"] for one in topic["Configs"] if one["Value"] is None]:
+        error, message = ErrorCode.INVALID_CONFIG, f"set to nothing: {', '.join(nothing)}"
+    else:
+        return None
+    return {"Name": name, "ErrorCode": error, "ErrorMessage": message}
 
 
 def _creation(topic: Values, validate_only: bool) -> CreateTopic:

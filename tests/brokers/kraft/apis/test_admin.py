@@ -1,0 +1,235 @@
+"""What admins ask for, passed on by brokers in an Envelope: topics, settings, reassignments, elections."""
+
+from typing import Any
+
+import pytest
+
+from isrflow.brokers.wire.errors import ErrorCode
+from tests.support.controller_client import ControllerClient
+from tests.support.gateway_in_process import InProcessQuorum
+
+pytestmark = pytest.mark.usefixtures("epochs")
+TOPIC, BROKER = 2, 4
+SET, DELETE, APPEND, SUBTRACT = range(4)
+
+
+def asked(name: str, partitions: int = 1, replicas: int = 1, **config: str | None) -> dict[str, Any]:
+    configs = [{"Name": key.replace("_", "."), "Value": value} for key, value in config.items()]
+    return {
+        "Name": name,
+        "NumPartitions": partitions,
+        "ReplicationFactor": replicas,
+        "Assignments": [],
+        "Configs": configs,
+    }
+
+
+def create(client: ControllerClient, *topics: dict[str, Any], **given: Any) -> list[dict[str, Any]]:
+    told: list[dict[str, Any]] = client.forward("CreateTopics", Topics=list(topics), **given)["Topics"]
+    return told
+
+
+def created(client: ControllerClient, name: str, partitions: int = 1, replicas: int = 3) -> dict[str, Any]:
+    [told] = create(client, asked(name, partitions, replicas))
+    assert told["ErrorCode"] == ErrorCode.NONE, told
+    return told
+
+
+def topics(quorum: InProcessQuorum) -> dict[str, dict[str, Any]]:
+    return {held["topic"]: held for held in quorum.view()["topics"]}
+
+
+def test_a_topic_is_created_and_its_answer_says_how(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    [told] = create(client, asked("made", 2, 3, retention_ms="1000"))
+    assert (told["ErrorCode"], told["NumPartitions"], told["ReplicationFactor"]) == (ErrorCode.NONE, 2, 3)
+    held = topics(quorum)["made"]
+    assert (held["topic_id"], held["config"]) == (told["TopicId"], {"retention.ms": "1000"})
+
+
+@pytest.mark.parametrize("version", range(2, 8))
+def test_a_topic_is_created_in_every_version(client: ControllerClient, version: int) -> None:
+    [told] = client.ask("CreateTopics", version, Topics=[asked(f"made-{version}")])["Topics"]
+    assert told["ErrorCode"] == ErrorCode.NONE
+
+
+@pytest.mark.parametrize(
+    ("topic", "error"),
+    [
+        (asked("wide", 1, 9), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (asked("none", 0, 1), ErrorCode.INVALID_PARTITIONS),
+        (asked("bad name"), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (asked(""), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (asked("odd", min_insync_replicas="many"), ErrorCode.INVALID_CONFIG),
+        (asked("null", retention_ms=None), ErrorCode.INVALID_CONFIG),
+        (asked("__cluster_metadata"), ErrorCode.INVALID_REQUEST),
+        (
+            asked("gap", -1, -1) | {"Assignments": [{"PartitionIndex": 5, "BrokerIds": [1]}]},
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        ),
+        (
+            asked("stranger", -1, -1) | {"Assignments": [{"PartitionIndex": 0, "BrokerIds": [77]}]},
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        ),
+    ],
+)
+def test_a_topic_that_cannot_be_is_refused_and_hinders_no_other(
+    quorum: InProcessQuorum, client: ControllerClient, topic: dict[str, Any], error: ErrorCode
+) -> None:
+    beside = f"beside{len(topics(quorum))}"
+    refused, other = create(client, topic, asked(beside))
+    assert (refused["ErrorCode"], other["ErrorCode"]) == (error, ErrorCode.NONE), refused
+    assert topic["Name"] not in topics(quorum)
+
+
+def test_a_name_that_is_taken_or_given_twice_is_refused(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    created(client, "taken")
+    assert create(client, asked("taken"))[0]["ErrorCode"] == ErrorCode.TOPIC_ALREADY_EXISTS
+    twice = create(client, asked("twice"), asked("twice"), asked("once"))
+    assert {told["Name"]: told["ErrorCode"] for told in twice} == {
+        "twice": ErrorCode.INVALID_REQUEST,
+        "once": ErrorCode.NONE,
+    }
+    assert "twice" not in topics(quorum)
+
+
+def test_what_is_only_validated_is_not_made(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    [told] = create(client, asked("seen", 1, 1), validateOnly=True)
+    assert told["ErrorCode"] == ErrorCode.NONE
+    assert "seen" not in topics(quorum)
+
+
+def test_a_request_too_large_for_the_bus_is_refused_and_the_gateway_goes_on(client: ControllerClient) -> None:
+    configs = [{"Name": f"key{number}", "Value": "x" * 32_000} for number in range(300)]
+    [told] = create(client, asked("huge") | {"Configs": configs})
+    assert told["ErrorCode"] == ErrorCode.MESSAGE_TOO_LARGE
+    created(client, "after-huge")
+
+
+def test_topics_are_deleted_by_name_and_by_id(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    topic_id = created(client, "by-id")["TopicId"]
+    created(client, "by-name")
+    nothing = "AAAAAAAAAAAAAAAAAAAAAA"
+    told = client.forward(
+        "DeleteTopics",
+        Topics=[
+            {"Name": None, "TopicId": topic_id},
+            {"Name": "by-name", "TopicId": nothing},
+            {"Name": "nowhere", "TopicId": nothing},
+            {"Name": None, "TopicId": "AAAAAAAAAAAAAAAAAAAAew"},
+        ],
+    )["Responses"]
+    assert [one["ErrorCode"] for one in told] == [
+        ErrorCode.NONE,
+        ErrorCode.NONE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+    ]
+    assert told[0]["Name"] == "by-id"
+
+
+@pytest.mark.parametrize("version", [1, 3, 5])
+def test_topics_are_deleted_as_old_clients_ask(client: ControllerClient, version: int) -> None:
+    created(client, f"old-{version}")
+    told = client.forward("DeleteTopics", version, TopicNames=[f"old-{version}", "nowhere"])["Responses"]
+    assert [one["ErrorCode"] for one in told] == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+def test_partitions_are_added(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    created(client, "grown")
+    wanted = [{"Name": "grown", "Count": 3, "Assignments": None}, {"Name": "nowhere", "Count": 3, "Assignments": None}]
+    told = client.forward("CreatePartitions", Topics=wanted)["Results"]
+    assert [one["ErrorCode"] for one in told] == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert quorum.partition("grown", 2)["leader"] in (1, 2, 3)
+    placed = [{"Name": "grown", "Count": 4, "Assignments": [{"BrokerIds": [3, 1, 2]}]}]
+    assert client.forward("CreatePartitions", Topics=placed)["Results"][0]["ErrorCode"] == ErrorCode.NONE
+    assert quorum.partition("grown", 3)["replicas"] == (3, 1, 2)
+    fewer = [{"Name": "grown", "Count": 1, "Assignments": None}]
+    assert client.forward("CreatePartitions", Topics=fewer)["Results"][0]["ErrorCode"] == ErrorCode.INVALID_PARTITIONS
+
+
+def test_settings_are_altered_step_by_step(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    created(client, "set")
+
+    def alter(*steps: tuple[int, str, str | None], kind: int = TOPIC, name: str = "set") -> int:
+        configs = [{"Name": key, "ConfigOperation": step, "Value": value} for step, key, value in steps]
+        resource = {"ResourceType": kind, "ResourceName": name, "Configs": configs}
+        [told] = client.forward("IncrementalAlterConfigs", Resources=[resource])["Responses"]
+        assert (told["ResourceType"], told["ResourceName"]) == (kind, name)
+        return int(told["ErrorCode"])
+
+    assert alter((SET, "cleanup.policy", "compact"), (SET, "retention.ms", "5")) == ErrorCode.NONE
+    assert alter((APPEND, "cleanup.policy", "delete"), (DELETE, "retention.ms", None)) == ErrorCode.NONE
+    assert topics(quorum)["set"]["config"] == {"cleanup.policy": "compact,delete"}
+    assert alter((SUBTRACT, "cleanup.policy", "compact")) == ErrorCode.NONE
+    assert topics(quorum)["set"]["config"] == {"cleanup.policy": "delete"}
+    assert alter((SET, "retention.ms", "5"), (SET, "retention.ms", "6")) == ErrorCode.INVALID_REQUEST
+    assert alter((SET, "retention.ms", None)) == ErrorCode.INVALID_CONFIG
+    assert alter((9, "retention.ms", "1")) == ErrorCode.INVALID_REQUEST
+    assert alter((SET, "retention.ms", "1"), kind=8) == ErrorCode.INVALID_REQUEST
+    assert alter((SET, "retention.ms", "1"), name="nowhere") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert alter((SET, "log.cleaner.threads", "2"), kind=BROKER, name="") == ErrorCode.NONE
+    assert alter((SET, "log.cleaner.threads", "2"), kind=BROKER, name="1") == ErrorCode.NONE
+    assert alter((SET, "log.cleaner.threads", "2"), kind=BROKER, name="one") == ErrorCode.INVALID_REQUEST
+
+
+def test_settings_are_replaced_as_old_clients_ask(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    create(client, asked("replaced", retention_ms="7", max_message_bytes="1000"))
+    configs = [{"Name": "retention.ms", "Value": "9"}]
+    resource = {"ResourceType": TOPIC, "ResourceName": "replaced", "Configs": configs}
+    [told] = client.forward("AlterConfigs", Resources=[resource])["Responses"]
+    assert told["ErrorCode"] == ErrorCode.NONE
+    assert topics(quorum)["replaced"]["config"] == {"retention.ms": "9"}
+
+
+def test_a_reassignment_is_begun_listed_and_cancelled(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    assignment = [{"PartitionIndex": 0, "BrokerIds": [1, 2]}]
+    create(client, asked("moved", -1, -1) | {"Assignments": assignment})
+
+    def move(replicas: list[int] | None, number: int = 0, **given: Any) -> dict[str, Any]:
+        topic = {"Name": "moved", "Partitions": [{"PartitionIndex": number, "Replicas": replicas}]}
+        told = client.forward("AlterPartitionReassignments", Topics=[topic], **given)
+        assert told["ErrorCode"] == ErrorCode.NONE
+        return dict(told["Responses"][0]["Partitions"][0])
+
+    def listed(**given: Any) -> list[Any]:
+        told: list[Any] = client.forward("ListPartitionReassignments", **given)["Topics"]
+        return told
+
+    assert move([1, 2, 3], AllowReplicationFactorChange=False)["ErrorCode"] == ErrorCode.INVALID_REPLICATION_FACTOR
+    assert quorum.partition("moved")["replicas"] == (1, 2)
+    assert move([3, 2])["ErrorCode"] == ErrorCode.NONE
+    [topic] = listed(Topics=None)
+    assert topic["Name"] == "moved"
+    [partition] = topic["Partitions"]
+    assert (partition["AddingReplicas"], partition["RemovingReplicas"]) == ([3], [1])
+    assert listed(Topics=[{"Name": "moved", "PartitionIndexes": [0, 4]}]) == [topic]
+    assert listed(Topics=[{"Name": "nowhere", "PartitionIndexes": [0]}]) == []
+    assert move(None)["ErrorCode"] == ErrorCode.NONE
+    assert listed(Topics=None) == []
+    assert move(None)["ErrorCode"] == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+    assert move([1, 77])["ErrorCode"] == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert move([1], number=5)["ErrorCode"] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_elections_tell_of_each_partition(client: ControllerClient, version: int) -> None:
+    created(client, f"led-{version}", 2)
+    named = [{"Topic": f"led-{version}", "Partitions": [0, 1]}, {"Topic": "nowhere", "Partitions": [0]}]
+    told = client.forward("ElectLeaders", version, TopicPartitions=named)
+    results = {
+        topic["Topic"]: [one["ErrorCode"] for one in topic["PartitionResult"]]
+        for topic in told["ReplicaElectionResults"]
+    }
+    assert results == {
+        f"led-{version}": [ErrorCode.ELECTION_NOT_NEEDED] * 2,
+        "nowhere": [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION],
+    }
+
+
+def test_an_election_of_all_tells_only_of_those_that_were_held(client: ControllerClient) -> None:
+    client.forward("ElectLeaders", ElectionType=0, TopicPartitions=None)
+    told = client.forward("ElectLeaders", ElectionType=0, TopicPartitions=None)
+    assert (told["ErrorCode"], told["ReplicaElectionResults"]) == (ErrorCode.NONE, [])
+    assert (
+        client.forward("ElectLeaders", ElectionType=9, TopicPartitions=None)["ErrorCode"] == ErrorCode.INVALID_REQUEST
+    )

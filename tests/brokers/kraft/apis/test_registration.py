@@ -1,0 +1,127 @@
+"""A broker's life as its requests tell it: registration, heartbeats, the way out."""
+
+from collections.abc import Callable
+
+import pytest
+
+from isrflow.brokers.wire.errors import ErrorCode
+from tests.support.controller_client import ControllerClient
+from tests.support.engine import wait_until
+from tests.support.gateway_in_process import InProcessQuorum, heartbeat
+
+pytestmark = pytest.mark.usefixtures("epochs")
+
+
+def registered(quorum: InProcessQuorum, client: ControllerClient, broker: int, incarnation: str = "A") -> int:
+    answer = client.ask("BrokerRegistration", **quorum.registration(broker, incarnation))
+    assert answer["ErrorCode"] == ErrorCode.NONE
+    return int(answer["BrokerEpoch"])
+
+
+def test_a_registered_broker_is_fenced_until_it_asks_to_serve(
+    quorum: InProcessQuorum, client: ControllerClient
+) -> None:
+    epoch = registered(quorum, client, 10)
+    assert quorum.broker(10)["broker_epoch"] == epoch
+    beat = client.ask("BrokerHeartbeat", **heartbeat(10, epoch, WantFence=True))
+    assert (beat["ErrorCode"], beat["IsFenced"], beat["ShouldShutDown"]) == (ErrorCode.NONE, True, False)
+    assert quorum.broker(10)["state"] == "fenced"
+    beat = client.ask("BrokerHeartbeat", **heartbeat(10, epoch))
+    assert (beat["ErrorCode"], beat["IsFenced"]) == (ErrorCode.NONE, False)
+    assert quorum.broker(10)["state"] == "active"
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_a_broker_registers_in_every_version(quorum: InProcessQuorum, client: ControllerClient, version: int) -> None:
+    told = quorum.registration(20 + version)
+    answer = client.ask("BrokerRegistration", version, **(told if version >= 2 else told | {"LogDirs": []}))
+    assert answer["ErrorCode"] == ErrorCode.NONE
+    assert quorum.broker(20 + version)["broker_epoch"] == answer["BrokerEpoch"]
+
+
+def test_the_same_incarnation_keeps_its_epoch_and_another_gets_a_new_one(
+    quorum: InProcessQuorum, client: ControllerClient
+) -> None:
+    first = quorum.join(client, 11)[11]
+    assert registered(quorum, client, 11) == first
+    assert quorum.broker(11)["state"] == "active"
+    second = registered(quorum, client, 11, "B")
+    assert second > first
+    assert quorum.broker(11)["state"] == "fenced"
+    assert client.ask("BrokerHeartbeat", **heartbeat(11, first))["ErrorCode"] == ErrorCode.STALE_BROKER_EPOCH
+    assert client.ask("BrokerHeartbeat", **heartbeat(11, second))["IsFenced"] is False
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"ClusterId": "AAAAAAAAAAAAAAAAAAAAAA"}, ErrorCode.INCONSISTENT_CLUSTER_ID),
+        (
+            {"Listeners": [{"Name": "L", "Host": "h", "Port": 1, "SecurityProtocol": 7}]},
+            ErrorCode.INVALID_REQUEST,
+        ),
+        ({"BrokerId": -1}, ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_a_registration_that_cannot_be_is_refused(
+    quorum: InProcessQuorum, client: ControllerClient, given: dict[str, object], error: ErrorCode
+) -> None:
+    answer = client.ask("BrokerRegistration", **quorum.registration(12, **given))  # type: ignore[arg-type]
+    assert answer["ErrorCode"] == error
+    assert 12 not in {held["broker"] for held in quorum.view()["brokers"]}
+
+
+def test_who_never_registered_is_told_so(client: ControllerClient) -> None:
+    answer = client.ask("BrokerHeartbeat", **heartbeat(99, 5))
+    assert answer["ErrorCode"] == ErrorCode.BROKER_ID_NOT_REGISTERED
+
+
+def test_who_has_not_read_of_its_registration_stays_fenced(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    epoch = registered(quorum, client, 13)
+    end = client.fetch(0, quorum.state.quorum_epoch)["HighWatermark"]
+    beat = client.ask("BrokerHeartbeat", **heartbeat(13, epoch, CurrentMetadataOffset=end - 2))
+    assert (beat["IsCaughtUp"], beat["IsFenced"]) == (False, True)
+    assert quorum.broker(13)["state"] == "fenced"
+    beat = client.ask("BrokerHeartbeat", **heartbeat(13, epoch, CurrentMetadataOffset=end - 1))
+    assert (beat["IsCaughtUp"], beat["IsFenced"]) == (True, False)
+
+
+def test_a_broker_that_asks_for_it_is_fenced(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    epoch = quorum.join(client, 14)[14]
+    assert client.ask("BrokerHeartbeat", **heartbeat(14, epoch, WantFence=True))["IsFenced"] is True
+    assert quorum.broker(14)["state"] == "fenced"
+
+
+def test_a_broker_may_stop_when_it_leads_nothing_and_the_others_have_heard(
+    quorum: InProcessQuorum, client: ControllerClient, epochs: dict[int, int]
+) -> None:
+    epoch = quorum.join(client, 15)[15]
+    assignment = [{"PartitionIndex": 0, "BrokerIds": [15, 1, 2]}]
+    topic = {"Name": "left", "NumPartitions": -1, "ReplicationFactor": -1, "Assignments": assignment}
+    assert client.ask("CreateTopics", Topics=[topic], timeoutMs=9_000)["Topics"][0]["ErrorCode"] == ErrorCode.NONE
+    others = [held["broker"] for held in quorum.view()["brokers"] if held["state"] == "active" and held["broker"] != 15]
+    fetching = quorum.client()
+
+    def may_stop() -> bool:
+        for broker in others:
+            end = fetching.fetch(0, quorum.state.quorum_epoch)["HighWatermark"]
+            fetching.fetch(end, quorum.state.quorum_epoch, quorum.state.quorum_epoch, replica=broker)
+        beat = client.ask("BrokerHeartbeat", **heartbeat(15, epoch, WantShutDown=True))
+        assert beat["ErrorCode"] == ErrorCode.NONE
+        return bool(beat["ShouldShutDown"])
+
+    wait_until(may_stop, 30, "the broker to be let go")
+    held = quorum.partition("left")
+    assert held["leader"] in (1, 2)
+    assert 15 not in held["isr"]
+    fetching.close()
+
+
+@pytest.mark.parametrize("forwarded", [False, True])
+def test_a_broker_is_forgotten(quorum: InProcessQuorum, client: ControllerClient, forwarded: bool) -> None:
+    ask: Callable[..., dict[str, object]] = client.forward if forwarded else client.ask
+    epoch = quorum.join(client, 16)[16]
+    assert ask("UnregisterBroker", BrokerId=16)["ErrorCode"] == ErrorCode.NONE
+    answer = client.ask("BrokerHeartbeat", **heartbeat(16, epoch))
+    assert answer["ErrorCode"] == ErrorCode.BROKER_ID_NOT_REGISTERED
+    assert ask("UnregisterBroker", BrokerId=16)["ErrorCode"] == ErrorCode.BROKER_ID_NOT_REGISTERED

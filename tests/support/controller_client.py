@@ -1,0 +1,99 @@
+"""A client of a controller's listener, as brokers are: one message at a time, in the gateway's own codec."""
+
+import socket
+from typing import Any
+
+from isrflow.brokers.gateways.kraft.messages import decode_response, encode_request, framed, layouts
+from isrflow.brokers.wire.schema import Values
+
+LOOPBACK = "127.0.0.1"
+TIMEOUT_S = 30
+_ENVELOPE = "Envelope"
+_METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+
+
+def key_of(name: str) -> int:
+    """Give the API key of a request by the schema's name, without its ``Request``."""
+    key = layouts()[f"{name}Request"].api_key
+    assert key is not None
+    return key
+
+
+def newest(name: str) -> int:
+    """Give the newest version of a request that has a layout."""
+    return layouts()[f"{name}Request"].valid.high
+
+
+class ControllerClient:
+    """Hold one connection."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection((LOOPBACK, port), timeout=TIMEOUT_S)
+        self._correlation_id = 0
+
+    def ask(self, name: str, version: int | None = None, **values: Any) -> Values:
+        """Send a request, and return its response; without ``version`` in the newest."""
+        self.send(name, version, **values)
+        return self.receive(name, version)
+
+    def send(self, name: str, version: int | None = None, **values: Any) -> None:
+        self._correlation_id += 1
+        self.send_bytes(framed(_encoded(name, version, self._correlation_id, values)))
+
+    def receive(self, name: str, version: int | None = None) -> Values:
+        response = decode_response(key_of(name), newest(name) if version is None else version, self.frame())
+        assert response.correlation_id <= self._correlation_id
+        return response.values
+
+    def forward(self, name: str, version: int | None = None, **values: Any) -> Values:
+        """Send a request as a broker passes on a client's, and return the response in it."""
+        envelope = self.ask(
+            _ENVELOPE, RequestData=_encoded(name, version, 77, values), ClientHostAddress=bytes([127, 0, 0, 1])
+        )
+        assert envelope["ErrorCode"] == 0, envelope
+        response = decode_response(key_of(name), newest(name) if version is None else version, envelope["ResponseData"])
+        assert response.correlation_id == 77
+        return response.values
+
+    def fetch(self, offset: int, epoch: int, last_epoch: int = 0, **given: Any) -> Values:
+        """Fetch the metadata log as a broker does, and return what is told of its partition."""
+        partition = {
+            "Partition": 0,
+            "CurrentLeaderEpoch": epoch,
+            "FetchOffset": offset,
+            "LastFetchedEpoch": last_epoch,
+            "PartitionMaxBytes": 1 << 20,
+            "HighWatermark": given.pop("high_watermark", -1),
+        }
+        replica = {"ReplicaId": given.pop("replica", -1), "ReplicaEpoch": -1}
+        asked = {"ClusterId": None, "MaxWaitMs": 0, "MaxBytes": 1 << 20, "ReplicaState": replica} | given
+        topics = [{"TopicId": _METADATA_TOPIC_ID, "Partitions": [partition]}]
+        response = self.ask("Fetch", Topics=topics, **asked)
+        if not response["Responses"]:
+            return response
+        [topic] = response["Responses"]
+        [told] = topic["Partitions"]
+        return dict(told)
+
+    def send_bytes(self, data: bytes) -> None:
+        self._socket.sendall(data)
+
+    def frame(self) -> bytes:
+        """Read one frame. Raises ``ConnectionError`` at the end of the stream."""
+        return self._read(int.from_bytes(self._read(4), "big"))
+
+    def _read(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            more = self._socket.recv(size - len(data))
+            if not more:
+                raise ConnectionError("closed")
+            data += more
+        return data
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def _encoded(name: str, version: int | None, correlation_id: int, values: Values) -> bytes:
+    return encode_request(key_of(name), newest(name) if version is None else version, correlation_id, "test", values)

@@ -1,0 +1,164 @@
+"""Gateways in threads of this process, under the rules in another: quick to start, and the sockets are real."""
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+from isrflow.brokers.gateways.kraft.gateway import Gateway
+from isrflow.brokers.gateways.kraft.settings import Identity, settings_of
+from isrflow.brokers.kafka.cluster import free_ports, random_cluster_id
+from isrflow.brokers.voters import Voter
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.image import read_image, view_of_image
+from isrflow.state.quorum import Quorum as QuorumState
+from tests.support.controller_client import LOOPBACK, ControllerClient
+from tests.support.engine import wait_until
+from tests.support.rules_engine import RulesEngine
+
+TIMEOUT_S = 30.0
+# Nobody is fenced or led away only because this machine is slow.
+POLICY = {"broker_session_timeout_ms": 600_000, "auto_leader_rebalance_enable": False}
+
+
+class GatewayThread:
+    """Run one gateway until ``stop``; ``error`` is what it ended by."""
+
+    def __init__(self, identity: Identity, bus_path: Path, **settings: Any) -> None:
+        self.error: BaseException | None = None
+        self._bus = EmbeddedBus(bus_path)
+        self._loop = asyncio.new_event_loop()
+        named = {name.replace("_", "."): value for name, value in settings.items()}
+        self._gateway = Gateway(identity, settings_of(named), self._bus)
+        self._thread = threading.Thread(target=self._run, name=f"gateway-{identity.gateway}", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_until_complete(self._gateway.run())
+        except BaseException as error:
+            self.error = error
+        finally:
+            self._loop.close()
+            self._bus.close()
+
+    @property
+    def has_ended(self) -> bool:
+        return not self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Stop the gateway in order; raises what it ended by, if it did before."""
+        if not self.has_ended:
+            self._loop.call_soon_threadsafe(self._gateway.stop)
+            self._thread.join(TIMEOUT_S)
+        assert self.has_ended
+        if self.error is not None:
+            raise self.error
+
+
+class InProcessQuorum:
+    """Run gateways 100 and on, and the engine's rules, on a bus under ``directory``."""
+
+    def __init__(self, directory: Path, gateways: int = 1, **settings: Any) -> None:
+        self.directory = directory
+        self.bus_path = directory / "bus.db"
+        self.bus = EmbeddedBus(self.bus_path)
+        self.engine = RulesEngine()
+        self.engine.start(self.bus_path, **POLICY)
+        self.cluster_id = random_cluster_id()
+        self.voters = tuple(Voter(100 + number, LOOPBACK, port) for number, port in enumerate(free_ports(gateways)))
+        self.settings = settings
+        self.gateways: dict[int, GatewayThread] = {}
+        for voter in self.voters:
+            self.start(voter.voter)
+
+    def start(self, gateway: int) -> None:
+        """Start a gateway, and wait until it was heard of, and itself has heard who leads."""
+        identity = Identity(
+            gateway=gateway,
+            voters=self.voters,
+            cluster_id=self.cluster_id,
+            directory=self.directory / f"gateway-{gateway}",
+        )
+        seq = self.bus.last_seq()
+        self.gateways[gateway] = started = GatewayThread(identity, self.bus_path, **self.settings)
+
+        def is_heard() -> bool:
+            assert not started.has_ended, started.error
+            return any(b'"gateway_started"' in entry.raw for entry in self.bus.read(seq, self.bus.decided_seq()))
+
+        wait_until(is_heard, TIMEOUT_S, f"gateway {gateway} to be heard of")
+        client = self.client(gateway)
+        wait_until(lambda: self._has_heard(client), TIMEOUT_S, f"gateway {gateway} to hear who leads")
+        client.close()
+
+    def _has_heard(self, client: ControllerClient) -> bool:
+        told, held = client.fetch(0, 0)["CurrentLeader"], self.state
+        return bool((told["LeaderId"], told["LeaderEpoch"]) == (held.voter, held.quorum_epoch))
+
+    def stop(self) -> None:
+        """Stop all of it; raises what anything ended by before."""
+        try:
+            for gateway in self.gateways.values():
+                gateway.stop()
+        finally:
+            self.engine.stop()
+            self.bus.close()
+
+    def client(self, gateway: int = 100) -> ControllerClient:
+        return ControllerClient(next(voter.port for voter in self.voters if voter.voter == gateway))
+
+    @property
+    def state(self) -> QuorumState:
+        """Say who leads in which epoch."""
+        return read_image(self.bus.image()).cluster.quorum
+
+    def view(self) -> dict[str, Any]:
+        return view_of_image(self.bus.image())
+
+    def partition(self, topic: str, number: int = 0) -> dict[str, Any]:
+        held: list[dict[str, Any]] = self.view()["partitions"]
+        return next(one for one in held if (one["topic"], one["partition"]) == (topic, number))
+
+    def broker(self, number: int) -> dict[str, Any]:
+        held: list[dict[str, Any]] = self.view()["brokers"]
+        return next(one for one in held if one["broker"] == number)
+
+    # What a broker does at its start
+
+    def registration(self, broker: int, incarnation: str = "A", **given: Any) -> dict[str, Any]:
+        """Write a registration as a broker of Kafka 4 sends it; the incarnation is told by one letter."""
+        listener = {"Name": "PLAINTEXT", "Host": LOOPBACK, "Port": 9_000 + broker, "SecurityProtocol": 0}
+        told = {
+            "BrokerId": broker,
+            "ClusterId": self.cluster_id,
+            "IncarnationId": f"{broker:02d}{incarnation}AAAAAAAAAAAAAAAAAAA",
+            "Listeners": [listener],
+            "Features": [{"Name": "metadata.version", "MinSupportedVersion": 7, "MaxSupportedVersion": 27}],
+            "Rack": None,
+            "LogDirs": [f"{broker:02d}LAAAAAAAAAAAAAAAAAAA"],
+        }
+        return told | given
+
+    def join(self, client: ControllerClient, *brokers: int) -> dict[int, int]:
+        """Register brokers and unfence them; gives their epochs."""
+        epochs = {}
+        for broker in brokers:
+            answer = client.ask("BrokerRegistration", **self.registration(broker))
+            assert answer["ErrorCode"] == 0, answer
+            epochs[broker] = answer["BrokerEpoch"]
+            beat = client.ask("BrokerHeartbeat", **heartbeat(broker, answer["BrokerEpoch"]))
+            assert (beat["ErrorCode"], beat["IsCaughtUp"], beat["IsFenced"]) == (0, True, False), beat
+        return epochs
+
+
+def heartbeat(broker: int, broker_epoch: int, **given: Any) -> dict[str, Any]:
+    """Write a heartbeat of a broker that has read all there is, and wants to serve."""
+    told = {
+        "BrokerId": broker,
+        "BrokerEpoch": broker_epoch,
+        "CurrentMetadataOffset": 1 << 40,
+        "WantFence": False,
+        "WantShutDown": False,
+    }
+    return told | given
