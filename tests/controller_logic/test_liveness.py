@@ -184,3 +184,41 @@ def test_a_connection_lost_before_the_grace_was_taken_away_ends_the_session_at_t
     assert trio.all(BrokerDecision) == []
     trio.tick()
     assert [(d.broker, d.reason) for d in trio.all(BrokerDecision)] == [(1, "BROKER_CONNECTION_LOST")]
+
+
+@pytest.fixture
+def graceful() -> World:
+    """Broker 1, whose connection was lost just now, has a second of grace; broker 2 lost none."""
+    world = World(1, 2, broker_connection_lost_grace_ms="1000")
+    world.publish("broker_connection_lost", broker=1, broker_epoch=world.broker(1).broker_epoch)
+    assert world.decisions == []
+    return world
+
+
+def fenced(world: World) -> list[tuple[int, str]]:
+    return [(d.broker, d.reason) for d in world.all(BrokerDecision)]
+
+
+def test_the_time_in_which_the_engine_was_held_up_is_no_grace_that_ran_out(graceful: World) -> None:
+    graceful.now += 1_500
+    graceful.publish("sessions_extended", by_ms=1_000)
+    graceful.tick(499)
+    assert fenced(graceful) == []
+    graceful.tick(1)
+    assert fenced(graceful) == [(1, "BROKER_CONNECTION_LOST")]
+
+
+def test_grace_does_not_begin_in_the_future(graceful: World) -> None:
+    graceful.publish("sessions_extended", by_ms=60_000)
+    graceful.tick(1_000)
+    assert fenced(graceful) == [(1, "BROKER_CONNECTION_LOST")]
+
+
+def test_a_new_controller_holds_no_lost_connection_against_a_broker(graceful: World) -> None:
+    graceful.publish("controller_started", controller_id="c", controller_epoch=1)
+    assert graceful.tick(8_999) == []
+
+
+def test_a_heartbeat_tells_which_log_dirs_are_offline(trio: World) -> None:
+    trio.beat(1, offline_log_dirs=["d"])
+    assert trio.broker(1).offline_log_dirs == ("d",)

@@ -107,6 +107,14 @@ def test_progress_moves_seq_and_clock_only() -> None:
     assert outcome.state.cluster == msgspec.structs.replace(before, seq=99, clock_ms=77_000)
 
 
+def test_an_event_that_was_taken_in_is_passed_over() -> None:
+    world = World(1)
+    world.beat(1, request_id="q")
+    again = list(logged([(world.state.cluster.seq, world.log[-1])]))
+    outcome = step(world.state, again, Policy())
+    assert (outcome.decisions, outcome.state.cluster) == ([], world.state.cluster)
+
+
 def test_the_clock_never_goes_back() -> None:
     world = World(1)
     world.now = 5
