@@ -7,7 +7,7 @@ from pathlib import Path
 
 from isrflow.brokers.process import DetachedProcess, State
 
-START_TIMEOUT_S = 120.0
+START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 60.0
 LOG_LINES_SHOWN = 8
 _POLL_S = 0.05
@@ -60,8 +60,11 @@ class Service:
     def wait_until_started(self, timeout_s: float = START_TIMEOUT_S) -> None:
         """Wait until the process is ready. Raises ``ServiceError`` when it ends or the time is over."""
         end = time.monotonic() + timeout_s
-        while not self.is_ready():
+        while True:
+            # First, for somebody else may listen where a gateway that ended would have.
             self.check()
+            if self.is_ready():
+                return
             if time.monotonic() > end:
                 raise ServiceError(f"{self.name} did not start in {timeout_s:.0f} s; its log is {self.log}")
             time.sleep(_POLL_S)

@@ -61,7 +61,7 @@ def consume(bootstrap: str, count: int) -> list[int]:
 
 
 def test_records_outlive_a_killed_broker(folder: Path) -> None:
-    code, said = cluster(folder, "up", "--brokers", "2", "--heap", "384m")
+    code, said = cluster(folder, "up", "--plain", "--brokers", "2", "--heap", "384m")
     assert code == 0, said
     found = KafkaCluster.open(folder)
     assert said.split(": ")[-1].strip() == found.bootstrap
@@ -74,7 +74,7 @@ def test_records_outlive_a_killed_broker(folder: Path) -> None:
     assert code == 3
     states = {node["node"]: node["state"] for node in json.loads(said.splitlines()[0])["nodes"]}
     assert states == {1: "running", 2: "stopped"}
-    assert cluster(folder, "up", "--brokers", "3")[0] == 2, "what is there is not made anew"
+    assert cluster(folder, "up", "--plain", "--brokers", "3")[0] == 2, "what is there is not made anew"
     code, said = cluster(folder, "up")
     assert code == 0, said
     produce(found.bootstrap, RECORDS)
@@ -86,14 +86,14 @@ def test_records_outlive_a_killed_broker(folder: Path) -> None:
 
 
 def test_a_node_that_does_not_start_says_why_and_leaves_nothing_running(folder: Path) -> None:
-    code, said = cluster(folder, "up", "--brokers", "1", "--set", "log.retention.bytes=plenty")
+    code, said = cluster(folder, "up", "--plain", "--brokers", "1", "--set", "log.retention.bytes=plenty")
     assert code == 3
     assert "log.retention.bytes" in said
     assert KafkaCluster.open(folder).nodes[1].state == "stopped"
 
 
 def test_a_frozen_node_is_paused_and_stops_in_the_end(folder: Path) -> None:
-    assert cluster(folder, "up", "--brokers", "1", "--heap", "384m")[0] == 0
+    assert cluster(folder, "up", "--plain", "--brokers", "1", "--heap", "384m")[0] == 0
     node = KafkaCluster.open(folder).nodes[1]
     with pytest.raises(ServiceError, match="is there already"):
         node.start()

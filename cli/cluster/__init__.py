@@ -1,0 +1,26 @@
+"""Start and stop brokers of real Kafka on this machine, and what leads them."""
+
+import click
+
+from isrflow.cli.cluster.down import down
+from isrflow.cli.cluster.status import status
+from isrflow.cli.cluster.up import up
+
+
+@click.group("cluster")
+def command() -> None:
+    """Start and stop brokers of real Kafka on this machine, led by the engine through a gateway.
+
+    Each is a process of its own, listens on loopback alone, and runs on until it is stopped. docs/kafka.md says what
+    is stored where, and what happens when something of it dies.
+
+    \b
+    Examples:
+      isrflow cluster up --brokers 3
+      isrflow cluster status
+      isrflow cluster down --delete
+    """
+
+
+for _each in (up, status, down):
+    command.add_command(_each)

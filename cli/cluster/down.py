@@ -1,0 +1,33 @@
+"""Stop a cluster."""
+
+from pathlib import Path
+
+import click
+
+from isrflow.brokers.service import ServiceError
+from isrflow.cli.cluster.folder import dir_option, opened
+from isrflow.cli.errors import Refused, Unreachable
+
+
+@click.command("down")
+@click.option("--delete", is_flag=True, help="Remove the cluster's data and logs too, and the bus that 'up' made.")
+@dir_option
+def down(delete: bool, folder: Path) -> None:
+    """Stop brokers, gateways and engine in order; what does not stop in a minute is killed.
+
+    An engine that 'isrflow cluster up' found running goes on.
+
+    \b
+    Examples:
+      isrflow cluster down
+      isrflow cluster down --delete
+    """
+    kafka, led = opened(folder)
+    try:
+        killed = led.down() if led else [kafka.nodes[number].name for number in kafka.down()]
+        if delete:
+            (led or kafka).delete()
+    except ServiceError as error:
+        raise Unreachable(str(error)) from error
+    if killed:
+        raise Refused(f"did not stop by themselves, and were killed: {', '.join(killed)}")

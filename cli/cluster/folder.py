@@ -1,0 +1,28 @@
+"""The folder in which a cluster's files are, and what it holds."""
+
+from pathlib import Path
+
+import click
+
+from isrflow.brokers.kafka.cluster import KafkaCluster
+from isrflow.brokers.kafka.node import KafkaError
+from isrflow.cli.cluster.led import LedCluster
+from isrflow.cli.errors import Unreachable
+
+dir_option = click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("data/kafka"),
+    show_default=True,
+    help="Where the cluster's files are.",
+)
+
+
+def opened(folder: Path) -> tuple[KafkaCluster, LedCluster | None]:
+    """Find the brokers of a folder, and with them what leads them, if that is the engine. Raises ``Unreachable``."""
+    try:
+        kafka = KafkaCluster.open(folder)
+        return kafka, LedCluster.open(kafka)
+    except KafkaError as error:
+        raise Unreachable(str(error)) from error

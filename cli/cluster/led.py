@@ -1,0 +1,194 @@
+"""An engine, gateways and brokers of real Kafka that belong together, in one folder that remembers them."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from isrflow.brokers.gateways.kraft.process import GatewayProcess
+from isrflow.brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports
+from isrflow.brokers.kafka.node import KafkaError
+from isrflow.brokers.kafka.properties import LOOPBACK
+from isrflow.brokers.service import Service
+from isrflow.brokers.voters import Voter
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.image import read_image
+from isrflow.cli.cluster.engine import EngineProcess, decides
+from isrflow.state.cluster import Cluster
+
+FILE = "led.json"
+FIRST_GATEWAY = 100
+GATEWAYS_MAX = 9
+# A broker gives up when it is not registered in time; an engine that starts cold on a busy machine takes longer than
+# Kafka's minute.
+PATIENCE = {"initial.broker.registration.timeout.ms": "180000"}
+
+Say = Callable[[str], None]
+
+
+class BusTakenError(Exception):
+    """The bus has brokers of another cluster; the message names them."""
+
+
+class _Remembered(msgspec.Struct, frozen=True, kw_only=True):
+    """Hold where the bus is, whether it was made with this cluster, and how an engine of its own runs."""
+
+    bus: str
+    made_bus: bool
+    voters: tuple[Voter, ...]
+    conf: str | None = None
+    engine_settings: tuple[str, ...] = ()
+
+
+class LedCluster:
+    """Start and stop an engine, gateways and the brokers that they lead, together or one by one."""
+
+    def __init__(self, kafka: KafkaCluster, remembered: _Remembered) -> None:
+        self.kafka = kafka
+        self.folder = kafka.folder
+        self.bus_path = Path(remembered.bus)
+        self.made_bus = remembered.made_bus
+        conf = Path(remembered.conf) if remembered.conf else None
+        self.engine = EngineProcess(self.folder / "engine", self.bus_path, remembered.engine_settings, conf)
+        self.gateways = {
+            voter.voter: GatewayProcess(
+                voter, remembered.voters, kafka.cluster_id, remembered.bus, self.folder / f"gateway-{voter.voter}"
+            )
+            for voter in remembered.voters
+        }
+
+    @classmethod
+    def create(
+        cls,
+        folder: Path,
+        bus: Path,
+        *,
+        brokers: int,
+        gateways: int = 1,
+        cluster_id: str | None = None,
+        conf: Path | None = None,
+        engine_settings: Sequence[str] = (),
+        overrides: dict[str, str] | None = None,
+        **rest: object,
+    ) -> "LedCluster":
+        """Describe a cluster in a folder that has none yet; ``rest`` goes into each broker's ``NodeSpec``.
+
+        Raises ``KafkaError``, ``ValueError``, or ``BusTakenError`` when the bus has brokers already.
+        """
+        bus = bus.resolve()
+        if bus.exists() and (taken := sorted(cluster_on(bus).brokers)):
+            raise BusTakenError(f"the bus {bus} has brokers of another cluster: {', '.join(map(str, taken))}")
+        ports = free_ports(gateways)
+        voters = tuple(Voter(FIRST_GATEWAY + number, LOOPBACK, port) for number, port in enumerate(ports))
+        rest["overrides"] = PATIENCE | (overrides or {})
+        kafka = KafkaCluster.create(folder, broker_specs(brokers, voters, **rest), cluster_id)
+        remembered = _Remembered(
+            bus=str(bus),
+            made_bus=not bus.exists(),
+            voters=voters,
+            conf=str(conf.resolve()) if conf else None,
+            engine_settings=tuple(engine_settings),
+        )
+        (kafka.folder / FILE).write_bytes(msgspec.json.format(msgspec.json.encode(remembered)))
+        return cls(kafka, remembered)
+
+    @classmethod
+    def open(cls, kafka: KafkaCluster) -> "LedCluster | None":
+        """Find what leads a cluster, as its folder remembers; None for one that is led from elsewhere.
+
+        Raises ``KafkaError``.
+        """
+        try:
+            return cls(kafka, msgspec.json.decode((kafka.folder / FILE).read_bytes(), type=_Remembered))
+        except FileNotFoundError:
+            return None
+        except msgspec.MsgspecError as error:
+            raise KafkaError(f"{kafka.folder / FILE} cannot be read: {error}") from error
+
+    @property
+    def services(self) -> list[Service]:
+        """List all processes, in the order in which they are started."""
+        return [self.engine, *self.gateways.values(), *self.kafka.nodes.values()]
+
+    def up(self, say: Say) -> None:
+        """Start what does not run, and wait until all of it does; an engine only where none decides.
+
+        When one does not start, those that were started with it are ended again. Raises ``ServiceError``,
+        ``BusError``, ``JarsError`` or ``JavaError``.
+        """
+        with ExitStack() as undo:
+            self.start_engine(say, undo)
+            for gateway in self.gateways.values():
+                if gateway.state == "stopped":
+                    gateway.start()
+                    undo.callback(gateway.kill)
+            # Tools that format take as long as an engine and gateways to start, so they run meanwhile.
+            self.kafka.format()
+            for gateway in self.gateways.values():
+                gateway.wait_until_started()
+            if self.engine.state != "stopped":
+                self.engine.wait_until_started()
+            self.kafka.up()
+            undo.pop_all()
+
+    def start_engine(self, say: Say, undo: ExitStack) -> None:
+        """Start an engine where none decides; it need not decide yet."""
+        if self.engine.state != "stopped":
+            return
+        self.bus_path.parent.mkdir(parents=True, exist_ok=True)
+        bus = EmbeddedBus(self.bus_path)
+        try:
+            decided_elsewhere = decides(bus)
+        finally:
+            bus.close()
+        if decided_elsewhere:
+            say(f"an engine decides on {self.bus_path}")
+            return
+        self.engine.start()
+        undo.callback(self.engine.kill)
+        say(f"no engine decides on {self.bus_path}: one was started, process {self.engine.pid}, log {self.engine.log}")
+
+    def down(self) -> list[str]:
+        """Stop brokers, gateways, and the engine if it was started here; name those that had to be killed."""
+        killed = [self.kafka.nodes[number].name for number in self.kafka.down()]
+        with ThreadPoolExecutor(len(self.gateways)) as pool:
+            stopped = zip(self.gateways.values(), pool.map(GatewayProcess.stop, self.gateways.values()), strict=True)
+            killed += [gateway.name for gateway, in_order in stopped if not in_order]
+        if not self.engine.stop():
+            killed.append(self.engine.name)
+        return killed
+
+    def kill(self) -> None:
+        """End everything that was started here at once."""
+        for service in reversed(self.services):
+            service.kill()
+
+    def delete(self) -> None:
+        """Remove the folder with all data and logs, and the bus if it was made with this cluster.
+
+        Raises ``KafkaError`` while any process runs, or another engine decides on that bus.
+        """
+        running = [service.name for service in self.services if service.state != "stopped"]
+        if running:
+            raise KafkaError(f"still there: {', '.join(running)}")
+        if self.made_bus and self.bus_path.exists():
+            bus = EmbeddedBus(self.bus_path)
+            try:
+                if decides(bus):
+                    raise KafkaError(f"another engine decides on {self.bus_path}: stop it first")
+            finally:
+                bus.close()
+            for ending in ("", "-wal", "-shm"):
+                Path(f"{self.bus_path}{ending}").unlink(missing_ok=True)
+        self.kafka.delete()
+
+
+def cluster_on(bus_path: Path) -> Cluster:
+    """Read how brokers and gateways stand, as last decided. Raises ``BusError``."""
+    bus = EmbeddedBus(bus_path)
+    try:
+        return read_image(bus.image()).cluster
+    finally:
+        bus.close()

@@ -1,0 +1,115 @@
+"""Say how a cluster stands, by its processes and by the engine."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from isrflow.brokers.kafka.cluster import KafkaCluster
+from isrflow.brokers.kafka.node import KafkaNode
+from isrflow.brokers.service import Service
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.cli.cluster.engine import decides
+from isrflow.cli.cluster.folder import dir_option, opened
+from isrflow.cli.cluster.led import LedCluster, cluster_on
+from isrflow.cli.errors import Unreachable
+from isrflow.state.cluster import Cluster
+
+Row = dict[str, Any]
+
+
+@click.command("status")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="How to print it.")
+@dir_option
+def status(form: str, folder: Path) -> None:
+    """Say of each process whether it runs, how the engine sees it, and where its log is.
+
+    Exit code 3 when one does not run, or no engine decides.
+
+    \b
+    Examples:
+      isrflow cluster status
+      isrflow cluster status --format json
+    """
+    kafka, led = opened(folder)
+    found = _led(led) if led else _alone(kafka)
+    if form == "json":
+        click.echo(msgspec.json.encode(found))
+    else:
+        _show(kafka, found)
+    amiss = [row["name"] for row in (*found["gateways"], *found["nodes"]) if row["state"] != "running"]
+    if amiss:
+        raise Unreachable(f"not running: {', '.join(amiss)}")
+    if led and not found["engine"]["decides"]:
+        raise Unreachable(f"no engine decides on {led.bus_path}; 'isrflow cluster up' starts one")
+
+
+def _alone(kafka: KafkaCluster) -> Row:
+    nodes = [_node(node, None) for node in kafka.nodes.values()]
+    return {"cluster_id": kafka.cluster_id, "engine": None, "gateways": [], "nodes": nodes}
+
+
+def _led(led: LedCluster) -> Row:
+    bus = EmbeddedBus(led.bus_path)
+    try:
+        deciding = decides(bus)
+    finally:
+        bus.close()
+    cluster = cluster_on(led.bus_path)
+    ours = led.engine.state != "stopped"
+    return {
+        "cluster_id": led.kafka.cluster_id,
+        "engine": {
+            "state": led.engine.state if ours else "elsewhere" if deciding else "stopped",
+            "decides": deciding,
+            "controller_epoch": cluster.controller_epoch,
+            "pid": led.engine.pid,
+            "bus": str(led.bus_path),
+            "log": str(led.engine.log) if led.engine.log.exists() else None,
+        },
+        "gateways": [
+            {
+                **_process(gateway),
+                "gateway": gateway.voter.voter,
+                "port": gateway.voter.port,
+                "leads": gateway.voter.voter == cluster.quorum.voter,
+                "quorum_epoch": cluster.quorum.quorum_epoch,
+            }
+            for gateway in led.gateways.values()
+        ],
+        "nodes": [_node(node, cluster) for node in led.kafka.nodes.values()],
+    }
+
+
+def _process(service: Service) -> Row:
+    return {"name": service.name, "state": service.state, "pid": service.pid, "log": str(service.log)}
+
+
+def _node(node: KafkaNode, cluster: Cluster | None) -> Row:
+    known = cluster.brokers.get(node.spec.node_id) if cluster else None
+    return {
+        **_process(node),
+        "node": node.spec.node_id,
+        "roles": list(node.spec.roles),
+        "port": node.spec.port,
+        "decided": known.state.name if known else None,
+    }
+
+
+def _show(kafka: KafkaCluster, found: Row) -> None:
+    click.echo(f"Cluster: {found['cluster_id']}  Bootstrap: {kafka.bootstrap}")
+    engine = found["engine"]
+    if engine:
+        click.echo(f"Bus: {engine['bus']}")
+        decided = f"epoch {engine['controller_epoch']}" if engine["decides"] else "undecided"
+        click.echo(_line("engine", engine["state"], decided, engine["pid"], None, engine["log"]))
+    for row in found["gateways"]:
+        standing = f"leads, epoch {row['quorum_epoch']}" if row["leads"] else "follows"
+        click.echo(_line(row["name"], row["state"], standing, row["pid"], row["port"], row["log"]))
+    for row in found["nodes"]:
+        click.echo(_line(row["name"], row["state"], row["decided"], row["pid"], row["port"], row["log"]))
+
+
+def _line(name: str, state: str, decided: str | None, pid: int | None, port: int | None, log: str | None) -> str:
+    return f"{name:<20} {state:<9} {decided or '':<19} pid={pid or '-':<8} port={port or '-':<6} {log or ''}".rstrip()

@@ -1,0 +1,129 @@
+"""Start a cluster."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from isrflow.brokers.kafka.cluster import FILE, KafkaCluster, broker_specs, plain_specs
+from isrflow.brokers.service import ServiceError
+from isrflow.brokers.voters import Voter, voters_of
+from isrflow.cli.cluster.engine import free_metrics_port
+from isrflow.cli.cluster.folder import dir_option, opened
+from isrflow.cli.cluster.led import GATEWAYS_MAX, BusTakenError, LedCluster
+from isrflow.cli.errors import Refused, Unreachable, WrongUse
+from isrflow.cli.options import bus_option, conf_option
+from isrflow.conf.jars import KAFKA_VERSION, fetch, missing
+from isrflow.conf.loader import load
+from isrflow.conf.settings import SQLITE
+
+BROKERS = 3
+
+
+def _voters(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[Voter, ...]:
+    try:
+        return voters_of(text) if text else ()
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def _settings(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> dict[str, str]:
+    pairs = [text.split("=", 1) for text in texts]
+    if any(len(pair) != 2 for pair in pairs):
+        raise click.BadParameter("expected key=value")
+    return {pair[0]: pair[1] for pair in pairs}
+
+
+@click.command("up")
+@click.option("--kafka", "version", type=click.Choice([KAFKA_VERSION]), default=KAFKA_VERSION, help="Which Kafka.")
+@click.option("--brokers", type=click.IntRange(1, 32), help=f"How many brokers; {BROKERS} if not said.")
+@click.option("--gateways", type=click.IntRange(1, GATEWAYS_MAX), help="How many gateways; 1 if not said.")
+@click.option("--plain", is_flag=True, help="A plain Kafka cluster: no engine, the first broker is the controller.")
+@click.option("--voters", callback=_voters, metavar="ID@HOST:PORT,...", help="Brokers alone, led by these.")
+@click.option("--cluster-id", metavar="ID", help="Kafka's cluster id; drawn if not said.")
+@click.option("--heap", metavar="SIZE", help="Each broker's Java heap, such as 512m.")
+@click.option(
+    "--set", "overrides", multiple=True, callback=_settings, metavar="KEY=VALUE", help="A setting of Kafka's brokers."
+)
+@conf_option
+@bus_option
+@dir_option
+def up(version: str, plain: bool, conf: Path | None, bus: str | None, folder: Path, **described: Any) -> None:
+    """Start a cluster, and wait until all of it runs; one that is stopped goes on where it was.
+
+    It has an engine, a gateway and brokers of Kafka. Where an engine decides on the bus already, that one leads;
+    otherwise one is started, with the settings of --conf. Jars that are missing are fetched.
+
+    \b
+    Examples:
+      isrflow cluster up --brokers 3 --gateways 2
+      isrflow cluster up --plain
+      isrflow cluster up --voters 100@127.0.0.1:9093
+    """
+    _fetch()
+    try:
+        if (folder / FILE).exists():
+            kafka, led = _found(folder, plain, described)
+        else:
+            kafka, led = _made(folder, plain, conf, bus, described)
+        if led:
+            led.up(click.echo)
+        else:
+            kafka.up()
+    except BusTakenError as error:
+        raise Refused(f"{error}; name another one with --bus") from error
+    except ServiceError as error:
+        raise Unreachable(str(error)) from error
+    except ValueError as error:
+        raise WrongUse(str(error)) from error
+    click.echo(f"{len(kafka.nodes)} nodes of Kafka {version}, cluster {kafka.cluster_id}: {kafka.bootstrap}")
+
+
+def _fetch() -> None:
+    gone = missing("kafka-broker")
+    if gone:
+        click.echo(f"fetching {len(gone)} jars of Kafka {KAFKA_VERSION}, once")
+        fetch("kafka-broker")
+
+
+def _found(folder: Path, plain: bool, described: dict[str, Any]) -> tuple[KafkaCluster, LedCluster | None]:
+    """Find the cluster of a folder; it is as it was made, so nothing may be said that would make another one."""
+    kafka, led = opened(folder)
+    if plain or _is_typed("conf") or _is_typed("bus") or any(described.values()):
+        raise WrongUse(f"{folder} has a cluster already: start it as it is, or 'isrflow cluster down --delete'.")
+    return kafka, led
+
+
+def _is_typed(option: str) -> bool:
+    """Say whether an option was typed: ISRFLOW_CONF and ISRFLOW_BUS are for all commands, and need not fit this one."""
+    return click.get_current_context().get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE
+
+
+def _made(
+    folder: Path, plain: bool, conf: Path | None, bus: str | None, described: dict[str, Any]
+) -> tuple[KafkaCluster, LedCluster | None]:
+    voters, cluster_id, gateways = described["voters"], described["cluster_id"], described["gateways"]
+    if plain and (voters or gateways or _is_typed("bus")):
+        raise WrongUse("--plain is a cluster without --voters, --gateways and --bus")
+    if voters and gateways:
+        raise WrongUse("--voters names what leads already: --gateways cannot start it")
+    brokers = described["brokers"] or BROKERS
+    rest = {"overrides": described["overrides"]} | ({"heap": described["heap"]} if described["heap"] else {})
+    if plain or voters:
+        specs = broker_specs(brokers, voters, **rest) if voters else plain_specs(brokers, **rest)
+        return KafkaCluster.create(folder, specs, cluster_id), None
+    settings = load(conf, [f"bus={bus if ':' in bus else SQLITE + bus}"] if bus else [])
+    if not settings.bus.startswith(SQLITE):
+        raise WrongUse(f"bus {settings.bus}: gateways read a bus in a file, sqlite:PATH")
+    led = LedCluster.create(
+        folder,
+        settings.bus_path,
+        brokers=brokers,
+        gateways=gateways or 1,
+        cluster_id=cluster_id,
+        conf=conf,
+        engine_settings=[f"metrics.port={free_metrics_port(settings.metrics_host, settings.metrics_port)}"],
+        **rest,
+    )
+    return led.kafka, led

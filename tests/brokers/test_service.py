@@ -1,0 +1,69 @@
+"""A process of a cluster: what is said of one that ends, or never gets ready."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from isrflow.brokers.service import Service, ServiceError
+
+WAITS = "import time; print('up', flush=True); time.sleep(60)"
+ENDS = "print('the reason'); raise SystemExit(3)"
+STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
+
+
+class Program(Service):
+    """Run a line of Python; it is ready once it has printed ``up``."""
+
+    def __init__(self, folder: Path, program: str) -> None:
+        super().__init__("broker 1", folder, "broker.log")
+        self._program = program
+
+    def command(self) -> list[str]:
+        return [sys.executable, "-c", self._program]
+
+    def is_ready(self) -> bool:
+        return self.log.exists() and "up" in self.log.read_text()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / "broker-1"
+    Program(tmp_path / "broker-1", "").kill()
+
+
+def test_it_is_found_again_by_its_folder_and_stops(folder: Path) -> None:
+    service = Program(folder, WAITS)
+    service.start()
+    service.wait_until_started(20)
+    found = Program(folder, WAITS)
+    assert (found.state, found.pid) == ("running", service.pid)
+    with pytest.raises(ServiceError, match=f"broker 1 is there already, as process {service.pid}"):
+        found.start()
+    assert found.stop(10)
+    assert service.state == "stopped"
+    found.check()
+
+
+def test_one_that_ends_by_itself_is_named_with_its_log(folder: Path) -> None:
+    service = Program(folder, ENDS)
+    service.start()
+    with pytest.raises(ServiceError, match=r"broker 1 ended by itself; its log .*broker\.log ends with:\nthe reason"):
+        service.wait_until_started(20)
+
+
+def test_one_that_is_never_ready_is_not_waited_for_for_ever(folder: Path) -> None:
+    service = Program(folder, WAITS.replace("'up'", "'not yet'"))
+    service.start()
+    with pytest.raises(ServiceError, match=r"broker 1 did not start in 0 s; its log is .*broker\.log"):
+        service.wait_until_started(0.2)
+
+
+def test_one_that_does_not_stop_is_killed(folder: Path) -> None:
+    service = Program(folder, STUBBORN)
+    service.start()
+    service.wait_until_started(20)
+    assert not service.stop(0.3)
+    assert service.state == "stopped"
+    service.check()

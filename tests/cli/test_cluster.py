@@ -1,0 +1,179 @@
+"""``isrflow cluster``: what it starts, finds, shows and ends, with real brokers behind gateways."""
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from isrflow.brokers.kafka.cluster import KafkaCluster, free_ports
+from isrflow.brokers.kafka.tools import TOPICS, run_tool
+from isrflow.bus.embedded import EmbeddedBus, now_ms
+from isrflow.cli import command
+from isrflow.cli.cluster.engine import decides, free_metrics_port
+from isrflow.cli.cluster.led import LedCluster
+from isrflow.conf.jars import fetch
+from tests.support.engine import encoded
+from tests.support.rules_engine import RulesEngine
+
+HEARTBEAT = encoded("broker_heartbeat", broker=1, broker_epoch=1, want_fence=False, want_shutdown=False)
+
+
+def isrflow(folder: Path, *arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(command, ["cluster", *arguments, "--dir", str(folder)])
+    return result.exit_code, result.output
+
+
+def status_of(folder: Path) -> tuple[int, dict[str, Any]]:
+    code, said = isrflow(folder, "status", "--format", "json")
+    return code, json.loads(said.splitlines()[0])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    fetch("kafka-broker")
+    folder = tmp_path / "kafka"
+    yield folder
+    if (folder / "cluster.json").exists():
+        led = LedCluster.open(KafkaCluster.open(folder))
+        assert led is not None
+        led.kill()
+
+
+@pytest.mark.spark
+@pytest.mark.cluster
+@pytest.mark.timeout(600)
+def test_one_command_starts_all_of_it_and_one_ends_it(folder: Path, tmp_path: Path) -> None:
+    fetch("kafka-tools")
+    bus = ("--bus", str(tmp_path / "bus.db"))
+    code, said = isrflow(folder, "up", "--brokers", "2", "--gateways", "2", "--heap", "384m", *bus)
+    assert code == 0, said
+    assert "no engine decides" in said
+    code, found = status_of(folder)
+    assert code == 0
+    assert (found["engine"]["state"], found["engine"]["decides"]) == ("running", True)
+    assert [row["leads"] for row in found["gateways"]].count(True) == 1
+    assert [(row["state"], row["decided"]) for row in found["nodes"]] == [("running", "active")] * 2
+
+    bootstrap = KafkaCluster.open(folder).bootstrap
+    run_tool(TOPICS, bootstrap, ["--create", "--topic", "t", "--partitions", "1", "--replication-factor", "2"])
+    KafkaCluster.open(folder).nodes[2].kill()
+    code, said = isrflow(folder, "status")
+    assert code == 3
+    assert "not running: broker 2" in said
+    code, said = isrflow(folder, "up")
+    assert code == 0, said
+    assert status_of(folder)[1]["nodes"][1]["decided"] == "active"
+
+    led = LedCluster.open(KafkaCluster.open(folder))
+    assert led is not None
+    assert isrflow(folder, "down", "--delete") == (0, "")
+    assert [service.name for service in led.services if service.state != "stopped"] == []
+    assert not folder.exists()
+    assert not (tmp_path / "bus.db").exists(), "the bus was made with the cluster"
+
+
+@pytest.mark.cluster
+def test_an_engine_that_decides_already_leads_and_is_left_alone(folder: Path, tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    engine = RulesEngine()
+    engine.start(bus.path)
+    try:
+        code, said = isrflow(folder, "up", "--brokers", "1", "--heap", "384m", "--bus", str(bus.path))
+        assert code == 0, said
+        assert f"an engine decides on {bus.path}" in said
+        code, found = status_of(folder)
+        assert (code, found["engine"]["state"], found["engine"]["pid"]) == (0, "elsewhere", None)
+        assert isrflow(folder, "down") == (0, "")
+        assert decides(bus)
+        code, said = isrflow(folder, "down", "--delete")
+        assert code == 0, said
+        assert bus.path.exists(), "it was there before"
+    finally:
+        engine.stop()
+        bus.close()
+
+
+def test_no_engine_is_found_where_none_decides(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    assert not decides(bus), "nobody ever claimed it"
+    bus.claim("gone", {}, now_ms() - 3_600_000)
+    bus.publish([HEARTBEAT])
+    assert not decides(bus, 0.3), "brokers alone decide nothing"
+    engine = RulesEngine()
+    engine.start(bus.path)
+    try:
+        assert decides(bus, 5.0)
+    finally:
+        engine.stop()
+    bus.close()
+
+
+def test_an_engine_that_has_only_just_claimed_the_bus_is_waited_for(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    bus.claim("starting", {}, now_ms() - 59_000)
+    engine = RulesEngine()
+    try:
+        # Longer than the time-out: what is waited for is the rest of its minute.
+        assert not decides(bus, 0.0)
+        bus.claim("starting again", {}, now_ms())
+        engine.start(bus.path)
+        assert decides(bus, 0.0)
+    finally:
+        engine.stop()
+        bus.close()
+
+
+def test_a_bus_with_brokers_of_another_cluster_is_refused(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    engine = RulesEngine()
+    engine.start(bus.path)
+    try:
+        bus.publish([b'{"kind":"broker_register","time_ms":1,"broker":7,"incarnation":"a"}'])
+        assert decides(bus)
+        code, said = isrflow(tmp_path / "kafka", "up", "--bus", str(bus.path))
+    finally:
+        engine.stop()
+        bus.close()
+    assert code == 1
+    assert "has brokers of another cluster: 7; name another one with --bus" in said
+    assert not (tmp_path / "kafka").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("--plain", "--gateways", "2"), "--plain is a cluster without"),
+        (("--voters", "100@h:1", "--gateways", "2"), "--voters names what leads already"),
+        (("--voters", "100"), "'100' is no voter: expected ID@HOST:PORT"),
+        (("--bus", "kafka://h:1"), "gateways read a bus in a file"),
+        (("--set", "x"), "expected key=value"),
+        (("--brokers", "0"), "--brokers"),
+        (("--heap", "lots"), "heap"),
+        (("--conf", "nowhere.toml"), "cannot read nowhere.toml"),
+    ],
+)
+def test_what_cannot_be_is_wrong_use(arguments: tuple[str, ...], complaint: str, tmp_path: Path) -> None:
+    fetch("kafka-broker")
+    code, said = isrflow(tmp_path / "kafka", "up", *arguments)
+    assert code == 2, said
+    assert complaint in said
+    assert not (tmp_path / "kafka").exists()
+
+
+@pytest.mark.parametrize("what", ["status", "down"])
+def test_a_folder_without_a_cluster_is_named(what: str, tmp_path: Path) -> None:
+    code, said = isrflow(tmp_path / "none", what)
+    assert code == 3
+    assert f"{tmp_path / 'none'} has no cluster" in said
+
+
+def test_metrics_go_elsewhere_when_their_port_is_taken() -> None:
+    (port,) = free_ports(1)
+    assert free_metrics_port("127.0.0.1", port) == port
+    with socket.create_server(("127.0.0.1", port)):
+        assert free_metrics_port("127.0.0.1", port) == 0
+    assert free_metrics_port("127.0.0.1", -1) == -1
