@@ -3,7 +3,7 @@ PYTHON ?=
 export PYTHON
 BIN := .venv/bin
 
-.PHONY: setup test test-fast lint demo simulate bench lock lock-jars clean
+.PHONY: setup test test-fast lint demo demo-kafka simulate bench lock clean
 
 setup: .venv/setup.stamp
 
@@ -25,21 +25,26 @@ lint: setup
 demo: setup
 	@$(BIN)/isrflow demo $(ARGS)
 
+demo-kafka: setup
+	@$(BIN)/isrflow demo --kafka $(ARGS)
+
 simulate: setup
 	@$(BIN)/python -m tests.simulation.run --seed $(or $(SEED),1) --count $(or $(N),1000) $(ARGS)
 
+# bench_failover runs real brokers for minutes, so it runs by its name alone: make bench-failover.
 bench: setup
-	@set -e; for bench in $(basename $(notdir $(wildcard tests/bench/bench_*.py))); do \
+	@set -e; for bench in $(filter-out bench_failover,$(basename $(notdir $(wildcard tests/bench/bench_*.py)))); do \
 	    echo "== $$bench"; $(BIN)/python -m tests.bench.$$bench; done
 
-# Write deploy/requirements.lock anew from pyproject.toml; the only target that needs uv.
-lock:
+bench-%: setup
+	@$(BIN)/python -m tests.bench.bench_$* $(ARGS)
+
+# Write deploy/requirements.lock anew from pyproject.toml, and conf/jars.lock.toml from the roots in
+# deploy/lock_jars.py; the only target that needs uv.
+lock: setup
 	@command -v uv >/dev/null || { echo "make lock needs uv: install it with 'pip install uv'." >&2; exit 1; }
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --upgrade \
 	    --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet -o deploy/requirements.lock
-
-# Write conf/jars.lock.toml anew from the roots in deploy/lock_jars.py.
-lock-jars: setup
 	@$(BIN)/python deploy/lock_jars.py
 
 clean:

@@ -3,7 +3,7 @@
     jars(set_name) -> list[Path]      what is there; raises ``JarsError`` when any is missing
     fetch(set_name) -> list[Path]     the same, after what is missing was fetched
 
-The sets (``SETS``) and their hashes are in ``jars.lock.toml``, which ``make lock-jars`` writes:
+The sets (``SETS``) and their hashes are in ``jars.lock.toml``, which ``make lock`` writes:
 
 * ``kafka-broker``  a Kafka broker or controller of ``KAFKA_VERSION``, with a binding for its logs
 * ``kafka-tools``   the stock admin tools of the same version

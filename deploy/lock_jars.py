@@ -32,7 +32,7 @@ def main() -> None:
         sets = {name: _resolved(context, roots) for name, roots in WITH_DEPENDENCIES.items()} | BY_NAME
         wanted = sorted({coordinate for coordinates in sets.values() for coordinate in coordinates})
         hashes = {coordinate: _sha256(context, coordinate) for coordinate in wanted}
-    lines = ["# Written by 'make lock-jars' from deploy/lock_jars.py.", "", "[sets]"]
+    lines = ["# Written by 'make lock' from deploy/lock_jars.py.", "", "[sets]"]
     for name, coordinates in sets.items():
         lines += [f"{name} = [", *(f'    "{coordinate}",' for coordinate in coordinates), "]"]
     lines += ["", "[sha256]", *(f'"{coordinate}" = "{sha256}"' for coordinate, sha256 in hashes.items())]

@@ -13,46 +13,70 @@ from types import FrameType
 
 import click
 
+from isrflow.brokers.kafka.tools import ToolError
+from isrflow.brokers.service import ServiceError
 from isrflow.cli.demo import screen
 from isrflow.cli.demo.cluster import HOST, DemoCluster
-from isrflow.cli.demo.processes import DemoError
+from isrflow.cli.demo.errors import DemoError
+from isrflow.cli.demo.kafka_cluster import KafkaDemoCluster
+from isrflow.cli.demo.kafka_story import KafkaStory
+from isrflow.cli.demo.mock_cluster import MockDemoCluster
+from isrflow.cli.demo.mock_story import MockStory
 from isrflow.cli.demo.story import TOPIC, Result, Story
 from isrflow.cli.demo.watch import Watch
 from isrflow.cli.errors import Refused, Unreachable
+from isrflow.conf.jars import fetch, missing
 
 CHECK_INTERVAL_S = 0.5
 
 
-def perform(*, keep: bool, plain: bool) -> None:
+def perform(*, kafka: bool, keep: bool, plain: bool) -> None:
     """Run the demo; raises ``Refused`` when a record was lost, ``Unreachable`` when it did not come to its end."""
+    if kafka:
+        _fetch()
     directory = Path(tempfile.mkdtemp(prefix="isrflow-demo-"))
     _log_clients_to(directory / "client.log")
-    click.echo(f"Working in {directory}; the broker session is 3 s here, instead of Kafka's 9 s.")
-    click.echo("Spark takes 10 to 30 s to start.")
-    cluster = DemoCluster(directory)
-    watch = Watch(cluster.bus, TOPIC, cluster.check)
+    click.echo(f"Working in {directory}; everything there goes when the demo ends well.")
     wanted = False
+    cluster, story = _kafka(directory) if kafka else _mock(directory)
+    click.echo(story.opening)
     try:
         with _ended_like_ctrl_c():
-            story = Story(cluster, watch)
             show = screen.plain if plain or not sys.stdout.isatty() else screen.live
-            with show(story, watch):
+            with show(story, story.watch):
                 result = story.tell()
-            _summarise(result)
+            _summarise(story, result)
             if not result.account.is_clean:
                 wanted = True
                 raise Refused(f"acknowledged records were lost, doubled or out of order.\n{_logs_of(cluster)}")
             if keep:
                 _stay(cluster)
-    except DemoError as error:
+    except (DemoError, ServiceError, ToolError) as error:
         wanted = True
         raise Unreachable(f"{error}\n{_logs_of(cluster)}") from error
     finally:
-        watch.stop()
+        story.watch.stop()
         _stop(cluster)
         cluster.bus.close()
         if not wanted:
             shutil.rmtree(directory, ignore_errors=True)
+
+
+def _mock(directory: Path) -> tuple[DemoCluster, Story]:
+    cluster = MockDemoCluster(directory)
+    return cluster, MockStory(cluster, Watch(cluster.bus, TOPIC, cluster.check))
+
+
+def _kafka(directory: Path) -> tuple[DemoCluster, Story]:
+    cluster = KafkaDemoCluster(directory)
+    return cluster, KafkaStory(cluster, Watch(cluster.bus, TOPIC, cluster.check))
+
+
+def _fetch() -> None:
+    for name in ("kafka-broker", "kafka-tools"):
+        if gone := missing(name):
+            click.echo(f"Fetching {len(gone)} jars of {name}, once.")
+            fetch(name)
 
 
 def _stay(cluster: DemoCluster) -> None:
@@ -75,7 +99,7 @@ def _stop(cluster: DemoCluster) -> None:
 
 
 def _logs_of(cluster: DemoCluster) -> str:
-    return "\n".join(["The logs are kept:", *(f"  {process.name}: {process.log}" for process in cluster.processes)])
+    return "\n".join(["The logs are kept:", *(f"  {service.name}: {service.log}" for service in cluster.services)])
 
 
 @contextlib.contextmanager
@@ -100,26 +124,27 @@ def _log_clients_to(path: Path) -> None:
     logger.propagate = False
 
 
-def _summarise(result: Result) -> None:
+def _summarise(story: Story, result: Result) -> None:
     made = result.account
     for name, value in (
-        ("from the kill to the new leader", f"{result.to_new_leader_s:.1f} s, of which 3.0 s are the broker session"),
+        ("from the kill to the new leader", f"{result.to_new_leader_s:.1f} s, {story.detection}"),
         ("from the kill to the first acknowledged record", f"{result.to_first_ack_s:.1f} s"),
-        ("a write with acks=all, median", f"{result.median_ack_s:.1f} s"),
+        ("a write with acks=all, median", f"{result.median_ack_s:.2f} s"),
+        *result.more,
         ("records acknowledged", str(made.acknowledged)),
         ("records read back", str(made.read_back)),
         ("lost", str(made.lost)),
         ("duplicates", str(made.duplicates)),
         ("out of order", str(made.out_of_order)),
     ):
-        click.echo(f"{name + ':':<48} {value}")
+        click.echo(f"{name + ':':<60} {value}")
 
 
 def _say_how_to_play(cluster: DemoCluster) -> None:
     found = shutil.which("isrflow")
     isrflow = "isrflow" if found else str(Path(sys.executable).with_name("isrflow"))
     create = '{"kind":"create_topic","topic":"mine","partitions":2,"replication_factor":3}'
-    brokers = "  ".join(f"{process.name} {process.pid}" for process in cluster.processes)
+    brokers = "  ".join(f"{service.name} {service.pid}" for service in cluster.services)
     click.echo(f"""
 The cluster goes on until Ctrl-C. To play with it, in another terminal:
   export ISRFLOW_BUS={cluster.bus.path}

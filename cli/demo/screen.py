@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING
 import click
 
 from isrflow.cli.demo.cluster import BROKERS
-from isrflow.cli.demo.story import STEPS, TOPIC, Story
+from isrflow.cli.demo.story import TOPIC, Story, is_whole
 from isrflow.cli.demo.watch import Watch
-from isrflow.state.decisions import AnyDecision, BrokerDecision, LeaderAndIsr, TopicDecision
+from isrflow.state.decisions import (
+    Answer,
+    AnyDecision,
+    BrokerDecision,
+    LeaderAndIsr,
+    ProducerIds,
+    QuorumDecision,
+    StopReplica,
+    TopicDecision,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -30,6 +39,17 @@ def line_of(decision: AnyDecision) -> str:
             what = f"broker {decision.broker} {decision.state}"
         case TopicDecision():
             what = f"topic {decision.topic} {decision.state}"
+        case StopReplica():
+            brokers = ",".join(map(str, decision.to))
+            what = (
+                f"{decision.topic}-{decision.partition} {'leaves' if decision.delete else 'stops on'} broker {brokers}"
+            )
+        case QuorumDecision():
+            what = f"gateway {decision.voter} leads, quorum epoch {decision.quorum_epoch}"
+        case ProducerIds():
+            what = f"producer ids below {decision.next_producer_id} taken by broker {decision.broker}"
+        case Answer():
+            what = f"{decision.request} refused: {decision.error} {decision.message}".rstrip()
         case _:
             what = decision.__struct_config__.tag  # type: ignore[assignment]
     return f"{decision.seq:>6}  {what}  ({decision.reason})"
@@ -42,7 +62,7 @@ def plain(story: Story, watch: Watch) -> Iterator[None]:
     def say(text: str) -> None:
         click.echo(f"{time.monotonic() - story.began_s:5.1f} s  {text}")
 
-    story.on_step = lambda step, outcome: say(f"{step + 1}/{len(STEPS)} {STEPS[step]}: {outcome}")
+    story.on_step = lambda step, outcome: say(f"{step + 1}/{len(story.steps)} {story.steps[step]}: {outcome}")
     watch.on_decision = lambda decision: say(f"    decision {line_of(decision)}")
     yield
 
@@ -52,18 +72,19 @@ def live(story: Story, watch: Watch) -> Iterator[None]:
     """Redraw one screen while the story goes on."""
     from rich.live import Live
 
-    with Live(get_renderable=lambda: _drawn(story, watch), refresh_per_second=REFRESH_PER_SECOND, transient=False):
+    with Live(get_renderable=lambda: drawn(story, watch), refresh_per_second=REFRESH_PER_SECOND, transient=False):
         yield
 
 
-def _drawn(story: Story, watch: Watch) -> "RenderableType":
+def drawn(story: Story, watch: Watch) -> "RenderableType":
+    """Draw the screen as it is now."""
     from rich.console import Group
     from rich.panel import Panel
     from rich.table import Table
     from rich.text import Text
 
     steps = Table.grid(padding=(0, 2))
-    for number, step in enumerate(STEPS):
+    for number, step in enumerate(story.steps):
         over = number < len(story.done)
         mark = "✓" if over else "…" if number == len(story.done) else " "
         style = "green" if over else "bold" if mark == "…" else "dim"
@@ -76,11 +97,15 @@ def _drawn(story: Story, watch: Watch) -> "RenderableType":
     acked = story.writer.acked_count if story.writer else 0
     brokers.append(f"acknowledged {acked}")
 
-    partitions = Table("Topic", "Partition", "Leader", "LeaderEpoch", "Isr", "HighWatermark", box=None)
+    # Real brokers reckon their high watermarks among themselves.
+    shown = ("HighWatermark",) if story.shows_high_watermarks else ()
+    partitions = Table("Topic", "Partition", "Leader", "LeaderEpoch", "Replicas", "Isr", *shown, box=None)
     for number, led in sorted(watch.partitions.copy().items()):
-        isr = Text(",".join(map(str, led.isr)), "green" if len(led.isr) == len(BROKERS) else "yellow")
+        isr = Text(",".join(map(str, led.isr)), "green" if is_whole(led) else "yellow")
         leader = str(led.leader) if led.leader >= 0 else "none"
-        partitions.add_row(TOPIC, str(number), leader, str(led.leader_epoch), isr, str(led.high_watermark))
+        replicas = ",".join(map(str, led.replicas))
+        more = (str(led.high_watermark),) if shown else ()
+        partitions.add_row(TOPIC, str(number), leader, str(led.leader_epoch), replicas, isr, *more)
     decisions = Text("\n".join(line_of(decision) for decision in list(watch.latest)))
     elapsed = f"isrflow demo  {time.monotonic() - story.began_s:.0f} s"
     return Group(Panel(steps, title=elapsed), brokers, partitions, Panel(decisions, title="latest decisions"))

@@ -1,95 +1,112 @@
-"""What happens in the demo, step by step."""
+"""What happens in a demo, step by step: what all of them tell alike."""
 
 import time
 from collections.abc import Callable
 
 import msgspec
 
+from isrflow.brokers.service import START_TIMEOUT_S
 from isrflow.cli.demo.cluster import BROKERS, DemoCluster
-from isrflow.cli.demo.processes import DemoError
+from isrflow.cli.demo.errors import DemoError
 from isrflow.cli.demo.traffic import Account, Writer, account, read_all
-from isrflow.cli.demo.watch import Watch
+from isrflow.cli.demo.watch import Led, Watch
 
 TOPIC = "orders"
 PARTITIONS = 3
 MIN_ISR = 2
 VICTIM_PARTITION = 0
-START_TIMEOUT_S = 90.0
 STEP_TIMEOUT_S = 40.0
 RECORDS_BEFORE = 600
 CALM_S = 2.0
-
-STEPS = (
-    "start the engine and three brokers",
-    f"create topic {TOPIC}: {PARTITIONS} partitions, {len(BROKERS)} replicas, min.insync.replicas={MIN_ISR}",
+# The steps from the first record to the ISR's return, of which `Story.fail_over` tells.
+FAIL_OVER = (
     "write with acks=all",
     f"kill the leader of {TOPIC}-{VICTIM_PARTITION} (SIGKILL)",
     "elect a new leader",
     "acknowledge the next record",
     "bring the broker back, and let the ISR grow",
-    "read all back from the start",
 )
+CREATED = f"{PARTITIONS} partitions, {len(BROKERS)} replicas, min.insync.replicas={MIN_ISR}"
+READ_BACK = "read all back from the start"
 
 
 class Result(msgspec.Struct, frozen=True):
-    """Hold what the demo measured."""
+    """Hold what a demo measured; ``more`` are what only this one did, each a name with its text."""
 
     to_new_leader_s: float
     to_first_ack_s: float
     median_ack_s: float
     account: Account
+    more: tuple[tuple[str, str], ...] = ()
 
 
 class Story:
-    """Tell the story; ``done`` holds the steps that are over with what came of them."""
+    """Tell the story; ``done`` holds the steps that are over with what came of them.
+
+    ``detection`` says in the summary how the dead leader was found out.
+    """
+
+    steps: tuple[str, ...]
+    opening: str
+    detection: str
+    shows_high_watermarks = True
 
     def __init__(self, cluster: DemoCluster, watch: Watch) -> None:
         self._cluster = cluster
-        self._watch = watch
+        self.watch = watch
         self.began_s = time.monotonic()
         self.done: list[str] = []
         self.writer: Writer | None = None
         self.on_step: Callable[[int, str], None] = lambda step, outcome: None
 
-    def _over(self, outcome: str) -> None:
+    def tell(self) -> Result:
+        """Run all steps. Raises ``DemoError`` or ``ServiceError`` where one does not come to its end in time."""
+        raise NotImplementedError
+
+    def over(self, outcome: str) -> None:
+        """End a step with what came of it."""
         self.done.append(outcome)
         self.on_step(len(self.done) - 1, outcome)
 
-    def tell(self) -> Result:
-        """Run all steps. Raises ``DemoError`` where one does not come to its end in time."""
-        self._start()
-        self._create_topic()
-        writer = self._write()
-        try:
-            killed, killed_s = self._kill_leader(writer)
-            elected_s = self._elect(killed, killed_s)
-            acked_s = writer.wait_for_ack(VICTIM_PARTITION, elected_s, STEP_TIMEOUT_S)
-            self._over(f"{acked_s - killed_s:.1f} s after the kill")
-            self._bring_back(killed)
-        finally:
-            writer.stop()
-        return Result(elected_s - killed_s, acked_s - killed_s, writer.median_ack_s, self._read_back(writer))
-
-    def _start(self) -> None:
-        self._cluster.start_engine()
-        for broker in BROKERS:
-            self._cluster.start_broker(broker)
-        self._watch.start()
+    def start(self) -> None:
+        """Tell the first step: all of the cluster starts."""
+        self.watch.start()
+        self._cluster.start()
         everyone = dict.fromkeys(BROKERS, "active")
-        self._watch.wait_for("three active brokers", lambda w: w.brokers == everyone, START_TIMEOUT_S)
-        self._over(f"all active after {time.monotonic() - self.began_s:.0f} s")
+        self.watch.wait_for("three active brokers", lambda w: w.brokers == everyone, START_TIMEOUT_S)
+        self._cluster.wait_until_started()
+        self.over(f"all active after {time.monotonic() - self.began_s:.0f} s")
 
-    def _create_topic(self) -> None:
-        request_id = f"create-{TOPIC}"
-        self._cluster.create_topic(TOPIC, PARTITIONS, MIN_ISR, request_id)
-        self._watch.wait_for("answer to create_topic", lambda w: request_id in w.answers, STEP_TIMEOUT_S)
-        answer = self._watch.answers[request_id]
-        if answer.error != "NONE":
-            raise DemoError(f"the topic was refused: {answer.error}: {answer.message}")
-        self._over(f"topic id {answer.topic_id}")
+    def create_topic(self) -> None:
+        """Tell the second step: a topic is created, with a leader for each partition."""
+        self._cluster.create_topic(TOPIC, PARTITIONS, MIN_ISR)
+        self.wait_for("leader of each partition", lambda led: led.leader >= 0)
+        self.over(f"led by {', '.join(str(self.watch.partitions[number].leader) for number in range(PARTITIONS))}")
 
-    def _write(self) -> Writer:
-        writer = self.writer = Writer(self._cluster.bootstrap_servers(), TOPIC, PARTITIONS)
+    def wait_for(self, what: str, test: Callable[[Led], bool]) -> None:
+        """Wait until ``test`` is true of every partition; raises ``DemoError`` naming ``what``."""
+
+        def true_of_all(watch: Watch) -> bool:
+            return len(watch.partitions) == PARTITIONS and all(map(test, watch.partitions.values()))
+
+        self.watch.wait_for(what, true_of_all, STEP_TIMEOUT_S)
+
+    def fail_over(self, writer: Writer) -> tuple[float, float]:
+        """Tell the steps of ``FAIL_OVER``; return how long the leader and the next record took, from the kill."""
+        self._write(writer)
+        killed, killed_s = self._kill_leader(writer)
+        elected_s = self._elect(killed, killed_s)
+        acked_s = writer.wait_for_ack(VICTIM_PARTITION, elected_s, STEP_TIMEOUT_S)
+        self.over(f"{acked_s - killed_s:.1f} s after the kill")
+        self._bring_back(killed)
+        return elected_s - killed_s, acked_s - killed_s
+
+    def new_writer(self) -> Writer:
+        """Make what writes during the rest of the story."""
+        self.writer = Writer(self._cluster.bootstrap_servers(), TOPIC, PARTITIONS)
+        return self.writer
+
+    def _write(self, writer: Writer) -> None:
         writer.start()
         deadline = time.monotonic() + STEP_TIMEOUT_S
         while writer.acked_count < RECORDS_BEFORE:
@@ -99,42 +116,41 @@ class Story:
             if time.monotonic() > deadline:
                 raise DemoError(f"{writer.acked_count} records were acknowledged within {STEP_TIMEOUT_S:.0f} s")
             time.sleep(0.05)
-        self._over(f"{writer.acked_count} records acknowledged, and going on")
-        return writer
+        self.over(f"{writer.acked_count} records acknowledged, and going on")
 
     def _kill_leader(self, writer: Writer) -> tuple[int, float]:
-        led = self._watch.partitions[VICTIM_PARTITION]
+        led = self.watch.partitions[VICTIM_PARTITION]
         killed_s = time.monotonic()
-        self._cluster.kill_broker(led.leader)
-        self._over(f"broker {led.leader}, leader in epoch {led.leader_epoch}, after {writer.acked_count} records")
+        self._cluster.broker(led.leader).kill()
+        self.over(f"broker {led.leader}, leader in epoch {led.leader_epoch}, after {writer.acked_count} records")
         return led.leader, killed_s
 
     def _elect(self, killed: int, killed_s: float) -> float:
         """Wait until no partition is led by the dead broker; return when the last one's leader was decided."""
-        self._watch.wait_for(
-            "new leader", lambda w: all(led.leader not in (killed, -1) for led in w.partitions.values()), STEP_TIMEOUT_S
-        )
-        led = self._watch.partitions[VICTIM_PARTITION]
+        self.wait_for("new leader", lambda led: led.leader not in (killed, -1))
+        led = self.watch.partitions[VICTIM_PARTITION]
         took_s = led.elected_s - killed_s
-        self._over(f"broker {led.leader} in epoch {led.leader_epoch}, {took_s:.1f} s after the kill")
+        self.over(f"broker {led.leader} in epoch {led.leader_epoch}, {took_s:.1f} s after the kill")
         return led.elected_s
 
     def _bring_back(self, broker: int) -> None:
         time.sleep(CALM_S)
         began_s = time.monotonic()
-        self._cluster.start_broker(broker)
-        self._watch.wait_for(
-            "ISR of three on every partition",
-            lambda w: all(sorted(led.isr) == sorted(BROKERS) for led in w.partitions.values()),
-            STEP_TIMEOUT_S,
-        )
-        self._over(f"all ISRs are {list(BROKERS)} again after {time.monotonic() - began_s:.1f} s")
+        self._cluster.start_service(self._cluster.broker(broker))
+        self.wait_for("ISR of three on every partition", is_whole)
+        self.over(f"all ISRs are {list(BROKERS)} again after {time.monotonic() - began_s:.1f} s")
         time.sleep(CALM_S)
 
-    def _read_back(self, writer: Writer) -> Account:
+    def read_back(self, writer: Writer) -> Account:
+        """Tell the last step: everything is read from the start, and held against what was acknowledged."""
         ends = {
             partition: max((one.offset for one in acked), default=-1) + 1 for partition, acked in writer.acked.items()
         }
         made = account(writer.acked, read_all(self._cluster.bootstrap_servers(), TOPIC, ends))
-        self._over(f"{made.read_back} records")
+        self.over(f"{made.read_back} records")
         return made
+
+
+def is_whole(led: Led) -> bool:
+    """Say whether a partition has all brokers in sync."""
+    return sorted(led.isr) == sorted(BROKERS)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from isrflow.cli.demo.processes import DemoError
+from isrflow.cli.demo.errors import DemoError
 
 INTERVAL_S = 0.01
 FLUSH_TIMEOUT_S = 30.0
@@ -90,6 +90,10 @@ class Writer(threading.Thread):
             time.sleep(INTERVAL_S / 2)
         said = f"; the producer said {self.errors[-1]}" if self.errors else ""
         raise DemoError(f"no record of partition {partition} was acknowledged within {timeout_s:.0f} s{said}")
+
+    def longest_wait_s(self, partition: int, from_s: float) -> float:
+        """Say how long at most a record that was acknowledged after ``from_s`` had taken."""
+        return max((one.took_s for one in self.acked[partition] if one.at_s >= from_s), default=0.0)
 
     def stop(self) -> None:
         """Send no more, and wait for what is under way."""

@@ -9,7 +9,7 @@ import msgspec
 
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.interface import BusError
-from isrflow.cli.demo.processes import DemoError
+from isrflow.cli.demo.errors import DemoError
 from isrflow.state.decisions import Answer, AnyDecision, BrokerDecision, HighWatermark, LeaderAndIsr, decode
 
 POLL_S = 0.01
@@ -24,6 +24,8 @@ class Led(msgspec.Struct, frozen=True):
     leader: int
     leader_epoch: int
     isr: tuple[int, ...]
+    replicas: tuple[int, ...]
+    is_moving: bool
     elected_s: float
     high_watermark: int = 0
 
@@ -42,7 +44,6 @@ class Watch(threading.Thread):
         self.on_decision: Callable[[AnyDecision], None] = lambda decision: None
         self.brokers: dict[int, str] = {}
         self.partitions: dict[int, Led] = {}
-        self.answers: dict[str | int | None, Answer] = {}
         self.latest: deque[AnyDecision] = deque(maxlen=LATEST)
 
     def run(self) -> None:
@@ -73,6 +74,8 @@ class Watch(threading.Thread):
                     decision.leader,
                     decision.leader_epoch,
                     decision.isr,
+                    decision.replicas,
+                    bool(decision.adding_replicas or decision.removing_replicas),
                     before.elected_s if before and same else time.monotonic(),
                     before.high_watermark if before else 0,
                 )
@@ -82,8 +85,7 @@ class Watch(threading.Thread):
                     before, high_watermark=decision.high_watermark
                 )
                 return
-            case Answer():
-                self.answers[decision.request_id] = decision
+            case Answer(error="NONE"):
                 return
         self.latest.append(decision)
         self.on_decision(decision)

@@ -9,8 +9,16 @@ from pathlib import Path
 
 import psutil
 import pytest
+from rich.console import Console
 
-from isrflow.cli.demo.traffic import Account, Acked, account
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.cli.demo.cluster import DemoCluster
+from isrflow.cli.demo.kafka_story import KafkaStory
+from isrflow.cli.demo.mock_story import MockStory
+from isrflow.cli.demo.screen import drawn
+from isrflow.cli.demo.story import FAIL_OVER, TOPIC, Story
+from isrflow.cli.demo.traffic import Account, Acked, Writer, account
+from isrflow.cli.demo.watch import Led, Watch
 
 COMMAND = [sys.executable, "-c", "from isrflow.cli import main; main()", "demo"]
 
@@ -52,6 +60,40 @@ def directory_in(line: str) -> str:
     return found[1]
 
 
+@pytest.mark.parametrize("kind", [MockStory, KafkaStory])
+def test_a_story_says_what_it_is_about_to_do(kind: type[Story]) -> None:
+    assert kind.steps[2:7] == FAIL_OVER
+    assert len(set(kind.steps)) == len(kind.steps)
+    assert kind.opening.endswith("start.")
+    assert "session" in kind.detection
+
+
+@pytest.mark.parametrize("kind", [MockStory, KafkaStory])
+def test_what_has_happened_so_far_is_drawn(kind: type[Story], tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    watch = Watch(bus, TOPIC, lambda: None)
+    story = kind(DemoCluster(tmp_path, bus.path), watch)  # type: ignore[arg-type]
+    story.over("all active after 7 s")
+    watch.brokers = {1: "active", 2: "fenced"}
+    watch.partitions[0] = Led(3, 5, (3, 1), (2, 3, 1), False, 0.0, high_watermark=42)
+    console = Console(width=120, record=True)
+    console.print(drawn(story, watch))
+    text = console.export_text()
+    assert f"✓  {kind.steps[0]}" in text
+    assert f"…  {kind.steps[1]}" in text
+    assert "broker 1 active   broker 2 fenced   broker 3 starting" in text
+    assert re.search(r"orders +0 +3 +5 +2,3,1 +3,1", text)
+    assert ("42" in text) == kind.shows_high_watermarks
+    bus.close()
+
+
+def test_the_longest_wait_is_that_of_records_acknowledged_since() -> None:
+    writer = Writer.__new__(Writer)
+    writer.acked = {0: [Acked(0, 0, 1.0, 9.0), Acked(1, 1, 2.0, 0.5), Acked(2, 2, 3.0, 0.7)], 1: []}
+    assert writer.longest_wait_s(0, 2.0) == 0.7
+    assert writer.longest_wait_s(1, 0.0) == 0.0
+
+
 @pytest.mark.spark
 @pytest.mark.cluster
 @pytest.mark.timeout(240)
@@ -82,18 +124,3 @@ def test_stopped_half_way_it_leaves_no_process() -> None:
     assert (demo.returncode, said) == (1, "\nAborted!\n")
     assert not Path(directory).exists()
     assert processes_of(directory) == []
-
-
-@pytest.mark.cluster
-def test_a_process_that_ends_by_itself_is_named_with_its_log(tmp_path: Path) -> None:
-    from isrflow.cli.demo.processes import DemoError, Process
-
-    log = tmp_path / "broker-1.log"
-    process = Process("broker 1", [sys.executable, "-c", "print('the reason'); raise SystemExit(3)"], log)
-    process._popen.wait(10)
-    with pytest.raises(
-        DemoError, match=r"broker 1 ended by itself with 3; its log .*broker-1.log ends with:\nthe reason"
-    ):
-        process.check()
-    process.kill()
-    process.check()

@@ -1,0 +1,69 @@
+"""The cluster of real Kafka: an engine, a gateway, and brokers that follow it."""
+
+import json
+from pathlib import Path
+
+from isrflow.brokers.kafka.tools import LEADER_ELECTION, REASSIGN_PARTITIONS, TOPICS, run_tool
+from isrflow.brokers.service import Service
+from isrflow.cli.cluster.led import LedCluster
+from isrflow.cli.demo.cluster import BROKERS, HOST, DemoCluster
+from isrflow.cli.demo.errors import DemoError
+
+HEAP = "384m"
+# A broker whose port refuses is fenced at once. Leaders go back when the story asks for it, not before.
+TIMES = ("broker.connection.lost.grace.ms=0", "auto.leader.rebalance.enable=false")
+
+
+class KafkaDemoCluster(DemoCluster):
+    """Start and end an engine, a gateway and brokers of Kafka, and run Kafka's own tools against them."""
+
+    def __init__(self, directory: Path) -> None:
+        bus = directory / "bus.db"
+        super().__init__(directory, bus)
+        self._led = LedCluster.create(
+            directory / "kafka", bus, brokers=len(BROKERS), engine_settings=self.engine_settings(TIMES), heap=HEAP
+        )
+
+    def start(self) -> None:
+        self.start_service(self._led.engine)
+        for gateway in self._led.gateways.values():
+            self.start_service(gateway)
+        self._led.kafka.format()
+        for gateway in self._led.gateways.values():
+            gateway.wait_until_started()
+        for broker in BROKERS:
+            self.start_service(self.broker(broker))
+
+    def wait_until_started(self) -> None:
+        for broker in BROKERS:
+            self.broker(broker).wait_until_started()
+
+    def broker(self, broker: int) -> Service:
+        return self._led.kafka.nodes[broker]
+
+    def bootstrap_servers(self) -> list[str]:
+        nodes = self._led.kafka.nodes.values()
+        return [f"{HOST}:{node.spec.port}" for node in nodes if node.state == "running"]
+
+    def create_topic(self, topic: str, partitions: int, min_isr: int) -> None:
+        sizes = ("--partitions", str(partitions), "--replication-factor", str(len(BROKERS)))
+        self._tool(TOPICS, "--create", "--topic", topic, *sizes, "--config", f"min.insync.replicas={min_isr}")
+
+    def reassign(self, topic: str, partition: int, replicas: tuple[int, ...]) -> None:
+        """Ask for a partition to be on the brokers of ``replicas``; it need not be there yet."""
+        plan = self.directory / "reassignment.json"
+        moved = {"topic": topic, "partition": partition, "replicas": replicas}
+        plan.write_text(json.dumps({"version": 1, "partitions": [moved]}))
+        self._tool(REASSIGN_PARTITIONS, "--execute", "--reassignment-json-file", str(plan))
+
+    def elect_preferred_leaders(self) -> None:
+        """Ask for each partition to be led by its preferred replica."""
+        self._tool(LEADER_ELECTION, "--election-type", "preferred", "--all-topic-partitions")
+
+    def stop_broker(self, broker: int, timeout_s: float) -> None:
+        """Let a broker hand over what it leads and end. Raises ``DemoError`` when it does not in time."""
+        if not self.broker(broker).stop(timeout_s):
+            raise DemoError(f"broker {broker} did not stop within {timeout_s:.0f} s of SIGTERM")
+
+    def _tool(self, name: str, *arguments: str) -> None:
+        run_tool(name, ",".join(self.bootstrap_servers()), arguments)

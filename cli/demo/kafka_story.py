@@ -1,0 +1,100 @@
+"""The story with real brokers: what Kafka's own tools ask for is done too, and a broker stops in order."""
+
+import time
+
+from isrflow.cli.demo.kafka_cluster import KafkaDemoCluster
+from isrflow.cli.demo.story import (
+    CALM_S,
+    CREATED,
+    FAIL_OVER,
+    READ_BACK,
+    STEP_TIMEOUT_S,
+    TOPIC,
+    Result,
+    Story,
+    is_whole,
+)
+from isrflow.cli.demo.traffic import Writer
+from isrflow.cli.demo.watch import Watch
+from isrflow.conf.jars import KAFKA_VERSION
+
+MOVED_PARTITION = 1
+STOPPED_PARTITION = 2
+
+
+class KafkaStory(Story):
+    """Tell how real brokers, led by the engine through a gateway, lose a leader, move replicas and stop."""
+
+    steps = (
+        f"start the engine, a gateway and three brokers of Kafka {KAFKA_VERSION}",
+        f"kafka-topics creates {TOPIC}: {CREATED}",
+        *FAIL_OVER,
+        f"kafka-reassign-partitions takes {TOPIC}-{MOVED_PARTITION} off its first broker",
+        "kafka-reassign-partitions puts it back, and its log is copied",
+        "kafka-leader-election lets preferred replicas lead",
+        f"stop the leader of {TOPIC}-{STOPPED_PARTITION} in order (SIGTERM)",
+        READ_BACK,
+    )
+    opening = "The brokers are Kafka's own, unmodified. Spark takes 10 to 30 s to start."
+    detection = "found by its closed port; its session is 9 s"
+    shows_high_watermarks = False
+
+    def __init__(self, cluster: KafkaDemoCluster, watch: Watch) -> None:
+        super().__init__(cluster, watch)
+        self._kafka = cluster
+
+    def tell(self) -> Result:
+        self.start()
+        self.create_topic()
+        writer = self.new_writer()
+        try:
+            to_new_leader_s, to_first_ack_s = self.fail_over(writer)
+            self._move()
+            self._elect_preferred()
+            waited_s = self._stop_in_order(writer)
+        finally:
+            writer.stop()
+        more = (("longest wait for a record while a broker stopped in order", f"{waited_s:.1f} s"),)
+        return Result(to_new_leader_s, to_first_ack_s, writer.median_ack_s, self.read_back(writer), more)
+
+    def _move(self) -> None:
+        replicas = self.watch.partitions[MOVED_PARTITION].replicas
+        self.over(f"broker {replicas[0]} left after {self._reassign(replicas[1:]):.1f} s")
+        self.over(f"broker {replicas[0]} is in sync after {self._reassign(replicas):.1f} s")
+
+    def _reassign(self, replicas: tuple[int, ...]) -> float:
+        """Move a partition, and return how long it took until all of ``replicas`` were in sync, and no others."""
+        began_s = time.monotonic()
+        self._kafka.reassign(TOPIC, MOVED_PARTITION, replicas)
+
+        def moved(watch: Watch) -> bool:
+            led = watch.partitions[MOVED_PARTITION]
+            return led.replicas == replicas and not led.is_moving and sorted(led.isr) == sorted(replicas)
+
+        self.watch.wait_for(f"end of the reassignment to {list(replicas)}", moved, STEP_TIMEOUT_S)
+        return time.monotonic() - began_s
+
+    def _elect_preferred(self) -> None:
+        before = {number: led.leader for number, led in self.watch.partitions.items()}
+        self._kafka.elect_preferred_leaders()
+        self.wait_for("preferred leader everywhere", lambda led: led.leader == led.replicas[0])
+        moved = [
+            f"{TOPIC}-{number} {before[number]} -> {led.leader}"
+            for number, led in sorted(self.watch.partitions.items())
+            if led.leader != before[number]
+        ]
+        self.over(", ".join(moved))
+        time.sleep(CALM_S)
+
+    def _stop_in_order(self, writer: Writer) -> float:
+        """Stop a leader, and return the longest time in which no record of its partition was acknowledged."""
+        self.wait_for("ISR of three on every partition", is_whole)
+        broker = self.watch.partitions[STOPPED_PARTITION].leader
+        began_s = time.monotonic()
+        self._kafka.stop_broker(broker, STEP_TIMEOUT_S)
+        took_s = time.monotonic() - began_s
+        self.wait_for("other leader everywhere", lambda led: led.leader not in (broker, -1))
+        writer.wait_for_ack(STOPPED_PARTITION, time.monotonic(), STEP_TIMEOUT_S)
+        waited_s = writer.longest_wait_s(STOPPED_PARTITION, began_s)
+        self.over(f"broker {broker} handed over and ended in {took_s:.1f} s; records waited {waited_s:.1f} s at most")
+        return waited_s

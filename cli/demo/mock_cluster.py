@@ -1,0 +1,73 @@
+"""The cluster of mock brokers."""
+
+import json
+import sys
+from pathlib import Path
+
+import msgspec
+
+from isrflow.brokers.service import Service
+from isrflow.bus.embedded import now_ms
+from isrflow.cli.cluster.engine import EngineProcess
+from isrflow.cli.demo.cluster import BROKERS, HOST, DemoCluster
+
+TIMES = ("broker.session.timeout.ms=3000", "broker.heartbeat.interval.ms=500")
+
+
+class MockBroker(Service):
+    """Run one mock broker; ``port`` is known once it listens."""
+
+    def __init__(self, broker: int, bus: Path, folder: Path) -> None:
+        super().__init__(f"broker {broker}", folder, "broker.log")
+        self._broker = broker
+        self._bus = bus
+        self._told = self.folder / "broker.json"
+
+    def command(self) -> list[str]:
+        self._told.unlink(missing_ok=True)
+        sets = [part for text in TIMES for part in ("--set", text)]
+        command = [sys.executable, "-m", "isrflow.brokers.mock", "--broker", str(self._broker), "--bus", str(self._bus)]
+        return [*command, "--dir", str(self.folder), "--host", HOST, *sets]
+
+    def is_ready(self) -> bool:
+        return self._told.exists()
+
+    @property
+    def port(self) -> int:
+        return int(json.loads(self._told.read_text())["port"])
+
+
+class MockDemoCluster(DemoCluster):
+    """Start and end an engine and mock brokers."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory, directory / "bus.db")
+        self._engine = EngineProcess(directory / "engine", self.bus.path, self.engine_settings(TIMES))
+        self._brokers = {
+            broker: MockBroker(broker, self.bus.path, directory / f"broker-{broker}") for broker in BROKERS
+        }
+
+    def start(self) -> None:
+        for service in (self._engine, *self._brokers.values()):
+            self.start_service(service)
+
+    def wait_until_started(self) -> None:
+        for broker in self._brokers.values():
+            broker.wait_until_started()
+
+    def broker(self, broker: int) -> Service:
+        return self._brokers[broker]
+
+    def bootstrap_servers(self) -> list[str]:
+        return [f"{HOST}:{broker.port}" for broker in self._brokers.values() if broker.is_ready()]
+
+    def create_topic(self, topic: str, partitions: int, min_isr: int) -> None:
+        event = {
+            "kind": "create_topic",
+            "time_ms": now_ms(),
+            "topic": topic,
+            "partitions": partitions,
+            "replication_factor": len(BROKERS),
+            "config": {"min.insync.replicas": str(min_isr)},
+        }
+        self.bus.publish([msgspec.json.encode(event)])
