@@ -198,10 +198,7 @@ class Replicas:
         self._reports.done(place, decision.leader_epoch, outcome)
 
     def _gone(self, topic_id: str) -> None:
-        """Drop what is left of a deleted topic: who starts while it is being deleted takes replicas up anew.
-
-        The engine does not ask again for a deletion that a former life of this broker has reported.
-        """
+        """Drop what is left of a deleted topic: who starts meanwhile takes replicas up that it reported deleted."""
         for partition in [p for p in self.partitions.values() if p.topic_id == topic_id]:
             self._close(partition)
             try:
@@ -290,8 +287,10 @@ class Replicas:
     def _log_end(self, place: TopicPartition) -> tuple[int, int, int] | None:
         partition = self.partitions.get(place)
         topic = self._metadata.topics.get(place.topic)
-        if partition is None or (topic is not None and topic.state != "created"):
-            return None  # of a topic that is being deleted the engine wants to hear no more
+        if partition is None:
+            return None
+        if topic is not None and topic.state != "created" and partition.leader == NO_LEADER:
+            return None  # of one that is being deleted the engine wants to hear no more; one that waits has a leader
         epoch = partition.reporting_epoch
         return None if epoch is None else (epoch, partition.log.log_end_offset, partition.log.log_start_offset)
 

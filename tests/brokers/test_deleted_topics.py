@@ -1,0 +1,94 @@
+"""What a broker does with the replicas of a topic that is to be deleted, or is gone."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from isrflow.brokers.mock.control.outbox import Outbox
+from isrflow.brokers.mock.log.directory import LogDirectory
+from isrflow.brokers.mock.metadata import Metadata
+from isrflow.brokers.mock.replicas.table import Replicas
+from isrflow.brokers.mock.settings import Settings
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.state.decisions import TopicDecision
+from isrflow.state.ids import NO_LEADER
+from isrflow.state.reason import Reason
+from tests.brokers.test_partition import BASE, PLACE, told
+
+
+class Told:
+    """Hold a broker's replicas, and tell both them and its metadata what was decided."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path / "1"
+        settings, self.metadata = Settings(), Metadata()
+        self._bus = EmbeddedBus(path / "bus.db")
+        self._outbox = Outbox(1, self._bus, settings)
+        directory = LogDirectory(self.path, 1)
+        self.replicas = Replicas(1, directory, self.metadata, self._outbox, settings)
+
+    def tell(self, decision: object) -> None:
+        self.metadata.apply(decision)  # type: ignore[arg-type]
+        self.replicas.apply(decision)  # type: ignore[arg-type]
+
+    def log_ends(self) -> int:
+        """Count the log ends that the engine was told."""
+        asyncio.run(self._outbox.flush())
+        return sum(b'"log_end_offset"' in entry.raw for entry in self._bus.read(0, self._bus.last_seq()))
+
+    def close(self) -> None:
+        self.replicas.close()
+        self._outbox.close()
+        self._bus.close()
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Told]:
+    broker = Told(tmp_path)
+    yield broker
+    broker.close()
+
+
+def topic(state: str, topic_id: str = "id") -> TopicDecision:
+    return TopicDecision(
+        seq=9,
+        controller_epoch=BASE.controller_epoch,
+        time_ms=0,
+        reason=Reason.TOPIC_DELETED,
+        topic=PLACE.topic,
+        topic_id=topic_id,
+        state=state,
+        config={},
+    )
+
+
+def test_nothing_stays_of_a_deleted_topic(broker: Told) -> None:
+    """Its former life reported the deletion, so no one asks for it; but this life has begun a log anew."""
+    broker.tell(told(NO_LEADER, 1))
+    broker.tell(topic("deleting"))
+    assert (broker.path / "t-0").is_dir()
+    broker.tell(topic("deleted"))
+    assert PLACE not in broker.replicas.partitions
+    assert not list(broker.path.glob("t-0*"))
+
+
+def test_the_deletion_of_an_earlier_topic_spares_the_one_that_has_its_name(broker: Told) -> None:
+    broker.tell(told(1, 0))
+    broker.tell(topic("deleted", topic_id="another"))
+    assert PLACE in broker.replicas.partitions
+    assert (broker.path / "t-0").is_dir()
+
+
+def test_log_ends_are_told_while_a_deletion_waits(broker: Told) -> None:
+    """It waits for a reassignment, which ends when the replicas that are added have caught up."""
+    broker.tell(told(1, 0))
+    broker.tell(topic("ineligible"))
+    assert broker.log_ends() == 1
+
+
+def test_no_log_end_is_told_of_a_topic_that_is_being_deleted(broker: Told) -> None:
+    broker.tell(told(NO_LEADER, 1))
+    broker.tell(topic("deleting"))
+    assert broker.log_ends() == 0
