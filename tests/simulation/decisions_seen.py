@@ -122,8 +122,10 @@ class DecisionsSeen:
         self._row("engine", f"broker {decision.broker}", f"{decision.state} ({decision.reason})")
         if decision.broker_epoch < self._broker_epochs.get(decision.broker, -1):
             self._violated("B10", f"the epoch of broker {decision.broker} went back to {decision.broker_epoch}")
-        allowed = decision.state == "shutdown_allowed"  # said, and never held
-        self._states[decision.broker] = "controlled_shutdown" if allowed else decision.state
+        if decision.state != "shutdown_allowed":  # said, and never held
+            self._states[decision.broker] = decision.state
+        elif self._states.get(decision.broker) != "fenced":
+            self._states[decision.broker] = "controlled_shutdown"
         self._broker_epochs[decision.broker] = decision.broker_epoch
 
     def was_registered(self, broker: int, broker_epoch: int) -> bool:

@@ -140,6 +140,9 @@ def test_every_shard_holds_brokers_to_be_what_was_said_of_them() -> None:
     assert judged([], [said("active")], [{1: broker()}, {1: broker()}]) == []
     assert "A7" in judged([], [said("fenced")], [{1: broker()}])
     assert "A7" in judged([], [said("active", epoch=2)], [{1: broker()}])
+    going = {1: broker(BrokerState.controlled_shutdown)}
+    assert judged([], [said("active"), said("shutdown_allowed")], [going]) == []
+    assert judged([], [said("fenced"), said("shutdown_allowed")], [{1: broker(BrokerState.fenced)}]) == []
     assert "A7" in judged([], [said("active")], [{1: broker()}, {1: broker(BrokerState.fenced)}])
 
 

@@ -164,9 +164,11 @@ class World:
         for number, place in enumerate(3 * self.places):
             producer = Producer(place, brokers, self.network, self._random(), seen)
             producer.idempotent = self.scenery.idempotent
-            consumer = Consumer(place, brokers, self.network, self._random(), seen)
-            self._clients += [producer, consumer]
+            self._clients.append(producer)
             self.sending.append(self.loop.start(Process(f"producer-{number}"), producer.run(number)))
+        for number, place in enumerate(self.places):
+            consumer = Consumer(place, brokers, self.network, self._random(), seen)
+            self._clients.append(consumer)
             self.loop.start(Process(f"consumer-{number}"), consumer.run())
 
     def _heal(self) -> None:
