@@ -41,9 +41,7 @@ def line_of(decision: AnyDecision) -> str:
             what = f"topic {decision.topic} {decision.state}"
         case StopReplica():
             brokers = ",".join(map(str, decision.to))
-            what = (
-                f"{decision.topic}-{decision.partition} {'leaves' if decision.delete else 'stops on'} broker {brokers}"
-            )
+            what = f"{decision.topic}-{decision.partition} {'leaves' if decision.delete else 'stops on'} {brokers}"
         case QuorumDecision():
             what = f"gateway {decision.voter} leads, quorum epoch {decision.quorum_epoch}"
         case ProducerIds():

@@ -1,0 +1,91 @@
+"""docs/contract.md tells what was added to version 1 of the contract, and version 1 is still all there."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from isrflow.state.decisions import KIND_RANK, AnyDecision, Decision
+from isrflow.state.events import AnyEvent, Event
+
+DOCS = Path(__file__).parents[2] / "docs" / "contract.md"
+
+EVENTS = {
+    "broker_register": "broker incarnation rack listeners log_dirs previous_broker_epoch",
+    "broker_heartbeat": "broker broker_epoch want_fence want_shutdown caught_up offline_log_dirs",
+    "broker_connection_lost": "broker broker_epoch",
+    "broker_unregister": "broker",
+    "controlled_shutdown": "broker broker_epoch",
+    "alter_isr": "topic partition broker broker_epoch leader_epoch partition_epoch isr isr_epochs "
+    "leader_recovery_state",
+    "log_end_offset": "topic partition broker leader_epoch log_end_offset log_start_offset",
+    "replica_report": "topic partition broker broker_epoch leader_epoch outcome error",
+    "create_topic": "topic partitions replication_factor assignment config validate_only",
+    "delete_topic": "topic",
+    "create_partitions": "topic total assignment",
+    "alter_reassignment": "topic partition replicas",
+    "elect_leaders": "election_type partitions",
+    "alter_config": "entity name config",
+    "controller_started": "controller_id controller_epoch",
+    "tick": "",
+}
+DECISIONS = {
+    "leader_and_isr": "topic topic_id partition leader leader_epoch isr partition_epoch replicas adding_replicas "
+    "removing_replicas leader_recovery_state is_new unclean to",
+    "stop_replica": "topic topic_id partition leader_epoch delete to",
+    "topic": "topic topic_id state config",
+    "broker": "broker broker_epoch incarnation state rack listeners",
+    "high_watermark": "topic partition leader_epoch high_watermark",
+    "answer": "request_id error message broker_epoch leader leader_epoch isr partition_epoch",
+    "config": "entity name config",
+    "rejected": "raw field message",
+}
+
+Fields = dict[str, bool]
+
+
+def fields_of(union: Any, common: Any) -> dict[str, Fields]:
+    """Give each kind's fields, and of each whether it may be missing."""
+    shared = {field.encode_name for field in msgspec.structs.fields(common)}
+    return {
+        kind.__struct_config__.tag: {
+            field.encode_name: not field.required
+            for field in msgspec.structs.fields(kind)
+            if field.encode_name not in shared
+        }
+        for kind in union.__args__
+    }
+
+
+def told() -> dict[str, dict[str, Fields]]:
+    """Read the tables: by what they hold (``events``, ``decisions``) each kind's fields, all rows of it together."""
+    found: dict[str, dict[str, Fields]] = {}
+    for title, text in re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", DOCS.read_text(), re.MULTILINE | re.DOTALL):
+        kinds = found.setdefault(title.lower(), {})
+        for kind, cell in re.findall(r"^\| `(\w+)` \| (.*?) \|", text, re.MULTILINE):
+            outer = re.sub(r"[\[{].*?[\]}]", "", cell)
+            kinds.setdefault(kind, {}).update(
+                {name.removesuffix("?"): name.endswith("?") for name in re.findall(r"`(\w+\??)`", outer)}
+            )
+    return found
+
+
+def added(now: dict[str, Fields], version_1: dict[str, str]) -> dict[str, Fields]:
+    new = {
+        kind: {name: may for name, may in fields.items() if name not in version_1.get(kind, "").split()}
+        for kind, fields in now.items()
+    }
+    return {kind: fields for kind, fields in new.items() if fields or kind not in version_1}
+
+
+def test_nothing_of_version_1_is_gone() -> None:
+    for now, version_1 in ((fields_of(AnyEvent, Event), EVENTS), (fields_of(AnyDecision, Decision), DECISIONS)):
+        for kind, names in version_1.items():
+            assert set(names.split()) <= set(now[kind]), kind
+    assert list(KIND_RANK)[: len(DECISIONS)] == list(DECISIONS), "the canonical order is part of it"
+
+
+def test_every_addition_is_told() -> None:
+    assert told()["events"] == added(fields_of(AnyEvent, Event), EVENTS)
+    assert told()["decisions"] == added(fields_of(AnyDecision, Decision), DECISIONS)
