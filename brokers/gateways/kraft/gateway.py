@@ -45,7 +45,8 @@ class Gateway:
         self._deletions = Deletions(self._desk.tell)
         self._standing = Standing(identity.gateway, self._incarnation, self._deletions.has_fetched)
         self._probes: dict[int, asyncio.Future[None]] = {}
-        self._storage = Storage(identity.directory)
+        interval_bytes = settings.metadata_log_max_record_bytes_between_snapshots
+        self._storage = Storage(identity.directory, snapshot_interval_bytes=interval_bytes)
 
     def stop(self) -> None:
         """Ask the gateway to end; ``run`` returns soon after."""

@@ -10,6 +10,8 @@ from isrflow.brokers.wire.schema import Values
 
 def refusal_of(request: Request, error: ErrorCode) -> Values:
     """Make the response that refuses all of a request."""
+    if request.name == "ElectLeaders":
+        return _elections(request, error)
     return _REFUSALS.get(request.name, _at_the_top)(request.values, error)
 
 
@@ -49,9 +51,9 @@ def _with_message(asked: Values, error: ErrorCode) -> Values:
     return {"ErrorCode": error, "ErrorMessage": None}
 
 
-def _elections(asked: Values, error: ErrorCode) -> Values:
-    # Version 0 has no error for the whole: an empty list of results tells nothing, so each one tells.
-    named = asked["TopicPartitions"] or ()
+def _elections(request: Request, error: ErrorCode) -> Values:
+    # Version 0 has no error for the whole: there each partition tells.
+    named = request.values["TopicPartitions"] or ()
     results = [
         {
             "Topic": one["Topic"],
@@ -61,7 +63,8 @@ def _elections(asked: Values, error: ErrorCode) -> Values:
         }
         for one in named
     ]
-    return {"ErrorCode": error, "ReplicaElectionResults": results}
+    whole = {"ErrorCode": error} if request.version > 0 else {}
+    return whole | {"ReplicaElectionResults": results}
 
 
 _REFUSALS: dict[str, Callable[[Values, ErrorCode], Values]] = {
@@ -73,5 +76,4 @@ _REFUSALS: dict[str, Callable[[Values, ErrorCode], Values]] = {
     "AlterPartitionReassignments": _with_message,
     "ListPartitionReassignments": _with_message,
     "UnregisterBroker": _with_message,
-    "ElectLeaders": _elections,
 }

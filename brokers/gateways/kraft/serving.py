@@ -28,6 +28,8 @@ Handler = Callable[[Context, Request, Peer], Awaitable[Values]]
 logger = structlog.get_logger()
 
 ENVELOPE_KEY = 58
+# What Kafka 4.1 supports from another level than 0 on.
+FEATURES_MIN = {"metadata.version": 7}
 
 
 class Api(NamedTuple):
@@ -44,9 +46,12 @@ async def api_versions(context: Context, request: Request, peer: Peer) -> Values
     """Say which APIs are served, and which features are finalized."""
     keys = [{"ApiKey": key, "MinVersion": api.min_version, "MaxVersion": api.max_version} for key, api in APIS.items()]
     features = sorted(context.image.features.items())
+    # Clients of version 3 cannot read a feature whose lowest level is 0 (KAFKA-17492).
+    lowest = [(name, FEATURES_MIN.get(name, 0), level) for name, level in features]
+    supported = [one for one in lowest if one[1] > 0 or request.version != 3]
     return {
         "ApiKeys": sorted(keys, key=lambda one: one["ApiKey"]),
-        "SupportedFeatures": [{"Name": name, "MinVersion": 0, "MaxVersion": level} for name, level in features],
+        "SupportedFeatures": [{"Name": name, "MinVersion": low, "MaxVersion": high} for name, low, high in supported],
         "FinalizedFeaturesEpoch": max(context.log.end_offset - 1, 0),
         "FinalizedFeatures": [
             {"Name": name, "MaxVersionLevel": level, "MinVersionLevel": level} for name, level in features
@@ -88,7 +93,7 @@ APIS: dict[int, Api] = {
     56: Api(2, 3, partitions.alter_partition),
     ENVELOPE_KEY: Api(0, 0, envelope),
     59: Api(0, 1, quorum.fetch_snapshot, is_leaders=False),
-    60: Api(0, 2, quorum.describe_cluster),
+    60: Api(0, 2, quorum.describe_cluster, is_leaders=False),
     62: Api(0, 4, registration.broker_registration),
     63: Api(0, 1, registration.broker_heartbeat),
     64: Api(0, 0, registration.unregister_broker, is_forwarded=True),

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from isrflow.brokers.gateways.kraft.storage import SNAPSHOT_INTERVAL_BYTES
 from isrflow.brokers.voters import Voter
 from isrflow.state import policy
 
@@ -43,6 +44,7 @@ class Settings(
     answer_timeout_ms: Millis = 20_000
     unfence_wait_max_ms: Millis = 1_500
     shutdown_wait_max_ms: Millis = 1_000
+    metadata_log_max_record_bytes_between_snapshots: Bytes = SNAPSHOT_INTERVAL_BYTES
     fetch_max_bytes: Bytes = 8_388_608
     fetch_max_wait_ms: Millis = 1_000
     socket_request_max_bytes: Bytes = 104_857_600

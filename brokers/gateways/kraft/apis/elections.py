@@ -6,6 +6,7 @@ from typing import Literal
 from isrflow.brokers.gateways.kraft.context import Context, text
 from isrflow.brokers.gateways.kraft.messages import Request
 from isrflow.brokers.gateways.kraft.metadata.image import PartitionState, TopicState
+from isrflow.brokers.gateways.kraft.refusals import refusal_of
 from isrflow.brokers.wire.errors import ErrorCode, code_of
 from isrflow.brokers.wire.schema import Values
 from isrflow.brokers.wire.server import Peer
@@ -106,7 +107,7 @@ async def elect_leaders(context: Context, request: Request, peer: Peer) -> Value
     """Hold elections, preferred or unclean."""
     told = request.values
     if told["ElectionType"] not in _TYPES:
-        return {"ErrorCode": ErrorCode.INVALID_REQUEST}
+        return refusal_of(request, ErrorCode.INVALID_REQUEST)
     named = told["TopicPartitions"]
     partitions = None
     if named is not None:
@@ -116,7 +117,7 @@ async def elect_leaders(context: Context, request: Request, peer: Peer) -> Value
     )
     results = answer.results if isinstance(answer.results, tuple) else ()
     if answer.error != "NONE" and not results:
-        return {"ErrorCode": code_of(answer.error)}
+        return refusal_of(request, code_of(answer.error))
     listed = [
         (
             one.topic,

@@ -11,6 +11,8 @@ METADATA_TOPIC = "__cluster_metadata"
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 _CONTROLLERS = 2
 _EPOCHED_VERSION = 15
+_ENDPOINTS_VERSION = 16
+_NODES_VERSION = 2
 
 
 async def fetch(context: Context, request: Request, peer: Peer) -> Values:
@@ -35,7 +37,8 @@ async def fetch(context: Context, request: Request, peer: Peer) -> Values:
     leader = {"LeaderId": context.standing.leader, "LeaderEpoch": context.standing.quorum_epoch}
     topic = {"Topic": METADATA_TOPIC, "TopicId": METADATA_TOPIC_ID}
     response = topic | {"Partitions": [partition | {"CurrentLeader": leader}]}
-    return {"Responses": [response], "NodeEndpoints": [one | {"Rack": None} for one in context.endpoints]}
+    endpoints = [one | {"Rack": None} for one in context.endpoints] if request.version >= _ENDPOINTS_VERSION else []
+    return {"Responses": [response], "NodeEndpoints": endpoints}
 
 
 def _metadata_partition(told: Values) -> Values | None:
@@ -105,7 +108,7 @@ async def fetch_snapshot(context: Context, request: Request, peer: Peer) -> Valu
     }
     return {
         "Topics": [{"Name": METADATA_TOPIC, "Partitions": [partition]}],
-        "NodeEndpoints": context.endpoints,
+        "NodeEndpoints": context.endpoints if request.version >= 1 else [],
     }
 
 
@@ -145,13 +148,14 @@ async def describe_quorum(context: Context, request: Request, peer: Peer) -> Val
         {"NodeId": voter.voter, "Listeners": [{"Name": "CONTROLLER", "Host": voter.host, "Port": voter.port}]}
         for voter in context.identity.voters
     ]
-    return {"Topics": [{"TopicName": METADATA_TOPIC, "Partitions": [partition]}], "Nodes": nodes}
+    topics = [{"TopicName": METADATA_TOPIC, "Partitions": [partition]}]
+    return {"Topics": topics, "Nodes": nodes if request.version >= _NODES_VERSION else []}
 
 
 async def describe_cluster(context: Context, request: Request, peer: Peer) -> Values:
     """Say where the controllers are, to an admin that asks them rather than the brokers (KIP-919)."""
     if request.values["EndpointType"] != _CONTROLLERS:
-        return {"ErrorCode": ErrorCode.INVALID_REQUEST, "ClusterId": "", "Brokers": []}
+        return {"ErrorCode": ErrorCode.MISMATCHED_ENDPOINT_TYPE, "ClusterId": "", "Brokers": []}
     return {
         "EndpointType": _CONTROLLERS,
         "ClusterId": context.identity.cluster_id,

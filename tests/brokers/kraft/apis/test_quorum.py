@@ -1,0 +1,208 @@
+"""How brokers follow the metadata log, and what admins are told of the quorum."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from isrflow.brokers.gateways.kraft.log.entries import records_in
+from isrflow.brokers.wire.errors import ErrorCode
+from isrflow.brokers.wire.record_batch import decode_batches
+from tests.support.controller_client import ControllerClient
+from tests.support.gateway_in_process import InProcessQuorum
+
+pytestmark = pytest.mark.usefixtures("epochs")
+METADATA = "__cluster_metadata"
+DESCRIBED = [{"TopicName": METADATA, "Partitions": [{"PartitionIndex": 0}]}]
+LONG_MS = 20_000
+
+
+@pytest.fixture(scope="module")
+def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessQuorum]:
+    """A quorum of two gateways that answers a long poll after a second."""
+    quorum = InProcessQuorum(tmp_path_factory.mktemp("quorum"), gateways=2, fetch_max_wait_ms=1_000)
+    yield quorum
+    quorum.stop()
+
+
+@pytest.fixture
+def epoch(quorum: InProcessQuorum) -> int:
+    return quorum.state.quorum_epoch
+
+
+def end(client: ControllerClient, epoch: int) -> int:
+    return int(client.fetch(0, epoch)["HighWatermark"])
+
+
+def create(client: ControllerClient, name: str, partitions: int = 1) -> None:
+    topic = {"Name": name, "NumPartitions": partitions, "ReplicationFactor": 3}
+    [told] = client.ask("CreateTopics", Topics=[topic])["Topics"]
+    assert told["ErrorCode"] == ErrorCode.NONE
+
+
+def test_the_whole_log_is_read_in_pieces(client: ControllerClient, epoch: int) -> None:
+    whole = client.fetch(0, epoch)
+    assert (whole["ErrorCode"], whole["LogStartOffset"]) == (ErrorCode.NONE, 0)
+    data, offset = b"", 0
+    while offset < whole["HighWatermark"]:
+        piece = client.fetch(offset, epoch, epoch if offset else 0, MaxBytes=1)["Records"]
+        # However little is asked for, one whole batch comes.
+        [batch] = decode_batches(piece)
+        data, offset = data + piece, batch.next_offset
+    assert data == whole["Records"]
+    assert {record.name for record in records_in(data)} >= {"RegisterBrokerRecord", "FeatureLevelRecord"}
+
+
+@pytest.mark.parametrize("version", range(12, 19))
+def test_the_log_is_read_in_every_version(client: ControllerClient, epoch: int, version: int) -> None:
+    partition = {"Partition": 0, "CurrentLeaderEpoch": epoch, "LastFetchedEpoch": 0, "PartitionMaxBytes": 1 << 20}
+    topic: dict[str, Any] = {"Partitions": [partition]}
+    topic |= {"Topic": METADATA} if version < 13 else {"TopicId": "AAAAAAAAAAAAAAAAAAAAAQ"}
+    told = client.ask("Fetch", version, MaxWaitMs=0, MaxBytes=1 << 20, Topics=[topic])
+    assert told["ErrorCode"] == ErrorCode.NONE
+    [answer] = told["Responses"][0]["Partitions"]
+    assert (answer["ErrorCode"], answer["HighWatermark"]) == (ErrorCode.NONE, end(client, epoch))
+    assert len(answer["Records"]) > 0
+
+
+def test_who_has_another_epoch_is_told_the_leader(
+    quorum: InProcessQuorum, client: ControllerClient, epoch: int
+) -> None:
+    for given, error in [(epoch - 1, ErrorCode.FENCED_LEADER_EPOCH), (epoch + 1, ErrorCode.UNKNOWN_LEADER_EPOCH)]:
+        told = client.fetch(0, given)
+        assert (told["ErrorCode"], told["Records"]) == (error, b"")
+        assert told["CurrentLeader"] == {"LeaderId": quorum.state.voter, "LeaderEpoch": epoch}
+
+
+def test_a_standby_sends_everyone_to_the_leader(quorum: InProcessQuorum, epoch: int) -> None:
+    standby = quorum.client(101)
+    told = standby.fetch(0, epoch)
+    assert (told["ErrorCode"], told["Records"]) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, b"")
+    assert told["CurrentLeader"] == {"LeaderId": 100, "LeaderEpoch": epoch}
+    for name, given in [
+        ("BrokerRegistration", quorum.registration(50)),
+        ("BrokerHeartbeat", {"BrokerId": 1, "BrokerEpoch": 1}),
+        ("AlterPartition", {"BrokerId": 1, "Topics": []}),
+        ("AllocateProducerIds", {"BrokerId": 1}),
+        ("DescribeQuorum", {"Topics": DESCRIBED}),
+        ("UnregisterBroker", {"BrokerId": 1}),
+        ("Envelope", {"RequestData": b"", "ClientHostAddress": b""}),
+    ]:
+        assert standby.ask(name, **given)["ErrorCode"] == ErrorCode.NOT_CONTROLLER, name
+    topic = {"Name": "t", "NumPartitions": 1, "ReplicationFactor": 1}
+    assert standby.ask("CreateTopics", Topics=[topic])["Topics"][0]["ErrorCode"] == ErrorCode.NOT_CONTROLLER
+    assert standby.ask("ApiVersions")["ErrorCode"] == ErrorCode.NONE
+    standby.close()
+
+
+def test_whose_log_is_another_is_told_where_they_part(client: ControllerClient, epoch: int) -> None:
+    last = end(client, epoch)
+    told = client.fetch(last + 5, epoch, epoch)
+    assert (told["ErrorCode"], told["DivergingEpoch"]) == (ErrorCode.NONE, {"Epoch": epoch, "EndOffset": last})
+    assert told["Records"] == b""
+    told = client.fetch(last, epoch, epoch + 3)
+    assert told["DivergingEpoch"] == {"Epoch": epoch, "EndOffset": last}
+    told = client.fetch(last, epoch, epoch)
+    assert told["DivergingEpoch"] == {"Epoch": -1, "EndOffset": -1}
+
+
+def test_who_is_at_the_end_is_answered_when_something_comes(
+    quorum: InProcessQuorum, client: ControllerClient, epoch: int
+) -> None:
+    last = end(client, epoch)
+    fetching = quorum.client()
+    began = time.monotonic()
+    told = fetching.fetch(last, epoch, epoch, high_watermark=last, MaxWaitMs=300)
+    assert (told["Records"], told["HighWatermark"]) == (b"", last)
+    assert time.monotonic() - began >= 0.3
+    partition = {
+        "Partition": 0,
+        "CurrentLeaderEpoch": epoch,
+        "FetchOffset": last,
+        "LastFetchedEpoch": epoch,
+        "PartitionMaxBytes": 1 << 20,
+        "HighWatermark": last,
+    }
+    fetching.send(
+        "Fetch",
+        MaxWaitMs=LONG_MS,
+        MaxBytes=1 << 20,
+        Topics=[{"TopicId": "AAAAAAAAAAAAAAAAAAAAAQ", "Partitions": [partition]}],
+    )
+    create(client, "awaited")
+    [answer] = fetching.receive("Fetch")["Responses"][0]["Partitions"]
+    # What is new and the high watermark that covers it come together.
+    [batch, *_] = decode_batches(answer["Records"])
+    assert batch.base_offset == last
+    assert answer["HighWatermark"] > last
+    fetching.close()
+
+
+def test_who_has_not_heard_of_the_high_watermark_is_not_kept_waiting(client: ControllerClient, epoch: int) -> None:
+    last = end(client, epoch)
+    began = time.monotonic()
+    told = client.fetch(last, epoch, epoch, high_watermark=last - 1, MaxWaitMs=LONG_MS)
+    assert told["HighWatermark"] == last
+    assert time.monotonic() - began < LONG_MS / 1000
+
+
+def test_of_a_strange_cluster_nothing_is_served(client: ControllerClient, epoch: int) -> None:
+    told = client.fetch(0, epoch, ClusterId="AAAAAAAAAAAAAAAAAAAAAA")
+    assert (told["ErrorCode"], told["Responses"]) == (ErrorCode.INCONSISTENT_CLUSTER_ID, [])
+    told = client.ask("FetchSnapshot", ClusterId="AAAAAAAAAAAAAAAAAAAAAA", Topics=[])
+    assert told["ErrorCode"] == ErrorCode.INCONSISTENT_CLUSTER_ID
+
+
+def test_what_is_not_the_metadata_log_is_not_served(client: ControllerClient) -> None:
+    partition = {"Partition": 0, "PartitionMaxBytes": 1}
+    other = [{"TopicId": "AAAAAAAAAAAAAAAAAAAAew", "Partitions": [partition]}]
+    assert client.ask("Fetch", Topics=other)["ErrorCode"] == ErrorCode.INVALID_REQUEST
+    assert client.ask("Fetch", Topics=[])["ErrorCode"] == ErrorCode.INVALID_REQUEST
+    assert client.ask("FetchSnapshot", Topics=[])["ErrorCode"] == ErrorCode.INVALID_REQUEST
+
+
+def test_the_quorum_is_described(quorum: InProcessQuorum, client: ControllerClient, epoch: int) -> None:
+    last = end(client, epoch)
+    client.fetch(last, epoch, epoch, replica=1)
+    told = client.forward("DescribeQuorum", Topics=DESCRIBED)
+    assert told["ErrorCode"] == ErrorCode.NONE
+    [partition] = told["Topics"][0]["Partitions"]
+    assert (partition["LeaderId"], partition["LeaderEpoch"], partition["HighWatermark"]) == (100, epoch, last)
+    assert [voter["ReplicaId"] for voter in partition["CurrentVoters"]] == [100, 101]
+    assert [(one["ReplicaId"], one["LogEndOffset"]) for one in partition["Observers"]] == [(1, last)]
+    assert [node["NodeId"] for node in told["Nodes"]] == [100, 101]
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_the_quorum_is_described_in_every_version(client: ControllerClient, version: int) -> None:
+    told = client.ask("DescribeQuorum", version, Topics=DESCRIBED)
+    assert told["Topics"][0]["Partitions"][0]["LeaderId"] == 100
+
+
+def test_the_controllers_are_described_to_who_asks_for_them(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    told = client.ask("DescribeCluster", EndpointType=2)
+    assert (told["ErrorCode"], told["ClusterId"], told["ControllerId"]) == (ErrorCode.NONE, quorum.cluster_id, 100)
+    assert [(one["BrokerId"], one["Port"]) for one in told["Brokers"]] == [(v.voter, v.port) for v in quorum.voters]
+    assert client.ask("DescribeCluster", EndpointType=1)["ErrorCode"] == ErrorCode.MISMATCHED_ENDPOINT_TYPE
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_versions_and_features_are_told(client: ControllerClient, version: int) -> None:
+    told = client.ask("ApiVersions", version)
+    assert told["ErrorCode"] == ErrorCode.NONE
+    keys = {one["ApiKey"] for one in told["ApiKeys"]}
+    assert keys >= {1, 18, 55, 56, 58, 62, 63}
+    if version >= 3:
+        assert ("metadata.version", 27) in {(one["Name"], one["MaxVersionLevel"]) for one in told["FinalizedFeatures"]}
+        # Clients of version 3 cannot read a feature whose lowest level is 0 (KAFKA-17492).
+        assert all(one["MinVersion"] > 0 for one in told["SupportedFeatures"] if version == 3)
+
+
+def test_a_batch_larger_than_was_asked_for_comes_whole(client: ControllerClient, epoch: int) -> None:
+    last = end(client, epoch)
+    create(client, "large", 400)
+    told = client.fetch(last, epoch, epoch, MaxBytes=100)
+    [batch] = decode_batches(told["Records"])
+    assert len(told["Records"]) > 100
+    assert batch.base_offset == last

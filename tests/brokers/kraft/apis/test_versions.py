@@ -1,0 +1,43 @@
+"""Every API in every version that is told of: what it is refused with can be written, and so can its answer."""
+
+from typing import Any
+
+import pytest
+
+from isrflow.brokers.gateways.kraft.messages import decode_request, decode_response, encode_request, encode_response
+from isrflow.brokers.gateways.kraft.refusals import refusal_of
+from isrflow.brokers.gateways.kraft.serving import APIS
+from isrflow.brokers.wire.errors import ErrorCode
+from tests.support.controller_client import ControllerClient
+
+ALL = [(key, version) for key, api in APIS.items() for version in range(api.min_version, api.max_version + 1)]
+# What each asks for at least; all else is what the layouts give.
+LEAST: dict[int, dict[str, Any]] = {
+    19: {"Topics": [{"Name": "t", "NumPartitions": 1, "ReplicationFactor": 1}]},
+    33: {"Resources": [{"ResourceType": 2, "ResourceName": "t"}]},
+    37: {"Topics": [{"Name": "t", "Count": 1, "Assignments": None}]},
+    43: {"TopicPartitions": [{"Topic": "t", "Partitions": [0]}]},
+    44: {"Resources": [{"ResourceType": 2, "ResourceName": "t"}]},
+    45: {"Topics": [{"Name": "t", "Partitions": [{"PartitionIndex": 0}]}]},
+}
+
+
+def least(key: int, version: int) -> dict[str, Any]:
+    if key == 20:
+        return {"TopicNames": ["t"]} if version < 6 else {"Topics": [{"Name": "t"}]}
+    return LEAST.get(key, {})
+
+
+@pytest.mark.parametrize(("key", "version"), ALL)
+def test_all_of_a_request_can_be_refused(key: int, version: int) -> None:
+    request = decode_request(encode_request(key, version, 1, "c", least(key, version)))
+    refused = encode_response(key, version, 1, refusal_of(request, ErrorCode.NOT_CONTROLLER))
+    assert str(int(ErrorCode.NOT_CONTROLLER)) in str(decode_response(key, version, refused).values)
+
+
+@pytest.mark.usefixtures("epochs")
+@pytest.mark.parametrize(("key", "version"), ALL)
+def test_the_least_request_is_answered(client: ControllerClient, key: int, version: int) -> None:
+    name = decode_request(encode_request(key, version, 1, "c", least(key, version))).name
+    client.ask(name, version, **least(key, version))
+    assert client.ask("ApiVersions")["ErrorCode"] == ErrorCode.NONE, "and the connection goes on"
