@@ -120,6 +120,9 @@ class LedCluster:
         """
         with ExitStack() as undo:
             self.start_engine(say, undo)
+            stopped = [service.name for service in self.services[1:] if service.state == "stopped"]
+            if stopped:
+                say(f"starting {', '.join(stopped)}")
             for gateway in self.gateways.values():
                 if gateway.state == "stopped":
                     gateway.start()
@@ -134,9 +137,11 @@ class LedCluster:
             undo.pop_all()
 
     def start_engine(self, say: Say, undo: ExitStack) -> None:
-        """Start an engine where none decides; it need not decide yet."""
+        """Start an engine where none decides; it need not decide yet. Raises ``KafkaError`` when the bus is gone."""
         if self.engine.state != "stopped":
             return
+        if not self.bus_path.exists() and any(gateway.folder.exists() for gateway in self.gateways.values()):
+            raise KafkaError(f"the bus {self.bus_path} is gone, and brokers cannot be led by another one")
         self.bus_path.parent.mkdir(parents=True, exist_ok=True)
         bus = EmbeddedBus(self.bus_path)
         try:

@@ -51,6 +51,8 @@ def _alone(kafka: KafkaCluster) -> Row:
 
 
 def _led(led: LedCluster) -> Row:
+    if not led.bus_path.exists():
+        raise Unreachable(f"there is no bus at {led.bus_path}: the cluster was never started, or its bus was removed")
     bus = EmbeddedBus(led.bus_path)
     try:
         deciding = decides(bus)

@@ -164,6 +164,19 @@ def test_what_cannot_be_is_wrong_use(arguments: tuple[str, ...], complaint: str,
     assert not (tmp_path / "kafka").exists()
 
 
+def test_a_cluster_whose_bus_was_removed_is_given_no_other(tmp_path: Path) -> None:
+    led = LedCluster.create(tmp_path / "kafka", tmp_path / "bus.db", brokers=1)
+    code, said = isrflow(led.folder, "status")
+    assert code == 3
+    assert f"there is no bus at {tmp_path / 'bus.db'}" in said
+    led.gateways[100].folder.mkdir()
+    fetch("kafka-broker")
+    code, said = isrflow(led.folder, "up")
+    assert code == 3
+    assert f"the bus {tmp_path / 'bus.db'} is gone" in said
+    assert not (tmp_path / "bus.db").exists()
+
+
 @pytest.mark.parametrize("what", ["status", "down"])
 def test_a_folder_without_a_cluster_is_named(what: str, tmp_path: Path) -> None:
     code, said = isrflow(tmp_path / "none", what)

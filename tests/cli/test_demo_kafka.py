@@ -1,0 +1,55 @@
+"""The story with real brokers, told under an engine without Spark: each step comes to its end, and nothing is lost."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from isrflow.cli.demo.kafka_cluster import KafkaDemoCluster
+from isrflow.cli.demo.kafka_story import KafkaStory
+from isrflow.cli.demo.story import TOPIC
+from isrflow.cli.demo.watch import Watch
+from isrflow.conf.jars import fetch
+from tests.support.rules_engine import RulesEngine
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+
+
+class Cluster(KafkaDemoCluster):
+    """Start the rules in the place of the Spark job: the story is the same, and a test shorter."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self.engine = RulesEngine()
+
+    def start_engine(self) -> None:
+        self.engine.start(self.bus.path, broker_connection_lost_grace_ms=0, auto_leader_rebalance_enable=False)
+
+    def stop(self) -> None:
+        super().stop()
+        self.engine.stop()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    for name in ("kafka-broker", "kafka-tools"):
+        fetch(name)
+    cluster = Cluster(tmp_path)
+    yield cluster
+    cluster.stop()
+    cluster.bus.close()
+
+
+def test_the_whole_story_loses_nothing(cluster: Cluster) -> None:
+    watch = Watch(cluster.bus, TOPIC, cluster.check)
+    story = KafkaStory(cluster, watch)
+    try:
+        result = story.tell()
+    finally:
+        watch.stop()
+    assert len(story.done) == len(story.steps)
+    assert result.account.is_clean, result.account
+    assert result.account.read_back >= result.account.acknowledged > 600
+    assert [name for name, _ in result.more] == ["longest wait for a record while a broker stopped in order"]
+    running = {service.name for service in cluster.services if service.state == "running"}
+    assert len(running) == 3, "a gateway, and the brokers but for the one that was stopped in order"
