@@ -3,6 +3,8 @@
 from collections.abc import Container
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from isrflow.state.change import PartitionChange
 from isrflow.state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET
 from isrflow.state.partition import Partition, ReplicaLag
@@ -36,7 +38,7 @@ def apply(before: Partition, change: PartitionChange, told: Container[int] = ())
     )
     differs = differs and (leader != NO_LEADER or before.leader_epoch != NO_EPOCH)
     leader_epoch = before.leader_epoch + (differs and not change.by_leader)
-    offsets, epochs, completed, requested, received = _by_replica(before, replicas)
+    held = before if replicas == before.replicas else _by_replica(before, replicas)
     return Partition(
         before.partition,
         before.state if change.state is None else change.state,
@@ -51,13 +53,13 @@ def apply(before: Partition, change: PartitionChange, told: Container[int] = ())
         removing,
         before.high_watermark,
         NO_EPOCH if change.unclean else before.high_watermark_epoch,
-        offsets,
-        epochs,
+        held.log_end_offsets,
+        held.offset_epochs,
         before.removed if change.removed is None else change.removed,
-        completed,
-        asked(replicas, requested, told, leader_epoch) if differs and told else requested,
-        received,
-        _in_order(replicas, before.replicas, before.lags, _NO_LAG),
+        held.completed_epochs,
+        asked(replicas, held.requested_epochs, told, leader_epoch) if differs and told else held.requested_epochs,
+        held.received_epochs,
+        held.lags,
         before.offline_dir_replicas if change.offline_dir_replicas is None else change.offline_dir_replicas,
     )
 
@@ -66,27 +68,28 @@ def asked(
     replicas: tuple[int, ...], requested: tuple[int, ...], told: Container[int], leader_epoch: int
 ) -> tuple[int, ...]:
     """Give the requested epochs when those of ``replicas`` that are ``told`` are asked for ``leader_epoch``."""
-    if not requested:
-        return tuple([leader_epoch if replica in told else NO_EPOCH for replica in replicas])
-    pairs = zip(replicas, requested, strict=True)
-    return tuple([leader_epoch if replica in told else epoch for replica, epoch in pairs])
+    epochs = list(requested or (NO_EPOCH,) * len(replicas))
+    for place, replica in enumerate(replicas):
+        if replica in told:
+            epochs[place] = leader_epoch
+    return tuple(epochs)
 
 
-def _by_replica(before: Partition, replicas: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Give the log end offsets, their epochs, and the completed, requested and received epochs of ``replicas``."""
-    offsets, epochs, completed = before.log_end_offsets, before.offset_epochs, before.completed_epochs
-    requested, received = before.requested_epochs, before.received_epochs
-    if replicas == before.replicas:
-        return offsets, epochs, completed, requested, received
-    offsets = _in_order(replicas, before.replicas, offsets, UNKNOWN_OFFSET)
-    held = (epochs, completed, requested, received)
-    return offsets, *(_in_order(replicas, before.replicas, values, NO_EPOCH) for values in held)
+def _by_replica(before: Partition, replicas: tuple[int, ...]) -> Partition:
+    """Return ``before`` with all that it holds of each replica in the order of ``replicas``."""
 
+    def ordered(values: tuple[_T, ...], missing: _T) -> tuple[_T, ...]:
+        if not values:
+            return values
+        held = dict(zip(before.replicas, values, strict=True))
+        return tuple([held.get(replica, missing) for replica in replicas])
 
-def _in_order(
-    replicas: tuple[int, ...], former: tuple[int, ...], values: tuple[_T, ...], missing: _T
-) -> tuple[_T, ...]:
-    if not values or replicas == former:
-        return values
-    held = dict(zip(former, values, strict=True))
-    return tuple(held.get(replica, missing) for replica in replicas)
+    return replace(
+        before,
+        log_end_offsets=ordered(before.log_end_offsets, UNKNOWN_OFFSET),
+        offset_epochs=ordered(before.offset_epochs, NO_EPOCH),
+        completed_epochs=ordered(before.completed_epochs, NO_EPOCH),
+        requested_epochs=ordered(before.requested_epochs, NO_EPOCH),
+        received_epochs=ordered(before.received_epochs, NO_EPOCH),
+        lags=ordered(before.lags, _NO_LAG),
+    )

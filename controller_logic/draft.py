@@ -145,12 +145,18 @@ class Draft(Minutes):
 
     def count(self, topic: TopicDraft, partition: Partition, sign: int) -> None:
         """Add what a partition counts for to the shard's totals, or with -1 take it away."""
+        if not topic.is_deleting:
+            for index, amount in enumerate(counted(partition, topic.min_isr), start=1):
+                self._counts[index] += sign * amount
+
+    def _count_change(self, topic: TopicDraft, before: Partition, after: Partition) -> None:
         if topic.is_deleting:
             return
-        counts = self._counts
-        for index, amount in enumerate(counted(partition, topic.min_isr), start=1):
-            if amount:
-                counts[index] += sign * amount
+        former = counted(before, topic.min_isr)
+        for place, amount in enumerate(counted(after, topic.min_isr)):
+            if amount != former[place]:
+                self._counts[place + 1] += amount - former[place]
+        self._count_backlog(before.backlog, after.backlog)
 
     def put_progress(self, topic: TopicDraft, before: Partition, after: Partition) -> None:
         """Put in a partition of which only the replicas' progress with requests differs."""
@@ -209,10 +215,7 @@ class Draft(Minutes):
         topic.put(after)
         differs = after.partition_epoch != before.partition_epoch
         if differs or change.replicas is not None:
-            self.count(topic, before, -1)
-            self.count(topic, after, 1)
-            if not topic.is_deleting:
-                self._count_backlog(before.backlog, after.backlog)
+            self._count_change(topic, before, after)
         if differs:
             is_new = before.leader_epoch == NO_EPOCH
             told = self.live_replicas(after) if to is None else to
@@ -231,7 +234,11 @@ class Draft(Minutes):
     def live_replicas(self, partition: Partition, *, but: Set[int] = frozenset()) -> tuple[int, ...]:
         """List the replicas whose brokers serve, in order of assignment, without those on ``but``."""
         live = self.live
-        return tuple([replica for replica in partition.replicas if replica in live and replica not in but])
+        found = []
+        for replica in partition.replicas:
+            if replica in live and replica not in but:
+                found.append(replica)
+        return tuple(found)
 
     def outcome(self) -> Outcome:
         """Freeze the draft."""

@@ -5,11 +5,14 @@ A report stands for Kafka's fetch, and its place in the log of events for the ti
 was reported in an earlier leader epoch counts no more, as where a Kafka leader begins anew.
 """
 
+from typing import TypeVar
+
 from msgspec.structs import replace
 
 from isrflow.state.ids import NO_EPOCH, NO_LEADER, NO_TIME, UNKNOWN_OFFSET
 from isrflow.state.partition import Partition, ReplicaLag
 
+_T = TypeVar("_T")
 _UNTOLD = ReplicaLag()
 
 
@@ -17,17 +20,23 @@ def absorbed(partition: Partition, broker: int, offset: int, now_ms: int) -> Par
     """Return the partition with a replica's newest log end offset in the current leader epoch."""
     place = partition.replicas.index(broker)
     count = len(partition.replicas)
-    offsets = list(partition.log_end_offsets or (UNKNOWN_OFFSET,) * count)
-    epochs = list(partition.offset_epochs or (NO_EPOCH,) * count)
+    offsets = partition.log_end_offsets or (UNKNOWN_OFFSET,) * count
+    epochs = partition.offset_epochs or (NO_EPOCH,) * count
     lags = partition.lags
+    is_first = epochs[place] != partition.leader_epoch
     if broker != partition.leader:
-        former = lags[place] if lags and epochs[place] == partition.leader_epoch else _UNTOLD
-        made = list(lags or (_UNTOLD,) * count)
-        made[place] = _lag_after(former, offset, leader_end_offset(partition), now_ms)
-        lags = tuple(made)
-    offsets[place] = offset
-    epochs[place] = partition.leader_epoch
-    return replace(partition, log_end_offsets=tuple(offsets), offset_epochs=tuple(epochs), lags=lags)
+        lags = lags or (_UNTOLD,) * count
+        former = _UNTOLD if is_first else lags[place]
+        lags = _with(lags, place, _lag_after(former, offset, leader_end_offset(partition), now_ms))
+    if is_first:
+        epochs = _with(epochs, place, partition.leader_epoch)
+    return replace(partition, log_end_offsets=_with(offsets, place, offset), offset_epochs=epochs, lags=lags)
+
+
+def _with(values: tuple[_T, ...], place: int, value: _T) -> tuple[_T, ...]:
+    made = list(values)
+    made[place] = value
+    return tuple(made)
 
 
 def leader_end_offset(partition: Partition) -> int:

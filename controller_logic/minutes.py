@@ -44,7 +44,8 @@ class Minutes:
     def begin(self, logged: Logged) -> None:
         """Take up the next event of the log."""
         self.seq = logged.seq
-        self.now = max(self.now, logged.clock_ms)
+        if logged.clock_ms > self.now:
+            self.now = logged.clock_ms
         self.raw = logged.raw
         self.event = logged.event
         self.writes = type(logged.event) in _TOPIC_EVENTS or self.cluster.writes_cluster_decisions

@@ -23,11 +23,13 @@ from isrflow.state.change import PartitionChange
 from isrflow.state.ids import NO_EPOCH, NO_LEADER
 from isrflow.state.partition import LeaderRecoveryState, Partition, PartitionState
 
+_ONLINE = PartitionState.OnlinePartition
+
 
 def led_by(elected: Elected, states: ReplicaStates | None = None) -> PartitionChange:
     """Put a newly elected leader in place; an unclean one has yet to recover (KIP-704)."""
     return PartitionChange(
-        state=PartitionState.OnlinePartition,
+        state=_ONLINE,
         leader=elected.leader,
         isr=elected.isr,
         leader_recovery_state=LeaderRecoveryState.RECOVERING if elected.unclean else None,

@@ -24,8 +24,9 @@ Epochs = tuple[int, ...]
 
 def request(draft: Draft, topic: TopicDraft, partition: Partition, broker: int) -> None:
     """Note that a broker is told once more who leads."""
-    told = draft.reporting.intersection((broker,))
-    requested = asked(partition.replicas, partition.requested_epochs, told, partition.leader_epoch)
+    if broker not in draft.reporting:
+        return
+    requested = asked(partition.replicas, partition.requested_epochs, (broker,), partition.leader_epoch)
     if requested != partition.requested_epochs:
         draft.put_progress(topic, partition, replace(partition, requested_epochs=requested))
 

@@ -23,7 +23,7 @@ _INELIGIBLE = ReplicaState.ReplicaDeletionIneligible
 
 def is_removed(partition: Partition, broker: int) -> bool:
     """Say whether ``broker`` has yet to remove a replica of this partition."""
-    return any(entry.broker == broker for entry in partition.removed)
+    return bool(partition.removed) and any(entry.broker == broker for entry in partition.removed)
 
 
 def brokers_failed(draft: Draft, topic: TopicDraft, partition: Partition, lost: Set[int]) -> Partition:

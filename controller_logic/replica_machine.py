@@ -43,14 +43,18 @@ def first_states(replicas: tuple[int, ...], active: Set[int]) -> ReplicaStates:
 
 def taken_offline(partition: Partition, lost: Set[int]) -> ReplicaStates:
     """Give the states once the replicas on ``lost`` are offline."""
-    pairs = zip(partition.replicas, partition.replica_states, strict=True)
-    return tuple([_OFFLINE if replica in lost else state for replica, state in pairs])
+    states = list(partition.replica_states)
+    for place, replica in enumerate(partition.replicas):
+        if replica in lost:
+            states[place] = _OFFLINE
+    return tuple(states)
 
 
 def taken_online(partition: Partition, broker: int) -> ReplicaStates:
     """Give the states once the replica on ``broker`` is online."""
-    pairs = zip(partition.replicas, partition.replica_states, strict=True)
-    return tuple([_ONLINE if replica == broker else state for replica, state in pairs])
+    states = list(partition.replica_states)
+    states[partition.replicas.index(broker)] = _ONLINE
+    return tuple(states)
 
 
 def to_be_deleted(state: ReplicaState, *, is_served: bool) -> ReplicaState:
@@ -72,4 +76,8 @@ def removed_replicas(partition: Partition, brokers: tuple[int, ...], live: Set[i
 
 def online_replicas(replicas: tuple[int, ...], states: ReplicaStates, active: Set[int]) -> tuple[int, ...]:
     """List the replicas that may lead or join an ISR, in the order of their assignment."""
-    return tuple([r for r, state in zip(replicas, states, strict=True) if r in active and state != _OFFLINE])
+    online = []
+    for place, replica in enumerate(replicas):
+        if replica in active and states[place] != _OFFLINE:
+            online.append(replica)
+    return tuple(online)

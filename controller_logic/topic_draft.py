@@ -3,6 +3,8 @@
 from isrflow.state.partition import Partition, Topic, TopicState
 from isrflow.state.policy import TOPIC_NAMES, Policy, laid_over
 
+_CREATED = TopicState.created
+
 
 class TopicDraft:
     """Hold a topic that an event asked for; its partitions become a list when the first one changes."""
@@ -38,7 +40,7 @@ class TopicDraft:
 
     @property
     def is_deleting(self) -> bool:
-        return self.state != TopicState.created
+        return self.state != _CREATED
 
     @property
     def is_reassigning(self) -> bool:

@@ -36,7 +36,7 @@ def log_end_offset(draft: Draft, event: LogEndOffset) -> None:
         draft.answer_if_asked(*found)
         return
     topic, partition = found
-    if any(entry.broker == event.broker for entry in partition.removed):
+    if partition.removed and any(entry.broker == event.broker for entry in partition.removed):
         draft.answer_if_asked()
         return
     if event.broker not in partition.replicas:

@@ -49,7 +49,7 @@ def counted(partition: Partition, min_isr: int) -> tuple[int, ...]:
     ``min_isr`` is min.insync.replicas; more than there are replicas asks for all of them.
     """
     in_sync, assigned = len(partition.isr), len(partition.replicas)
-    enough = min(min_isr, assigned)
+    enough = min_isr if min_isr < assigned else assigned
     leader = partition.leader
     moves = bool(partition.adding_replicas or partition.removing_replicas)
     return (
@@ -59,7 +59,7 @@ def counted(partition: Partition, min_isr: int) -> tuple[int, ...]:
         in_sync < assigned - len(partition.adding_replicas),
         in_sync < enough,
         in_sync == enough,
-        leader not in (NO_LEADER, partition.replicas[0]),
+        NO_LEADER != leader != partition.replicas[0],
         moves,
     )
 

@@ -5,13 +5,15 @@ too: a change that breaks a rule is not made.
 """
 
 from collections.abc import Container
+from functools import lru_cache
 
 from isrflow.state.ids import NO_EPOCH, NO_LEADER
 from isrflow.state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
 from isrflow.state.transitions import PARTITION_MOVES, REPLICA_MOVES
 
-# By number, for it is asked after each change: looking pairs up by member costs far more.
-_MAY_MOVE = [[a == b or (a, b) in REPLICA_MOVES for b in ReplicaState] for a in ReplicaState]
+# All of this is asked after each change, where finding a member in its enum costs more than comparing it.
+_ONLINE = PartitionState.OnlinePartition
+_RECOVERING = LeaderRecoveryState.RECOVERING
 
 
 def broken_rules(before: Partition, after: Partition, registered: Container[int] | None = None) -> list[str]:
@@ -20,20 +22,19 @@ def broken_rules(before: Partition, after: Partition, registered: Container[int]
     A replica may be forgotten whatever its state if its broker is not in ``registered``; None: all are.
     """
     isr, replicas, leader = after.isr, after.replicas, after.leader
+    assigned = set(replicas)
     broken: list[str] = []
-    for member in isr:
-        if member not in replicas:
-            broken.append("every member of the ISR is an assigned replica")
-            break
+    if not assigned.issuperset(isr):
+        broken.append("every member of the ISR is an assigned replica")
     if leader != NO_LEADER and leader not in isr:
         broken.append("the leader is in the ISR")
     if not isr and after.partition_epoch >= 0:
         broken.append("the ISR is not empty once a leader was elected")
-    if len(isr) != len(set(isr)) or len(replicas) != len(set(replicas)):
+    if len(isr) != len(set(isr)) or len(replicas) != len(assigned):
         broken.append("the members of the ISR, and the replicas, are distinct")
-    if (leader != NO_LEADER) != (after.state == PartitionState.OnlinePartition):
+    if (leader != NO_LEADER) != (after.state == _ONLINE):
         broken.append("a partition is online exactly when it has a leader")
-    if after.leader_recovery_state == LeaderRecoveryState.RECOVERING:
+    if after.leader_recovery_state == _RECOVERING:
         broken += _broken_recovery(before, after)
     if after.adding_replicas or after.removing_replicas:
         broken += _broken_reassignment(after)
@@ -43,30 +44,35 @@ def broken_rules(before: Partition, after: Partition, registered: Container[int]
         broken += _broken_replica_moves(before, after, registered)
     if after.state != before.state and (before.state, after.state) not in PARTITION_MOVES:
         broken.append(f"a partition does not go from {before.state.name} to {after.state.name}")
-    return broken + _broken_epochs(before, after)
-
-
-def _broken_replica_moves(before: Partition, after: Partition, registered: Container[int] | None) -> list[str]:
-    if after.replicas == before.replicas and after.removed == before.removed:
-        moves = [*zip(before.replica_states, after.replica_states, strict=True)]
-    else:
-        held, become = _all_states(before), _all_states(after)
-        absent = ReplicaState.NonExistentReplica
-        # Who is assigned again begins anew, though its broker may yet have to say that the old log is gone.
-        anew = {entry.broker for entry in before.removed if become.get(entry.broker) == ReplicaState.NewReplica}
-        held |= dict.fromkeys(anew, absent)
-        if registered is not None:
-            held = {replica: state for replica, state in held.items() if replica in become or replica in registered}
-        moves = [(held.get(replica, absent), become.get(replica, absent)) for replica in {**held, **become}]
-        # Once its log is told to be gone a removed replica is forgotten in the same event; before the
-        # first leader nobody holds one.
-        forgotten = {ReplicaState.ReplicaDeletionStarted} if before.leader_epoch != NO_EPOCH else set(ReplicaState)
-        moves = [(origin, to) for origin, to in moves if to != absent or origin not in forgotten]
-    broken = []
-    for origin, target in moves:
-        if not _MAY_MOVE[origin][target]:
-            broken.append(f"a replica does not go from {origin.name} to {target.name}")
+    broken += _broken_epochs(before, after)
     return broken
+
+
+def _broken_replica_moves(before: Partition, after: Partition, registered: Container[int] | None) -> tuple[str, ...]:
+    if after.replicas == before.replicas and after.removed == before.removed:
+        return _refused_moves(before.replica_states, after.replica_states)
+    held, become = _all_states(before), _all_states(after)
+    absent = ReplicaState.NonExistentReplica
+    # Who is assigned again begins anew, though its broker may yet have to say that the old log is gone.
+    anew = {entry.broker for entry in before.removed if become.get(entry.broker) == ReplicaState.NewReplica}
+    held |= dict.fromkeys(anew, absent)
+    if registered is not None:
+        held = {replica: state for replica, state in held.items() if replica in become or replica in registered}
+    moves = [(held.get(replica, absent), become.get(replica, absent)) for replica in {**held, **become}]
+    # Once its log is told to be gone a removed replica is forgotten in the same event; before the
+    # first leader nobody holds one.
+    forgotten = {ReplicaState.ReplicaDeletionStarted} if before.leader_epoch != NO_EPOCH else set(ReplicaState)
+    moves = [(origin, to) for origin, to in moves if to != absent or origin not in forgotten]
+    return _refused_moves(tuple([origin for origin, _ in moves]), tuple([to for _, to in moves]))
+
+
+@lru_cache(maxsize=4_096)
+def _refused_moves(origins: tuple[ReplicaState, ...], targets: tuple[ReplicaState, ...]) -> tuple[str, ...]:
+    broken = []
+    for origin, target in zip(origins, targets, strict=True):
+        if origin != target and (origin, target) not in REPLICA_MOVES:
+            broken.append(f"a replica does not go from {origin.name} to {target.name}")
+    return tuple(broken)
 
 
 def _all_states(partition: Partition) -> dict[int, ReplicaState]:

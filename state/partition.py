@@ -112,12 +112,13 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def backlog(self) -> list[int]:
         """Name the replicas whose newest request is not completed."""
         requested, completed = self.requested_epochs, self.completed_epochs
-        if requested == completed:
-            return []
-        if not completed:
-            return [r for r, asked in zip(self.replicas, requested, strict=False) if asked != NO_EPOCH]
-        trios = zip(self.replicas, requested, completed, strict=False)
-        return [replica for replica, asked, done in trios if asked > done]
+        behind: list[int] = []
+        if requested != completed:
+            completed = completed or (NO_EPOCH,) * len(requested)
+            for place, epoch in enumerate(requested):
+                if epoch > completed[place]:
+                    behind.append(self.replicas[place])
+        return behind
 
 
 class Topic(msgspec.Struct, frozen=True, array_like=True):
