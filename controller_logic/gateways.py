@@ -3,7 +3,8 @@
 Kafka's voters elect their leader among themselves; gateways have one order of events between them, so
 the rules name the leader: the first that starts, the same one when it starts again, and when it falls
 silent the lowest of those that were heard since. Each time the quorum epoch goes up, and the brokers
-behind the gateways get a whole session: nobody passed their heartbeats on meanwhile.
+behind the gateways get time to find the new leader and then a whole session: nobody passed their
+heartbeats on meanwhile.
 """
 
 from msgspec.structs import replace
@@ -16,6 +17,10 @@ from isrflow.state.events import GatewayHeartbeat, GatewayStarted
 from isrflow.state.ids import NO_LEADER
 from isrflow.state.quorum import Gateway, Quorum
 from isrflow.state.reason import Reason
+
+# A broker gives up on a leader that is frozen after a time-out, may ask it once more as just another voter, and
+# its heartbeats follow its fetches.
+FIND_LEADER_TIMEOUTS = 3
 
 
 def gateway_started(draft: Draft, event: GatewayStarted) -> None:
@@ -74,7 +79,8 @@ def begin_anew(draft: Draft) -> None:
 def _elect(draft: Draft, gateway: Gateway, reason: Reason) -> None:
     epoch = draft.quorum.quorum_epoch + 1
     draft.quorum = Quorum(gateway.gateway, gateway.incarnation, gateway.voters, epoch)
-    sessions.begin_anew(draft, _behind(draft))
+    find_ms = FIND_LEADER_TIMEOUTS * draft.policy.controller_quorum_fetch_timeout_ms
+    sessions.begin_anew(draft, _behind(draft), in_ms=find_ms)
     if draft.writes:
         draft.decisions.append(
             QuorumDecision(

@@ -14,10 +14,11 @@ def heard(broker: Broker, now_ms: int, offline_log_dirs: tuple[str, ...]) -> Bro
     return replace(broker, last_contact_ms=now_ms, offline_log_dirs=offline_log_dirs, connection_lost_ms=NO_TIME)
 
 
-def begin_anew(draft: Draft, brokers: Iterable[Broker]) -> None:
-    """Give brokers a whole session from now on."""
+def begin_anew(draft: Draft, brokers: Iterable[Broker], in_ms: int = 0) -> None:
+    """Give brokers a whole session, which begins ``in_ms`` from now unless they are heard before."""
     for broker in brokers:
-        draft.put_broker(replace(broker, last_contact_ms=draft.now, connection_lost_ms=NO_TIME))
+        last_contact_ms = max(broker.last_contact_ms, draft.now + in_ms)
+        draft.put_broker(replace(broker, last_contact_ms=last_contact_ms, connection_lost_ms=NO_TIME))
 
 
 def extend(draft: Draft, by_ms: int, brokers: Iterable[Broker]) -> None:
@@ -27,7 +28,7 @@ def extend(draft: Draft, by_ms: int, brokers: Iterable[Broker]) -> None:
         draft.put_broker(
             replace(
                 broker,
-                last_contact_ms=min(draft.now, broker.last_contact_ms + by_ms),
+                last_contact_ms=max(broker.last_contact_ms, min(draft.now, broker.last_contact_ms + by_ms)),
                 connection_lost_ms=lost_ms if lost_ms == NO_TIME else min(draft.now, lost_ms + by_ms),
             )
         )

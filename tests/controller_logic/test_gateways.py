@@ -120,17 +120,28 @@ def test_what_holds_up_a_gateway_that_does_not_lead_extends_nothing(world: World
     assert [decision.broker for decision in world.all(BrokerDecision)] == [1, 2]
 
 
-def test_a_new_leader_gives_its_brokers_a_whole_session(world: World) -> None:
+def test_a_new_leader_gives_its_brokers_time_to_find_it_and_a_whole_session(world: World) -> None:
     world.now += 8_999
     world.beat(2)
     gateway_beats(world, 101)
     tick(world)
     assert leads(world) == (101, 2)
-    world.now += 8_999
+    world.now += 3 * 2_000 + 8_999
     gateway_beats(world, 101)
     tick(world)
     assert world.broker(1).state is BrokerState.active
     world.now += 1
+    gateway_beats(world, 101)
+    tick(world)
+    assert world.broker(1).state is BrokerState.fenced
+
+
+def test_the_session_of_a_broker_that_found_the_new_leader_begins_then(world: World) -> None:
+    world.now += 2_000
+    gateway_beats(world, 101)
+    tick(world)
+    world.beat(1)
+    world.now += 9_000
     gateway_beats(world, 101)
     tick(world)
     assert world.broker(1).state is BrokerState.fenced
