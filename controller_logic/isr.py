@@ -5,10 +5,11 @@
 from isrflow.controller_logic import fencing
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.fencing import Refusal
+from isrflow.controller_logic.lag import has_reported
 from isrflow.controller_logic.replica_machine import online_replicas
+from isrflow.controller_logic.watermark import committed_end
 from isrflow.state.change import PartitionChange
 from isrflow.state.events import AlterIsr
-from isrflow.state.ids import NO_EPOCH
 from isrflow.state.partition import LeaderRecoveryState, Partition
 from isrflow.state.reason import Reason
 
@@ -116,10 +117,6 @@ def _ineligible(draft: Draft, partition: Partition, event: AlterIsr) -> Refusal 
 
 
 def _is_behind(partition: Partition, member: int) -> bool:
-    """Say whether a replica's log is known to end below the high watermark."""
-    if partition.high_watermark_epoch == NO_EPOCH:
-        # None was derived yet, or only before an unclean election.
-        return False
+    """Say whether a replica's log is known to end below what the leader holds of the committed records."""
     place = partition.replicas.index(member)
-    is_current = partition.offset_epochs[place] == partition.leader_epoch
-    return is_current and partition.log_end_offsets[place] < partition.high_watermark
+    return has_reported(partition, place) and partition.log_end_offsets[place] < committed_end(partition)

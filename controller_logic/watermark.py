@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from isrflow.controller_logic import fencing
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.fencing import Refusal
-from isrflow.controller_logic.lag import absorbed, is_caught_up
+from isrflow.controller_logic.lag import absorbed, is_caught_up, leader_end_offset
 from isrflow.controller_logic.replica_machine import online_replicas
 from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.decisions import HighWatermark
 from isrflow.state.events import LogEndOffset
-from isrflow.state.ids import NO_EPOCH, NO_LEADER
+from isrflow.state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET
 from isrflow.state.partition import Partition
 from isrflow.state.reason import Reason
 
@@ -61,9 +61,8 @@ def derived(partition: Partition, min_isr: int, joiners: tuple[int, ...]) -> Der
     """Give the high watermark that the log end offsets allow; None when it must stay.
 
     It needs every ISR member's offset in the current leader epoch, to rise also an ISR of at least
-    min.insync.replicas (Kafka 3.9: it stands still below), and never goes back, but for the first
-    one of a leader that has less: an unclean one, or the last in-sync replica that came back from a
-    crash without the end of its log. With it standing above every log, nobody could join that leader's
+    min.insync.replicas (Kafka 3.9: it stands still below), and never goes back but to the end of a leader
+    that has less (``committed_end``). With it standing above every log, nobody could join that leader's
     ISR, so it goes back in however small a one. ``joiners`` hold it at their ends, and take nothing back.
     """
     if partition.leader == NO_LEADER or not partition.log_end_offsets:
@@ -74,8 +73,7 @@ def derived(partition: Partition, min_isr: int, joiners: tuple[int, ...]) -> Der
             return None
     lowest = min([partition.log_end_offsets[place] for place in places])
     if lowest < partition.high_watermark:
-        is_bound = partition.high_watermark_epoch != NO_EPOCH and not _has_lost_records(partition)
-        return None if is_bound else Derived(lowest, is_held=False)
+        return Derived(lowest, is_held=False) if lowest >= committed_end(partition) else None
     if len(partition.isr) < min(min_isr, len(partition.replicas)):
         return None
     high_watermark = lowest
@@ -102,10 +100,16 @@ def joiners_of(draft: Draft, partition: Partition) -> tuple[int, ...]:
     return tuple(joiners)
 
 
-def _has_lost_records(partition: Partition) -> bool:
-    """Say whether a new leader's log ends below what was committed under another."""
-    end = partition.log_end_offsets[partition.replicas.index(partition.leader)]
-    return partition.high_watermark_epoch != partition.leader_epoch and end < partition.high_watermark
+def committed_end(partition: Partition) -> int:
+    """Say up to which offset the leader holds what was committed: whoever is in sync has that much.
+
+    That is the high watermark, but for a leader that came with less and for which none was derived yet: an
+    unclean one, or the last in-sync replica that is back from a crash without the end of its log.
+    """
+    if partition.high_watermark_epoch == partition.leader_epoch:
+        return partition.high_watermark
+    end = leader_end_offset(partition)
+    return partition.high_watermark if end == UNKNOWN_OFFSET else min(end, partition.high_watermark)
 
 
 def advance_watermarks(draft: Draft) -> None:

@@ -10,7 +10,7 @@ from isrflow.state.cluster import State
 from isrflow.state.decisions import AnyDecision
 from isrflow.state.event_text import decode
 from isrflow.state.events import LogEndOffset, Tick
-from isrflow.state.ids import NO_EPOCH, NO_LEADER
+from isrflow.state.ids import NO_LEADER
 from isrflow.state.partition import Partition, ReplicaState
 from tests.controller_logic.world import World
 
@@ -100,12 +100,14 @@ def expected(before: Partition, state: State, partition: Partition, told: list[R
     ends = [last_end(told, member) for member in partition.isr]
     lowest = min((end for end in ends if end is not None), default=0)
     former = before.high_watermark
-    if partition.leader == NO_LEADER or None in ends or len(ends) < min(min_isr, len(partition.replicas)):
+    if partition.leader == NO_LEADER or None in ends:
         return former
     if lowest < former:
         leader_end = last_end(told, partition.leader)
         has_lost = before.high_watermark_epoch != partition.leader_epoch and (leader_end or 0) < former
-        return lowest if has_lost or before.high_watermark_epoch == NO_EPOCH else former
+        return lowest if has_lost and lowest == leader_end else former
+    if len(ends) < min(min_isr, len(partition.replicas)):
+        return former
     return max(former, min([lowest, *joining_ends(state, partition, told)]))
 
 
