@@ -158,9 +158,12 @@ class Draft(Minutes):
                 self._counts[place + 1] += amount - former[place]
         self._count_backlog(before.backlog, after.backlog)
 
-    def put_progress(self, topic: TopicDraft, before: Partition, after: Partition) -> None:
-        """Put in a partition of which only the replicas' progress with requests differs."""
-        self._count_backlog(before.backlog, after.backlog)
+    def put_progress(self, topic: TopicDraft, before: Partition, after: Partition, place: int) -> None:
+        """Put in a partition of which only the progress of the replica at ``place`` with its requests differs."""
+        more = after.is_behind(place) - before.is_behind(place)
+        if more:
+            broker = after.replicas[place]
+            self._backlog[broker] = self._backlog.get(broker, 0) + more
         topic.put(after)
 
     def _count_backlog(self, before: list[int], after: list[int]) -> None:

@@ -28,7 +28,8 @@ def request(draft: Draft, topic: TopicDraft, partition: Partition, broker: int) 
         return
     requested = asked(partition.replicas, partition.requested_epochs, (broker,), partition.leader_epoch)
     if requested != partition.requested_epochs:
-        draft.put_progress(topic, partition, replace(partition, requested_epochs=requested))
+        place = partition.replicas.index(broker)
+        draft.put_progress(topic, partition, replace(partition, requested_epochs=requested), place)
 
 
 def reported(draft: Draft, topic: TopicDraft, partition: Partition, event: ReplicaReport) -> Partition:
@@ -48,7 +49,7 @@ def reported(draft: Draft, topic: TopicDraft, partition: Partition, event: Repli
     if (completed, apart) == (partition.completed_epochs, partition.received_epochs):
         return partition
     after = replace(partition, completed_epochs=completed, received_epochs=apart)
-    draft.put_progress(topic, partition, after)
+    draft.put_progress(topic, partition, after, place)
     return after
 
 

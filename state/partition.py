@@ -120,6 +120,12 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
                     behind.append(self.replicas[place])
         return behind
 
+    def is_behind(self, place: int) -> bool:
+        """Say whether the replica at ``place`` of the assignment is in the backlog."""
+        if not self.requested_epochs:
+            return False
+        return self.requested_epochs[place] > (self.completed_epochs[place] if self.completed_epochs else NO_EPOCH)
+
 
 class Topic(msgspec.Struct, frozen=True, array_like=True):
     """Hold one topic; ``partitions[i].partition == i``, and config values are text as in Kafka.
