@@ -1,6 +1,7 @@
 """How long a producer waits when a broker that leads is killed: plain Kafka's controller and the engine, in one run.
 
     python -m tests.bench.bench_failover [--kills N] [--rounds N] [--session-ms N] [--set KEY=VALUE]... [--write FILE]
+        [--keep FOLDER]
 
 Every setup is started anew in each round, in an order that moves on by one, and has its share of the kills in
 it. A kill is SIGKILL of the broker that leads most; what is told is the longest gap between two
@@ -14,6 +15,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,7 +64,7 @@ def main() -> None:
     for at in range(given.rounds):
         share = given.kills * (at + 1) // given.rounds - given.kills * at // given.rounds
         for setup in [*compared[at % len(compared) :], *compared[: at % len(compared)]]:
-            for kill in _round(setup, share, dict(given.set)):
+            for kill in _round(setup, share, dict(given.set), given.keep):
                 measured[setup.name].kills.append(kill)
                 measured[setup.name].loads.append(os.getloadavg()[0])
                 parts = ", ".join(f"{part:.0f}" for part in kill.parts_ms)
@@ -80,6 +82,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--session-ms", type=int, default=6_000, help="the session of all but Kafka as it comes")
     parser.add_argument("--set", action="append", default=[], type=_setting, metavar="KEY=VALUE", help="of all brokers")
     parser.add_argument("--only", action="append", type=int, metavar="NUMBER", help="only this setup, from 1 on")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave all logs there")
     parser.add_argument("--write", type=Path, help="a file of markdown to write the table to")
     return parser.parse_args()
 
@@ -91,10 +94,10 @@ def _setting(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _round(setup: Setup, kills: int, brokers: dict[str, str]) -> Iterator[Kill]:
+def _round(setup: Setup, kills: int, brokers: dict[str, str], keep: Path | None) -> Iterator[Kill]:
     if not kills:
         return
-    with tempfile.TemporaryDirectory(prefix="isrflow-bench-") as name, setup.running(Path(name), brokers) as running:
+    with _folder(keep) as folder, setup.running(folder, brokers) as running:
         admin = AdminClient({"bootstrap.servers": running.kafka.bootstrap, "log_level": 0})
         _wait(lambda: _created(admin), "the topic to be created")
         _in_order(admin)
@@ -103,6 +106,16 @@ def _round(setup: Setup, kills: int, brokers: dict[str, str]) -> Iterator[Kill]:
         for _ in range(kills):
             yield _killed(running, admin, pace)
         pace.end()
+
+
+@contextmanager
+def _folder(keep: Path | None) -> Iterator[Path]:
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="isrflow-bench-") as name:
+            yield Path(name)
+    else:
+        keep.mkdir(parents=True, exist_ok=True)
+        yield Path(tempfile.mkdtemp(prefix="round-", dir=keep))
 
 
 def _created(admin: AdminClient) -> bool:

@@ -27,6 +27,9 @@ logger = structlog.get_logger()
 # After a stall what brokers sent meanwhile is read before the stall is told: their sockets come first.
 READ_FIRST_S = 0.05
 
+# Of one connection; each may hold a response of fetch.max.bytes for who does not read. Brokers have one.
+REQUESTS_IN_FLIGHT = 4
+
 
 class SupersededError(Exception):
     """Another start of this gateway leads the quorum: this one must stop."""
@@ -79,6 +82,7 @@ class Gateway:
             socket_request_max_bytes=self._settings.socket_request_max_bytes,
             max_connections=self._settings.max_connections,
             connections_max_idle_ms=self._settings.connections_max_idle_ms,
+            requests_in_flight=REQUESTS_IN_FLIGHT,
         )
         server = Server(answering(context), limits, self._gone)
         here = self._identity.here

@@ -8,8 +8,10 @@ import msgspec
 from isrflow.brokers.wire.server import Peer
 from isrflow.state.cluster import Cluster
 from isrflow.state.decisions import AnyDecision, BrokerDecision, QuorumDecision
+from isrflow.state.reason import Reason
 
 SERVING = ("active", "controlled_shutdown")
+_REGISTERED = (Reason.BROKER_REGISTERED, Reason.BROKER_RESTARTED)
 
 
 class Known(msgspec.Struct):
@@ -78,6 +80,9 @@ class Standing:
         known = self.brokers.get(decision.broker)
         if known is None or known.broker_epoch != decision.broker_epoch:
             known = self.brokers[decision.broker] = Known(decision.broker_epoch, decision.state, log_end)
+        elif decision.reason in _REGISTERED:
+            # The engine was ahead of the log where this began, or the broker told more of itself.
+            known.registered_by = log_end
         # ``shutdown_allowed`` is said to the broker: what it is in does not end by it.
         known.state = "controlled_shutdown" if decision.state == "shutdown_allowed" else decision.state
 

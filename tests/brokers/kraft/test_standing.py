@@ -2,6 +2,7 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from isrflow.brokers.gateways.kraft.deletions import Deletions
@@ -52,6 +53,14 @@ def test_it_stands_by_when_another_voter_leads() -> None:
     held.heard([quorum(100, "mine", 1)], 1)
     held.heard([quorum(101, "other", 2)], 2)
     assert (held.leads, held.superseded, held.leader) == (False, False, 101)
+
+
+def test_a_registration_that_was_not_in_the_log_at_the_start_is_told_by_where_it_comes() -> None:
+    held = standing()
+    registered = broker(1, "fenced", 7)
+    held.heard([registered], 40)
+    held.heard([msgspec.structs.replace(registered, reason=Reason.BROKER_REGISTERED)], 60)
+    assert held.brokers[1].registered_by == 60
 
 
 def test_a_registration_is_told_by_the_end_of_the_log_that_it_made() -> None:

@@ -1,0 +1,266 @@
+"""Gateways as processes: killed, frozen, started twice, and on a bus that is not theirs."""
+
+import random
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from isrflow.brokers.gateways.kraft.gateway import SupersededError
+from isrflow.brokers.gateways.kraft.process import GatewayProcess
+from isrflow.brokers.gateways.kraft.settings import Identity
+from isrflow.brokers.gateways.kraft.storage import StorageError
+from isrflow.brokers.kafka.cluster import free_ports, random_cluster_id
+from isrflow.brokers.service import ServiceError
+from isrflow.brokers.voters import Voter
+from isrflow.brokers.wire.errors import ErrorCode
+from isrflow.bus.embedded import EmbeddedBus, now_ms
+from isrflow.bus.image import read_image
+from tests.brokers.kraft.storages import beats, event, follow, opened, registered, topic, whole
+from tests.support.controller_client import LOOPBACK, ControllerClient
+from tests.support.engine import wait_until
+from tests.support.gateway_in_process import GatewayThread, InProcessQuorum
+from tests.support.rules_engine import RulesEngine
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+KILLS = 20
+TIMEOUT_S = 60.0
+
+
+def join(bus: EmbeddedBus) -> None:
+    """Let three brokers be active."""
+    seq = bus.publish([registered(broker) for broker in (1, 2, 3)])
+    wait_until(lambda: bus.decided_seq() >= seq, TIMEOUT_S, "the registrations")
+    epochs = {broker.broker: broker.broker_epoch for broker in read_image(bus.image()).cluster.brokers.values()}
+    bus.publish(beats(*epochs.items()))
+
+
+class Gateways:
+    """Hold two gateways that are not started yet, and an engine that decides; ``publish`` gives it something to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bus = EmbeddedBus(folder / "bus.db")
+        self.engine = RulesEngine()
+        self.engine.start(folder / "bus.db", broker_session_timeout_ms=600_000)
+        self.cluster_id = random_cluster_id()
+        self.voters = [Voter(100 + number, LOOPBACK, port) for number, port in enumerate(free_ports(2))]
+        self.processes = {voter.voter: self.process(voter.voter, folder / "bus.db") for voter in self.voters}
+        join(self.bus)
+
+    def process(self, gateway: int, bus: Path) -> GatewayProcess:
+        voter = self.voters[gateway - 100]
+        return GatewayProcess(voter, self.voters, self.cluster_id, str(bus), self.folder / f"gateway-{gateway}")
+
+    def start(self, gateway: int) -> None:
+        self.processes[gateway].start()
+        self.processes[gateway].wait_until_started(TIMEOUT_S)
+
+    def client(self, gateway: int) -> ControllerClient:
+        return ControllerClient(self.voters[gateway - 100].port)
+
+    @property
+    def leader(self) -> tuple[int, int]:
+        quorum = read_image(self.bus.image()).cluster.quorum
+        return quorum.voter, quorum.quorum_epoch
+
+    def log(self, gateway: int) -> bytes:
+        """Read what is on a gateway's disk."""
+        [path] = (self.folder / f"gateway-{gateway}" / "log").glob("*.log")
+        return path.read_bytes()
+
+    def settle(self) -> None:
+        """Wait until both gateways have all that is decided, which ends with something new."""
+        before = {gateway: len(self.log(gateway)) for gateway in self.processes}
+        seq = self.bus.publish([topic(f"last-{time.monotonic_ns()}")])
+        wait_until(lambda: self.bus.decided_seq() >= seq, TIMEOUT_S, "the end")
+        sizes = dict.fromkeys(self.processes, -1)
+
+        def quiet() -> bool:
+            nonlocal sizes
+            last, sizes = sizes, {gateway: len(self.log(gateway)) for gateway in self.processes}
+            time.sleep(0.5)
+            return sizes == last and all(sizes[gateway] > before[gateway] for gateway in sizes)
+
+        wait_until(quiet, TIMEOUT_S, "the logs to stand still")
+
+    def stop(self) -> None:
+        for process in self.processes.values():
+            process.kill()
+        self.engine.stop()
+        self.bus.close()
+
+
+@pytest.fixture
+def gateways(tmp_path: Path) -> Iterator[Gateways]:
+    gateways = Gateways(tmp_path)
+    yield gateways
+    gateways.stop()
+
+
+def _decided_anew(folder: Path, bus: EmbeddedBus) -> bytes:
+    """Write the log of all that was decided, at once and undisturbed."""
+    storage = opened(folder / "anew", bus)
+    follow(storage, bus, (100,))
+    data = whole(storage)
+    storage.close()
+    return data
+
+
+def test_a_gateway_killed_at_any_moment_goes_on_with_the_same_bytes(gateways: Gateways, tmp_path: Path) -> None:
+    draw = random.Random(20)
+    ended = threading.Event()
+
+    def publish() -> None:
+        for number in range(100_000):
+            if ended.wait(0.02):
+                return
+            name = f"t{number % 40}"
+            gateways.bus.publish(
+                [
+                    topic(f"t{number}")
+                    if number < 40
+                    else event(
+                        "alter_config", now_ms(), entity="topic", name=name, config={"retention.ms": str(number)}
+                    ),
+                ]
+            )
+
+    thread = threading.Thread(target=publish, daemon=True)
+    thread.start()
+    try:
+        gateways.start(100)
+        gateways.start(101)
+        killed = gateways.processes[100]
+        for number in range(KILLS):
+            if number % 2:
+                # While it reads its log and what was decided without it, or has hardly begun.
+                time.sleep(draw.uniform(0.2, 1.5))
+            else:
+                killed.wait_until_started(TIMEOUT_S)
+                time.sleep(draw.uniform(0, 0.5))
+            held = gateways.log(100)
+            killed.kill()
+            # What was on disk is what the other one has there: nothing was served that is not to stay.
+            wait_until(lambda held=held: gateways.log(101).startswith(held), TIMEOUT_S, "the other to have as much")
+            killed.start()
+        killed.wait_until_started(TIMEOUT_S)
+    finally:
+        ended.set()
+        thread.join(TIMEOUT_S)
+    gateways.settle()
+    assert gateways.log(100) == gateways.log(101) == _decided_anew(tmp_path, gateways.bus)
+    assert gateways.leader[1] > 1
+
+
+def test_a_gateway_does_not_start_on_a_bus_that_is_not_its_own(gateways: Gateways, tmp_path: Path) -> None:
+    gateways.start(100)
+    gateways.bus.publish([topic(f"t{number}") for number in range(5)])
+    wait_until(lambda: b"t4" in gateways.log(100), TIMEOUT_S, "the topics to be in the log")
+    assert gateways.processes[100].stop()
+    held = gateways.log(100)
+
+    behind = EmbeddedBus(tmp_path / "behind.db")
+    said = _refused(gateways, tmp_path / "behind.db")
+    assert "the metadata log ends at offset" in said
+    assert "the decisions on the bus at 0" in said
+    behind.close()
+
+    other = EmbeddedBus(tmp_path / "other.db")
+    engine = RulesEngine()
+    engine.start(tmp_path / "other.db")
+    join(other)
+    seq = other.publish([topic(f"u{number}") for number in range(99)])
+    wait_until(lambda: other.decided_seq() >= seq, TIMEOUT_S, "all to be decided")
+    engine.stop()
+    other.close()
+    said = _refused(gateways, tmp_path / "other.db")
+    assert "the metadata log holds records of decision" in said
+    assert "and the decisions on the bus" in said
+
+    assert gateways.log(100) == held, "what refuses to start alters nothing"
+    gateways.start(100)
+
+
+def _refused(gateways: Gateways, bus: Path) -> str:
+    process = gateways.process(100, bus)
+    process.start()
+    with pytest.raises(ServiceError, match="ended by itself") as refused:
+        process.wait_until_started(TIMEOUT_S)
+    return str(refused.value)
+
+
+def test_a_gateway_that_was_frozen_is_no_leader_when_it_wakes(gateways: Gateways) -> None:
+    gateways.start(100)
+    gateways.start(101)
+    wait_until(lambda: gateways.leader[0] == 100, TIMEOUT_S, "the first to lead")
+    epoch = gateways.leader[1]
+    frozen = gateways.client(100)
+    wait_until(lambda: frozen.fetch(0, epoch)["ErrorCode"] == ErrorCode.NONE, TIMEOUT_S, "the first to know it")
+    gateways.processes[100].pause()
+    wait_until(lambda: gateways.leader[0] == 101, TIMEOUT_S, "the other to lead")
+    after = gateways.leader[1]
+    gateways.bus.publish([topic("while-frozen")])
+    leading = gateways.client(101)
+    wait_until(lambda: b"while-frozen" in leading.fetch(0, after)["Records"], TIMEOUT_S, "the topic")
+    gateways.processes[100].resume()
+
+    def is_refused() -> bool:
+        told = frozen.fetch(0, epoch)
+        # Until it has heard, it tells what is decided, and no more.
+        assert leading.fetch(0, after)["Records"].startswith(told["Records"])
+        return bool(told["ErrorCode"] == ErrorCode.FENCED_LEADER_EPOCH)
+
+    wait_until(is_refused, TIMEOUT_S, "the old epoch to be refused")
+    told = frozen.fetch(0, after)
+    assert told["ErrorCode"] == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert told["CurrentLeader"] == {"LeaderId": 101, "LeaderEpoch": after}
+    assert frozen.ask("BrokerHeartbeat", BrokerId=1, BrokerEpoch=1)["ErrorCode"] == ErrorCode.NOT_CONTROLLER
+    gateways.settle()
+    assert gateways.log(100) == gateways.log(101)
+
+
+def test_a_gateway_that_was_started_again_elsewhere_stops(tmp_path: Path) -> None:
+    quorum = InProcessQuorum(tmp_path)
+    first = quorum.gateways[100]
+    try:
+        shutil.copytree(tmp_path / "gateway-100", tmp_path / "copy")
+        (port,) = free_ports(1)
+        identity = Identity(
+            gateway=100,
+            voters=quorum.voters,
+            cluster_id=quorum.cluster_id,
+            directory=tmp_path / "copy",
+            listen_port=port,
+        )
+        quorum.gateways[100] = GatewayThread(identity, quorum.bus_path)
+        wait_until(lambda: first.has_ended, TIMEOUT_S, "the first to stop")
+        with pytest.raises(BaseExceptionGroup) as ended:
+            first.stop()
+        assert ended.group_contains(SupersededError, match="another start of gateway 100 leads")
+        assert ControllerClient(port).fetch(0, quorum.state.quorum_epoch)["ErrorCode"] == ErrorCode.NONE
+    finally:
+        quorum.stop()
+
+
+def test_a_directory_is_of_one_gateway_at_a_time(tmp_path: Path) -> None:
+    quorum = InProcessQuorum(tmp_path)
+    try:
+        (port,) = free_ports(1)
+        identity = Identity(
+            gateway=100,
+            voters=quorum.voters,
+            cluster_id=quorum.cluster_id,
+            directory=tmp_path / "gateway-100",
+            listen_port=port,
+        )
+        with pytest.raises(StorageError, match="in use by another gateway"):
+            GatewayThread(identity, quorum.bus_path)
+        client = quorum.client()
+        assert client.fetch(0, quorum.state.quorum_epoch)["ErrorCode"] == ErrorCode.NONE
+        client.close()
+    finally:
+        quorum.stop()

@@ -1,0 +1,168 @@
+"""What a stranger may send to a gateway's port: it costs the stranger's connection at most."""
+
+import random
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from isrflow.brokers.gateways.kraft.messages import decode_message, encode_request, framed
+from isrflow.brokers.gateways.kraft.serving import APIS, ENVELOPE_KEY
+from isrflow.brokers.wire.errors import ErrorCode
+from tests.support.controller_client import ControllerClient, key_of
+from tests.support.engine import wait_until
+from tests.support.gateway_in_process import InProcessQuorum, heartbeat
+
+CONNECTIONS = 20
+REQUEST_BYTES = 200_000
+
+
+@pytest.fixture(scope="module")
+def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessQuorum]:
+    quorum = InProcessQuorum(
+        tmp_path_factory.mktemp("quorum"), max_connections=CONNECTIONS, socket_request_max_bytes=REQUEST_BYTES
+    )
+    yield quorum
+    # A gateway that had ended by itself would say so here.
+    quorum.stop()
+
+
+@pytest.fixture
+def client(quorum: InProcessQuorum) -> Iterator[ControllerClient]:
+    client = quorum.client()
+    yield client
+    client.close()
+
+
+def goes_on(quorum: InProcessQuorum) -> None:
+    """Hold the gateway to serve whoever comes next, a broker too."""
+    client = quorum.client()
+    assert client.ask("ApiVersions")["ErrorCode"] == ErrorCode.NONE
+    epochs = quorum.join(client, 7)
+    assert client.ask("BrokerHeartbeat", **heartbeat(7, epochs[7]))["ErrorCode"] == ErrorCode.NONE
+    client.close()
+
+
+def envelope(client: ControllerClient, data: bytes) -> int:
+    told = client.ask("Envelope", RequestData=data, ClientHostAddress=bytes(4))
+    assert client.ask("ApiVersions")["ErrorCode"] == ErrorCode.NONE, "the connection stays open"
+    return int(told["ErrorCode"])
+
+
+@pytest.mark.parametrize(
+    ("key", "version"),
+    [(999, 0), (-1, 0), (3, 12), (19, 99), (19, 0), (key_of("BrokerHeartbeat"), 1), (ENVELOPE_KEY, 0), (1, 18)],
+)
+def test_what_is_not_served_in_an_envelope_is_refused_there(client: ControllerClient, key: int, version: int) -> None:
+    header = key.to_bytes(2, "big", signed=True) + version.to_bytes(2, "big") + bytes([0, 0, 0, 1, 255, 255])
+    served = key in APIS and APIS[key].min_version <= version <= APIS[key].max_version
+    values = heartbeat(1, 1) if key == key_of("BrokerHeartbeat") else {}
+    data = encode_request(key, version, 1, None, values) if served else header
+    assert envelope(client, data) == ErrorCode.UNSUPPORTED_VERSION
+
+
+@pytest.mark.parametrize("data", ["", "00", "0013", "001300070000000100", "0013000700000001ffff00ffffffffff0f"])
+def test_what_cannot_be_read_in_an_envelope_is_refused_there(client: ControllerClient, data: str) -> None:
+    assert envelope(client, bytes.fromhex(data)) == ErrorCode.INVALID_REQUEST
+
+
+def test_an_unknown_version_of_api_versions_is_told_what_there_is(client: ControllerClient) -> None:
+    client.send_bytes(framed(bytes.fromhex("0012 007f 00000007 0001 78 00 00 00 00".replace(" ", ""))))
+    frame = client.frame()
+    assert frame[:4] == bytes.fromhex("00000007")
+    told = decode_message("ApiVersionsResponse", 0, frame[4:])
+    assert told["ErrorCode"] == ErrorCode.UNSUPPORTED_VERSION
+    assert client.ask("ApiVersions")["ErrorCode"] == ErrorCode.NONE
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "7fffffff",  # longer than anybody may send
+        "ffffffff",
+        "00000000",
+        "0000000a03e7000000000001ffff",  # an API that nobody knows
+        "0000000a00030000000000001fff",
+        "0000000a004a000000000001ffff",  # an API that brokers serve, and controllers do not
+        "00000003001200",
+        "0000000c003f0001000000010001780000",  # a heartbeat that ends too soon
+    ],
+)
+def test_nonsense_ends_its_connection_and_no_other(
+    quorum: InProcessQuorum, client: ControllerClient, data: str
+) -> None:
+    stranger = quorum.client()
+    stranger.send_bytes(bytes.fromhex(data))
+    with pytest.raises(ConnectionError):
+        stranger.frame()
+    assert client.ask("ApiVersions")["ErrorCode"] == ErrorCode.NONE
+
+
+def test_a_request_cut_anywhere_is_refused_or_ends_its_connection(quorum: InProcessQuorum) -> None:
+    whole = encode_request(key_of("BrokerRegistration"), 4, 1, "c", quorum.registration(8))
+    for length in range(1, len(whole)):
+        stranger = quorum.client()
+        stranger.send_bytes(framed(whole[:length]))
+        with pytest.raises(ConnectionError):
+            stranger.frame()
+        stranger.close()
+    assert 8 not in {held["broker"] for held in quorum.view()["brokers"]}
+    goes_on(quorum)
+
+
+def test_random_bodies_end_at_most_their_connections(quorum: InProcessQuorum) -> None:
+    draw = random.Random(4)
+    known = [(key, version) for key, api in APIS.items() for version in range(api.min_version, api.max_version + 1)]
+    answered = closed = 0
+    for _ in range(400):
+        key, version = draw.choice(known)
+        body = draw.randbytes(draw.choice([0, 1, 5, 40, 300]))
+        stranger = quorum.client()
+        header = key.to_bytes(2, "big") + version.to_bytes(2, "big") + bytes([0, 0, 0, 9, 255, 255, 0])
+        stranger.send_bytes(framed(header + body))
+        try:
+            stranger.frame()
+            answered += 1
+        except ConnectionError:
+            closed += 1
+        stranger.close()
+    assert closed
+    goes_on(quorum)
+
+
+def test_who_never_reads_holds_up_nobody(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    asked = {"PartitionMaxBytes": 1 << 20, "CurrentLeaderEpoch": quorum.state.quorum_epoch, "LastFetchedEpoch": 0}
+    topics = [{"TopicId": "AAAAAAAAAAAAAAAAAAAAAQ", "Partitions": [asked]}]
+    fetch = framed(encode_request(1, 18, 1, "c", {"MaxBytes": 1 << 20, "Topics": topics}))
+    slow = socket.create_connection(("127.0.0.1", quorum.voters[0].port), timeout=2)
+    with pytest.raises(TimeoutError):
+        # Not read from here, it stops reading there: what is sent stays with who sends it.
+        for _ in range(2_000):
+            slow.sendall(fetch * 100)
+    assert client.ask("ApiVersions")["ErrorCode"] == ErrorCode.NONE
+    goes_on(quorum)
+    slow.close()
+
+
+def test_connections_are_limited_and_come_free_again(quorum: InProcessQuorum) -> None:
+    clients: list[ControllerClient] = []
+
+    def is_full() -> bool:
+        client = quorum.client()
+        try:
+            client.ask("ApiVersions")
+        except OSError:
+            return True
+        clients.append(client)
+        assert len(clients) <= CONNECTIONS
+        return False
+
+    # Connections that ended a moment ago may count yet.
+    wait_until(is_full, 30, "the limit")
+    wait_until(lambda: is_full() or len(clients) == CONNECTIONS, 30, "all that may be open")
+    for client in clients:
+        client.close()
+    clients.clear()
+    wait_until(lambda: not is_full(), 30, "a connection to come free")
+    clients.pop().close()
+    goes_on(quorum)
