@@ -28,6 +28,10 @@ class KafkaDemoCluster(DemoCluster):
         """Start what decides; it need not decide yet."""
         self.start_service(self._led.engine)
 
+    def wait_for_engine(self) -> None:
+        """Wait until it decides."""
+        self._led.engine.wait_until_started()
+
     def start(self) -> None:
         self.start_engine()
         for gateway in self._led.gateways.values():
@@ -35,6 +39,8 @@ class KafkaDemoCluster(DemoCluster):
         self._led.kafka.format()
         for gateway in self._led.gateways.values():
             gateway.wait_until_started()
+        # As isrflow cluster does: a broker that cannot register yet asks again and again, on the same few cores.
+        self.wait_for_engine()
         for broker in BROKERS:
             self.start_service(self.broker(broker))
 

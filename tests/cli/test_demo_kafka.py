@@ -10,6 +10,7 @@ from isrflow.cli.demo.kafka_story import KafkaStory
 from isrflow.cli.demo.story import TOPIC
 from isrflow.cli.demo.watch import Watch
 from isrflow.conf.jars import fetch
+from tests.support.engine import wait_until
 from tests.support.rules_engine import RulesEngine
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
@@ -24,6 +25,9 @@ class Cluster(KafkaDemoCluster):
 
     def start_engine(self) -> None:
         self.engine.start(self.bus.path, broker_connection_lost_grace_ms=0, auto_leader_rebalance_enable=False)
+
+    def wait_for_engine(self) -> None:
+        wait_until(lambda: self.bus.decided_seq() > 0, 20.0, "the rules to decide")
 
     def stop(self) -> None:
         super().stop()
