@@ -42,8 +42,8 @@ class Settings(
     decisions_poll_interval_ms: Millis = 10
     bus_unreachable_max_ms: Millis = 120_000
     answer_timeout_ms: Millis = 20_000
-    unfence_wait_max_ms: Millis = 1_500
-    shutdown_wait_max_ms: Millis = 1_000
+    state_wait_max_ms: Millis = 1_200
+    followed_wait_max_ms: Millis = 500
     metadata_log_max_record_bytes_between_snapshots: Bytes = SNAPSHOT_INTERVAL_BYTES
     fetch_max_bytes: Bytes = 8_388_608
     fetch_max_wait_ms: Millis = 1_000

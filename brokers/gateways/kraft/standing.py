@@ -10,6 +10,8 @@ from isrflow.state.cluster import Cluster
 from isrflow.state.decisions import AnyDecision, BrokerDecision, QuorumDecision
 from isrflow.state.reason import Reason
 
+# controlled.shutdown.max.retries.
+SHUTDOWN_TRIES_MAX = 3
 SERVING = ("active", "controlled_shutdown")
 _REGISTERED = (Reason.BROKER_REGISTERED, Reason.BROKER_RESTARTED)
 
@@ -21,6 +23,7 @@ class Known(msgspec.Struct):
     state: str
     registered_by: int
     shutdown_tries: int = 0
+    may_stop: bool = False
 
     @property
     def is_serving(self) -> bool:
@@ -83,6 +86,9 @@ class Standing:
         elif decision.reason in _REGISTERED:
             # The engine was ahead of the log where this began, or the broker told more of itself.
             known.registered_by = log_end
+        if decision.reason == Reason.CONTROLLED_SHUTDOWN:
+            known.shutdown_tries += 1
+            known.may_stop = decision.state == "shutdown_allowed" or known.shutdown_tries >= SHUTDOWN_TRIES_MAX
         # ``shutdown_allowed`` is said to the broker: what it is in does not end by it.
         known.state = "controlled_shutdown" if decision.state == "shutdown_allowed" else decision.state
 

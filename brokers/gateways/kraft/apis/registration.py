@@ -3,6 +3,7 @@
 from isrflow.brokers.gateways.kraft.context import Context, text
 from isrflow.brokers.gateways.kraft.desk import NoAnswerError
 from isrflow.brokers.gateways.kraft.messages import Request
+from isrflow.brokers.gateways.kraft.metadata.image import Registration
 from isrflow.brokers.gateways.kraft.standing import Known
 from isrflow.brokers.wire.errors import ErrorCode, code_of
 from isrflow.brokers.wire.schema import Values
@@ -11,17 +12,22 @@ from isrflow.bus.embedded import now_ms
 from isrflow.state.decisions import Answer
 from isrflow.state.events import BrokerHeartbeat, BrokerRegister, BrokerUnregister, Feature, Listener
 
-# controlled.shutdown.max.retries.
-SHUTDOWN_TRIES_MAX = 3
 # Kafka's SecurityProtocol, by number.
 _PROTOCOLS = {0: "PLAINTEXT", 1: "SSL", 2: "SASL_PLAINTEXT", 3: "SASL_SSL"}
 
 
 async def broker_registration(context: Context, request: Request, peer: Peer) -> Values:
-    """Register a broker; its epoch is what the engine says."""
+    """Register a broker; its epoch is what the engine says.
+
+    One that did not wait for the answer asks again, and gets the epoch that it has: were each try a question of
+    its own, an engine that takes longer than a broker waits would never be heard.
+    """
     told = request.values
     if told["ClusterId"] != context.identity.cluster_id:
         return {"ErrorCode": ErrorCode.INCONSISTENT_CLUSTER_ID}
+    held = context.image.brokers.get(told["BrokerId"])
+    if held is not None and _is_registered(held, told):
+        return {"BrokerEpoch": held.broker_epoch}
     protocols = [listener["SecurityProtocol"] for listener in told["Listeners"]]
     if not set(protocols) <= set(_PROTOCOLS):
         return {"ErrorCode": ErrorCode.INVALID_REQUEST}
@@ -48,6 +54,18 @@ async def broker_registration(context: Context, request: Request, peer: Peer) ->
     return {"BrokerEpoch": answer.broker_epoch}
 
 
+def _is_registered(held: Registration, told: Values) -> bool:
+    endpoints = [(one["Name"], one["Host"], one["Port"], one["SecurityProtocol"]) for one in told["Listeners"]]
+    features = [(one["Name"], one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in told["Features"]]
+    return (held.incarnation, held.rack, held.endpoints, held.log_dirs, held.features) == (
+        told["IncarnationId"],
+        told["Rack"],
+        tuple(endpoints),
+        tuple(told["LogDirs"]),
+        tuple(features),
+    )
+
+
 async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Values:
     """Pass a heartbeat on; it waits for the engine only where its state is about to change by it."""
     told = request.values
@@ -62,7 +80,7 @@ async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Va
     if told["WantShutDown"]:
         may_stop = await _shut_down(context, told, known)
     elif known.is_serving == told["WantFence"] and (caught_up or told["WantFence"]):
-        await _ask(context, _heartbeat(told, want_fence=told["WantFence"]), context.settings.unfence_wait_max_ms)
+        await _ask(context, _heartbeat(told, want_fence=told["WantFence"]), context.settings.state_wait_max_ms)
     else:
         # One that has yet to catch up is kept fenced whatever it wants.
         context.desk.tell(_heartbeat(told, want_fence=not known.is_serving))
@@ -73,18 +91,16 @@ async def _shut_down(context: Context, told: Values, known: Known) -> bool:
     """Hand over what the broker leads; it may stop once nothing remains and the others have heard.
 
     Where something remains for want of another in-sync replica it may stop after some tries all the same, as
-    brokers do by themselves in ZooKeeper mode: they would wait here for minutes.
+    brokers do by themselves in ZooKeeper mode: they would wait here for minutes. A broker waits for an answer
+    no longer than for a heartbeat's, so what was decided counts for its next try too.
     """
     if not known.is_serving:
         return True
-    asked = _heartbeat(told, want_fence=False, want_shutdown=True)
-    answers = await _ask(context, asked, context.settings.answer_timeout_ms)
-    if not answers or answers[0].error != "NONE":
-        return False
-    known.shutdown_tries += 1
-    may_stop = answers[0].remaining == 0 or known.shutdown_tries >= SHUTDOWN_TRIES_MAX
-    followed = may_stop and await context.standing.until_followed(
-        context.log.end_offset, told["BrokerId"], context.settings.shutdown_wait_max_ms
+    if not known.may_stop:
+        asked = _heartbeat(told, want_fence=False, want_shutdown=True)
+        await _ask(context, asked, context.settings.state_wait_max_ms)
+    followed = known.may_stop and await context.standing.until_followed(
+        context.log.end_offset, told["BrokerId"], context.settings.followed_wait_max_ms
     )
     if followed:
         # It stops now and says no more: its session need not run out first.
