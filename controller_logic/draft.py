@@ -87,8 +87,9 @@ class Draft(Minutes):
 
     def topic(self, name: str) -> TopicDraft | None:
         """Find a topic by name, loading it if the batch has not yet."""
-        if name in self._open:
-            return self._open[name]
+        opened = self._open.get(name)
+        if opened is not None or name in self._open:
+            return opened
         stored = self._stored.get(name)
         found = None if stored is None else TopicDraft(stored, self.policy)
         self._open[name] = found

@@ -20,7 +20,8 @@ def absorbed(partition: Partition, broker: int, offset: int, now_ms: int) -> Par
     """Return the partition with a replica's newest log end offset in the current leader epoch."""
     place = partition.replicas.index(broker)
     count = len(partition.replicas)
-    offsets = partition.log_end_offsets or (UNKNOWN_OFFSET,) * count
+    offsets = list(partition.log_end_offsets or (UNKNOWN_OFFSET,) * count)
+    offsets[place] = offset
     epochs = partition.offset_epochs or (NO_EPOCH,) * count
     lags = partition.lags
     is_first = epochs[place] != partition.leader_epoch
@@ -30,7 +31,7 @@ def absorbed(partition: Partition, broker: int, offset: int, now_ms: int) -> Par
         lags = _with(lags, place, _lag_after(former, offset, leader_end_offset(partition), now_ms))
     if is_first:
         epochs = _with(epochs, place, partition.leader_epoch)
-    return replace(partition, log_end_offsets=_with(offsets, place, offset), offset_epochs=epochs, lags=lags)
+    return replace(partition, log_end_offsets=tuple(offsets), offset_epochs=epochs, lags=lags)
 
 
 def _with(values: tuple[_T, ...], place: int, value: _T) -> tuple[_T, ...]:
@@ -44,7 +45,8 @@ def leader_end_offset(partition: Partition) -> int:
     if partition.leader == NO_LEADER or not partition.offset_epochs:
         return UNKNOWN_OFFSET
     place = partition.replicas.index(partition.leader)
-    return partition.log_end_offsets[place] if has_reported(partition, place) else UNKNOWN_OFFSET
+    is_current = partition.offset_epochs[place] == partition.leader_epoch
+    return partition.log_end_offsets[place] if is_current else UNKNOWN_OFFSET
 
 
 def has_reported(partition: Partition, place: int) -> bool:
