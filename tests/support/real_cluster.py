@@ -1,7 +1,9 @@
 """Brokers of real Kafka 4 under gateways, on a bus that some engine decides on; and Kafka's own admin tools."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from isrflow.brokers.gateways.kraft.process import GatewayProcess
@@ -29,9 +31,19 @@ class Described(NamedTuple):
 
 
 class RealCluster:
-    """Start and stop gateways 100 and on, and brokers 1 and on, under ``directory``."""
+    """Start and stop gateways 100 and on, and brokers 1 and on, under ``directory``.
 
-    def __init__(self, directory: Path, brokers: int = 3, gateways: int = 1, **overrides: str) -> None:
+    ``gateway_settings`` are the gateways' own; ``overrides`` are settings of Kafka for all brokers.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        brokers: int = 3,
+        gateways: int = 1,
+        gateway_settings: Mapping[str, str] = MappingProxyType({}),
+        **overrides: str,
+    ) -> None:
         fetch("kafka-broker")
         self.directory = directory
         self.bus_path = directory / "bus.db"
@@ -41,7 +53,12 @@ class RealCluster:
         self.voters = [Voter(100 + number, LOOPBACK, port) for number, port in enumerate(ports)]
         self.gateways = {
             voter.voter: GatewayProcess(
-                voter, self.voters, self.cluster_id, str(self.bus_path), directory / f"gateway-{voter.voter}"
+                voter,
+                self.voters,
+                self.cluster_id,
+                str(self.bus_path),
+                directory / f"gateway-{voter.voter}",
+                gateway_settings,
             )
             for voter in self.voters
         }

@@ -2,8 +2,9 @@
 
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from isrflow.brokers.service import Service
 from isrflow.brokers.voters import Voter, text_of
@@ -12,9 +13,20 @@ _CONNECT_TIMEOUT_S = 0.5
 
 
 class GatewayProcess(Service):
-    """Start and stop one gateway on the bus in the file ``bus``; its files are under ``folder``."""
+    """Start and stop one gateway on the bus in the file ``bus``; its files are under ``folder``.
 
-    def __init__(self, voter: Voter, voters: Sequence[Voter], cluster_id: str, bus: str, folder: Path) -> None:
+    ``settings`` are its own, by their names with dots.
+    """
+
+    def __init__(
+        self,
+        voter: Voter,
+        voters: Sequence[Voter],
+        cluster_id: str,
+        bus: str,
+        folder: Path,
+        settings: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         super().__init__(f"gateway {voter.voter}", folder, "gateway.log")
         self.voter = voter
         self._arguments = [
@@ -23,6 +35,7 @@ class GatewayProcess(Service):
             *("--cluster-id", cluster_id),
             *("--bus", bus),
             *("--dir", str(self.folder / "log")),
+            *(part for key, value in settings.items() for part in ("--set", f"{key}={value}")),
         ]
 
     def command(self) -> list[str]:

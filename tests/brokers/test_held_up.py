@@ -1,0 +1,142 @@
+"""Nobody healthy is fenced because the engine, or the gateway in between, was held up for longer than a session."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from isrflow.brokers.gateways.kraft.process import GatewayProcess
+from isrflow.brokers.kafka.cluster import free_ports, random_cluster_id
+from isrflow.brokers.voters import Voter
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import Bus
+from isrflow.state.decisions import BrokerDecision, QuorumDecision, decode
+from isrflow.state.reason import Reason
+from tests.support.controller_client import LOOPBACK, ControllerClient
+from tests.support.engine import Engine, wait_until
+from tests.support.gateway_in_process import heartbeat
+from tests.support.mock_cluster import MockCluster
+from tests.support.rules_engine import RulesEngine
+
+pytestmark = pytest.mark.cluster
+SESSION_MS = 2_000
+FROZEN_S = 5.0
+AFTER_S = 5.0
+TIMEOUT_S = 60.0
+BROKERS = (1, 2, 3)
+
+
+def fenced(bus: Bus, after: int) -> list[BrokerDecision]:
+    """List who was fenced for being silent."""
+    decisions = [decode(one.body) for one in bus.decisions((after, 1 << 31), 100_000)]
+    silent = (Reason.BROKER_SESSION_EXPIRED, Reason.BROKER_CONNECTION_LOST)
+    return [one for one in decisions if isinstance(one, BrokerDecision) and one.reason in silent]
+
+
+@pytest.mark.spark
+def test_an_engine_that_was_frozen_fences_nobody(tmp_path: Path) -> None:
+    cluster = MockCluster(tmp_path)
+    engine = Engine(tmp_path, f"broker.session.timeout.ms={SESSION_MS}", "broker.heartbeat.interval.ms=300")
+    try:
+        engine.wait_ready(cluster.bus)
+        cluster.start()
+        seq = cluster.bus.last_seq()
+        engine.signal_all(signal.SIGSTOP)
+        time.sleep(FROZEN_S)
+        engine.signal_all(signal.SIGCONT)
+        time.sleep(AFTER_S)
+        caught_up = cluster.bus.last_seq()
+        wait_until(lambda: cluster.bus.decided_seq() >= caught_up, TIMEOUT_S, "the engine to catch up")
+        assert fenced(cluster.bus, seq) == []
+        # Who does fall silent is fenced as before.
+        cluster.kill(2)
+        wait_until(lambda: [one.broker for one in fenced(cluster.bus, seq)] == [2], TIMEOUT_S, "it to be fenced")
+    finally:
+        cluster.stop()
+        engine.kill()
+
+
+class Beating:
+    """Send a broker's heartbeats until ``stop``, each when the one before was answered."""
+
+    def __init__(self, broker: int, voter: Voter, cluster_id: str) -> None:
+        self._client = ControllerClient(voter.port)
+        listener = {"Name": "PLAINTEXT", "Host": LOOPBACK, "Port": 9_000 + broker, "SecurityProtocol": 0}
+        answer = self._client.ask(
+            "BrokerRegistration",
+            BrokerId=broker,
+            ClusterId=cluster_id,
+            IncarnationId=f"{broker:02d}AAAAAAAAAAAAAAAAAAAA",
+            Listeners=[listener],
+            LogDirs=[f"{broker:02d}LAAAAAAAAAAAAAAAAAAA"],
+        )
+        assert answer["ErrorCode"] == 0
+        self._epoch = answer["BrokerEpoch"]
+        self._broker = broker
+        self._ended = threading.Event()
+        self.answers: list[bool] = []
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._ended.wait(0.3):
+            told = self._client.ask("BrokerHeartbeat", **heartbeat(self._broker, self._epoch))
+            self.answers.append(told["ErrorCode"] == 0 and not told["IsFenced"])
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join(TIMEOUT_S)
+        assert not self._thread.is_alive()
+        self._client.close()
+
+
+@pytest.fixture
+def cluster_id() -> str:
+    return random_cluster_id()
+
+
+@pytest.fixture
+def gateway(tmp_path: Path, cluster_id: str) -> Iterator[GatewayProcess]:
+    """One gateway under an engine of short sessions."""
+    engine = RulesEngine()
+    engine.start(tmp_path / "bus.db", broker_session_timeout_ms=SESSION_MS)
+    voter = Voter(100, LOOPBACK, free_ports(1)[0])
+    gateway = GatewayProcess(voter, [voter], cluster_id, str(tmp_path / "bus.db"), tmp_path / "gateway")
+    gateway.start()
+    try:
+        gateway.wait_until_started(TIMEOUT_S)
+        yield gateway
+    finally:
+        gateway.kill()
+        engine.stop()
+
+
+def test_a_gateway_that_was_frozen_lets_nobody_be_fenced(
+    gateway: GatewayProcess, cluster_id: str, tmp_path: Path
+) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    wait_until(lambda: any(isinstance(one, QuorumDecision) for one in _all(bus)), TIMEOUT_S, "the gateway to lead")
+    brokers = [Beating(broker, gateway.voter, cluster_id) for broker in BROKERS]
+    try:
+        wait_until(lambda: all(any(one.answers) for one in brokers), TIMEOUT_S, "all to be active")
+        seq = bus.last_seq()
+        for _ in range(2):
+            gateway.pause()
+            time.sleep(FROZEN_S)
+            gateway.resume()
+            time.sleep(AFTER_S)
+        assert fenced(bus, seq) == []
+        assert all(one.answers[-1] for one in brokers)
+        brokers.pop().stop()
+        wait_until(lambda: [one.broker for one in fenced(bus, seq)] == [BROKERS[-1]], TIMEOUT_S, "it to be fenced")
+    finally:
+        for one in brokers:
+            one.stop()
+        bus.close()
+
+
+def _all(bus: Bus) -> list[object]:
+    return [decode(one.body) for one in bus.decisions((0, -1), 1_000)]
