@@ -37,6 +37,7 @@ class MetadataLog:
         self.directory = directory
         self._lock = _locked(directory)
         self._segments = self._opened()
+        snapshots.remove_unfinished(directory)
         self.snapshots = self._of_segments(snapshots.held_in(directory))
         self._trim()
 

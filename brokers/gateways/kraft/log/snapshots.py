@@ -48,11 +48,15 @@ def path_of(directory: Path, snapshot: SnapshotId) -> Path:
 
 
 def held_in(directory: Path) -> list[SnapshotId]:
-    """List the whole snapshots, oldest first; those that a crash left unfinished are removed."""
-    for unfinished in directory.glob(f"*.checkpoint{_UNFINISHED}"):
-        unfinished.unlink()
+    """List the whole snapshots, oldest first."""
     names = [_NAME.fullmatch(path.name) for path in directory.iterdir()]
     return sorted(SnapshotId(int(name[1]), int(name[2])) for name in names if name is not None)
+
+
+def remove_unfinished(directory: Path) -> None:
+    """Remove the snapshots that a crash left unfinished; nobody may be writing one."""
+    for unfinished in directory.glob(f"*.checkpoint{_UNFINISHED}"):
+        unfinished.unlink()
 
 
 def write(directory: Path, snapshot: SnapshotId, image: MetadataImage, time_ms: int) -> None:
