@@ -5,6 +5,7 @@ from typing import Any
 from isrflow.brokers.gateways.kraft.context import Context, config_of, text
 from isrflow.brokers.gateways.kraft.messages import Request
 from isrflow.brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE, TOPIC_RESOURCE
+from isrflow.brokers.gateways.kraft.topic_settings import complaint_about, is_list
 from isrflow.brokers.wire.errors import ErrorCode, RefusedError, code_of
 from isrflow.brokers.wire.schema import Values
 from isrflow.brokers.wire.server import Peer
@@ -23,6 +24,9 @@ async def incremental_alter_configs(context: Context, request: Request, peer: Pe
         for one in resource["Configs"]:
             if one["Name"] in changed:
                 raise RefusedError(ErrorCode.INVALID_REQUEST, f"{one['Name']} is set twice")
+            is_topics = resource["ResourceType"] == TOPIC_RESOURCE
+            if one["ConfigOperation"] in (_APPEND, _SUBTRACT) and is_topics and not is_list(one["Name"]):
+                raise RefusedError(ErrorCode.INVALID_CONFIG, f"{one['Name']} is no list")
             changed[one["Name"]] = _after(held.get(one["Name"], ""), one)
         return changed
 
@@ -60,6 +64,11 @@ async def _alter(context: Context, told: Values, changes: Any) -> Values:
 
 def _event(resource: Values, config: dict[str, str | None], validate_only: bool) -> AlterConfig:
     kind, name = resource["ResourceType"], resource["ResourceName"]
+    if kind == TOPIC_RESOURCE:
+        for key, value in config.items():
+            # Whatever its name, a setting may be removed.
+            if value is not None and (complaint := complaint_about(key, value)):
+                raise RefusedError(ErrorCode.INVALID_CONFIG, complaint)
     fields: dict[str, Any] = {"time_ms": now_ms(), "config": config, "validate_only": validate_only}
     if kind == TOPIC_RESOURCE:
         return AlterConfig(entity="topic", name=name, **fields)

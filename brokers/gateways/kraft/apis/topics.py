@@ -6,6 +6,7 @@ from isrflow.brokers.gateways.kraft.apis.quorum import METADATA_TOPIC
 from isrflow.brokers.gateways.kraft.context import Context, text
 from isrflow.brokers.gateways.kraft.messages import Request
 from isrflow.brokers.gateways.kraft.metadata.image import TopicState
+from isrflow.brokers.gateways.kraft.topic_settings import complaint_about
 from isrflow.brokers.wire.errors import ErrorCode, code_of
 from isrflow.brokers.wire.schema import Values
 from isrflow.brokers.wire.server import Peer
@@ -40,8 +41,8 @@ def _refusal(topic: Values, times: int) -> Values | None:
     elif name == METADATA_TOPIC:
         # Brokers keep the metadata log under this name.
         message = f"{name} is not for topics"
-    elif nothing := [one["Name"] for one in topic["Configs"] if one["Value"] is None]:
-        error, message = ErrorCode.INVALID_CONFIG, f"set to nothing: {', '.join(nothing)}"
+    elif complaints := [wrong for one in topic["Configs"] if (wrong := complaint_about(one["Name"], one["Value"]))]:
+        error, message = ErrorCode.INVALID_CONFIG, complaints[0]
     else:
         return None
     return {"Name": name, "ErrorCode": error, "ErrorMessage": message}

@@ -61,6 +61,8 @@ def test_a_topic_is_created_in_every_version(client: ControllerClient, version: 
         (asked(""), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (asked("odd", min_insync_replicas="many"), ErrorCode.INVALID_CONFIG),
         (asked("null", retention_ms=None), ErrorCode.INVALID_CONFIG),
+        (asked("soon", retention_ms="soon"), ErrorCode.INVALID_CONFIG),
+        (asked("strange", no_such_setting="1"), ErrorCode.INVALID_CONFIG),
         (asked("__cluster_metadata"), ErrorCode.INVALID_REQUEST),
         (
             asked("gap", -1, -1) | {"Assignments": [{"PartitionIndex": 5, "BrokerIds": [1]}]},
@@ -99,8 +101,8 @@ def test_what_is_only_validated_is_not_made(quorum: InProcessQuorum, client: Con
 
 
 def test_a_request_too_large_for_the_bus_is_refused_and_the_gateway_goes_on(client: ControllerClient) -> None:
-    configs = [{"Name": f"key{number}", "Value": "x" * 32_000} for number in range(300)]
-    [told] = create(client, asked("huge") | {"Configs": configs})
+    assignment = [{"PartitionIndex": number, "BrokerIds": [2**31 - 1] * 100} for number in range(9_000)]
+    [told] = create(client, asked("huge", -1, -1) | {"Assignments": assignment})
     assert told["ErrorCode"] == ErrorCode.MESSAGE_TOO_LARGE
     created(client, "after-huge")
 
@@ -164,6 +166,15 @@ def test_settings_are_altered_step_by_step(quorum: InProcessQuorum, client: Cont
     assert topics(quorum)["set"]["config"] == {"cleanup.policy": "delete"}
     assert alter((SET, "retention.ms", "5"), (SET, "retention.ms", "6")) == ErrorCode.INVALID_REQUEST
     assert alter((SET, "retention.ms", None)) == ErrorCode.INVALID_CONFIG
+    assert alter((SET, "retention.ms", "soon")) == ErrorCode.INVALID_CONFIG
+    assert alter((SET, "no.such.setting", "1")) == ErrorCode.INVALID_CONFIG
+    assert alter((DELETE, "no.such.setting", None)) == ErrorCode.NONE
+    assert alter((APPEND, "retention.ms", "1")) == ErrorCode.INVALID_CONFIG
+    first, second = (",".join(f"{n}:{broker}" for n in range(3_500)) for broker in (1, 2))
+    throttled = "leader.replication.throttled.replicas"
+    assert alter((SET, throttled, first)) == ErrorCode.NONE
+    assert alter((APPEND, throttled, second)) == ErrorCode.INVALID_CONFIG, "both are too long for Kafka"
+    assert alter((DELETE, throttled, None)) == ErrorCode.NONE
     assert alter((9, "retention.ms", "1")) == ErrorCode.INVALID_REQUEST
     assert alter((SET, "retention.ms", "1"), kind=8) == ErrorCode.INVALID_REQUEST
     assert alter((SET, "retention.ms", "1"), name="nowhere") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

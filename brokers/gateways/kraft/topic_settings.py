@@ -1,0 +1,124 @@
+"""Which settings a topic may have, and their values (``LogConfig`` of Kafka 4.1): brokers trust the log in this.
+
+Kafka's controller refuses what its brokers could not read. The rules judge only what they act on, so the gateway
+refuses the rest before it asks. ``test_topic_settings.py`` holds this table against Kafka's own.
+"""
+
+import re
+from collections.abc import Callable
+from functools import partial
+
+Complaint = Callable[[str], str | None]
+
+VALUE_BYTES_MAX = 2**15 - 1
+_INT_MAX, _LONG_MAX = 2**31 - 1, 2**63 - 1
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?")
+_REPLICA = re.compile(r"([0-9]+:[0-9]+)?")
+_COMMA = re.compile(r"\s*,\s*")
+
+
+def _number(value: str, *, low: int, high: int, also: int | None = None) -> str | None:
+    trimmed = value.strip()
+    if not _WHOLE.fullmatch(trimmed):
+        return "is no whole number"
+    number = int(trimmed)
+    return None if low <= number <= high or number == also else f"is not from {low} to {high}"
+
+
+def _share(value: str) -> str | None:
+    trimmed = value.strip()
+    if not _DECIMAL.fullmatch(trimmed):
+        return "is no number"
+    return None if 0 <= float(trimmed.rstrip("fFdD")) <= 1 else "is not from 0 to 1"
+
+
+def _boolean(value: str) -> str | None:
+    return None if value.strip().lower() in ("true", "false") else "is neither true nor false"
+
+
+def _one_of(*names: str) -> Complaint:
+    return lambda value: None if value.strip() in names else f"is none of {', '.join(names)}"
+
+
+def listed(value: str) -> list[str]:
+    """Read a list as Kafka does."""
+    trimmed = value.strip()
+    return _COMMA.split(trimmed) if trimmed else []
+
+
+def _some_of(*names: str) -> Complaint:
+    return lambda value: None if set(listed(value)) <= set(names) else f"has others than {', '.join(names)}"
+
+
+def _replicas(value: str) -> str | None:
+    items = listed(value)
+    if "".join(items).strip() == "*" or all(_REPLICA.fullmatch(item) for item in items):
+        return None
+    return "is neither * nor a list of partition:broker"
+
+
+def _int(low: int = -(2**31), high: int = _INT_MAX, also: int | None = None) -> Complaint:
+    return partial(_number, low=low, high=high, also=also)
+
+
+def _long(low: int = -(2**63)) -> Complaint:
+    return partial(_number, low=low, high=_LONG_MAX)
+
+
+_POLICIES = _some_of("compact", "delete")
+_SETTINGS: dict[str, Complaint] = {
+    "cleanup.policy": _POLICIES,
+    "compression.gzip.level": _int(1, 9, also=-1),
+    "compression.lz4.level": _int(1, 17),
+    "compression.type": _one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
+    "compression.zstd.level": _int(-131_072, 22),
+    "delete.retention.ms": _long(0),
+    "file.delete.delay.ms": _long(0),
+    "flush.messages": _long(1),
+    "flush.ms": _long(0),
+    "follower.replication.throttled.replicas": _replicas,
+    "index.interval.bytes": _int(0),
+    "internal.segment.bytes": _int(),
+    "leader.replication.throttled.replicas": _replicas,
+    "local.retention.bytes": _long(-2),
+    "local.retention.ms": _long(-2),
+    "max.compaction.lag.ms": _long(1),
+    "max.message.bytes": _int(0),
+    "message.timestamp.after.max.ms": _long(0),
+    "message.timestamp.before.max.ms": _long(0),
+    "message.timestamp.type": _one_of("CreateTime", "LogAppendTime"),
+    "min.cleanable.dirty.ratio": _share,
+    "min.compaction.lag.ms": _long(0),
+    "min.insync.replicas": _int(1),
+    "preallocate": _boolean,
+    "remote.log.copy.disable": _boolean,
+    "remote.log.delete.on.disable": _boolean,
+    "remote.storage.enable": _boolean,
+    "retention.bytes": _long(),
+    "retention.ms": _long(-1),
+    "segment.bytes": _int(2**20),
+    "segment.index.bytes": _int(4),
+    "segment.jitter.ms": _long(0),
+    "segment.ms": _long(1),
+    "unclean.leader.election.enable": _boolean,
+}
+_LISTS = (_POLICIES, _replicas)
+NAMES = tuple(_SETTINGS)
+
+
+def is_list(name: str) -> bool:
+    """Say whether a topic's setting is a list, which may be added to and taken from."""
+    return _SETTINGS.get(name) in _LISTS
+
+
+def complaint_about(name: str, value: str | None) -> str | None:
+    """Say what is wrong with a topic's setting; None when nothing is."""
+    if name not in _SETTINGS:
+        return f"{name} is no setting of a topic"
+    if value is None:
+        return f"{name} is set to nothing"
+    if len(value.encode()) > VALUE_BYTES_MAX:
+        return f"{name} is longer than {VALUE_BYTES_MAX} bytes"
+    complaint = _SETTINGS[name](value)
+    return None if complaint is None else f"{name}: {value!r} {complaint}"
