@@ -26,8 +26,10 @@ class _Remembered(msgspec.Struct, frozen=True):
 
 
 def random_cluster_id() -> str:
-    """Draw a cluster id in Kafka's form."""
-    return base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")
+    """Draw a cluster id in Kafka's form; like Kafka's own it does not begin as an option of a command does."""
+    while (drawn := base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")).startswith("-"):
+        pass
+    return drawn
 
 
 def free_ports(count: int) -> list[int]:
