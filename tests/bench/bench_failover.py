@@ -211,7 +211,7 @@ def _table(measured: dict[str, Measured], given: argparse.Namespace) -> Iterator
         f"Three brokers of Kafka 4.1.0, their settings {settings}; one topic of {PARTITIONS} partitions with three "
         f"replicas each. An idempotent producer (librdkafka, acks=all) sends to each of them every {INTERVAL_MS} ms. "
         "The gap is the longest between two acknowledgements on any partition after SIGKILL of a broker that leads. "
-        f"All setups in one run, in {given.rounds} rounds by turns; the load is a minute's average."
+        f"All setups in one run, by turns (rounds: {given.rounds}); the load is a minute's average."
     )
     yield ""
     yield "| setup | kills | gap, median | gap, worst | of the first's median | load |"
