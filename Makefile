@@ -10,8 +10,9 @@ setup: .venv/setup.stamp
 .venv/setup.stamp: deploy/requirements.lock pyproject.toml deploy/setup.sh
 	@deploy/setup.sh
 
+# Tests wait more than they work, for processes that start and time-outs that run: two at a time, a file each.
 test: setup lint
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
 
 test-fast: setup
 	@$(BIN)/python -m pytest -m "not spark and not cluster"

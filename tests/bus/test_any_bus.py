@@ -174,10 +174,10 @@ def test_a_follower_gets_each_decision_once_wherever_it_begins(bus: Bus, other: 
     log = other.decisions((0, -1), ALL)
     assert log == written
     places = [(decided.seq, decided.idx) for decided in log]
-    for after in (*places, (2, 0), (200, ALL), (5_000, 0)):
+    for after in (*places[::29], (2, 0), (200, ALL), (5_000, 0)):
         assert bus.decisions(after, 3) == [d for d in log if (d.seq, d.idx) > after][:3]
     followed, after = [], (0, -1)
-    while some := bus.decisions(after, 7):
+    while some := bus.decisions(after, 41):
         followed += some
         after = (some[-1].seq, some[-1].idx)
     assert followed == log

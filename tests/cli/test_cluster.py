@@ -17,6 +17,7 @@ from isrflow.cli.cluster.engine import decides, free_metrics_port
 from isrflow.cli.cluster.led import LedCluster
 from isrflow.conf.jars import fetch
 from tests.support.engine import encoded
+from tests.support.mock_cluster import wait_until
 from tests.support.rules_engine import RulesEngine
 
 HEARTBEAT = encoded("broker_heartbeat", broker=1, broker_epoch=1, want_fence=False, want_shutdown=False)
@@ -133,6 +134,7 @@ def test_a_bus_with_brokers_of_another_cluster_is_refused(tmp_path: Path) -> Non
     engine.start(bus.path)
     try:
         bus.publish([b'{"kind":"broker_register","time_ms":1,"broker":7,"incarnation":"a"}'])
+        wait_until(lambda: bus.claimed_epoch() == 1, "the engine's claim")
         assert decides(bus)
         code, said = isrflow(tmp_path / "kafka", "up", "--bus", str(bus.path))
     finally:

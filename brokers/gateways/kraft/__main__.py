@@ -13,8 +13,8 @@ from isrflow.brokers.gateways.kraft.gateway import Gateway, SupersededError
 from isrflow.brokers.gateways.kraft.settings import Identity, Settings, settings_of
 from isrflow.brokers.gateways.kraft.storage import StorageError
 from isrflow.brokers.voters import voters_of
-from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.interface import Bus, BusError
+from isrflow.bus.opened import open_bus
 from isrflow.conf.logs import configure
 
 EXIT_REFUSED, EXIT_WRONG_USE, EXIT_UNREACHABLE = 1, 2, 3
@@ -54,7 +54,7 @@ async def _serve(identity: Identity, settings: Settings, bus: Bus) -> None:
 @click.option("--gateway", required=True, type=click.IntRange(0, 2**31 - 1), help="Its id among the voters.")
 @click.option("--voters", required=True, help="As brokers have it in controller.quorum.voters: ID@HOST:PORT,...")
 @click.option("--cluster-id", required=True, help="The cluster id that the brokers' storage was formatted with.")
-@click.option("--bus", required=True, type=click.Path(path_type=Path), help="The embedded bus's file.")
+@click.option("--bus", required=True, metavar="PATH|URL", help="The bus.")
 @click.option("--dir", "directory", required=True, type=click.Path(path_type=Path), help="Where its log lives.")
 @click.option("--listen-port", default=None, type=click.IntRange(0, 65_535), help="Where it listens, if elsewhere.")
 @click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A setting.")
@@ -62,7 +62,7 @@ def main(
     gateway: int,
     voters: str,
     cluster_id: str,
-    bus: Path,
+    bus: str,
     directory: Path,
     listen_port: int | None,
     given: tuple[str, ...],
@@ -73,7 +73,7 @@ def main(
     configure("auto")
     structlog.contextvars.bind_contextvars(gateway=gateway)
     try:
-        asyncio.run(_serve(identity, settings, EmbeddedBus(bus)))
+        asyncio.run(_serve(identity, settings, open_bus(bus)))
     except* (SupersededError, StorageError) as group:
         logger.error("stopped", why=str(group.exceptions[0]))
         sys.exit(EXIT_REFUSED)
