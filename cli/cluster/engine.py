@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from isrflow.brokers.service import Service
-from isrflow.bus.embedded import EmbeddedBus, now_ms
+from isrflow.bus.embedded import now_ms
+from isrflow.bus.interface import Bus
+from isrflow.cli.cluster.bus_place import BusPlace
 from isrflow.state.event_text import decode
 from isrflow.state.events import ControllerStarted
 
@@ -20,38 +22,38 @@ _EVENTS_READ_MAX = 1_000
 
 
 class EngineProcess(Service):
-    """Start and stop ``isrflow run`` on the bus in the file ``bus``; its files are under ``folder``.
+    """Start and stop ``isrflow run`` on a bus, named by path or URL; its files are under ``folder``.
 
     ``settings`` are ``key=value`` texts that are laid over those of the file ``conf``.
     """
 
-    def __init__(self, folder: Path, bus: Path, settings: Sequence[str] = (), conf: Path | None = None) -> None:
+    def __init__(self, folder: Path, bus: Path | str, settings: Sequence[str] = (), conf: Path | None = None) -> None:
         super().__init__("engine", folder, "engine.log")
-        self._bus = bus
+        self._bus = BusPlace.of(bus)
         self._settings = settings
         self._conf = conf
         self._epoch_before = 0
         self._decided_before = 0
 
     def command(self) -> list[str]:
-        with_bus = EmbeddedBus(self._bus)
+        with_bus = self._bus.open()
         self._epoch_before, self._decided_before = with_bus.claimed_epoch(), with_bus.decided_seq()
         with_bus.close()
-        sets = (f"bus=sqlite:{self._bus}", f"checkpoint.dir={self.folder / 'checkpoint'}", *self._settings)
+        sets = (f"bus={self._bus.url}", f"checkpoint.dir={self.folder / 'checkpoint'}", *self._settings)
         conf = ("--conf", str(self._conf)) if self._conf else ()
         program = "from isrflow.cli import main; main()"
         return [sys.executable, "-c", program, "run", *conf, *(part for text in sets for part in ("--set", text))]
 
     def is_ready(self) -> bool:
         """Say whether the engine decides."""
-        bus = EmbeddedBus(self._bus)
+        bus = self._bus.open()
         try:
             return bus.claimed_epoch() > self._epoch_before and bus.decided_seq() > self._decided_before
         finally:
             bus.close()
 
 
-def decides(bus: EmbeddedBus, timeout_s: float = SILENCE_MAX_S) -> bool:
+def decides(bus: Bus, timeout_s: float = SILENCE_MAX_S) -> bool:
     """Say whether any engine decides on a bus: it moves within the time-out.
 
     One that has only just claimed the bus is waited for, until it decides or should have.
@@ -67,7 +69,7 @@ def decides(bus: EmbeddedBus, timeout_s: float = SILENCE_MAX_S) -> bool:
     return True
 
 
-def _starting_for_ms(bus: EmbeddedBus) -> int:
+def _starting_for_ms(bus: Bus) -> int:
     """Say for how long an engine may yet be starting that claimed the bus and has not decided since."""
     decided, last = bus.decided_seq(), bus.last_seq()
     entries = bus.read(decided, min(last, decided + _EVENTS_READ_MAX)) if last > decided else []

@@ -13,8 +13,8 @@ from isrflow.brokers.kafka.node import KafkaError
 from isrflow.brokers.kafka.properties import LOOPBACK
 from isrflow.brokers.service import Service
 from isrflow.brokers.voters import Voter
-from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.image import read_image
+from isrflow.cli.cluster.bus_place import BusPlace
 from isrflow.cli.cluster.engine import EngineProcess, decides
 from isrflow.state.cluster import Cluster
 
@@ -48,10 +48,10 @@ class LedCluster:
     def __init__(self, kafka: KafkaCluster, remembered: _Remembered) -> None:
         self.kafka = kafka
         self.folder = kafka.folder
-        self.bus_path = Path(remembered.bus)
+        self.bus = BusPlace(remembered.bus)
         self.made_bus = remembered.made_bus
         conf = Path(remembered.conf) if remembered.conf else None
-        self.engine = EngineProcess(self.folder / "engine", self.bus_path, remembered.engine_settings, conf)
+        self.engine = EngineProcess(self.folder / "engine", self.bus.url, remembered.engine_settings, conf)
         self.gateways = {
             voter.voter: GatewayProcess(
                 voter, remembered.voters, kafka.cluster_id, remembered.bus, self.folder / f"gateway-{voter.voter}"
@@ -63,7 +63,7 @@ class LedCluster:
     def create(
         cls,
         folder: Path,
-        bus: Path,
+        bus: Path | str,
         *,
         brokers: int,
         gateways: int = 1,
@@ -77,16 +77,17 @@ class LedCluster:
 
         Raises ``KafkaError``, ``ValueError``, or ``BusTakenError`` when the bus has brokers already.
         """
-        bus = bus.resolve()
-        if bus.exists() and (taken := sorted(cluster_on(bus).brokers)):
-            raise BusTakenError(f"the bus {bus} has brokers of another cluster: {', '.join(map(str, taken))}")
+        place = BusPlace.of(bus)
+        is_there = place.exists()
+        if is_there and (taken := sorted(cluster_on(place).brokers)):
+            raise BusTakenError(f"the bus {place} has brokers of another cluster: {', '.join(map(str, taken))}")
         ports = free_ports(gateways)
         voters = tuple(Voter(FIRST_GATEWAY + number, LOOPBACK, port) for number, port in enumerate(ports))
         rest["overrides"] = PATIENCE | (overrides or {})
         kafka = KafkaCluster.create(folder, broker_specs(brokers, voters, **rest), cluster_id)
         remembered = _Remembered(
-            bus=str(bus),
-            made_bus=not bus.exists(),
+            bus=place.url,
+            made_bus=not is_there,
             voters=voters,
             conf=str(conf.resolve()) if conf else None,
             engine_settings=tuple(engine_settings),
@@ -140,20 +141,19 @@ class LedCluster:
         """Start an engine where none decides; it need not decide yet. Raises ``KafkaError`` when the bus is gone."""
         if self.engine.state != "stopped":
             return
-        if not self.bus_path.exists() and any(gateway.folder.exists() for gateway in self.gateways.values()):
-            raise KafkaError(f"the bus {self.bus_path} is gone, and brokers cannot be led by another one")
-        self.bus_path.parent.mkdir(parents=True, exist_ok=True)
-        bus = EmbeddedBus(self.bus_path)
+        if not self.bus.exists() and any(gateway.folder.exists() for gateway in self.gateways.values()):
+            raise KafkaError(f"the bus {self.bus} is gone, and brokers cannot be led by another one")
+        bus = self.bus.open()
         try:
             decided_elsewhere = decides(bus)
         finally:
             bus.close()
         if decided_elsewhere:
-            say(f"an engine decides on {self.bus_path}")
+            say(f"an engine decides on {self.bus}")
             return
         self.engine.start()
         undo.callback(self.engine.kill)
-        say(f"no engine decides on {self.bus_path}: one was started, process {self.engine.pid}, log {self.engine.log}")
+        say(f"no engine decides on {self.bus}: one was started, process {self.engine.pid}, log {self.engine.log}")
 
     def down(self) -> list[str]:
         """Stop brokers, gateways, and the engine if it was started here; name those that had to be killed."""
@@ -178,21 +178,20 @@ class LedCluster:
         running = [service.name for service in self.services if service.state != "stopped"]
         if running:
             raise KafkaError(f"still there: {', '.join(running)}")
-        if self.made_bus and self.bus_path.exists():
-            bus = EmbeddedBus(self.bus_path)
+        if self.made_bus and self.bus.path is not None and self.bus.exists():
+            bus = self.bus.open()
             try:
                 if decides(bus):
-                    raise KafkaError(f"another engine decides on {self.bus_path}: stop it first")
+                    raise KafkaError(f"another engine decides on {self.bus}: stop it first")
             finally:
                 bus.close()
-            for ending in ("", "-wal", "-shm"):
-                Path(f"{self.bus_path}{ending}").unlink(missing_ok=True)
+            self.bus.remove()
         self.kafka.delete()
 
 
-def cluster_on(bus_path: Path) -> Cluster:
+def cluster_on(place: BusPlace) -> Cluster:
     """Read how brokers and gateways stand, as last decided. Raises ``BusError``."""
-    bus = EmbeddedBus(bus_path)
+    bus = place.open(create=False)
     try:
         return read_image(bus.image()).cluster
     finally:

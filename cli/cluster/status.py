@@ -9,7 +9,6 @@ import msgspec
 from isrflow.brokers.kafka.cluster import KafkaCluster
 from isrflow.brokers.kafka.node import KafkaNode
 from isrflow.brokers.service import Service
-from isrflow.bus.embedded import EmbeddedBus
 from isrflow.cli.cluster.engine import decides
 from isrflow.cli.cluster.folder import dir_option, opened
 from isrflow.cli.cluster.led import LedCluster, cluster_on
@@ -42,7 +41,7 @@ def status(form: str, folder: Path) -> None:
     if amiss:
         raise Unreachable(f"not running: {', '.join(amiss)}")
     if led and not found["engine"]["decides"]:
-        raise Unreachable(f"no engine decides on {led.bus_path}; 'isrflow cluster up' starts one")
+        raise Unreachable(f"no engine decides on {led.bus}; 'isrflow cluster up' starts one")
 
 
 def _alone(kafka: KafkaCluster) -> Row:
@@ -51,14 +50,14 @@ def _alone(kafka: KafkaCluster) -> Row:
 
 
 def _led(led: LedCluster) -> Row:
-    if not led.bus_path.exists():
-        raise Unreachable(f"there is no bus at {led.bus_path}: the cluster was never started, or its bus was removed")
-    bus = EmbeddedBus(led.bus_path)
+    if not led.bus.exists():
+        raise Unreachable(f"there is no bus at {led.bus}: the cluster was never started, or its bus was removed")
+    bus = led.bus.open(create=False)
     try:
         deciding = decides(bus)
     finally:
         bus.close()
-    cluster = cluster_on(led.bus_path)
+    cluster = cluster_on(led.bus)
     ours = led.engine.state != "stopped"
     return {
         "cluster_id": led.kafka.cluster_id,
@@ -67,7 +66,7 @@ def _led(led: LedCluster) -> Row:
             "decides": deciding,
             "controller_epoch": cluster.controller_epoch,
             "pid": led.engine.pid,
-            "bus": str(led.bus_path),
+            "bus": str(led.bus),
             "log": str(led.engine.log) if led.engine.log.exists() else None,
         },
         "gateways": [

@@ -9,6 +9,7 @@ import click
 from isrflow.brokers.kafka.cluster import FILE, KafkaCluster, broker_specs, plain_specs
 from isrflow.brokers.service import ServiceError
 from isrflow.brokers.voters import Voter, voters_of
+from isrflow.bus.opened import KAFKA
 from isrflow.cli.cluster.engine import free_metrics_port
 from isrflow.cli.cluster.folder import dir_option, opened
 from isrflow.cli.cluster.led import GATEWAYS_MAX, BusTakenError, LedCluster
@@ -61,7 +62,7 @@ def up(version: str, plain: bool, conf: Path | None, bus: str | None, folder: Pa
       isrflow cluster up --plain
       isrflow cluster up --voters 100@127.0.0.1:9093
     """
-    _fetch()
+    _fetch("kafka-broker")
     try:
         if (folder / FILE).exists():
             kafka, led = _found(folder, plain, described)
@@ -80,11 +81,11 @@ def up(version: str, plain: bool, conf: Path | None, bus: str | None, folder: Pa
     click.echo(f"{len(kafka.nodes)} nodes of Kafka {version}, cluster {kafka.cluster_id}: {kafka.bootstrap}")
 
 
-def _fetch() -> None:
-    gone = missing("kafka-broker")
+def _fetch(set_name: str) -> None:
+    gone = missing(set_name)
     if gone:
-        click.echo(f"fetching {len(gone)} jars of Kafka {KAFKA_VERSION}, once")
-        fetch("kafka-broker")
+        click.echo(f"fetching {len(gone)} jars of {set_name}, once")
+        fetch(set_name)
 
 
 def _found(folder: Path, plain: bool, described: dict[str, Any]) -> tuple[KafkaCluster, LedCluster | None]:
@@ -114,11 +115,11 @@ def _made(
         specs = broker_specs(brokers, voters, **rest) if voters else plain_specs(brokers, **rest)
         return KafkaCluster.create(folder, specs, cluster_id), None
     settings = load(conf, [f"bus={bus if ':' in bus else SQLITE + bus}"] if bus else [])
-    if not settings.bus.startswith(SQLITE):
-        raise WrongUse(f"bus {settings.bus}: gateways read a bus in a file, sqlite:PATH")
+    if settings.bus.startswith(KAFKA):
+        _fetch("spark-kafka")
     led = LedCluster.create(
         folder,
-        settings.bus_path,
+        settings.bus,
         brokers=brokers,
         gateways=gateways or 1,
         cluster_id=cluster_id,

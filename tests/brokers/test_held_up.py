@@ -11,6 +11,7 @@ import pytest
 from isrflow.brokers.gateways.kraft.process import GatewayProcess
 from isrflow.brokers.kafka.cluster import free_ports, random_cluster_id
 from isrflow.brokers.voters import Voter
+from isrflow.brokers.wire.errors import ErrorCode
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.interface import Bus
 from isrflow.state.decisions import BrokerDecision, QuorumDecision, decode
@@ -65,16 +66,22 @@ class Beating:
     def __init__(self, broker: int, voter: Voter, cluster_id: str) -> None:
         self._client = ControllerClient(voter.port)
         listener = {"Name": "PLAINTEXT", "Host": LOOPBACK, "Port": 9_000 + broker, "SecurityProtocol": 0}
-        answer = self._client.ask(
-            "BrokerRegistration",
-            BrokerId=broker,
-            ClusterId=cluster_id,
-            IncarnationId=f"{broker:02d}AAAAAAAAAAAAAAAAAAAA",
-            Listeners=[listener],
-            LogDirs=[f"{broker:02d}LAAAAAAAAAAAAAAAAAAA"],
-        )
-        assert answer["ErrorCode"] == 0
-        self._epoch = answer["BrokerEpoch"]
+
+        def registered() -> bool:
+            answer = self._client.ask(
+                "BrokerRegistration",
+                BrokerId=broker,
+                ClusterId=cluster_id,
+                IncarnationId=f"{broker:02d}AAAAAAAAAAAAAAAAAAAA",
+                Listeners=[listener],
+                LogDirs=[f"{broker:02d}LAAAAAAAAAAAAAAAAAAA"],
+            )
+            # That it leads is on the bus some milliseconds before the gateway has heard of it.
+            assert answer["ErrorCode"] in (ErrorCode.NONE, ErrorCode.NOT_CONTROLLER)
+            self._epoch = answer["BrokerEpoch"]
+            return bool(answer["ErrorCode"] == ErrorCode.NONE)
+
+        wait_until(registered, TIMEOUT_S, "the broker to be registered")
         self._broker = broker
         self._ended = threading.Event()
         self.answers: list[bool] = []

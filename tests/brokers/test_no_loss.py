@@ -17,12 +17,13 @@ ASSIGNMENT = {str(p): [1 + (p + i) % 3 for i in range(3)] for p in range(PARTITI
 pytestmark = pytest.mark.cluster
 
 
-ENGINES = ["rules", pytest.param("spark", marks=pytest.mark.spark)]
+# Both clients under the job are in tests/real_kafka.
+UNDER = [("rules", client) for client in sorted(SENDERS)]
+UNDER_THE_JOB = pytest.param("spark", "confluent-kafka", marks=pytest.mark.spark)
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("client", sorted(SENDERS))
-@pytest.mark.parametrize("engine", ENGINES, indirect=True)
+@pytest.mark.parametrize(("engine", "client"), [*UNDER, UNDER_THE_JOB], indirect=["engine"])
 def test_leaders_are_killed_and_come_back_five_times(cluster: MockCluster, client: str) -> None:
     cluster.create_topic("t", ASSIGNMENT, min_insync_replicas="2")
     sender: Sender = SENDERS[client](cluster.bootstrap())

@@ -151,7 +151,7 @@ def test_a_bus_with_brokers_of_another_cluster_is_refused(tmp_path: Path) -> Non
         (("--plain", "--gateways", "2"), "--plain is a cluster without"),
         (("--voters", "100@h:1", "--gateways", "2"), "--voters names what leads already"),
         (("--voters", "100"), "'100' is no voter: expected ID@HOST:PORT"),
-        (("--bus", "kafka://h:1"), "gateways read a bus in a file"),
+        (("--bus", "kafka://"), "kafka://host:port"),
         (("--set", "x"), "expected key=value"),
         (("--brokers", "0"), "--brokers"),
         (("--heap", "lots"), "heap"),
