@@ -241,7 +241,13 @@ def test_a_gateway_that_was_started_again_elsewhere_stops(tmp_path: Path) -> Non
         with pytest.raises(BaseExceptionGroup) as ended:
             first.stop()
         assert ended.group_contains(SupersededError, match="another start of gateway 100 leads")
-        assert ControllerClient(port).fetch(0, quorum.state.quorum_epoch)["ErrorCode"] == ErrorCode.NONE
+        second = ControllerClient(port)
+        # It hears of the epoch that it leads in a moment after the first does.
+        wait_until(
+            lambda: second.fetch(0, quorum.state.quorum_epoch)["ErrorCode"] == ErrorCode.NONE,
+            TIMEOUT_S,
+            "the second to lead",
+        )
     finally:
         quorum.stop()
 
