@@ -1,0 +1,97 @@
+"""One Kafka is led by an engine whose bus is topics on another: `isrflow cluster` from its start to its end."""
+
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from isrflow.brokers.kafka.cluster import KafkaCluster
+from isrflow.brokers.kafka.tools import TOPICS, run_tool
+from isrflow.bus.image import view_of_image
+from isrflow.bus.opened import open_bus
+from isrflow.cli import command
+from isrflow.cli.cluster.led import LedCluster
+from isrflow.conf.jars import fetch
+from tests.support.clients import ConfluentSender, read_all
+from tests.support.mock_cluster import wait_until
+
+pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(600)]
+TOPIC, PARTITIONS = "led", 4
+RECORDS = 200
+TIMEOUT_S = 120.0
+
+
+def isrflow(*arguments: str) -> str:
+    """Run a command that is to succeed, and return what it says."""
+    result = CliRunner().invoke(command, arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture
+def url(kafka_servers: str) -> str:
+    return f"kafka://{kafka_servers}/{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def led(url: str, tmp_path: Path) -> Iterator[LedCluster]:
+    for jars in ("kafka-broker", "kafka-tools", "spark-kafka"):
+        fetch(jars)
+    folder = tmp_path / "kafka"
+    isrflow("cluster", "up", "--brokers", "2", "--heap", "384m", "--bus", url, "--dir", str(folder))
+    led = LedCluster.open(KafkaCluster.open(folder))
+    assert led is not None
+    yield led
+    led.kill()
+
+
+def send(led: LedCluster, name: str) -> ConfluentSender:
+    """Have records acknowledged by all who are in sync."""
+    sender = ConfluentSender(led.kafka.bootstrap)
+    for number in range(RECORDS):
+        sender.send(TOPIC, number % PARTITIONS, f"{name} {number}".encode())
+    sender.finish(TIMEOUT_S)
+    assert sender.failed == []
+    return sender
+
+
+def test_a_cluster_lives_on_topics_of_another_kafka(led: LedCluster, url: str) -> None:
+    status = json.loads(isrflow("cluster", "status", "--format", "json", "--dir", str(led.folder)).splitlines()[0])
+    assert status["engine"]["decides"]
+    assert [row["decided"] for row in status["nodes"]] == ["active", "active"]
+    create = f"--create --topic {TOPIC} --partitions {PARTITIONS} --replication-factor 2"
+    run_tool(TOPICS, led.kafka.bootstrap, create.split())
+    sent = send(led, "before").acknowledged
+
+    led.kafka.nodes[1].kill()
+    bus = open_bus(url, create=False)
+    try:
+
+        def moved() -> bool:
+            return {held["leader"] for held in view_of_image(bus.image())["partitions"]} == {2}
+
+        wait_until(moved, "the other broker to lead", TIMEOUT_S)
+        sent |= send(led, "without one").acknowledged
+        # A gateway that starts again makes nothing of what it has written already.
+        [gateway] = led.gateways.values()
+        gateway.kill()
+        gateway.start()
+        gateway.wait_until_started()
+        led.kafka.nodes[1].start()
+        led.kafka.nodes[1].wait_until_started()
+
+        def in_sync() -> bool:
+            return all(len(held["isr"]) == 2 for held in view_of_image(bus.image())["partitions"])
+
+        wait_until(in_sync, "both to be in sync", TIMEOUT_S)
+    finally:
+        bus.close()
+    sent |= send(led, "after").acknowledged
+    read = {record.value: (record.partition, record.offset) for record in read_all(led.kafka.bootstrap, TOPIC, 4)}
+    assert read == sent
+    assert TOPIC in isrflow("describe", "--bus", url)
+    isrflow("cluster", "down", "--dir", str(led.folder))
+    assert [service.name for service in led.services if service.state != "stopped"] == []
