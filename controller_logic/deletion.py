@@ -177,10 +177,9 @@ def _move(
 
 
 def _state_of(topic: TopicDraft) -> TopicState:
-    held = {state for partition in topic.partitions for state in partition.replica_states}
-    if _INELIGIBLE in held:
+    if topic.has_replica_in(_INELIGIBLE):
         return TopicState.ineligible
-    return TopicState.deleting if _STARTED in held else TopicState.deleted
+    return TopicState.deleting if topic.has_replica_in(_STARTED) else TopicState.deleted
 
 
 def _settle(draft: Draft, topic: TopicDraft) -> None:

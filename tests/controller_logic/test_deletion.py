@@ -1,9 +1,15 @@
 """Topics go, replica by replica."""
 
+from collections.abc import Iterator
+
 import pytest
 
+from isrflow.controller_logic import deletion
+from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.log import decide
 from isrflow.state.decisions import Answer, LeaderAndIsr, Rejected, StopReplica, TopicDecision
+from isrflow.state.events import ReplicaReport
+from isrflow.state.partition import Partition
 from isrflow.state.policy import Policy
 from tests.controller_logic.world import World
 
@@ -142,6 +148,31 @@ def test_other_reports_say_nothing_of_it(world: World) -> None:
 def test_a_report_of_a_topic_that_lives_deletes_nothing(world: World) -> None:
     report(world, 1, 0)
     assert world.line("t") == "Online leader=1 epoch=0/0 isr=1,2"
+
+
+class WalkedPartitions(list[Partition]):
+    """Count how often all partitions are gone through."""
+
+    walks = 0
+
+    def __iter__(self) -> Iterator[Partition]:
+        self.walks += 1
+        return super().__iter__()
+
+
+def test_a_report_does_not_go_through_all_partitions(world: World) -> None:
+    world.create("wide", *[(1,)] * 20)
+    delete(world, "wide")
+    draft = Draft(world.state, world.policy, {})
+    topic = draft.topic("wide")
+    assert topic is not None
+    topic.partitions = walked = WalkedPartitions(topic.partitions)
+    for number in range(20):
+        event = ReplicaReport(
+            time_ms=0, topic="wide", partition=number, broker=1, broker_epoch=0, leader_epoch=-2, outcome="deleted"
+        )
+        deletion.replica_reported(draft, topic, event)
+    assert (draft.topic("wide"), walked.walks) == (None, 1)
 
 
 def test_it_counts_no_more_and_takes_part_in_nothing(world: World) -> None:
