@@ -147,3 +147,15 @@ def test_only_who_claimed_commits(bus: KafkaBus, kafka_servers: str, prefix: str
     with pytest.raises(BusError, match="is another process's"):
         other.commit(epoch, 1, [], [])
     other.close()
+
+
+@pytest.mark.cluster
+def test_who_has_seen_none_learns_that_the_first_decisions_went(bus: KafkaBus) -> None:
+    epoch = bus.claim("job", {}, 1).controller_epoch
+    bus.commit(epoch, SLOTS, [Decided(SLOTS, 0, b"first"), Decided(SLOTS, 1, b"second")], [])
+    readable(bus, SLOTS)
+    assert len(bus.decisions((1, -1), 10)) == 2
+    remove(bus, bus.address.decisions, through=0)
+    with pytest.raises(TrimmedError, match="read on from"):
+        bus.decisions((1, -1), 10)
+    assert bus.decisions((0, -1), 10) == [Decided(SLOTS, 1, b"second")]

@@ -125,16 +125,19 @@ def _trimmed_through(bus: Bus, held: _Held) -> int:
     if not _is_trimmed(bus, held.base.seq):
         return 0
     oldest = bus.decisions((0, -1), 1)
-    return oldest[0].seq - 1 if oldest else bus.decided_seq()
+    if not oldest:
+        return bus.decided_seq()
+    # Retention by size may cut between the decisions on one event.
+    return oldest[0].seq - 1 if oldest[0].idx == 0 else oldest[0].seq
 
 
 def _is_trimmed(bus: Bus, seq: int) -> bool:
     """Say whether decisions after ``seq`` were removed, or may have been."""
     try:
-        if seq > 0:
-            bus.decisions((seq, _AFTER_ALL_OF), 1)
-        else:
-            # From the beginning decisions are read as far as there are any; events are not.
+        # After 0 decisions are read as far as there are any, so who has seen none asks as if for those on event 1.
+        bus.decisions((seq, _AFTER_ALL_OF) if seq > 0 else (1, -1), 1)
+        if seq == 0:
+            # Where events and decisions are removed together, those on event 1 alone are told by the event.
             bus.read(0, 1)
     except TrimmedError:
         return True

@@ -1,0 +1,96 @@
+"""What a start makes of a bus that keeps events and decisions apart, and removes each by itself, as Kafka does."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from isrflow.brokers.gateways.kraft.storage import StorageError
+from isrflow.bus.interface import Bus, Decided, Entry, TrimmedError
+from tests.brokers.kraft.storages import BEGINNING, follow, gateway, opened, story, topic, whole
+from tests.support.decided_bus import DecidedBus
+
+_AFTER_ALL_OF = 2**31
+
+
+class TopicsOfDecisions:
+    """Stand for a bus on Kafka: decisions up to ``gone`` were removed, events were not, and seqs stand far apart."""
+
+    seq_step = 1 << 20
+
+    def __init__(self, bus: Bus, gone: tuple[int, int]) -> None:
+        self._bus = bus
+        self._gone = gone
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._bus, name)
+
+    def read(self, after: int, through: int) -> list[Entry]:
+        return []
+
+    def decisions(self, after: tuple[int, int], limit: int) -> list[Decided]:
+        if after[0] > 0 and after < self._gone:
+            raise TrimmedError(f"decisions up to {self._gone} were removed")
+        return self._bus.decisions(max(after, self._gone), limit)
+
+
+def trimmed(decided: DecidedBus, *gone: int) -> Bus:
+    return cast(Bus, TopicsOfDecisions(decided.bus, (gone[0], gone[1])))
+
+
+@pytest.fixture
+def decided(tmp_path: Path) -> Iterator[DecidedBus]:
+    bus = DecidedBus(tmp_path / "bus.db")
+    yield bus
+    bus.close()
+
+
+@pytest.mark.parametrize("gone", [(1, 0), (9, _AFTER_ALL_OF)])
+def test_an_empty_log_is_not_made_of_what_retention_left(
+    decided: DecidedBus, tmp_path: Path, gone: tuple[int, int]
+) -> None:
+    decided.take(story())
+    with pytest.raises(StorageError, match=r"ends at offset 0, .* Copy the directory of another gateway"):
+        opened(tmp_path / "log", trimmed(decided, *gone))
+
+
+def test_a_log_is_made_again_where_all_decisions_are_there(decided: DecidedBus, tmp_path: Path) -> None:
+    decided.take(story())
+    complete, storage = (
+        opened(tmp_path / name, bus) for name, bus in (("a", decided.bus), ("b", trimmed(decided, 0, 0)))
+    )
+    follow(complete, decided.bus)
+    follow(storage, decided.bus)
+    assert whole(storage) == whole(complete)
+    storage.close()
+    complete.close()
+
+
+def test_a_log_stands_for_decisions_of_which_a_part_went(decided: DecidedBus, tmp_path: Path) -> None:
+    decided.take([*BEGINNING, topic("wide", 9)])
+    storage = opened(tmp_path / "log", decided.bus)
+    follow(storage, decided.bus)
+    held = whole(storage)
+    storage.close()
+    cut = decided.bus.last_seq()
+    for index in range(10):
+        bus = trimmed(decided, cut, index)
+        storage = opened(tmp_path / "log", bus)
+        follow(storage, bus)
+        assert whole(storage) == held
+        storage.close()
+
+
+def test_a_quorum_begins_with_the_state_where_early_decisions_are_gone(decided: DecidedBus, tmp_path: Path) -> None:
+    before = [one for one in story() if b"gateway" not in one]
+    decided.take(before)
+    storage = opened(tmp_path / "log", trimmed(decided, 9, _AFTER_ALL_OF))
+    assert storage.decided_seq == len(before)
+    decided.take([gateway("a")])
+    follow(storage, decided.bus)
+    complete = opened(tmp_path / "complete", decided.bus)
+    follow(complete, decided.bus)
+    assert whole(storage) == whole(complete)
+    storage.close()
+    complete.close()
