@@ -1,75 +1,92 @@
 """Report the logs that brokers delete because the metadata log tells them to.
 
-A broker of Kafka 4 reports no deletion: it has heard of one when it fetches what comes after it.
+A broker of Kafka 4 reports no deletion: it has heard of one when it fetches what comes after it. Only a gateway that
+leads is fetched from, so one that does not forgets by the decisions what another has reported.
 """
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+import structlog
+
 from isrflow.bus.embedded import now_ms
 from isrflow.bus.image import Held
-from isrflow.state.decisions import AnyDecision, StopReplica
+from isrflow.bus.interface import BusError
+from isrflow.state.decisions import AnyDecision, BrokerDecision, StopReplica, TopicDecision
 from isrflow.state.events import ReplicaReport
 from isrflow.state.partition import ReplicaState
+
+logger = structlog.get_logger()
 
 WHILE_DELETING = -2
 _STARTED = ReplicaState.ReplicaDeletionStarted
 
 
 class Doomed(NamedTuple):
-    """Name a log that is to go."""
+    """Say in which epoch a log is to go, and by which end of the metadata log that is told."""
 
-    topic: str
-    partition: int
     leader_epoch: int
+    log_end: int
 
 
 class Deletions:
-    """Hold what brokers have yet to hear of; ``tell`` publishes the reports."""
+    """Hold what brokers have yet to hear of, the newest of each log; ``tell`` publishes the reports."""
 
     def __init__(self, tell: Callable[[ReplicaReport], None]) -> None:
         self._tell = tell
-        self._awaited: dict[int, dict[Doomed, int]] = {}
+        # By broker, topic and partition.
+        self._awaited: dict[int, dict[str, dict[int, Doomed]]] = {}
 
     def began_with(self, held: Held, log_end: int) -> None:
         """Take up the deletions that were under way: they are told of before ``log_end``."""
         for topic in held.topics:
             for partition in topic.partitions:
                 epoch = WHILE_DELETING if topic.shown_state.name == "deleting" else partition.leader_epoch
-                doomed = Doomed(topic.topic, partition.partition, epoch)
-                for replica, state in zip(partition.replicas, partition.replica_states, strict=True):
-                    if state == _STARTED:
-                        self._await(replica, doomed, log_end)
-                for removed in partition.removed:
-                    if removed.state == _STARTED:
-                        self._await(removed.broker, doomed, log_end)
+                states = zip(partition.replicas, partition.replica_states, strict=True)
+                replicas = [replica for replica, state in states if state == _STARTED]
+                removed = [one.broker for one in partition.removed if one.state == _STARTED]
+                self._await([*replicas, *removed], topic.topic, partition.partition, Doomed(epoch, log_end))
 
     def heard(self, decisions: Iterable[AnyDecision], log_end: int) -> None:
         """Take in what one event brought; the metadata log tells of it up to ``log_end``."""
         for decision in decisions:
             if isinstance(decision, StopReplica) and decision.delete:
-                doomed = Doomed(decision.topic, decision.partition, decision.leader_epoch)
-                for broker in decision.to:
-                    self._await(broker, doomed, log_end)
+                doomed = Doomed(decision.leader_epoch, log_end)
+                self._await(decision.to, decision.topic, decision.partition, doomed)
+            elif isinstance(decision, TopicDecision) and decision.state == "deleted":
+                for awaited in self._awaited.values():
+                    awaited.pop(decision.topic, None)
+            elif isinstance(decision, BrokerDecision) and decision.state == "unregistered":
+                self._awaited.pop(decision.broker, None)
 
-    def _await(self, broker: int, doomed: Doomed, log_end: int) -> None:
-        self._awaited.setdefault(broker, {})[doomed] = log_end
+    def _await(self, brokers: Iterable[int], topic: str, partition: int, doomed: Doomed) -> None:
+        for broker in brokers:
+            self._awaited.setdefault(broker, {}).setdefault(topic, {})[partition] = doomed
 
     def has_fetched(self, broker: int, broker_epoch: int, offset: int) -> None:
-        """Report what a broker has heard of by fetching from ``offset``."""
-        awaited = self._awaited.get(broker)
-        if not awaited:
-            return
-        for doomed in [doomed for doomed, log_end in awaited.items() if log_end <= offset]:
-            del awaited[doomed]
-            self._tell(
-                ReplicaReport(
-                    time_ms=now_ms(),
-                    topic=doomed.topic,
-                    partition=doomed.partition,
-                    broker=broker,
-                    broker_epoch=broker_epoch,
-                    leader_epoch=doomed.leader_epoch,
-                    outcome="deleted",
-                )
+        """Report what a broker has heard of by fetching from ``offset``; what the bus does not take waits on."""
+        topics = self._awaited.get(broker, {})
+        due = [
+            (topic, partition, doomed.leader_epoch)
+            for topic, awaited in topics.items()
+            for partition, doomed in awaited.items()
+            if doomed.log_end <= offset
+        ]
+        for topic, partition, leader_epoch in due:
+            report = ReplicaReport(
+                time_ms=now_ms(),
+                topic=topic,
+                partition=partition,
+                broker=broker,
+                broker_epoch=broker_epoch,
+                leader_epoch=leader_epoch,
+                outcome="deleted",
             )
+            try:
+                self._tell(report)
+            except BusError as error:
+                logger.warning("deletions are reported later", broker=broker, why=str(error))
+                return
+            del topics[topic][partition]
+            if not topics[topic]:
+                del topics[topic]

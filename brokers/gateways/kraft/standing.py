@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from isrflow.brokers.wire.server import Peer
+from isrflow.bus.embedded import now_ms
 from isrflow.state.cluster import Cluster
 from isrflow.state.decisions import AnyDecision, BrokerDecision, QuorumDecision
 from isrflow.state.reason import Reason
@@ -34,8 +35,8 @@ class Standing:
     """Follow who leads the quorum and how brokers stand.
 
     ``leads`` is about this gateway in this start of it. ``fetched`` are the offsets of the metadata log
-    that brokers have asked from: everything below was applied or is about to be; ``fetching`` hears of
-    each with the broker and its epoch.
+    that brokers have asked from: everything below was applied or is about to be; ``fetched_ms`` is when they last
+    did. ``fetching`` hears of each with the broker and its epoch.
     """
 
     def __init__(self, gateway: int, incarnation: str, fetching: Callable[[int, int, int], None]) -> None:
@@ -48,6 +49,7 @@ class Standing:
         self.superseded = False
         self.brokers: dict[int, Known] = {}
         self.fetched: dict[int, int] = {}
+        self.fetched_ms: dict[int, int] = {}
         self._peers: dict[int, Peer] = {}
         self._moved = asyncio.Event()
 
@@ -95,14 +97,22 @@ class Standing:
     def has_fetched(self, broker: int, offset: int) -> None:
         """Note from where a broker fetches the metadata log."""
         known = self.brokers.get(broker)
-        if known is not None and self.fetched.get(broker, -1) != offset:
+        if known is None:
+            return
+        self.fetched_ms[broker] = now_ms()
+        if self.fetched.get(broker, -1) != offset:
             self.fetched[broker] = offset
-            self._fetching(broker, known.broker_epoch, offset)
             self._wake()
+        self._fetching(broker, known.broker_epoch, offset)
 
     def connected(self, broker: int, peer: Peer) -> None:
         """Note on which connection a broker sends its heartbeats."""
         self._peers[broker] = peer
+
+    def lives_elsewhere(self, broker: int, peer: Peer) -> bool:
+        """Say whether a broker whose session has not ended sends its heartbeats on another open connection."""
+        known = self.brokers.get(broker)
+        return known is not None and known.is_serving and self._peers.get(broker, peer) is not peer
 
     def disconnected(self, peer: Peer) -> int | None:
         """Name the broker that sent its heartbeats on a connection that ended; None when none did."""

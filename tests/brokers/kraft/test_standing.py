@@ -9,8 +9,9 @@ from isrflow.brokers.gateways.kraft.deletions import Deletions
 from isrflow.brokers.gateways.kraft.standing import Standing
 from isrflow.brokers.wire.server import Peer
 from isrflow.bus.image import Held
+from isrflow.bus.interface import BusError
 from isrflow.state.cluster import Cluster
-from isrflow.state.decisions import AnyDecision, BrokerDecision, QuorumDecision, StopReplica
+from isrflow.state.decisions import AnyDecision, BrokerDecision, QuorumDecision, StopReplica, TopicDecision
 from isrflow.state.events import ReplicaReport
 from isrflow.state.partition import (
     Partition,
@@ -120,6 +121,62 @@ def test_a_deletion_is_reported_once_its_broker_has_fetched_past_it() -> None:
         deletions.has_fetched(3, 9, 10)
     [report] = told
     assert (report.broker, report.broker_epoch, report.leader_epoch, report.outcome) == (1, 7, -2, "deleted")
+
+
+def test_what_another_gateway_has_reported_is_forgotten_with_its_topic_or_broker() -> None:
+    deletions, told = reports()
+    deletions.heard([stop(1, 2)], 10)
+    deletions.heard([TopicDecision(**SAID, topic="t", topic_id="id", state="deleted", config={})], 11)
+    deletions.heard([stop(1, 2, leader_epoch=4)], 12)
+    deletions.heard([broker(2, "unregistered")], 13)
+    for number in (1, 2):
+        deletions.has_fetched(number, 7, 20)
+    assert [(report.broker, report.leader_epoch) for report in told] == [(1, 4)]
+
+
+def test_of_two_deletions_of_a_log_the_later_is_reported() -> None:
+    deletions, told = reports()
+    deletions.heard([stop(1, leader_epoch=3)], 10)
+    deletions.heard([stop(1, leader_epoch=5)], 20)
+    deletions.has_fetched(1, 7, 15)
+    assert told == []
+    deletions.has_fetched(1, 7, 20)
+    assert [report.leader_epoch for report in told] == [5]
+
+
+def test_what_the_bus_does_not_take_is_reported_with_the_next_fetch() -> None:
+    told: list[ReplicaReport] = []
+    room = [False]
+
+    def tell(report: ReplicaReport) -> None:
+        if not room[0]:
+            raise BusError("full")
+        told.append(report)
+
+    deletions = Deletions(tell)
+    held = Standing(100, "mine", deletions.has_fetched)
+    held.heard([broker(1, "active")], 1)
+    deletions.heard([stop(1)], 10)
+    held.has_fetched(1, 10)
+    assert told == []
+    room[0] = True
+    for _ in range(2):
+        held.has_fetched(1, 10)
+    assert [report.broker for report in told] == [1]
+
+
+def test_a_broker_lives_elsewhere_as_long_as_its_session_and_its_connection() -> None:
+    held, here, there = standing(), Peer(), Peer()
+    held.heard([broker(1, "active")], 1)
+    assert not held.lives_elsewhere(1, here)
+    held.connected(1, there)
+    assert held.lives_elsewhere(1, here)
+    assert not held.lives_elsewhere(1, there)
+    held.heard([broker(1, "fenced")], 2)
+    assert not held.lives_elsewhere(1, here)
+    held.heard([broker(1, "active")], 3)
+    held.disconnected(there)
+    assert not held.lives_elsewhere(1, here)
 
 
 @pytest.mark.parametrize(("state", "epoch"), [(TopicState.deleting, -2), (TopicState.created, 4)])
