@@ -1,7 +1,7 @@
 """Which APIs a controller's listener serves, and how a request on it becomes a response."""
 
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -28,6 +28,8 @@ Handler = Callable[[Context, Request, Peer], Awaitable[Values]]
 logger = structlog.get_logger()
 
 ENVELOPE_KEY = 58
+# In characters, of an error's message; Kafka's strings end at 32,767 bytes.
+MESSAGE_LENGTH_MAX = 1_000
 # What Kafka 4.1 supports from another level than 0 on.
 FEATURES_MIN = {"metadata.version": 7}
 
@@ -74,8 +76,7 @@ async def envelope(context: Context, request: Request, peer: Peer) -> Values:
     if api is None or not api.is_forwarded or not api.min_version <= inner.version <= api.max_version:
         logger.info("not served", api=inner.name, version=inner.version, by="envelope")
         return {"ErrorCode": ErrorCode.UNSUPPORTED_VERSION}
-    values = await _served(context, api, inner, peer)
-    return {"ResponseData": encode_response(inner.api_key, inner.version, inner.correlation_id, values)}
+    return {"ResponseData": await _served(context, api, inner, peer)}
 
 
 APIS: dict[int, Api] = {
@@ -112,13 +113,21 @@ def answering(context: Context) -> Answer:
         api = APIS.get(request.api_key)
         if api is None or not api.min_version <= request.version <= api.max_version:
             raise WireError(f"{request.name} version {request.version} is not served")
-        values = await _served(context, api, request, peer)
-        return framed(encode_response(request.api_key, request.version, request.correlation_id, values))
+        return framed(await _served(context, api, request, peer))
 
     return answer
 
 
-async def _served(context: Context, api: Api, request: Request, peer: Peer) -> Values:
+async def _served(context: Context, api: Api, request: Request, peer: Peer) -> bytes:
+    """Write the response, whatever happens: a broker whose connection is closed sends the same again, before all else."""
+    try:
+        return _encoded(request, await _handled(context, api, request, peer))
+    except Exception:
+        logger.exception("a request failed", api=request.name)
+        return _encoded(request, refusal_of(request, ErrorCode.UNKNOWN_SERVER_ERROR))
+
+
+async def _handled(context: Context, api: Api, request: Request, peer: Peer) -> Values:
     if api.is_leaders and not context.standing.leads:
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
     try:
@@ -132,6 +141,24 @@ async def _served(context: Context, api: Api, request: Request, peer: Peer) -> V
     except TooLargeError as error:
         logger.warning("refused", api=request.name, why=str(error))
         return refusal_of(request, ErrorCode.MESSAGE_TOO_LARGE)
+
+
+def _encoded(request: Request, values: Values) -> bytes:
+    return encode_response(request.api_key, request.version, request.correlation_id, _clipped(values))
+
+
+def _clipped(values: Any) -> Any:
+    """Shorten error messages, wherever they stand: what they repeat may be as long as a string can be."""
+    match values:
+        case dict():
+            return {name: _short(one) if name == "ErrorMessage" else _clipped(one) for name, one in values.items()}
+        case list():
+            return [_clipped(one) for one in values]
+    return values
+
+
+def _short(message: str | None) -> str | None:
+    return message if message is None or len(message) <= MESSAGE_LENGTH_MAX else f"{message[:MESSAGE_LENGTH_MAX]}..."
 
 
 def _unsupported(error: UnsupportedError) -> bytes:

@@ -12,17 +12,20 @@ Complaint = Callable[[str], str | None]
 
 VALUE_BYTES_MAX = 2**15 - 1
 _INT_MAX, _LONG_MAX = 2**31 - 1, 2**63 - 1
-_WHOLE = re.compile(r"[+-]?[0-9]+")
-_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?")
+_WHOLE = re.compile(r"([+-]?)([0-9]+)")
+# More than any number that is allowed has.
+_DIGITS_MAX = 20
+_DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?")
 _REPLICA = re.compile(r"([0-9]+:[0-9]+)?")
-_COMMA = re.compile(r"\s*,\s*")
 
 
 def _number(value: str, *, low: int, high: int, also: int | None = None) -> str | None:
-    trimmed = value.strip()
-    if not _WHOLE.fullmatch(trimmed):
+    whole = _WHOLE.fullmatch(value.strip())
+    if whole is None:
         return "is no whole number"
-    number = int(trimmed)
+    sign, digits = whole.groups()
+    # Python reads no number of thousands of digits.
+    number = int(sign + (digits.lstrip("0")[:_DIGITS_MAX] or "0"))
     return None if low <= number <= high or number == also else f"is not from {low} to {high}"
 
 
@@ -44,7 +47,7 @@ def _one_of(*names: str) -> Complaint:
 def listed(value: str) -> list[str]:
     """Read a list as Kafka does."""
     trimmed = value.strip()
-    return _COMMA.split(trimmed) if trimmed else []
+    return [item.strip() for item in trimmed.split(",")] if trimmed else []
 
 
 def _some_of(*names: str) -> Complaint:

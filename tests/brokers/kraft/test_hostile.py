@@ -6,9 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.messages import decode_message, encode_request, framed
-from isrflow.brokers.gateways.kraft.serving import APIS, ENVELOPE_KEY
+from isrflow.brokers.gateways.kraft.context import Context
+from isrflow.brokers.gateways.kraft.messages import Request, decode_message, encode_request, framed
+from isrflow.brokers.gateways.kraft.serving import APIS, ENVELOPE_KEY, MESSAGE_LENGTH_MAX
 from isrflow.brokers.wire.errors import ErrorCode
+from isrflow.brokers.wire.schema import Values
+from isrflow.brokers.wire.server import Peer
 from tests.support.controller_client import ControllerClient, key_of
 from tests.support.engine import wait_until
 from tests.support.gateway_in_process import InProcessQuorum, heartbeat
@@ -64,6 +67,51 @@ def test_what_is_not_served_in_an_envelope_is_refused_there(client: ControllerCl
 @pytest.mark.parametrize("data", ["", "00", "0013", "001300070000000100", "0013000700000001ffff00ffffffffff0f"])
 def test_what_cannot_be_read_in_an_envelope_is_refused_there(client: ControllerClient, data: str) -> None:
     assert envelope(client, bytes.fromhex(data)) == ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("retention.ms", "9" * 30_000),
+        ("retention.ms", "\0" * 10_000),
+        ("min.cleanable.dirty.ratio", "1" * 30_000 + "x"),
+        ("cleanup.policy", "compact" + " " * 30_000 + "delete"),
+        ("n" * 32_767, "1"),
+        ("retention.ms", "\u20ac" * 10_900),
+    ],
+    ids=["digits", "nothing printable", "almost a number", "spaces", "name", "no number"],
+)
+def test_a_setting_as_long_as_can_be_is_refused_on_an_open_line(
+    client: ControllerClient, name: str, value: str
+) -> None:
+    topic = {"Name": "t", "NumPartitions": 1, "ReplicationFactor": 1, "Configs": [{"Name": name, "Value": value}]}
+    one = {"Name": name, "Value": value, "ConfigOperation": 0}
+    resource = {"ResourceType": 2, "ResourceName": "t", "Configs": [one]}
+    [created] = client.forward("CreateTopics", Topics=[topic])["Topics"]
+    [altered] = client.forward("IncrementalAlterConfigs", Resources=[resource])["Responses"]
+    for told in (created, altered):
+        assert told["ErrorCode"] == ErrorCode.INVALID_CONFIG
+        assert len(told["ErrorMessage"]) <= MESSAGE_LENGTH_MAX + 3
+    twice = resource | {"Configs": [one, one]}
+    [altered] = client.forward("IncrementalAlterConfigs", Resources=[twice])["Responses"]
+    assert altered["ErrorCode"] == ErrorCode.INVALID_REQUEST
+
+
+def test_a_request_that_fails_is_refused_on_an_open_line(
+    client: ControllerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def failing(context: Context, request: Request, peer: Peer) -> Values:
+        raise ZeroDivisionError
+
+    async def answered_oddly(context: Context, request: Request, peer: Peer) -> Values:
+        return {"Topics": [{"Name": "n" * 40_000}]}
+
+    for handler in (failing, answered_oddly):
+        monkeypatch.setitem(APIS, 19, APIS[19]._replace(handler=handler))
+        [told] = client.forward("CreateTopics", Topics=[{"Name": "t"}])["Topics"]
+        assert told["ErrorCode"] == ErrorCode.UNKNOWN_SERVER_ERROR
+        [told] = client.ask("CreateTopics", Topics=[{"Name": "t"}])["Topics"]
+        assert told["ErrorCode"] == ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def test_an_unknown_version_of_api_versions_is_told_what_there_is(client: ControllerClient) -> None:

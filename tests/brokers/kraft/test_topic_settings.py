@@ -1,0 +1,34 @@
+"""The numbers and lists that a topic's settings may be; ``tests/real_kafka`` holds the table against Kafka's own."""
+
+import pytest
+
+from isrflow.brokers.gateways.kraft.topic_settings import complaint_about
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_right"),
+    [
+        ("retention.ms", "-1", True),
+        ("retention.ms", "-2", False),
+        ("retention.ms", f" +{2**63 - 1} ", True),
+        ("retention.ms", str(2**63), False),
+        ("retention.ms", "-9" + "9" * 30_000, False),
+        ("retention.ms", "0" * 30_000, True),
+        ("retention.ms", "0" * 30_000 + str(2**63 - 1), True),
+        ("retention.ms", "0" * 30_000 + "x", False),
+        ("retention.ms", "+", False),
+        ("compression.gzip.level", "-1", True),
+        ("min.cleanable.dirty.ratio", "0.5", True),
+        ("min.cleanable.dirty.ratio", "1.", True),
+        ("min.cleanable.dirty.ratio", ".5e0f", True),
+        ("min.cleanable.dirty.ratio", ".", False),
+        ("min.cleanable.dirty.ratio", "1e999999", False),
+        ("min.cleanable.dirty.ratio", "9" * 30_000, False),
+        ("min.cleanable.dirty.ratio", "0" * 30_000 + "x", False),
+        ("cleanup.policy", " compact , delete ", True),
+        ("cleanup.policy", "compact" + " " * 30_000 + "delete", False),
+        ("leader.replication.throttled.replicas", "0:1 , 1:2", True),
+    ],
+)
+def test_a_value_is_what_kafka_takes_however_long_it_is(name: str, value: str, is_right: bool) -> None:
+    assert (complaint_about(name, value) is None) == is_right
