@@ -119,7 +119,7 @@ def answering(context: Context) -> Answer:
 
 
 async def _served(context: Context, api: Api, request: Request, peer: Peer) -> bytes:
-    """Write the response, whatever happens: a broker whose connection is closed sends the same again, before all else."""
+    """Write the response, whatever happens: a broker whose connection is closed sends the same again, before others."""
     try:
         return _encoded(request, await _handled(context, api, request, peer))
     except Exception:
