@@ -14,12 +14,16 @@ from isrflow.state.decisions import (
     BrokerDecision,
     ConfigDecision,
     HighWatermark,
+    ProducerIds,
     TopicDecision,
     leader_and_isr_of,
 )
 from isrflow.state.ids import NO_EPOCH
 from isrflow.state.partition import Topic
 from isrflow.state.reason import Reason
+
+# The state does not say who was given the last block.
+_NO_BROKER = -1
 
 
 def decisions_of(image: Image) -> Iterator[AnyDecision]:
@@ -49,6 +53,9 @@ class _Teller:
         yield self._config("cluster", None, self._cluster.config)
         for name, config in self._cluster.broker_config.items():
             yield self._config("broker", name, config)
+        if self._cluster.next_producer_id > 0:
+            ids = {"broker": _NO_BROKER, "broker_epoch": NO_EPOCH, "next_producer_id": self._cluster.next_producer_id}
+            yield ProducerIds(**self._common(), **ids)
 
     def topic(self, topic: Topic) -> Iterator[AnyDecision]:
         yield TopicDecision(

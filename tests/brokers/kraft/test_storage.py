@@ -180,6 +180,8 @@ def test_without_the_decisions_that_it_lacks_a_log_does_not_begin(decided: Decid
 
 def test_a_quorum_may_begin_when_early_decisions_are_gone(decided: DecidedBus, tmp_path: Path) -> None:
     before = [one for one in story() if b"gateway" not in one]
+    # Without a gateway before it broker 1 has the epoch 1.
+    before.insert(3, event("allocate_producer_ids", broker=1, broker_epoch=1, request_id="p"))
     full = DecidedBus(tmp_path / "full.db")
     full.take([*before, gateway("a"), topic("late")])
     decided.take(before)
