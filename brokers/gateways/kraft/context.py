@@ -9,6 +9,7 @@ from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage, TopicSt
 from isrflow.brokers.gateways.kraft.settings import Identity, Settings
 from isrflow.brokers.gateways.kraft.standing import Standing
 from isrflow.brokers.gateways.kraft.storage import Storage
+from isrflow.brokers.gateways.kraft.turns import Turns
 from isrflow.state.decisions import Answer
 
 
@@ -20,6 +21,7 @@ class Context(msgspec.Struct, frozen=True):
     desk: Desk
     standing: Standing
     log: Storage
+    turns: Turns
 
     @property
     def image(self) -> MetadataImage:

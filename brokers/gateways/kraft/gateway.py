@@ -15,6 +15,7 @@ from isrflow.brokers.gateways.kraft.serving import answering
 from isrflow.brokers.gateways.kraft.settings import Identity, Settings
 from isrflow.brokers.gateways.kraft.standing import Standing
 from isrflow.brokers.gateways.kraft.storage import Storage
+from isrflow.brokers.gateways.kraft.turns import Turns
 from isrflow.brokers.wire.server import Limits, Peer, Server
 from isrflow.bus.embedded import now_ms
 from isrflow.bus.image import read_image
@@ -73,7 +74,8 @@ class Gateway:
         logger.info("stopped")
 
     async def _serve(self) -> None:
-        context = Context(self._identity, self._settings, self._desk, self._standing, self._storage)
+        turns = Turns(self._settings.answer_timeout_ms)
+        context = Context(self._identity, self._settings, self._desk, self._standing, self._storage, turns)
         self._storage.begin(self._bus)
         held = read_image(self._bus.image())
         self._standing.began_with(held.cluster, self._storage.end_offset)

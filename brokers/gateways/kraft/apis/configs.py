@@ -1,5 +1,6 @@
 """What admins ask for of settings (IncrementalAlterConfigs, AlterConfigs; KIP-339)."""
 
+from collections import Counter
 from typing import Any
 
 from isrflow.brokers.gateways.kraft.context import Context, config_of, text
@@ -13,6 +14,8 @@ from isrflow.bus.embedded import now_ms
 from isrflow.state.events import AlterConfig
 
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
+# What a list that was never set is added to and taken from, where that is not nothing.
+_DEFAULTS = {"cleanup.policy": "delete"}
 
 
 async def incremental_alter_configs(context: Context, request: Request, peer: Peer) -> Values:
@@ -27,7 +30,8 @@ async def incremental_alter_configs(context: Context, request: Request, peer: Pe
             is_topics = resource["ResourceType"] == TOPIC_RESOURCE
             if one["ConfigOperation"] in (_APPEND, _SUBTRACT) and is_topics and not is_list(one["Name"]):
                 raise RefusedError(ErrorCode.INVALID_CONFIG, f"{one['Name']} is no list")
-            changed[one["Name"]] = _after(held.get(one["Name"], ""), one)
+            default = _DEFAULTS.get(one["Name"], "") if is_topics else ""
+            changed[one["Name"]] = _after(held.get(one["Name"], default), one)
         return changed
 
     return await _alter(context, request.values, changes)
@@ -44,21 +48,27 @@ async def alter_configs(context: Context, request: Request, peer: Peer) -> Value
 
 
 async def _alter(context: Context, told: Values, changes: Any) -> Values:
-    outcomes: list[AlterConfig | RefusedError] = []
-    for resource in told["Resources"]:
-        try:
-            outcomes.append(_event(resource, changes(resource), told["ValidateOnly"]))
-        except RefusedError as refusal:
-            outcomes.append(refusal)
-    answers = iter(await context.desk.ask(*(one for one in outcomes if isinstance(one, AlterConfig))))
+    """Ask for all changes at once; what they come to is read when nobody else is about to change it."""
+    named = [(resource["ResourceType"], resource["ResourceName"]) for resource in told["Resources"]]
+    times = Counter(named)
+    outcomes: dict[tuple[int, str], AlterConfig | RefusedError] = {}
+    async with context.turns.of(named):
+        for place, resource in zip(named, told["Resources"], strict=True):
+            try:
+                if times[place] > 1:
+                    raise RefusedError(ErrorCode.INVALID_REQUEST, f"{place[1]} is named {times[place]} times")
+                outcomes[place] = _event(resource, changes(resource), told["ValidateOnly"])
+            except RefusedError as refusal:
+                outcomes[place] = refusal
+        answers = iter(await context.desk.ask(*(one for one in outcomes.values() if isinstance(one, AlterConfig))))
     responses = []
-    for resource, outcome in zip(told["Resources"], outcomes, strict=True):
-        place = {"ResourceType": resource["ResourceType"], "ResourceName": resource["ResourceName"]}
+    for (kind, name), outcome in outcomes.items():
+        response = {"ResourceType": kind, "ResourceName": name}
         if isinstance(outcome, RefusedError):
-            responses.append(place | {"ErrorCode": outcome.code, "ErrorMessage": str(outcome)})
+            responses.append(response | {"ErrorCode": outcome.code, "ErrorMessage": str(outcome)})
         else:
             answer = next(answers)
-            responses.append(place | {"ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)})
+            responses.append(response | {"ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)})
     return {"Responses": responses}
 
 

@@ -43,6 +43,8 @@ def _refusal(topic: Values, times: int) -> Values | None:
         message = f"{name} is not for topics"
     elif complaints := [wrong for one in topic["Configs"] if (wrong := complaint_about(one["Name"], one["Value"]))]:
         error, message = ErrorCode.INVALID_CONFIG, complaints[0]
+    elif len({one["PartitionIndex"] for one in topic["Assignments"]}) < len(topic["Assignments"]):
+        error, message = ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{name}: a partition is assigned twice"
     else:
         return None
     return {"Name": name, "ErrorCode": error, "ErrorMessage": message}

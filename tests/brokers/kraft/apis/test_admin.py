@@ -1,42 +1,15 @@
-"""What admins ask for, passed on by brokers in an Envelope: topics, settings, reassignments, elections."""
+"""What admins ask for, passed on by brokers in an Envelope: topics, reassignments, elections."""
 
 from typing import Any
 
 import pytest
 
 from isrflow.brokers.wire.errors import ErrorCode
+from tests.brokers.kraft.apis.asking import asked, create, created, topics
 from tests.support.controller_client import ControllerClient
 from tests.support.gateway_in_process import InProcessQuorum
 
 pytestmark = pytest.mark.usefixtures("epochs")
-TOPIC, BROKER = 2, 4
-SET, DELETE, APPEND, SUBTRACT = range(4)
-
-
-def asked(name: str, partitions: int = 1, replicas: int = 1, **config: str | None) -> dict[str, Any]:
-    configs = [{"Name": key.replace("_", "."), "Value": value} for key, value in config.items()]
-    return {
-        "Name": name,
-        "NumPartitions": partitions,
-        "ReplicationFactor": replicas,
-        "Assignments": [],
-        "Configs": configs,
-    }
-
-
-def create(client: ControllerClient, *topics: dict[str, Any], **given: Any) -> list[dict[str, Any]]:
-    told: list[dict[str, Any]] = client.forward("CreateTopics", Topics=list(topics), **given)["Topics"]
-    return told
-
-
-def created(client: ControllerClient, name: str, partitions: int = 1, replicas: int = 3) -> dict[str, Any]:
-    [told] = create(client, asked(name, partitions, replicas))
-    assert told["ErrorCode"] == ErrorCode.NONE, told
-    return told
-
-
-def topics(quorum: InProcessQuorum) -> dict[str, dict[str, Any]]:
-    return {held["topic"]: held for held in quorum.view()["topics"]}
 
 
 def test_a_topic_is_created_and_its_answer_says_how(quorum: InProcessQuorum, client: ControllerClient) -> None:
@@ -66,6 +39,10 @@ def test_a_topic_is_created_in_every_version(client: ControllerClient, version: 
         (asked("__cluster_metadata"), ErrorCode.INVALID_REQUEST),
         (
             asked("gap", -1, -1) | {"Assignments": [{"PartitionIndex": 5, "BrokerIds": [1]}]},
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        ),
+        (
+            asked("doubled", -1, -1) | {"Assignments": [{"PartitionIndex": 0, "BrokerIds": [one]} for one in (1, 2)]},
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
         ),
         (
@@ -147,49 +124,6 @@ def test_partitions_are_added(quorum: InProcessQuorum, client: ControllerClient)
     assert quorum.partition("grown", 3)["replicas"] == (3, 1, 2)
     fewer = [{"Name": "grown", "Count": 1, "Assignments": None}]
     assert client.forward("CreatePartitions", Topics=fewer)["Results"][0]["ErrorCode"] == ErrorCode.INVALID_PARTITIONS
-
-
-def test_settings_are_altered_step_by_step(quorum: InProcessQuorum, client: ControllerClient) -> None:
-    created(client, "set")
-
-    def alter(*steps: tuple[int, str, str | None], kind: int = TOPIC, name: str = "set") -> int:
-        configs = [{"Name": key, "ConfigOperation": step, "Value": value} for step, key, value in steps]
-        resource = {"ResourceType": kind, "ResourceName": name, "Configs": configs}
-        [told] = client.forward("IncrementalAlterConfigs", Resources=[resource])["Responses"]
-        assert (told["ResourceType"], told["ResourceName"]) == (kind, name)
-        return int(told["ErrorCode"])
-
-    assert alter((SET, "cleanup.policy", "compact"), (SET, "retention.ms", "5")) == ErrorCode.NONE
-    assert alter((APPEND, "cleanup.policy", "delete"), (DELETE, "retention.ms", None)) == ErrorCode.NONE
-    assert topics(quorum)["set"]["config"] == {"cleanup.policy": "compact,delete"}
-    assert alter((SUBTRACT, "cleanup.policy", "compact")) == ErrorCode.NONE
-    assert topics(quorum)["set"]["config"] == {"cleanup.policy": "delete"}
-    assert alter((SET, "retention.ms", "5"), (SET, "retention.ms", "6")) == ErrorCode.INVALID_REQUEST
-    assert alter((SET, "retention.ms", None)) == ErrorCode.INVALID_CONFIG
-    assert alter((SET, "retention.ms", "soon")) == ErrorCode.INVALID_CONFIG
-    assert alter((SET, "no.such.setting", "1")) == ErrorCode.INVALID_CONFIG
-    assert alter((DELETE, "no.such.setting", None)) == ErrorCode.NONE
-    assert alter((APPEND, "retention.ms", "1")) == ErrorCode.INVALID_CONFIG
-    first, second = (",".join(f"{n}:{broker}" for n in range(3_500)) for broker in (1, 2))
-    throttled = "leader.replication.throttled.replicas"
-    assert alter((SET, throttled, first)) == ErrorCode.NONE
-    assert alter((APPEND, throttled, second)) == ErrorCode.INVALID_CONFIG, "both are too long for Kafka"
-    assert alter((DELETE, throttled, None)) == ErrorCode.NONE
-    assert alter((9, "retention.ms", "1")) == ErrorCode.INVALID_REQUEST
-    assert alter((SET, "retention.ms", "1"), kind=8) == ErrorCode.INVALID_REQUEST
-    assert alter((SET, "retention.ms", "1"), name="nowhere") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert alter((SET, "log.cleaner.threads", "2"), kind=BROKER, name="") == ErrorCode.NONE
-    assert alter((SET, "log.cleaner.threads", "2"), kind=BROKER, name="1") == ErrorCode.NONE
-    assert alter((SET, "log.cleaner.threads", "2"), kind=BROKER, name="one") == ErrorCode.INVALID_REQUEST
-
-
-def test_settings_are_replaced_as_old_clients_ask(quorum: InProcessQuorum, client: ControllerClient) -> None:
-    create(client, asked("replaced", retention_ms="7", max_message_bytes="1000"))
-    configs = [{"Name": "retention.ms", "Value": "9"}]
-    resource = {"ResourceType": TOPIC, "ResourceName": "replaced", "Configs": configs}
-    [told] = client.forward("AlterConfigs", Resources=[resource])["Responses"]
-    assert told["ErrorCode"] == ErrorCode.NONE
-    assert topics(quorum)["replaced"]["config"] == {"retention.ms": "9"}
 
 
 def test_a_reassignment_is_begun_listed_and_cancelled(quorum: InProcessQuorum, client: ControllerClient) -> None:

@@ -1,0 +1,33 @@
+"""Topics for tests of what admins ask for."""
+
+from typing import Any
+
+from isrflow.brokers.wire.errors import ErrorCode
+from tests.support.controller_client import ControllerClient
+from tests.support.gateway_in_process import InProcessQuorum
+
+
+def asked(name: str, partitions: int = 1, replicas: int = 1, **config: str | None) -> dict[str, Any]:
+    configs = [{"Name": key.replace("_", "."), "Value": value} for key, value in config.items()]
+    return {
+        "Name": name,
+        "NumPartitions": partitions,
+        "ReplicationFactor": replicas,
+        "Assignments": [],
+        "Configs": configs,
+    }
+
+
+def create(client: ControllerClient, *topics: dict[str, Any], **given: Any) -> list[dict[str, Any]]:
+    told: list[dict[str, Any]] = client.forward("CreateTopics", Topics=list(topics), **given)["Topics"]
+    return told
+
+
+def created(client: ControllerClient, name: str, partitions: int = 1, replicas: int = 3) -> dict[str, Any]:
+    [told] = create(client, asked(name, partitions, replicas))
+    assert told["ErrorCode"] == ErrorCode.NONE, told
+    return told
+
+
+def topics(quorum: InProcessQuorum) -> dict[str, dict[str, Any]]:
+    return {held["topic"]: held for held in quorum.view()["topics"]}

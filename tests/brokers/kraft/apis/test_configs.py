@@ -1,0 +1,118 @@
+"""What admins ask for of settings, passed on by brokers in an Envelope."""
+
+from typing import Any
+
+import pytest
+
+from isrflow.brokers.wire.errors import ErrorCode
+from tests.brokers.kraft.apis.asking import asked, create, created, topics
+from tests.support.controller_client import ControllerClient
+from tests.support.gateway_in_process import InProcessQuorum
+
+pytestmark = pytest.mark.usefixtures("epochs")
+TOPIC, BROKER = 2, 4
+SET, DELETE, APPEND, SUBTRACT = range(4)
+
+
+def test_settings_are_altered_step_by_step(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    created(client, "set")
+
+    def alter(*steps: tuple[int, str, str | None], kind: int = TOPIC, name: str = "set") -> int:
+        configs = [{"Name": key, "ConfigOperation": step, "Value": value} for step, key, value in steps]
+        resource = {"ResourceType": kind, "ResourceName": name, "Configs": configs}
+        [told] = client.forward("IncrementalAlterConfigs", Resources=[resource])["Responses"]
+        assert (told["ResourceType"], told["ResourceName"]) == (kind, name)
+        return int(told["ErrorCode"])
+
+    assert alter((SET, "cleanup.policy", "compact"), (SET, "retention.ms", "5")) == ErrorCode.NONE
+    assert alter((APPEND, "cleanup.policy", "delete"), (DELETE, "retention.ms", None)) == ErrorCode.NONE
+    assert topics(quorum)["set"]["config"] == {"cleanup.policy": "compact,delete"}
+    assert alter((SUBTRACT, "cleanup.policy", "compact")) == ErrorCode.NONE
+    assert topics(quorum)["set"]["config"] == {"cleanup.policy": "delete"}
+    assert alter((SET, "retention.ms", "5"), (SET, "retention.ms", "6")) == ErrorCode.INVALID_REQUEST
+    assert alter((SET, "retention.ms", None)) == ErrorCode.INVALID_CONFIG
+    assert alter((SET, "retention.ms", "soon")) == ErrorCode.INVALID_CONFIG
+    assert alter((SET, "no.such.setting", "1")) == ErrorCode.INVALID_CONFIG
+    assert alter((DELETE, "no.such.setting", None)) == ErrorCode.NONE
+    assert alter((APPEND, "retention.ms", "1")) == ErrorCode.INVALID_CONFIG
+    first, second = (",".join(f"{n}:{broker}" for n in range(3_500)) for broker in (1, 2))
+    throttled = "leader.replication.throttled.replicas"
+    assert alter((SET, throttled, first)) == ErrorCode.NONE
+    assert alter((APPEND, throttled, second)) == ErrorCode.INVALID_CONFIG, "both are too long for Kafka"
+    assert alter((DELETE, throttled, None)) == ErrorCode.NONE
+    assert alter((9, "retention.ms", "1")) == ErrorCode.INVALID_REQUEST
+    assert alter((SET, "retention.ms", "1"), kind=8) == ErrorCode.INVALID_REQUEST
+    assert alter((SET, "retention.ms", "1"), name="nowhere") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert alter((SET, "log.cleaner.threads", "2"), kind=BROKER, name="") == ErrorCode.NONE
+    assert alter((SET, "log.cleaner.threads", "2"), kind=BROKER, name="1") == ErrorCode.NONE
+    assert alter((SET, "log.cleaner.threads", "2"), kind=BROKER, name="one") == ErrorCode.INVALID_REQUEST
+
+
+def resource(name: str, *steps: tuple[int, str, str | None]) -> dict[str, Any]:
+    configs = [{"Name": key, "ConfigOperation": step, "Value": value} for step, key, value in steps]
+    return {"ResourceType": TOPIC, "ResourceName": name, "Configs": configs}
+
+
+def test_of_changes_that_come_together_each_builds_on_the_one_before(
+    quorum: InProcessQuorum, client: ControllerClient
+) -> None:
+    created(client, "together")
+    created(client, "beside-it")
+    throttled = "leader.replication.throttled.replicas"
+    others = [quorum.client() for _ in range(3)]
+    names = ("together", "beside-it")
+    for number, other in enumerate(others):
+        # Whatever the order in which they are named.
+        listed = [resource(name, (APPEND, throttled, f"{number}:1")) for name in names]
+        other.send("IncrementalAlterConfigs", Resources=listed if number % 2 else listed[::-1])
+    for other in others:
+        responses = other.receive("IncrementalAlterConfigs")["Responses"]
+        assert [one["ErrorCode"] for one in responses] == [ErrorCode.NONE] * 2
+        other.close()
+    held = topics(quorum)
+    for name in names:
+        assert sorted(held[name]["config"][throttled].split(",")) == ["0:1", "1:1", "2:1"]
+
+
+def test_a_list_that_was_never_set_is_added_to_its_default(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    created(client, "by-default")
+    steps = [(APPEND, "cleanup.policy", "compact"), (APPEND, "follower.replication.throttled.replicas", "0:1")]
+    [told] = client.forward("IncrementalAlterConfigs", Resources=[resource("by-default", *steps)])["Responses"]
+    assert told["ErrorCode"] == ErrorCode.NONE
+    assert topics(quorum)["by-default"]["config"] == {
+        "cleanup.policy": "delete,compact",
+        "follower.replication.throttled.replicas": "0:1",
+    }
+
+
+@pytest.mark.parametrize("name", ["IncrementalAlterConfigs", "AlterConfigs"])
+def test_a_resource_that_is_named_twice_is_refused_once(
+    quorum: InProcessQuorum, client: ControllerClient, name: str
+) -> None:
+    twice, once = f"twice-{name}", f"once-{name}"
+    for topic in (twice, once):
+        created(client, topic)
+    operation = {"ConfigOperation": SET} if name.startswith("Incremental") else {}
+    named = [
+        {
+            "ResourceType": TOPIC,
+            "ResourceName": topic,
+            "Configs": [{"Name": "retention.ms", "Value": value} | operation],
+        }
+        for topic, value in [(twice, "1"), (once, "2"), (twice, "3")]
+    ]
+    told = client.forward(name, Resources=named)["Responses"]
+    assert [(one["ResourceName"], one["ErrorCode"]) for one in told] == [
+        (twice, ErrorCode.INVALID_REQUEST),
+        (once, ErrorCode.NONE),
+    ]
+    assert (topics(quorum)[twice]["config"], topics(quorum)[once]["config"]) == ({}, {"retention.ms": "2"})
+
+
+def test_settings_are_replaced_as_old_clients_ask(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    create(client, asked("replaced", retention_ms="7", max_message_bytes="1000"))
+    configs = [{"Name": "retention.ms", "Value": "9"}]
+    resource = {"ResourceType": TOPIC, "ResourceName": "replaced", "Configs": configs}
+    [told] = client.forward("AlterConfigs", Resources=[resource])["Responses"]
+    assert told["ErrorCode"] == ErrorCode.NONE
+    assert topics(quorum)["replaced"]["config"] == {"retention.ms": "9"}
