@@ -4,13 +4,15 @@
 
 from collections.abc import Set
 
+from msgspec.structs import replace
+
 from isrflow.controller_logic import deletion, partition_machine, progress, removal
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.replica_machine import online_replicas, taken_offline, taken_online
 from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.change import PartitionChange
 from isrflow.state.ids import NO_EPOCH, NO_LEADER
-from isrflow.state.partition import Partition
+from isrflow.state.partition import Partition, RemovedReplica
 from isrflow.state.reason import Reason
 
 
@@ -24,18 +26,26 @@ def brokers_failed(draft: Draft, failed: Set[int]) -> None:
             deletion.brokers_failed(draft, topic, failed)
             continue
         for partition in topic.partitions:
-            if partition.removed:
-                partition = removal.brokers_failed(draft, topic, partition, failed)
-            if not failed.isdisjoint(partition.replicas):
-                replicas_failed(draft, topic, partition, failed)
+            removed = removal.held_up(partition, failed) if partition.removed else ()
+            if removed != partition.removed or not failed.isdisjoint(partition.replicas):
+                _fail(draft, topic, partition, failed, removed)
 
 
 def replicas_failed(draft: Draft, topic: TopicDraft, partition: Partition, failed: Set[int]) -> None:
     """Take the replicas of one partition that are on ``failed`` offline."""
+    _fail(draft, topic, partition, failed, partition.removed)
+
+
+def _fail(
+    draft: Draft, topic: TopicDraft, partition: Partition, failed: Set[int], removed: tuple[RemovedReplica, ...]
+) -> None:
+    """Make one change of all that a failure means: between two, a move might end under a leader that is gone."""
     states = taken_offline(partition, failed)
     online = online_replicas(partition.replicas, states, draft.active)
     change = partition_machine.without(partition, failed, states, online, unclean_allowed=topic.unclean_allowed)
-    if change is None and partition.is_reassigning:
+    if removed != partition.removed:
+        change = replace(change or PartitionChange(), removed=removed)
+    elif change is None and partition.is_reassigning:
         # Who was out of sync before and is down now holds the reassignment up no more.
         change = PartitionChange()
     if change is None:
@@ -66,6 +76,9 @@ def broker_started(draft: Draft, broker: int) -> None:
 def broker_unregistered(draft: Draft, broker: int) -> None:
     """Await no longer that ``broker`` removes what reassignments took from it."""
     for topic in draft.topics():
+        if topic.is_deleting:
+            deletion.broker_unregistered(draft, topic)
+            continue
         for partition in topic.partitions:
             if removal.is_removed(partition, broker):
                 removal.broker_unregistered(draft, topic, partition, broker)

@@ -11,7 +11,8 @@ With ORS the replicas that it had and TRS those that it shall have:
 It completes with the change that brings all of TRS into the ISR, in one with it: where the leader is
 not in TRS another one is elected, and the leader epoch goes up once. (The classic controller takes
 several steps, and raises it with each.) A replica that stays, but is down, does not hold the others
-up, as long as enough are in sync without it; the classic controller would wait for it.
+up, as long as enough are in sync without it; the classic controller would wait for it. It never
+completes under a leader that is gone: whoever is removed may hold the only copy that is left.
 """
 
 from collections.abc import Set
@@ -116,6 +117,8 @@ def completed(partition: Partition, change: PartitionChange, brokers: Brokers, m
     if not _has_caught_up(after, isr, brokers, min_isr):
         return None
     leader = after.leader
+    if leader != NO_LEADER and leader not in brokers.live:
+        return None
     held = dict(zip(after.replicas, after.replica_states, strict=True))
     states = tuple([held[replica] for replica in target])
     if leader in removing:

@@ -18,6 +18,8 @@ from isrflow.state.events import ReplicaReport
 from isrflow.state.partition import Partition, RemovedReplica, ReplicaState
 from isrflow.state.reason import Reason
 
+Removed = tuple[RemovedReplica, ...]
+
 _INELIGIBLE = ReplicaState.ReplicaDeletionIneligible
 
 
@@ -26,10 +28,9 @@ def is_removed(partition: Partition, broker: int) -> bool:
     return bool(partition.removed) and any(entry.broker == broker for entry in partition.removed)
 
 
-def brokers_failed(draft: Draft, topic: TopicDraft, partition: Partition, lost: Set[int]) -> Partition:
-    """Hold the deletion up until the brokers in ``lost`` are back; return the partition as it stands then."""
-    removed = [_moved(entry, _INELIGIBLE) if entry.broker in lost else entry for entry in partition.removed]
-    return _put(draft, topic, partition, removed)
+def held_up(partition: Partition, lost: Set[int]) -> Removed:
+    """Give what is removed once the deletion waits for the brokers in ``lost`` to be back."""
+    return tuple([_moved(entry, _INELIGIBLE) if entry.broker in lost else entry for entry in partition.removed])
 
 
 def broker_started(draft: Draft, topic: TopicDraft, partition: Partition, broker: int) -> None:
@@ -39,12 +40,12 @@ def broker_started(draft: Draft, topic: TopicDraft, partition: Partition, broker
 
 def broker_unregistered(draft: Draft, topic: TopicDraft, partition: Partition, broker: int) -> None:
     """Forget the removed replica of a broker that is known no more."""
-    _put(draft, topic, partition, [entry for entry in partition.removed if entry.broker != broker])
+    _put(draft, topic, partition, tuple([entry for entry in partition.removed if entry.broker != broker]))
 
 
 def resume(draft: Draft, topic: TopicDraft, partition: Partition) -> None:
     """Tell all brokers that serve once more what they have yet to remove."""
-    partition = brokers_failed(draft, topic, partition, draft.live)
+    partition = _put(draft, topic, partition, held_up(partition, draft.live))
     _begin(draft, topic, partition, draft.live)
 
 
@@ -53,7 +54,7 @@ def _begin(draft: Draft, topic: TopicDraft, partition: Partition, brokers: Set[i
         _in_state(entry, to_be_deleted(entry.state, is_served=True)) if entry.broker in brokers else entry
         for entry in partition.removed
     ]
-    _put(draft, topic, partition, removed)
+    _put(draft, topic, partition, tuple(removed))
 
 
 def replica_reported(draft: Draft, topic: TopicDraft, partition: Partition, event: ReplicaReport) -> None:
@@ -68,13 +69,13 @@ def replica_reported(draft: Draft, topic: TopicDraft, partition: Partition, even
                 removed.append(entry)
         else:
             removed.append(_moved(entry, _INELIGIBLE) if event.outcome in ("error", "offline") else entry)
-    _put(draft, topic, partition, removed)
+    _put(draft, topic, partition, tuple(removed))
 
 
-def _put(draft: Draft, topic: TopicDraft, partition: Partition, removed: list[RemovedReplica]) -> Partition:
-    if tuple(removed) == partition.removed:
+def _put(draft: Draft, topic: TopicDraft, partition: Partition, removed: Removed) -> Partition:
+    if removed == partition.removed:
         return partition
-    return draft.change(topic, partition, PartitionChange(removed=tuple(removed)), Reason.REASSIGNMENT)
+    return draft.change(topic, partition, PartitionChange(removed=removed), Reason.REASSIGNMENT)
 
 
 def _moved(entry: RemovedReplica, target: ReplicaState) -> RemovedReplica:

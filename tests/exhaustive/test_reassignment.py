@@ -85,6 +85,16 @@ def test_every_move_completes_with_the_last_of_its_target(size: int) -> None:
             check_complete(moving, changed(moving, completed(moving, PartitionChange(isr=joined), UP, 1)), target)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_no_move_completes_under_a_leader_that_is_gone(size: int) -> None:
+    for before in partitions(size):
+        others = frozenset(ALL) - {before.leader}
+        for target in targets():
+            change = begun(before, target, UP, unclean_allowed=False)
+            assert change is not None
+            assert completed(before, change, Brokers(others, others, frozenset(ALL)), 1) is None
+
+
 def check_complete(before: Partition, after: Partition, target: Ids) -> None:
     assert (after.replicas, after.adding_replicas, after.removing_replicas) == (target, (), ())
     assert set(after.isr) == set(target)
