@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from isrflow.controller_logic.step import step
+from isrflow.state.canonical import has_clash
 from isrflow.state.cluster import Outcome, State
 from isrflow.state.decisions import AnyDecision, Rejected
 from isrflow.state.events import Logged, Progress
@@ -16,13 +17,20 @@ from isrflow.state.reason import Reason
 def guarded_step(state: State, events: Sequence[Logged], policy: Policy, *, overrides: Mapping[str, str]) -> Outcome:
     """Do what ``step`` does; an event that it raises on is reported, and changes nothing.
 
-    ``step`` never should. If it does, the batch would come again after each restart, and fail again:
-    so it is taken event by event, and what the failing one would have done is left out.
+    ``step`` never should, nor say two things of one partition. If it does, the batch would come again after
+    each restart, and fail again: so it is taken event by event, and what the failing one would have done is
+    left out.
     """
     try:
-        return step(state, events, policy, overrides=overrides)
+        return _checked(step(state, events, policy, overrides=overrides))
     except Exception:
         return _one_by_one(state, events, policy, overrides)
+
+
+def _checked(outcome: Outcome) -> Outcome:
+    if has_clash(outcome.decisions):
+        raise ValueError("two decisions in one place")
+    return outcome
 
 
 def _one_by_one(state: State, events: Sequence[Logged], policy: Policy, overrides: Mapping[str, str]) -> Outcome:
@@ -30,7 +38,7 @@ def _one_by_one(state: State, events: Sequence[Logged], policy: Policy, override
     decisions: list[AnyDecision] = []
     for logged in events:
         try:
-            outcome = step(state, [logged], policy, overrides=overrides)
+            outcome = _checked(step(state, [logged], policy, overrides=overrides))
         except Exception as error:
             outcome = step(state, [replace(logged, event=Progress())], policy, overrides=overrides)
             decisions.append(_failed(outcome.state, logged, error))

@@ -34,15 +34,29 @@ class Part(NamedTuple):
     body: bytes
 
 
+Place = tuple[int, int, str, int, int]
+
+
 def part_of(decision: AnyDecision) -> Part:
-    """Encode a decision, and say where it stands: seq, then kind, topic, partition, broker."""
+    """Encode a decision, and say where it stands."""
+    return Part(*_place_of(decision), encode(decision))
+
+
+def _place_of(decision: AnyDecision) -> Place:
+    """Say where a decision stands: seq, then kind, topic, partition, broker."""
     rank = KIND_RANK[decision.__struct_config__.tag]  # type: ignore[index]
     topic, partition, broker = "", -1, -1
     if not isinstance(decision, Answer):
         topic = getattr(decision, "topic", "") or ""
         partition = _number(getattr(decision, "partition", -1))
         broker = _number(getattr(decision, "broker", -1))
-    return Part(decision.seq, rank, topic, partition, broker, encode(decision))
+    return decision.seq, rank, topic, partition, broker
+
+
+def has_clash(decisions: Iterable[AnyDecision]) -> bool:
+    """Say whether two of one shard's decisions stand in one place, though only one of them can be meant."""
+    places = [place for place in map(_place_of, decisions) if place[1] not in _MERGED_RANKS]
+    return len(set(places)) < len(places)
 
 
 def _number(value: int | UnsetType) -> int:
@@ -50,7 +64,10 @@ def _number(value: int | UnsetType) -> int:
 
 
 def number(parts: Iterable[Part]) -> list[tuple[int, int, bytes]]:
-    """Order, merge and number parts: (seq, index, JSON text with that index)."""
+    """Order, merge and number parts: (seq, index, JSON text with that index).
+
+    Never raises, for the same batch would come again after each restart: ``has_clash`` is asked before.
+    """
     numbered: list[tuple[int, int, bytes]] = []
     seq, index = -1, -1
     for part in _merged(sorted(parts, key=_place)):
@@ -61,13 +78,14 @@ def number(parts: Iterable[Part]) -> list[tuple[int, int, bytes]]:
     return numbered
 
 
-def _place(part: Part) -> tuple[int, int, str, int, int]:
+def _place(part: Part) -> Place:
     return part[:5]
 
 
 _IMBALANCE_RANK = KIND_RANK["imbalance"]
-_RULES_FAILED = b'"reason":"%s"' % Reason.RULES_FAILED.encode()
-_MERGED_RANKS = frozenset({KIND_RANK["answer"], KIND_RANK["broker"], _IMBALANCE_RANK})
+_REJECTED_RANK = KIND_RANK["rejected"]
+_ADDED_UP_RANKS = frozenset({KIND_RANK["answer"], KIND_RANK["broker"]})
+_MERGED_RANKS = _ADDED_UP_RANKS | {_IMBALANCE_RANK, _REJECTED_RANK}
 
 
 def _merged(ordered: list[Part]) -> Iterable[Part]:
@@ -76,23 +94,32 @@ def _merged(ordered: list[Part]) -> Iterable[Part]:
         if waiting and _place(part) != _place(waiting[0]):
             yield from _said(waiting)
             waiting = []
-        if waiting and _RULES_FAILED in part.body:
-            continue  # several shards failed on one event: that is said once
-        if waiting and part.rank not in _MERGED_RANKS:
-            raise ValueError(f"two decisions in one place: {part.body!r} and {waiting[0].body!r}")
         waiting.append(part)
     if waiting:
         yield from _said(waiting)
 
 
 def _said(parts: list[Part]) -> Iterable[Part]:
-    """Give the one decision that stands for all parts; a cluster in balance is not worth a word."""
-    if parts[0].rank == _IMBALANCE_RANK:
+    """Give what stands for all parts of one place; a cluster in balance is not worth a word."""
+    rank = parts[0].rank
+    if rank == _IMBALANCE_RANK:
         merged = _one_imbalance([d for part in parts if isinstance(d := decode(part.body), Imbalance)])
         if any(not_led for not_led, _ in merged.counts.values()):
             yield parts[0]._replace(body=encode(merged))
+    elif len(parts) > 1 and rank == _REJECTED_RANK:
+        yield from _one_of_each_reason(parts)
+    elif len(parts) > 1 and rank in _ADDED_UP_RANKS:
+        yield _one(parts)
     else:
-        yield parts[0] if len(parts) == 1 else _one(parts)
+        yield from parts
+
+
+def _one_of_each_reason(parts: list[Part]) -> Iterable[Part]:
+    """Say once what several shards failed on, and beside it what one of them refused."""
+    said: dict[str, Part] = {}
+    for part in sorted(parts):
+        said.setdefault(decode(part.body).reason, part)
+    return [said[reason] for reason in sorted(said)]
 
 
 def _one(parts: list[Part]) -> Part:

@@ -12,9 +12,10 @@ from isrflow.controller_logic.guard import guarded_step
 from isrflow.controller_logic.log import decide, first_states, logged
 from isrflow.controller_logic.step import step
 from isrflow.state.cluster import Outcome, State
-from isrflow.state.decisions import Rejected
+from isrflow.state.decisions import ConfigDecision, Rejected
 from isrflow.state.events import Logged
 from isrflow.state.policy import Policy
+from isrflow.state.reason import Reason
 from tests.support.worlds import recorded
 
 BAD_SEQ = 60
@@ -52,6 +53,28 @@ def test_what_fails_is_reported_and_the_rest_is_decided(
     said = msgspec.json.decode(body)
     assert (said["kind"], said["reason"], said["raw"]) == ("rejected", "RULES_FAILED", bad.decode())
     assert said["message"].endswith("KeyError: 'some defect'")
+    assert [decision for decision in found if decision[0] != BAD_SEQ] == expected
+
+
+@pytest.mark.parametrize("shards", [1, 4])
+def test_what_would_be_decided_twice_is_an_event_that_fails(monkeypatch: pytest.MonkeyPatch, shards: int) -> None:
+    """It could not be numbered, and the same batch would come again after each restart."""
+    log, bad = with_a_second(b"tick", recorded(seed=3, count=200))
+    expected = decide([entry for entry in log if entry[0] != BAD_SEQ], Policy()).decisions
+
+    def said_twice(draft: Draft) -> bool:
+        if draft.seq == BAD_SEQ:
+            said = ConfigDecision(**draft.said(Reason.CONFIG_CHANGED), entity="cluster", name=None, config={})
+            draft.decisions += [said, said]
+        return expire_sessions(draft)
+
+    expire_sessions = liveness.expire_sessions
+    monkeypatch.setattr(liveness, "expire_sessions", said_twice)
+    found = decide(log, Policy(), shards=shards, batch_sizes=(25,)).decisions
+    (body,) = [body for seq, _, body in found if seq == BAD_SEQ]
+    said = msgspec.json.decode(body)
+    assert (said["kind"], said["reason"], said["raw"]) == ("rejected", "RULES_FAILED", bad.decode())
+    assert said["message"].endswith("ValueError: two decisions in one place")
     assert [decision for decision in found if decision[0] != BAD_SEQ] == expected
 
 

@@ -12,7 +12,7 @@ import msgspec
 from isrflow.controller_logic.balance import event_of
 from isrflow.controller_logic.log import first_states, logged
 from isrflow.controller_logic.step import step
-from isrflow.state.canonical import number, part_of
+from isrflow.state.canonical import has_clash, number, part_of
 from isrflow.state.decisions import AnyDecision, Imbalance, decode
 from isrflow.state.partition import Partition
 from isrflow.state.policy import Policy
@@ -65,6 +65,7 @@ class Script:
         seq = self._state.cluster.seq + 1
         self.written.append(Written(seq, raw, self.quiet))
         outcome = step(self._state, list(logged([(seq, raw)])), Policy())
+        assert not has_clash(outcome.decisions), "two decisions in one place"
         self._state = outcome.state
         self._bring_back_counts(outcome.decisions)
         return seq

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isrflow.state.canonical import number, part_of
+from isrflow.state.canonical import has_clash, number, part_of
 from isrflow.state.decisions import (
     KIND_RANK,
     Answer,
@@ -89,9 +89,28 @@ def test_free_text_that_looks_like_an_index_is_left_alone() -> None:
     assert (json.loads(body)["index"], json.loads(body)["raw"]) == (1, '{"index":0}')
 
 
-def test_two_decisions_in_one_place_are_a_bug() -> None:
-    with pytest.raises(ValueError, match="two decisions in one place"):
-        number([part_of(watermark("a", 0)), part_of(watermark("a", 0))])
+def test_two_decisions_in_one_place_are_a_bug_that_stops_nothing() -> None:
+    assert has_clash([watermark("a", 0), watermark("b", 0), watermark("a", 0)])
+    assert not has_clash([watermark("a", 0), watermark("a", 1), watermark("a", 0, seq=2), broker(1), broker(1)])
+    numbered = number([part_of(watermark("a", 0)), part_of(watermark("a", 0))])
+    assert [(seq, index) for seq, index, _ in numbered] == [(1, 0), (1, 1)]
+
+
+def rejected(reason: Reason, message: str = "") -> Rejected:
+    return Rejected(**(COMMON | {"reason": reason}), seq=1, raw="RULES_FAILED", field="", message=message)
+
+
+def test_one_refusal_of_each_reason_is_said() -> None:
+    """Whichever shard comes first: one may refuse an event that others fail on."""
+    refused = rejected(Reason.REQUEST_REFUSED)
+    decisions = [refused, rejected(Reason.RULES_FAILED, "one"), rejected(Reason.RULES_FAILED, "other")]
+    assert not has_clash(decisions)
+    for shuffled in itertools.permutations(decisions):
+        told = [json.loads(body) for _, _, body in number(map(part_of, shuffled))]
+        assert [(d["index"], d["reason"], d["message"]) for d in told] == [
+            (0, "REQUEST_REFUSED", ""),
+            (1, "RULES_FAILED", "one"),
+        ]
 
 
 def test_withheld_partitions_have_places_of_their_own() -> None:
