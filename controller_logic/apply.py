@@ -61,6 +61,7 @@ def apply(before: Partition, change: PartitionChange, told: Container[int] = ())
         held.received_epochs,
         held.lags,
         before.offline_dir_replicas if change.offline_dir_replicas is None else change.offline_dir_replicas,
+        before.unassigned_replicas if change.unassigned_replicas is None else change.unassigned_replicas,
     )
 
 

@@ -7,6 +7,7 @@ moves are those of ``replica_machine``). Online is as in ``ControllerContext.isR
 is active, not away and not shutting down, and its log directory is not lost. What is ineligible is
 tried again when a broker that holds a replica of the topic starts, when a controller takes over, and when
 the deletion is asked for again; a replica that is not online only once its own broker has started.
+A replica that a reassignment had removed takes part, but is forgotten when its broker is unregistered.
 
 A topic is ``ineligible`` while any of its replicas is, else ``deleting``; it is ``deleted`` when the
 last replica is successful. While a partition of it is reassigned its deletion waits: the topic is
@@ -93,6 +94,7 @@ def _begin_partition(draft: Draft, topic: TopicDraft, partition: Partition) -> N
         removed=(),
         # On an active broker nothing else takes a replica offline.
         offline_dir_replicas=tuple([r for r in partition.replicas if r in draft.active and r not in online]),
+        unassigned_replicas=tuple([entry.broker for entry in partition.removed]),
     )
     after = draft.change(topic, partition, change, Reason.TOPIC_DELETED, to=())
     _tell(draft, topic, after, tuple([replica for replica in after.replicas if replica in online]))
@@ -107,6 +109,23 @@ def _tell(draft: Draft, topic: TopicDraft, partition: Partition, brokers: tuple[
 def brokers_failed(draft: Draft, topic: TopicDraft, failed: Set[int]) -> None:
     """Hold a deletion up until the brokers on ``failed`` are back."""
     _fail(draft, topic, failed)
+    broker_unregistered(draft, topic)
+
+
+def broker_unregistered(draft: Draft, topic: TopicDraft) -> None:
+    """Await no longer what brokers that are known no more had yet to remove after a reassignment."""
+    for partition in topic.partitions:
+        gone = [replica for replica in partition.unassigned_replicas if replica not in draft.brokers]
+        if gone:
+            pairs = zip(partition.replicas, partition.replica_states, strict=True)
+            left = {replica: state for replica, state in pairs if replica not in gone}
+            change = PartitionChange(
+                replicas=tuple(left),
+                replica_states=tuple(left.values()),
+                offline_dir_replicas=tuple([r for r in partition.offline_dir_replicas if r in left]),
+                unassigned_replicas=tuple([r for r in partition.unassigned_replicas if r in left]),
+            )
+            draft.change(topic, partition, change, Reason.TOPIC_DELETED, to=())
     _settle(draft, topic)
 
 

@@ -23,5 +23,6 @@ class PartitionChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     replica_states: tuple[ReplicaState, ...] | None = None
     removed: tuple[RemovedReplica, ...] | None = None
     offline_dir_replicas: tuple[int, ...] | None = None
+    unassigned_replicas: tuple[int, ...] | None = None
     unclean: bool = False
     by_leader: bool = False

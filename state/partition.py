@@ -79,7 +79,8 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     in which the replicas last reported that they lead or follow, ``received_epochs`` the newest that any report
     of theirs bore, while one differs (else empty), and ``requested_epochs`` the newest that a decision to their
     brokers had: a newer request takes the place of an older one, however long a broker does not answer.
-    ``offline_dir_replicas`` are, while the topic is deleted, those whose log directory is lost.
+    ``offline_dir_replicas`` are, while the topic is deleted, those whose log directory is lost, and
+    ``unassigned_replicas`` those that a reassignment had removed before.
     """
 
     partition: int
@@ -103,6 +104,7 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     received_epochs: tuple[int, ...] = ()
     lags: tuple[ReplicaLag, ...] = ()
     offline_dir_replicas: tuple[int, ...] = ()
+    unassigned_replicas: tuple[int, ...] = ()
 
     @property
     def is_reassigning(self) -> bool:

@@ -72,6 +72,9 @@ def check_partition(state: State, partition: Partition) -> None:
 def check_deletion(state: State, topic: Topic) -> None:
     live = {b.broker for b in state.cluster.brokers.values() if b.is_live}
     held = [(r, s) for p in topic.partitions for r, s in zip(p.replicas, p.replica_states, strict=True)]
+    for partition in topic.partitions:
+        assert set(partition.unassigned_replicas) <= set(partition.replicas) & set(state.cluster.brokers)
+        assert topic.state != TopicState.created or not partition.unassigned_replicas
     if topic.state == TopicState.created:
         assert max(s for _, s in held) <= ReplicaState.OfflineReplica
         return

@@ -78,6 +78,7 @@ LATER_GROWN_PARTITION = replace(
     requested_epochs=(7, 5, 7),
     received_epochs=(7, 4, 6),
 )
+LAST_GROWN_PARTITION = replace(LATER_GROWN_PARTITION, unassigned_replicas=(2, 1))
 TOPICS = [Topic("t", "id-of-t", TopicState.created, {"a": "b"}, (PARTITION,))]
 
 # The fields that version 1 was born with, in order: state is kept as arrays, so a place is a meaning.
@@ -116,9 +117,10 @@ def test_what_version_1_grew_to_is_read() -> None:
     assert decode_topics((GOLDEN / "topics-v1-grown.bin").read_bytes()) == grown
 
 
-def test_what_version_1_grew_to_later_is_read() -> None:
-    grown = [Topic("t", "id-of-t", TopicState.created, {}, (LATER_GROWN_PARTITION,))]
-    assert decode_topics((GOLDEN / "topics-v1-grown-later.bin").read_bytes()) == grown
+@pytest.mark.parametrize(("when", "partition"), [("later", LATER_GROWN_PARTITION), ("last", LAST_GROWN_PARTITION)])
+def test_what_version_1_grew_to_later_is_read(when: str, partition: Partition) -> None:
+    grown = [Topic("t", "id-of-t", TopicState.created, {}, (partition,))]
+    assert decode_topics((GOLDEN / f"topics-v1-grown-{when}.bin").read_bytes()) == grown
 
 
 def test_what_is_written_is_read_back() -> None:
