@@ -36,6 +36,7 @@ class Storage:
         self._snapshot_interval_bytes = snapshot_interval_bytes
         self._image = MetadataImage()
         self._decided_seq = 0
+        self._noted_every_seqs = NOTED_EVERY_EVENTS
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="snapshot")
         self._snapshot: tuple[SnapshotId, Future[None]] | None = None
         self._appended = asyncio.Event()
@@ -46,6 +47,7 @@ class Storage:
         Raises ``StorageError`` when the log is not what the decisions tell: then it must not be served.
         """
         self._decided_seq, self._image = compared(self._log, bus)
+        self._noted_every_seqs = NOTED_EVERY_EVENTS * bus.seq_step
 
     @property
     def image(self) -> MetadataImage:
@@ -74,6 +76,7 @@ class Storage:
         if not events:
             return iter(events)
         image, offset = self._image, self.end_offset
+        before = offset
         units: list[Unit] = []
         for decisions in events:
             image, entry = translate(image, decisions)
@@ -82,12 +85,13 @@ class Storage:
                 units.append(unit)
                 offset = unit.end_offset
         seq, time_ms = events[-1][0].seq, events[-1][0].time_ms
-        if seq - (units[-1].seq if units else self._log.end.seq) >= NOTED_EVERY_EVENTS:
+        if seq - (units[-1].seq if units else self._log.end.seq) >= self._noted_every_seqs:
             units.append(Unit(seq, image.quorum_epoch, b"", offset))
         self._log.append(units)
         self._image, self._decided_seq = image, seq
         self._look_at_snapshots(time_ms)
-        self._wake()
+        if offset > before:
+            self._wake()
         return iter(events)
 
     def _wake(self) -> None:
@@ -137,7 +141,7 @@ class Storage:
         """Let a snapshot that is being written end, note what came to nothing since, and close all files."""
         self._thread.shutdown(wait=True)
         try:
-            if self._decided_seq > self._log.end.seq:
+            if self._log.is_sound and self._decided_seq > self._log.end.seq:
                 end = self._log.end
                 self._log.append([Unit(self._decided_seq, end.quorum_epoch, b"", end.offset)])
         finally:

@@ -54,8 +54,12 @@ class _Teller:
         for name, config in self._cluster.broker_config.items():
             yield self._config("broker", name, config)
         if self._cluster.next_producer_id > 0:
-            ids = {"broker": _NO_BROKER, "broker_epoch": NO_EPOCH, "next_producer_id": self._cluster.next_producer_id}
-            yield ProducerIds(**self._common(), **ids)
+            yield ProducerIds(
+                **self._common(),
+                broker=_NO_BROKER,
+                broker_epoch=NO_EPOCH,
+                next_producer_id=self._cluster.next_producer_id,
+            )
 
     def topic(self, topic: Topic) -> Iterator[AnyDecision]:
         yield TopicDecision(

@@ -40,9 +40,9 @@ class EndsFile:
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
 
     def read(self, *, cut: bool) -> list[End]:
-        """Read all ends; with ``cut`` what the last write left unfinished is removed, else it is damage.
+        """Read all ends, and force them to disk: a process that was killed may not have come to it.
 
-        Raises ``StorageError``.
+        With ``cut`` what the last write left unfinished is removed, else it is damage. Raises ``StorageError``.
         """
         data = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
         ends: list[End] = []
@@ -55,6 +55,7 @@ class EndsFile:
             if not cut:
                 raise StorageError(f"{self._path} is damaged after {len(ends)} entries")
             os.ftruncate(self._descriptor, len(ends) * SIZE)
+        os.fsync(self._descriptor)
         return ends
 
     def append(self, ends: list[End]) -> None:

@@ -29,12 +29,14 @@ class MetadataLog:
     """Append what events add, and read it by offset; nothing is read before it is on disk.
 
     A new segment begins with each snapshot. Two snapshots stay, and the log from the older of them on.
+    ``is_sound`` until an append fails: what that left on disk is for the next start to judge.
     """
 
     def __init__(self, directory: Path) -> None:
         """Open a log, or begin one. Raises ``StorageError`` when it is damaged, or open in another process."""
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
+        self.is_sound = True
         self._lock = _locked(directory)
         self._segments = self._opened()
         snapshots.remove_unfinished(directory)
@@ -83,8 +85,11 @@ class MetadataLog:
 
     def append(self, units: Sequence[Unit]) -> None:
         """Write what events added, in the order of events, and force it to disk."""
+        assert self.is_sound, "nothing is appended after an append that failed"
         if units:
+            self.is_sound = False
             self._segments[-1].append(units)
+            self.is_sound = True
 
     def read(self, offset: int, max_bytes: int) -> bytes:
         """Return whole batches from the one that holds ``offset`` on, one at least; none at the end."""

@@ -3,7 +3,7 @@
 import os
 import zlib
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -91,6 +91,8 @@ class Segment:
         if size < self.end.position or (size > self.end.position and not is_last):
             raise StorageError(f"{self.path} has {size} bytes where {self.end.position} were written")
         for before, end in pairwise(held):
+            if end.position < before.position:
+                raise StorageError(f"{self._ends_path} is damaged: it goes back at offset {end.offset}")
             data = self._pread(before.position, end.position - before.position)
             if zlib.crc32(data) != end.crc:
                 raise StorageError(f"{self.path} is damaged between offsets {before.offset} and {end.offset}")
@@ -140,10 +142,6 @@ class Segment:
                 data = self._pread(start, position - start)
                 epoch = next(epoch for epoch, begins in reversed(self.epochs) if begins < self._offsets[at])
                 yield Unit(self._seqs[at], epoch, data, self._offsets[at])
-
-    def size_from(self, offset: int) -> int:
-        """Say how many bytes stand from ``offset`` on, which begins a unit."""
-        return self.end.position - self._positions[bisect_left(self._offsets, offset)]
 
     def _size(self) -> int:
         return os.fstat(self._descriptor).st_size
