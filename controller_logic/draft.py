@@ -72,7 +72,7 @@ class Draft(Minutes):
     def put_broker(self, broker: Broker) -> None:
         former = self.brokers.get(broker.broker)
         self.brokers[broker.broker] = broker
-        if former is None or former.state != broker.state:
+        if former is None or (former.state, former.behind_gateway) != (broker.state, broker.behind_gateway):
             self._read_brokers()
 
     def remove_broker(self, broker: int) -> None:
@@ -132,7 +132,9 @@ class Draft(Minutes):
 
     def remove_topic(self, name: str) -> None:
         """Forget a topic, and what moved in it: one created anew under its name starts afresh."""
-        self.moved = {moved for moved in self.moved if moved[0] != name}
+        topic = self.topic(name)
+        if topic is not None:
+            self.moved.difference_update([(name, number) for number in range(len(topic.partitions))])
         self._open[name] = None
         self._removed.add(name)
         self._names = self._twins = None
@@ -210,9 +212,7 @@ class Draft(Minutes):
                 change, reason = end, Reason.REASSIGNMENT
                 to = to and tuple([broker for broker in to if broker not in before.removing_replicas])
         after = apply(before, change, self.reporting if to is None else self.reporting.intersection(to))
-        broken = broken_rules(before, after, self.brokers)
-        if len(after.isr) > 1 and after.isr != before.isr and not self.live.issuperset(after.isr):
-            broken.append("a fenced member of another ISR is its only one")
+        broken = broken_rules(before, after, self.brokers, self.live)
         if broken:
             self.report_broken(topic, before, broken)
             return before

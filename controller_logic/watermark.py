@@ -16,6 +16,7 @@ from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.decisions import HighWatermark
 from isrflow.state.events import LogEndOffset
 from isrflow.state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET
+from isrflow.state.invariants import broken_watermark
 from isrflow.state.partition import Partition
 from isrflow.state.reason import Reason
 
@@ -135,6 +136,11 @@ def _advance(draft: Draft, topic: TopicDraft, partition: Partition) -> bool:
 
 
 def _commit(draft: Draft, topic: TopicDraft, partition: Partition, high_watermark: int) -> None:
+    after = replace(partition, high_watermark=high_watermark, high_watermark_epoch=partition.leader_epoch)
+    broken = broken_watermark(partition, after)
+    if broken:
+        draft.report_broken(topic, partition, broken)
+        return
     # An unclean leader has taken back what it had not; that it may show as much again must be said.
     is_taken_back = partition.high_watermark_epoch == NO_EPOCH and partition.high_watermark > 0
     if high_watermark != partition.high_watermark or is_taken_back:
@@ -152,4 +158,4 @@ def _commit(draft: Draft, topic: TopicDraft, partition: Partition, high_watermar
         )
     elif partition.high_watermark_epoch == partition.leader_epoch:
         return
-    topic.put(replace(partition, high_watermark=high_watermark, high_watermark_epoch=partition.leader_epoch))
+    topic.put(after)

@@ -4,7 +4,7 @@ Each broken rule is named by what should be true. ``step`` asks after each chang
 too: a change that breaks a rule is not made.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Set
 from functools import lru_cache
 
 from isrflow.state.ids import NO_EPOCH, NO_LEADER
@@ -16,10 +16,13 @@ _ONLINE = PartitionState.OnlinePartition
 _RECOVERING = LeaderRecoveryState.RECOVERING
 
 
-def broken_rules(before: Partition, after: Partition, registered: Container[int] | None = None) -> list[str]:
+def broken_rules(
+    before: Partition, after: Partition, registered: Container[int] | None = None, live: Set[int] | None = None
+) -> list[str]:
     """List the rules that ``after``, made from ``before``, does not keep; empty when all hold.
 
-    A replica may be forgotten whatever its state if its broker is not in ``registered``; None: all are.
+    A replica may be forgotten whatever its state if its broker is not in ``registered``; ``live`` brokers
+    serve. None: all do.
     """
     isr, replicas, leader = after.isr, after.replicas, after.leader
     assigned = set(replicas)
@@ -42,6 +45,9 @@ def broken_rules(before: Partition, after: Partition, registered: Container[int]
         broken.append("every replica has a state")
     elif after.replica_states != before.replica_states or after.removed != before.removed:
         broken += _broken_replica_moves(before, after, registered)
+    if live is not None:
+        broken += _broken_service(before, after, live)
+    broken += _broken_shape(after, assigned)
     if after.state != before.state and (before.state, after.state) not in PARTITION_MOVES:
         broken.append(f"a partition does not go from {before.state.name} to {after.state.name}")
     broken += _broken_epochs(before, after)
@@ -80,6 +86,33 @@ def _all_states(partition: Partition) -> dict[int, ReplicaState]:
     return removed | dict(zip(partition.replicas, partition.replica_states, strict=True))
 
 
+def _broken_service(before: Partition, after: Partition, live: Set[int]) -> list[str]:
+    broken = []
+    if after.leader != NO_LEADER and after.leader not in live:
+        broken.append("a leader is not fenced")
+    if len(after.isr) > 1 and after.isr != before.isr and not live.issuperset(after.isr):
+        broken.append("a fenced member of another ISR is its only one")
+    return broken
+
+
+def _broken_shape(after: Partition, assigned: Set[int]) -> list[str]:
+    broken = []
+    if after.removed and not assigned.isdisjoint([entry.broker for entry in after.removed]):
+        broken.append("who is assigned is not removed")
+    count = len(after.replicas)
+    for held in (
+        after.log_end_offsets,
+        after.offset_epochs,
+        after.lags,
+        after.completed_epochs,
+        after.requested_epochs,
+        after.received_epochs,
+    ):
+        if held and len(held) != count:
+            broken.append("what is held of each replica is held of all")
+    return broken
+
+
 def _broken_recovery(before: Partition, after: Partition) -> list[str]:
     if len(after.isr) > 1:
         return ["a leader that is recovering is alone in the ISR"]
@@ -110,6 +143,11 @@ def _broken_epochs(before: Partition, after: Partition) -> list[str]:
         broken.append("another leader has another leader epoch")
     if after.isr != before.isr and partition_step == 0:
         broken.append("another ISR has another partition epoch")
+    return broken + broken_watermark(before, after)
+
+
+def broken_watermark(before: Partition, after: Partition) -> list[str]:
+    """List the rules that another high watermark does not keep, where nothing else differs."""
     if after.high_watermark_epoch == before.high_watermark_epoch and after.high_watermark < before.high_watermark:
-        broken.append("the high watermark does not go back within a leader epoch")
-    return broken
+        return ["the high watermark does not go back within a leader epoch"]
+    return []

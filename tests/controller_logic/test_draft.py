@@ -1,8 +1,11 @@
 """What one event of a batch leaves behind is what the next one finds."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from isrflow.controller_logic import draft as draft_module
+from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.log import decide
 from isrflow.state.policy import Policy
 from tests.controller_logic.moving import move, told_to_delete
@@ -68,3 +71,27 @@ def test_a_request_whose_change_is_withheld_is_told(monkeypatch: pytest.MonkeyPa
     assert (world.error, world.partition("t")) == ("UNKNOWN_SERVER_ERROR", before)
     world.publish("elect_leaders", election_type="preferred", partitions=[{"topic": "t", "partition": 0}])
     assert (world.error, world.partition("t")) == ("UNKNOWN_SERVER_ERROR", before)
+
+
+def test_a_broker_that_is_behind_a_gateway_no_more_is_asked_for_reports_at_once() -> None:
+    world = World(1, 2)
+    world.join(3, behind_gateway=True)
+    world.create("t", (1, 3))
+    world.register(3, behind_gateway=False)
+    world.alter_isr("t", (1,))
+    assert world.partition("t").requested_epochs == (0, 0)
+    assert_cuts_do_not_show(world)
+
+
+class Unwalked(set[tuple[str, int]]):
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        raise AssertionError("everything that moved is gone through")
+
+
+def test_a_topic_is_removed_without_going_through_what_moved_in_others() -> None:
+    world = World(1)
+    world.create("gone", (1,), (1,))
+    draft = Draft(world.state, world.policy, {})
+    draft.moved = Unwalked({("gone", 1), ("stays", 0)})
+    draft.remove_topic("gone")
+    assert draft.moved == {("stays", 0)}

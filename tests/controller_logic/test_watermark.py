@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from isrflow.controller_logic import watermark as watermark_module
+from isrflow.controller_logic.watermark import Derived
 from isrflow.state.decisions import Answer, HighWatermark, Rejected
 from tests.controller_logic.world import World
 
@@ -267,3 +269,14 @@ def test_a_joiner_takes_nothing_back_under_an_unclean_leader(trio: World) -> Non
     trio.offsets("t", b2=6, b3=3)
     trio.tick()
     assert watermark(trio) == 6
+
+
+def test_one_that_would_go_back_is_withheld(trio: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    trio.offsets("t", b1=10, b2=7, b3=9)
+    trio.tick()
+    trio.is_checked = False
+    monkeypatch.setattr(watermark_module, "derived", lambda *_: Derived(6, is_held=False))
+    trio.offsets("t", b1=10)
+    trio.tick()
+    assert trio.one(Rejected).reason == "INVARIANT_BROKEN"
+    assert (watermark(trio), trio.all(HighWatermark)) == (7, [])

@@ -3,10 +3,12 @@
 from itertools import product
 
 import pytest
+from msgspec.structs import replace
 
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.log import first_states
 from isrflow.controller_logic.replica_machine import moved
+from isrflow.state.broker import Broker, BrokerState
 from isrflow.state.change import PartitionChange
 from isrflow.state.cluster import State
 from isrflow.state.decisions import LeaderAndIsr, Rejected
@@ -77,7 +79,8 @@ def test_every_move_of_a_replica(origin: ReplicaState, target: ReplicaState) -> 
 
 
 def draft_with(*partitions: Partition) -> Draft:
-    cluster, topics = first_states(1)[0].cluster, first_states(1)[0].topics
+    serving = {b: Broker(b, 1, "i", BrokerState.active, None, (), (), 0) for b in (1, 2)}
+    cluster, topics = replace(first_states(1)[0].cluster, brokers=serving), first_states(1)[0].topics
     topic = Topic("t", "id", TopicState.created, {}, partitions)
     return Draft(State(cluster, topics.changed({"t": topic})), Policy(), {})
 

@@ -5,8 +5,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from isrflow.state.invariants import broken_rules
-from isrflow.state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
+from isrflow.state.invariants import broken_rules, broken_watermark
+from isrflow.state.partition import (
+    LeaderRecoveryState,
+    Partition,
+    PartitionState,
+    RemovedReplica,
+    ReplicaLag,
+    ReplicaState,
+)
 
 GOOD = Partition(
     0,
@@ -50,10 +57,37 @@ def test_a_good_change_breaks_nothing() -> None:
         ({"leader": 2, "partition_epoch": 10}, "another leader has another leader epoch"),
         ({"isr": (1,)}, "another ISR has another partition epoch"),
         ({"high_watermark": 6}, "the high watermark does not go back within a leader epoch"),
+        ({"log_end_offsets": (7, 7)}, "what is held of each replica is held of all"),
+        ({"offset_epochs": (4,)}, "what is held of each replica is held of all"),
+        ({"lags": (ReplicaLag(),)}, "what is held of each replica is held of all"),
+        ({"completed_epochs": (4, 4, 4, 4)}, "what is held of each replica is held of all"),
+        ({"requested_epochs": (4, 4)}, "what is held of each replica is held of all"),
+        ({"received_epochs": (4, 4)}, "what is held of each replica is held of all"),
     ],
 )
 def test_each_rule_is_named(fields: dict[str, Any], rule: str) -> None:
     assert broken_rules(GOOD, replace(GOOD, **fields)) == [rule]
+
+
+def test_nobody_is_both_assigned_and_removed() -> None:
+    entry = RemovedReplica(2, 3, ReplicaState.ReplicaDeletionStarted)
+    states = (ReplicaState.OnlineReplica, ReplicaState.ReplicaDeletionStarted, ReplicaState.OnlineReplica)
+    before = replace(GOOD, removed=(entry,), replica_states=states)
+    assert broken_rules(before, before) == ["who is assigned is not removed"]
+    assert broken_rules(before, replace(before, removed=(replace(entry, broker=4),))) == []
+
+
+def test_whoever_is_fenced_neither_leads_nor_shares_an_isr() -> None:
+    assert broken_rules(GOOD, GOOD, None, {1, 3}) == []
+    assert broken_rules(GOOD, GOOD, None, {2, 3}) == ["a leader is not fenced"]
+    shrunk = replace(GOOD, isr=(1, 3), partition_epoch=10)
+    assert broken_rules(GOOD, shrunk, None, {1, 2}) == ["a fenced member of another ISR is its only one"]
+    assert broken_rules(GOOD, replace(shrunk, isr=(1,)), None, {1, 2}) == []
+
+
+def test_a_watermark_that_goes_back_is_told() -> None:
+    assert broken_watermark(GOOD, replace(GOOD, high_watermark=6))
+    assert not broken_watermark(GOOD, replace(GOOD, high_watermark=6, high_watermark_epoch=5))
 
 
 def test_an_isr_is_never_emptied() -> None:
