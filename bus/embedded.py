@@ -19,6 +19,7 @@ from isrflow.bus.interface import (
     Image,
     Page,
     TrimmedError,
+    draw_bus_id,
 )
 
 SCHEMA_VERSION = 1
@@ -49,7 +50,7 @@ _sort = msgspec.json.Decoder(_Sort)
 
 
 def _row(raw: bytes) -> tuple[str | None, bool, bytes]:
-    """Make an event's row: its kind, and whether it is patient (``Bus.batch_end``)."""
+    """Make an event's row: its kind, and whether it is patient (``EmbeddedBus.batch_end``)."""
     try:
         sort = _sort.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -111,7 +112,9 @@ class EmbeddedBus:
         try:
             yield connection
         except BaseException:
-            connection.execute("ROLLBACK")
+            # After some errors, a full disk for one, SQLite has rolled back by itself.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             raise
         connection.execute("COMMIT")
 
@@ -123,7 +126,8 @@ class EmbeddedBus:
         try:
             yield connection
         finally:
-            connection.execute("ROLLBACK")
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
 
     def _mark(self, name: str) -> int:
         row = self._connection().execute("SELECT value FROM marks WHERE name = ?", (name,)).fetchone()
@@ -171,6 +175,11 @@ class EmbeddedBus:
             return [Entry(*row) for row in rows]
 
     def batch_end(self, after: int, count: int, *, wait: bool) -> int:
+        """Return where a batch that starts after ``after`` ends: ``count`` events on, or at the newest.
+
+        With ``wait``, events that only the next tick makes anything of (heartbeats, offsets) make no
+        batch of their own: until something else comes the answer is ``after``.
+        """
         with self._errors(), self._snapshot() as connection:
             if (
                 wait
@@ -206,6 +215,7 @@ class EmbeddedBus:
             )
             seq = int(cursor.lastrowid or 0)
             connection.execute("INSERT INTO claims VALUES (?, ?, ?, ?)", (epoch, controller_id, seq, time_ms))
+            connection.execute("INSERT OR IGNORE INTO marks VALUES ('bus_id', ?)", (draw_bus_id(),))
             return Claim(epoch, seq)
 
     def claimed_epoch(self) -> int:
@@ -213,6 +223,10 @@ class EmbeddedBus:
             return int(
                 self._connection().execute("SELECT coalesce(max(controller_epoch), 0) FROM claims").fetchone()[0]
             )
+
+    def bus_id(self) -> int:
+        with self._errors():
+            return self._mark("bus_id")
 
     def commit(self, controller_epoch: int, through: int, decisions: Sequence[Decided], pages: Sequence[Page]) -> None:
         with self._errors(), self._write() as connection:

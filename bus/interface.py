@@ -1,5 +1,6 @@
 """What the engine, the brokers and the commands ask of a bus, whatever carries it."""
 
+import secrets
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
@@ -55,6 +56,11 @@ class Image(NamedTuple):
     pages: list[Page]
 
 
+def draw_bus_id() -> int:
+    """Draw what a bus is known by."""
+    return secrets.randbelow(2**62) + 1
+
+
 class Bus(Protocol):
     """Carry events to the engine and decisions to whoever follows them.
 
@@ -83,20 +89,16 @@ class Bus(Protocol):
         """
         ...
 
-    def batch_end(self, after: int, count: int, *, wait: bool) -> int:
-        """Return where a batch that starts after ``after`` ends: ``count`` events on, or at the newest.
-
-        With ``wait``, events that only the next tick makes anything of (heartbeats, offsets) make no
-        batch of their own: until something else comes the answer is ``after``.
-        """
-        ...
-
     def claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
         """Take the next controller epoch and publish ``controller_started``, in one transaction."""
         ...
 
     def claimed_epoch(self) -> int:
         """Return the newest controller epoch that any job claimed, 0 when none did."""
+        ...
+
+    def bus_id(self) -> int:
+        """Return the number that was drawn when the bus was claimed first, 0 before: no other bus has it."""
         ...
 
     def commit(self, controller_epoch: int, through: int, decisions: Sequence[Decided], pages: Sequence[Page]) -> None:

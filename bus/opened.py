@@ -4,9 +4,10 @@ from pathlib import Path
 
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.interface import Bus, BusError
+from isrflow.bus.kafka.address import SCHEME
 from isrflow.conf.settings import SQLITE
 
-KAFKA = "kafka://"
+KAFKA = SCHEME
 
 
 def open_bus(url: str, *, create: bool = True) -> Bus:
@@ -18,7 +19,10 @@ def open_bus(url: str, *, create: bool = True) -> Bus:
         # A client in C that takes a while to load: no other bus pays for it.
         from isrflow.bus.kafka.bus import KafkaBus
 
-        return KafkaBus(url, create=create)
+        try:
+            return KafkaBus(url, create=create)
+        except ValueError as error:
+            raise BusError(str(error)) from error
     path = Path(url.removeprefix(SQLITE))
     if not create and not path.exists():
         raise BusError(

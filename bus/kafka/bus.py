@@ -11,7 +11,7 @@ from isrflow.bus.kafka.controller import DECISION_KEY, MARK_KEY, PAGE_KEY, PREVI
 from isrflow.bus.kafka.log_reader import LogReader, Record
 from isrflow.bus.kafka.places import SLOTS, offset_after, seq_of
 from isrflow.bus.kafka.publisher import Publisher
-from isrflow.bus.kafka.topics import open_topics
+from isrflow.bus.kafka.topics import READ_WHOLE_TIMEOUT_MS, open_topics
 
 _ALL = 2**62
 
@@ -70,15 +70,28 @@ class KafkaBus:
             self._events.seek(first)
             return [Entry(seq_of(record.offset), record.value) for record in self._events.take(end, _ALL)]
 
-    def batch_end(self, after: int, count: int, *, wait: bool) -> int:
-        """Return where a batch ends; what would wait cannot be told from the rest without reading it."""
-        return max(after, min(seq_of(offset_after(after) + count - 1), self.last_seq()))
+    def is_decided_to(self, offset: int) -> bool:
+        """Say whether all control events before ``offset`` are decided, and none after; none need be right before it.
+
+        Marks of transactions take offsets too, and so does what was aborted.
+        """
+        decided = offset_after(self.decided_seq())
+        end = self._connection.end_offset(self.address.events)
+        if not decided <= offset <= end:
+            return False
+        # What retention has removed is passed over.
+        first = max(decided, self._connection.start_offset(self.address.events))
+        with self._events_lock:
+            return first >= offset or self._events.first_at(first, offset) is None
 
     def claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
         return self._controller.claim(controller_id, settings, time_ms)
 
     def claimed_epoch(self) -> int:
         return self._controller.mark().controller_epoch
+
+    def bus_id(self) -> int:
+        return self._controller.mark().bus_id
 
     def commit(self, controller_epoch: int, through: int, decisions: Sequence[Decided], pages: Sequence[Page]) -> None:
         before = self._controller.commit(controller_epoch, through, decisions, pages)
@@ -140,7 +153,13 @@ class KafkaBus:
         try:
             reader.seek(self._connection.start_offset(self.address.state))
             # Compaction may drop a page for a newer one behind the end: so it is read until the end stays.
+            deadline = time.monotonic() + READ_WHOLE_TIMEOUT_MS / 1000
             while reader.next_offset < (end := self._connection.end_offset(self.address.state)):
+                if time.monotonic() > deadline:
+                    raise BusError(
+                        f"bus {self.address}: the state changes faster than it can be read: "
+                        f"its end was not reached in {READ_WHOLE_TIMEOUT_MS / 1000:.0f} s"
+                    )
                 for record in reader.take(end, _ALL):
                     if record.key == MARK_KEY:
                         mark = decode_mark(record.value)

@@ -100,14 +100,14 @@ class Connection:
 
     def _offsets(self, topic: str, partitions: range, spec: OffsetSpec) -> list[int]:
         deadline = time.monotonic() + REQUEST_TIMEOUT_S
-        while True:
-            try:
-                return self._ask_offsets({TopicPartition(topic, partition): spec for partition in partitions})
-            except KafkaException as error:
-                if not is_passing(error.args[0]) or time.monotonic() > deadline:
-                    with self.errors():
+        with self.errors():
+            while True:
+                try:
+                    return self._ask_offsets({TopicPartition(topic, partition): spec for partition in partitions})
+                except KafkaException as error:
+                    if not is_passing(error.args[0]) or time.monotonic() > deadline:
                         raise
-                time.sleep(RETRY_PAUSE_S)
+                    time.sleep(RETRY_PAUSE_S)
 
     def _ask_offsets(self, asked: dict[TopicPartition, OffsetSpec]) -> list[int]:
         futures = self.admin.list_offsets(

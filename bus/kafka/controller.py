@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 from confluent_kafka import KafkaException, Producer
 
-from isrflow.bus.interface import BusError, Claim, Decided, FencedError, Page
+from isrflow.bus.interface import BusError, Claim, Decided, FencedError, Page, draw_bus_id
 from isrflow.bus.kafka.connection import REQUEST_TIMEOUT_S, Connection, is_fenced
 from isrflow.bus.kafka.log_reader import LogReader
 from isrflow.bus.kafka.places import seq_of
@@ -38,7 +38,7 @@ class Mark(msgspec.Struct, frozen=True):
 
     ``last_decision`` is the (seq, index) of the newest decision in the log, and ``decisions_end`` the offset after
     it. A transaction's topics become readable one after the other, so a reader who finds less than that still
-    stands where the mark before this one did, at ``before``.
+    stands where the mark before this one did, at ``before``. ``bus_id`` is what the bus is known by.
     """
 
     controller_epoch: int = 0
@@ -47,6 +47,7 @@ class Mark(msgspec.Struct, frozen=True):
     last_decision: tuple[int, int] = (0, -1)
     decisions_end: int = 0
     before: int = 0
+    bus_id: int = 0
 
 
 class Controller:
@@ -98,7 +99,10 @@ class Controller:
         # Only now: what the job before had open is committed or aborted, and it can begin nothing more.
         before = self.mark()
         mark = msgspec.structs.replace(
-            before, controller_epoch=before.controller_epoch + 1, controller_id=controller_id
+            before,
+            controller_epoch=before.controller_epoch + 1,
+            controller_id=controller_id,
+            bus_id=before.bus_id or draw_bus_id(),
         )
         started = {
             "kind": "controller_started",

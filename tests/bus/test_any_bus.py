@@ -204,8 +204,16 @@ def test_offsets_are_noticed_once(bus: Bus) -> None:
     assert not bus.offsets_came(max(last, before))
 
 
-def test_a_batch_ends_at_its_bound_or_at_the_newest_event(bus: Bus) -> None:
-    last = bus.publish([TICK] * 5)
-    assert bus.batch_end(0, 100, wait=False) == last
-    assert bus.batch_end(0, 2, wait=False) == last - 3 * bus.seq_step
-    assert bus.batch_end(last, 2, wait=False) == last
+def test_a_bus_is_known_by_a_number_from_its_first_claim_on(bus: Bus, other: Bus, tmp_path: Path) -> None:
+    assert bus.bus_id() == 0
+    epoch = claimed(bus)
+    drawn = bus.bus_id()
+    assert drawn > 0
+    bus.commit(epoch, 1, [], [])
+    claimed(other)
+    wait_until(lambda: bus.claimed_epoch() == 2, 20, "the claim to be readable")
+    assert bus.bus_id() == other.bus_id() == drawn
+    second = open_bus(f"sqlite:{tmp_path / 'second.db'}")
+    claimed(second)
+    assert second.bus_id() != drawn
+    second.close()

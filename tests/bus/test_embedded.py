@@ -1,6 +1,7 @@
 """The embedded bus: one order for all who publish, decisions once, and retention that waits."""
 
 import multiprocessing
+import sqlite3
 import threading
 from pathlib import Path
 
@@ -173,6 +174,23 @@ def test_heartbeats_and_offsets_wait_for_the_next_tick(bus: EmbeddedBus) -> None
     assert bus.batch_end(1, 100, wait=True) == 4
     assert bus.batch_end(1, 2, wait=True) == 3
     assert bus.batch_end(4, 100, wait=True) == 4
+
+
+def test_a_batch_ends_at_its_bound_or_at_the_newest_event(bus: EmbeddedBus) -> None:
+    bus.publish([TICK] * 5)
+    assert bus.batch_end(0, 100, wait=False) == 5
+    assert bus.batch_end(0, 2, wait=False) == 2
+    assert bus.batch_end(5, 2, wait=False) == 5
+
+
+def test_what_sqlite_rolled_back_by_itself_is_told_by_its_cause(bus: EmbeddedBus) -> None:
+    with pytest.raises(BusError, match=r"bus\.db: disk is full"), bus._errors(), bus._write() as connection:
+        connection.execute("ROLLBACK")
+        raise sqlite3.OperationalError("disk is full")
+    with pytest.raises(BusError, match=r"bus\.db: disk is full"), bus._errors(), bus._snapshot() as connection:
+        connection.execute("ROLLBACK")
+        raise sqlite3.OperationalError("disk is full")
+    assert bus.publish([TICK]) == 1
 
 
 def test_what_is_no_event_does_not_wait(bus: EmbeddedBus) -> None:

@@ -1,0 +1,98 @@
+"""Topics of a bus on a real Kafka: refused where they would lose or not take what is written to them."""
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from isrflow.bus.interface import BusError
+from isrflow.bus.kafka.bus import KafkaBus
+from isrflow.bus.kafka.connection import Connection
+from isrflow.bus.kafka.controller import Controller
+from isrflow.bus.kafka.places import seq_of
+from isrflow.bus.opened import open_bus
+from tests.support.engine import wait_until
+
+TICK = b'{"kind":"tick","time_ms":1}'
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def url(kafka_servers: str) -> str:
+    return f"kafka://{kafka_servers}/{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def bus(url: str) -> Iterator[KafkaBus]:
+    bus = KafkaBus(url)
+    yield bus
+    bus.close()
+
+
+def aborted(self: Controller, producer: Producer) -> None:
+    producer.flush(20)
+    producer.abort_transaction(20)
+
+
+@pytest.mark.parametrize("url", ["kafka://::1:9092", "kafka://a:1/", "kafka://a"])
+def test_what_is_no_address_is_said_as_any_other_fault_of_the_bus(url: str) -> None:
+    with pytest.raises(BusError, match="expected kafka://"):
+        open_bus(url)
+
+
+@pytest.mark.cluster
+def test_offsets_that_are_not_told_in_time_are_said(monkeypatch: pytest.MonkeyPatch, url: str, bus: KafkaBus) -> None:
+    def never(self: Connection, asked: object) -> list[int]:
+        raise TimeoutError
+
+    monkeypatch.setattr(Connection, "_ask_offsets", never)
+    with pytest.raises(BusError, match=f"{url}: no answer in"):
+        bus.last_seq()
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(
+    ("topic", "settings", "said"),
+    [
+        ("state", {"cleanup.policy": "delete"}, "cleanup.policy = delete, and needs compact"),
+        ("state", {"cleanup.policy": "compact,delete"}, "cleanup.policy = compact,delete, and needs compact"),
+        ("controller", {}, "cleanup.policy = delete, and needs compact"),
+        ("events", {"cleanup.policy": "compact"}, "cleanup.policy = compact, and needs delete"),
+        ("decisions", {}, f"max.message.bytes = 1048588, and needs at least {16 * MIB}"),
+    ],
+)
+def test_a_topic_that_was_made_otherwise_is_refused(url: str, topic: str, settings: dict[str, str], said: str) -> None:
+    name, large = f"{url.rpartition('/')[2]}.{topic}", {"max.message.bytes": str(32 * MIB)} if settings else {}
+    made = NewTopic(name, 1, config=settings | large)
+    admin = AdminClient({"bootstrap.servers": url.split("/")[2]})
+    admin.create_topics([made])[name].result(30)
+    wait_until(lambda: name in admin.list_topics(timeout=20).topics, 20, "the topic to be listed")
+    with pytest.raises(BusError, match=f"topic {name} has {said}"):
+        open_bus(url)
+
+
+@pytest.mark.cluster
+def test_a_place_is_where_all_before_it_is_decided_and_marks_take_places_too(
+    bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert bus.is_decided_to(0)
+    assert not bus.is_decided_to(1)
+    bus.publish([TICK] * 3)
+    assert not bus.is_decided_to(3)
+    # Its event is at offset 3, and the mark of its transaction at 4; the next one's at 5 and 6.
+    bus.claim("a", {}, 1)
+    bus.claim("b", {}, 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(Controller, "_end", aborted)
+        bus.claim("aborted", {}, 1)
+    epoch = bus.claim("c", {}, 1).controller_epoch
+    for through, places in (
+        (seq_of(2), {3}),
+        (seq_of(3) + 7, {4, 5}),
+        (seq_of(5), {6, 7, 8, 9}),
+        (seq_of(9), {10, 11}),
+    ):
+        bus.commit(epoch, through, [], [])
+        assert {place for place in range(14) if bus.is_decided_to(place)} == places
