@@ -133,12 +133,12 @@ def _explicit_assignment(draft: Draft, assignment: dict[str, tuple[int, ...]]) -
     return _complaint_about_replicas(draft, listed, len(listed[0])) or listed
 
 
-def _complaint_about_replicas(draft: Draft, listed: Replicas, factor: int) -> Refusal | None:
-    for replicas in listed:
+def _complaint_about_replicas(draft: Draft, listed: Replicas, factor: int, first_partition: int = 0) -> Refusal | None:
+    for number, replicas in enumerate(listed, first_partition):
         unknown = [broker for broker in replicas if broker not in draft.brokers]
         message = None
         if not replicas:
-            message = "a partition has no replica"
+            message = "it has no replica"
         elif len(set(replicas)) != len(replicas):
             message = f"{list(replicas)} names a broker twice"
         elif unknown:
@@ -146,7 +146,7 @@ def _complaint_about_replicas(draft: Draft, listed: Replicas, factor: int) -> Re
         elif len(replicas) != factor:
             message = f"{list(replicas)} has not {factor} replicas as the others"
         if message is not None:
-            return Refusal("INVALID_REPLICA_ASSIGNMENT", message)
+            return Refusal("INVALID_REPLICA_ASSIGNMENT", f"partition {number}: {message}")
     return None
 
 
@@ -162,11 +162,11 @@ def _added_assignment(draft: Draft, topic: TopicDraft, event: CreatePartitions) 
             message = f"{added} partitions are added, and {len(event.assignment)} assigned"
             return Refusal("INVALID_REPLICA_ASSIGNMENT", message)
         listed = list(event.assignment)
-        return _complaint_about_replicas(draft, listed, len(first)) or listed
+        return _complaint_about_replicas(draft, listed, len(first), count) or listed
     if len(first) > len(draft.active):
         message = f"replication factor {len(first)} does not fit {len(draft.active)} active brokers"
         return Refusal("INVALID_REPLICATION_FACTOR", message)
-    # As AdminZkClient.addPartitions: go on round the brokers from the first partition's leader.
-    brokers = sorted(draft.active)
-    index = brokers.index(first[0]) if first[0] in brokers else 0
+    # As AdminZkClient.createNewPartitionsAssignment: go on round the brokers from the first partition's
+    # preferred replica, or from whoever comes next while that one is away.
+    index = next((index for index, broker in enumerate(sorted(draft.active)) if broker >= first[0]), 0)
     return place(_racks(draft), added, len(first), Start(index, index), count)

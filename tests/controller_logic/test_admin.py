@@ -141,14 +141,25 @@ def test_added_partitions_have_as_many_replicas_as_the_first_and_go_on_round_the
     assert {len(d.replicas) for d in trio.all(LeaderAndIsr)} == {2}
 
 
-def test_added_partitions_begin_behind_the_first_replica_or_at_the_first_broker_while_it_is_away(trio: World) -> None:
-    trio.create("t", (2, 1))
-    trio.publish("create_partitions", topic="t", total=3)
-    assert [d.replicas[0] for d in trio.all(LeaderAndIsr)] == [3, 1]
-    trio.create("u", (2, 1))
-    trio.fence(2)
-    trio.publish("create_partitions", topic="u", total=3)
-    assert [d.replicas[0] for d in trio.all(LeaderAndIsr)] == [3, 1]
+@pytest.mark.parametrize(
+    ("away", "led"), [((), [3, 4]), ((2,), [4, 1]), ((2, 3), [1, 4]), ((2, 3, 4), [1, 1])], ids=str
+)
+def test_added_partitions_begin_behind_the_first_replica_or_behind_the_next_while_it_is_away(
+    away: tuple[int, ...], led: list[int]
+) -> None:
+    world = World(1, 2, 3, 4)
+    world.create("t", (2,))
+    world.fence(*away)
+    world.publish("create_partitions", topic="t", total=3)
+    assert [d.replicas[0] for d in world.all(LeaderAndIsr)] == led
+
+
+def test_added_partitions_begin_at_the_first_broker_where_none_comes_next() -> None:
+    world = World(1, 2, 3)
+    world.create("t", (3,))
+    world.fence(3)
+    world.publish("create_partitions", topic="t", total=3)
+    assert [d.replicas[0] for d in world.all(LeaderAndIsr)] == [2, 1]
 
 
 @pytest.mark.parametrize(
