@@ -56,6 +56,7 @@ class ErrorCode(IntEnum):
     INELIGIBLE_REPLICA = 107
     NEW_LEADER_ELECTED = 108
     MISMATCHED_ENDPOINT_TYPE = 114
+    INVALID_REGISTRATION = 119
 
 
 def code_of(name: str) -> ErrorCode:

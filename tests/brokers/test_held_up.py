@@ -18,7 +18,7 @@ from isrflow.state.decisions import BrokerDecision, QuorumDecision, decode
 from isrflow.state.reason import Reason
 from tests.support.controller_client import LOOPBACK, ControllerClient
 from tests.support.engine import Engine, wait_until
-from tests.support.gateway_in_process import heartbeat
+from tests.support.gateway_in_process import SUPPORTED, heartbeat
 from tests.support.mock_cluster import MockCluster
 from tests.support.rules_engine import RulesEngine
 
@@ -75,6 +75,7 @@ class Beating:
                 IncarnationId=f"{broker:02d}AAAAAAAAAAAAAAAAAAAA",
                 Listeners=[listener],
                 LogDirs=[f"{broker:02d}LAAAAAAAAAAAAAAAAAAA"],
+                Features=SUPPORTED,
             )
             # That it leads is on the bus some milliseconds before the gateway has heard of it.
             assert answer["ErrorCode"] in (ErrorCode.NONE, ErrorCode.NOT_CONTROLLER)

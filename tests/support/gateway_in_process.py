@@ -20,6 +20,13 @@ TIMEOUT_S = 30.0
 # Nobody is fenced or led away only because this machine is slow.
 POLICY = {"broker_session_timeout_ms": 600_000, "auto_leader_rebalance_enable": False}
 
+# What a broker of Kafka 4.1 says that it supports, of what is told of in the log.
+SUPPORTED = [
+    {"Name": "metadata.version", "MinSupportedVersion": 7, "MaxSupportedVersion": 27},
+    {"Name": "group.version", "MinSupportedVersion": 0, "MaxSupportedVersion": 1},
+    {"Name": "transaction.version", "MinSupportedVersion": 0, "MaxSupportedVersion": 2},
+]
+
 
 class GatewayThread:
     """Run one gateway until ``stop``; ``error`` is what it ended by."""
@@ -134,7 +141,7 @@ class InProcessQuorum:
             "ClusterId": self.cluster_id,
             "IncarnationId": f"{broker:02d}{incarnation}AAAAAAAAAAAAAAAAAAA",
             "Listeners": [listener],
-            "Features": [{"Name": "metadata.version", "MinSupportedVersion": 7, "MaxSupportedVersion": 27}],
+            "Features": SUPPORTED,
             "Rack": None,
             "LogDirs": [f"{broker:02d}LAAAAAAAAAAAAAAAAAAA"],
         }

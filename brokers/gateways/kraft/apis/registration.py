@@ -1,16 +1,20 @@
 """A broker's life as its requests tell it (Kafka's ``ControllerApis``: BrokerRegistration, BrokerHeartbeat)."""
 
+import structlog
+
 from isrflow.brokers.gateways.kraft.context import Context, text
 from isrflow.brokers.gateways.kraft.desk import NoAnswerError
 from isrflow.brokers.gateways.kraft.messages import Request
 from isrflow.brokers.gateways.kraft.metadata.image import Registration
 from isrflow.brokers.gateways.kraft.standing import Known
-from isrflow.brokers.wire.errors import ErrorCode, code_of
+from isrflow.brokers.wire.errors import ErrorCode, RefusedError, code_of
 from isrflow.brokers.wire.schema import Values
 from isrflow.brokers.wire.server import Peer
 from isrflow.bus.embedded import now_ms
 from isrflow.state.decisions import Answer
 from isrflow.state.events import BrokerHeartbeat, BrokerRegister, BrokerUnregister, Feature, Listener
+
+logger = structlog.get_logger()
 
 # Kafka's SecurityProtocol, by number.
 _PROTOCOLS = {0: "PLAINTEXT", 1: "SSL", 2: "SASL_PLAINTEXT", 3: "SASL_SSL"}
@@ -28,9 +32,12 @@ async def broker_registration(context: Context, request: Request, peer: Peer) ->
     held = context.image.brokers.get(told["BrokerId"])
     if held is not None and _is_registered(held, told):
         return {"BrokerEpoch": held.broker_epoch}
-    protocols = [listener["SecurityProtocol"] for listener in told["Listeners"]]
-    if not set(protocols) <= set(_PROTOCOLS):
-        return {"ErrorCode": ErrorCode.INVALID_REQUEST}
+    try:
+        _check(context, told, held, peer)
+    except RefusedError as refusal:
+        # A broker logs the error's name and tries again; the reason is found here.
+        logger.warning("registration refused", broker=told["BrokerId"], why=str(refusal))
+        return {"ErrorCode": refusal.code}
     [answer] = await context.desk.ask(
         BrokerRegister(
             time_ms=now_ms(),
@@ -54,6 +61,25 @@ async def broker_registration(context: Context, request: Request, peer: Peer) ->
     return {"BrokerEpoch": answer.broker_epoch}
 
 
+def _check(context: Context, told: Values, held: Registration | None, peer: Peer) -> None:
+    """Refuse a broker that cannot be led, or whose id another live process has."""
+    if any(listener["SecurityProtocol"] not in _PROTOCOLS for listener in told["Listeners"]):
+        raise RefusedError(ErrorCode.INVALID_REQUEST, "a listener's security protocol is none of Kafka's")
+    if len(told["LogDirs"]) > 1:
+        # It would not be known what a failed one held, and nobody else would lead that.
+        raise RefusedError(ErrorCode.INVALID_REGISTRATION, f"{len(told['LogDirs'])} log.dirs, one is served")
+    supported = {one["Name"]: (one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in told["Features"]}
+    for name, level in context.image.features.items():
+        low, high = supported.get(name, (0, 0))
+        if not low <= level <= high:
+            raise RefusedError(
+                ErrorCode.UNSUPPORTED_VERSION, f"it supports {name} from {low} to {high}, and the log has {level}"
+            )
+    is_another = held is not None and held.incarnation != told["IncarnationId"]
+    if is_another and context.standing.lives_elsewhere(told["BrokerId"], peer):
+        raise RefusedError(ErrorCode.DUPLICATE_BROKER_REGISTRATION, "another process with this id is alive")
+
+
 def _is_registered(held: Registration, told: Values) -> bool:
     endpoints = [(one["Name"], one["Host"], one["Port"], one["SecurityProtocol"]) for one in told["Listeners"]]
     features = [(one["Name"], one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in told["Features"]]
@@ -75,6 +101,8 @@ async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Va
     if known.broker_epoch != told["BrokerEpoch"]:
         return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH}
     context.standing.connected(told["BrokerId"], peer)
+    if _has_lost_its_directory(context, told):
+        told = told | {"WantFence": True}
     caught_up = told["CurrentMetadataOffset"] >= known.registered_by - 1
     may_stop = False
     if told["WantShutDown"]:
@@ -85,6 +113,12 @@ async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Va
         # One that has yet to catch up is kept fenced whatever it wants.
         context.desk.tell(_heartbeat(told, want_fence=not known.is_serving))
     return {"IsCaughtUp": caught_up, "IsFenced": not known.is_serving, "ShouldShutDown": may_stop}
+
+
+def _has_lost_its_directory(context: Context, told: Values) -> bool:
+    """Say whether nothing that a broker holds can be read: it leads nobody then, whatever it wants."""
+    held = context.image.brokers.get(told["BrokerId"])
+    return held is not None and bool(held.log_dirs) and set(held.log_dirs) <= set(told["OfflineLogDirs"])
 
 
 async def _shut_down(context: Context, told: Values, known: Known) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from isrflow.brokers.wire.errors import ErrorCode
 from tests.support.controller_client import ControllerClient
 from tests.support.engine import wait_until
-from tests.support.gateway_in_process import InProcessQuorum, heartbeat
+from tests.support.gateway_in_process import SUPPORTED, InProcessQuorum, heartbeat
 
 pytestmark = pytest.mark.usefixtures("epochs")
 
@@ -61,6 +61,10 @@ def test_the_same_incarnation_keeps_its_epoch_and_another_gets_a_new_one(
             ErrorCode.INVALID_REQUEST,
         ),
         ({"BrokerId": -1}, ErrorCode.INVALID_REQUEST),
+        ({"LogDirs": ["12LAAAAAAAAAAAAAAAAAAA", "12MAAAAAAAAAAAAAAAAAAA"]}, ErrorCode.INVALID_REGISTRATION),
+        ({"Features": []}, ErrorCode.UNSUPPORTED_VERSION),
+        ({"Features": [SUPPORTED[0] | {"MaxSupportedVersion": 26}, *SUPPORTED[1:]]}, ErrorCode.UNSUPPORTED_VERSION),
+        ({"Features": SUPPORTED[:2]}, ErrorCode.UNSUPPORTED_VERSION),
     ],
 )
 def test_a_registration_that_cannot_be_is_refused(
@@ -69,6 +73,46 @@ def test_a_registration_that_cannot_be_is_refused(
     answer = client.ask("BrokerRegistration", **quorum.registration(12, **given))  # type: ignore[arg-type]
     assert answer["ErrorCode"] == error
     assert 12 not in {held["broker"] for held in quorum.view()["brokers"]}
+
+
+def test_another_process_gets_a_live_brokers_id_only_once_its_connection_or_session_has_ended(
+    quorum: InProcessQuorum, client: ControllerClient
+) -> None:
+    former = quorum.client()
+    epoch = quorum.join(former, 17)[17]
+    asked = quorum.registration(17, "B")
+    assert client.ask("BrokerRegistration", **asked)["ErrorCode"] == ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    assert former.ask("BrokerHeartbeat", **heartbeat(17, epoch))["IsFenced"] is False
+    # A process that was killed has no connection; whether its session has ended does not matter then.
+    former.close()
+    told: list[dict[str, int]] = []
+
+    def is_let_in() -> bool:
+        told.append(client.ask("BrokerRegistration", **asked))
+        return told[-1]["ErrorCode"] == ErrorCode.NONE
+
+    wait_until(is_let_in, 30, "the connection's end to be seen")
+    client.ask("BrokerHeartbeat", **heartbeat(17, told[-1]["BrokerEpoch"]))
+    # One whose connection stays open for ever has its place until it is fenced.
+    third = quorum.client()
+    asked = quorum.registration(17, "C")
+    assert third.ask("BrokerRegistration", **asked)["ErrorCode"] == ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    client.ask("BrokerHeartbeat", **heartbeat(17, told[-1]["BrokerEpoch"], WantFence=True))
+    assert third.ask("BrokerRegistration", **asked)["ErrorCode"] == ErrorCode.NONE
+    third.close()
+
+
+def test_leaders_move_away_from_a_broker_whose_one_directory_failed(
+    quorum: InProcessQuorum, client: ControllerClient
+) -> None:
+    epoch = quorum.join(client, 18)[18]
+    assignment = [{"PartitionIndex": 0, "BrokerIds": [18, 1, 2]}]
+    topic = {"Name": "on-a-bad-disk", "NumPartitions": -1, "ReplicationFactor": -1, "Assignments": assignment}
+    assert client.ask("CreateTopics", Topics=[topic], timeoutMs=9_000)["Topics"][0]["ErrorCode"] == ErrorCode.NONE
+    assert quorum.partition("on-a-bad-disk")["leader"] == 18
+    lost = quorum.registration(18)["LogDirs"]
+    assert client.ask("BrokerHeartbeat", **heartbeat(18, epoch, OfflineLogDirs=lost))["IsFenced"] is True
+    assert quorum.partition("on-a-bad-disk")["leader"] == 1
 
 
 def test_who_never_registered_is_told_so(client: ControllerClient) -> None:
