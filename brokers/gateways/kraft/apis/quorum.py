@@ -5,7 +5,6 @@ from isrflow.brokers.gateways.kraft.messages import Request
 from isrflow.brokers.wire.errors import ErrorCode
 from isrflow.brokers.wire.schema import Values
 from isrflow.brokers.wire.server import Peer
-from isrflow.bus.embedded import now_ms
 
 METADATA_TOPIC = "__cluster_metadata"
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -118,7 +117,7 @@ def _snapshot_piece(context: Context, told: Values, asked: Values) -> Values:
     told_of = {"SnapshotId": wanted, "UnalignedRecords": b""}
     if refused is not None:
         return told_of | {"ErrorCode": refused["ErrorCode"]}
-    size = min(told["MaxBytes"], context.settings.fetch_max_bytes)
+    size = min(max(told["MaxBytes"], 0), context.settings.fetch_max_bytes)
     piece = context.log.read_snapshot(wanted["EndOffset"], wanted["Epoch"], asked["Position"], size)
     if piece is None:
         return told_of | {"ErrorCode": ErrorCode.SNAPSHOT_NOT_FOUND}
@@ -132,7 +131,7 @@ async def describe_quorum(context: Context, request: Request, peer: Peer) -> Val
     standing, end = context.standing, context.log.end_offset
     voters = [{"ReplicaId": voter.voter, "LogEndOffset": end} for voter in context.identity.voters]
     observers = [
-        {"ReplicaId": broker, "LogEndOffset": offset, "LastFetchTimestamp": now_ms()}
+        {"ReplicaId": broker, "LogEndOffset": offset, "LastFetchTimestamp": standing.fetched_ms[broker]}
         for broker, offset in sorted(standing.fetched.items())
         if broker in standing.brokers
     ]

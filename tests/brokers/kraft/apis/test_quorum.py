@@ -10,6 +10,7 @@ from isrflow.brokers.gateways.kraft.log.entries import records_in
 from isrflow.brokers.wire.errors import ErrorCode
 from isrflow.brokers.wire.record_batch import decode_batches
 from tests.support.controller_client import ControllerClient
+from tests.support.engine import wait_until
 from tests.support.gateway_in_process import InProcessQuorum
 
 pytestmark = pytest.mark.usefixtures("epochs")
@@ -172,6 +173,24 @@ def test_the_quorum_is_described(quorum: InProcessQuorum, client: ControllerClie
     assert [voter["ReplicaId"] for voter in partition["CurrentVoters"]] == [100, 101]
     assert [(one["ReplicaId"], one["LogEndOffset"]) for one in partition["Observers"]] == [(1, last)]
     assert [node["NodeId"] for node in told["Nodes"]] == [100, 101]
+
+
+def test_a_broker_that_fetches_no_more_shows_by_when_it_last_did(client: ControllerClient, epoch: int) -> None:
+    def told() -> dict[int, int]:
+        [partition] = client.ask("DescribeQuorum", Topics=DESCRIBED)["Topics"][0]["Partitions"]
+        return {one["ReplicaId"]: one["LastFetchTimestamp"] for one in partition["Observers"]}
+
+    last = end(client, epoch)
+    for broker in (2, 3):
+        client.fetch(last, epoch, epoch, replica=broker)
+    before = told()
+
+    def goes_on() -> bool:
+        client.fetch(last, epoch, epoch, replica=3)
+        return told()[3] > before[3]
+
+    wait_until(goes_on, LONG_MS / 1000, "a later time")
+    assert told()[2] == before[2]
 
 
 @pytest.mark.parametrize("version", range(3))

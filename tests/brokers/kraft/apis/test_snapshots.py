@@ -85,6 +85,9 @@ def test_what_cannot_be_read_of_a_snapshot_is_said(trimmed: InProcessQuorum, cli
     size = piece(client, snapshot, 0)["Size"]
     for position in (-1, size, size + 1):
         assert piece(client, snapshot, position)["ErrorCode"] == ErrorCode.POSITION_OUT_OF_RANGE
+    for wanted in (-1, -2, 0):
+        answer = piece(client, snapshot, 0, MaxBytes=wanted)
+        assert (answer["ErrorCode"], answer["UnalignedRecords"]) == (ErrorCode.NONE, b"")
     other = snapshot | {"EndOffset": snapshot["EndOffset"] + 1}
     assert piece(client, other, 0)["ErrorCode"] == ErrorCode.SNAPSHOT_NOT_FOUND
     assert piece(client, snapshot, 0, epoch=epoch - 1)["ErrorCode"] == ErrorCode.FENCED_LEADER_EPOCH
