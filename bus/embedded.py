@@ -21,6 +21,7 @@ from isrflow.bus.interface import (
     TrimmedError,
     draw_bus_id,
 )
+from isrflow.bus.patience import row_of
 
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_MS = 20_000
@@ -36,27 +37,6 @@ CREATE TABLE IF NOT EXISTS claims (
     controller_epoch INTEGER PRIMARY KEY, controller_id TEXT NOT NULL, seq INTEGER NOT NULL, time_ms INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 """
-
-
-_PATIENT = ("log_end_offset", "gateway_heartbeat")
-
-
-class _Sort(msgspec.Struct):
-    kind: str | None = None
-    want_shutdown: bool = False
-
-
-_sort = msgspec.json.Decoder(_Sort)
-
-
-def _row(raw: bytes) -> tuple[str | None, bool, bytes]:
-    """Make an event's row: its kind, and whether it is patient (``EmbeddedBus.batch_end``)."""
-    try:
-        sort = _sort.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None, False, raw
-    patient = sort.kind in _PATIENT or (sort.kind == "broker_heartbeat" and not sort.want_shutdown)
-    return sort.kind, patient, raw
 
 
 class EmbeddedBus:
@@ -144,7 +124,7 @@ class EmbeddedBus:
         for raw in events:
             if len(raw) > MAX_EVENT_BYTES:
                 raise BusError(f"an event of {len(raw)} bytes is over the limit of {MAX_EVENT_BYTES}")
-        rows = [_row(raw) for raw in events]
+        rows = [row_of(raw) for raw in events]
         with self._errors():
             if not rows:
                 return self.last_seq()
@@ -196,7 +176,7 @@ class EmbeddedBus:
 
     def load(self, entries: Sequence[Entry]) -> None:
         """Put a recorded log, with its own seqs, onto this bus."""
-        rows = [(entry.seq, *_row(entry.raw)) for entry in entries]
+        rows = [(entry.seq, *row_of(entry.raw)) for entry in entries]
         with self._errors(), self._write() as connection:
             connection.executemany("INSERT INTO events (seq, kind, patient, raw) VALUES (?, ?, ?, ?)", rows)
 
@@ -211,7 +191,7 @@ class EmbeddedBus:
                 "settings": settings,
             }
             cursor = connection.execute(
-                "INSERT INTO events (kind, patient, raw) VALUES (?, ?, ?)", _row(msgspec.json.encode(started))
+                "INSERT INTO events (kind, patient, raw) VALUES (?, ?, ?)", row_of(msgspec.json.encode(started))
             )
             seq = int(cursor.lastrowid or 0)
             connection.execute("INSERT INTO claims VALUES (?, ?, ?, ?)", (epoch, controller_id, seq, time_ms))

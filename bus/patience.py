@@ -1,0 +1,23 @@
+"""Which events are patient: by themselves they start no batch of the embedded bus."""
+
+import msgspec
+
+_PATIENT = ("log_end_offset", "gateway_heartbeat")
+
+
+class _Sort(msgspec.Struct):
+    kind: str | None = None
+    want_shutdown: bool = False
+
+
+_sort = msgspec.json.Decoder(_Sort)
+
+
+def row_of(raw: bytes) -> tuple[str | None, bool, bytes]:
+    """Make an event's row: its kind, and whether it is patient (``EmbeddedBus.batch_end``)."""
+    try:
+        sort = _sort.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None, False, raw
+    patient = sort.kind in _PATIENT or (sort.kind == "broker_heartbeat" and not sort.want_shutdown)
+    return sort.kind, patient, raw
