@@ -19,13 +19,15 @@ from isrflow.bus.opened import open_bus
 from isrflow.conf.loader import policy_text
 from isrflow.conf.settings import Settings
 from isrflow.sinks.decision_log import DecisionLog
-from isrflow.sinks.metrics import Metrics, MetricsError
+from isrflow.sinks.metrics import Metrics
 from isrflow.state.codec import decode_cluster
 from isrflow.streaming.checkpoint_lock import checkpoint_lock, is_locked
 from isrflow.streaming.echo import echoes
+from isrflow.streaming.endpoint import Endpoint
+from isrflow.streaming.local_dir import local_dir
 from isrflow.streaming.progress import BatchProgress
 from isrflow.streaming.query import start_query
-from isrflow.streaming.session import build_session, choose_java, connector_jars
+from isrflow.streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of
 from isrflow.streaming.ticker import Ticker
 
 WATCH_INTERVAL_S = 0.2
@@ -45,11 +47,15 @@ class SupersededError(JobError):
     """The job ended because another one took over."""
 
 
+class _StoppedError(Exception):
+    """Somebody stopped the job before it decided anything."""
+
+
 def run(settings: Settings) -> None:
     """Run the engine until SIGTERM or SIGINT.
 
     Raises ``SupersededError`` when another job claimed a later controller epoch, ``JobError`` when
-    the query failed, ``BusError`` when the bus cannot be used, ``MetricsError`` when the endpoint
+    Spark or the query failed, ``BusError`` when the bus cannot be used, ``MetricsError`` when the endpoint
     cannot be opened.
     """
     bus = open_bus(settings.bus)
@@ -68,45 +74,51 @@ class Job:
         self._bus = bus
         self._settings = settings
         self._metrics = metrics
+        self._endpoint = Endpoint(metrics, settings.metrics_host, settings.metrics_port)
         self._stopping = threading.Event()
         self._check_shards()
         self._claim = Claim(0, 0)
 
     def run(self) -> None:
+        # Before Spark starts, which takes seconds: whoever stops the job meanwhile must be heard.
+        self._obey_signals()
         checkpoint = Path(self._settings.checkpoint_dir).absolute()
         succeeds = is_locked(checkpoint)
         if not succeeds:
-            self._serve_metrics()
-        # Before the claim: a job that cannot run must not stop one that does.
+            self._endpoint.open()
         choose_java()
-        connector_jars(self._settings)
+        try:
+            with local_dir(checkpoint.parent / "spark-local") as directory:
+                session = build_session(self._settings, directory)
+                try:
+                    # After Spark's own handler, which would raise KeyboardInterrupt in the middle of a batch.
+                    self._obey_signals()
+                    if not self._stopping.is_set():
+                        self._take_over(session, checkpoint, succeeds)
+                finally:
+                    session.stop()
+        except SPARK_ERRORS as error:
+            raise JobError(f"Spark failed: {reason_of(error)}") from error
+
+    def _take_over(self, session: SparkSession, checkpoint: Path, succeeds: bool) -> None:
+        """Claim and decide; only with Spark there, for a job that cannot run must not stop one that does."""
         policy = policy_text(msgspec.to_builtins(self._settings.policy))
         self._claim = self._bus.claim(self._settings.controller_name, policy, now_ms())
         log.info("claimed the controller", controller_epoch=self._claim.controller_epoch, seq=self._claim.seq)
-        session = build_session(self._settings, checkpoint.parent)
-        # After Spark's own handler, which would raise KeyboardInterrupt in the middle of a batch.
-        self._obey_signals()
         try:
-            with checkpoint_lock(checkpoint, self._settings.takeover_timeout_ms, self._check_claim) as held:
+            with checkpoint_lock(checkpoint, self._settings.takeover_timeout_ms, self._check_waiting) as held:
                 if not held:
                     log.warning("the job before this one holds the checkpoint and does not answer; going on without it")
                 if succeeds:
-                    self._inherit_metrics()
+                    self._endpoint.open_when_free()
                 self._decide(session)
-        finally:
-            session.stop()
+        except _StoppedError:
+            log.info("stopping", controller_epoch=self._claim.controller_epoch)
 
-    def _serve_metrics(self) -> None:
-        port = self._metrics.serve(self._settings.metrics_host, self._settings.metrics_port)
-        if port is not None:
-            log.info("serving metrics", url=f"http://{self._settings.metrics_host}:{port}/metrics")
-
-    def _inherit_metrics(self) -> None:
-        """Serve where the job before this one did, once it has gone; deciding matters more than being watched."""
-        try:
-            self._serve_metrics()
-        except MetricsError as error:
-            log.error("going on without metrics", error=str(error))
+    def _check_waiting(self) -> None:
+        if self._stopping.is_set():
+            raise _StoppedError
+        self._check_claim()
 
     def _check_shards(self) -> None:
         cluster = read_image(self._bus.image()).cluster
@@ -168,6 +180,7 @@ class Job:
         trimmed_s = time.monotonic()
         while not self._stopping.wait(WATCH_INTERVAL_S):
             self._check_claim()
+            self._endpoint.retry()
             self._metrics.bus_at(self._bus.last_seq())
             if ticker.error:
                 raise JobError(f"ticks cannot be published: {ticker.error}")

@@ -1,5 +1,6 @@
 """A recorded log through the same query as the job's, in many small batches."""
 
+import functools
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
@@ -14,7 +15,7 @@ from isrflow.bus.interface import Entry
 from isrflow.conf.settings import Settings
 from isrflow.sinks.decision_log import DecisionLog
 from isrflow.streaming.query import start_query
-from isrflow.streaming.session import build_session, choose_java
+from isrflow.streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of
 
 EVENTS_PER_BATCH = 50
 BATCHES_AT_MOST = 40
@@ -28,7 +29,8 @@ def replay(
     """Decide ``entries`` by the Spark query, from an empty state; return the decisions and the state.
 
     ``max_events`` bounds a batch; left out, the log is cut into small batches, at most
-    ``BATCHES_AT_MOST`` of them. Raises ``TimeoutError`` when the query makes no progress.
+    ``BATCHES_AT_MOST`` of them. Raises ``TimeoutError`` when the query makes no progress, ``RuntimeError`` when Spark
+    or the query fails.
     """
     with tempfile.TemporaryDirectory(prefix="isrflow-replay-") as directory:
         bus = EmbeddedBus(Path(directory) / "bus.db")
@@ -38,18 +40,26 @@ def replay(
             settings, bus=f"sqlite:{bus.path}", checkpoint_dir=f"{directory}/checkpoint", max_events_per_batch=some
         )
         if entries:
-            _run_through(bus, settings, overrides, entries[-1].seq)
+            try:
+                _run_through(bus, settings, overrides, entries[-1].seq)
+            except SPARK_ERRORS as error:
+                raise RuntimeError(reason_of(error)) from error
         decisions, view = _decisions(bus), view_of_image(bus.image())
         bus.close()
     return decisions, view
 
 
+@functools.cache
+def _local_dir() -> tempfile.TemporaryDirectory[str]:
+    """Make a directory for Spark, which stays for later replays: it goes when this process ends."""
+    return tempfile.TemporaryDirectory(prefix="isrflow-spark-", ignore_cleanup_errors=True)
+
+
 def _run_through(bus: EmbeddedBus, settings: Settings, overrides: dict[str, str], last_seq: int) -> None:
     choose_java()
     log = DecisionLog(bus, bus.claimed_epoch())
-    query = start_query(
-        build_session(settings, Path(tempfile.gettempdir())), bus, settings, overrides, log.write, wait=False
-    )
+    session = build_session(settings, Path(_local_dir().name))
+    query = start_query(session, bus, settings, overrides, log.write, wait=False)
     try:
         decided, since = -1, time.monotonic()
         while (now := bus.decided_seq()) < last_seq:

@@ -1,10 +1,16 @@
 """The Spark session that the job runs in."""
 
+import contextlib
+import functools
 import os
 import signal
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from isrflow.bus.opened import KAFKA
@@ -12,6 +18,18 @@ from isrflow.conf import LOG4J2
 from isrflow.conf.jars import jars
 from isrflow.conf.java import java_home
 from isrflow.conf.settings import Settings
+
+# What Spark raises: by itself, and through the bridge to its JVM, which is gone when the JVM is.
+SPARK_ERRORS = (PySparkException, Py4JError, ConnectionError)
+_REASON_LINES_MAX = 3
+_starting_jvm = threading.Event()
+
+
+def reason_of(error: BaseException) -> str:
+    """Tell an error of Spark's in a line or three, without the stacks that it carries."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = [line for line in lines if not line.startswith(("at ", "..."))]
+    return " ".join(said[:_REASON_LINES_MAX]) or type(error).__name__
 
 
 def choose_java() -> None:
@@ -24,26 +42,48 @@ def connector_jars(settings: Settings) -> list[Path]:
     return jars("spark-kafka") if settings.bus.startswith(KAFKA) else []
 
 
-def build_session(settings: Settings, work_dir: Path) -> SparkSession:
+def build_session(settings: Settings, local_dir: Path) -> SparkSession:
     """Start Spark in this process, set for short micro-batches with durable, checked state.
 
-    ``work_dir`` is where Spark keeps what it needs while it runs. ``choose_java`` comes first.
+    ``local_dir`` is where Spark keeps what it needs while it runs. ``choose_java`` comes first. Raises ``JarsError``,
+    or one of ``SPARK_ERRORS``.
     """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.appName("isrflow").master(f"local[{max(2, settings.shuffle_partitions)}]")
-    for key, value in _conf(settings, work_dir).items():
+    for key, value in _conf(settings, local_dir).items():
         builder = builder.config(key, value)
-    # Whoever stops the job may signal its whole process group. A JVM that starts with SIGTERM ignored
-    # leaves it so, and ends with this process instead of under its hands.
-    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    try:
+    with jvm_leaves_sigterm():
         return builder.getOrCreate()
+
+
+@contextlib.contextmanager
+def jvm_leaves_sigterm() -> Iterator[None]:
+    """Let the JVM that is started meanwhile ignore SIGTERM, and this process go on to hear it.
+
+    Whoever stops the job may signal its whole process group. A JVM that starts with SIGTERM ignored leaves it so, and
+    ends with this process instead of under its hands.
+    """
+    _prepare_children()
+    _starting_jvm.set()
+    try:
+        yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        _starting_jvm.clear()
 
 
-def _conf(settings: Settings, work_dir: Path) -> dict[str, str]:
+@functools.cache
+def _prepare_children() -> None:
+    """Have each child look, once it is forked, whether it is to ignore SIGTERM; what is so registered stays."""
+
+    def ignore() -> None:
+        if _starting_jvm.is_set():
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+    os.register_at_fork(after_in_child=ignore)
+
+
+def _conf(settings: Settings, local_dir: Path) -> dict[str, str]:
     state = "spark.sql.streaming.stateStore"
     return {
         "spark.jars": ",".join(str(jar) for jar in connector_jars(settings)),
@@ -53,8 +93,8 @@ def _conf(settings: Settings, work_dir: Path) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.local.dir": str(work_dir / "spark-local"),
-        "spark.sql.warehouse.dir": str(work_dir / "spark-warehouse"),
+        "spark.local.dir": str(local_dir),
+        "spark.sql.warehouse.dir": str(local_dir / "warehouse"),
         "spark.metrics.namespace": "isrflow",
         "spark.python.worker.reuse": "true",
         "spark.sql.shuffle.partitions": str(settings.shuffle_partitions),

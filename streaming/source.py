@@ -82,8 +82,13 @@ class BusReader(DataSourceStreamReader):
         assert isinstance(partition, Span)
         bus = EmbeddedBus(self.path)
         try:
-            for first in range(partition.after, partition.through, ROWS_PER_ARROW_BATCH):
-                entries = bus.read(first, min(first + ROWS_PER_ARROW_BATCH, partition.through))
+            after = partition.after
+            while after < partition.through:
+                # By count: a recorded log's seqs may stand far apart, and begin anywhere.
+                end = bus.batch_end(after, ROWS_PER_ARROW_BATCH, wait=False)
+                through = min(end, partition.through) if end > after else partition.through
+                entries = bus.read(after, through)
+                after = through
                 columns = [[entry.seq for entry in entries], [entry.raw for entry in entries]]
                 yield pa.RecordBatch.from_arrays(
                     [pa.array(columns[0], pa.int64()), pa.array(columns[1], pa.binary())], schema=ARROW_SCHEMA

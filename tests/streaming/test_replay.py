@@ -1,10 +1,12 @@
 """The query comes to the same bytes as the rules, however a log is cut into batches."""
 
 import pytest
+from pyspark.errors import StreamingQueryException
 
 from isrflow.bus.interface import Entry
 from isrflow.conf.settings import Settings
 from isrflow.controller_logic.log import decide
+from isrflow.streaming import replay as module
 from isrflow.streaming.replay import replay
 from tests.support.worlds import recorded
 
@@ -30,3 +32,12 @@ def test_seqs_with_gaps_and_other_settings() -> None:
     assert list(bodies) == [body for _, _, body in expected.decisions]
     assert view == expected.view()
     assert view["seq"] == 200_000
+
+
+def test_a_query_that_fails_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise StreamingQueryException("the query failed\n\tat org.x.Y")
+
+    monkeypatch.setattr(module, "_run_through", fail)
+    with pytest.raises(RuntimeError, match=r"^the query failed$"):
+        replay([Entry(1, b"{}")], Settings(), {})

@@ -1,0 +1,47 @@
+"""Where metrics are served: at once, or as soon as whoever served there before has gone."""
+
+import math
+import time
+
+import structlog
+
+from isrflow.sinks.metrics import Metrics, MetricsError
+
+RETRY_INTERVAL_S = 3.0
+
+log = structlog.get_logger("isrflow.job")
+
+
+class Endpoint:
+    """Serve metrics on one address, which the job before this one may hold yet."""
+
+    def __init__(self, metrics: Metrics, host: str, port: int, retry_interval_s: float = RETRY_INTERVAL_S) -> None:
+        self._metrics = metrics
+        self._host = host
+        self._port = port
+        self._retry_interval_s = retry_interval_s
+        self._retry_at_s = math.inf
+
+    def open(self) -> None:
+        """Serve from now on. Raises ``MetricsError``."""
+        self._retry_at_s = math.inf
+        port = self._metrics.serve(self._host, self._port)
+        if port is not None:
+            log.info("serving metrics", url=f"http://{self._host}:{port}/metrics")
+
+    def open_when_free(self) -> None:
+        """Serve now or, when that cannot be, at some ``retry``: deciding matters more than being watched."""
+        try:
+            self.open()
+        except MetricsError as error:
+            log.error("going on without metrics until their port is free", error=str(error))
+            self._retry_at_s = time.monotonic() + self._retry_interval_s
+
+    def retry(self) -> None:
+        """Try again, where serving waits and it was not tried just now; cheap enough to be called at any time."""
+        if time.monotonic() < self._retry_at_s:
+            return
+        try:
+            self.open()
+        except MetricsError:
+            self._retry_at_s = time.monotonic() + self._retry_interval_s

@@ -1,0 +1,27 @@
+"""Metrics are served once whoever served them before has let go."""
+
+import socket
+
+import pytest
+
+from isrflow.sinks.metrics import Metrics, MetricsError
+from isrflow.streaming.endpoint import Endpoint
+from tests.support.scrape import scrape
+
+
+def test_a_port_that_is_taken_is_tried_again_until_it_is_free() -> None:
+    metrics = Metrics()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        endpoint = Endpoint(metrics, "127.0.0.1", port, retry_interval_s=0)
+        with pytest.raises(MetricsError):
+            endpoint.open()
+        endpoint.open_when_free()
+        endpoint.retry()
+    endpoint.retry()
+    try:
+        assert scrape(f"http://127.0.0.1:{port}/metrics")
+        # It would not get its port twice.
+        endpoint.retry()
+    finally:
+        metrics.close()

@@ -1,0 +1,36 @@
+"""What Spark keeps while it runs goes with its job, or is cleared away by the next one."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from isrflow.streaming.local_dir import local_dir
+
+HOLD = """
+import sys
+from pathlib import Path
+from isrflow.streaming.local_dir import local_dir
+with local_dir(Path(sys.argv[1])) as directory:
+    (directory / "blocks").write_text("x")
+    print(directory, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_it_goes_with_its_job(tmp_path: Path) -> None:
+    with local_dir(tmp_path / "local") as directory:
+        (directory / "blocks").mkdir()
+    assert list((tmp_path / "local").iterdir()) == []
+
+
+def test_what_a_killed_job_left_is_cleared_and_what_another_uses_stays(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", HOLD, tmp_path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        used = Path(other.stdout.readline().strip())
+        with local_dir(tmp_path) as directory:
+            assert sorted(tmp_path.iterdir()) == sorted([used, directory])
+        other.kill()
+    assert (used / "blocks").exists()
+    with local_dir(tmp_path) as directory:
+        assert list(tmp_path.iterdir()) == [directory]

@@ -1,0 +1,59 @@
+"""How a job starts: what cannot run disturbs nobody, and whoever is stopped meanwhile stops."""
+
+import os
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.streaming.checkpoint_lock import checkpoint_lock
+from tests.support.engine import START_TIMEOUT_S, Engine, wait_until
+
+pytestmark = pytest.mark.spark
+
+
+def jvm_runs(engine: Engine) -> bool:
+    return any("java" in child.name() for child in psutil.Process(engine.process.pid).children())
+
+
+@pytest.mark.timeout(200)
+def test_a_job_whose_spark_does_not_start_claims_nothing(tmp_path: Path) -> None:
+    engine = Engine(tmp_path, "driver.java.options=-Xms2g")
+    try:
+        assert engine.wait(START_TIMEOUT_S) == 3
+    finally:
+        engine.kill()
+    said = engine.log.read_text()
+    assert "Error: Spark failed: [JAVA_GATEWAY_EXITED]" in said
+    assert "Traceback" not in said
+    assert EmbeddedBus(tmp_path / "bus.db").claimed_epoch() == 0
+
+
+@pytest.mark.timeout(200)
+def test_a_job_that_is_stopped_while_spark_starts_claims_nothing(tmp_path: Path) -> None:
+    engine = Engine(tmp_path)
+    try:
+        wait_until(lambda: jvm_runs(engine), START_TIMEOUT_S, "the JVM")
+        # As an init system does: all processes of the job at once.
+        os.killpg(engine.process.pid, signal.SIGTERM)
+        assert engine.wait(START_TIMEOUT_S) == 0
+    finally:
+        engine.kill()
+    assert EmbeddedBus(tmp_path / "bus.db").claimed_epoch() == 0
+    assert list((tmp_path / "spark-local").iterdir()) == []
+
+
+@pytest.mark.timeout(200)
+def test_a_job_that_is_stopped_while_it_waits_for_the_checkpoint_stops(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    with checkpoint_lock(tmp_path / "checkpoint", 0, lambda: None):
+        engine = Engine(tmp_path, "takeover.timeout.ms=600000")
+        try:
+            wait_until(lambda: bus.claimed_epoch() == 1, START_TIMEOUT_S, "the claim")
+            assert engine.stop() == 0
+        finally:
+            engine.kill()
+    assert bus.decided_seq() == 0
+    bus.close()
