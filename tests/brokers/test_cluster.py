@@ -11,6 +11,7 @@ from kafka.protocol.producer import ProduceRequest
 
 from isrflow.brokers.mock.log.batch import batches_in
 from isrflow.brokers.wire.errors import ErrorCode
+from isrflow.cli.demo import traffic
 from tests.support.batches import batch
 from tests.support.clients import ConfluentSender, KafkaPythonSender, read_all
 from tests.support.mock_cluster import MockCluster, wait_until
@@ -103,6 +104,19 @@ def test_a_killed_leader_leaves_the_isr_and_comes_back(cluster: MockCluster) -> 
     assert produced(cluster, 2, b"after").error_code == 0
     wait_for_like_logs(cluster, (1, 2, 3))
     assert [r.value for r in read_all(cluster.bootstrap(), "t", 1)] == [b"before", b"between", b"after"]
+
+
+def test_the_demo_reads_all_back_though_a_broker_that_it_may_ask_is_gone(cluster: MockCluster) -> None:
+    cluster.create_topic("t", {"0": [1, 2, 3]})
+    sender = ConfluentSender(cluster.bootstrap())
+    for number in range(50):
+        sender.send("t", 0, b"%d" % number)
+    sender.finish(20)
+    cluster.kill(3)
+    # Which broker it asks is drawn, and for the time of its session the dead one is still among those that it is told of.
+    for _ in range(6):
+        read = traffic.read_all(cluster.bootstrap().split(","), "t", {0: 50})
+        assert [number for _, number in read[0]] == list(range(50))
 
 
 def test_an_orderly_stop_hands_over_and_is_told_at_the_next_start(cluster: MockCluster) -> None:
