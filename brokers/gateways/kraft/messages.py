@@ -17,7 +17,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from isrflow.brokers.wire.layout import Layout, Versions, read_layout
+from isrflow.brokers.wire.layout import Layout, read_layout
 from isrflow.brokers.wire.messages import FRAME_LENGTH_BYTES
 from isrflow.brokers.wire.plain import Reader
 from isrflow.brokers.wire.schema import Message, MessageError, Values
@@ -83,12 +83,6 @@ def _of_key(kind: str) -> dict[int, Message]:
         for found in layouts().values()
         if found.kind == kind and found.api_key is not None
     }
-
-
-def versions_of(api_key: int) -> Versions | None:
-    """Say which versions of an API have layouts; None where none has."""
-    found = _of_key("request").get(api_key)
-    return None if found is None else found.layout.valid
 
 
 def decode_header(frame: bytes | memoryview) -> RequestHeader:
