@@ -11,7 +11,7 @@ from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.broker import Broker
 from isrflow.state.change import PartitionChange
 from isrflow.state.cluster import Outcome, State, Totals, counted
-from isrflow.state.ids import NO_EPOCH
+from isrflow.state.ids import NO_EPOCH, without_collisions
 from isrflow.state.invariants import broken_rules
 from isrflow.state.partition import Partition, ReplicaState, Topic
 from isrflow.state.policy import Policy, laid_over
@@ -50,7 +50,7 @@ class Draft(Minutes):
         self._stored = state.topics
         self._open: dict[str, TopicDraft | None] = {}
         self._names: list[str] | None = None
-        self._twins: dict[str, str] | None = None
+        self._twins: dict[str, str | None] = {}
         self._removed: set[str] = set()
         self.read_policy()
         self._read_brokers()
@@ -113,9 +113,10 @@ class Draft(Minutes):
         """Find a topic whose name differs from ``name`` in ``.`` and ``_`` only."""
         if "." not in name and "_" not in name:
             return None
-        if self._twins is None:
-            self._twins = {topic.replace(".", "_"): topic for topic in self.names()}
-        return self._twins.get(name.replace(".", "_"))
+        unified = without_collisions(name)
+        if unified not in self._twins:
+            self._twins[unified] = self._stored.twin_of(name)
+        return self._twins[unified]
 
     def add_topic(self, topic: Topic) -> TopicDraft:
         """Put in a topic that has no partitions yet."""
@@ -125,8 +126,7 @@ class Draft(Minutes):
         self._open[topic.topic] = added
         self._removed.discard(topic.topic)
         self._names = None
-        if self._twins is not None:
-            self._twins[topic.topic.replace(".", "_")] = topic.topic
+        self._twins[without_collisions(topic.topic)] = topic.topic
         self._counts[0] += 1
         return added
 
@@ -137,7 +137,8 @@ class Draft(Minutes):
             self.moved.difference_update([(name, number) for number in range(len(topic.partitions))])
         self._open[name] = None
         self._removed.add(name)
-        self._names = self._twins = None
+        self._names = None
+        self._twins[without_collisions(name)] = None
 
     def add_partition(self, topic: TopicDraft, partition: Partition) -> None:
         """Append a partition that has had no leader yet."""

@@ -45,6 +45,7 @@ class Broker(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_active(self) -> bool:
+        """Say whether the broker may lead and join an ISR."""
         return self.state is BrokerState.active
 
     @property

@@ -7,7 +7,7 @@ import msgspec
 
 from isrflow.state.broker import Broker
 from isrflow.state.decisions import AnyDecision
-from isrflow.state.ids import NO_LEADER, shard_of
+from isrflow.state.ids import NO_LEADER, shard_of, without_collisions
 from isrflow.state.partition import Partition, Topic
 from isrflow.state.quorum import Gateway, Quorum
 
@@ -101,6 +101,7 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
         return self.shard == 0
 
     def holds(self, topic: str) -> bool:
+        """Say whether ``topic`` belongs to this shard."""
         return shard_of(topic, self.shards) == self.shard
 
 
@@ -116,16 +117,27 @@ class Topics(Protocol):
         """List all names in order."""
         ...
 
+    def twin_of(self, topic: str, /) -> str | None:
+        """Find the name that is ``topic``'s but for ``.`` and ``_``; there is one at most."""
+        ...
+
     def changed(self, changes: Changes, /) -> "Topics":
         """Return these topics with some put in place, and those that are None gone."""
         ...
 
 
 class MappedTopics(dict[str, Topic]):
-    """Hold all topics in memory."""
+    """Hold all topics in memory; what it holds never changes."""
+
+    _by_unified_name: dict[str, str] | None = None
 
     def names(self) -> list[str]:
         return sorted(self)
+
+    def twin_of(self, topic: str, /) -> str | None:
+        if self._by_unified_name is None:
+            self._by_unified_name = {without_collisions(name): name for name in self}
+        return self._by_unified_name.get(without_collisions(topic))
 
     def changed(self, changes: Changes, /) -> "MappedTopics":
         if not changes:

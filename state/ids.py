@@ -10,13 +10,18 @@ UNKNOWN_OFFSET = -1
 NO_TIME = -1
 
 
+def without_collisions(topic: str) -> str:
+    """Make names the same that collide in Kafka's metrics (``Topic.unifyCollisionChars``)."""
+    return topic.replace(".", "_")
+
+
 def topic_hash(topic: str) -> int:
-    """Hash a topic's name so that names which collide in Kafka's metrics meet.
+    """Hash a topic's name so that names which collide meet.
 
     Kafka refuses two topics that differ only in ``.`` against ``_`` (``Topic.hasCollision``),
     so both must reach the shard that can refuse the second.
     """
-    return zlib.crc32(topic.replace(".", "_").encode())
+    return zlib.crc32(without_collisions(topic).encode())
 
 
 def shard_of(topic: str, shards: int) -> int:

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from isrflow.state.cluster import Changes
 from isrflow.state.codec import decode_topics, encode_topics
-from isrflow.state.ids import page_of
+from isrflow.state.ids import page_of, without_collisions
 from isrflow.state.partition import Topic
 
 
@@ -48,6 +48,12 @@ class PagedTopics:
                     self._loaded[page] = {topic.topic: topic for topic in decode_topics(body)}
             self._all = True
         return sorted(name for topics in self._loaded.values() for name in topics)
+
+    def twin_of(self, topic: str, /) -> str | None:
+        """Look in one page: names that collide hash alike."""
+        unified = without_collisions(topic)
+        page = self._page(page_of(topic, self._shards, self._pages))
+        return next((name for name in page if without_collisions(name) == unified), None)
 
     def changed(self, changes: Changes, /) -> "PagedTopics":
         after = PagedTopics(self._store, self._shards, self._pages)
