@@ -113,7 +113,7 @@ def test_the_demo_reads_all_back_though_a_broker_that_it_may_ask_is_gone(cluster
         sender.send("t", 0, b"%d" % number)
     sender.finish(20)
     cluster.kill(3)
-    # Which broker it asks is drawn, and for the time of its session the dead one is still among those that it is told of.
+    # Which broker it asks is drawn, and until its session ends the dead one is among those that it is told of.
     for _ in range(6):
         read = traffic.read_all(cluster.bootstrap().split(","), "t", {0: 50})
         assert [number for _, number in read[0]] == list(range(50))
