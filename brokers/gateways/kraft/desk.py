@@ -1,6 +1,7 @@
 """Put events on the bus in the order they came, and bring the engine's answers back to who asked."""
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,9 @@ WAITING_BYTES_MAX = 64 * 1024 * 1024
 CALL_BYTES_MAX = MAX_EVENT_BYTES
 CALL_EVENTS_MAX = 5_000
 
+# After how many time-outs of the quorum without the bus somebody else may lead; a busy machine has room below that.
+CUT_OFF_TIMEOUTS = 2
+
 
 class NoAnswerError(Exception):
     """The engine did not answer in time; whether it will is not known."""
@@ -45,12 +49,19 @@ class Desk:
         self._timeout_s = settings.answer_timeout_ms / 1000
         self._unreachable_max_s = settings.bus_unreachable_max_ms / 1000
         self._waiting_max = settings.events_waiting_max
+        self._cut_off_s = CUT_OFF_TIMEOUTS * settings.controller_quorum_fetch_timeout_ms / 1000
+        self._published_s = time.monotonic()
         self._events: deque[bytes] = deque()
         self._waiting_bytes = 0
         self._asked: dict[str, asyncio.Future[Answer]] = {}
         self._count = 0
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="desk")
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Say whether the bus has taken nothing, not even heartbeats, for so long that another gateway may lead."""
+        return time.monotonic() - self._published_s > self._cut_off_s
 
     def tell(self, *events: Event) -> None:
         """Publish events soon, all or none.
@@ -124,6 +135,7 @@ class Desk:
         while True:
             try:
                 await loop.run_in_executor(self._thread, self._bus.publish, batch)
+                self._published_s = time.monotonic()
                 return
             except BusError as error:
                 if loop.time() >= give_up:

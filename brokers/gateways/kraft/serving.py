@@ -1,5 +1,6 @@
 """Which APIs a controller's listener serves, and how a request on it becomes a response."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
@@ -28,6 +29,8 @@ Handler = Callable[[Context, Request, Peer], Awaitable[Values]]
 logger = structlog.get_logger()
 
 ENVELOPE_KEY = 58
+# How long a broker waits to be sent away by a gateway that has lost the bus.
+CUT_OFF_PAUSE_S = 0.25
 # In characters, of an error's message; Kafka's strings end at 32,767 bytes.
 MESSAGE_LENGTH_MAX = 1_000
 # What Kafka 4.1 supports from another level than 0 on.
@@ -61,6 +64,26 @@ async def api_versions(context: Context, request: Request, peer: Peer) -> Values
     }
 
 
+async def fetch(context: Context, request: Request, peer: Peer) -> Values:
+    """Give a broker what follows in the log; send it to another voter where nothing does, and nobody hears this one.
+
+    A broker that gets BROKER_NOT_AVAILABLE asks any other voter, and the same again where there is none; it
+    stays what it was meanwhile (``KafkaRaftClient.maybeSendFetchToBestNode``).
+    """
+    values = await quorum.fetch(context, request, peer)
+    if context.standing.leads and context.desk.is_cut_off and _is_empty(values):
+        return refusal_of(request, ErrorCode.BROKER_NOT_AVAILABLE)
+    return values
+
+
+def _is_empty(values: Values) -> bool:
+    partitions = [partition for topic in values.get("Responses", ()) for partition in topic["Partitions"]]
+    return bool(partitions) and not any(
+        partition["Records"] or partition.get("ErrorCode") or partition.keys() & {"SnapshotId", "DivergingEpoch"}
+        for partition in partitions
+    )
+
+
 async def envelope(context: Context, request: Request, peer: Peer) -> Values:
     """Serve a client's request that a broker passes on; one that is not served is told so inside, on an open line."""
     data = request.values["RequestData"]
@@ -80,7 +103,7 @@ async def envelope(context: Context, request: Request, peer: Peer) -> Values:
 
 
 APIS: dict[int, Api] = {
-    1: Api(12, 18, quorum.fetch, is_leaders=False),
+    1: Api(12, 18, fetch, is_leaders=False),
     API_VERSIONS_KEY: Api(0, 4, api_versions, is_leaders=False),
     19: Api(2, 7, topics.create_topics, is_forwarded=True),
     20: Api(1, 6, topics.delete_topics, is_forwarded=True),
@@ -129,6 +152,10 @@ async def _served(context: Context, api: Api, request: Request, peer: Peer) -> b
 
 async def _handled(context: Context, api: Api, request: Request, peer: Peer) -> Values:
     if api.is_leaders and not context.standing.leads:
+        return refusal_of(request, ErrorCode.NOT_CONTROLLER)
+    if api.is_leaders and context.desk.is_cut_off:
+        # Whoever leads now is to be asked; a broker that knows of nobody else comes back at once.
+        await asyncio.sleep(CUT_OFF_PAUSE_S)
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
     try:
         return await api.handler(context, request, peer)

@@ -39,6 +39,7 @@ class Settings(
 
     gateway_heartbeat_interval_ms: Millis = 400
     gateway_lateness_ms_min: Millis = 250
+    controller_quorum_fetch_timeout_ms: Millis = 2_000
     decisions_poll_interval_ms: Millis = 10
     bus_unreachable_max_ms: Millis = 120_000
     answer_timeout_ms: Millis = 20_000

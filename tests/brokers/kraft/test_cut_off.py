@@ -1,0 +1,82 @@
+"""A gateway that has lost the bus, and does not hear of it: brokers are sent to another, and lose nothing."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isrflow.brokers.wire.errors import ErrorCode
+from isrflow.bus.interface import BusError
+from tests.support.controller_client import ControllerClient
+from tests.support.engine import wait_until
+from tests.support.gateway_in_process import InProcessQuorum, heartbeat
+
+TIMEOUT_S = 30.0
+# Of the gateways; the engine waits for two seconds.
+QUICK = {"controller_quorum_fetch_timeout_ms": 250, "gateway_heartbeat_interval_ms": 50}
+
+
+def cut_off(quorum: InProcessQuorum, patch: pytest.MonkeyPatch) -> None:
+    """Let gateway 100 publish nothing and hear of nothing, as of topics whose brokers are out of reach."""
+
+    def publish(events: Sequence[bytes]) -> int:
+        raise BusError("out of reach")
+
+    bus = quorum.gateways[100]._bus
+    patch.setattr(bus, "publish", publish)
+    patch.setattr(bus, "changed", lambda: False)
+
+
+def fetch(client: ControllerClient, offset: int, epoch: int) -> dict[str, Any]:
+    return client.fetch(offset, epoch, 1 if offset else 0)
+
+
+def test_brokers_find_the_gateway_that_leads_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    quorum = InProcessQuorum(tmp_path, 2, **QUICK)
+    try:
+        old, new = quorum.client(100), quorum.client(101)
+        epochs = quorum.join(old, 1)
+        end = fetch(old, 0, 1)["HighWatermark"]
+        cut_off(quorum, monkeypatch)
+        wait_until(
+            lambda: fetch(old, end, 1)["ErrorCode"] == ErrorCode.BROKER_NOT_AVAILABLE,
+            TIMEOUT_S,
+            "a broker to be sent away",
+        )
+        assert fetch(old, 0, 1)["Records"], "what it holds it gives"
+        wait_until(lambda: quorum.state.voter == 101, TIMEOUT_S, "the other to lead")
+        assert old.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))["ErrorCode"] == ErrorCode.NOT_CONTROLLER
+        wait_until(lambda: fetch(new, end, 2)["ErrorCode"] == ErrorCode.NONE, TIMEOUT_S, "the other to know it")
+        assert fetch(new, end, 1)["CurrentLeader"] == {"LeaderId": 101, "LeaderEpoch": 2}
+        assert new.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))["ErrorCode"] == ErrorCode.NONE
+        monkeypatch.undo()
+        wait_until(
+            lambda: fetch(old, end, 2)["ErrorCode"] == ErrorCode.NOT_LEADER_OR_FOLLOWER,
+            TIMEOUT_S,
+            "the first to hear of it",
+        )
+        old.close()
+        new.close()
+    finally:
+        quorum.stop()
+
+
+def test_the_only_gateway_goes_on_when_it_has_the_bus_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    quorum = InProcessQuorum(tmp_path, **QUICK)
+    try:
+        client = quorum.client()
+        epochs = quorum.join(client, 1)
+        end = fetch(client, 0, 1)["HighWatermark"]
+        cut_off(quorum, monkeypatch)
+        wait_until(lambda: fetch(client, end, 1)["ErrorCode"] != ErrorCode.NONE, TIMEOUT_S, "a broker to be sent away")
+        assert client.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))["ErrorCode"] == ErrorCode.NOT_CONTROLLER
+        assert client.ask("ApiVersions")["ErrorCode"] == ErrorCode.NONE
+        monkeypatch.undo()
+        wait_until(lambda: fetch(client, end, 1)["ErrorCode"] == ErrorCode.NONE, TIMEOUT_S, "the gateway to go on")
+        told = client.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))
+        assert (told["ErrorCode"], told["IsFenced"]) == (ErrorCode.NONE, False)
+        assert quorum.state.quorum_epoch == 1
+        client.close()
+    finally:
+        quorum.stop()
