@@ -126,11 +126,11 @@ def _cluster_wide(clusters: Sequence[Cluster]) -> dict[str, Any]:
     """Add up what each shard counts for itself, and take from any what all have alike."""
     if not clusters:
         return {}
-    backlog = Counter(dict.fromkeys(clusters[0].brokers, 0))
+    backlog = Counter[int]()
     for cluster in clusters:
         backlog.update(cluster.backlog)
     return {
-        "backlog": dict(sorted(backlog.items())),
+        "backlog": clusters[0].shown_backlog(backlog),
         "clock_ms": max(cluster.clock_ms for cluster in clusters),
         "brokers": Counter(broker.state.name for broker in clusters[0].brokers.values()),
         "totals": sum((cluster.totals for cluster in clusters), Totals()),

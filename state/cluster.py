@@ -104,6 +104,14 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
         """Say whether ``topic`` belongs to this shard."""
         return shard_of(topic, self.shards) == self.shard
 
+    def shown_backlog(self, counts: Mapping[int, int]) -> dict[int, int]:
+        """Give each registered broker's backlog of ``counts``, which are those of all shards together.
+
+        Of who is unregistered nothing is awaited, nor of who went behind a gateway: it reports no more.
+        """
+        brokers = sorted(self.brokers.items())
+        return {broker: 0 if held.behind_gateway else counts.get(broker, 0) for broker, held in brokers}
+
 
 Changes = Mapping[str, Topic | None]
 

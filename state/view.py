@@ -14,7 +14,7 @@ def view_of(cluster: Cluster, topics: Iterable[Topic]) -> dict[str, Any]:
     """Describe the whole state: ``cluster`` of any shard, ``topics`` of all of them."""
     ordered = sorted(topics, key=lambda topic: topic.topic)
     served = (partition for topic in ordered if topic.state == TopicState.created for partition in topic.partitions)
-    backlog = Counter(broker for partition in served for broker in partition.backlog)
+    backlog = cluster.shown_backlog(Counter(broker for partition in served for broker in partition.backlog))
     return {
         "controller_epoch": cluster.controller_epoch,
         "seq": cluster.seq,

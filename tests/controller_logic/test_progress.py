@@ -117,6 +117,14 @@ def test_the_view_counts_it_for_each_broker(trio: World) -> None:
     assert trio.state.cluster.backlog == {1: 1, 2: 1, 3: 2}
 
 
+def test_nothing_is_awaited_of_who_is_unregistered_or_went_behind_a_gateway(trio: World) -> None:
+    trio.publish("broker_unregister", broker=3)
+    trio.register(2, behind_gateway=True)
+    counted = trio.state.cluster.backlog
+    assert counted == {1: 1, 2: 1, 3: 1}
+    assert trio.state.cluster.shown_backlog(counted) == {1: 1, 2: 0}
+
+
 def test_who_is_away_when_its_partition_begins_was_asked_for_nothing() -> None:
     world = World(1, 2, 3)
     world.fence(3)

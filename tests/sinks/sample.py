@@ -33,7 +33,7 @@ def clusters() -> list[Cluster]:
     states = {1: BrokerState.active, 2: BrokerState.active, 3: BrokerState.fenced}
     brokers = {n: Broker(n, n, "i", state, None, (), (), 0) for n, state in states.items()}
     totals = (Totals(3, 60, 180, 1, 20, 2, 18, 5, 1), Totals(1, 4, 12, 0, 4, 0, 4, 1, 0))
-    backlogs: tuple[dict[int, int], ...] = ({2: 4, 3: 60}, {3: 4})
+    backlogs: tuple[dict[int, int], ...] = ({2: 4, 3: 60, 9: 1}, {3: 4})
     return [
         Cluster(shard=n, clock_ms=NOW_MS - 250, brokers=brokers, totals=totals[n], backlog=backlogs[n]) for n in (0, 1)
     ]

@@ -38,6 +38,7 @@ def test_a_scrape_shows_the_batch() -> None:
     assert values["isrflow_brokers[('state', 'controlled_shutdown')]"] == 0
     assert values["isrflow_partitions"] == 64
     assert [values[f"isrflow_broker_backlog[('broker', '{broker}')]"] for broker in (1, 2, 3)] == [0, 4, 64]
+    assert "isrflow_broker_backlog[('broker', '9')]" not in values, "it is not registered"
     assert values["isrflow_bus_lag_events"] == 12
     assert values["isrflow_last_batch_timestamp_seconds"] == NOW_MS / 1000
     assert values["isrflow_batch_phase_seconds_total[('phase', 'addBatch')]"] == 0.25
