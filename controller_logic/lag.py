@@ -2,7 +2,8 @@
 (``Replica.updateFetchStateOrThrow``, ``ReplicaState.isCaughtUp``).
 
 A report stands for Kafka's fetch, and its place in the log of events for the time of that fetch. What
-was reported in an earlier leader epoch counts no more, as where a Kafka leader begins anew.
+was reported in an earlier leader epoch counts no more, as where a Kafka leader begins anew; nor does what
+a broker reported before it started anew, for its log may have lost its end.
 """
 
 from typing import TypeVar
@@ -38,6 +39,16 @@ def _with(values: tuple[_T, ...], place: int, value: _T) -> tuple[_T, ...]:
     made = list(values)
     made[place] = value
     return tuple(made)
+
+
+def forgotten(partition: Partition, broker: int) -> Partition | None:
+    """Return the partition with nothing told of the replica on ``broker``; None where nothing was."""
+    if not partition.offset_epochs or broker not in partition.replicas:
+        return None
+    place = partition.replicas.index(broker)
+    if not has_reported(partition, place):
+        return None
+    return replace(partition, offset_epochs=_with(partition.offset_epochs, place, NO_EPOCH))
 
 
 def leader_end_offset(partition: Partition) -> int:

@@ -18,6 +18,7 @@ from isrflow.controller_logic.availability import broker_started, broker_unregis
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.sessions import extend, heard
 from isrflow.controller_logic.shutdown import ask_shutdown
+from isrflow.controller_logic.watermark import forget_log_ends
 from isrflow.state.broker import Broker, BrokerState
 from isrflow.state.events import (
     BrokerConnectionLost,
@@ -33,7 +34,8 @@ from isrflow.state.reason import Reason
 def register(draft: Draft, event: BrokerRegister) -> None:
     """Register a broker, fenced until its first heartbeat; its epoch is this event's seq.
 
-    A new incarnation of a live broker is a bounce: what it held fails first (KIP-380).
+    A new incarnation of a live broker is a bounce: what it held fails first (KIP-380). What a former one told
+    of its logs counts no more.
     """
     former = draft.brokers.get(event.broker)
     if former is not None and former.incarnation == event.incarnation:
@@ -56,6 +58,7 @@ def register(draft: Draft, event: BrokerRegister) -> None:
     draft.answer(broker=broker.broker, broker_epoch=broker.broker_epoch)
     if former is not None and former.is_live:
         brokers_failed(draft, frozenset({event.broker}))
+    forget_log_ends(draft, event.broker)
 
 
 def _amend(draft: Draft, event: BrokerRegister, former: Broker) -> None:

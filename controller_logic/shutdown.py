@@ -8,6 +8,7 @@ from isrflow.controller_logic import fencing, partition_machine
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.election import elect_away
 from isrflow.controller_logic.replica_machine import online_replicas, taken_offline
+from isrflow.controller_logic.sessions import heard
 from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.broker import Broker, BrokerState
 from isrflow.state.events import ControlledShutdown
@@ -19,9 +20,11 @@ _FOLLOWING = (ReplicaState.NewReplica, ReplicaState.OnlineReplica)
 
 
 def controlled_shutdown(draft: Draft, event: ControlledShutdown) -> None:
-    """Let a broker that asks to stop hand over its leaderships."""
+    """Let a broker that asks to stop hand over its leaderships; it was heard, as with a heartbeat."""
     broker = fencing.in_its_epoch(draft, event.broker, event.broker_epoch)
     if broker is not None:
+        broker = heard(broker, draft.now, broker.offline_log_dirs)
+        draft.put_broker(broker)
         ask_shutdown(draft, broker)
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from isrflow.controller_logic import fencing
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.fencing import Refusal
-from isrflow.controller_logic.lag import absorbed, is_caught_up, leader_end_offset
+from isrflow.controller_logic.lag import absorbed, forgotten, is_caught_up, leader_end_offset
 from isrflow.controller_logic.replica_machine import online_replicas
 from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.decisions import HighWatermark
@@ -25,9 +25,10 @@ def log_end_offset(draft: Draft, event: LogEndOffset) -> None:
     """Take a replica's log end offset in; what follows from it is decided at the next tick.
 
     One of another leader epoch than the partition's is passed over: its sender has yet to hear of
-    the newer leader, or speaks of one that it outlived.
+    the newer leader, or speaks of one that it outlived. Likewise one of another broker epoch, where it is told.
     """
-    if fencing.registered(draft, event.broker) is None:
+    broker = fencing.registered(draft, event.broker)
+    if broker is None:
         return
     found = fencing.known_partition(draft, event)
     if isinstance(found, Refusal):
@@ -45,10 +46,20 @@ def log_end_offset(draft: Draft, event: LogEndOffset) -> None:
         draft.reject("broker", message, Reason.REQUEST_REFUSED)
         draft.answer_if_asked("INVALID_REQUEST", message)
         return
-    if event.leader_epoch == partition.leader_epoch:
+    is_of_this_life = event.broker_epoch in (None, broker.broker_epoch)
+    if is_of_this_life and event.leader_epoch == partition.leader_epoch:
         topic.put(absorbed(partition, event.broker, event.log_end_offset, draft.now))
         draft.moved.add((event.topic, event.partition))
     draft.answer_if_asked()
+
+
+def forget_log_ends(draft: Draft, broker: int) -> None:
+    """Count no more what the former incarnation of ``broker`` told: its log may have lost its end."""
+    for topic in draft.topics():
+        for partition in topic.partitions:
+            after = forgotten(partition, broker)
+            if after is not None:
+                topic.put(after)
 
 
 class Derived(NamedTuple):

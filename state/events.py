@@ -125,6 +125,7 @@ class LogEndOffset(Event, frozen=True, kw_only=True, tag="log_end_offset"):
     leader_epoch: Epoch
     log_end_offset: Offset
     log_start_offset: Offset | None = None
+    broker_epoch: BrokerEpoch | None = None
 
 
 class ReplicaReport(Event, frozen=True, kw_only=True, tag="replica_report"):

@@ -90,7 +90,7 @@ def _broken_service(before: Partition, after: Partition, live: Set[int]) -> list
     broken = []
     if after.leader != NO_LEADER and after.leader not in live:
         broken.append("a leader is not fenced")
-    if len(after.isr) > 1 and after.isr != before.isr and not live.issuperset(after.isr):
+    if len(after.isr) > 1 and after.isr != before.isr and set(after.isr) - live:
         broken.append("a fenced member of another ISR is its only one")
     return broken
 

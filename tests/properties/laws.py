@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from isrflow.state import codec
+from isrflow.state.canonical import has_clash
 from isrflow.state.cluster import Outcome, State, Totals, counted
 from isrflow.state.decisions import AnyDecision, LeaderAndIsr
 from isrflow.state.ids import NO_EPOCH, NO_LEADER
@@ -29,6 +30,7 @@ def check_laws(before: State, outcome: Outcome, policy: Policy, overrides: Mappi
                 check_progress(outcome.state, partition, decisions)
             if held:
                 check_change(held[0], partition, outcome.decisions)
+    assert not has_clash(outcome.decisions), "two decisions in one place"
     check_totals(after, policy, overrides)
     check_bytes(outcome)
 

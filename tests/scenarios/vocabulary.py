@@ -139,12 +139,17 @@ def isr_change(script: Script, command: Command) -> None:
 
 
 def offsets(script: Script, command: Command) -> None:
-    """Tell log ends, then tick: ``offsets t-0 1=10 2=7 epoch=stale``; with ``no-tick`` they wait for one."""
+    """Tell log ends, then tick: ``offsets t-0 1=10 2=7 epoch=stale``; with ``no-tick`` they wait for one.
+
+    ``broker-epoch=stale`` tells them as in a former life of their brokers.
+    """
     name, number = partition_of(command.arguments[0])
     epoch = epoch_told(command.options.get("epoch"), script.partition(name, number).leader_epoch)
     for broker, end in ((int(key), int(value)) for key, value in command.options.items() if key.isdecimal()):
         script.ends.setdefault((name, number), {})[broker] = end
         fields = {"broker": broker, "leader_epoch": epoch, "log_end_offset": end}
+        if "broker-epoch" in command.options:
+            fields["broker_epoch"] = script.broker_epoch(broker, command.options["broker-epoch"])
         script.write("log_end_offset", topic=name, partition=number, **fields, **asked(command))
     if (name, number) not in script.charts:
         script.charts.append((name, number))

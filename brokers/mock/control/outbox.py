@@ -24,11 +24,13 @@ class Outbox:
     """Publish events, one call to the bus at a time, so they reach it in the order they were sent.
 
     A log end is not queued when it moves: its partition is marked, and what is told is where the log
-    ends when the call is made. Marks wait at most ``watermark.interval.ms`` for each other.
+    ends when the call is made. Marks wait at most ``watermark.interval.ms`` for each other. Log ends are told
+    under the registration of ``broker_epoch``.
     """
 
     def __init__(self, broker: int, bus: Bus, settings: Settings) -> None:
         self._broker = broker
+        self.broker_epoch: int | None = None
         self._bus = bus
         self._interval = settings.watermark_interval_ms / 1000
         self._unreachable_max = settings.bus_unreachable_max_ms / 1000
@@ -116,6 +118,7 @@ class Outbox:
                     leader_epoch=epoch,
                     log_end_offset=end,
                     log_start_offset=start,
+                    broker_epoch=self.broker_epoch,
                 )
             )
         return events

@@ -63,6 +63,7 @@ class Replicas:
 
     def registered(self, broker_epoch: int) -> None:
         """Speak under this registration from now on."""
+        self._outbox.broker_epoch = broker_epoch
         self._reports.broker_epoch = broker_epoch
         self.isr_changes.broker_epoch = broker_epoch
         self.fetchers.broker_epoch = broker_epoch
