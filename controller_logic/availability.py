@@ -120,6 +120,13 @@ def elect_leaderless(draft: Draft, topic: TopicDraft) -> None:
                 draft.change(topic, partition, change, election_reason(partition, change))
 
 
+def look_at_reassignments(draft: Draft, topic: TopicDraft) -> None:
+    """End the moves of a topic that wait for nothing more, now that fewer in sync may be enough."""
+    for partition in topic.partitions:
+        if partition.is_reassigning:
+            draft.change(topic, partition, PartitionChange(), Reason.REASSIGNMENT)
+
+
 def elect_all_leaderless(draft: Draft) -> None:
     """Elect in each partition that nobody leads; loads no topic when there is none."""
     if draft.leaderless:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 
-from isrflow.controller_logic.availability import elect_all_leaderless, elect_leaderless
+from isrflow.controller_logic.availability import elect_all_leaderless, elect_leaderless, look_at_reassignments
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.decisions import ConfigDecision
 from isrflow.state.events import AlterConfig, Scalar
+from isrflow.state.ids import BROKER_ID_MAX
 from isrflow.state.policy import TOPIC_NAMES, complaint_about
 from isrflow.state.reason import Reason
 
@@ -76,11 +77,12 @@ def change_settings(draft: Draft, change: Callable[[], None]) -> None:
     """Make a change to the cluster-wide settings, and do what follows for the partitions.
 
     Where unclean elections are allowed now, partitions without a leader get one at once (KIP-226);
-    with another min.insync.replicas the totals are counted anew, and watermarks looked at.
+    with another min.insync.replicas the totals are counted anew, and watermarks and reassignments looked at.
     """
     before = draft.policy
     change()
     after = draft.preview_policy()
+    topics: list[TopicDraft] = []
     if after.min_insync_replicas != before.min_insync_replicas:
         topics = list(draft.topics())
         for topic in topics:
@@ -92,6 +94,8 @@ def change_settings(draft: Draft, change: Callable[[], None]) -> None:
     else:
         draft.read_policy()
     elect_all_leaderless(draft)
+    for topic in topics:
+        look_at_reassignments(draft, topic)
 
 
 def _alter_topic(draft: Draft, name: str, event: AlterConfig) -> None:
@@ -113,13 +117,16 @@ def _alter_topic(draft: Draft, name: str, event: AlterConfig) -> None:
         _say(draft, "topic", name, after)
         _look_at_watermarks(draft, topic)
         elect_leaderless(draft, topic)
+        look_at_reassignments(draft, topic)
     draft.answer(topic=name)
 
 
 def _alter_broker(draft: Draft, name: str | None, event: AlterConfig) -> None:
-    if name is None or not (name.isascii() and name.isdecimal()):
+    broker = _broker_named(name)
+    if broker is None:
         draft.answer("INVALID_REQUEST", "name the broker by its id")
         return
+    name = str(broker)
     before = draft.broker_config.get(name, {})
     after = _merged(before, text_of(event.config))
     if after != before and not event.validate_only:
@@ -127,6 +134,14 @@ def _alter_broker(draft: Draft, name: str | None, event: AlterConfig) -> None:
         draft.broker_config = dict(sorted((others | ({name: after} if after else {})).items()))
         _say(draft, "broker", name, after)
     draft.answer()
+
+
+def _broker_named(name: str | None) -> int | None:
+    """Read a broker's id, which may be written with zeros before it; None when it is no id."""
+    if name is None or not (name.isascii() and name.isdecimal()):
+        return None
+    digits = name.lstrip("0") or "0"
+    return int(digits) if len(digits) <= len(str(BROKER_ID_MAX)) and int(digits) <= BROKER_ID_MAX else None
 
 
 def _merged(before: Mapping[str, str], config: Mapping[str, str | None]) -> dict[str, str]:

@@ -35,8 +35,8 @@ def _resume(draft: Draft) -> None:
 def controller_started(draft: Draft, event: ControllerStarted) -> None:
     """Take the next controller epoch, and the settings that it decides by; go on with what is under way.
 
-    Live brokers get a whole session from now on: nobody listened while no controller was there. A
-    setting that cannot be is reported and left aside, and the epoch counts all the same.
+    Live brokers get a whole session from now on: nobody listened while no controller was there. Settings
+    that cannot be are reported, all in one, and left aside, and the epoch counts all the same.
     """
     if event.controller_epoch <= draft.controller_epoch:
         message = f"controller epoch {event.controller_epoch} is not newer than {draft.controller_epoch}"
@@ -50,8 +50,9 @@ def controller_started(draft: Draft, event: ControllerStarted) -> None:
     given = {key: value for key, value in text_of(event.settings or {}).items() if value is not None and key in NAMES}
     complaints = {key: complaint for key, value in given.items() if (complaint := complaint_about(key, value))}
     settings = {key: value for key, value in given.items() if key not in complaints}
-    for key, complaint in sorted(complaints.items())[:1]:
-        draft.reject(f"settings.{key}", complaint, Reason.MALFORMED)
+    if complaints:
+        fields = ", ".join(f"settings.{key}" for key in complaints)
+        draft.reject(fields, "; ".join(complaints.values()), Reason.MALFORMED)
 
     def set_settings() -> None:
         draft.settings = settings

@@ -8,6 +8,7 @@ NO_LEADER = -1
 NO_EPOCH = -1
 UNKNOWN_OFFSET = -1
 NO_TIME = -1
+BROKER_ID_MAX = 2**31 - 1
 
 
 def without_collisions(topic: str) -> str:

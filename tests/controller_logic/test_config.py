@@ -114,3 +114,20 @@ def test_what_is_only_validated_is_not_set(entity: str, name: str | None) -> Non
     assert (world.kinds, world.error) == ("answer", "NONE")
     world.publish("alter_config", **asked)
     assert world.kinds == "answer,config"
+
+
+@pytest.mark.parametrize("name", ["-1", "1.0", "2147483648", "9" * 200, "\u0661", ""])
+def test_a_broker_is_named_by_an_id_that_can_be(name: str) -> None:
+    world = World(1)
+    alter(world, "broker", name, **{"log.retention.ms": 5})
+    assert (world.error, world.state.cluster.broker_config) == ("INVALID_REQUEST", {})
+
+
+def test_zeros_before_a_brokers_id_name_no_other_broker() -> None:
+    world = World(1)
+    alter(world, "broker", "7", **{"log.retention.ms": 5})
+    alter(world, "broker", "007", **{"log.retention.ms": 6})
+    assert world.one(ConfigDecision).name == "7"
+    assert world.state.cluster.broker_config == {"7": {"log.retention.ms": "6"}}
+    alter(world, "broker", "00", **{"log.retention.ms": 7})
+    assert sorted(world.state.cluster.broker_config) == ["0", "7"]
