@@ -57,7 +57,6 @@ def delete_topic(draft: Draft, event: DeleteTopic) -> None:
 def _wait(draft: Draft, topic: TopicDraft) -> None:
     if not topic.deletion_waits:
         topic.deletion_waits = topic.dirty = True
-        draft.waiting.add(topic.topic)
         draft.say_topic(topic, Reason.TOPIC_DELETED)
 
 
@@ -65,7 +64,9 @@ def begin_waiting(draft: Draft) -> None:
     """Begin the deletions that waited for reassignments which are over now."""
     for name in sorted(draft.waiting):
         topic = draft.topic(name)
-        if topic is not None and not topic.is_reassigning:
+        if topic is None or topic.is_reassigning:
+            draft.waiting.discard(name)
+        else:
             _begin(draft, topic)
 
 

@@ -225,6 +225,8 @@ class Draft(Minutes):
             is_new = before.leader_epoch == NO_EPOCH
             told = self.live_replicas(after) if to is None else to
             self.say_leader_and_isr(topic, after, reason, to=told, is_new=is_new, unclean=change.unclean)
+        if before.is_reassigning and topic.deletion_waits and not after.is_reassigning:
+            self.waiting.add(topic.topic)
         if after.removed != before.removed:
             self._tell_removed(topic, before, after)
         return after

@@ -69,9 +69,9 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
 
     ``seq`` is the last event taken in, ``clock_ms`` the greatest ``time_ms`` so far. ``moved`` lists
     the (topic, partition) of this shard whose replicas reported offsets since the last tick, and
-    ``waiting`` its topics whose deletion waits for a reassignment. ``balance_due_ms`` is when leaders are
-    next counted (0: not set yet), ``imbalance_seq`` the tick whose count has yet to come back (-1: none).
-    ``backlog`` counts for each broker the replicas in this shard whose newest request is not completed.
+    ``waiting`` its topics whose deletion waits for reassignments one of which has ended. ``balance_due_ms`` is
+    when leaders are next counted (0: not set yet), ``imbalance_seq`` the tick whose count has yet to come back
+    (-1: none). ``backlog`` counts for each broker the replicas in this shard whose newest request is not completed.
     """
 
     version: int = STATE_VERSION

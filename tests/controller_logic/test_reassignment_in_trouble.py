@@ -181,6 +181,20 @@ def test_a_deletion_waits_for_it(world: World) -> None:
     assert world.state.cluster.waiting == ()
 
 
+def test_a_deletion_that_waits_looks_at_its_topic_only_where_a_move_ended(world: World) -> None:
+    world.create("two", (1,), (1,))
+    for partition in (0, 1):
+        move(world, 2, topic="two", partition=partition)
+    world.publish("delete_topic", topic="two")
+    assert world.state.cluster.waiting == ()
+    world.alter_isr("two", (1, 2), partition=1)
+    assert world.state.cluster.waiting == ("two",)
+    assert (world.tick(), world.state.cluster.waiting) == ([], ())
+    world.alter_isr("two", (1, 2), partition=0)
+    world.tick()
+    assert (world.one(TopicDecision).state, world.state.cluster.waiting) == ("deleting", ())
+
+
 def test_a_topic_whose_deletion_waits_takes_a_cancel_and_nothing_else(world: World) -> None:
     move(world, 4, 1)
     world.publish("delete_topic", topic="t")
