@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.embedded import EmbeddedBus, now_ms
 from isrflow.streaming.ticker import Ticker
 from tests.support.engine import encoded, wait_until
 
@@ -59,6 +59,11 @@ def test_it_ends_when_another_job_has_claimed(bus: EmbeddedBus) -> None:
     assert ticker.error is None
 
 
+def extensions(bus: EmbeddedBus) -> list[int]:
+    events = [msgspec.json.decode(entry.raw) for entry in bus.read(1, bus.last_seq())]
+    return [event["by_ms"] for event in events if event["kind"] == "sessions_extended"]
+
+
 def test_one_that_was_held_up_says_for_how_long(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = itertools.count()
     claimed_epoch = bus.claimed_epoch
@@ -71,12 +76,38 @@ def test_one_that_was_held_up_says_for_how_long(bus: EmbeddedBus, monkeypatch: p
     monkeypatch.setattr(bus, "claimed_epoch", slow_once)
     ticker = Ticker(bus, 1, BUSY_MS, BUSY_MS)
     ticker.start()
-
-    def extensions() -> list[dict[str, int]]:
-        events = [msgspec.json.decode(entry.raw) for entry in bus.read(1, bus.last_seq())]
-        return [event for event in events if event["kind"] == "sessions_extended"]
-
-    wait_until(lambda: len(extensions()) >= 1, 30, "an extension")
+    wait_until(lambda: len(extensions(bus)) >= 1, 30, "an extension")
     ticker.stop()
     ticker.join(10)
-    assert extensions()[0]["by_ms"] >= 590
+    assert extensions(bus)[0] >= 590
+
+
+def test_a_machine_that_was_suspended_is_told_by_the_wall_clock(
+    bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ahead_ms = 0
+    monkeypatch.setattr("isrflow.streaming.ticker.now_ms", lambda: now_ms() + ahead_ms)
+    ticker = Ticker(bus, 1, BUSY_MS, IDLE_MS)
+    ticker.start()
+    wait_until(lambda: ticks(bus) == 1, 30, "the first tick")
+    ahead_ms = 3_600_000
+    wait_until(lambda: ticks(bus) == 2, 30, "a tick after it")
+    assert 3_590_000 < extensions(bus)[0] < 3_700_000
+    # A clock that is set back holds up nobody.
+    ahead_ms = 0
+    bus.publish([encoded("log_end_offset", topic="t", partition=0)])
+    wait_until(lambda: ticks(bus) == 3, 30, "a tick after that")
+    ticker.stop()
+    ticker.join(10)
+    assert len(extensions(bus)) == 1
+
+
+def test_whatever_ends_it_is_its_error(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    def timed_out(after: int) -> bool:
+        raise TimeoutError("no answer")
+
+    monkeypatch.setattr(bus, "offsets_came", timed_out)
+    ticker = Ticker(bus, 1, BUSY_MS, IDLE_MS)
+    ticker.start()
+    ticker.join(10)
+    assert isinstance(ticker.error, TimeoutError)
