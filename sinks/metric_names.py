@@ -90,7 +90,12 @@ OWN = (
     ),
     Series("isrflow_events", "counter", "Events taken in.", lambda s: s.events),
     Series("isrflow_rejected_events", "counter", "Events that could not be understood or obeyed.", _rejected),
-    Series("isrflow_bus_lag_events", "gauge", "Events on the bus that wait.", lambda s: s.last_seq - s.decided_seq),
+    Series(
+        "isrflow_bus_lag_events",
+        "gauge",
+        "Events on the bus that wait.",
+        lambda s: s.last_seq // s.seq_step - s.decided_seq // s.seq_step,
+    ),
     Series("isrflow_decided_seq", "gauge", "The last event whose decisions are written.", lambda s: s.decided_seq),
     Series(
         "isrflow_decisions",

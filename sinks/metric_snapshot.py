@@ -126,6 +126,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     last_seq: int = 0
     decided_seq: int = 0
+    seq_step: int = 1
     clock_ms: int = 0
     brokers: Mapping[str, int] = {}
     totals: Totals = Totals()

@@ -27,13 +27,16 @@ class MetricsError(Exception):
 
 
 class Metrics(Collector):
-    """Hold the newest snapshot; the engine's threads replace it, a scrape reads it."""
+    """Hold the newest snapshot; the engine's threads replace it, a scrape reads it.
 
-    def __init__(self, *, kafka_names: bool = True, controller_id: str = "") -> None:
+    ``seq_step`` is the bus's: how far apart the seqs of its events stand.
+    """
+
+    def __init__(self, *, kafka_names: bool = True, controller_id: str = "", seq_step: int = 1) -> None:
         self.series: tuple[Series, ...] = OWN + KAFKA if kafka_names else OWN
         self.registry = CollectorRegistry()
         self.registry.register(self)
-        self._snapshot = Snapshot(version=__version__, controller_id=controller_id)
+        self._snapshot = Snapshot(version=__version__, controller_id=controller_id, seq_step=seq_step)
         self._lock = threading.Lock()
         self._server: Any = None
 

@@ -8,6 +8,7 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from isrflow.bus.kafka.places import SLOTS
 from isrflow.sinks.metric_snapshot import RECENT_BATCHES, Histogram, Recent, count_decisions
 from isrflow.sinks.metrics import Metrics, MetricsError
 from tests.sinks.sample import BODIES, NOW_MS, clusters, sample
@@ -96,6 +97,15 @@ def test_the_lag_grows_while_no_batch_ends_and_never_is_negative() -> None:
     assert shown(metrics)["isrflow_bus_lag_events"] == 1_000
     metrics.bus_at(1)
     assert shown(metrics)["isrflow_bus_lag_events"] == 0
+
+
+def test_the_lag_counts_events_also_where_their_seqs_stand_apart() -> None:
+    metrics = Metrics(seq_step=SLOTS)
+    metrics.committed(bodies=(), clusters=(), through=5 * SLOTS + 3, last_seq=5 * SLOTS, now_ms=NOW_MS)
+    assert shown(metrics)["isrflow_bus_lag_events"] == 0
+    metrics.bus_at(12 * SLOTS)
+    assert shown(metrics)["isrflow_bus_lag_events"] == 7
+    assert shown(metrics)["isrflow_decided_seq"] == 5 * SLOTS + 3
 
 
 def test_a_fenced_job_is_not_active() -> None:
