@@ -13,7 +13,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from isrflow.bus.embedded import now_ms
-from isrflow.bus.image import read_image
 from isrflow.bus.interface import Bus, Claim
 from isrflow.bus.opened import open_bus
 from isrflow.conf.loader import policy_text
@@ -21,9 +20,11 @@ from isrflow.conf.settings import Settings
 from isrflow.sinks.decision_log import DecisionLog
 from isrflow.sinks.metrics import Metrics
 from isrflow.state.codec import decode_cluster
+from isrflow.streaming.checkpoint import settle
 from isrflow.streaming.checkpoint_lock import checkpoint_lock, is_locked
 from isrflow.streaming.echo import echoes
 from isrflow.streaming.endpoint import Endpoint
+from isrflow.streaming.layout import misfit
 from isrflow.streaming.local_dir import local_dir
 from isrflow.streaming.progress import BatchProgress
 from isrflow.streaming.query import start_query
@@ -59,7 +60,9 @@ def run(settings: Settings) -> None:
     cannot be opened.
     """
     bus = open_bus(settings.bus)
-    metrics = Metrics(kafka_names=settings.metrics_kafka_names, controller_id=settings.controller_name)
+    metrics = Metrics(
+        kafka_names=settings.metrics_kafka_names, controller_id=settings.controller_name, seq_step=bus.seq_step
+    )
     try:
         Job(bus, settings, metrics).run()
     finally:
@@ -76,7 +79,7 @@ class Job:
         self._metrics = metrics
         self._endpoint = Endpoint(metrics, settings.metrics_host, settings.metrics_port)
         self._stopping = threading.Event()
-        self._check_shards()
+        self._check_layout()
         self._claim = Claim(0, 0)
 
     def run(self) -> None:
@@ -111,6 +114,7 @@ class Job:
                     log.warning("the job before this one holds the checkpoint and does not answer; going on without it")
                 if succeeds:
                     self._endpoint.open_when_free()
+                self._settle(checkpoint)
                 self._decide(session)
         except _StoppedError:
             log.info("stopping", controller_epoch=self._claim.controller_epoch)
@@ -120,13 +124,16 @@ class Job:
             raise _StoppedError
         self._check_claim()
 
-    def _check_shards(self) -> None:
-        cluster = read_image(self._bus.image()).cluster
-        if cluster.controller_epoch and cluster.shards != self._settings.shards:
-            raise JobError(
-                f"shards is {self._settings.shards}, but the state on {self._settings.bus_name} has {cluster.shards}: "
-                f"set shards = {cluster.shards}"
-            )
+    def _check_layout(self) -> None:
+        found = misfit(self._bus.image(), self._settings)
+        if found is not None:
+            raise JobError(found)
+
+    def _settle(self, checkpoint: Path) -> None:
+        try:
+            settle(checkpoint, self._bus)
+        except OSError as error:
+            raise JobError(f"the checkpoint cannot be made or moved aside: {error}: remove {checkpoint}") from error
 
     def _check_claim(self) -> None:
         claimed = self._bus.claimed_epoch()
@@ -182,8 +189,10 @@ class Job:
             self._check_claim()
             self._endpoint.retry()
             self._metrics.bus_at(self._bus.last_seq())
-            if ticker.error:
-                raise JobError(f"ticks cannot be published: {ticker.error}")
+            if not ticker.is_alive():
+                # It ends by itself where another job has claimed.
+                self._check_claim()
+                raise JobError(f"ticks cannot be published: {ticker.error or 'the ticker ended'}")
             if not query.isActive:
                 self._check_claim()
                 raise JobError(f"the query failed: {_cause(query)}")

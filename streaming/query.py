@@ -11,6 +11,7 @@ from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.interface import Bus, Image
 from isrflow.conf.settings import Settings
 from isrflow.streaming import fan_out, shard, source
+from isrflow.streaming.checkpoint import has_batches
 
 QUERY_NAME = "isrflow"
 
@@ -31,8 +32,7 @@ def start_query(
     from the event after it.
     """
     checkpoint = Path(settings.checkpoint_dir).absolute()
-    fresh = not any((checkpoint / "commits").glob("[0-9]*"))
-    image = bus.image() if fresh else Image(0, [])
+    image = Image(0, []) if has_batches(checkpoint) else bus.image()
     operator = shard.ShardOperator(settings.shards, settings.pages, settings.policy, overrides)
     events, in_order = _events(session, bus, settings, after=image.seq, wait=wait)
     outcomes = (

@@ -8,6 +8,8 @@ import pytest
 
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.image import view_of_image
+from isrflow.controller_logic.log import decide
+from isrflow.state.policy import Policy
 from tests.support.engine import Engine, by_rules, decided, decisions_of, encoded, wait_until
 from tests.support.worlds import recorded
 
@@ -71,7 +73,7 @@ def test_a_frozen_job_does_not_hold_up_its_successor_and_writes_nothing_after_it
 
 
 @pytest.mark.timeout(300)
-def test_without_its_checkpoint_the_job_goes_on_from_the_state_on_the_bus(tmp_path: Path) -> None:
+def test_without_its_checkpoint_or_with_a_stale_one_the_job_goes_on_from_the_state_on_the_bus(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     log = [raw for _, raw in recorded(seed=9, count=400)]
     engine = Engine(tmp_path)
@@ -81,11 +83,24 @@ def test_without_its_checkpoint_the_job_goes_on_from_the_state_on_the_bus(tmp_pa
         (tmp_path / "checkpoint").rename(tmp_path / "lost")
         engine = Engine(tmp_path)
         wait_until(lambda: bus.claimed_epoch() == 2, 60, "the second job's claim")
-        decided(bus, bus.publish(log[200:]), engine=engine)
+        decided(bus, bus.publish(log[200:300]), engine=engine)
         assert engine.stop() == 0
+        assert "moved the checkpoint aside" not in engine.log.read_text()
+        # What the first one left is behind by now, and what it would read next is gone.
+        (tmp_path / "checkpoint").rename(tmp_path / "used")
+        (tmp_path / "lost").rename(tmp_path / "checkpoint")
+        events, decisions = bus.read(0, bus.decided_seq()), decisions_of(bus)
+        assert bus.trim(0) > 200
+        engine = Engine(tmp_path)
+        decided(bus, bus.publish(log[300:]), engine=engine)
+        assert engine.stop() == 0
+        assert "moved the checkpoint aside" in engine.log.read_text()
     finally:
         engine.kill()
-    expected = by_rules(bus)
-    assert decisions_of(bus) == expected.decisions
+    expected = decide([*events, *bus.read(events[-1].seq, bus.decided_seq())], Policy())
+    written = decisions_of(bus)
+    assert written == expected.decisions[-len(written) :]
+    assert decisions == expected.decisions[: len(decisions)]
+    assert len(decisions) + len(written) >= len(expected.decisions)
     assert view_of_image(bus.image()) == expected.view()
     bus.close()

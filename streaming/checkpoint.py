@@ -1,0 +1,94 @@
+"""Whether a checkpoint is the bus's own, and as far as it: only then may the query go on from it."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import structlog
+
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import Bus
+
+log = structlog.get_logger("isrflow.checkpoint")
+
+BUS_FILE = "bus"
+ASIDE = ".aside"
+# What Spark writes into a new checkpoint first.
+SPARK_FILE = "metadata"
+
+
+def has_batches(checkpoint: Path) -> bool:
+    """Say whether the query that wrote a checkpoint has ended any batch."""
+    return bool(_numbers(checkpoint / "commits"))
+
+
+def settle(checkpoint: Path, bus: Bus) -> None:
+    """Leave a checkpoint from which the query may go on on this bus, or none: it then starts from the bus's state.
+
+    One that does not fit is moved aside, in place of the one before it; it is a cache of the bus, so nothing is lost.
+    This comes after the claim: nobody else may decide from there on. Raises ``OSError``.
+    """
+    found = _misfit(checkpoint, bus)
+    if found is not None:
+        aside = checkpoint.with_name(checkpoint.name + ASIDE)
+        shutil.rmtree(aside, ignore_errors=True)
+        checkpoint.rename(aside)
+        log.warning("moved the checkpoint aside; starting from the state on the bus", moved_to=str(aside), **found)
+    if not has_batches(checkpoint):
+        checkpoint.mkdir(parents=True, exist_ok=True)
+        (checkpoint / BUS_FILE).write_text(str(bus.bus_id()))
+
+
+def _misfit(checkpoint: Path, bus: Bus) -> dict[str, Any] | None:
+    """Tell why a checkpoint cannot be used on a bus; None when it can be, or holds nothing.
+
+    The bus has decided to the end of the last batch that ended, or of the one after it, of which a kill left a plan:
+    that is all that one job after the other on one checkpoint can come to.
+    """
+    if not has_batches(checkpoint):
+        # The source would begin where the bus was then, and the state as it is by now.
+        return {"why": "none of its batches ended"} if (checkpoint / SPARK_FILE).exists() else None
+    of_bus = _read(checkpoint / BUS_FILE)
+    if of_bus != str(bus.bus_id()):
+        return {"why": "it is another bus's", "of_bus": of_bus, "bus": bus.bus_id()}
+    ended, planned = max(_numbers(checkpoint / "commits")), max(_numbers(checkpoint / "offsets"), default=-1)
+    ends = [_end(checkpoint / "offsets" / str(batch)) for batch in range(ended, planned + 1)]
+    if 1 <= len(ends) <= 2 and any(_is_decided_to(bus, end) for end in ends):
+        return None
+    return {"why": "the bus is not where it is", "at": ends[-2:], "decided_seq": bus.decided_seq()}
+
+
+def _numbers(log_dir: Path) -> list[int]:
+    """List the batches that Spark has noted in one of its logs."""
+    return [int(path.name) for path in log_dir.glob("[0-9]*") if path.name.isdigit()]
+
+
+def _read(file: Path) -> str | None:
+    try:
+        return file.read_text()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _end(planned: Path) -> Any:
+    """Read where a batch of the one source ends, None where that cannot be told."""
+    try:
+        return msgspec.json.decode(planned.read_bytes().splitlines()[-1])
+    except (OSError, IndexError, msgspec.DecodeError):
+        return None
+
+
+def _is_decided_to(bus: Bus, end: Any) -> bool:
+    if not isinstance(end, Mapping):
+        return False
+    if isinstance(bus, EmbeddedBus):
+        return bool(end.get("seq") == bus.decided_seq())
+    # Kafka's client is loaded only where it is used.
+    from isrflow.bus.kafka.bus import KafkaBus
+
+    assert isinstance(bus, KafkaBus)
+    partitions = end.get(bus.address.events)
+    offset = partitions.get("0") if isinstance(partitions, Mapping) else None
+    return isinstance(offset, int) and bus.is_decided_to(offset)

@@ -1,0 +1,124 @@
+"""A checkpoint that is not the bus's own, or not as far as it, is moved aside; any other stays."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.streaming.checkpoint import has_batches, settle
+
+
+@pytest.fixture
+def bus(tmp_path: Path) -> Iterator[EmbeddedBus]:
+    bus = new_bus(tmp_path / "bus.db")
+    yield bus
+    bus.close()
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path, bus: EmbeddedBus) -> Path:
+    """Start on an empty bus, and decide three batches: to seq 4, 7 and 9; the fourth, to seq 12, is planned."""
+    checkpoint = tmp_path / "data" / "checkpoint"
+    settle(checkpoint, bus)
+    write(checkpoint, "metadata", "query")
+    for batch, end in enumerate((4, 7, 9, 12)):
+        write(checkpoint, f"offsets/{batch}", f'v1\n{{"batchTimestampMs":1}}\n{{"seq": {end}}}')
+        if end < 12:
+            write(checkpoint, f"commits/{batch}", "v2")
+            bus.commit(1, end, [], [])
+    return checkpoint
+
+
+def new_bus(path: Path) -> EmbeddedBus:
+    bus = EmbeddedBus(path)
+    bus.claim("job", {}, 1)
+    return bus
+
+
+def write(checkpoint: Path, name: str, text: str) -> None:
+    (checkpoint / name).parent.mkdir(parents=True, exist_ok=True)
+    (checkpoint / name).write_text(text)
+
+
+def stays(checkpoint: Path, bus: EmbeddedBus) -> bool:
+    """Settle, and say whether the checkpoint is still there; else it is aside, and there is room for a new one."""
+    before = sorted(path.name for path in checkpoint.rglob("*"))
+    settle(checkpoint, bus)
+    if has_batches(checkpoint):
+        return True
+    assert sorted(path.name for path in checkpoint.with_name("checkpoint.aside").rglob("*")) == before
+    assert [path.name for path in checkpoint.iterdir()] == ["bus"]
+    settle(checkpoint, bus)
+    return False
+
+
+def test_one_that_is_as_far_as_its_bus_stays(checkpoint: Path, bus: EmbeddedBus) -> None:
+    assert stays(checkpoint, bus)
+    (checkpoint / "offsets" / "3").unlink()
+    assert stays(checkpoint, bus)
+
+
+def test_one_whose_last_batch_was_decided_and_did_not_end_stays(checkpoint: Path, bus: EmbeddedBus) -> None:
+    bus.commit(1, 12, [], [])
+    assert stays(checkpoint, bus)
+
+
+@pytest.mark.parametrize("seq", [10, 11, 13, 5_000])
+def test_one_besides_which_its_bus_went_on_is_moved_aside(checkpoint: Path, bus: EmbeddedBus, seq: int) -> None:
+    bus.commit(1, seq, [], [])
+    assert not stays(checkpoint, bus)
+
+
+def test_one_that_is_ahead_of_its_bus_is_moved_aside(checkpoint: Path, bus: EmbeddedBus, tmp_path: Path) -> None:
+    bus.commit(1, 12, [], [])
+    write(checkpoint, "commits/3", "v2")
+    with bus._write() as connection:
+        connection.execute("UPDATE marks SET value = 9 WHERE name = 'decided'")
+    assert not stays(checkpoint, bus)
+
+
+def test_another_bus_that_is_as_far_is_told_from_its_own(checkpoint: Path, tmp_path: Path) -> None:
+    other = new_bus(tmp_path / "other.db")
+    other.commit(1, 9, [], [])
+    assert not stays(checkpoint, other)
+    other.close()
+
+
+def test_a_bus_restored_where_the_checkpoint_is_goes_on(checkpoint: Path, bus: EmbeddedBus, tmp_path: Path) -> None:
+    bus.close()
+    shutil.copy(bus.path, tmp_path / "restored.db")
+    restored = EmbeddedBus(tmp_path / "restored.db")
+    assert stays(checkpoint, restored)
+    restored.close()
+
+
+@pytest.mark.parametrize("decided", [0, 9, 12])
+def test_one_without_a_batch_that_ended_is_moved_aside(checkpoint: Path, bus: EmbeddedBus, decided: int) -> None:
+    shutil.rmtree(checkpoint / "commits")
+    bus.commit(1, decided, [], [])
+    assert not stays(checkpoint, bus)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("offsets/2", "v1\n"),
+        ("offsets/2", '{"isrflow.events": {"0": 9}}'),
+        ("offsets/2", "[9]"),
+        ("offsets/5", '{"seq": 9}'),
+        ("commits/9", "v2"),
+        ("bus", ""),
+    ],
+)
+def test_one_that_makes_no_sense_is_moved_aside(checkpoint: Path, bus: EmbeddedBus, name: str, text: str) -> None:
+    write(checkpoint, name, text)
+    assert not stays(checkpoint, bus)
+
+
+def test_one_is_kept_aside(checkpoint: Path, bus: EmbeddedBus) -> None:
+    bus.commit(1, 13, [], [])
+    write(checkpoint.with_name("checkpoint.aside"), "old", "")
+    assert not stays(checkpoint, bus)
+    assert len(list(checkpoint.parent.iterdir())) == 2

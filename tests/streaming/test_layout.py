@@ -1,0 +1,66 @@
+"""Shards and pages stay as they were when the state was written; whoever changes them is told what to set."""
+
+import pytest
+
+from isrflow.bus.interface import Image, Page
+from isrflow.conf.settings import Settings
+from isrflow.state.cluster import Cluster
+from isrflow.state.codec import encode_cluster, encode_topics
+from isrflow.state.ids import page_of, shard_of
+from isrflow.state.partition import Topic, TopicState
+from isrflow.state.shard_outcome import CLUSTER_PAGE
+from isrflow.streaming.layout import misfit
+
+NAMES = [f"topic-{number}" for number in range(40)]
+
+
+def image(names: list[str], shards: int, pages: int) -> Image:
+    """Lay topics out, and one empty page."""
+    held: dict[tuple[int, int], list[Topic]] = {(0, 0): []}
+    for name in names:
+        topic = Topic(name, "id", TopicState.created, {}, ())
+        held.setdefault((shard_of(name, shards), page_of(name, shards, pages)), []).append(topic)
+    clusters = [
+        Page(shard, CLUSTER_PAGE, encode_cluster(Cluster(shard=shard, shards=shards))) for shard in range(shards)
+    ]
+    return Image(1, [*clusters, *(Page(*place, encode_topics(topics)) for place, topics in held.items())])
+
+
+@pytest.mark.parametrize(("shards", "pages"), [(16, 64), (1, 1), (4, 3), (4, 1_000)])
+@pytest.mark.parametrize("names", [[], NAMES[:1], NAMES])
+def test_the_settings_that_it_was_written_with_fit(names: list[str], shards: int, pages: int) -> None:
+    assert misfit(image(names, shards, pages), Settings(shards=shards, pages=pages)) is None
+
+
+def test_an_empty_bus_fits_any() -> None:
+    assert misfit(Image(0, []), Settings(shards=3, pages=5)) is None
+
+
+def test_other_shards_are_refused() -> None:
+    said = misfit(image([], 16, 64), Settings(shards=8))
+    assert said is not None
+    assert said.startswith("shards is 8")
+    assert said.endswith("set shards = 16")
+
+
+@pytest.mark.parametrize("pages", [64, 100, 7])
+@pytest.mark.parametrize("other", [16, 128])
+def test_other_pages_are_refused_by_the_number_that_fits(pages: int, other: int) -> None:
+    said = misfit(image(NAMES, 16, pages), Settings(pages=other))
+    assert said is not None
+    assert said.startswith(f"pages is {other}")
+    assert said.endswith(f"set pages = {pages}")
+
+
+def test_of_few_topics_a_number_is_named_that_puts_them_where_they_are() -> None:
+    few = image(NAMES[:2], 16, 50)
+    said = misfit(few, Settings(pages=3))
+    assert said is not None
+    assert misfit(few, Settings(pages=int(said.rpartition(" = ")[2]))) is None
+
+
+def test_where_no_number_fits_none_is_named() -> None:
+    *pages, last = image(NAMES, 16, 64).pages
+    said = misfit(Image(1, [*pages, last._replace(page=last.page + 1)]), Settings())
+    assert said is not None
+    assert said.endswith("set pages to what it was when that was written")
