@@ -5,7 +5,8 @@
 | unknown             | fenced              | it registers                                           |
 | fenced              | active              | a heartbeat that wants no fence                        |
 | active              | controlled_shutdown | it asks to shut down                                   |
-| active, c_shutdown  | fenced              | its session ran out, it asks for it, it registers anew |
+| active, c_shutdown  | fenced              | its session ran out, it asks for it, it registers      |
+|                     |                     | anew, its connection is lost for longer than allowed   |
 | any                 | unknown             | it is unregistered                                     |
 
 Registering again in the same incarnation amends what is known, and changes no state.
@@ -81,7 +82,7 @@ def heartbeat(draft: Draft, event: BrokerHeartbeat) -> None:
     broker = fencing.in_its_epoch(draft, event.broker, event.broker_epoch)
     if broker is None:
         return
-    broker = heard(broker, draft.now, event.offline_log_dirs)
+    broker = heard(broker, draft.now)
     draft.put_broker(broker)
     if event.want_shutdown:
         ask_shutdown(draft, broker)

@@ -12,7 +12,8 @@
 | NonExistentReplica        | DeletionSuccessful                 | it is forgotten                             |
 
 All other moves are refused: the replica stays what it is. Within one event a replica may pass
-through ``NewReplica`` and ``OfflineReplica``, in which nothing is awaited from outside.
+through ``NewReplica`` and ``OfflineReplica``, in which nothing is awaited from outside: so those of a
+partition that is created are online or offline at once, and only one that is moved stays new for a while.
 """
 
 from collections.abc import Set

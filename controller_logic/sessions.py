@@ -9,9 +9,9 @@ from isrflow.state.broker import Broker
 from isrflow.state.ids import NO_TIME
 
 
-def heard(broker: Broker, now_ms: int, offline_log_dirs: tuple[str, ...]) -> Broker:
+def heard(broker: Broker, now_ms: int) -> Broker:
     """Return a broker that has just sent a heartbeat."""
-    return replace(broker, last_contact_ms=now_ms, offline_log_dirs=offline_log_dirs, connection_lost_ms=NO_TIME)
+    return replace(broker, last_contact_ms=now_ms, connection_lost_ms=NO_TIME)
 
 
 def begin_anew(draft: Draft, brokers: Iterable[Broker], in_ms: int = 0) -> None:

@@ -28,6 +28,7 @@ class Broker(msgspec.Struct, frozen=True, array_like=True):
     ``last_contact_ms`` is on the engine's clock. Only ``active`` brokers may lead or join an ISR
     (KIP-841); ``controlled_shutdown`` ones still serve what they have not yet handed over.
     ``connection_lost_ms`` is when an edge lost the connection, NO_TIME when it was heard since.
+    ``offline_log_dirs`` only keeps its place: no rule asks for it.
     """
 
     broker: int

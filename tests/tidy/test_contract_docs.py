@@ -1,4 +1,4 @@
-"""docs/contract.md tells what was added to version 1 of the contract, and version 1 is still all there."""
+"""docs/contract.md tells what was added to version 1 of the contract and what is unused, and version 1 is all there."""
 
 import re
 from pathlib import Path
@@ -8,8 +8,11 @@ import msgspec
 
 from isrflow.state.decisions import KIND_RANK, AnyDecision, Decision
 from isrflow.state.events import AnyEvent, Event
+from isrflow.state.view import view_of
+from tests.controller_logic.world import World
 
-DOCS = Path(__file__).parents[2] / "docs" / "contract.md"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs" / "contract.md"
 
 EVENTS = {
     "broker_register": "broker incarnation rack listeners log_dirs previous_broker_epoch",
@@ -41,6 +44,12 @@ DECISIONS = {
     "config": "entity name config",
     "rejected": "raw field message",
 }
+STATE = {
+    "brokers": "broker broker_epoch state rack",
+    "topics": "topic topic_id state config",
+    "partitions": "topic partition state leader leader_epoch partition_epoch isr replicas adding_replicas "
+    "removing_replicas leader_recovery_state high_watermark replica_states",
+}
 
 Fields = dict[str, bool]
 
@@ -59,7 +68,7 @@ def fields_of(union: Any, common: Any) -> dict[str, Fields]:
 
 
 def told() -> dict[str, dict[str, Fields]]:
-    """Read the tables: by what they hold (``events``, ``decisions``) each kind's fields, all rows of it together."""
+    """Read the tables: by their heading in lower case each kind's fields, all rows of it together."""
     found: dict[str, dict[str, Fields]] = {}
     for title, text in re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", DOCS.read_text(), re.MULTILINE | re.DOTALL):
         kinds = found.setdefault(title.lower(), {})
@@ -79,13 +88,41 @@ def added(now: dict[str, Fields], version_1: dict[str, str]) -> dict[str, Fields
     return {kind: fields for kind, fields in new.items() if fields or kind not in version_1}
 
 
+def shown() -> dict[str, Fields]:
+    """Give the fields of the lists in the state, as a small world shows it."""
+    world = World(1)
+    world.create("t", (1,))
+    topic = world.state.topics.get("t")
+    assert topic is not None
+    view = view_of(world.state.cluster, [topic])
+    assert {"controller_epoch", "seq", "time_ms"} <= set(view)
+    return {name: dict.fromkeys(view[name][0], False) for name in STATE}
+
+
+def unused() -> dict[str, Fields]:
+    """Give the fields of events that no rule names."""
+    rules = "".join(path.read_text() for path in (ROOT / "controller_logic").glob("*.py"))
+    found: dict[str, Fields] = {}
+    for kind, fields in fields_of(AnyEvent, Event).items():
+        names = [name for name in fields if not re.search(rf"\.{name}\b", rules)]
+        if names:
+            found[kind] = dict.fromkeys(names, False)
+    return found
+
+
 def test_nothing_of_version_1_is_gone() -> None:
     for now, version_1 in ((fields_of(AnyEvent, Event), EVENTS), (fields_of(AnyDecision, Decision), DECISIONS)):
         for kind, names in version_1.items():
             assert set(names.split()) <= set(now[kind]), kind
+    assert [name for name, names in STATE.items() if not set(names.split()) <= set(shown()[name])] == []
     assert list(KIND_RANK)[: len(DECISIONS)] == list(DECISIONS), "the canonical order is part of it"
 
 
 def test_every_addition_is_told() -> None:
     assert told()["events"] == added(fields_of(AnyEvent, Event), EVENTS)
     assert told()["decisions"] == added(fields_of(AnyDecision, Decision), DECISIONS)
+    assert told()["state"] == {name: fields for name, fields in added(shown(), STATE).items() if fields}
+
+
+def test_what_the_rules_pass_over_is_told() -> None:
+    assert told()["unused"] == unused()

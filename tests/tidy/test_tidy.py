@@ -84,6 +84,12 @@ def test_rules_know_no_carrier_and_no_clock(path: Path) -> None:
     assert imported & {"time", "datetime", "random", "secrets", "uuid", "os", "socket", "logging", "structlog"} == set()
 
 
+def test_the_rules_have_a_map() -> None:
+    map_ = ast.get_docstring(ast.parse((ROOT / "controller_logic" / "__init__.py").read_text())) or ""
+    names = {path.stem for path in python_files("controller_logic")} - {"__init__"}
+    assert [name for name in sorted(names) if f"``{name}``" not in map_] == []
+
+
 def test_the_readme_maps_every_folder() -> None:
     readme = (ROOT / "README.md").read_text()
     folders = {path.relative_to(ROOT).parts[0] for path in tracked() if len(path.relative_to(ROOT).parts) > 1}
