@@ -10,10 +10,11 @@ import msgspec
 import structlog
 
 from isrflow.brokers.gateways.kraft.gateway import Gateway, SupersededError
+from isrflow.brokers.gateways.kraft.reaching import reached
 from isrflow.brokers.gateways.kraft.settings import Identity, Settings, settings_of
 from isrflow.brokers.gateways.kraft.storage import StorageError
 from isrflow.brokers.voters import voters_of
-from isrflow.bus.interface import Bus, BusError
+from isrflow.bus.interface import BusError
 from isrflow.bus.opened import open_bus
 from isrflow.conf.logs import configure
 
@@ -42,7 +43,9 @@ def _identity(gateway: int, voters: str, cluster_id: str, directory: Path, liste
     return Identity(gateway=gateway, voters=listed, cluster_id=cluster_id, directory=directory, listen_port=listen_port)
 
 
-async def _serve(identity: Identity, settings: Settings, bus: Bus) -> None:
+async def _serve(identity: Identity, settings: Settings, url: str) -> None:
+    # A gateway makes no bus: one that nobody decides on would keep its brokers waiting for ever.
+    bus = await reached(lambda: open_bus(url, create=False), settings.bus_unreachable_max_ms)
     gateway = Gateway(identity, settings, bus)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -73,13 +76,20 @@ def main(
     configure("auto")
     structlog.contextvars.bind_contextvars(gateway=gateway)
     try:
-        asyncio.run(_serve(identity, settings, open_bus(bus)))
+        asyncio.run(_serve(identity, settings, bus))
     except* (SupersededError, StorageError) as group:
-        logger.error("stopped", why=str(group.exceptions[0]))
+        logger.error("stopped", why=str(_first(group)))
         sys.exit(EXIT_REFUSED)
     except* (BusError, OSError, TimeoutError) as group:
-        logger.error("stopped", why=repr(group.exceptions[0]))
+        logger.error("stopped", why=repr(_first(group)))
         sys.exit(EXIT_UNREACHABLE)
+
+
+def _first(error: BaseException) -> BaseException:
+    """Find the error that stopped it all: groups of tasks stand around it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 if __name__ == "__main__":

@@ -1,16 +1,19 @@
 """A gateway: it poses as Kafka's controller quorum, and passes on what brokers say and the engine decides."""
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import Sequence
+from itertools import count
 
 import structlog
 
 from isrflow.brokers.gateways.kraft.context import Context
 from isrflow.brokers.gateways.kraft.deletions import Deletions
-from isrflow.brokers.gateways.kraft.desk import Desk
+from isrflow.brokers.gateways.kraft.desk import Desk, NoAnswerError
 from isrflow.brokers.gateways.kraft.follower import follow
 from isrflow.brokers.gateways.kraft.probing import is_refused
+from isrflow.brokers.gateways.kraft.reaching import reached
 from isrflow.brokers.gateways.kraft.serving import answering
 from isrflow.brokers.gateways.kraft.settings import Identity, Settings
 from isrflow.brokers.gateways.kraft.standing import Standing
@@ -28,12 +31,15 @@ logger = structlog.get_logger()
 # After a stall what brokers sent meanwhile is read before the stall is told: their sockets come first.
 READ_FIRST_S = 0.05
 
+# Which heartbeats ask for an answer, the first one too: one in ten seconds or so.
+ASKING_EVERY = 25
+
 # Of one connection; each may hold a response of fetch.max.bytes for who does not read. Brokers have one.
 REQUESTS_IN_FLIGHT = 4
 
 
 class SupersededError(Exception):
-    """Another start of this gateway leads the quorum: this one must stop."""
+    """Another start of this gateway leads the quorum, or is the one that may: this one must stop."""
 
 
 class Gateway:
@@ -76,8 +82,9 @@ class Gateway:
     async def _serve(self) -> None:
         turns = Turns(self._settings.answer_timeout_ms)
         context = Context(self._identity, self._settings, self._desk, self._standing, self._storage, turns)
-        self._storage.begin(self._bus)
-        held = read_image(self._bus.image())
+        patience_ms = self._settings.bus_unreachable_max_ms
+        await reached(lambda: self._storage.begin(self._bus), patience_ms)
+        held = read_image(await reached(self._bus.image, patience_ms))
         self._standing.began_with(held.cluster, self._storage.end_offset)
         self._deletions.began_with(held, self._storage.end_offset)
         limits = Limits(
@@ -97,7 +104,7 @@ class Gateway:
             self._say_started()
             logger.info("serving", host=here.host, port=port, end_offset=self._storage.end_offset)
             try:
-                await self._live()
+                await self._live(group)
             finally:
                 await server.stop()
 
@@ -118,11 +125,14 @@ class Gateway:
         if self._standing.superseded:
             raise SupersededError(f"another start of gateway {self._identity.gateway} leads the quorum")
 
-    async def _live(self) -> None:
-        """Send heartbeats, and say with each how long this process was held up before it."""
+    async def _live(self, group: asyncio.TaskGroup) -> None:
+        """Send heartbeats, and say with each how long this process was held up before it.
+
+        Now and then one asks whether it counts: a start that never led hears of the next one in no other way.
+        """
         loop = asyncio.get_running_loop()
         interval_s = self._settings.gateway_heartbeat_interval_ms / 1000
-        while True:
+        for number in count():
             before = loop.time()
             await asyncio.sleep(interval_s)
             late_ms = int((loop.time() - before - interval_s) * 1000)
@@ -131,14 +141,23 @@ class Gateway:
             else:
                 logger.warning("held up", late_ms=late_ms)
                 await asyncio.sleep(READ_FIRST_S)
-            self._desk.tell(
-                GatewayHeartbeat(
-                    time_ms=now_ms(),
-                    gateway=self._identity.gateway,
-                    incarnation=self._incarnation,
-                    late_ms=late_ms,
-                )
+            heartbeat = GatewayHeartbeat(
+                time_ms=now_ms(),
+                gateway=self._identity.gateway,
+                incarnation=self._incarnation,
+                late_ms=late_ms,
             )
+            if number % ASKING_EVERY == 0:
+                group.create_task(self._ask(heartbeat))
+            else:
+                self._desk.tell(heartbeat)
+
+    async def _ask(self, heartbeat: GatewayHeartbeat) -> None:
+        """Send a heartbeat, and end when it is of no start that counts."""
+        with contextlib.suppress(NoAnswerError):
+            [answer] = await self._desk.ask(heartbeat)
+            if answer.error == "STALE_BROKER_EPOCH":
+                raise SupersededError(f"another start of gateway {self._identity.gateway} counts: {answer.message}")
 
     def _gone(self, peer: Peer) -> None:
         """Look after a broker whose connection ended, for it may have died."""

@@ -1,0 +1,106 @@
+"""What a gateway ends by: another start of it, a bus that is not there; and that its log says so."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from isrflow.brokers.gateways.kraft import __main__ as command
+from isrflow.brokers.gateways.kraft.gateway import SupersededError
+from isrflow.brokers.gateways.kraft.settings import Identity
+from isrflow.brokers.kafka.cluster import free_ports
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import BusError
+from tests.support.engine import wait_until
+from tests.support.gateway_in_process import GatewayThread, InProcessQuorum
+
+TIMEOUT_S = 30.0
+QUICK = {"gateway_heartbeat_interval_ms": 20}
+
+
+def test_a_start_that_never_led_ends_when_another_takes_its_place(tmp_path: Path) -> None:
+    quorum = InProcessQuorum(tmp_path, 2, **QUICK)
+    first = quorum.gateways[101]
+    try:
+        (port,) = free_ports(1)
+        identity = Identity(
+            gateway=101,
+            voters=quorum.voters,
+            cluster_id=quorum.cluster_id,
+            directory=tmp_path / "elsewhere",
+            listen_port=port,
+        )
+        quorum.gateways[101] = GatewayThread(identity, quorum.bus_path, **QUICK)
+        wait_until(lambda: first.has_ended, TIMEOUT_S, "the first to stop")
+        with pytest.raises(BaseExceptionGroup) as ended:
+            first.stop()
+        assert ended.group_contains(SupersededError, match="another start of gateway 101 counts")
+        assert quorum.state.voter == 100
+    finally:
+        quorum.stop()
+
+
+class Said:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.why: list[str] = []
+        monkeypatch.setattr(command, "logger", self)
+        monkeypatch.setattr(command, "configure", lambda how: None)
+
+    def error(self, what: str, *, why: str) -> None:
+        self.why.append(why)
+
+
+def run(folder: Path, *more: str) -> int:
+    given = ["--gateway", "100", "--voters", "100@127.0.0.1:1", "--cluster-id", "c", "--bus", str(folder / "bus.db")]
+    return CliRunner().invoke(command.main, [*given, "--dir", str(folder / "log"), *more]).exit_code
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "why"),
+    [
+        (SupersededError("another start"), command.EXIT_REFUSED, "another start"),
+        (BusError("gone"), command.EXIT_UNREACHABLE, "BusError('gone')"),
+        (OSError(28, "no space"), command.EXIT_UNREACHABLE, "OSError(28, 'no space')"),
+    ],
+)
+def test_the_reason_is_told_however_many_groups_stand_around_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception, code: int, why: str
+) -> None:
+    async def serve(*given: Any) -> None:
+        raise ExceptionGroup("unhandled errors", [ExceptionGroup("unhandled errors", [error])])
+
+    said = Said(monkeypatch)
+    monkeypatch.setattr(command, "_serve", serve)
+    assert run(tmp_path) == code
+    assert said.why == [why]
+
+
+def test_a_bus_that_is_not_there_is_waited_for_and_not_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    said = Said(monkeypatch)
+    assert run(tmp_path, "--set", "bus.unreachable.max.ms=1") == command.EXIT_UNREACHABLE
+    assert "there is no bus at" in said.why[0]
+    assert not (tmp_path / "bus.db").exists()
+
+
+def test_a_gateway_begins_when_the_bus_is_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tries = 0
+    decided_seq = EmbeddedBus.decided_seq
+
+    def out_of_reach(bus: EmbeddedBus) -> int:
+        nonlocal tries
+        is_gateways = threading.current_thread().name == "gateway-100"
+        tries += is_gateways
+        if is_gateways and tries <= 2:
+            raise BusError("out of reach")
+        return decided_seq(bus)
+
+    quorum = InProcessQuorum(tmp_path)
+    try:
+        quorum.gateways[100].stop()
+        monkeypatch.setattr(EmbeddedBus, "decided_seq", out_of_reach)
+        quorum.start(100)
+    finally:
+        quorum.stop()
+    assert tries > 2
