@@ -4,22 +4,56 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 import psutil
 
-START_TIME_SLACK_S = 1.0
 KILL_TIMEOUT_S = 10.0
+_POLL_S = 0.02
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_START_TICKS_FIELD = 19  # of those in /proc/PID/stat that come after the program's name
 
 State = Literal["running", "paused", "stopped"]
 
 
 class _Identity(msgspec.Struct, frozen=True):
     pid: int
-    started_s: float
+    started: str
+
+
+def start_of(process: psutil.Process) -> str:
+    """Say when a process started, in words that stay the same while it lives. Raises ``psutil.NoSuchProcess``.
+
+    A time of day would not: Linux keeps ticks since the boot, and a step of the clock moves the time of the boot.
+    """
+    if not _BOOT_ID.exists():
+        return f"{process.create_time():.2f}"
+    try:
+        _, _, after_name = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")
+    except (FileNotFoundError, ProcessLookupError) as error:
+        raise psutil.NoSuchProcess(process.pid) from error
+    return f"{_BOOT_ID.read_text().strip()}/{after_name.split()[_START_TICKS_FIELD]}"
+
+
+def _is_gone(process: psutil.Process) -> bool:
+    """Say whether a process has ended, be it that whoever should look after it has not done so yet."""
+    try:
+        return not process.is_running() or bool(process.status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
+
+
+def _becomes(condition: Callable[[], bool], timeout_s: float) -> bool:
+    end = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(_POLL_S)
+    return True
 
 
 class DetachedProcess:
@@ -41,7 +75,7 @@ class DetachedProcess:
             )
         pid = self._started.pid
         aside = self._identity.with_suffix(".new")
-        aside.write_bytes(msgspec.json.encode(_Identity(pid, psutil.Process(pid).create_time())))
+        aside.write_bytes(msgspec.json.encode(_Identity(pid, start_of(psutil.Process(pid)))))
         os.replace(aside, self._identity)
         return pid
 
@@ -51,8 +85,7 @@ class DetachedProcess:
         try:
             known = msgspec.json.decode(self._identity.read_bytes(), type=_Identity)
             found = psutil.Process(known.pid)
-            same = abs(found.create_time() - known.started_s) < START_TIME_SLACK_S
-            return found if same and found.status() != psutil.STATUS_ZOMBIE else None
+            return found if start_of(found) == known.started and not _is_gone(found) else None
         except (FileNotFoundError, msgspec.MsgspecError, psutil.NoSuchProcess):
             return None
 
@@ -84,14 +117,7 @@ class DetachedProcess:
 
     def wait(self, timeout_s: float) -> bool:
         """Wait for the process's end; False when it is still there after the time-out."""
-        found = self._found()
-        if found is None:
-            return True
-        try:
-            found.wait(timeout_s)
-        except psutil.TimeoutExpired:
-            return False
-        return True
+        return _becomes(lambda: self._found() is None, timeout_s)
 
     def kill(self) -> None:
         """End the process and all that it started, paused or not, and wait until they are gone.
@@ -107,7 +133,7 @@ class DetachedProcess:
         for one in family:
             with contextlib.suppress(psutil.NoSuchProcess):
                 one.kill()
-        _, alive = psutil.wait_procs(family, KILL_TIMEOUT_S)
-        if alive:
+        if not _becomes(lambda: all(map(_is_gone, family)), KILL_TIMEOUT_S):
+            alive = [one for one in family if not _is_gone(one)]
             pids = ", ".join(str(one.pid) for one in alive)
             raise TimeoutError(f"still there {KILL_TIMEOUT_S:.0f} s after SIGKILL: process {pids}")

@@ -11,8 +11,18 @@ import msgspec
 import psutil
 import pytest
 
-from isrflow.brokers.process import DetachedProcess
+from isrflow.brokers.process import DetachedProcess, start_of
 
+# A parent that never looks after its child, like the first process of many a container.
+CARELESS = """
+import sys, time
+from pathlib import Path
+from isrflow.brokers.process import DetachedProcess
+folder = Path(sys.argv[1])
+DetachedProcess(folder / "process.json").start(sys.argv[2:], folder, folder / "out.log")
+print("started", flush=True)
+time.sleep(60)
+"""
 SLEEPER = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)"]
 
 
@@ -47,9 +57,8 @@ def test_a_frozen_process_says_so_and_can_be_killed(process: DetachedProcess) ->
 def test_another_process_with_the_same_id_is_left_alone(tmp_path: Path) -> None:
     stranger = subprocess.Popen(SLEEPER, stdout=subprocess.DEVNULL)
     try:
-        started_s = psutil.Process(stranger.pid).create_time()
         identity = tmp_path / "process.json"
-        identity.write_bytes(msgspec.json.encode({"pid": stranger.pid, "started_s": started_s - 60}))
+        identity.write_bytes(msgspec.json.encode({"pid": stranger.pid, "started": start_of(psutil.Process())}))
         process = DetachedProcess(identity)
         assert (process.state, process.pid) == ("stopped", None)
         process.kill()
@@ -57,6 +66,29 @@ def test_another_process_with_the_same_id_is_left_alone(tmp_path: Path) -> None:
     finally:
         stranger.kill()
         stranger.wait()
+
+
+@pytest.mark.parametrize("ended", ["killed", "terminated"])
+def test_one_that_nobody_looks_after_when_it_has_ended_is_not_waited_for(tmp_path: Path, ended: str) -> None:
+    command = [sys.executable, "-c", CARELESS, tmp_path, *SLEEPER]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as careless:
+        assert careless.stdout is not None
+        careless.stdout.readline()
+        process = DetachedProcess(tmp_path / "process.json")
+        assert process.state == "running"
+        if ended == "killed":
+            process.kill()
+        else:
+            process.signal(signal.SIGTERM)
+            assert process.wait(5)
+        assert process.state == "stopped"
+        careless.kill()
+
+
+def test_a_step_of_the_clock_changes_nothing(process: DetachedProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    create_time = psutil.Process.create_time
+    monkeypatch.setattr(psutil.Process, "create_time", lambda found: create_time(found) + 3_600)
+    assert process.state == "running"
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}"])
