@@ -11,6 +11,10 @@ class BusError(Exception):
     """The bus cannot be reached or read; the message says which and what to do."""
 
 
+class NoBusError(BusError):
+    """There is no bus where one was named, and none was to be made."""
+
+
 class FencedError(BusError):
     """Another job has claimed a later controller epoch: this one must stop."""
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import Bus, BusError
+from isrflow.bus.interface import Bus, BusError, NoBusError
 from isrflow.bus.kafka.address import SCHEME
 from isrflow.conf.settings import SQLITE
 
@@ -25,7 +25,7 @@ def open_bus(url: str, *, create: bool = True) -> Bus:
             raise BusError(str(error)) from error
     path = Path(url.removeprefix(SQLITE))
     if not create and not path.exists():
-        raise BusError(
+        raise NoBusError(
             f"there is no bus at {path}: start the engine with 'isrflow run', or name its bus with --bus PATH."
         )
     return EmbeddedBus(path)

@@ -3,7 +3,7 @@
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType  # type: ignore[attr-defined]
 
-from isrflow.bus.interface import BusError
+from isrflow.bus.interface import BusError, NoBusError
 from isrflow.bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, Connection
 
 OFFSETS_PARTITIONS = 4
@@ -23,7 +23,7 @@ def open_topics(connection: Connection, *, create: bool) -> int:
     found = _partitions(connection)
     missing = [name for name in wanted if name not in found]
     if missing and not create:
-        raise BusError(
+        raise NoBusError(
             f"bus {connection.address}: there is no topic {missing[0]}: start the engine with 'isrflow run' first"
         )
     for name, topic in wanted.items():

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from isrflow.bus.interface import Bus, BusError
+from isrflow.bus.interface import Bus, NoBusError
 from isrflow.bus.opened import KAFKA, open_bus
 from isrflow.conf.settings import SQLITE
 
@@ -30,9 +30,7 @@ class BusPlace(NamedTuple):
             return self.path.exists()
         try:
             self.open(create=False).close()
-        except BusError:
-            # Kafka that cannot be reached fails here once more, and says so.
-            self.open().close()
+        except NoBusError:
             return False
         return True
 

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from isrflow.bus.interface import BusError, Decided, Page, TrimmedError
+from isrflow.bus.interface import BusError, Decided, NoBusError, Page, TrimmedError
 from isrflow.bus.kafka import topics
 from isrflow.bus.kafka.address import Address, parse
 from isrflow.bus.kafka.bus import KafkaBus
@@ -72,7 +72,7 @@ def test_nobody_there_is_said_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.cluster
 def test_a_bus_that_is_not_there_is_not_made_for_reading(kafka_servers: str, prefix: str) -> None:
     for _ in range(2):
-        with pytest.raises(BusError, match=rf"no topic {prefix}\.events"):
+        with pytest.raises(NoBusError, match=rf"no topic {prefix}\.events"):
             open_bus(f"kafka://{kafka_servers}/{prefix}", create=False)
 
 
