@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from isrflow.brokers.process import DetachedProcess, State
@@ -110,3 +110,15 @@ class Service:
     def resume(self) -> None:
         """Let a frozen process go on."""
         self._process.signal(signal.SIGCONT)
+
+
+def kill_all(services: Iterable[Service]) -> None:
+    """End all at once, and raise the first ``TimeoutError`` only after each was tried."""
+    stuck: list[TimeoutError] = []
+    for service in services:
+        try:
+            service.kill()
+        except TimeoutError as error:
+            stuck.append(error)
+    if stuck:
+        raise stuck[0]

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import click
 
+from isrflow.bus.opened import KAFKA
 from isrflow.cli.errors import Unreachable
 from isrflow.cli.options import existing_bus, with_settings
 from isrflow.conf.cache import cache_dir
@@ -12,10 +13,11 @@ from isrflow.conf.jars import SETS, Jar, JarsError, damaged, fetch, missing, pin
 from isrflow.conf.java import JavaError, java_home
 from isrflow.conf.settings import Settings
 
+CONNECTOR = "spark-kafka"
 _FOR = {
     "kafka-broker": "for brokers of real Kafka",
     "kafka-tools": "for Kafka's own admin tools",
-    "spark-kafka": "for a bus on Kafka",
+    CONNECTOR: "for a bus on Kafka",
 }
 
 
@@ -36,7 +38,8 @@ def command(settings: Settings, names: tuple[str, ...], fetching: bool) -> None:
     """Say whether Java, the bus and Kafka's jars are there; with --fetch, fetch jars first.
 
     There are three sets of jars, pinned by hash and kept in a cache (ISRFLOW_CACHE, or the user's own): kafka-broker,
-    kafka-tools and spark-kafka. Exit code 3 when there is no Java, or when a jar is not what was pinned.
+    kafka-tools and spark-kafka. Exit code 3 when there is no Java, when a jar is not what was pinned, or when the bus
+    is on Kafka and spark-kafka is not there.
 
     \b
     Examples:
@@ -79,15 +82,15 @@ def _findings(settings: Settings, sets: Sequence[str]) -> Iterator[Finding]:
         yield Finding("bus", False, False, error.message)
     yield Finding("cache", True, False, str(cache_dir()))
     for name in sets:
-        yield _jars(name)
+        yield _jars(name, needed=name == CONNECTOR and settings.bus.startswith(KAFKA))
 
 
-def _jars(name: str) -> Finding:
+def _jars(name: str, *, needed: bool) -> Finding:
     total, gone, wrong = len(pinned(name)), len(missing(name)), damaged(name)
     if wrong:
         names = ", ".join(jar.coordinate for jar in wrong)
         return Finding(name, False, True, f"not what was pinned: {names}; run 'isrflow doctor --fetch {name}'")
     if gone:
         hint = f"run 'isrflow doctor --fetch {name}'"
-        return Finding(name, False, False, f"{total - gone} of {total} jars, {_FOR[name]}: {hint}")
+        return Finding(name, False, needed, f"{total - gone} of {total} jars, {_FOR[name]}: {hint}")
     return Finding(name, True, False, f"{total} jars, {_FOR[name]}")

@@ -34,11 +34,14 @@ def with_settings(function: Callable[..., Any]) -> Callable[..., Any]:
     @set_option
     @functools.wraps(function)
     def wrapped(conf: Path | None, bus: str | None, sets: tuple[str, ...], **rest: Any) -> Any:
-        if bus:
-            sets = (*sets, f"bus={bus if ':' in bus else SQLITE + bus}")
-        return function(settings=load(conf, sets), **rest)
+        return function(settings=load(conf, (*sets, *bus_set(bus))), **rest)
 
     return wrapped
+
+
+def bus_set(bus: str | None) -> list[str]:
+    """Write what --bus names, a bare path too, as a setting; nothing where it names none."""
+    return [f"bus={bus if ':' in bus else SQLITE + bus}"] if bus else []
 
 
 def existing_bus(settings: Settings) -> Bus:

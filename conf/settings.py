@@ -2,7 +2,6 @@
 
 import os
 import socket
-from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
@@ -50,11 +49,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     metrics_port: Port = 9_464
     metrics_kafka_names: bool = field(default=True, name="metrics.kafka_names")
     log_format: Literal["auto", "json", "console"] = "auto"
-
-    @property
-    def bus_path(self) -> Path:
-        """Name the file of the embedded bus."""
-        return Path(self.bus.removeprefix(SQLITE))
 
     @property
     def bus_name(self) -> str:

@@ -1,19 +1,21 @@
 """Several Kafka nodes that belong together, in one folder that remembers them."""
 
 import base64
+import contextlib
 import os
 import shutil
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
 from isrflow.brokers.kafka.node import KafkaError, KafkaNode
 from isrflow.brokers.kafka.properties import LOOPBACK, NodeSpec
-from isrflow.brokers.service import START_TIMEOUT_S, STOP_TIMEOUT_S
+from isrflow.brokers.service import START_TIMEOUT_S, STOP_TIMEOUT_S, kill_all
 from isrflow.brokers.voters import Voter
 
 FILE = "cluster.json"
@@ -71,8 +73,17 @@ class KafkaCluster:
         }
 
     @classmethod
-    def create(cls, folder: Path, specs: Sequence[NodeSpec], cluster_id: str | None = None) -> "KafkaCluster":
-        """Describe a cluster in a folder that has none yet. Raises ``KafkaError`` or ``ValueError``."""
+    def create(
+        cls,
+        folder: Path,
+        specs: Sequence[NodeSpec],
+        cluster_id: str | None = None,
+        beside: Mapping[str, bytes] = MappingProxyType({}),
+    ) -> "KafkaCluster":
+        """Describe a cluster in a folder that has none yet; files ``beside`` it are there before it is.
+
+        Raises ``KafkaError`` or ``ValueError``.
+        """
         ids = [spec.node_id for spec in specs]
         if not 1 <= len(ids) <= NODES_MAX or len(set(ids)) != len(ids):
             raise ValueError(f"a cluster has 1 to {NODES_MAX} nodes, each with an id of its own; these are {ids}")
@@ -82,12 +93,22 @@ class KafkaCluster:
         except msgspec.ValidationError as error:
             raise ValueError(f"a node that cannot be: {error}") from error
         folder = folder.resolve()
+        if (folder / FILE).exists():
+            raise KafkaError(f"{folder} has a cluster already")
         folder.mkdir(parents=True, exist_ok=True)
+        for name, content in beside.items():
+            aside = folder / f"{name}.new"
+            aside.write_bytes(content)
+            aside.replace(folder / name)
+        aside = folder / f"{FILE}.new"
+        aside.write_bytes(msgspec.json.format(written))
         try:
-            with (folder / FILE).open("xb") as file:
-                file.write(msgspec.json.format(written))
+            # Whole at once, as a rename would, but never over one that another command made meanwhile.
+            os.link(aside, folder / FILE)
         except FileExistsError as error:
             raise KafkaError(f"{folder} has a cluster already") from error
+        finally:
+            aside.unlink(missing_ok=True)
         return cls(folder, remembered)
 
     @classmethod
@@ -123,8 +144,7 @@ class KafkaCluster:
             for node in stopped:
                 node.wait_until_started(timeout_s)
         except BaseException:
-            for node in stopped:
-                node.kill()
+            kill_all(stopped)
             raise
 
     def down(self, timeout_s: float = STOP_TIMEOUT_S) -> list[int]:
@@ -141,15 +161,28 @@ class KafkaCluster:
 
     def kill(self) -> None:
         """End all nodes at once."""
-        for node in self.nodes.values():
-            node.kill()
+        kill_all(self.nodes.values())
 
-    def delete(self) -> None:
-        """Remove the folder with all data and logs. Raises ``KafkaError`` while any node runs."""
+    def delete(self, with_them: Sequence[Path] = ()) -> None:
+        """Remove the nodes' data and logs and what is ``with_them``, and the folder if nothing else is in it.
+
+        Raises ``KafkaError`` while any node runs.
+        """
         running = [node.name for node in self.nodes.values() if node.state != "stopped"]
         if running:
             raise KafkaError(f"still there: {', '.join(running)}")
-        shutil.rmtree(self.folder)
+        remove([*(node.folder for node in self.nodes.values()), self.folder / FILE, *with_them])
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
+
+
+def remove(paths: Iterable[Path]) -> None:
+    """Remove files and folders, of those that are there."""
+    for path in paths:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _all(nodes: Sequence[KafkaNode], action: Callable[[KafkaNode], None]) -> None:

@@ -27,6 +27,8 @@ def down(delete: bool, folder: Path) -> None:
         killed = led.down() if led else [kafka.nodes[number].name for number in kafka.down()]
         if delete:
             (led or kafka).delete()
+            if kafka.folder.exists():
+                click.echo(f"{kafka.folder} stays: it holds more than the cluster")
     except ServiceError as error:
         raise Unreachable(str(error)) from error
     if killed:

@@ -10,6 +10,7 @@ from isrflow.brokers.service import Service
 from isrflow.bus.embedded import now_ms
 from isrflow.bus.interface import Bus
 from isrflow.cli.cluster.bus_place import BusPlace
+from isrflow.conf.loader import load
 from isrflow.state.event_text import decode
 from isrflow.state.events import ControllerStarted
 
@@ -18,13 +19,15 @@ SILENCE_MAX_S = 8.0
 # From its claim to its first batch an engine is silent for this long at most.
 COLD_START_MAX_MS = 60_000
 _POLL_S = 0.1
-_EVENTS_READ_MAX = 1_000
+# More than brokers and gateways say while an engine starts.
+_EVENTS_READ_MAX = 20_000
 
 
 class EngineProcess(Service):
     """Start and stop ``isrflow run`` on a bus, named by path or URL; its files are under ``folder``.
 
-    ``settings`` are ``key=value`` texts that are laid over those of the file ``conf``.
+    ``settings`` are ``key=value`` texts that are laid over those of the file ``conf``. Metrics go to any free port
+    when theirs is taken.
     """
 
     def __init__(self, folder: Path, bus: Path | str, settings: Sequence[str] = (), conf: Path | None = None) -> None:
@@ -39,7 +42,10 @@ class EngineProcess(Service):
         with_bus = self._bus.open()
         self._epoch_before, self._decided_before = with_bus.claimed_epoch(), with_bus.decided_seq()
         with_bus.close()
-        sets = (f"bus={self._bus.url}", f"checkpoint.dir={self.folder / 'checkpoint'}", *self._settings)
+        settings = load(self._conf, self._settings)
+        metrics = free_metrics_port(settings.metrics_host, settings.metrics_port)
+        ours = (f"bus={self._bus.url}", f"checkpoint.dir={self.folder / 'checkpoint'}")
+        sets = (*ours, *self._settings, f"metrics.port={metrics}")
         conf = ("--conf", str(self._conf)) if self._conf else ()
         program = "from isrflow.cli import main; main()"
         return [sys.executable, "-c", program, "run", *conf, *(part for text in sets for part in ("--set", text))]
@@ -61,7 +67,7 @@ def decides(bus: Bus, timeout_s: float = SILENCE_MAX_S) -> bool:
     if bus.claimed_epoch() == 0:
         return False
     before = bus.decided_seq()
-    end = time.monotonic() + max(timeout_s, _starting_for_ms(bus) / 1000)
+    end = time.monotonic() + max(timeout_s, starting_for_ms(bus) / 1000)
     while bus.decided_seq() <= before:
         if time.monotonic() > end:
             return False
@@ -69,11 +75,11 @@ def decides(bus: Bus, timeout_s: float = SILENCE_MAX_S) -> bool:
     return True
 
 
-def _starting_for_ms(bus: Bus) -> int:
+def starting_for_ms(bus: Bus) -> int:
     """Say for how long an engine may yet be starting that claimed the bus and has not decided since."""
     decided, last = bus.decided_seq(), bus.last_seq()
-    entries = bus.read(decided, min(last, decided + _EVENTS_READ_MAX)) if last > decided else []
-    events = [decode(entry.raw) for entry in entries]
+    newest = bus.read(max(decided, last - _EVENTS_READ_MAX * bus.seq_step), last) if last > decided else []
+    events = [decode(entry.raw) for entry in newest if b"controller_started" in entry.raw]
     claimed_ms = [event.time_ms for event in events if isinstance(event, ControllerStarted)]
     return max(0, claimed_ms[-1] + COLD_START_MAX_MS - now_ms()) if claimed_ms else 0
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 
 from isrflow.brokers.gateways.kraft.process import GatewayProcess
-from isrflow.brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports
+from isrflow.brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports, remove
 from isrflow.brokers.kafka.node import KafkaError
 from isrflow.brokers.kafka.properties import LOOPBACK
-from isrflow.brokers.service import Service
+from isrflow.brokers.service import Service, kill_all
 from isrflow.brokers.voters import Voter
 from isrflow.bus.image import read_image
 from isrflow.cli.cluster.bus_place import BusPlace
@@ -84,7 +84,6 @@ class LedCluster:
         ports = free_ports(gateways)
         voters = tuple(Voter(FIRST_GATEWAY + number, LOOPBACK, port) for number, port in enumerate(ports))
         rest["overrides"] = PATIENCE | (overrides or {})
-        kafka = KafkaCluster.create(folder, broker_specs(brokers, voters, **rest), cluster_id)
         remembered = _Remembered(
             bus=place.url,
             made_bus=not is_there,
@@ -92,8 +91,9 @@ class LedCluster:
             conf=str(conf.resolve()) if conf else None,
             engine_settings=tuple(engine_settings),
         )
-        (kafka.folder / FILE).write_bytes(msgspec.json.format(msgspec.json.encode(remembered)))
-        return cls(kafka, remembered)
+        # Brokers that are remembered without what leads them are led from elsewhere.
+        beside = {FILE: msgspec.json.format(msgspec.json.encode(remembered))}
+        return cls(KafkaCluster.create(folder, broker_specs(brokers, voters, **rest), cluster_id, beside), remembered)
 
     @classmethod
     def open(cls, kafka: KafkaCluster) -> "LedCluster | None":
@@ -167,11 +167,10 @@ class LedCluster:
 
     def kill(self) -> None:
         """End everything that was started here at once."""
-        for service in reversed(self.services):
-            service.kill()
+        kill_all(reversed(self.services))
 
     def delete(self) -> None:
-        """Remove the folder with all data and logs, and the bus if it was made with this cluster.
+        """Remove all data and logs, and the bus if it was made with this cluster; the folder if nothing else is in it.
 
         Raises ``KafkaError`` while any process runs, or another engine decides on that bus.
         """
@@ -186,7 +185,8 @@ class LedCluster:
             finally:
                 bus.close()
             self.bus.remove()
-        self.kafka.delete()
+        remove([self.engine.folder, *(gateway.folder for gateway in self.gateways.values())])
+        self.kafka.delete(with_them=[self.folder / FILE])
 
 
 def cluster_on(place: BusPlace) -> Cluster:

@@ -10,14 +10,13 @@ from isrflow.brokers.kafka.cluster import FILE, KafkaCluster, broker_specs, plai
 from isrflow.brokers.service import ServiceError
 from isrflow.brokers.voters import Voter, voters_of
 from isrflow.bus.opened import KAFKA
-from isrflow.cli.cluster.engine import free_metrics_port
 from isrflow.cli.cluster.folder import dir_option, opened
+from isrflow.cli.cluster.led import FILE as LED_FILE
 from isrflow.cli.cluster.led import GATEWAYS_MAX, BusTakenError, LedCluster
 from isrflow.cli.errors import Refused, Unreachable, WrongUse
-from isrflow.cli.options import bus_option, conf_option
+from isrflow.cli.options import bus_option, bus_set, conf_option
 from isrflow.conf.jars import KAFKA_VERSION, fetch, missing
 from isrflow.conf.loader import load
-from isrflow.conf.settings import SQLITE
 
 BROKERS = 3
 
@@ -105,16 +104,18 @@ def _made(
     folder: Path, plain: bool, conf: Path | None, bus: str | None, described: dict[str, Any]
 ) -> tuple[KafkaCluster, LedCluster | None]:
     voters, cluster_id, gateways = described["voters"], described["cluster_id"], described["gateways"]
-    if plain and (voters or gateways or _is_typed("bus")):
-        raise WrongUse("--plain is a cluster without --voters, --gateways and --bus")
-    if voters and gateways:
-        raise WrongUse("--voters names what leads already: --gateways cannot start it")
+    if plain and (voters or gateways or _is_typed("bus") or _is_typed("conf")):
+        raise WrongUse("--plain is a cluster without --voters, --gateways, --bus and --conf")
+    if voters and (gateways or _is_typed("bus") or _is_typed("conf")):
+        raise WrongUse("--voters names what leads already: --gateways, --bus and --conf are of what would be started")
     brokers = described["brokers"] or BROKERS
     rest = {"overrides": described["overrides"]} | ({"heap": described["heap"]} if described["heap"] else {})
     if plain or voters:
         specs = broker_specs(brokers, voters, **rest) if voters else plain_specs(brokers, **rest)
+        # What led a cluster that was never made whole leads none.
+        (folder / LED_FILE).unlink(missing_ok=True)
         return KafkaCluster.create(folder, specs, cluster_id), None
-    settings = load(conf, [f"bus={bus if ':' in bus else SQLITE + bus}"] if bus else [])
+    settings = load(conf, bus_set(bus))
     if settings.bus.startswith(KAFKA):
         _fetch("spark-kafka")
     led = LedCluster.create(
@@ -124,7 +125,6 @@ def _made(
         gateways=gateways or 1,
         cluster_id=cluster_id,
         conf=conf,
-        engine_settings=[f"metrics.port={free_metrics_port(settings.metrics_host, settings.metrics_port)}"],
         **rest,
     )
     return led.kafka, led

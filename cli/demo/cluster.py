@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from isrflow.brokers.kafka.cluster import free_ports
-from isrflow.brokers.service import Service
+from isrflow.brokers.service import Service, kill_all
 from isrflow.bus.embedded import EmbeddedBus
 
 BROKERS = (1, 2, 3)
@@ -58,5 +58,4 @@ class DemoCluster:
 
     def stop(self) -> None:
         """End all processes at once: what they would still put in order is thrown away with the directory."""
-        for service in self.services:
-            service.kill()
+        kill_all(self.services)

@@ -55,9 +55,7 @@ def perform(*, kafka: bool, keep: bool, plain: bool) -> None:
         wanted = True
         raise Unreachable(f"{error}\n{_logs_of(cluster)}") from error
     finally:
-        story.watch.stop()
-        _stop(cluster)
-        cluster.bus.close()
+        _stop(story.watch, cluster)
         if not wanted:
             shutil.rmtree(directory, ignore_errors=True)
 
@@ -88,12 +86,14 @@ def _stay(cluster: DemoCluster) -> None:
             time.sleep(CHECK_INTERVAL_S)
 
 
-def _stop(cluster: DemoCluster) -> None:
+def _stop(watch: Watch, cluster: DemoCluster) -> None:
     """Stop all processes; a second Ctrl-C must not leave some of them behind."""
     before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
+        watch.stop()
         cluster.stop()
     finally:
+        cluster.bus.close()
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.brokers.service import Service, ServiceError
+from isrflow.brokers.service import Service, ServiceError, kill_all
 
 WAITS = "import time; print('up', flush=True); time.sleep(60)"
 ENDS = "print('the reason'); raise SystemExit(3)"
@@ -67,3 +67,18 @@ def test_one_that_does_not_stop_is_killed(folder: Path) -> None:
     assert not service.stop(0.3)
     assert service.state == "stopped"
     service.check()
+
+
+def test_one_that_cannot_be_killed_keeps_none_of_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    services = [Program(tmp_path / name, WAITS) for name in ("a", "b", "c")]
+    tried: list[Service] = []
+
+    def kill(service: Service) -> None:
+        tried.append(service)
+        if service is not services[2]:
+            raise TimeoutError(service.folder.name)
+
+    monkeypatch.setattr(Service, "kill", kill)
+    with pytest.raises(TimeoutError, match="a"):
+        kill_all(services)
+    assert tried == services

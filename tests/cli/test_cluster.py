@@ -1,8 +1,9 @@
 """``isrflow cluster``: what it starts, finds, shows and ends, with real brokers behind gateways."""
 
 import json
+import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ from click.testing import CliRunner
 from isrflow.brokers.kafka.cluster import KafkaCluster, free_ports
 from isrflow.brokers.kafka.tools import TOPICS, run_tool
 from isrflow.bus.embedded import EmbeddedBus, now_ms
+from isrflow.bus.interface import Bus, BusError, Entry, NoBusError
 from isrflow.cli import command
-from isrflow.cli.cluster.engine import decides, free_metrics_port
+from isrflow.cli.cluster import bus_place
+from isrflow.cli.cluster.bus_place import BusPlace
+from isrflow.cli.cluster.engine import EngineProcess, decides, free_metrics_port, starting_for_ms
 from isrflow.cli.cluster.led import LedCluster
 from isrflow.conf.jars import fetch
 from tests.support.engine import encoded
@@ -128,6 +132,42 @@ def test_an_engine_that_has_only_just_claimed_the_bus_is_waited_for(tmp_path: Pa
         bus.close()
 
 
+def test_an_engine_that_is_starting_is_seen_behind_what_brokers_said_before(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    bus.publish([HEARTBEAT] * 1_500)
+    bus.claim("starting", {}, now_ms())
+    assert starting_for_ms(bus) > 0
+    bus.close()
+
+
+def test_an_engine_that_is_starting_is_seen_where_seqs_stand_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apart = 2**20
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    started = encoded("controller_started", controller_id="starting", controller_epoch=1)
+    bus.load([Entry(seq * apart, HEARTBEAT) for seq in range(1, 50)] + [Entry(50 * apart, started)])
+    monkeypatch.setattr(bus, "seq_step", apart)
+    assert starting_for_ms(bus) > 0
+    bus.close()
+
+
+def test_a_bus_is_not_made_to_see_whether_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def said(error: BusError) -> Callable[..., Bus]:
+        def open_bus(url: str, *, create: bool = True) -> Bus:
+            assert not create
+            raise error
+
+        return open_bus
+
+    place = BusPlace("kafka://nowhere:9092")
+    monkeypatch.setattr(bus_place, "open_bus", said(NoBusError("there is no topic")))
+    assert not place.exists()
+    monkeypatch.setattr(bus_place, "open_bus", said(BusError("no answer")))
+    with pytest.raises(BusError, match="no answer"):
+        place.exists()
+
+
 def test_a_bus_with_brokers_of_another_cluster_is_refused(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     engine = RulesEngine()
@@ -149,7 +189,9 @@ def test_a_bus_with_brokers_of_another_cluster_is_refused(tmp_path: Path) -> Non
     ("arguments", "complaint"),
     [
         (("--plain", "--gateways", "2"), "--plain is a cluster without"),
+        (("--plain", "--conf", "nowhere.toml"), "--plain is a cluster without"),
         (("--voters", "100@h:1", "--gateways", "2"), "--voters names what leads already"),
+        (("--voters", "100@h:1", "--bus", "bus.db"), "--voters names what leads already"),
         (("--voters", "100"), "'100' is no voter: expected ID@HOST:PORT"),
         (("--bus", "kafka://"), "kafka://host:port"),
         (("--set", "x"), "expected key=value"),
@@ -179,6 +221,33 @@ def test_a_cluster_whose_bus_was_removed_is_given_no_other(tmp_path: Path) -> No
     assert not (tmp_path / "bus.db").exists()
 
 
+def test_only_what_is_the_clusters_own_is_deleted(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "mine").write_text("x")
+    led = LedCluster.create(folder, folder / "bus.db", brokers=2, gateways=2)
+    EmbeddedBus(folder / "bus.db").close()
+    for service in led.services:
+        (service.folder / "logs").mkdir(parents=True)
+    assert isrflow(folder, "down", "--delete") == (0, f"{folder} stays: it holds more than the cluster\n")
+    assert [path.name for path in folder.iterdir()] == ["mine"]
+
+
+def test_a_cluster_is_never_remembered_without_what_leads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class KilledError(Exception):
+        pass
+
+    def killed(*paths: Path) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patched, pytest.raises(KilledError):
+        patched.setattr(os, "link", killed)
+        LedCluster.create(tmp_path / "kafka", tmp_path / "bus.db", brokers=1)
+    assert isrflow(tmp_path / "kafka", "status")[0] == 3
+    LedCluster.create(tmp_path / "kafka", tmp_path / "bus.db", brokers=1)
+    assert LedCluster.open(KafkaCluster.open(tmp_path / "kafka")) is not None
+
+
 @pytest.mark.parametrize("what", ["status", "down"])
 def test_a_folder_without_a_cluster_is_named(what: str, tmp_path: Path) -> None:
     code, said = isrflow(tmp_path / "none", what)
@@ -186,9 +255,12 @@ def test_a_folder_without_a_cluster_is_named(what: str, tmp_path: Path) -> None:
     assert f"{tmp_path / 'none'} has no cluster" in said
 
 
-def test_metrics_go_elsewhere_when_their_port_is_taken() -> None:
+def test_metrics_go_elsewhere_when_their_port_is_taken(tmp_path: Path) -> None:
     (port,) = free_ports(1)
+    engine = EngineProcess(tmp_path / "engine", tmp_path / "bus.db", [f"metrics.port={port}"])
+    assert engine.command()[-1] == f"metrics.port={port}"
     assert free_metrics_port("127.0.0.1", port) == port
     with socket.create_server(("127.0.0.1", port)):
         assert free_metrics_port("127.0.0.1", port) == 0
+        assert engine.command()[-1] == "metrics.port=0", "at each start anew"
     assert free_metrics_port("127.0.0.1", -1) == -1

@@ -7,6 +7,8 @@ from click.testing import CliRunner
 
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.cli import command
+from isrflow.cli import doctor as doctor_command
+from isrflow.cli.errors import Unreachable
 from isrflow.conf.jars import pinned
 
 
@@ -45,3 +47,14 @@ def test_a_jar_that_is_not_what_was_pinned_is_an_error(tmp_path: Path) -> None:
 
 def test_a_set_that_does_not_exist_is_wrong_use() -> None:
     assert doctor("kafka")[0] == 2
+
+
+def test_a_bus_on_kafka_needs_its_jars(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere(*_: object) -> None:
+        raise Unreachable("no answer")
+
+    monkeypatch.setattr(doctor_command, "existing_bus", nowhere)
+    code, said = doctor("--bus", "kafka://127.0.0.1:9092")
+    assert code == 3
+    assert "MISSING spark-kafka   0 of 4 jars, for a bus on Kafka: run 'isrflow doctor --fetch spark-kafka'" in said
+    assert "not as needed: spark-kafka." in said

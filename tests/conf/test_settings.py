@@ -40,10 +40,6 @@ def test_a_controller_without_a_name_gets_one() -> None:
     assert Settings().controller_name
 
 
-def test_the_bus_is_a_path_of_the_settings() -> None:
-    assert load(sets=["bus=sqlite:/x/bus.db"]).bus_path == Path("/x/bus.db")
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
