@@ -23,7 +23,7 @@ def controlled_shutdown(draft: Draft, event: ControlledShutdown) -> None:
     """Let a broker that asks to stop hand over its leaderships; it was heard, as with a heartbeat."""
     broker = fencing.in_its_epoch(draft, event.broker, event.broker_epoch)
     if broker is not None:
-        broker = heard(broker, draft.now, broker.offline_log_dirs)
+        broker = heard(broker, draft.now)
         draft.put_broker(broker)
         ask_shutdown(draft, broker)
 
