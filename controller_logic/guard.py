@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from isrflow.controller_logic.minutes import shown
 from isrflow.controller_logic.step import step
 from isrflow.state.canonical import has_clash
 from isrflow.state.cluster import Outcome, State
@@ -54,7 +55,7 @@ def _failed(state: State, logged: Logged, error: Exception) -> Rejected:
         controller_epoch=state.cluster.controller_epoch,
         time_ms=state.cluster.clock_ms,
         reason=Reason.RULES_FAILED,
-        raw=logged.raw.decode(errors="backslashreplace"),
+        raw=shown(logged.raw),
         field="",
         message=f"the rules failed on this event, which changed nothing: {type(error).__name__}: {error}",
     )

@@ -22,6 +22,14 @@ from isrflow.state.partition import Partition
 from isrflow.state.reason import Reason
 
 _TOPIC_EVENTS = frozenset(TOPIC_EVENTS)
+# Written as JSON a character takes up to six bytes, and no bus carries a decision of any length.
+RAW_CHARS_MAX = 64 * 1024
+
+
+def shown(raw: bytes) -> str:
+    """Give an event's text for a ``rejected`` decision; of a longer one the beginning, and how long it was."""
+    text = raw.decode(errors="backslashreplace")
+    return text if len(text) <= RAW_CHARS_MAX else f"{text[:RAW_CHARS_MAX]}... ({len(raw)} bytes)"
 
 
 class Minutes:
@@ -179,7 +187,7 @@ class Minutes:
     def reject(self, field: str, message: str, reason: Reason) -> None:
         """Report the event at hand as one that cannot be obeyed."""
         if self.writes:
-            raw = self.raw.decode(errors="backslashreplace")
+            raw = shown(self.raw)
             self.decisions.append(Rejected(**self.said(reason), raw=raw, field=field, message=message))
 
     def report_broken(self, topic: TopicDraft, partition: Partition, broken: list[str]) -> None:
@@ -187,7 +195,7 @@ class Minutes:
         self.decisions.append(
             Rejected(
                 **self.said(Reason.INVARIANT_BROKEN),
-                raw=self.raw.decode(errors="backslashreplace"),
+                raw=shown(self.raw),
                 field="partition",
                 message=f"{topic.topic}-{partition.partition} was left as it is: {'; '.join(broken)}",
                 topic=topic.topic,

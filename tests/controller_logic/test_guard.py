@@ -6,10 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from isrflow.bus.interface import MAX_EVENT_BYTES
 from isrflow.controller_logic import admin, guard, liveness
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.guard import guarded_step
 from isrflow.controller_logic.log import decide, first_states, logged
+from isrflow.controller_logic.minutes import RAW_CHARS_MAX
 from isrflow.controller_logic.step import step
 from isrflow.state.cluster import Outcome, State
 from isrflow.state.decisions import ConfigDecision, Rejected
@@ -123,3 +125,25 @@ def test_what_does_not_fail_is_one_step(monkeypatch: pytest.MonkeyPatch) -> None
     outcome = guarded_step(first_states(1)[0], events, Policy(), overrides={"num.partitions": "2"})
     assert batches == [len(LOG)]
     assert outcome == step(first_states(1)[0], events, Policy(), overrides={"num.partitions": "2"})
+
+
+@pytest.mark.parametrize("by_the_rules", [True, False])
+def test_of_an_event_of_any_length_so_much_is_told_that_a_decision_fits_on_a_bus(
+    monkeypatch: pytest.MonkeyPatch, by_the_rules: bool
+) -> None:
+    def failing(*_: object) -> None:
+        raise KeyError("some defect")
+
+    if not by_the_rules:
+        monkeypatch.setattr(Draft, "reject", failing)
+    for byte, told in ((b"\xff", r"\xff"), (b"\x01", "\x01")):
+        events = list(logged([(1, byte * MAX_EVENT_BYTES)]))
+        (decision,) = guarded_step(first_states(1)[0], events, Policy(), overrides={}).decisions
+        assert isinstance(decision, Rejected)
+        assert decision.raw == (told * RAW_CHARS_MAX)[:RAW_CHARS_MAX] + f"... ({MAX_EVENT_BYTES} bytes)"
+        assert len(msgspec.json.encode(decision)) < 7 * RAW_CHARS_MAX
+    (decision,) = guarded_step(
+        first_states(1)[0], list(logged([(1, b" " * RAW_CHARS_MAX)])), Policy(), overrides={}
+    ).decisions
+    assert isinstance(decision, Rejected)
+    assert decision.raw == " " * RAW_CHARS_MAX
