@@ -133,9 +133,11 @@ class Gateway:
         loop = asyncio.get_running_loop()
         interval_s = self._settings.gateway_heartbeat_interval_ms / 1000
         for number in count():
-            before = loop.time()
+            before_s, before_ms = loop.time(), now_ms()
             await asyncio.sleep(interval_s)
-            late_ms = int((loop.time() - before - interval_s) * 1000)
+            # One clock stands still while the machine is suspended, the other may be set back.
+            gone_ms = max(int((loop.time() - before_s) * 1000), now_ms() - before_ms)
+            late_ms = gone_ms - self._settings.gateway_heartbeat_interval_ms
             if late_ms < self._settings.gateway_lateness_ms_min:
                 late_ms = 0
             else:

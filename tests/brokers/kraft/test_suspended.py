@@ -1,0 +1,36 @@
+"""A gateway on a machine that was suspended says so, though its own clock stood still meanwhile."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from isrflow.bus.embedded import now_ms
+from tests.support.engine import wait_until
+from tests.support.gateway_in_process import TIMEOUT_S, InProcessQuorum
+
+SUSPENDED_MS = 3_600_000
+
+
+def test_what_the_wall_clock_skipped_is_told_with_the_next_heartbeat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ahead_ms = 0
+    monkeypatch.setattr("isrflow.brokers.gateways.kraft.gateway.now_ms", lambda: now_ms() + ahead_ms)
+    quorum = InProcessQuorum(tmp_path, gateway_heartbeat_interval_ms=50)
+    try:
+        seq = quorum.bus.last_seq()
+
+        def late_ms() -> list[int]:
+            events = [msgspec.json.decode(entry.raw) for entry in quorum.bus.read(seq, quorum.bus.last_seq())]
+            return [event["late_ms"] for event in events if event["kind"] == "gateway_heartbeat"]
+
+        wait_until(lambda: len(late_ms()) >= 2, TIMEOUT_S, "two heartbeats")
+        ahead_ms = SUSPENDED_MS
+        wait_until(lambda: max(late_ms()) > 0.99 * SUSPENDED_MS, TIMEOUT_S, "a heartbeat that tells it")
+        told = len(late_ms())
+        ahead_ms = 0
+        wait_until(lambda: len(late_ms()) >= told + 2, TIMEOUT_S, "two more")
+        assert sum(late > SUSPENDED_MS / 2 for late in late_ms()) == 1
+    finally:
+        quorum.stop()
