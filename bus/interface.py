@@ -78,6 +78,10 @@ class Bus(Protocol):
         """Append events in order, all or none, and return the last one's seq."""
         ...
 
+    def in_order(self, events: Sequence[bytes]) -> int:
+        """Return how many of ``events`` get a seq when they are published, and not only when they are decided."""
+        ...
+
     def last_seq(self) -> int:
         """Return the newest event's seq, 0 when there was none yet."""
         ...

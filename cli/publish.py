@@ -62,8 +62,11 @@ def command(events: BinaryIO, wait: bool, timeout_ms: int, settings: Settings) -
 
 
 def publish_lines(bus: Bus, stream: BinaryIO, published: Callable[[range], None]) -> int:
-    """Publish a stream's lines as they come, telling each span of seq; return the last seq on the bus."""
-    line = 0
+    """Publish a stream's lines as they come, telling each span of seq; return the seq of the last that has one.
+
+    Where none has one, that is the last seq on the bus.
+    """
+    line = last = 0
     for batch in _batches(stream):
         ready: list[bytes] = []
         too_long = False
@@ -75,14 +78,15 @@ def publish_lines(bus: Bus, stream: BinaryIO, published: Callable[[range], None]
             if text.strip():
                 ready.append(with_time(text.strip()))
         seq = bus.publish(ready)
-        if ready:
-            published(range(seq - (len(ready) - 1) * bus.seq_step, seq + 1))
+        if count := bus.in_order(ready):
+            last = seq
+            published(range(seq - (count - 1) * bus.seq_step, seq + 1))
         if too_long:
             raise WrongUse(
                 f"line {line} has more than {MAX_EVENT_BYTES} bytes, too long for an event; "
                 f"the lines before it are published, up to seq {seq}."
             )
-    return bus.last_seq()
+    return last or bus.last_seq()
 
 
 def wait_for_decisions(bus: Bus, seq: int, timeout_ms: int) -> None:

@@ -10,7 +10,7 @@ from isrflow.bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, Conne
 from isrflow.bus.kafka.controller import DECISION_KEY, MARK_KEY, PAGE_KEY, PREVIOUS, Controller, Mark, decode_mark
 from isrflow.bus.kafka.log_reader import LogReader, Record
 from isrflow.bus.kafka.places import SLOTS, offset_after, seq_of
-from isrflow.bus.kafka.publisher import Publisher
+from isrflow.bus.kafka.publisher import Publisher, replica_of
 from isrflow.bus.kafka.topics import READ_WHOLE_TIMEOUT_MS, open_topics
 
 _ALL = 2**62
@@ -44,6 +44,9 @@ class KafkaBus:
     def publish(self, events: Sequence[bytes]) -> int:
         offset = self._publisher.publish(events)
         return self.last_seq() if offset is None else seq_of(offset)
+
+    def in_order(self, events: Sequence[bytes]) -> int:
+        return sum(replica_of(raw) is None for raw in events)
 
     def last_seq(self) -> int:
         # The commit of a claim takes an offset too: no event may be there.

@@ -50,7 +50,7 @@ class Publisher:
         control: list[bytes] = []
         offsets: list[tuple[_Replica, bytes]] = []
         for raw in events:
-            replica = _replica_of(raw)
+            replica = replica_of(raw)
             if replica is None:
                 control.append(raw)
             else:
@@ -106,7 +106,7 @@ class Publisher:
                 self._producer = None
 
 
-def _replica_of(raw: bytes) -> _Replica | None:
+def replica_of(raw: bytes) -> _Replica | None:
     """Say whose log end an event tells; None when it is any other event, or not to be understood."""
     if b"log_end_offset" not in raw:
         return None

@@ -217,3 +217,12 @@ def test_a_bus_is_known_by_a_number_from_its_first_claim_on(bus: Bus, other: Bus
     claimed(second)
     assert second.bus_id() != drawn
     second.close()
+
+
+def test_the_seqs_of_what_was_published_together_are_known(bus: Bus) -> None:
+    events = [TICK, OFFSET, TICK, OFFSET, TICK]
+    last = bus.publish(events)
+    first = last - (bus.in_order(events) - 1) * bus.seq_step
+    wait_until(lambda: bus.last_seq() >= last, 20, "the events to be readable")
+    seqs = [entry.seq for entry in bus.read(0, last) if entry.raw == TICK]
+    assert (seqs[0], seqs[-1], len(seqs)) == (first, last, 3)

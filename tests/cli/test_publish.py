@@ -1,16 +1,19 @@
 """Publishing: each line an event, in order, as it came."""
 
+import contextlib
 import json
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.interface import MAX_EVENT_BYTES, Decided
-from isrflow.cli.publish import EVENTS_PER_TRANSACTION, with_time
+from isrflow.cli.publish import EVENTS_PER_TRANSACTION, publish_lines, with_time
 from tests.cli.conftest import Isrflow
 
 
@@ -58,6 +61,27 @@ def test_a_line_over_the_limit_is_named_and_those_before_it_are_there(isrflow: I
 
 def test_nothing_to_publish_prints_the_last_seq(isrflow: Isrflow, bus: EmbeddedBus) -> None:
     assert isrflow("publish", "-", text="\n").stdout == "6\n"
+
+
+def test_its_own_last_seq_is_printed_and_only_its_own_are_waited_for(tmp_path: Path) -> None:
+    """On a bus like that on Kafka, with others who publish at the same time."""
+
+    class Busy(EmbeddedBus):
+        def publish(self, events: Sequence[bytes]) -> int:
+            last = super().publish([raw for raw in events if b"log_end_offset" not in raw])
+            super().publish([b"somebody else's"])
+            return last
+
+        def in_order(self, events: Sequence[bytes]) -> int:
+            return sum(b"log_end_offset" not in raw for raw in events)
+
+    spans: list[range] = []
+    offset = b'{"kind":"log_end_offset","time_ms":1}\n'
+    with contextlib.closing(Busy(tmp_path / "bus.db")) as bus:
+        assert publish_lines(bus, BytesIO(b"{}\n" * 2 + offset * 3), spans.append) == 2
+        assert publish_lines(bus, BytesIO(b"{}\n" + offset), spans.append) == 4
+        assert publish_lines(bus, BytesIO(offset), spans.append) == bus.last_seq() == 6
+    assert spans == [range(1, 3), range(4, 5)]
 
 
 def test_a_file_that_is_not_there_is_wrong_use(isrflow: Isrflow) -> None:
