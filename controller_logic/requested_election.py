@@ -15,7 +15,6 @@ from isrflow.state.ids import NO_LEADER
 from isrflow.state.partition import Partition
 from isrflow.state.reason import Reason
 
-_DONE = Refusal("NONE", "")
 _NOT_NEEDED = "ELECTION_NOT_NEEDED"
 
 
@@ -40,17 +39,18 @@ def elect_leaders(draft: Draft, event: ElectLeaders) -> None:
 def _elect_in_topic(draft: Draft, topic: TopicDraft, election_type: str) -> list[PartitionResult]:
     results = []
     for partition in topic.partitions:
-        outcome = _elect(draft, topic, partition, election_type)
-        if outcome.error != _NOT_NEEDED:
-            results.append(_result(topic.topic, partition.partition, outcome))
+        refusal = _elect(draft, topic, partition, election_type)
+        if refusal is None or refusal.error != _NOT_NEEDED:
+            results.append(_result(topic.topic, partition.partition, refusal))
     return results
 
 
-def _result(topic: str, partition: int, outcome: Refusal) -> PartitionResult:
-    return PartitionResult(topic=topic, partition=partition, error=outcome.error, message=outcome.message)
+def _result(topic: str, partition: int, refusal: Refusal | None) -> PartitionResult:
+    error, message = refusal or ("NONE", "")
+    return PartitionResult(topic=topic, partition=partition, error=error, message=message)
 
 
-def _elect_named(draft: Draft, named: TopicPartition, election_type: str) -> Refusal:
+def _elect_named(draft: Draft, named: TopicPartition, election_type: str) -> Refusal | None:
     topic = draft.topic(named.topic)
     partition = None if topic is None else topic.partition(named.partition)
     if topic is None or partition is None:
@@ -60,14 +60,15 @@ def _elect_named(draft: Draft, named: TopicPartition, election_type: str) -> Ref
     return _elect(draft, topic, partition, election_type)
 
 
-def _elect(draft: Draft, topic: TopicDraft, partition: Partition, election_type: str) -> Refusal:
+def _elect(draft: Draft, topic: TopicDraft, partition: Partition, election_type: str) -> Refusal | None:
+    """Make one election; give why it was not made, if it was not."""
     online = online_replicas(partition.replicas, partition.replica_states, draft.active)
     change = _preferred(partition, online) if election_type == "preferred" else _unclean(partition, online)
     if isinstance(change, Refusal):
         return change
     reason = Reason.PREFERRED_ELECTION if election_type == "preferred" else election_reason(partition, change)
     after = draft.change(topic, partition, change, reason)
-    return _DONE if after is not partition else Refusal("UNKNOWN_SERVER_ERROR", "an invariant would break")
+    return None if after is not partition else Refusal("UNKNOWN_SERVER_ERROR", "an invariant would break")
 
 
 def _preferred(partition: Partition, online: tuple[int, ...]) -> PartitionChange | Refusal:

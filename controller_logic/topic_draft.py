@@ -59,6 +59,7 @@ class TopicDraft:
 
     @property
     def shown_state(self) -> TopicState:
+        """Give the state as it is told: a deletion that waits is held up."""
         return TopicState.ineligible if self.deletion_waits else self.state
 
     def put(self, partition: Partition) -> None:

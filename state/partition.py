@@ -108,6 +108,7 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def is_reassigning(self) -> bool:
+        """Say whether replicas are being added or removed (KIP-455)."""
         return bool(self.adding_replicas or self.removing_replicas)
 
     @property
@@ -144,4 +145,5 @@ class Topic(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def shown_state(self) -> TopicState:
+        """Give the state as it is told: a deletion that waits is held up."""
         return TopicState.ineligible if self.deletion_waits else self.state
