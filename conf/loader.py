@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 
 from isrflow.conf.settings import Settings
+from isrflow.conf.together import complaint_about
 from isrflow.state.policy import NAMES as POLICY_KEYS
 from isrflow.state.policy import Policy
 
@@ -22,16 +23,20 @@ class SettingsError(Exception):
     """A setting is unknown or has a wrong value; the message names it, and what was expected."""
 
 
-def load(path: Path | None = None, sets: Iterable[str] = ()) -> Settings:
+def load(path: Path | None = None, sets: Iterable[str] = (), *, together: bool = True) -> Settings:
     """Return the settings of the TOML file at ``path``, with ``sets`` (``key=value`` texts) over them.
 
-    Raises ``SettingsError``.
+    Without ``together`` they need not fit each other: a replay sends no heartbeats and no ticks. Raises
+    ``SettingsError``.
     """
     values = _from_file(path) if path else {}
     values |= from_sets(sets)
     policy = {key: value for key, value in values.items() if key in POLICY_KEYS}
     engine = {key: value for key, value in values.items() if key not in POLICY_KEYS}
-    return msgspec.convert(engine | {"policy": policy}, Settings)
+    settings = msgspec.convert(engine | {"policy": policy}, Settings)
+    if together and (complaint := complaint_about(settings, values)):
+        raise SettingsError(complaint)
+    return settings
 
 
 def from_sets(sets: Iterable[str]) -> dict[str, Any]:

@@ -7,12 +7,17 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, field
 
-from isrflow.state.policy import Count, Millis, Policy
+from isrflow.state.policy import Count, Policy
 
 DEFAULT_BUS = "sqlite:data/bus.db"
 SQLITE = "sqlite:"
 Shards = Annotated[int, Meta(ge=1, le=1_024)]
 Port = Annotated[int, Meta(ge=-1, le=65_535)]
+# Whoever looks whether an engine decides waits some seconds for it to tick.
+TickInterval = Annotated[int, Meta(ge=1, le=5_000)]
+Wait = Annotated[int, Meta(ge=1, le=86_400_000)]
+# Followers read decisions before they go, and may be some behind.
+Retained = Annotated[int, Meta(ge=1_000)]
 Text = Annotated[str, Meta(min_length=1, max_length=1_024)]
 _SERVER = r"[A-Za-z0-9._\[\]:-]+:[0-9]{1,5}"
 BusUrl = Annotated[
@@ -39,10 +44,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     pages: Count = 64
     shuffle_partitions: Shards = 1
     max_events_per_batch: Count = 200_000
-    watermark_interval_ms: Millis = 100
-    tick_idle_interval_ms: Millis = 500
-    retention_events: Annotated[int, Meta(ge=0)] = 1_000_000
-    takeover_timeout_ms: Millis = 15_000
+    watermark_interval_ms: TickInterval = 100
+    tick_idle_interval_ms: TickInterval = 500
+    retention_events: Retained = 1_000_000
+    takeover_timeout_ms: Wait = 15_000
     driver_memory: Memory = "1g"
     driver_java_options: str = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
     metrics_host: Text = "127.0.0.1"

@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from isrflow import conf
+from isrflow.brokers.gateways.kraft.settings import Settings as GatewaySettings
 from isrflow.conf.loader import KEYS, SettingsError, from_sets, load, policy_text
 from isrflow.conf.settings import Settings
+from isrflow.conf.together import GATEWAY_HEARTBEAT_MS
 from isrflow.state.policy import NAMES
 
 
@@ -61,6 +63,44 @@ def test_what_is_wrong_is_named(text: str, said: str) -> None:
         load(sets=[text])
     assert said in str(error.value)
     assert f"--set {text}" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("sets", "said"),
+    [
+        (["watermark.interval.ms=600"], "watermark.interval.ms is 600, and tick.idle.interval.ms is 500: expected the"),
+        (["broker.session.timeout.ms=500"], "tick.idle.interval.ms is 500, and broker.session.timeout.ms is 500: exp"),
+        (
+            ["broker.heartbeat.interval.ms=9000"],
+            "broker.heartbeat.interval.ms is 9000, and broker.session.timeout.ms is 9000: expected the first to be",
+        ),
+        (
+            ["controller.quorum.fetch.timeout.ms=400"],
+            "controller.quorum.fetch.timeout.ms is 400: expected more than 400",
+        ),
+        (["watermark.interval.ms=9007199254740992"], "watermark.interval.ms: expected int <= 5000"),
+        (["tick.idle.interval.ms=8001"], "tick.idle.interval.ms: expected int <= 5000"),
+        (["takeover.timeout.ms=9007199254740992"], "takeover.timeout.ms: expected int <= 86400000"),
+        (["retention.events=0"], "retention.events: expected int >= 1000"),
+    ],
+)
+def test_settings_that_cannot_work_together_are_named(sets: list[str], said: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        load(sets=sets)
+    assert said in str(error.value)
+
+
+def test_brokers_that_are_told_elsewhere_may_have_short_sessions() -> None:
+    assert load(sets=["broker.session.timeout.ms=1000"]).policy.broker_session_timeout_ms == 1_000
+
+
+def test_a_replay_takes_any_policy() -> None:
+    sets = ["broker.session.timeout.ms=1", "controller.quorum.fetch.timeout.ms=1"]
+    assert load(sets=sets, together=False).policy.broker_session_timeout_ms == 1
+
+
+def test_gateways_are_heard_as_often_as_it_says() -> None:
+    assert GatewaySettings().gateway_heartbeat_interval_ms == GATEWAY_HEARTBEAT_MS
 
 
 def test_a_wrong_type_in_a_file_is_named_with_the_file(tmp_path: Path) -> None:
