@@ -1,9 +1,10 @@
 """The metadata log and the image that goes with it: what a gateway serves to brokers."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 from isrflow.brokers.gateways.kraft.log import snapshots
 from isrflow.brokers.gateways.kraft.log.comparison import compared
@@ -23,11 +24,22 @@ SNAPSHOT_INTERVAL_BYTES = 8 * 1024 * 1024
 NOTED_EVERY_EVENTS = 1_000
 
 
+class Prepared(NamedTuple):
+    """Hold the decisions on some events, what is to be written of them, and the image and the place after them."""
+
+    events: Sequence[Sequence[AnyDecision]]
+    units: Sequence[Unit]
+    image: MetadataImage
+    seq: int
+    time_ms: int
+
+
 class Storage:
     """Turn decisions into the log, and give it to who fetches.
 
-    ``begin`` comes first, once. Then ``append`` takes decisions in order; what it wrote is on disk when it
-    returns, and nothing is read before. Appending is for one thread; a snapshot is written beside it.
+    ``begin`` comes first, once. Then decisions are ``prepared`` in order, and each time appended before the
+    next; what ``append`` wrote is on disk when it returns, and nothing is read before. Whoever reads does so
+    in the thread that appends; a snapshot is written beside it.
     """
 
     def __init__(self, directory: Path, *, snapshot_interval_bytes: int = SNAPSHOT_INTERVAL_BYTES) -> None:
@@ -67,16 +79,12 @@ class Storage:
     def end_offset(self) -> int:
         return self._log.end.offset
 
-    def append(self, events: Sequence[Sequence[AnyDecision]]) -> Iterator[Sequence[AnyDecision]]:
-        """Write what the decisions on each event come to, all of it with one wait for the disk.
+    def prepared(self, events: Sequence[Sequence[AnyDecision]]) -> Prepared:
+        """Work out what the decisions on each event come to, of one at least, after all that was appended.
 
-        Then give the decisions back, event by event. Raises ``OSError`` when the disk fails: what can be
-        read stays what is on disk for sure, and nothing more may be appended.
+        Changes nothing, so this may run in any thread.
         """
-        if not events:
-            return iter(events)
         image, offset = self._image, self.end_offset
-        before = offset
         units: list[Unit] = []
         for decisions in events:
             image, entry = translate(image, decisions)
@@ -84,15 +92,23 @@ class Storage:
                 unit = Unit(entry.seq, entry.quorum_epoch, *encode_entry(entry, offset))
                 units.append(unit)
                 offset = unit.end_offset
-        seq, time_ms = events[-1][0].seq, events[-1][0].time_ms
-        if seq - (units[-1].seq if units else self._log.end.seq) >= self._noted_every_seqs:
-            units.append(Unit(seq, image.quorum_epoch, b"", offset))
-        self._log.append(units)
-        self._image, self._decided_seq = image, seq
-        self._look_at_snapshots(time_ms)
-        if offset > before:
+        last = events[-1][0]
+        if last.seq - (units[-1].seq if units else self._log.end.seq) >= self._noted_every_seqs:
+            units.append(Unit(last.seq, image.quorum_epoch, b"", offset))
+        return Prepared(events, units, image, last.seq, last.time_ms)
+
+    def append(self, prepared: Prepared) -> None:
+        """Write what was prepared last, all of it with one wait for the disk.
+
+        Raises ``OSError`` when the disk fails: what can be read stays what is on disk for sure, and nothing
+        more may be appended.
+        """
+        before = self.end_offset
+        self._log.append(prepared.units)
+        self._image, self._decided_seq = prepared.image, prepared.seq
+        self._look_at_snapshots(prepared.time_ms)
+        if self.end_offset > before:
             self._wake()
-        return iter(events)
 
     def _wake(self) -> None:
         self._appended.set()

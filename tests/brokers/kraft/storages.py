@@ -85,7 +85,7 @@ def follow(storage: Storage, bus: Bus, cuts: Sequence[int] = (1,), through: int 
     turn = 0
     while events:
         count = cuts[turn % len(cuts)]
-        list(storage.append(events[:count]))
+        storage.append(storage.prepared(events[:count]))
         del events[:count]
         turn += 1
 

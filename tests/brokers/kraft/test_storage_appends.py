@@ -102,11 +102,11 @@ def test_who_waits_for_the_log_is_woken_by_what_is_in_it_alone(decided: DecidedB
         storage = opened(tmp_path / "log", decided.bus)
         first, *_, nothing, created = list(following(decided.bus, 0))
         woken = []
-        list(storage.append([first]))
+        storage.append(storage.prepared([first]))
         for decisions in (nothing, created):
             waiting = asyncio.ensure_future(storage.until_appended(60_000))
             await asyncio.sleep(0)
-            list(storage.append([decisions]))
+            storage.append(storage.prepared([decisions]))
             for _ in range(5):
                 await asyncio.sleep(0)
             woken.append(waiting.done())

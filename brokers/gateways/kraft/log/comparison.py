@@ -7,7 +7,6 @@ the log's own records stand in for them.
 """
 
 from collections.abc import Iterator
-from itertools import groupby
 from typing import NamedTuple
 
 from isrflow.brokers.gateways.kraft.log import snapshots
@@ -16,6 +15,7 @@ from isrflow.brokers.gateways.kraft.log.entries import encode_entry, records_in
 from isrflow.brokers.gateways.kraft.log.errors import StorageError
 from isrflow.brokers.gateways.kraft.log.metadata_log import MetadataLog
 from isrflow.brokers.gateways.kraft.log.segment import Unit
+from isrflow.brokers.gateways.kraft.log.whole_events import AFTER_ALL_OF, whole_events
 from isrflow.brokers.gateways.kraft.metadata.draft import MetadataDraft
 from isrflow.brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
 from isrflow.brokers.gateways.kraft.metadata.translate import translate
@@ -23,9 +23,6 @@ from isrflow.brokers.mock.control.image import decisions_of
 from isrflow.bus.image import read_image
 from isrflow.bus.interface import Bus, TrimmedError
 from isrflow.state.decisions import AnyDecision, decode
-
-CHUNK = 5_000
-_AFTER_ALL_OF = 2**31
 
 
 class Begun(NamedTuple):
@@ -135,7 +132,7 @@ def _is_trimmed(bus: Bus, seq: int) -> bool:
     """Say whether decisions after ``seq`` were removed, or may have been."""
     try:
         # After 0 decisions are read as far as there are any, so who has seen none asks as if for those on event 1.
-        bus.decisions((seq, _AFTER_ALL_OF) if seq > 0 else (1, -1), 1)
+        bus.decisions((seq, AFTER_ALL_OF) if seq > 0 else (1, -1), 1)
         if seq == 0:
             # Where events and decisions are removed together, those on event 1 alone are told by the event.
             bus.read(0, 1)
@@ -161,13 +158,10 @@ def _of_state(bus: Bus, log: MetadataLog) -> Begun:
 
 def _events(bus: Bus, after: int) -> Iterator[list[AnyDecision]]:
     """Read the decisions after ``after`` up to the last event that is decided now, in whole events."""
-    through, place = bus.decided_seq(), (after, _AFTER_ALL_OF)
-    read: list[AnyDecision] = []
-    while chunk := [one for one in bus.decisions(place, CHUNK) if one.seq <= through]:
-        place = (chunk[-1].seq, chunk[-1].idx)
-        read += [decode(one.body) for one in chunk]
-        *whole, last = [list(group) for _, group in groupby(read, key=lambda decision: decision.seq)]
-        yield from whole
-        read = last
-    if read:
-        yield read
+    through = bus.decided_seq()
+    while groups := whole_events(bus, after):
+        for group in groups:
+            after = group[0].seq
+            if after > through:
+                return
+            yield [decode(one.body) for one in group]

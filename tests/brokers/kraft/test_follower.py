@@ -1,0 +1,85 @@
+"""How decisions are read from the bus: event by event however many there are, and beside whoever is served."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from isrflow.brokers.gateways.kraft.follower import follow
+from isrflow.brokers.gateways.kraft.log import whole_events as reading
+from isrflow.brokers.gateways.kraft.log.whole_events import whole_events
+from isrflow.brokers.gateways.kraft.settings import Settings
+from isrflow.bus.interface import Decided
+from tests.brokers.kraft import storages
+from tests.brokers.kraft.storages import BEGINNING, opened, story, topic, whole
+from tests.support.decided_bus import DecidedBus
+
+ALL = 10_000
+
+
+@pytest.fixture
+def decided(tmp_path: Path) -> Iterator[DecidedBus]:
+    bus = DecidedBus(tmp_path / "bus.db")
+    yield bus
+    bus.close()
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 12, ALL])
+def test_no_event_is_cut_and_a_large_one_is_not_read_anew(
+    decided: DecidedBus, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    decided.take([*BEGINNING, topic("narrow", 1), topic("wide", 40), topic("narrow-too", 1)])
+    decisions = decided.bus.decisions
+    everything = decisions((0, -1), ALL)
+    reads = 0
+
+    def counted(after: tuple[int, int], limit: int) -> list[Decided]:
+        nonlocal reads
+        read = decisions(after, limit)
+        reads += len(read)
+        return read
+
+    monkeypatch.setattr(decided.bus, "decisions", counted)
+    monkeypatch.setattr(reading, "CHUNK", chunk)
+    groups: list[list[Decided]] = []
+    while found := whole_events(decided.bus, groups[-1][0].seq if groups else 0):
+        groups += found
+    assert groups == [list(group) for _, group in groupby(everything, key=lambda one: one.seq)]
+    # Of each call what its last chunk cut is read again.
+    assert reads <= len(everything) + chunk * (len(groups) + 1)
+
+
+def test_a_gateway_reads_beside_its_loop(decided: DecidedBus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    decided.take(story())
+    decisions, threads = decided.bus.decisions, set()
+
+    def noted(after: tuple[int, int], limit: int) -> list[Decided]:
+        threads.add(threading.current_thread())
+        return decisions(after, limit)
+
+    storage = opened(tmp_path / "log", decided.bus)
+    monkeypatch.setattr(decided.bus, "decisions", noted)
+    monkeypatch.setattr(reading, "CHUNK", 5)
+    heard: list[int] = []
+
+    async def followed() -> None:
+        caught_up = asyncio.Event()
+        task = asyncio.create_task(
+            follow(decided.bus, storage, lambda event: heard.append(event[0].seq), caught_up, Settings())
+        )
+        await asyncio.wait_for(caught_up.wait(), 30)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(followed())
+    assert threading.main_thread() not in threads
+    assert not any(thread.is_alive() for thread in threads)
+    assert heard == sorted({one.seq for one in decisions((0, -1), ALL)})
+    complete = opened(tmp_path / "complete", decided.bus)
+    storages.follow(complete, decided.bus)
+    assert whole(storage) == whole(complete)
+    storage.close()
+    complete.close()
