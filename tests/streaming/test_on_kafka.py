@@ -93,6 +93,8 @@ def test_a_job_that_is_killed_or_loses_its_place_leaves_one_whole_decision_log(b
     finally:
         for engine in filter(None, (frozen, second)):
             engine.kill()
+    # Each of them went on from the checkpoint that the one before it left.
+    assert "moved the checkpoint aside" not in second.log.read_text()
     assert_as_by_rules(bus)
 
 
