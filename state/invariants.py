@@ -14,6 +14,8 @@ from isrflow.state.transitions import PARTITION_MOVES, REPLICA_MOVES
 # All of this is asked after each change, where finding a member in its enum costs more than comparing it.
 _ONLINE = PartitionState.OnlinePartition
 _RECOVERING = LeaderRecoveryState.RECOVERING
+# Online where the move ends at once: an unclean leader is all of its target.
+_BEGUN_ANEW = (ReplicaState.NewReplica, ReplicaState.OnlineReplica)
 
 
 def broken_rules(
@@ -60,7 +62,7 @@ def _broken_replica_moves(before: Partition, after: Partition, registered: Conta
     held, become = _all_states(before), _all_states(after)
     absent = ReplicaState.NonExistentReplica
     # Who is assigned again begins anew, though its broker may yet have to say that the old log is gone.
-    anew = {entry.broker for entry in before.removed if become.get(entry.broker) == ReplicaState.NewReplica}
+    anew = {entry.broker for entry in before.removed if become.get(entry.broker) in _BEGUN_ANEW}
     held |= dict.fromkeys(anew, absent)
     if registered is not None:
         held = {replica: state for replica, state in held.items() if replica in become or replica in registered}

@@ -33,7 +33,7 @@ def walk(drawn: list[Draw], policy: Policy) -> Iterator[tuple[State, bytes, Outc
     """Publish an event for each draw; give the state before, its text, and the outcome."""
     state = first_states(1)[0]
     now = 1_000
-    for seq, draw in enumerate([*_OPENING, *drawn], start=1):
+    for seq, draw in enumerate([*_OPENING, *(event for one in drawn for event in _events_of(one))], start=1):
         now += _PAUSES_MS[draw[3]]
         kind, fields = MAKERS[draw[0]](state, *draw[1:])
         raw = msgspec.json.encode({"kind": kind, "time_ms": now} | fields)
@@ -46,7 +46,36 @@ def walk(drawn: list[Draw], policy: Policy) -> Iterator[tuple[State, bytes, Outc
 _OPENING: list[Draw] = [("register", broker, 0, 0) for broker in range(4)] + [
     ("beat", broker, 0, 0) for broker in range(4)
 ]
-_PAUSES_MS = (0, 0, 0, 0, 1, 1, 10, 10, 100, 100, 500, 3_000)
+_PAUSES_MS = (0, 0, 0, 0, 1, 1, 10, 10, 100, 100, 500, 3_000, 8_900)
+_LONG = 12
+
+
+def _events_of(draw: Draw) -> list[Draw]:
+    """Make one event of most draws, and of some a scene that single events would hardly come to."""
+    kind, a, b, c = draw
+    if kind == "blackout":
+        return _blackout(a, c)
+    if kind == "second_move":
+        return _second_move(a, b, c)
+    return [draw]
+
+
+def _second_move(partition: int, b: int, c: int) -> list[Draw]:
+    """Complete a move, begin another before the removed logs are gone, and let several brokers die."""
+    all_beat: list[Draw] = [("beat", broker, 0, 0) for broker in range(4)]
+    first: list[Draw] = [("reassign", partition, b % 4, 2), ("alter_isr", partition, 0, 0)]
+    second: list[Draw] = [("alter_isr", partition, c, 0), ("reassign", partition, (b + c) % 4, b % 3)]
+    return [*all_beat, *first, *second, *_blackout((b + c) % 12, 0)]
+
+
+def _blackout(survivors: int, pause: int) -> list[Draw]:
+    """Let the sessions of several brokers run out at one tick; a stranger's heartbeat makes the time pass."""
+    beats: list[Draw] = [("beat", broker, 0, 0) for broker in range(4) if _SURVIVE[survivors] >> broker & 1]
+    return [("beat", 11, 0, _LONG), *beats, ("tick", 0, 0, 8 + pause % 3)]
+
+
+# Bit by bit who is heard meanwhile: nobody, each alone, and some pairs and threes.
+_SURVIVE = (0, 1, 2, 4, 8, 1, 2, 4, 8, 3, 12, 7)
 
 
 def _broker(a: int) -> int:
@@ -245,6 +274,8 @@ MAKERS: dict[str, Callable[[State, int, int, int], tuple[str, Fields]]] = {
 }
 WEIGHTED = [
     *MAKERS,
+    "blackout",
+    *["second_move"] * 2,
     *["beat"] * 6,
     *["tick"] * 4,
     *["alter_isr"] * 5,

@@ -1,0 +1,86 @@
+"""Any brokers die at once while a small partition is moved, and an earlier move has yet to delete a replica."""
+
+from collections.abc import Iterator
+from itertools import chain, combinations, permutations
+
+import pytest
+from msgspec.structs import replace
+
+from isrflow.controller_logic.apply import apply
+from isrflow.controller_logic.availability import brokers_failed
+from isrflow.controller_logic.draft import Draft
+from isrflow.controller_logic.log import first_states
+from isrflow.controller_logic.reassignment import Brokers, begun, completed
+from isrflow.state.broker import Broker, BrokerState
+from isrflow.state.canonical import has_clash
+from isrflow.state.cluster import State
+from isrflow.state.decisions import Rejected, StopReplica
+from isrflow.state.ids import NO_LEADER
+from isrflow.state.partition import Partition, PartitionState, RemovedReplica, ReplicaState, Topic, TopicState
+from isrflow.state.policy import Policy
+
+Ids = tuple[int, ...]
+ALL = (1, 2, 3, 4)
+LATE = 5
+SERVING = {b: Broker(b, 1, "i", BrokerState.active, None, (), (), 0) for b in (*ALL, LATE)}
+UP = Brokers(frozenset(SERVING), frozenset(SERVING), frozenset(SERVING))
+TO_DELETE = (RemovedReplica(LATE, 3, ReplicaState.ReplicaDeletionStarted),)
+
+
+def subsets(ids: Ids, least: int = 0) -> Iterator[Ids]:
+    return chain.from_iterable(combinations(ids, size) for size in range(least, len(ids) + 1))
+
+
+def draft_with(partition: Partition) -> Draft:
+    first = first_states(1)[0]
+    topics = first.topics.changed({"t": Topic("t", "id", TopicState.created, {}, (partition,))})
+    return Draft(State(replace(first.cluster, brokers=SERVING), topics), Policy(), {})
+
+
+def moves(size: int) -> Iterator[Partition]:
+    """Give every move that waits: of ``size`` replicas to one or two, however far it has come."""
+    origin = ALL[:size]
+    online = (ReplicaState.OnlineReplica,) * size
+    for isr in subsets(origin, 1):
+        before = Partition(0, PartitionState.OnlinePartition, origin, online, isr, isr[-1], 5, 8, removed=TO_DELETE)
+        for target in chain(permutations(ALL, 1), permutations(ALL, 2)):
+            change = begun(before, target, UP, unclean_allowed=False)
+            assert change is not None
+            for joined in subsets(tuple(b for b in target if b not in isr)):
+                asked = replace(change, isr=(*isr, *joined))
+                moving = apply(before, asked)
+                if moving.is_reassigning and completed(before, asked, UP, 1) is None:
+                    yield moving
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_whoever_is_left_in_sync_leads_on_and_all_is_said_once(size: int) -> None:
+    for before in moves(size):
+        for failed in subsets((*ALL, LATE), 1):
+            draft = draft_with(before)
+            for broker in failed:
+                draft.put_broker(replace(SERVING[broker], state=BrokerState.fenced))
+            brokers_failed(draft, frozenset(failed))
+            check(before, draft, set(failed))
+
+
+def check(before: Partition, draft: Draft, failed: set[int]) -> None:
+    topic = draft.topic("t")
+    assert topic is not None
+    after = topic.partitions[0]
+    assert not has_clash(draft.decisions)
+    assert not [d for d in draft.decisions if isinstance(d, Rejected)]
+    left = set(before.isr) - failed
+    if left:
+        assert after.leader in after.isr
+        assert set(after.isr) <= left
+    else:
+        assert (after.leader, len(after.isr), after.removed) == (NO_LEADER, 1, held_up(before, failed))
+    told = {broker for d in draft.decisions if isinstance(d, StopReplica) for broker in d.to}
+    assert not told & (failed | set(after.replicas))
+    assert [e for e in after.removed if e.broker == LATE] == list(held_up(before, failed))
+
+
+def held_up(before: Partition, failed: set[int]) -> tuple[RemovedReplica, ...]:
+    state = ReplicaState.ReplicaDeletionIneligible
+    return tuple(replace(entry, state=state) if entry.broker in failed else entry for entry in before.removed)
