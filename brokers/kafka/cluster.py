@@ -95,6 +95,8 @@ class KafkaCluster:
         folder = folder.resolve()
         if (folder / FILE).exists():
             raise KafkaError(f"{folder} has a cluster already")
+        made = cls(folder, remembered)
+        refuse_taken(node.folder for node in made.nodes.values())
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in beside.items():
             aside = folder / f"{name}.new"
@@ -109,7 +111,7 @@ class KafkaCluster:
             raise KafkaError(f"{folder} has a cluster already") from error
         finally:
             aside.unlink(missing_ok=True)
-        return cls(folder, remembered)
+        return made
 
     @classmethod
     def open(cls, folder: Path) -> "KafkaCluster":
@@ -174,6 +176,15 @@ class KafkaCluster:
         remove([*(node.folder for node in self.nodes.values()), self.folder / FILE, *with_them])
         with contextlib.suppress(OSError):
             self.folder.rmdir()
+
+
+def refuse_taken(paths: Iterable[Path]) -> None:
+    """Raise ``KafkaError`` where any is there: whoever is to remove it one day must have made it."""
+    for path in paths:
+        if path.exists():
+            raise KafkaError(
+                f"{path} is there already, and of no cluster: move it, or choose another folder with --dir"
+            )
 
 
 def remove(paths: Iterable[Path]) -> None:

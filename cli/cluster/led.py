@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from isrflow.brokers.gateways.kraft.process import GatewayProcess
-from isrflow.brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports, remove
+from isrflow.brokers.kafka.cluster import FILE as CLUSTER_FILE
+from isrflow.brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports, refuse_taken, remove
 from isrflow.brokers.kafka.node import KafkaError
 from isrflow.brokers.kafka.properties import LOOPBACK
 from isrflow.brokers.service import Service, kill_all
@@ -19,6 +20,7 @@ from isrflow.cli.cluster.engine import EngineProcess, decides
 from isrflow.state.cluster import Cluster
 
 FILE = "led.json"
+ENGINE = "engine"
 FIRST_GATEWAY = 100
 GATEWAYS_MAX = 9
 # A broker gives up when it is not registered in time; an engine that starts cold on a busy machine takes longer than
@@ -51,7 +53,7 @@ class LedCluster:
         self.bus = BusPlace(remembered.bus)
         self.made_bus = remembered.made_bus
         conf = Path(remembered.conf) if remembered.conf else None
-        self.engine = EngineProcess(self.folder / "engine", self.bus.url, remembered.engine_settings, conf)
+        self.engine = EngineProcess(self.folder / ENGINE, self.bus.url, remembered.engine_settings, conf)
         self.gateways = {
             voter.voter: GatewayProcess(
                 voter, remembered.voters, kafka.cluster_id, remembered.bus, self.folder / f"gateway-{voter.voter}"
@@ -91,6 +93,8 @@ class LedCluster:
             conf=str(conf.resolve()) if conf else None,
             engine_settings=tuple(engine_settings),
         )
+        if not (folder / CLUSTER_FILE).exists():
+            refuse_taken(folder / name for name in (ENGINE, *(f"gateway-{voter.voter}" for voter in voters)))
         # Brokers that are remembered without what leads them are led from elsewhere.
         beside = {FILE: msgspec.json.format(msgspec.json.encode(remembered))}
         return cls(KafkaCluster.create(folder, broker_specs(brokers, voters, **rest), cluster_id, beside), remembered)

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from isrflow.brokers.kafka.cluster import KafkaCluster, free_ports
+from isrflow.brokers.kafka.node import KafkaError
 from isrflow.brokers.kafka.tools import TOPICS, run_tool
 from isrflow.bus.embedded import EmbeddedBus, now_ms
 from isrflow.bus.interface import Bus, BusError, Entry, NoBusError
@@ -231,6 +232,14 @@ def test_only_what_is_the_clusters_own_is_deleted(tmp_path: Path) -> None:
         (service.folder / "logs").mkdir(parents=True)
     assert isrflow(folder, "down", "--delete") == (0, f"{folder} stays: it holds more than the cluster\n")
     assert [path.name for path in folder.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("name", ["engine", "gateway-100", "node-1"])
+def test_what_a_cluster_would_take_for_its_own_is_not_given_to_it(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    with pytest.raises(KafkaError, match=f"{name} is there already, and of no cluster"):
+        LedCluster.create(tmp_path, tmp_path / "bus.db", brokers=1)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 def test_a_cluster_is_never_remembered_without_what_leads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
