@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from isrflow.brokers.kafka.cluster import free_ports
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.image import view_of_image
 from isrflow.controller_logic.log import decide
@@ -52,17 +53,20 @@ def test_a_second_job_takes_over_and_the_first_stops(tmp_path: Path) -> None:
 def test_a_frozen_job_does_not_hold_up_its_successor_and_writes_nothing_after_it(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     log = [raw for _, raw in recorded(seed=6, count=200)]
-    frozen = Engine(tmp_path)
+    (port,) = free_ports(1)
+    frozen = Engine(tmp_path, f"metrics.port={port}")
     second = None
     try:
         frozen.wait_ready(bus)
         decided(bus, bus.publish(log[:100]), engine=frozen)
         frozen.signal_all(signal.SIGSTOP)
-        second = Engine(tmp_path, "takeover.timeout.ms=1000")
+        second = Engine(tmp_path, "takeover.timeout.ms=1000", f"metrics.port={port}")
         decided(bus, bus.publish(log[100:]), engine=second)
+        assert "going on without metrics until their port is free" in second.log.read_text()
         frozen.signal_all(signal.SIGCONT)
         assert frozen.wait() == STALE
         decided(bus, bus.publish([encoded("tick")]), engine=second)
+        wait_until(lambda: second.log.read_text().count("serving metrics") == 2, 30, "the second one's metrics")
         assert second.stop() == 0
     finally:
         for engine in filter(None, (frozen, second)):
