@@ -8,13 +8,13 @@ from typing import NoReturn
 
 import structlog
 
+from isrflow.brokers.files import replace
 from isrflow.brokers.mock.apis.context import Context
 from isrflow.brokers.mock.apis.serving import APIS, serving
 from isrflow.brokers.mock.control.feed import Feed
 from isrflow.brokers.mock.control.folding import folded
 from isrflow.brokers.mock.control.lifecycle import Lifecycle
 from isrflow.brokers.mock.control.outbox import Outbox
-from isrflow.brokers.mock.files import replace
 from isrflow.brokers.mock.log.directory import LogDirectory
 from isrflow.brokers.mock.metadata import Metadata
 from isrflow.brokers.mock.replicas.table import Replicas

@@ -15,17 +15,14 @@ from kafka.errors import CorruptRecordError
 from kafka.record.default_records import DefaultRecordBase, DefaultRecordBatch
 from kafka.record.util import calc_crc32c, encode_varint
 
+from isrflow.brokers.wire.batch_header import CRC_FROM, HEADER, LENGTH_UP_TO, MAGIC, Batch, intact
 from isrflow.brokers.wire.messages import WireError
 
-MAGIC = 2
 # Kafka's own name of them: ControlRecordType.
 LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER = 2, 3, 4
 BATCH_BYTES_MAX = 64 * 1024 * 1024
-_HEADER = DefaultRecordBase.HEADER_STRUCT
-_LENGTH_UP_TO: int = DefaultRecordBase.AFTER_LEN_OFFSET
-_CRC_FROM: int = DefaultRecordBase.ATTRIBUTES_OFFSET
 _CRC = struct.Struct(">I")
-_CRC_AT = _CRC_FROM - _CRC.size
+_CRC_AT = CRC_FROM - _CRC.size
 _CONTROL: int = DefaultRecordBase.CONTROL_MASK
 _NO_PRODUCER = (-1, -1, -1)
 
@@ -71,17 +68,17 @@ def encode_batch(
     """Write one batch. Raises ``ValueError`` for none, or more than ``BATCH_BYTES_MAX``."""
     if not records:
         raise ValueError("a batch has at least one record")
-    out = bytearray(_HEADER.size)
+    out = bytearray(HEADER.size)
     for offset_delta, (key, value) in enumerate(records):
         _write_record(out, offset_delta, key, value)
     if len(out) > BATCH_BYTES_MAX:
         raise ValueError(f"a batch of {len(out)} bytes; the limit is {BATCH_BYTES_MAX}")
-    attributes, count, size = (_CONTROL if control else 0), len(records), len(out) - _LENGTH_UP_TO
+    attributes, count, size = (_CONTROL if control else 0), len(records), len(out) - LENGTH_UP_TO
     times = (timestamp_ms, timestamp_ms)
-    _HEADER.pack_into(
+    HEADER.pack_into(
         out, 0, base_offset, size, leader_epoch, MAGIC, 0, attributes, count - 1, *times, *_NO_PRODUCER, count
     )
-    _CRC.pack_into(out, _CRC_AT, calc_crc32c(memoryview(out)[_CRC_FROM:]))
+    _CRC.pack_into(out, _CRC_AT, calc_crc32c(memoryview(out)[CRC_FROM:]))
     return bytes(out)
 
 
@@ -108,22 +105,21 @@ def decode_batches(data: bytes | memoryview) -> Iterator[RecordBatch]:
 
 def _decode(view: memoryview, position: int) -> RecordBatch:
     left = len(view) - position
-    if left < _HEADER.size:
-        raise BatchError(f"{left} bytes are left, and a header has {_HEADER.size}", position)
-    base_offset, length, epoch, magic, crc, attributes, last_delta, first_ms, _, _, _, _, count = _HEADER.unpack_from(
-        view, position
-    )
-    size = length + _LENGTH_UP_TO
-    if magic != MAGIC:
-        raise BatchError(f"magic {magic}, not {MAGIC}", position)
-    if not _HEADER.size <= size <= min(left, BATCH_BYTES_MAX):
-        raise BatchError(f"{size} bytes are announced and {left} are left", position)
-    data = view[position : position + size]
-    if calc_crc32c(data[_CRC_FROM:]) != crc:
+    if left < HEADER.size:
+        raise BatchError(f"{left} bytes are left, and a header has {HEADER.size}", position)
+    batch = Batch._make(HEADER.unpack_from(view, position))
+    if batch.magic != MAGIC:
+        raise BatchError(f"magic {batch.magic}, not {MAGIC}", position)
+    if not HEADER.size <= batch.size <= min(left, BATCH_BYTES_MAX):
+        raise BatchError(f"{batch.size} bytes are announced and {left} are left", position)
+    data = view[position : position + batch.size]
+    if not intact(data, batch):
         raise BatchError("the CRC does not fit", position)
-    if attributes & ~_CONTROL or count < 1 or last_delta != count - 1:
+    if batch.attributes & ~_CONTROL or batch.records < 1 or batch.last_offset_delta != batch.records - 1:
         raise BatchError("compressed, transactional, or with gaps between its offsets", position)
-    return RecordBatch(base_offset, epoch, first_ms, bool(attributes & _CONTROL), _records(data, position), size)
+    is_control = bool(batch.attributes & _CONTROL)
+    records = _records(data, position)
+    return RecordBatch(batch.base_offset, batch.leader_epoch, batch.first_timestamp, is_control, records, batch.size)
 
 
 def _records(data: memoryview, position: int) -> tuple[KeyAndValue, ...]:

@@ -9,7 +9,7 @@ import kafka
 import pytest
 from kafka.protocol.producer import ProduceRequest
 
-from isrflow.brokers.mock.log.batch import batches_in
+from isrflow.brokers.wire.batch_header import batches_in
 from isrflow.brokers.wire.errors import ErrorCode
 from isrflow.cli.demo import traffic
 from tests.support.batches import batch

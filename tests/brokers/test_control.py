@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from isrflow.brokers.image import decisions_of
 from isrflow.brokers.mock.control.feed import Feed
-from isrflow.brokers.mock.control.image import decisions_of
 from isrflow.brokers.mock.control.outbox import Outbox
 from isrflow.brokers.mock.metadata import Metadata
 from isrflow.brokers.mock.settings import settings_of

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.brokers.mock.log.batch import batches_in
 from isrflow.brokers.mock.log.epochs import Entry
 from isrflow.brokers.mock.log.log import Log, LogConfig
+from isrflow.brokers.wire.batch_header import batches_in
 from isrflow.brokers.wire.errors import ErrorCode, RefusedError
 from tests.support.batches import batch
 

@@ -11,8 +11,8 @@ from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, 
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
 from isrflow.brokers.mock.apis.serving import APIS
-from isrflow.brokers.mock.log.batch import batches_in
 from isrflow.brokers.mock.metadata import uuid_of
+from isrflow.brokers.wire.batch_header import batches_in
 from isrflow.brokers.wire.errors import ErrorCode
 from tests.support.batches import batch
 from tests.support.mock_cluster import MockCluster, wait_until

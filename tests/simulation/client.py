@@ -8,7 +8,7 @@ from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import ProduceRequest
 
-from isrflow.brokers.mock.log.batch import Batch, batches_in
+from isrflow.brokers.wire.batch_header import Batch, batches_in
 from isrflow.brokers.wire.errors import ErrorCode
 from isrflow.brokers.wire.messages import WireError
 from isrflow.state.events import TopicPartition

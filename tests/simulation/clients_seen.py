@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 
-from isrflow.brokers.mock.log.batch import Batch
+from isrflow.brokers.wire.batch_header import Batch
 from isrflow.state.events import TopicPartition
 from tests.simulation.logs_seen import LogsSeen, Record
 

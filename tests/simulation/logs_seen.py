@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from isrflow.brokers.mock.log.batch import batches_in
 from isrflow.brokers.mock.log.log import Log
+from isrflow.brokers.wire.batch_header import batches_in
 from isrflow.state.events import TopicPartition
 
 

@@ -164,6 +164,8 @@ class Gateway:
     def _gone(self, peer: Peer) -> None:
         """Look after a broker whose connection ended, for it may have died."""
         broker = self._standing.disconnected(peer)
+        if self._stopping.is_set():
+            return
         if broker is not None and self._standing.leads and broker not in self._probes:
             probe = asyncio.ensure_future(self._probe(broker))
             self._probes[broker] = probe

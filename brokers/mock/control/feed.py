@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from isrflow.brokers.mock.control.image import decisions_of
+from isrflow.brokers.image import decisions_of
 from isrflow.brokers.mock.settings import Settings
 from isrflow.bus.interface import Bus, BusError, TrimmedError
 from isrflow.state.decisions import AnyDecision, decode

@@ -1,78 +1,18 @@
-"""Record batches of magic 2: their headers, their checks, and what a leader writes into them."""
+"""Record batches of magic 2: what a leader checks of those that it gets, and writes into them."""
 
 import struct
-from collections.abc import Iterator
-from typing import NamedTuple
 
 from kafka.errors import KafkaError
 from kafka.record.default_records import DefaultRecordBase, DefaultRecordBatch
-from kafka.record.util import calc_crc32c
 
+from isrflow.brokers.wire.batch_header import LENGTH_UP_TO, MAGIC, Batch, batch_at, intact
 from isrflow.brokers.wire.errors import ErrorCode, RefusedError
 
-HEADER: struct.Struct = DefaultRecordBase.HEADER_STRUCT
-CRC_FROM: int = DefaultRecordBase.ATTRIBUTES_OFFSET
-LENGTH_UP_TO: int = DefaultRecordBase.AFTER_LEN_OFFSET
-MAGIC = 2
 NO_PRODUCER_ID = -1
 _BASE_OFFSET = struct.Struct(">q")
 _LEADER_EPOCH = struct.Struct(">i")
 _LEADER_EPOCH_AT = LENGTH_UP_TO
 _REFUSED_ATTRIBUTES = DefaultRecordBase.TRANSACTIONAL_MASK | DefaultRecordBase.CONTROL_MASK
-
-
-class Batch(NamedTuple):
-    """Hold the header of one record batch, as it stands on disk and on the wire."""
-
-    base_offset: int
-    length: int
-    leader_epoch: int
-    magic: int
-    crc: int
-    attributes: int
-    last_offset_delta: int
-    first_timestamp: int
-    max_timestamp: int
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-    records: int
-
-    @property
-    def size(self) -> int:
-        return self.length + LENGTH_UP_TO
-
-    @property
-    def last_offset(self) -> int:
-        return self.base_offset + self.last_offset_delta
-
-    @property
-    def next_offset(self) -> int:
-        return self.base_offset + self.last_offset_delta + 1
-
-
-def batch_at(data: bytes | bytearray | memoryview, position: int) -> Batch | None:
-    """Read the header at ``position``; None when the bytes end before the header does, or make no sense."""
-    if len(data) - position < HEADER.size:
-        return None
-    batch = Batch._make(HEADER.unpack_from(data, position))
-    plausible = (
-        batch.magic == MAGIC and batch.size >= HEADER.size and batch.last_offset_delta >= 0 and batch.base_offset >= 0
-    )
-    return batch if plausible else None
-
-
-def batches_in(data: bytes | bytearray | memoryview) -> Iterator[tuple[int, Batch]]:
-    """Walk the whole batches in ``data``, with their positions; a last one that is cut off is left out."""
-    position = 0
-    while (batch := batch_at(data, position)) is not None and position + batch.size <= len(data):
-        yield position, batch
-        position += batch.size
-
-
-def intact(data: memoryview, batch: Batch) -> bool:
-    """Say whether the CRC fits; ``data`` is exactly the batch."""
-    return bool(calc_crc32c(data[CRC_FROM:]) == batch.crc)
 
 
 def produced(records: bytes | memoryview | None, max_bytes: int) -> Batch:

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from isrflow.brokers.mock.files import flush_directory, replace
+from isrflow.brokers.files import flush_directory, replace
 from isrflow.brokers.mock.log.log import Log, LogConfig
 from isrflow.state.events import TopicPartition
 

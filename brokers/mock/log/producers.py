@@ -3,7 +3,8 @@
 from collections import OrderedDict, deque
 from typing import NamedTuple
 
-from isrflow.brokers.mock.log.batch import NO_PRODUCER_ID, Batch
+from isrflow.brokers.mock.log.batch import NO_PRODUCER_ID
+from isrflow.brokers.wire.batch_header import Batch
 from isrflow.brokers.wire.errors import ErrorCode, RefusedError
 
 BATCHES_KEPT = 5

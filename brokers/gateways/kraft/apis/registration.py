@@ -6,6 +6,7 @@ from isrflow.brokers.gateways.kraft.context import Context, text
 from isrflow.brokers.gateways.kraft.desk import NoAnswerError
 from isrflow.brokers.gateways.kraft.messages import Request
 from isrflow.brokers.gateways.kraft.metadata.image import Registration
+from isrflow.brokers.gateways.kraft.metadata.registrations import PROTOCOLS
 from isrflow.brokers.gateways.kraft.standing import Known
 from isrflow.brokers.wire.errors import ErrorCode, RefusedError, code_of
 from isrflow.brokers.wire.schema import Values
@@ -16,8 +17,7 @@ from isrflow.state.events import BrokerHeartbeat, BrokerRegister, BrokerUnregist
 
 logger = structlog.get_logger()
 
-# Kafka's SecurityProtocol, by number.
-_PROTOCOLS = {0: "PLAINTEXT", 1: "SSL", 2: "SASL_PLAINTEXT", 3: "SASL_SSL"}
+_PROTOCOLS = {number: name for name, number in PROTOCOLS.items()}
 
 
 async def broker_registration(context: Context, request: Request, peer: Peer) -> Values:

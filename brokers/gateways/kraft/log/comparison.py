@@ -19,7 +19,7 @@ from isrflow.brokers.gateways.kraft.log.whole_events import AFTER_ALL_OF, whole_
 from isrflow.brokers.gateways.kraft.metadata.draft import MetadataDraft
 from isrflow.brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
 from isrflow.brokers.gateways.kraft.metadata.translate import translate
-from isrflow.brokers.mock.control.image import decisions_of
+from isrflow.brokers.image import decisions_of
 from isrflow.bus.image import read_image
 from isrflow.bus.interface import Bus, TrimmedError
 from isrflow.state.decisions import AnyDecision, decode

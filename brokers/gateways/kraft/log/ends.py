@@ -6,8 +6,8 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
+from isrflow.brokers.files import write_all
 from isrflow.brokers.gateways.kraft.log.errors import StorageError
-from isrflow.brokers.mock.files import write_all
 
 SUFFIX = ".ends"
 _END = struct.Struct(">qqqiI")

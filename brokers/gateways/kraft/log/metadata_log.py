@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from isrflow.brokers.files import flush_directory
 from isrflow.brokers.gateways.kraft.log import segment as segments
 from isrflow.brokers.gateways.kraft.log import snapshots
 from isrflow.brokers.gateways.kraft.log.ends import End
@@ -12,7 +13,6 @@ from isrflow.brokers.gateways.kraft.log.errors import StorageError
 from isrflow.brokers.gateways.kraft.log.segment import Segment, Unit
 from isrflow.brokers.gateways.kraft.log.snapshots import SnapshotId
 from isrflow.brokers.gateways.kraft.metadata.image import NO_QUORUM
-from isrflow.brokers.mock.files import flush_directory
 
 _LOCK = ".lock"
 _NOTHING = End(seq=0, offset=0, position=0, quorum_epoch=NO_QUORUM, crc=0)

@@ -14,7 +14,7 @@ REGISTER_VERSION = 3
 CHANGE_VERSION = 2
 UNREGISTER_VERSION = 0
 # Kafka's SecurityProtocol, by name.
-_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 def broker_records(draft: MetadataDraft, decision: BrokerDecision) -> Iterator[Record]:
@@ -78,7 +78,7 @@ def _decided(decision: BrokerDecision, held: Registration | None) -> Registratio
         decision.broker_epoch,
         uuid_of(decision.incarnation),
         tuple(
-            [(e.name, e.host, e.port, _PROTOCOLS[e.protocol]) for e in decision.listeners if e.protocol in _PROTOCOLS]
+            [(e.name, e.host, e.port, PROTOCOLS[e.protocol]) for e in decision.listeners if e.protocol in PROTOCOLS]
         ),
         ()
         if decision.features is UNSET
