@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import structlog
 
-from isrflow.brokers.mock import files
+from isrflow.brokers import files
 from isrflow.brokers.mock.log.segment import Segment
 from isrflow.brokers.mock.metadata import uuid_of
 from isrflow.brokers.mock.replicas import fetcher
