@@ -1,15 +1,16 @@
 """Play a story with brokers of real Kafka: they die, come back and are asked, and what is told of partitions is shown.
 
 What the brokers do by themselves (register, heartbeat, answer) differs from a script's events, so only lines about
-partitions are told: who leads, in which epochs, who is in sync, and to whom it is said. Leaders ask for larger ISRs
-by themselves too, so a block that only does that is one with the block before; they write an ISR in an order of
-their own, so members are told in rising order.
+partitions and topics that go are told: who leads, in which epochs, who is in sync, and to whom it is said. Leaders ask
+for larger ISRs by themselves too, and brokers remove logs, so a block that begins with that is one with the block
+before; leaders write an ISR in an order of their own, so members are told in rising order.
 """
 
-import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import Any
 
 from confluent_kafka import ElectionType, TopicPartition
 from confluent_kafka.admin import (
@@ -21,30 +22,40 @@ from confluent_kafka.admin import (
     NewTopic,
     ResourceType,
 )
+from kafka import TopicPartition as Partition
+from kafka.admin import KafkaAdminClient
 
 from tests.scenarios.arguments import ids, partition_of, settings_in
 from tests.scenarios.picture import partition_lines
 from tests.scenarios.rendering import Rendering
 from tests.scenarios.story import Block, Command, Story
 from tests.support.mock_cluster import wait_until
-from tests.support.real_cluster import RealCluster
+from tests.support.real_cluster import LOOPBACK, RealCluster
 
 SETTLE_TIMEOUT_S = 60.0
-# Nothing more may come of a block once what was expected has.
+# Nothing more may come of a story once what was expected has.
 QUIET_S = 0.7
+POLL_S = 0.05
 ASK_TIMEOUT_S = 30
 _OF_A_PARTITION = re.compile(r"[A-Za-z0-9._-]+-\d+ ")
+_OF_A_TOPIC_THAT_GOES = re.compile(r"topic (\S+) \(id \d+\) (deleting|ineligible|deleted)")
 _ISRS = re.compile(r"(isr[ =])(\d+(?:,\d+)*(?: -> \d+(?:,\d+)*)?)")
 _TYPES = {"preferred": ElectionType.PREFERRED, "unclean": ElectionType.UNCLEAN}
+_BY_THEMSELVES = ("isr-change", "report")
 _LISTED = 100_000
 
 Word = Callable[["ByBrokers", Command], None]
 
 
-def about_partitions(text: str) -> list[str]:
-    """Keep the lines of a block's text that tell of partitions, with the members of ISRs in rising order."""
-    lines = [line for line in text.splitlines() if _OF_A_PARTITION.match(line)]
-    return [_ISRS.sub(lambda isr: isr[1] + " -> ".join(map(_rising, isr[2].split(" -> "))), line) for line in lines]
+def compared(text: str) -> list[str]:
+    """Keep the lines of a block's text that are compared, with the members of ISRs in rising order."""
+    lines = []
+    for line in text.splitlines():
+        if _OF_A_PARTITION.match(line):
+            lines.append(_ISRS.sub(lambda isr: isr[1] + " -> ".join(map(_rising, isr[2].split(" -> "))), line))
+        elif going := _OF_A_TOPIC_THAT_GOES.match(line):
+            lines.append(f"topic {going[1]} {going[2]}")
+    return lines
 
 
 def _rising(members: str) -> str:
@@ -52,12 +63,12 @@ def _rising(members: str) -> str:
 
 
 def merged(story: Story) -> list[Block]:
-    """Join blocks in which leaders ask for ISRs to the ones before."""
+    """Join blocks that begin with what brokers do by themselves to the ones before."""
     blocks: list[Block] = []
     for block in story.blocks:
-        if {command.word for command in block.commands} == {"isr-change"}:
+        if block.commands[0].word in _BY_THEMSELVES:
             former = blocks.pop()
-            blocks.append(Block(former.lines, f"{former.expected}\n{block.expected}"))
+            blocks.append(Block(former.lines + block.lines, f"{former.expected}\n{block.expected}"))
         else:
             blocks.append(block)
     return blocks
@@ -68,92 +79,150 @@ class ByBrokers:
 
     def __init__(self, cluster: RealCluster) -> None:
         self._cluster = cluster
-        self._admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
         self._rendering = Rendering()
         self._topics: list[str] = []
         self._described: list[str] = []
-        self._next = self._rendering
+        self._told_up_to = cluster.bus.decided_seq()
 
     def tell(self, story: Story) -> list[list[str]]:
-        """Give what came of each block, as far as it tells of partitions."""
-        return [self._play(block) for block in merged(story)]
+        """Give what came of each block, as far as it is compared."""
+        blocks = merged(story)
+        return [self._play(block, is_last=block is blocks[-1]) for block in blocks]
 
-    def _play(self, block: Block) -> list[str]:
-        after = (self._cluster.bus.decided_seq(), _LISTED)
+    def _play(self, block: Block, *, is_last: bool) -> list[str]:
         self._described = []
         introduced: list[str] = []
         for command in block.commands:
             WORDS[command.word](self, command)
             if command.word == "topic":
                 introduced.append(command.arguments[0])
-        quiet = bool(introduced)
-        expected = about_partitions(block.expected)
-
-        def told() -> list[str]:
+        expected = compared(block.expected)
+        deadline = time.monotonic() + SETTLE_TIMEOUT_S
+        is_quiet = False
+        while True:
+            read = self._cluster.bus.decisions((self._told_up_to, _LISTED), _LISTED)
             rendering = Rendering()
             rendering.partitions = dict(self._rendering.partitions)
-            decided = self._cluster.bus.decisions(after, _LISTED)
-            lines = [line for one in decided for line in rendering.tell(one.body, quiet=quiet)]
-            lines = [line for line in about_partitions("\n".join(lines)) if self._is_ours(line)]
-            shown = [*introduced, *self._described]
-            if shown:
-                names = self._topics if "" in shown else shown
-                lines += about_partitions("\n".join(partition_lines(self._cluster.view(), names)))
-            self._next = rendering
-            return lines
-
-        deadline = time.monotonic() + SETTLE_TIMEOUT_S
-        while told() != expected and time.monotonic() < deadline:
-            time.sleep(0.05)
-        time.sleep(QUIET_S)
-        lines = told()
-        self._rendering = self._next
+            told = [line for one in read for line in rendering.tell(one.body, quiet=bool(introduced))]
+            lines = [line for line in compared("\n".join(told)) if self._is_ours(line)]
+            lines += self._shown([*introduced, *self._described])
+            # At a story's end leaders take in who came back, which no line has to tell.
+            while is_last and len(lines) > len(expected) and " ISR_EXPANDED " in lines[-1]:
+                lines.pop()
+            is_as_expected = lines == expected
+            if (is_as_expected and (is_quiet or not is_last)) or time.monotonic() > deadline:
+                break
+            is_quiet = is_as_expected
+            time.sleep(QUIET_S if is_quiet else POLL_S)
+        self._rendering = rendering
+        if read:
+            self._told_up_to = read[-1].seq
         return lines
 
+    def _ask(self, ask: Callable[[AdminClient], Iterable[Future[Any]]], *, is_sure: bool = True) -> None:
+        """Ask by a client of its own: one that was there before would go on asking a broker that died."""
+        nodes = [node for node in self._cluster.kafka.nodes.values() if node.state != "stopped"]
+        alive = ",".join(f"{LOOPBACK}:{node.spec.port}" for node in nodes)
+        admin = AdminClient({"bootstrap.servers": alive, "log_level": 0})
+        for future in ask(admin):
+            if (error := future.exception(ASK_TIMEOUT_S)) is not None and is_sure:
+                raise error
+
+    def _shown(self, described: list[str]) -> list[str]:
+        if not described:
+            return []
+        names = self._topics if "" in described else described
+        return compared("\n".join(partition_lines(self._cluster.view(), names)))
+
     def _is_ours(self, line: str) -> bool:
-        return partition_of(line.split()[0])[0] in self._topics
+        kind, name = line.split()[:2]
+        return (name if kind == "topic" else partition_of(kind)[0]) in self._topics
 
     def clear(self) -> None:
         """Bring all brokers back, and take away what the story made."""
-        for number, node in self._cluster.kafka.nodes.items():
-            if node.state == "stopped":
-                self._cluster.restart(number)
-        for future in self._admin.delete_topics(self._topics).values() if self._topics else ():
-            future.exception(ASK_TIMEOUT_S)
+        self._start(broker for broker, state in self._cluster.states().items() if state == "fenced")
+        if self._topics:
+            self._ask(lambda admin: admin.delete_topics(self._topics).values(), is_sure=False)
         wait_until(
             lambda: not {held["topic"] for held in self._cluster.view()["topics"]} & set(self._topics),
             "the story's topics to be gone",
         )
 
+    def _start(self, brokers: Iterable[int]) -> None:
+        nodes = [node for broker in brokers if (node := self._cluster.broker(broker)).state == "stopped"]
+        for node in nodes:
+            node.start()
+        for node in nodes:
+            node.wait_until_started()
+
+    def _wait_for_the_end_of(self, *brokers: int) -> None:
+        wait_until(lambda: {self._cluster.states()[one] for one in brokers} == {"fenced"}, f"{brokers} to be fenced")
+
     # Words
 
     def brokers(self, command: Command) -> None:
-        assert set(map(int, command.arguments)) <= set(self._cluster.kafka.nodes)
+        self._start(map(int, command.arguments))
 
     def topic(self, command: Command) -> None:
         name, *listed = command.arguments
+        self._create(name, dict(enumerate(map(ids, listed))), command)
+
+    def create_topic(self, command: Command) -> None:
+        [name] = command.arguments
+        self._create(name, {int(key): ids(text) for key, text in command.options.items() if key.isdecimal()}, command)
+
+    def _create(self, name: str, assignment: dict[int, list[int]], command: Command) -> None:
         self._topics.append(name)
-        new = NewTopic(
-            name, len(listed), replica_assignment=[ids(text) for text in listed], config=settings_in(command.options)
-        )
-        self._admin.create_topics([new])[name].result(ASK_TIMEOUT_S)
+        listed = [assignment[number] for number in range(len(assignment))]
+        new = NewTopic(name, len(listed), replica_assignment=listed, config=settings_in(command.options))
+        self._ask(lambda admin: admin.create_topics([new]).values())
+
+    def delete_topic(self, command: Command) -> None:
+        self._ask(lambda admin: admin.delete_topics(list(command.arguments)).values())
 
     def silence(self, command: Command) -> None:
-        for broker in map(int, command.arguments):
+        brokers = [int(text) for text in command.arguments]
+        for broker in brokers:
             self._cluster.broker(broker).kill()
+        self._wait_for_the_end_of(*brokers)
+
+    connection_lost = silence
+
+    def shutdown(self, command: Command) -> None:
+        broker = int(command.arguments[0])
+        assert self._cluster.broker(broker).stop(SETTLE_TIMEOUT_S)
+        self._wait_for_the_end_of(broker)
 
     def tick(self, command: Command) -> None:
         """Let time pass: it does."""
 
+    def report(self, command: Command) -> None:
+        """Let brokers report: they do."""
+
     def restart(self, command: Command) -> None:
         broker = int(command.arguments[0])
         self._cluster.broker(broker).kill()
-        self._cluster.restart(broker)
+        self._start([broker])
+
+    def heartbeat(self, command: Command) -> None:
+        """Let a broker that was silent come back, or one ask for its shutdown."""
+        (self.shutdown if "want-shutdown" in command.arguments else self.restart)(command)
+
+    def isr_change(self, command: Command) -> None:
+        """Wait until a leader has asked for an ISR, as far as its members are still assigned."""
+        name, number = partition_of(command.arguments[0])
+        asked = set(ids(command.options["isr"]))
+
+        def has_it() -> bool:
+            held = self._cluster.partitions(name)[number]
+            return set(held["isr"]) == asked & set(held["replicas"]) and not held["adding_replicas"]
+
+        wait_until(has_it, f"the ISR of {command.arguments[0]} to be {command.options['isr']}", SETTLE_TIMEOUT_S)
 
     def elect(self, command: Command) -> None:
         kind, *named = command.arguments
         partitions = None if named == ["all"] else [TopicPartition(*partition_of(text)) for text in named]
-        self._admin.elect_leaders(_TYPES[kind], partitions).result(ASK_TIMEOUT_S)
+        self._ask(lambda admin: [admin.elect_leaders(_TYPES[kind], partitions)])
 
     def config(self, command: Command) -> None:
         _, name = command.arguments
@@ -162,34 +231,49 @@ class ByBrokers:
             for key, value in settings_in(command.options).items()
         ]
         resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
-        self._admin.incremental_alter_configs([resource])[resource].result(ASK_TIMEOUT_S)
+        self._ask(lambda admin: admin.incremental_alter_configs([resource]).values())
 
     def create_partitions(self, command: Command) -> None:
         name, total, *listed = command.arguments
         fields = {"replica_assignment": [ids(text) for text in listed]} if listed else {}
-        self._admin.create_partitions([NewPartitions(name, int(total), **fields)])[name].result(ASK_TIMEOUT_S)
+        self._ask(lambda admin: admin.create_partitions([NewPartitions(name, int(total), **fields)]).values())
 
     def reassign(self, command: Command) -> None:
-        name, number = partition_of(command.arguments[0])
-        listed = [{"topic": name, "partition": number, "replicas": ids(command.arguments[1])}]
-        plan = self._cluster.directory / "plan.json"
-        plan.write_text(json.dumps({"version": 1, "partitions": listed}))
-        self._cluster.tool("reassign.ReassignPartitionsCommand", f"--execute --reassignment-json-file {plan}")
+        self._move(command, ids(command.arguments[1]))
+
+    def cancel(self, command: Command) -> None:
+        self._move(command, None)
+
+    def _move(self, command: Command, replicas: list[int] | None) -> None:
+        partition: Any = Partition(*partition_of(command.arguments[0]))
+        admin = KafkaAdminClient(bootstrap_servers=self._cluster.bootstrap)
+        try:
+            assert admin.alter_partition_reassignments({partition: replicas}) == {partition: None}
+        finally:
+            admin.close()
 
     def describe(self, command: Command) -> None:
         self._described += [name for name in command.arguments or ("",) if name != "brokers"]
 
 
-_ALL: tuple[Word, ...] = (
-    ByBrokers.brokers,
-    ByBrokers.topic,
-    ByBrokers.silence,
-    ByBrokers.tick,
-    ByBrokers.restart,
-    ByBrokers.elect,
-    ByBrokers.config,
-    ByBrokers.create_partitions,
-    ByBrokers.reassign,
-    ByBrokers.describe,
+_ALL = (
+    "brokers",
+    "topic",
+    "create_topic",
+    "delete_topic",
+    "create_partitions",
+    "silence",
+    "connection_lost",
+    "shutdown",
+    "tick",
+    "report",
+    "restart",
+    "heartbeat",
+    "isr_change",
+    "elect",
+    "config",
+    "reassign",
+    "cancel",
+    "describe",
 )
-WORDS = {word.__name__.replace("_", "-"): word for word in _ALL}
+WORDS: dict[str, Word] = {name.replace("_", "-"): getattr(ByBrokers, name) for name in _ALL}

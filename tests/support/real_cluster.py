@@ -1,7 +1,7 @@
 """Brokers of real Kafka 4 under gateways, on a bus that some engine decides on; and Kafka's own admin tools."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -65,13 +65,18 @@ class RealCluster:
         specs = broker_specs(brokers, self.voters, overrides=OVERRIDES | overrides)
         self.kafka = KafkaCluster.create(directory / "kafka", specs, self.cluster_id)
 
-    def start(self) -> None:
-        """Start all of it, and wait until every broker is unfenced."""
+    def start(self, but: Container[int] = ()) -> None:
+        """Start all of it but some brokers, and wait until every other one is unfenced."""
         for gateway in self.gateways.values():
             gateway.start()
         for gateway in self.gateways.values():
             gateway.wait_until_started()
-        self.kafka.up()
+        self.kafka.format()
+        nodes = [node for number, node in self.kafka.nodes.items() if number not in but]
+        for node in nodes:
+            node.start()
+        for node in nodes:
+            node.wait_until_started()
 
     def stop(self) -> None:
         """End everything at once."""
