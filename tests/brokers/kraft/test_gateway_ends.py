@@ -1,5 +1,6 @@
 """What a gateway ends by: another start of it, a bus that is not there; and that its log says so."""
 
+import asyncio
 import threading
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from isrflow.brokers.gateways.kraft import __main__ as command
+from isrflow.brokers.gateways.kraft import gateway
 from isrflow.brokers.gateways.kraft.gateway import SupersededError
 from isrflow.brokers.gateways.kraft.settings import Identity
 from isrflow.brokers.kafka.cluster import free_ports
@@ -104,3 +106,20 @@ def test_a_gateway_begins_when_the_bus_is_back(monkeypatch: pytest.MonkeyPatch, 
     finally:
         quorum.stop()
     assert tries > 2
+
+
+def test_a_gateway_that_ends_looks_after_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    async def no_answer(endpoints: Any) -> bool:
+        return await asyncio.get_running_loop().create_future()
+
+    monkeypatch.setattr(gateway, "is_refused", no_answer)
+    quorum = InProcessQuorum(tmp_path)
+    client = quorum.client()
+    try:
+        quorum.join(client, 1)
+        quorum.gateways[100].stop()
+        # Its connection ended with the gateway, and not with the broker.
+        assert quorum.gateways[100]._gateway._probes == {}
+    finally:
+        client.close()
+        quorum.stop()
