@@ -1,7 +1,9 @@
 """Topics of a bus on a real Kafka: refused where they would lose or not take what is written to them."""
 
+import time
 import uuid
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
 from confluent_kafka import Producer
@@ -11,6 +13,7 @@ from isrflow.bus.interface import BusError
 from isrflow.bus.kafka.bus import KafkaBus
 from isrflow.bus.kafka.connection import Connection
 from isrflow.bus.kafka.controller import Controller
+from isrflow.bus.kafka.log_reader import LogReader
 from isrflow.bus.kafka.places import seq_of
 from isrflow.bus.opened import open_bus
 from tests.support.engine import wait_until
@@ -50,6 +53,18 @@ def test_offsets_that_are_not_told_in_time_are_said(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Connection, "_ask_offsets", never)
     with pytest.raises(BusError, match=f"{url}: no answer in"):
         bus.last_seq()
+
+
+@pytest.mark.cluster
+def test_a_state_that_changes_faster_than_it_is_read_is_not_read_for_ever(
+    monkeypatch: pytest.MonkeyPatch, bus: KafkaBus
+) -> None:
+    ends = count(1)
+    monkeypatch.setattr("isrflow.bus.kafka.bus.READ_WHOLE_TIMEOUT_MS", 100)
+    monkeypatch.setattr(Connection, "end_offset", lambda self, topic: next(ends))
+    monkeypatch.setattr(LogReader, "take", lambda self, end, limit: time.sleep(0.01) or [])
+    with pytest.raises(BusError, match="changes faster than it can be read"):
+        bus.image()
 
 
 @pytest.mark.cluster
