@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from confluent_kafka import ElectionType, TopicPartition
@@ -74,6 +75,14 @@ def merged(story: Story) -> list[Block]:
     return blocks
 
 
+def _admin(*addresses: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": ",".join(addresses), "log_level": 0})
+
+
+def _has_heard(address: str, brokers: Iterable[int]) -> bool:
+    return not set(brokers) & set(_admin(address).list_topics(timeout=ASK_TIMEOUT_S).brokers)
+
+
 class ByBrokers:
     """Hold a cluster of real brokers, and the topics that a story has made there."""
 
@@ -119,11 +128,13 @@ class ByBrokers:
             self._told_up_to = read[-1].seq
         return lines
 
+    def _addresses(self) -> list[str]:
+        nodes = [node for node in self._cluster.kafka.nodes.values() if node.state != "stopped"]
+        return [f"{LOOPBACK}:{node.spec.port}" for node in nodes]
+
     def _ask(self, ask: Callable[[AdminClient], Iterable[Future[Any]]], *, is_sure: bool = True) -> None:
         """Ask by a client of its own: one that was there before would go on asking a broker that died."""
-        nodes = [node for node in self._cluster.kafka.nodes.values() if node.state != "stopped"]
-        alive = ",".join(f"{LOOPBACK}:{node.spec.port}" for node in nodes)
-        admin = AdminClient({"bootstrap.servers": alive, "log_level": 0})
+        admin = _admin(*self._addresses())
         for future in ask(admin):
             if (error := future.exception(ASK_TIMEOUT_S)) is not None and is_sure:
                 raise error
@@ -156,7 +167,10 @@ class ByBrokers:
             node.wait_until_started()
 
     def _wait_for_the_end_of(self, *brokers: int) -> None:
+        """Wait until the others have heard too: they send clients on to whoever they take for alive."""
         wait_until(lambda: {self._cluster.states()[one] for one in brokers} == {"fenced"}, f"{brokers} to be fenced")
+        for address in self._addresses():
+            wait_until(partial(_has_heard, address, brokers), f"{address} to hear that {brokers} are")
 
     # Words
 
@@ -246,7 +260,7 @@ class ByBrokers:
 
     def _move(self, command: Command, replicas: list[int] | None) -> None:
         partition: Any = Partition(*partition_of(command.arguments[0]))
-        admin = KafkaAdminClient(bootstrap_servers=self._cluster.bootstrap)
+        admin = KafkaAdminClient(bootstrap_servers=self._addresses())
         try:
             assert admin.alter_partition_reassignments({partition: replicas}) == {partition: None}
         finally:
