@@ -39,6 +39,9 @@ def delete_topic(draft: Draft, event: DeleteTopic) -> None:
     One that is being deleted already is answered as done, as in Kafka, and what failed is tried again.
     """
     topic = draft.topic(event.topic)
+    if event.topic_id is not None and (topic is None or topic.topic_id != event.topic_id):
+        draft.answer("UNKNOWN_TOPIC_ID", f"there is no topic {event.topic} of that id", topic=event.topic)
+        return
     if topic is None:
         draft.answer("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {event.topic}", topic=event.topic)
         return

@@ -155,9 +155,10 @@ class CreateTopic(Event, frozen=True, kw_only=True, tag="create_topic"):
 
 
 class DeleteTopic(Event, frozen=True, kw_only=True, tag="delete_topic"):
-    """An admin deletes a topic."""
+    """An admin deletes a topic; with ``topic_id`` only the one that has it."""
 
     topic: Name
+    topic_id: Text | None = None
 
 
 class CreatePartitions(Event, frozen=True, kw_only=True, tag="create_partitions"):

@@ -47,6 +47,21 @@ def test_every_replica_is_told_and_nobody_leads(world: World) -> None:
     assert world.replica_states("t") == "ReplicaDeletionStarted,ReplicaDeletionStarted"
 
 
+def test_one_that_is_named_by_its_id_is_never_another(world: World) -> None:
+    delete(world)
+    topic_id = world.one(TopicDecision).topic_id
+    for broker, partition in [(1, 0), (2, 0), (2, 1), (3, 1)]:
+        report(world, broker, partition)
+    world.publish("delete_topic", topic="t", topic_id=topic_id)
+    assert world.error == "UNKNOWN_TOPIC_ID"
+    world.create("t", (1, 2))
+    successor = world.one(TopicDecision).topic_id
+    world.publish("delete_topic", topic="t", topic_id=topic_id)
+    assert (world.error, world.all(TopicDecision)) == ("UNKNOWN_TOPIC_ID", [])
+    world.publish("delete_topic", topic="t", topic_id=successor)
+    assert (world.error, world.one(TopicDecision).state) == ("NONE", "deleting")
+
+
 def test_it_is_gone_when_the_last_replica_is(world: World) -> None:
     delete(world)
     for broker, partition in ((1, 0), (2, 0), (2, 1)):

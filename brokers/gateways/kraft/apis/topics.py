@@ -78,7 +78,11 @@ async def delete_topics(context: Context, request: Request, peer: Peer) -> Value
     asked = [(name, _NO_TOPIC_ID) for name in request.values["TopicNames"]]
     asked += [(one["Name"], one["TopicId"]) for one in request.values["Topics"]]
     found = [context.topic(topic_id) if name is None else context.topic_named(name) for name, topic_id in asked]
-    events = [DeleteTopic(time_ms=now_ms(), topic=topic.name) for topic in found if topic is not None]
+    events = [
+        DeleteTopic(time_ms=now_ms(), topic=topic.name, topic_id=topic.topic_id if name is None else None)
+        for (name, _), topic in zip(asked, found, strict=True)
+        if topic is not None
+    ]
     answers = iter(await context.desk.ask(*events))
     responses = [
         _told_of_deletion(one, topic, None if topic is None else next(answers))
