@@ -1,5 +1,6 @@
 """Topics of a bus on a real Kafka: refused where they would lose or not take what is written to them."""
 
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -53,6 +54,16 @@ def test_offsets_that_are_not_told_in_time_are_said(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Connection, "_ask_offsets", never)
     with pytest.raises(BusError, match=f"{url}: no answer in"):
         bus.last_seq()
+
+
+@pytest.mark.cluster
+def test_a_topic_that_has_no_leader_yet_is_waited_for(kafka_servers: str, bus: KafkaBus) -> None:
+    topic = f"{bus.address.prefix}.late"
+    admin = AdminClient({"bootstrap.servers": kafka_servers})
+    making = threading.Timer(0.3, admin.create_topics, [[NewTopic(topic)]])
+    making.start()
+    assert Connection(bus.address).end_offset(topic) == 0
+    making.join()
 
 
 @pytest.mark.cluster

@@ -77,9 +77,7 @@ def _decided(decision: BrokerDecision, held: Registration | None) -> Registratio
         decision.broker,
         decision.broker_epoch,
         uuid_of(decision.incarnation),
-        tuple(
-            [(e.name, e.host, e.port, PROTOCOLS[e.protocol]) for e in decision.listeners if e.protocol in PROTOCOLS]
-        ),
+        tuple([(e.name, e.host, e.port, PROTOCOLS[e.protocol]) for e in decision.listeners if e.protocol in PROTOCOLS]),
         ()
         if decision.features is UNSET
         else tuple([(f.name, f.min_version, f.max_version) for f in decision.features]),
