@@ -82,13 +82,3 @@ def test_what_cannot_be_written_is_named(isrflow: Isrflow, tmp_path: Path) -> No
 def test_an_empty_log_is_an_empty_cluster(isrflow: Isrflow, tmp_path: Path) -> None:
     assert replayed(isrflow, "", "--state", "state.json") == []
     assert json.loads((tmp_path / "state.json").read_text())["brokers"] == []
-
-
-@pytest.mark.spark
-def test_both_engines_print_the_same_bytes(isrflow: Isrflow, tmp_path: Path) -> None:
-    (tmp_path / "events.jsonl").write_text(SILENCE + "no event\n")
-    for engine in ("rules", "spark"):
-        done = isrflow("replay", "events.jsonl", "--out", engine, "--state", f"{engine}.json", "--engine", engine)
-        assert done.exit_code == 0, done.stderr
-    assert (tmp_path / "spark").read_bytes() == (tmp_path / "rules").read_bytes()
-    assert (tmp_path / "spark.json").read_bytes() == (tmp_path / "rules.json").read_bytes()

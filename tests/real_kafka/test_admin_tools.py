@@ -1,6 +1,7 @@
 """Kafka's own admin tools ask for things, and describe them as the engine does."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,17 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 
 from tests.support.mock_cluster import wait_until
 from tests.support.real_cluster import RealCluster
+from tests.support.rules_engine import RulesEngine
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[RulesEngine]:
+    """The rules alone, for what the job makes of them is told by other tests."""
+    engine = RulesEngine()
+    yield engine
+    engine.stop()
 
 
 def reassignment(path: Path, **replicas: list[int]) -> str:

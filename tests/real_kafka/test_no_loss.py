@@ -1,6 +1,5 @@
 """Nothing that was acknowledged is lost, doubled or out of order, whatever fails: brokers, gateways, the engine."""
 
-import threading
 import time
 from collections.abc import Iterator
 
@@ -9,80 +8,23 @@ from confluent_kafka import Consumer, KafkaException, Producer
 
 from isrflow.bus.image import read_image
 from tests.real_kafka.conftest import POLICY
-from tests.support.clients import SENDERS, Sender, read_all
+from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.support.mock_cluster import wait_until
 from tests.support.real_cluster import RealCluster
 from tests.support.spark_engine import SparkEngine
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(600)]
-PARTITIONS = 6
-RECORDS_A_SECOND = 200
 FROZEN_S = 8.0
-
-
-class Traffic:
-    """Send records at an even pace, by both clients at once, until it is ended."""
-
-    def __init__(self, cluster: RealCluster, topic: str) -> None:
-        self._cluster = cluster
-        self._topic = topic
-        self.senders: dict[str, Sender] = {name: new(cluster.bootstrap) for name, new in SENDERS.items()}
-        self._ended = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._send, args=(name, sender), daemon=True)
-            for name, sender in self.senders.items()
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def _send(self, name: str, sender: Sender) -> None:
-        number = 0
-        while not self._ended.wait(1 / RECORDS_A_SECOND):
-            sender.send(self._topic, number % PARTITIONS, f"{name} {number}".encode())
-            number += 1
-
-    def acknowledged(self) -> int:
-        return sum(len(sender.acknowledged) for sender in self.senders.values())
-
-    def goes_on(self) -> None:
-        """Wait until records that are sent from now on are acknowledged, by both clients."""
-        before = {name: len(sender.acknowledged) for name, sender in self.senders.items()}
-
-        def gone_on() -> bool:
-            return all(len(sender.acknowledged) > before[name] + 100 for name, sender in self.senders.items())
-
-        wait_until(gone_on, "records to be acknowledged", 60)
-
-    def end(self) -> None:
-        """Stop sending, and hold what the cluster has against what it acknowledged."""
-        self._ended.set()
-        for thread in self._threads:
-            thread.join(60)
-        for sender in self.senders.values():
-            sender.finish(120)
-            assert sender.failed == []
-        read = read_all(self._cluster.bootstrap, self._topic, PARTITIONS)
-        places = {record.value: (record.partition, record.offset) for record in read}
-        assert len(places) == len(read), "a record is there twice"
-        for sender in self.senders.values():
-            lost = {value: place for value, place in sender.acknowledged.items() if places.get(value) != place}
-            assert lost == {}
-        for name in self.senders:
-            for partition in range(PARTITIONS):
-                values = [record.value.decode() for record in read if record.partition == partition]
-                numbers = [int(value.split()[1]) for value in values if value.startswith(name)]
-                assert numbers == sorted(numbers)
 
 
 @pytest.fixture
 def traffic(cluster: RealCluster, request: pytest.FixtureRequest) -> Iterator[Traffic]:
     """Traffic on a topic of the test's own, which is held to account at its end."""
     topic = request.node.name.removeprefix("test_")
-    cluster.tool(
-        "TopicCommand",
-        f"--create --topic {topic} --partitions {PARTITIONS} --replication-factor 3 --config min.insync.replicas=2",
-    )
-    traffic = Traffic(cluster, topic)
+    for name in (topic, f"{topic}-whole"):
+        settings = f"--partitions {PARTITIONS} --replication-factor 3 --config min.insync.replicas=2"
+        cluster.tool("TopicCommand", f"--create --topic {name} {settings}")
+    traffic = Traffic(cluster.bootstrap, topic)
     traffic.goes_on()
     yield traffic
     traffic.goes_on()
@@ -109,12 +51,13 @@ def test_each_broker_is_restarted_in_turn(cluster: RealCluster, traffic: Traffic
         cluster.wait_for_isr("each_broker_is_restarted_in_turn", 3)
 
 
-def test_a_broker_is_frozen_for_longer_than_its_session(cluster: RealCluster, traffic: Traffic) -> None:
-    cluster.broker(2).pause()
-    wait_until(lambda: cluster.states()[2] == "fenced", "the frozen broker to be fenced")
-    traffic.goes_on()
-    cluster.broker(2).resume()
-    cluster.wait_for_isr("a_broker_is_frozen_for_longer_than_its_session", 3)
+def test_each_broker_is_frozen_in_turn_for_longer_than_its_session(cluster: RealCluster, traffic: Traffic) -> None:
+    for broker in (1, 2, 3):
+        cluster.broker(broker).pause()
+        wait_until(lambda broker=broker: cluster.states()[broker] == "fenced", "the frozen broker to be fenced")
+        traffic.goes_on()
+        cluster.broker(broker).resume()
+        cluster.wait_for_isr("each_broker_is_frozen_in_turn_for_longer_than_its_session", 3)
 
 
 def test_gateways_are_killed_and_frozen(cluster: RealCluster, traffic: Traffic) -> None:

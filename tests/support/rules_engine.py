@@ -23,6 +23,7 @@ POLL_S = 0.02
 TICK_MS_BUSY = 100
 TICK_MS_IDLE = 500
 BATCH = 5_000
+CLAIM_TIMEOUT_S = 30.0
 
 
 class RulesEngine:
@@ -32,13 +33,15 @@ class RulesEngine:
         self._batch_s = batch_ms / 1000
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
+        self._claimed = threading.Event()
         self.error: BaseException | None = None
 
     def start(self, path: Path, **settings: object) -> None:
-        """Claim the bus, and decide under ``settings`` (Kafka's names, dots as underscores)."""
+        """Claim the bus, and decide under ``settings`` (Kafka's names, dots as underscores) from then on."""
         named = {name.replace("_", "."): str(value).lower() for name, value in settings.items()}
         self._thread = threading.Thread(target=self._run, args=(path, named), name="rules-engine", daemon=True)
         self._thread.start()
+        assert self._claimed.wait(CLAIM_TIMEOUT_S), self.error
 
     def stop(self) -> None:
         """Stop deciding; what was not decided stays on the bus for the next engine."""
@@ -62,6 +65,7 @@ class RulesEngine:
 
     def _decide(self, bus: EmbeddedBus, settings: dict[str, str]) -> None:
         claim = bus.claim("rules-engine", settings, now_ms())
+        self._claimed.set()
         image = bus.image()
         held = read_image(image)
         state = State(held.cluster, MappedTopics({topic.topic: topic for topic in held.topics}))

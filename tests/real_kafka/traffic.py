@@ -1,0 +1,220 @@
+"""What runs while things fail: producers, transactions that commit and abort, and a group that consumes it all."""
+
+import threading
+import time
+from collections import Counter, defaultdict
+
+from confluent_kafka import Consumer, KafkaException, Message, Producer
+
+from tests.support.clients import SENDERS, Sender, read_all
+from tests.support.mock_cluster import wait_until
+
+PARTITIONS = 6
+RECORDS_A_SECOND = 100
+TRANSACTIONS_A_SECOND = 4
+MEMBERS = 2
+TIMEOUT_S = 120.0
+# A broker that is frozen keeps its connections: nobody waits on those for Kafka's half minute or a whole one.
+QUICK = {"confluent-kafka": {"socket.timeout.ms": 10_000}, "kafka-python": {"request_timeout_ms": 10_000}}
+
+Place = tuple[str, int]
+
+
+class Transactions:
+    """Write one record to each partition in each transaction; two of three are committed, the others aborted.
+
+    ``unknown`` are those of which the client could not tell what became: they are whole or not there. It
+    is given up then, and another takes its place, as its users have to do.
+    """
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self.topic = topic
+        self.committed: list[int] = []
+        self.unknown: set[int] = set()
+        self.error: Exception | None = None
+        self._bootstrap = bootstrap
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=topic, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            producer = self._producer()
+            number = 0
+            while not self._ended.wait(1 / TRANSACTIONS_A_SECOND):
+                try:
+                    self._transact(producer, number)
+                except KafkaException:
+                    self.unknown.add(number)
+                    producer = self._producer()
+                number += 1
+        except Exception as error:
+            self.error = error
+
+    def _producer(self) -> Producer:
+        settings = {"bootstrap.servers": self._bootstrap, "transactional.id": self.topic, "log_level": 0}
+        producer = Producer({**settings, **QUICK["confluent-kafka"]})
+        producer.init_transactions(TIMEOUT_S)
+        return producer
+
+    def _transact(self, producer: Producer, number: int) -> None:
+        producer.begin_transaction()
+        for partition in range(PARTITIONS):
+            producer.produce(self.topic, b"%d" % number, partition=partition)
+        if number % 3 == 2:
+            producer.abort_transaction(TIMEOUT_S)
+        else:
+            producer.commit_transaction(TIMEOUT_S)
+            self.committed.append(number)
+
+    def end(self) -> None:
+        """Stop; raises what it ended by before."""
+        self._ended.set()
+        self._thread.join(TIMEOUT_S)
+        assert not self._thread.is_alive()
+        if self.error is not None:
+            raise self.error
+
+
+class Group:
+    """Consume topics as a group, and remember what stood where; ``wrong`` is what must not be."""
+
+    def __init__(self, bootstrap: str, name: str, topics: list[str]) -> None:
+        self.wrong: list[str] = []
+        self._seen: dict[Place, dict[int, bytes]] = defaultdict(dict)
+        self._topics = topics
+        self._config = {
+            "bootstrap.servers": bootstrap,
+            "group.id": name,
+            "auto.offset.reset": "earliest",
+            "auto.commit.interval.ms": 500,
+            "isolation.level": "read_committed",
+            "log_level": 0,
+        }
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._consume, daemon=True) for _ in range(MEMBERS)]
+        for thread in self._threads:
+            thread.start()
+
+    def _consume(self) -> None:
+        # What a member that was given a partition anew had not committed comes once more.
+        newest: dict[Place, int] = {}
+        consumer = Consumer(self._config)
+        consumer.subscribe(self._topics, on_assign=lambda consumer, places: newest.clear())
+        try:
+            while not self._ended.is_set():
+                message = consumer.poll(0.2)
+                if message is not None and message.error() is None:
+                    self._take(message, newest)
+        finally:
+            consumer.close()
+
+    def _take(self, message: Message, newest: dict[Place, int]) -> None:
+        place, offset, value = (message.topic(), message.partition()), message.offset(), message.value()
+        if offset <= newest.get(place, -1):
+            self.wrong.append(f"{place}: {offset} after {newest[place]}")
+        newest[place] = offset
+        with self._lock:
+            if self._seen[place].setdefault(offset, value) != value:
+                self.wrong.append(f"{place}: {value!r} at {offset}, where {self._seen[place][offset]!r} was")
+
+    def values(self, topic: str, partition: int) -> list[bytes]:
+        """Give what a partition has held, in its order."""
+        with self._lock:
+            return [value for _, value in sorted(self._seen[topic, partition].items())]
+
+    def end(self) -> None:
+        """Leave the group."""
+        self._ended.set()
+        for thread in self._threads:
+            thread.join(TIMEOUT_S)
+            assert not thread.is_alive()
+
+
+class Traffic:
+    """Send records evenly, by both clients at once and in transactions, and consume them, until it is ended."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self._bootstrap = bootstrap
+        self._topic = topic
+        self.senders: dict[str, Sender] = {name: new(bootstrap, **QUICK[name]) for name, new in SENDERS.items()}
+        self._transactions = Transactions(bootstrap, f"{topic}-whole")
+        self._group = Group(bootstrap, topic, [topic, self._transactions.topic])
+        self._ended = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._send, args=(name, sender), daemon=True)
+            for name, sender in self.senders.items()
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _send(self, name: str, sender: Sender) -> None:
+        number = 0
+        while not self._ended.wait(1 / RECORDS_A_SECOND):
+            sender.send(self._topic, number % PARTITIONS, f"{name} {number}".encode())
+            number += 1
+
+    def goes_on(self) -> None:
+        """Wait until records that are sent from now on are acknowledged, by both clients and in transactions."""
+        before = {name: len(sender.acknowledged) for name, sender in self.senders.items()}
+        committed = len(self._transactions.committed)
+
+        def gone_on() -> bool:
+            assert self._transactions.error is None, self._transactions.error
+            return len(self._transactions.committed) > committed + 2 and all(
+                len(sender.acknowledged) > before[name] + RECORDS_A_SECOND for name, sender in self.senders.items()
+            )
+
+        wait_until(gone_on, "records to be acknowledged", TIMEOUT_S)
+
+    def end(self) -> None:
+        """Stop sending, and hold what the cluster has and what was consumed against what it acknowledged."""
+        self._ended.set()
+        for thread in self._threads:
+            thread.join(60)
+        self._transactions.end()
+        for sender in self.senders.values():
+            sender.finish(TIMEOUT_S)
+            assert sender.failed == []
+        self._check_what_is_there()
+        self._check_what_was_consumed()
+
+    def _check_what_is_there(self) -> None:
+        read = read_all(self._bootstrap, self._topic, PARTITIONS)
+        places = {record.value: (record.partition, record.offset) for record in read}
+        assert len(places) == len(read), "a record is there twice"
+        for sender in self.senders.values():
+            lost = {value: place for value, place in sender.acknowledged.items() if places.get(value) != place}
+            assert lost == {}
+        for name in self.senders:
+            for partition in range(PARTITIONS):
+                values = [record.value.decode() for record in read if record.partition == partition]
+                numbers = [int(value.split()[1]) for value in values if value.startswith(name)]
+                assert numbers == sorted(numbers)
+
+    def _check_what_was_consumed(self) -> None:
+        """The group has seen each record of ours in its place, and of transactions those that were committed."""
+        acknowledged = Counter(
+            partition for sender in self.senders.values() for partition, _ in sender.acknowledged.values()
+        )
+        whole = [b"%d" % number for number in self._transactions.committed]
+        unknown = {b"%d" % number for number in self._transactions.unknown}
+
+        def all_came() -> bool:
+            return all(
+                len(self._group.values(self._topic, partition)) >= acknowledged[partition]
+                and set(whole) <= set(self._group.values(self._transactions.topic, partition))
+                for partition in range(PARTITIONS)
+            )
+
+        wait_until(all_came, "the group to consume all", TIMEOUT_S)
+        time.sleep(1.0)  # nothing more may come
+        self._group.end()
+        assert self._group.wrong == []
+        first = self._group.values(self._transactions.topic, 0)
+        for partition in range(PARTITIONS):
+            assert len(self._group.values(self._topic, partition)) == acknowledged[partition]
+            values = self._group.values(self._transactions.topic, partition)
+            assert values == first, "a transaction is in one partition and not in another"
+            assert [value for value in values if value not in unknown] == whole
