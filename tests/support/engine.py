@@ -97,12 +97,12 @@ def encoded(kind: str, **fields: object) -> bytes:
 
 
 def wait_until(condition: Callable[[], bool], timeout_s: float, what: str) -> None:
-    """Poll every 2 ms; raises ``TimeoutError`` naming ``what``."""
+    """Poll every 10 ms; raises ``TimeoutError`` naming ``what``."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {timeout_s:.0f} s for {what}")
-        time.sleep(0.002)
+        time.sleep(0.01)
 
 
 def decided(bus: Bus, seq: int, timeout_s: float = DECIDE_TIMEOUT_S, engine: Engine | None = None) -> None:
