@@ -27,15 +27,13 @@ from isrflow.streaming.endpoint import Endpoint
 from isrflow.streaming.layout import misfit
 from isrflow.streaming.local_dir import local_dir
 from isrflow.streaming.progress import BatchProgress
-from isrflow.streaming.query import start_query
+from isrflow.streaming.query import start_query, stop_between_batches
 from isrflow.streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of
 from isrflow.streaming.ticker import Ticker
 
 WATCH_INTERVAL_S = 0.2
 TRIM_INTERVAL_S = 30.0
 TICKER_STOP_TIMEOUT_S = 20.0
-BATCH_END_TIMEOUT_S = 10.0
-BATCH_END_POLL_S = 0.005
 
 log = structlog.get_logger("isrflow.job")
 
@@ -181,7 +179,7 @@ class Job:
             self._metrics.gave_up()
             ticker.stop()
             ticker.join(TICKER_STOP_TIMEOUT_S)
-            _stop_between_batches(query)
+            stop_between_batches(query)
 
     def _watch(self, query: StreamingQuery, ticker: Ticker) -> None:
         trimmed_s = time.monotonic()
@@ -200,14 +198,6 @@ class Job:
                 self._bus.trim(self._settings.retention_events)
                 trimmed_s = time.monotonic()
         log.info("stopping", controller_epoch=self._claim.controller_epoch)
-
-
-def _stop_between_batches(query: StreamingQuery) -> None:
-    """Stop where no batch is cut off; one that takes too long is cut off all the same, as by a kill."""
-    deadline = time.monotonic() + BATCH_END_TIMEOUT_S
-    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
-        time.sleep(BATCH_END_POLL_S)
-    query.stop()
 
 
 def _cause(query: StreamingQuery) -> str:

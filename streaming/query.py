@@ -1,6 +1,7 @@
 """The query: bus, fan-out, shards, decisions."""
 
 import functools
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from isrflow.streaming import fan_out, shard, source
 from isrflow.streaming.checkpoint import has_batches
 
 QUERY_NAME = "isrflow"
+BATCH_END_TIMEOUT_S = 10.0
+BATCH_END_POLL_S = 0.005
 
 
 def start_query(
@@ -55,6 +58,17 @@ def start_query(
         # Kafka's source cannot let some events wait for others: batches at a distance gather them instead.
         writer = writer.trigger(processingTime=f"{settings.watermark_interval_ms} milliseconds")
     return writer.start()
+
+
+def stop_between_batches(query: StreamingQuery) -> None:
+    """Stop where no batch is cut off; one that takes too long is cut off all the same, as by a kill.
+
+    Spark may wait for a batch that it interrupts until its own time-out, and then fail.
+    """
+    deadline = time.monotonic() + BATCH_END_TIMEOUT_S
+    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
+        time.sleep(BATCH_END_POLL_S)
+    query.stop()
 
 
 def _events(

@@ -14,7 +14,7 @@ from isrflow.bus.image import view_of_image
 from isrflow.bus.interface import Entry
 from isrflow.conf.settings import Settings
 from isrflow.sinks.decision_log import DecisionLog
-from isrflow.streaming.query import start_query
+from isrflow.streaming.query import start_query, stop_between_batches
 from isrflow.streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of
 
 EVENTS_PER_BATCH = 50
@@ -70,7 +70,7 @@ def _run_through(bus: EmbeddedBus, settings: Settings, overrides: dict[str, str]
             if query.awaitTermination(1):
                 raise RuntimeError("the query ended before the log did")
     finally:
-        query.stop()
+        stop_between_batches(query)
 
 
 def _decisions(bus: EmbeddedBus) -> list[bytes]:

@@ -17,7 +17,7 @@ from isrflow.bus.image import view_of_image
 from isrflow.bus.interface import Decided, Image
 from isrflow.conf.settings import Settings
 from isrflow.sinks.decision_log import DecisionLog
-from isrflow.streaming.query import start_query
+from isrflow.streaming.query import start_query, stop_between_batches
 from tests.scenarios.by_operators import DECISIONS_MAX
 from tests.scenarios.telling import Scene
 
@@ -120,7 +120,7 @@ class _Run:
             time.sleep(POLL_S)
 
     def stop(self) -> None:
-        self._query.stop()
+        stop_between_batches(self._query)
 
 
 class _BusWithoutImage(EmbeddedBus):
