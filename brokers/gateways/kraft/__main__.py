@@ -10,11 +10,11 @@ import msgspec
 import structlog
 
 from isrflow.brokers.gateways.kraft.gateway import Gateway, SupersededError
-from isrflow.brokers.gateways.kraft.reaching import reached
 from isrflow.brokers.gateways.kraft.settings import Identity, Settings, settings_of
 from isrflow.brokers.gateways.kraft.storage import StorageError
+from isrflow.brokers.reaching import reached
 from isrflow.brokers.voters import voters_of
-from isrflow.bus.interface import BusError
+from isrflow.bus.interface import Bus, BusError
 from isrflow.bus.opened import open_bus
 from isrflow.conf.logs import configure
 
@@ -45,7 +45,10 @@ def _identity(gateway: int, voters: str, cluster_id: str, directory: Path, liste
 
 async def _serve(identity: Identity, settings: Settings, url: str) -> None:
     # A gateway makes no bus: one that nobody decides on would keep its brokers waiting for ever.
-    bus = await reached(lambda: open_bus(url, create=False), settings.bus_unreachable_max_ms)
+    async def opened() -> Bus:
+        return open_bus(url, create=False)
+
+    bus = await reached(opened, settings.bus_unreachable_max_ms / 1000)
     gateway = Gateway(identity, settings, bus)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

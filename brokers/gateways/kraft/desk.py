@@ -7,18 +7,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
-import structlog
 from msgspec.structs import replace
 
 from isrflow.brokers.gateways.kraft.settings import Settings
+from isrflow.brokers.reaching import reached
 from isrflow.bus.interface import MAX_EVENT_BYTES, Bus, BusError
 from isrflow.state.decisions import Answer
 from isrflow.state.events import Event
-
-logger = structlog.get_logger()
-
-RETRY_MS = (50, 2_000)
-
 
 # What waits for the bus, in bytes, and what goes to it in one call.
 WAITING_BYTES_MAX = 64 * 1024 * 1024
@@ -130,19 +125,8 @@ class Desk:
 
     async def _publish(self, batch: list[bytes]) -> None:
         loop = asyncio.get_running_loop()
-        give_up = loop.time() + self._unreachable_max_s
-        pause_ms = RETRY_MS[0]
-        while True:
-            try:
-                await loop.run_in_executor(self._thread, self._bus.publish, batch)
-                self._published_s = time.monotonic()
-                return
-            except BusError as error:
-                if loop.time() >= give_up:
-                    raise
-                logger.warning("bus out of reach", why=str(error))
-            await asyncio.sleep(pause_ms / 1000)
-            pause_ms = min(2 * pause_ms, RETRY_MS[1])
+        await reached(lambda: loop.run_in_executor(self._thread, self._bus.publish, batch), self._unreachable_max_s)
+        self._published_s = time.monotonic()
 
     def close(self) -> None:
         """Let the last call to the bus end."""

@@ -7,9 +7,9 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 import structlog
 
 from isrflow.brokers.gateways.kraft.log.whole_events import whole_events
-from isrflow.brokers.gateways.kraft.reaching import RETRY_MS
 from isrflow.brokers.gateways.kraft.settings import Settings
 from isrflow.brokers.gateways.kraft.storage import Prepared, Storage
+from isrflow.brokers.reaching import RETRY_MS
 from isrflow.bus.interface import Bus, BusError, TrimmedError
 from isrflow.state.decisions import AnyDecision, decode
 

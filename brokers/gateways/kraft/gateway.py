@@ -13,16 +13,16 @@ from isrflow.brokers.gateways.kraft.deletions import Deletions
 from isrflow.brokers.gateways.kraft.desk import Desk, NoAnswerError
 from isrflow.brokers.gateways.kraft.follower import follow
 from isrflow.brokers.gateways.kraft.probing import is_refused
-from isrflow.brokers.gateways.kraft.reaching import reached
 from isrflow.brokers.gateways.kraft.serving import answering
 from isrflow.brokers.gateways.kraft.settings import Identity, Settings
 from isrflow.brokers.gateways.kraft.standing import Standing
 from isrflow.brokers.gateways.kraft.storage import Storage
 from isrflow.brokers.gateways.kraft.turns import Turns
+from isrflow.brokers.reaching import reached
 from isrflow.brokers.wire.server import Limits, Peer, Server
 from isrflow.bus.embedded import now_ms
 from isrflow.bus.image import read_image
-from isrflow.bus.interface import Bus
+from isrflow.bus.interface import Bus, Image
 from isrflow.state.decisions import Answer, AnyDecision
 from isrflow.state.events import BrokerConnectionLost, GatewayHeartbeat, GatewayStarted
 
@@ -82,9 +82,16 @@ class Gateway:
     async def _serve(self) -> None:
         turns = Turns(self._settings.answer_timeout_ms)
         context = Context(self._identity, self._settings, self._desk, self._standing, self._storage, turns)
-        patience_ms = self._settings.bus_unreachable_max_ms
-        await reached(lambda: self._storage.begin(self._bus), patience_ms)
-        held = read_image(await reached(self._bus.image, patience_ms))
+
+        async def begin() -> None:
+            self._storage.begin(self._bus)
+
+        async def image() -> Image:
+            return self._bus.image()
+
+        patience_s = self._settings.bus_unreachable_max_ms / 1000
+        await reached(begin, patience_s)
+        held = read_image(await reached(image, patience_s))
         self._standing.began_with(held.cluster, self._storage.end_offset)
         self._deletions.began_with(held, self._storage.end_offset)
         limits = Limits(

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from isrflow.brokers.gateways.kraft.storage import SNAPSHOT_INTERVAL_BYTES
 from isrflow.brokers.voters import Voter
+from isrflow.conf.together import GATEWAY_HEARTBEAT_MS
 from isrflow.state import policy
 
 Millis = Annotated[int, Meta(ge=1, le=86_400_000)]
@@ -37,7 +38,7 @@ class Settings(
 ):
     """Hold the settings; each field's outward name has dots for underscores, and is Kafka's where it has one."""
 
-    gateway_heartbeat_interval_ms: Millis = 400
+    gateway_heartbeat_interval_ms: Millis = GATEWAY_HEARTBEAT_MS
     gateway_lateness_ms_min: Millis = 250
     controller_quorum_fetch_timeout_ms: Millis = 2_000
     decisions_poll_interval_ms: Millis = 10

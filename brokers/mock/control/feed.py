@@ -7,13 +7,13 @@ import structlog
 
 from isrflow.brokers.image import decisions_of
 from isrflow.brokers.mock.settings import Settings
+from isrflow.brokers.reaching import RETRY_MS
 from isrflow.bus.interface import Bus, BusError, TrimmedError
 from isrflow.state.decisions import AnyDecision, decode
 
 logger = structlog.get_logger()
 
 CHUNK = 1_000
-RETRY_MS = (50, 2_000)
 _AFTER_ALL_OF = 2**31
 
 Heard = Callable[[Sequence[AnyDecision]], None]

@@ -5,17 +5,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
-import structlog
 
 from isrflow.brokers.mock.settings import Settings
+from isrflow.brokers.reaching import reached
 from isrflow.bus.embedded import now_ms
 from isrflow.bus.interface import Bus, BusError
 from isrflow.state.events import AnyEvent, LogEndOffset, TopicPartition
 
-logger = structlog.get_logger()
-
 WAITING_MAX = 200_000
-RETRY_MS = (50, 2_000)
 
 LogEnds = Callable[[TopicPartition], tuple[int, int, int] | None]
 
@@ -125,18 +122,7 @@ class Outbox:
 
     async def _publish(self, batch: list[bytes]) -> None:
         loop = asyncio.get_running_loop()
-        give_up = loop.time() + self._unreachable_max
-        pause_ms = RETRY_MS[0]
-        while True:
-            try:
-                await loop.run_in_executor(self._thread, self._bus.publish, batch)
-                return
-            except BusError as error:
-                if loop.time() >= give_up:
-                    raise
-                logger.warning("bus out of reach", why=str(error))
-            await asyncio.sleep(pause_ms / 1000)
-            pause_ms = min(2 * pause_ms, RETRY_MS[1])
+        await reached(lambda: loop.run_in_executor(self._thread, self._bus.publish, batch), self._unreachable_max)
 
     async def flush(self) -> None:
         """Publish what waits, marks and all; for the end, when ``run`` no longer does."""

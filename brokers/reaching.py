@@ -1,7 +1,7 @@
 """Ask the bus again while it is out of reach, for so long and no longer."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import structlog
@@ -15,13 +15,16 @@ RETRY_MS = (50, 2_000)
 T = TypeVar("T")
 
 
-async def reached(call: Callable[[], T], unreachable_max_ms: int) -> T:
-    """Return what ``call`` returns once it reaches the bus. Raises its ``BusError`` when that takes too long."""
+async def reached(call: Callable[[], Awaitable[T]], unreachable_max_s: float) -> T:
+    """Return what ``call`` comes to once it reaches the bus.
+
+    Raises its ``BusError`` when that takes too long, and ``TrimmedError`` at once.
+    """
     loop = asyncio.get_running_loop()
-    give_up, pause_ms = loop.time() + unreachable_max_ms / 1000, RETRY_MS[0]
+    give_up, pause_ms = loop.time() + unreachable_max_s, RETRY_MS[0]
     while True:
         try:
-            return call()
+            return await call()
         except TrimmedError:
             raise
         except BusError as error:
