@@ -3,7 +3,7 @@ PYTHON ?=
 export PYTHON
 BIN := .venv/bin
 
-.PHONY: setup test test-fast lint demo demo-kafka simulate bench lock clean
+.PHONY: setup test test-fast lint demo demo-kafka simulate soak bench lock clean
 
 setup: .venv/setup.stamp
 
@@ -31,6 +31,10 @@ demo-kafka: setup
 
 simulate: setup
 	@$(BIN)/python -m tests.simulation.run --seed $(or $(SEED),1) --count $(or $(N),1000) $(ARGS)
+
+# An engine under load for MINUTES; fails where anything grows, and leaves samples and a plot in build/soak.
+soak: setup
+	@$(BIN)/python -m tests.soak.run --minutes $(or $(MINUTES),2) --out build/soak $(ARGS)
 
 # bench_failover runs real brokers for minutes, so it runs by its name alone: make bench-failover.
 bench: setup

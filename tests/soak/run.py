@@ -1,0 +1,100 @@
+"""Run an engine for a while under load, and see that nothing grows: ``python -m tests.soak.run --minutes M``.
+
+``make soak MINUTES=240`` writes the samples and a plot of them; ``docs/soak.md`` shows the newest long run.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from tests.soak.growth import Finding, findings
+from tests.soak.load import Load
+from tests.soak.samples import Sample, Sampler
+from tests.support.engine import Engine
+from tests.support.mock_cluster import MockCluster
+from tests.support.scrape import metrics_url
+
+SETTINGS = ("metrics.port=0", "broker.session.timeout.ms=4000", "broker.heartbeat.interval.ms=500")
+SETTLE_S = 10.0
+SAMPLES_MIN = 60
+INTERVAL_S_MAX = 30.0
+
+
+class SoakError(Exception):
+    """The engine or its load ended during a soak; the message says which, and how."""
+
+
+def soak(directory: Path, minutes: float, settings: Sequence[str] = ()) -> list[Sample]:
+    """Run engine, brokers and load for ``minutes``, and return the samples taken. Raises ``SoakError``."""
+    engine = Engine(directory, *SETTINGS, *settings)
+    cluster = MockCluster(directory, settings=SETTINGS[1:])
+    load = Load(cluster)
+    try:
+        engine.wait_ready(cluster.bus)
+        cluster.start()
+        load.start()
+        time.sleep(SETTLE_S)
+        samples = _sampled(Sampler(engine.process.pid, directory, metrics_url(engine.log)), minutes, engine, load)
+        load.stop()
+        if load.errors:
+            raise SoakError(f"the load failed: {load.errors[0]!r}")
+        if engine.stop() != 0:
+            raise SoakError(f"the engine ended with an error: {engine.log.read_text()[-2_000:]}")
+        return samples
+    finally:
+        load.stop()
+        cluster.stop()
+        engine.kill()
+
+
+def _sampled(sampler: Sampler, minutes: float, engine: Engine, load: Load) -> list[Sample]:
+    interval_s = min(minutes * 60 / SAMPLES_MIN, INTERVAL_S_MAX)
+    end_s = time.monotonic() + minutes * 60
+    samples = [sampler.take()]
+    while time.monotonic() < end_s:
+        time.sleep(interval_s)
+        if engine.process.poll() is not None:
+            raise SoakError(f"the engine ended: {engine.log.read_text()[-2_000:]}")
+        if load.errors:
+            raise SoakError(f"the load failed: {load.errors[0]!r}")
+        samples.append(sampler.take())
+    return samples
+
+
+def tell(samples: Sequence[Sample], found: Sequence[Finding]) -> None:
+    """Print how long a run was, and each series."""
+    took_min = (samples[-1].at_s - samples[0].at_s) / 60
+    print(f"{took_min:.1f} minutes, {samples[-1].batches - samples[0].batches} batches, {len(samples)} samples")
+    for finding in found:
+        print(f"  {finding}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=2.0)
+    parser.add_argument("--out", type=Path, default=None, help="a folder for samples.json and soak.svg")
+    parser.add_argument(
+        "--set", action="append", default=[], dest="settings", help="a setting of the engine, key=value"
+    )
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="isrflow-soak-") as name:
+        samples = soak(Path(name), arguments.minutes, arguments.settings)
+    found = findings(samples)
+    tell(samples, found)
+    if arguments.out is not None:
+        from tests.soak.plot import draw
+
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        (arguments.out / "samples.json").write_bytes(msgspec.json.encode(samples))
+        draw(samples, arguments.out / "soak.svg")
+        print(f"wrote {arguments.out}/samples.json and {arguments.out}/soak.svg")
+    sys.exit(any(finding.grew for finding in found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""What a running engine uses, sampled from outside: descriptors, threads, memory, files, and the time of a scrape."""
+
+import contextlib
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import psutil
+
+SCRAPE_TIMEOUT_S = 30.0
+MIB = 2**20
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """One moment of an engine; memory is resident, and a child's pages count for each process that has them."""
+
+    at_s: float
+    batches: int
+    driver_fds: int
+    jvm_fds: int
+    worker_fds: int
+    threads: int
+    driver_mib: float
+    jvm_mib: float
+    worker_mib: float
+    checkpoint_mib: float
+    checkpoint_files: int
+    bus_mib: float
+    wal_mib: float
+    scrape_ms: float
+    scrape_bytes: int
+
+
+class Sampler:
+    """Look at one engine: its process, its folder (bus and checkpoint), and its metrics endpoint."""
+
+    def __init__(self, pid: int, directory: Path, url: str) -> None:
+        self._process = psutil.Process(pid)
+        self._directory = directory
+        self._url = url
+        self._started_s = time.monotonic()
+
+    def take(self) -> Sample:
+        """Take one sample. Raises ``psutil.NoSuchProcess`` when the engine has ended."""
+        started_s = time.monotonic()
+        with urllib.request.urlopen(self._url, timeout=SCRAPE_TIMEOUT_S) as answer:
+            scraped = answer.read()
+        scrape_ms = (time.monotonic() - started_s) * 1_000
+        parts = self._parts()
+        sizes = [size for file in _files(self._directory / "checkpoint") if (size := _size(file)) is not None]
+        return Sample(
+            at_s=started_s - self._started_s,
+            batches=_counter(scraped, b"isrflow_batch_duration_seconds_count"),
+            driver_fds=_fds(parts["driver"]),
+            jvm_fds=_fds(parts["jvm"]),
+            worker_fds=_fds(parts["worker"]),
+            threads=sum(_threads(one) for some in parts.values() for one in some),
+            driver_mib=_resident_mib(parts["driver"]),
+            jvm_mib=_resident_mib(parts["jvm"]),
+            worker_mib=_resident_mib(parts["worker"]),
+            checkpoint_mib=sum(sizes) / MIB,
+            checkpoint_files=len(sizes),
+            bus_mib=(_size(self._directory / "bus.db") or 0) / MIB,
+            wal_mib=(_size(self._directory / "bus.db-wal") or 0) / MIB,
+            scrape_ms=scrape_ms,
+            scrape_bytes=len(scraped),
+        )
+
+    def _parts(self) -> dict[str, list[psutil.Process]]:
+        """Sort the engine's processes: the driver, its JVM, and the JVM's Python workers."""
+        parts: dict[str, list[psutil.Process]] = {"driver": [self._process], "jvm": [], "worker": []}
+        for child in self._process.children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                parts["jvm" if child.name() == "java" else "worker"].append(child)
+        return parts
+
+
+def _fds(processes: list[psutil.Process]) -> int:
+    return sum(int(_of(process, "num_fds")) for process in processes)
+
+
+def _threads(process: psutil.Process) -> int:
+    return int(_of(process, "num_threads"))
+
+
+def _resident_mib(processes: list[psutil.Process]) -> float:
+    total = 0.0
+    for process in processes:
+        # Spark lets idle workers go, also between a listing and a look.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            total += process.memory_info().rss / MIB
+    return total
+
+
+def _of(process: psutil.Process, what: str) -> float:
+    try:
+        return float(getattr(process, what)())
+    except psutil.NoSuchProcess:
+        return 0.0
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):
+            if path.is_file():
+                yield path
+
+
+def _size(file: Path) -> int | None:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return None
+
+
+def _counter(scraped: bytes, name: bytes) -> int:
+    for line in scraped.splitlines():
+        if line.startswith(name + b" "):
+            return int(float(line.split()[1]))
+    return 0
