@@ -22,6 +22,7 @@ from isrflow.bus.interface import (
     draw_bus_id,
 )
 from isrflow.bus.patience import row_of
+from isrflow.state.rules import NEWEST_RULES
 
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_MS = 20_000
@@ -192,6 +193,7 @@ class EmbeddedBus:
                 "controller_id": controller_id,
                 "controller_epoch": epoch,
                 "settings": settings,
+                "rules_version": NEWEST_RULES,
             }
             cursor = connection.execute(
                 "INSERT INTO events (kind, patient, raw) VALUES (?, ?, ?)", row_of(msgspec.json.encode(started))

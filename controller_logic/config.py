@@ -6,8 +6,9 @@ from isrflow.controller_logic.availability import elect_all_leaderless, elect_le
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.decisions import ConfigDecision
-from isrflow.state.events import AlterConfig, Scalar
+from isrflow.state.events import AlterConfig
 from isrflow.state.ids import BROKER_ID_MAX
+from isrflow.state.limits import Scalar
 from isrflow.state.policy import TOPIC_NAMES, complaint_about
 from isrflow.state.reason import Reason
 

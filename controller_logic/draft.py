@@ -257,6 +257,7 @@ class Draft(Minutes):
             clock_ms=self.now,
             controller_id=self.controller_id,
             controller_epoch=self.controller_epoch,
+            rules_version=self.rules_version,
             settings=self.settings,
             config=self.config,
             broker_config=self.broker_config,

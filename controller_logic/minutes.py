@@ -35,8 +35,8 @@ def shown(raw: bytes) -> str:
 class Minutes:
     """Keep the minutes of a batch.
 
-    ``now`` is the engine's clock in ms. ``writes`` says whether this shard writes what all shards
-    decide alike of the event at hand.
+    ``now`` is the engine's clock in ms, ``rules_version`` that of the rules in force. ``writes`` says whether
+    this shard writes what all shards decide alike of the event at hand.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -44,6 +44,7 @@ class Minutes:
         self.seq = cluster.seq
         self.now = cluster.clock_ms
         self.controller_epoch = cluster.controller_epoch
+        self.rules_version = cluster.rules_version
         self.raw = b""
         self.event: AnyEvent | Malformed | Progress = Progress()
         self.writes = cluster.writes_cluster_decisions

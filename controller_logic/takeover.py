@@ -8,6 +8,7 @@ from isrflow.state.decisions import StopReplica
 from isrflow.state.events import ControllerStarted
 from isrflow.state.policy import NAMES, complaint_about
 from isrflow.state.reason import Reason
+from isrflow.state.rules import NEWEST_RULES
 
 
 def _resume(draft: Draft) -> None:
@@ -36,14 +37,21 @@ def controller_started(draft: Draft, event: ControllerStarted) -> None:
     """Take the next controller epoch, and the settings that it decides by; go on with what is under way.
 
     Live brokers get a whole session from now on: nobody listened while no controller was there. Settings
-    that cannot be are reported, all in one, and left aside, and the epoch counts all the same.
+    that cannot be are reported, all in one, and left aside, and the epoch counts all the same. A claim by rules
+    that this code does not have is refused: a later isrflow made it.
     """
     if event.controller_epoch <= draft.controller_epoch:
         message = f"controller epoch {event.controller_epoch} is not newer than {draft.controller_epoch}"
         draft.reject("controller_epoch", message, Reason.REQUEST_REFUSED)
         draft.answer_if_asked("STALE_CONTROLLER_EPOCH", message)
         return
+    if event.rules_version > NEWEST_RULES:
+        message = f"rules version {event.rules_version} is not known here: this isrflow has those up to {NEWEST_RULES}"
+        draft.reject("rules_version", message, Reason.REQUEST_REFUSED)
+        draft.answer_if_asked("UNSUPPORTED_VERSION", message)
+        return
     draft.controller_epoch = event.controller_epoch
+    draft.rules_version = event.rules_version
     draft.controller_id = str(event.controller_id)
     sessions.begin_anew(draft, [broker for broker in draft.brokers.values() if broker.is_live])
     gateways.begin_anew(draft)

@@ -10,6 +10,7 @@ from isrflow.state.decisions import AnyDecision
 from isrflow.state.ids import NO_LEADER, shard_of, without_collisions
 from isrflow.state.partition import Partition, Topic
 from isrflow.state.quorum import Gateway, Quorum
+from isrflow.state.rules import FIRST_RULES
 
 STATE_VERSION = 1
 
@@ -72,6 +73,7 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     ``waiting`` its topics whose deletion waits for reassignments one of which has ended. ``balance_due_ms`` is
     when leaders are next counted (0: not set yet), ``imbalance_seq`` the tick whose count has yet to come back
     (-1: none). ``backlog`` counts for each broker the replicas in this shard whose newest request is not completed.
+    ``rules_version`` is that of the newest claim.
     """
 
     version: int = STATE_VERSION
@@ -94,6 +96,7 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     quorum: Quorum = Quorum()
     next_producer_id: int = 0
     backlog: dict[int, int] = {}
+    rules_version: int = FIRST_RULES
 
     @property
     def writes_cluster_decisions(self) -> bool:

@@ -6,6 +6,7 @@ import msgspec
 
 from isrflow.state.cluster import STATE_VERSION, Cluster
 from isrflow.state.partition import Topic
+from isrflow.state.rules import NEWEST_RULES
 
 _T = TypeVar("_T")
 _VERSION_BYTE = bytes([STATE_VERSION])
@@ -25,7 +26,13 @@ def encode_cluster(cluster: Cluster) -> bytes:
 
 def decode_cluster(body: bytes) -> Cluster:
     """Read the cluster part; raises ``CodecError``."""
-    return _decoded(_cluster, body)
+    cluster = _decoded(_cluster, body)
+    if cluster.rules_version > NEWEST_RULES:
+        raise CodecError(
+            f"state by version {cluster.rules_version} of the rules; this code has those up to {NEWEST_RULES}: "
+            "a later isrflow wrote it"
+        )
+    return cluster
 
 
 def encode_topics(topics: list[Topic]) -> bytes:

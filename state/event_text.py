@@ -5,7 +5,8 @@ from typing import TypeVar
 
 import msgspec
 
-from isrflow.state.events import AnyEvent, Malformed, Text
+from isrflow.state.events import AnyEvent, Malformed
+from isrflow.state.limits import Text
 
 
 class _Known(msgspec.Struct):

@@ -9,35 +9,23 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-Id = Annotated[int, Meta(ge=0, le=2**31 - 1)]
-Epoch = Annotated[int, Meta(ge=0, le=2**31 - 1)]
-BrokerEpoch = Annotated[int, Meta(ge=-1, le=2**63 - 1)]
-Offset = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-TimeMs = Annotated[int, Meta(ge=0, le=2**53)]
-Name = Annotated[str, Meta(min_length=1, max_length=1_024)]
-Text = Annotated[str, Meta(max_length=4_096)]
-Ids = Annotated[tuple[Id, ...], Meta(max_length=1_000)]
-Texts = Annotated[tuple[Text, ...], Meta(max_length=1_000)]
-Scalar = str | int | float | bool | None
-Config = Annotated[dict[Name, Scalar], Meta(max_length=1_000)]
-Assignment = Annotated[dict[Annotated[str, Meta(pattern=r"^(0|[1-9][0-9]{0,8})$")], Ids], Meta(max_length=1_000_000)]
-
-
-class Listener(msgspec.Struct, frozen=True):
-    """Name where a broker listens."""
-
-    name: Text
-    host: Text
-    port: Annotated[int, Meta(ge=0, le=65_535)]
-    protocol: Text = "PLAINTEXT"
-
-
-class Feature(msgspec.Struct, frozen=True):
-    """Name a feature and the levels of it that a broker has (KIP-584)."""
-
-    name: Text
-    min_version: Annotated[int, Meta(ge=0, le=32_767)]
-    max_version: Annotated[int, Meta(ge=0, le=32_767)]
+from isrflow.state.limits import (
+    Assignment,
+    BrokerEpoch,
+    Config,
+    Epoch,
+    Id,
+    Ids,
+    Name,
+    Offset,
+    RulesVersion,
+    Scalar,
+    Text,
+    Texts,
+    TimeMs,
+)
+from isrflow.state.registration import Feature, Listener
+from isrflow.state.rules import FIRST_RULES
 
 
 class TopicPartition(msgspec.Struct, frozen=True, order=True):
@@ -195,11 +183,12 @@ class AlterConfig(Event, frozen=True, kw_only=True, tag="alter_config"):
 
 
 class ControllerStarted(Event, frozen=True, kw_only=True, tag="controller_started"):
-    """A job takes over with the next controller epoch; ``settings`` are those it decides by."""
+    """A job takes over with the next controller epoch; ``settings`` and ``rules_version`` are those it decides by."""
 
     controller_id: Text | int
     controller_epoch: Epoch
     settings: dict[str, Scalar] | None = None
+    rules_version: RulesVersion = FIRST_RULES
 
 
 class LeaderImbalance(Event, frozen=True, kw_only=True, tag="leader_imbalance"):

@@ -14,7 +14,8 @@ from isrflow.state.decisions import (
     LeaderAndIsr,
     TopicDecision,
 )
-from isrflow.state.events import Listener, TopicPartition
+from isrflow.state.events import TopicPartition
+from isrflow.state.registration import Listener
 
 LIVE_STATES = frozenset({"active", "controlled_shutdown"})
 NO_TOPIC_ID = uuid.UUID(int=0)

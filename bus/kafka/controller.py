@@ -18,6 +18,7 @@ from isrflow.bus.kafka.connection import REQUEST_TIMEOUT_S, Connection, is_fence
 from isrflow.bus.kafka.log_reader import LogReader
 from isrflow.bus.kafka.places import seq_of
 from isrflow.bus.kafka.sent import Sent
+from isrflow.state.rules import NEWEST_RULES
 
 # Longer than any batch takes to be written, and short enough that a job killed in the middle of it does not
 # hold up those who read: until then, or until the next claim, they wait where the transaction begins.
@@ -110,6 +111,7 @@ class Controller:
             "controller_id": controller_id,
             "controller_epoch": mark.controller_epoch,
             "settings": settings,
+            "rules_version": NEWEST_RULES,
         }
         offsets: list[int] = []
         producer.begin_transaction()

@@ -76,6 +76,7 @@ def test_a_claim_is_an_epoch_and_an_event(bus: EmbeddedBus) -> None:
         "controller_id": "a",
         "controller_epoch": 1,
         "settings": {"min.insync.replicas": "2"},
+        "rules_version": 2,
     }
 
 

@@ -72,3 +72,18 @@ def test_partitions_that_may_be_led_now_are(world: World) -> None:
     assert world.line("t") == "Offline leader=none epoch=1/2 isr=1"
     world.publish("controller_started", controller_id="b", controller_epoch=4, settings={UNCLEAN: True})
     assert world.line("t") == "Online leader=2 epoch=2/3 isr=2 recovering"
+
+
+def test_the_rules_of_the_newest_claim_are_in_force(world: World) -> None:
+    assert world.state.cluster.rules_version == 1
+    world.publish("controller_started", controller_id="b", controller_epoch=4, rules_version=2)
+    assert world.state.cluster.rules_version == 2
+    world.publish("controller_started", controller_id="a", controller_epoch=5)
+    assert world.state.cluster.rules_version == 1, "a job of before took over"
+
+
+def test_rules_that_are_not_there_are_refused(world: World) -> None:
+    world.publish("controller_started", controller_id="b", controller_epoch=4, rules_version=3, request_id=1)
+    assert world.one(Rejected).field == "rules_version"
+    assert world.error == "UNSUPPORTED_VERSION"
+    assert (world.state.cluster.controller_epoch, world.state.cluster.rules_version) == (3, 1)

@@ -14,6 +14,7 @@ import msgspec
 from isrflow.brokers.mock.control.feed import _AFTER_ALL_OF
 from isrflow.bus.interface import BusError, Claim, Decided, FencedError, Image, Page
 from isrflow.state.events import ControllerStarted
+from isrflow.state.rules import NEWEST_RULES
 from tests.simulation.brokers_seen import BrokersSeen
 from tests.simulation.network import BUS, Network
 from tests.simulation.virtual_loop import PROCESS
@@ -40,6 +41,7 @@ class SimulatedBus:
             controller_id=controller_id,
             controller_epoch=self.controller_epoch,
             settings=dict(settings),
+            rules_version=NEWEST_RULES,
         )
         return Claim(self.controller_epoch, self.publish([msgspec.json.encode(started)]))
 

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from isrflow.state.broker import Broker, BrokerState
 from isrflow.state.cluster import Cluster, Totals
 from isrflow.state.codec import CodecError, decode_cluster, decode_topics, encode_cluster, encode_topics
-from isrflow.state.events import Listener
 from isrflow.state.partition import (
     LeaderRecoveryState,
     Partition,
@@ -21,6 +20,7 @@ from isrflow.state.partition import (
     Topic,
     TopicState,
 )
+from isrflow.state.registration import Listener
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 BROKER = Broker(
@@ -152,3 +152,8 @@ def test_bytes_that_are_not_state_say_so(body: bytes) -> None:
 def test_another_version_is_named() -> None:
     with pytest.raises(CodecError, match="version 63; this code reads 01"):
         decode_cluster(b"c")
+
+
+def test_state_by_rules_of_a_later_version_is_not_used() -> None:
+    with pytest.raises(CodecError, match="state by version 3 of the rules; this code has those up to 2"):
+        decode_cluster(encode_cluster(replace(CLUSTER, rules_version=3)))

@@ -16,7 +16,8 @@ from isrflow.brokers.mock.control.outbox import Outbox
 from isrflow.brokers.mock.settings import Identity, Settings
 from isrflow.bus.embedded import now_ms
 from isrflow.state.decisions import Answer, AnyDecision, BrokerDecision
-from isrflow.state.events import BrokerHeartbeat, BrokerRegister, Listener
+from isrflow.state.events import BrokerHeartbeat, BrokerRegister
+from isrflow.state.registration import Listener
 
 logger = structlog.get_logger()
 

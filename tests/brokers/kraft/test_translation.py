@@ -20,7 +20,7 @@ from isrflow.state.decisions import (
     ProducerIds,
     StopReplica,
 )
-from isrflow.state.events import Listener
+from isrflow.state.registration import Listener
 from tests.brokers.kraft.told import (
     BROKERS,
     DIRECTORIES,

@@ -14,8 +14,8 @@ from isrflow.state.decisions import (
     QuorumDecision,
     TopicDecision,
 )
-from isrflow.state.events import Feature, Listener
 from isrflow.state.reason import Reason
+from isrflow.state.registration import Feature, Listener
 
 ID, OTHER_ID = "aaaaaaaaaaaaaaaaaaaaaQ", "bbbbbbbbbbbbbbbbbbbbbQ"
 DIRECTORIES = {broker: f"{broker}dddddddddddddddddddQ"[:21] + "Q" for broker in (1, 2, 3, 4)}

@@ -13,7 +13,8 @@ from isrflow.brokers.wire.schema import Values
 from isrflow.brokers.wire.server import Peer
 from isrflow.bus.embedded import now_ms
 from isrflow.state.decisions import Answer
-from isrflow.state.events import BrokerHeartbeat, BrokerRegister, BrokerUnregister, Feature, Listener
+from isrflow.state.events import BrokerHeartbeat, BrokerRegister, BrokerUnregister
+from isrflow.state.registration import Feature, Listener
 
 logger = structlog.get_logger()
 

@@ -1,0 +1,21 @@
+"""How large the fields of an event may be: what is beyond is an event that cannot be understood."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from isrflow.state.rules import FIRST_RULES
+
+Id = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Epoch = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+BrokerEpoch = Annotated[int, Meta(ge=-1, le=2**63 - 1)]
+Offset = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+TimeMs = Annotated[int, Meta(ge=0, le=2**53)]
+Name = Annotated[str, Meta(min_length=1, max_length=1_024)]
+Text = Annotated[str, Meta(max_length=4_096)]
+Ids = Annotated[tuple[Id, ...], Meta(max_length=1_000)]
+Texts = Annotated[tuple[Text, ...], Meta(max_length=1_000)]
+Scalar = str | int | float | bool | None
+Config = Annotated[dict[Name, Scalar], Meta(max_length=1_000)]
+Assignment = Annotated[dict[Annotated[str, Meta(pattern=r"^(0|[1-9][0-9]{0,8})$")], Ids], Meta(max_length=1_000_000)]
+RulesVersion = Annotated[int, Meta(ge=FIRST_RULES, le=2**31 - 1)]

@@ -1,0 +1,11 @@
+"""Which version of the rules decides a log.
+
+A job's claim brings it along, and it stays in force until the next one. It goes up when events that are on some bus
+by now would be decided otherwise: what was recorded by the rules of before must come out as it did.
+
+1: the clock is the greatest ``time_ms`` of any event so far.
+2: only the engine's own events move the clock, and are known by their claim; times ahead of their entry are refused.
+"""
+
+FIRST_RULES = 1
+NEWEST_RULES = 2
