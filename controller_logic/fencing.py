@@ -5,7 +5,7 @@ from typing import NamedTuple
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.broker import Broker
-from isrflow.state.events import AlterIsr, LogEndOffset, ReplicaReport
+from isrflow.state.events import AlterIsr, OfReplica
 from isrflow.state.partition import Partition
 from isrflow.state.reason import Reason
 
@@ -42,10 +42,19 @@ def stale_broker_epoch(broker: Broker, broker_epoch: int) -> Refusal:
     return Refusal("STALE_BROKER_EPOCH", message)
 
 
-def known_partition(
-    draft: Draft, event: AlterIsr | LogEndOffset | ReplicaReport
-) -> tuple[TopicDraft, Partition] | Refusal:
+def of_another_topic(draft: Draft, event: OfReplica) -> Refusal | None:
+    """Refuse what is said of a topic that was deleted, and whose name another one has by now (KIP-516)."""
+    topic = draft.topic(event.topic)
+    if event.topic_id is None or topic is None or event.topic_id == topic.topic_id:
+        return None
+    return Refusal("UNKNOWN_TOPIC_ID", f"there is no topic {event.topic} of that id")
+
+
+def known_partition(draft: Draft, event: OfReplica) -> tuple[TopicDraft, Partition] | Refusal:
     """Find the partition that an event names; one of a topic being deleted is gone already."""
+    refusal = of_another_topic(draft, event)
+    if refusal is not None:
+        return refusal
     topic = draft.topic(event.topic)
     if topic is None or topic.is_deleting:
         return Refusal("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {event.topic}")

@@ -18,6 +18,10 @@ def replica_report(draft: Draft, event: ReplicaReport) -> None:
     broker = fencing.in_its_epoch(draft, event.broker, event.broker_epoch)
     if broker is None:
         return
+    namesake = fencing.of_another_topic(draft, event)
+    if namesake is not None:
+        draft.answer_if_asked(*namesake)
+        return
     deleting = draft.topic(event.topic)
     if deleting is not None and deleting.is_deleting:
         deletion.replica_reported(draft, deleting, event)

@@ -25,10 +25,15 @@ def log_end_offset(draft: Draft, event: LogEndOffset) -> None:
     """Take a replica's log end offset in; what follows from it is decided at the next tick.
 
     One of another leader epoch than the partition's is passed over: its sender has yet to hear of
-    the newer leader, or speaks of one that it outlived. Likewise one of another broker epoch, where it is told.
+    the newer leader, or speaks of one that it outlived. Likewise one of another broker epoch or topic id, where
+    these are told.
     """
     broker = fencing.registered(draft, event.broker)
     if broker is None:
+        return
+    namesake = fencing.of_another_topic(draft, event)
+    if namesake is not None:
+        draft.answer_if_asked(*namesake)
         return
     found = fencing.known_partition(draft, event)
     if isinstance(found, Refusal):

@@ -90,12 +90,18 @@ class ControlledShutdown(Event, frozen=True, kw_only=True, tag="controlled_shutd
     broker_epoch: BrokerEpoch
 
 
-class AlterIsr(Event, frozen=True, kw_only=True, tag="alter_isr"):
-    """A partition's leader asks for another ISR (KIP-497); ``isr_epochs`` as in KIP-903."""
+class OfReplica(Event, frozen=True, kw_only=True):
+    """Hold which replica speaks; with ``topic_id`` it speaks of that topic, and of no other that has the name."""
 
     topic: Name
     partition: Id
     broker: Id
+    topic_id: Text | None = None
+
+
+class AlterIsr(OfReplica, frozen=True, kw_only=True, tag="alter_isr"):
+    """A partition's leader asks for another ISR (KIP-497); ``isr_epochs`` as in KIP-903."""
+
     broker_epoch: BrokerEpoch
     leader_epoch: Epoch
     partition_epoch: Epoch
@@ -104,24 +110,18 @@ class AlterIsr(Event, frozen=True, kw_only=True, tag="alter_isr"):
     leader_recovery_state: Literal["RECOVERED", "RECOVERING", 0, 1] | None = None
 
 
-class LogEndOffset(Event, frozen=True, kw_only=True, tag="log_end_offset"):
+class LogEndOffset(OfReplica, frozen=True, kw_only=True, tag="log_end_offset"):
     """A replica tells how far its log reaches, in the leader epoch that it follows."""
 
-    topic: Name
-    partition: Id
-    broker: Id
     leader_epoch: Epoch
     log_end_offset: Offset
     log_start_offset: Offset | None = None
     broker_epoch: BrokerEpoch | None = None
 
 
-class ReplicaReport(Event, frozen=True, kw_only=True, tag="replica_report"):
+class ReplicaReport(OfReplica, frozen=True, kw_only=True, tag="replica_report"):
     """A broker tells what became of a decision on one of its replicas."""
 
-    topic: Name
-    partition: Id
-    broker: Id
     broker_epoch: BrokerEpoch
     leader_epoch: Annotated[int, Meta(ge=-2, le=2**31 - 1)]
     outcome: Literal["leader", "follower", "stopped", "deleted", "offline", "error"]

@@ -9,7 +9,7 @@ import pytest
 
 from isrflow.brokers.image import decisions_of
 from isrflow.brokers.mock.control.feed import Feed
-from isrflow.brokers.mock.control.outbox import Outbox
+from isrflow.brokers.mock.control.outbox import LogEnd, Outbox
 from isrflow.brokers.mock.metadata import Metadata
 from isrflow.brokers.mock.settings import settings_of
 from isrflow.bus.embedded import EmbeddedBus, now_ms
@@ -36,7 +36,7 @@ def test_an_event_is_never_overtaken_by_a_later_log_end(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         outbox = Outbox(1, bus, settings_of({"watermark.interval.ms": 1}))
-        outbox.ask_log_ends_of(lambda place: (5, next(ends), 0))
+        outbox.ask_log_ends_of(lambda place: LogEnd("id", 5, next(ends), 0))
         running = asyncio.create_task(outbox.run())
         for epoch in range(5):
             outbox.log_moved(PLACE)
@@ -61,7 +61,7 @@ def test_log_ends_wait_for_each_other_and_are_told_once(tmp_path: Path) -> None:
     async def scenario() -> None:
         outbox = Outbox(1, bus, settings_of({"watermark.interval.ms": 100}))
         grown: list[int] = []
-        outbox.ask_log_ends_of(lambda place: (0, len(grown), 0))
+        outbox.ask_log_ends_of(lambda place: LogEnd("id", 0, len(grown), 0))
         running = asyncio.create_task(outbox.run())
         for number in range(59):
             grown.append(number)

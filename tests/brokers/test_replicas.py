@@ -88,6 +88,7 @@ def test_what_is_refused_is_reported_and_changes_nothing(play: Play, decision: A
         assert (held is before, held.role, held.leader_epoch) == (True, Role.follower, 4)
         done, refused = await world.told("replica_report")
         assert (done["outcome"], done["leader_epoch"], done["broker_epoch"]) == ("follower", 4, 7)
+        assert (done["topic_id"], refused["topic_id"]) == (before.topic_id, decision.topic_id)  # type: ignore[union-attr]
         said = ("error", error, decision.leader_epoch)  # type: ignore[union-attr]
         assert (refused["outcome"], refused["error"], refused["leader_epoch"]) == said
 
@@ -130,8 +131,9 @@ def test_one_isr_change_is_in_flight_and_is_asked_for_again(play: Play) -> None:
         time.sleep(0.01)
         for _ in range(3):
             replicas.look_after_isr()
-        (first,) = await world.told("alter_isr")
+        (first,), (end,) = await world.told("alter_isr"), await world.told("log_end_offset")
         assert (first["isr"], first["leader_epoch"], first["partition_epoch"]) == ([1], 4, 4)
+        assert first["topic_id"] == end["topic_id"] == replicas.partitions[PLACE].topic_id
         time.sleep(0.1)
         replicas.look_after_isr()
         _, second = await world.told("alter_isr")

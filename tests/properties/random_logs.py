@@ -11,14 +11,14 @@ from isrflow.controller_logic.step import step
 from isrflow.state.cluster import Outcome, State
 from isrflow.state.event_text import decode
 from isrflow.state.events import Logged
-from isrflow.state.partition import Partition, Topic, TopicState
+from isrflow.state.partition import Partition, ReplicaState, Topic, TopicState
 from isrflow.state.policy import Policy
+from tests.properties.scenes import Draw, events_of
 
 BROKERS = (1, 2, 3, 4)
 STRANGER = 9
 TOPICS = ("orders", "pay.ments", "pay_ments", "logs", "audit")
 
-Draw = tuple[str, int, int, int]
 Fields = dict[str, Any]
 
 
@@ -33,10 +33,17 @@ def walk(drawn: list[Draw], policy: Policy) -> Iterator[tuple[State, bytes, Outc
     """Publish an event for each draw; give the state before, its text, and the outcome."""
     state = first_states(1)[0]
     now = 1_000
-    for seq, draw in enumerate([*_OPENING, *(event for one in drawn for event in _events_of(one))], start=1):
-        now += _PAUSES_MS[draw[3]]
+    of_replicas: list[bytes] = []
+    for seq, draw in enumerate([*_OPENING, *(event for one in drawn for event in events_of(one))], start=1):
+        is_late = draw[0] == "late" and bool(of_replicas)
+        now += 0 if is_late else _PAUSES_MS[draw[3]]
         kind, fields = MAKERS[draw[0]](state, *draw[1:])
         raw = msgspec.json.encode({"kind": kind, "time_ms": now} | fields)
+        if is_late:
+            # It comes late, or a second time; its topic may be another one by now.
+            raw = of_replicas[-1 - (12 * draw[1] + draw[2]) % len(of_replicas)]
+        elif kind in _OF_REPLICAS:
+            of_replicas.append(raw)
         clock_ms = max(state.cluster.clock_ms, now)
         outcome = step(state, [Logged(seq, clock_ms, decode(raw), raw)], policy)
         yield state, raw, outcome
@@ -47,35 +54,6 @@ _OPENING: list[Draw] = [("register", broker, 0, 0) for broker in range(4)] + [
     ("beat", broker, 0, 0) for broker in range(4)
 ]
 _PAUSES_MS = (0, 0, 0, 0, 1, 1, 10, 10, 100, 100, 500, 3_000, 8_900)
-_LONG = 12
-
-
-def _events_of(draw: Draw) -> list[Draw]:
-    """Make one event of most draws, and of some a scene that single events would hardly come to."""
-    kind, a, b, c = draw
-    if kind == "blackout":
-        return _blackout(a, c)
-    if kind == "second_move":
-        return _second_move(a, b, c)
-    return [draw]
-
-
-def _second_move(partition: int, b: int, c: int) -> list[Draw]:
-    """Complete a move, begin another before the removed logs are gone, and let several brokers die."""
-    all_beat: list[Draw] = [("beat", broker, 0, 0) for broker in range(4)]
-    first: list[Draw] = [("reassign", partition, b % 4, 2), ("alter_isr", partition, 0, 0)]
-    second: list[Draw] = [("alter_isr", partition, c, 0), ("reassign", partition, (b + c) % 4, b % 3)]
-    return [*all_beat, *first, *second, *_blackout((b + c) % 12, 0)]
-
-
-def _blackout(survivors: int, pause: int) -> list[Draw]:
-    """Let the sessions of several brokers run out at one tick; a stranger's heartbeat makes the time pass."""
-    beats: list[Draw] = [("beat", broker, 0, 0) for broker in range(4) if _SURVIVE[survivors] >> broker & 1]
-    return [("beat", 11, 0, _LONG), *beats, ("tick", 0, 0, 8 + pause % 3)]
-
-
-# Bit by bit who is heard meanwhile: nobody, each alone, and some pairs and threes.
-_SURVIVE = (0, 1, 2, 4, 8, 1, 2, 4, 8, 3, 12, 7)
 
 
 def _broker(a: int) -> int:
@@ -98,6 +76,12 @@ def _where(state: State, a: int) -> Fields:
     if some is None or a == 11:
         return {"topic": TOPICS[a % 5], "partition": 5}
     return {"topic": some[0].topic, "partition": some[1].partition}
+
+
+def _of_replica(state: State, a: int) -> Fields:
+    """Say which partition a replica speaks of: as brokers do by the topic's id too, and now and then without."""
+    some = _some_partition(state, a)
+    return _where(state, a) | ({"topic_id": some[0].topic_id} if some and a % 4 else {})
 
 
 def _register(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
@@ -160,7 +144,7 @@ def _alter_isr(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     leader = partition.leader if partition.leader >= 0 and b != 10 else _broker(c)
     wanted = [replica for place, replica in enumerate(partition.replicas) if (b >> (place % 4)) & 1 == 0]
     isr = [leader, *(replica for replica in wanted if replica != leader)] if c != 10 else wanted
-    return "alter_isr", _where(state, a) | {
+    return "alter_isr", _of_replica(state, a) | {
         "broker": leader,
         "broker_epoch": _epoch(state, leader, b),
         "leader_epoch": max(0, partition.leader_epoch + (c == 9) - (c == 8)),
@@ -175,7 +159,8 @@ def _offset(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     some = _some_partition(state, a)
     epoch = max(0, some[1].leader_epoch - (c == 11)) if some else 0
     broker = some[1].replicas[b % len(some[1].replicas)] if some and b < 11 else _broker(b)
-    return "log_end_offset", _where(state, a) | {"broker": broker, "leader_epoch": epoch, "log_end_offset": 3 * c + b}
+    told = {"broker": broker, "leader_epoch": epoch, "log_end_offset": 3 * c + b}
+    return "log_end_offset", _of_replica(state, a) | told
 
 
 def _report(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
@@ -187,7 +172,7 @@ def _report(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     if some and some[0].state != TopicState.created and c < 10:
         c = 3
     outcome = ("leader", "follower", "stopped", "deleted", "offline", "error")[c % 6]
-    return "replica_report", _where(state, a) | {
+    return "replica_report", _of_replica(state, a) | {
         "broker": broker,
         "broker_epoch": _epoch(state, broker, c),
         "leader_epoch": some[1].leader_epoch if some else 0,
@@ -195,6 +180,19 @@ def _report(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
         "error": "KAFKA_STORAGE_ERROR" if b % 2 else "FENCED_LEADER_EPOCH",
         "request_id": c if c % 2 else None,
     }
+
+
+def _deleted(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
+    """Report the first replica that has yet to be deleted, of any topic that is."""
+    for name in TOPICS:
+        topic = state.topics.get(name)
+        for partition in topic.partitions if topic and topic.state != TopicState.created else ():
+            for broker, held in zip(partition.replicas, partition.replica_states, strict=True):
+                if held == ReplicaState.ReplicaDeletionStarted:
+                    where = {"topic": name, "topic_id": topic.topic_id, "partition": partition.partition}
+                    epochs = {"broker_epoch": _epoch(state, broker, 0), "leader_epoch": -2}
+                    return "replica_report", where | epochs | {"broker": broker, "outcome": "deleted"}
+    return "tick", {}
 
 
 def _reassign(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
@@ -263,6 +261,7 @@ MAKERS: dict[str, Callable[[State, int, int, int], tuple[str, Fields]]] = {
     "report": _report,
     "reassign": _reassign,
     "delete": _delete,
+    "deleted": _deleted,
     "elect": _elect,
     "config": _config,
     "started": _started,
@@ -271,11 +270,14 @@ MAKERS: dict[str, Callable[[State, int, int, int], tuple[str, Fields]]] = {
     "producer_ids": _producer_ids,
     "other": _other,
     "tick": _tick,
+    "late": _tick,
 }
+_OF_REPLICAS = ("alter_isr", "log_end_offset", "replica_report")
 WEIGHTED = [
     *MAKERS,
     "blackout",
     *["second_move"] * 2,
+    *["namesake"] * 2,
     *["beat"] * 6,
     *["tick"] * 4,
     *["alter_isr"] * 5,

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isrflow.controller_logic.log import decide
+from isrflow.state.cluster import Outcome, State
 from isrflow.state.decisions import Answer, AnyDecision, HighWatermark, LeaderAndIsr, Rejected, StopReplica
 from isrflow.state.event_text import decode
-from isrflow.state.events import Malformed
+from isrflow.state.events import Malformed, OfReplica
 from isrflow.state.policy import Policy
 from tests.properties.laws import check_laws
 from tests.properties.random_logs import Draw, draws, walk
@@ -34,6 +35,18 @@ def test_what_must_hold_holds_after_every_event(drawn: list[Draw]) -> None:
     for before, raw, outcome in walk(drawn, POLICY):
         check_laws(before, outcome, POLICY)
         check_said(raw, outcome.decisions)
+        check_namesake(before, raw, outcome)
+
+
+def check_namesake(before: State, raw: bytes, outcome: Outcome) -> None:
+    """What is said of a topic that is gone changes nothing of one that has its name by now."""
+    event = decode(raw)
+    topic = before.topics.get(event.topic) if isinstance(event, OfReplica) else None
+    if isinstance(event, OfReplica) and topic is not None and event.topic_id not in (None, topic.topic_id):
+        assert not outcome.changes
+        assert outcome.state.cluster.moved == before.cluster.moved
+        assert all(isinstance(d, Answer | Rejected) for d in outcome.decisions)
+        assert all(d.error != "NONE" for d in outcome.decisions if isinstance(d, Answer))
 
 
 def check_said(raw: bytes, decisions: list[AnyDecision]) -> None:

@@ -36,7 +36,8 @@ class Script:
     """Hold where a story has come to.
 
     ``beating`` are the brokers that heartbeat by themselves while time passes, each with what it wishes;
-    ``epochs`` all broker epochs that a broker has had; ``ends`` the log end offsets told last. What is
+    ``epochs`` all broker epochs that a broker has had; ``topic_ids`` all ids that a name has had; ``ends`` the
+    log end offsets told last. What is
     to be shown after the block at hand stands in ``charts``, ``introduced`` and ``described``.
     """
 
@@ -47,6 +48,7 @@ class Script:
         self.beating: dict[int, Wishes] = {}
         self.epochs: dict[int, list[int]] = {}
         self.ends: dict[tuple[str, int], dict[int, int]] = {}
+        self.topic_ids: dict[str, list[str]] = {}
         self.quiet = False
         self._state = first_states(1)[0]
         self.begin_block()
@@ -67,6 +69,9 @@ class Script:
         outcome = step(self._state, list(logged([(seq, raw)])), Policy())
         assert not has_clash(outcome.decisions), "two decisions in one place"
         self._state = outcome.state
+        for topic in outcome.changes.values():
+            if topic is not None and topic.topic_id not in (known := self.topic_ids.setdefault(topic.topic, [])):
+                known.append(topic.topic_id)
         self._bring_back_counts(outcome.decisions)
         return seq
 
@@ -87,6 +92,12 @@ class Script:
         if held is None or number >= len(held.partitions):
             return Partition(number, None, (), (), leader_epoch=0, partition_epoch=0)  # type: ignore[arg-type]
         return held.partitions[number]
+
+    def topic_told(self, topic: str, told: str | None) -> dict[str, str]:
+        """Name a topic, and where one is ``told`` its id: the ``current`` one, or the ``stale`` one before it."""
+        if told is None:
+            return {"topic": topic}
+        return {"topic": topic, "topic_id": self.topic_ids[topic][-2 if told == "stale" else -1]}
 
     def broker_epoch(self, broker: int, told: str | None = None) -> int:
         """Give the epoch that a broker has, ``stale`` that of its life before, or the number told."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.scenarios.arguments import asked, duration_ms, epoch_told, ids, partition_of, settings_in
 from tests.scenarios.script import ALIVE, Script
+from tests.scenarios.starting import beats, register_broker, registration
 from tests.scenarios.story import Command
 
 Word = Callable[[Script, Command], None]
@@ -21,8 +22,8 @@ def brokers(script: Script, command: Command) -> None:
         claim(script, Command("claim", (), {}, ""))
     racks = command.options.get("racks", "").split(",")
     for place, broker in enumerate(map(int, command.arguments)):
-        _register(script, broker, rack=racks[place] if place < len(racks) and racks[place] else None)
-        _beats(script, broker)
+        register_broker(script, broker, rack=racks[place] if place < len(racks) and racks[place] else None)
+        beats(script, broker)
     script.introduced.append("brokers")
 
 
@@ -73,17 +74,23 @@ def heartbeat(script: Script, command: Command) -> None:
 
 
 def register(script: Script, command: Command) -> None:
-    """Register, without a heartbeat: ``register 4 rack=a``, ``register 4 incarnation=same listener=h:9092``."""
-    if command.options.get("incarnation") != "same":
-        silence(script, command)
-    _register(script, int(command.arguments[0]), **_registration(command), **asked(command))
+    """Register, without a heartbeat: ``register 4 rack=a``, ``register 4 incarnation=same listener=h:9092``.
+
+    With ``behind-gateway`` as a broker of Kafka 4 does, ``log-dir=A`` says on which directory. Who is refused changes
+    nothing for the broker that has the id.
+    """
+    broker = int(command.arguments[0])
+    former = script.broker_epoch(broker)
+    register_broker(script, broker, **registration(command), **asked(command))
+    if script.broker_epoch(broker) != former:
+        silence(script, Command("silence", (str(broker),), {}, ""))
 
 
 def restart(script: Script, command: Command) -> None:
-    """Start a broker as a new incarnation that heartbeats: ``restart 1 rack=a``."""
+    """Start a broker as a new incarnation that heartbeats: ``restart 1 rack=a``, or ``behind-gateway`` as above."""
     broker = int(command.arguments[0])
-    _register(script, broker, **_registration(command))
-    _beats(script, broker)
+    register_broker(script, broker, **registration(command))
+    beats(script, broker)
 
 
 def shutdown(script: Script, command: Command) -> None:
@@ -109,7 +116,8 @@ def isr_change(script: Script, command: Command) -> None:
     """Ask for an ISR as the leader would: ``isr-change t-0 isr=1,2``.
 
     Fences are what they should be unless told: ``from=2 broker-epoch=stale leader-epoch=stale
-    partition-epoch=newer isr-epochs=5,stale recovery=RECOVERING``.
+    partition-epoch=newer isr-epochs=5,stale recovery=RECOVERING``. Here and below ``topic-id=current``
+    names the topic by its id too, ``topic-id=stale`` by that of the one before it under its name.
     """
     name, number = partition_of(command.arguments[0])
     held, told = script.partition(name, number), command.options
@@ -126,7 +134,7 @@ def isr_change(script: Script, command: Command) -> None:
         fields["leader_recovery_state"] = told["recovery"]
     script.write(
         "alter_isr",
-        topic=name,
+        **script.topic_told(name, told.get("topic-id")),
         partition=number,
         broker=broker,
         broker_epoch=script.broker_epoch(broker, told.get("broker-epoch")),
@@ -150,7 +158,8 @@ def offsets(script: Script, command: Command) -> None:
         fields = {"broker": broker, "leader_epoch": epoch, "log_end_offset": end}
         if "broker-epoch" in command.options:
             fields["broker_epoch"] = script.broker_epoch(broker, command.options["broker-epoch"])
-        script.write("log_end_offset", topic=name, partition=number, **fields, **asked(command))
+        fields |= script.topic_told(name, command.options.get("topic-id"))
+        script.write("log_end_offset", partition=number, **fields, **asked(command))
     if (name, number) not in script.charts:
         script.charts.append((name, number))
     if "no-tick" not in command.arguments:
@@ -163,7 +172,7 @@ def report(script: Script, command: Command) -> None:
     for broker in ids(command.arguments[1]):
         script.write(
             "replica_report",
-            topic=name,
+            **script.topic_told(name, command.options.get("topic-id")),
             partition=number,
             broker=broker,
             broker_epoch=script.broker_epoch(broker, command.options.get("epoch")),
@@ -243,27 +252,6 @@ def raw(script: Script, command: Command) -> None:
 def describe(script: Script, command: Command) -> None:
     """Show partitions, or the brokers: ``describe``, ``describe t``, ``describe brokers``."""
     script.described += command.arguments or ("",)
-
-
-def _register(script: Script, broker: int, rack: str | None = None, same: bool = False, **fields: Any) -> None:
-    lives = len(script.epochs.get(broker, ())) + (not same)
-    if rack is not None:
-        fields["rack"] = rack
-    script.register(broker, incarnation=f"{broker}-{lives}", **fields)
-
-
-def _registration(command: Command) -> dict[str, Any]:
-    told = command.options
-    fields: dict[str, Any] = {"rack": told.get("rack"), "same": told.get("incarnation") == "same"}
-    if "listener" in told:
-        host, port = told["listener"].split(":")
-        fields["listeners"] = [{"name": "PLAINTEXT", "host": host, "port": int(port)}]
-    return fields
-
-
-def _beats(script: Script, broker: int) -> None:
-    script.beat(broker, ALIVE)
-    script.beating[broker] = ALIVE
 
 
 _ALL: tuple[Word, ...] = (

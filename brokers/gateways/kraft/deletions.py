@@ -23,8 +23,9 @@ _STARTED = ReplicaState.ReplicaDeletionStarted
 
 
 class Doomed(NamedTuple):
-    """Say in which epoch a log is to go, and by which end of the metadata log that is told."""
+    """Say which topic's log is to go, in which epoch, and by which end of the metadata log that is told."""
 
+    topic_id: str
     leader_epoch: int
     log_end: int
 
@@ -45,13 +46,14 @@ class Deletions:
                 states = zip(partition.replicas, partition.replica_states, strict=True)
                 replicas = [replica for replica, state in states if state == _STARTED]
                 removed = [one.broker for one in partition.removed if one.state == _STARTED]
-                self._await([*replicas, *removed], topic.topic, partition.partition, Doomed(epoch, log_end))
+                doomed = Doomed(topic.topic_id, epoch, log_end)
+                self._await([*replicas, *removed], topic.topic, partition.partition, doomed)
 
     def heard(self, decisions: Iterable[AnyDecision], log_end: int) -> None:
         """Take in what one event brought; the metadata log tells of it up to ``log_end``."""
         for decision in decisions:
             if isinstance(decision, StopReplica) and decision.delete:
-                doomed = Doomed(decision.leader_epoch, log_end)
+                doomed = Doomed(decision.topic_id, decision.leader_epoch, log_end)
                 self._await(decision.to, decision.topic, decision.partition, doomed)
             elif isinstance(decision, TopicDecision) and decision.state == "deleted":
                 for awaited in self._awaited.values():
@@ -67,19 +69,20 @@ class Deletions:
         """Report what a broker has heard of by fetching from ``offset``; what the bus does not take waits on."""
         topics = self._awaited.get(broker, {})
         due = [
-            (topic, partition, doomed.leader_epoch)
+            (topic, partition, doomed)
             for topic, awaited in topics.items()
             for partition, doomed in awaited.items()
             if doomed.log_end <= offset
         ]
-        for topic, partition, leader_epoch in due:
+        for topic, partition, doomed in due:
             report = ReplicaReport(
                 time_ms=now_ms(),
                 topic=topic,
+                topic_id=doomed.topic_id,
                 partition=partition,
                 broker=broker,
                 broker_epoch=broker_epoch,
-                leader_epoch=leader_epoch,
+                leader_epoch=doomed.leader_epoch,
                 outcome="deleted",
             )
             try:

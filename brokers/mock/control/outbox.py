@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,7 +15,17 @@ from isrflow.state.events import AnyEvent, LogEndOffset, TopicPartition
 
 WAITING_MAX = 200_000
 
-LogEnds = Callable[[TopicPartition], tuple[int, int, int] | None]
+
+class LogEnd(NamedTuple):
+    """Hold what is told of a replica's log, which is one of the topic that has ``topic_id``."""
+
+    topic_id: str
+    leader_epoch: int
+    end: int
+    start: int
+
+
+LogEnds = Callable[[TopicPartition], LogEnd | None]
 
 
 class Outbox:
@@ -40,7 +51,7 @@ class Outbox:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="outbox")
 
     def ask_log_ends_of(self, log_ends: LogEnds) -> None:
-        """Set who tells (leader epoch, log end, log start) of a replica; None where nothing may be told yet."""
+        """Set who tells of a replica's log; None where nothing may be told yet."""
         self._log_ends = log_ends
 
     def send(self, event: AnyEvent) -> None:
@@ -102,19 +113,19 @@ class Outbox:
         events = []
         for place in self._moved:
             told = self._log_ends(place)
-            if told is None or self._reported.get(place) == told[:2]:
+            if told is None or self._reported.get(place) == (told.leader_epoch, told.end):
                 continue
-            epoch, end, start = told
-            self._reported[place] = (epoch, end)
+            self._reported[place] = (told.leader_epoch, told.end)
             events.append(
                 LogEndOffset(
                     time_ms=now_ms(),
                     topic=place.topic,
+                    topic_id=told.topic_id,
                     partition=place.partition,
                     broker=self._broker,
-                    leader_epoch=epoch,
-                    log_end_offset=end,
-                    log_start_offset=start,
+                    leader_epoch=told.leader_epoch,
+                    log_end_offset=told.end,
+                    log_start_offset=told.start,
                     broker_epoch=self.broker_epoch,
                 )
             )

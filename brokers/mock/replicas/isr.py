@@ -117,6 +117,7 @@ class IsrChanges:
                 time_ms=now_ms(),
                 request_id=request_id,
                 topic=partition.place.topic,
+                topic_id=partition.topic_id,
                 partition=partition.place.partition,
                 broker=self._broker,
                 broker_epoch=self.broker_epoch,

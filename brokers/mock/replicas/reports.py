@@ -19,23 +19,24 @@ class Reports:
         self._outbox = outbox
         self.broker_epoch = -1
 
-    def done(self, place: TopicPartition, leader_epoch: int, outcome: str) -> None:
+    def done(self, place: TopicPartition, topic_id: str, leader_epoch: int, outcome: str) -> None:
         """Say that a replica leads, follows, is stopped or deleted."""
-        self._send(place, leader_epoch, outcome, None)
+        self._send(place, topic_id, leader_epoch, outcome, None)
 
-    def refused(self, place: TopicPartition, leader_epoch: int, error: str) -> None:
+    def refused(self, place: TopicPartition, topic_id: str, leader_epoch: int, error: str) -> None:
         """Say under Kafka's name why a decision was not carried out; the replica is as it was."""
-        self._send(place, leader_epoch, "error", error)
+        self._send(place, topic_id, leader_epoch, "error", error)
 
-    def offline(self, place: TopicPartition, leader_epoch: int) -> None:
+    def offline(self, place: TopicPartition, topic_id: str, leader_epoch: int) -> None:
         """Say that a replica's log is lost."""
-        self._send(place, leader_epoch, "offline", KAFKA_STORAGE_ERROR)
+        self._send(place, topic_id, leader_epoch, "offline", KAFKA_STORAGE_ERROR)
 
-    def _send(self, place: TopicPartition, leader_epoch: int, outcome: str, error: str | None) -> None:
+    def _send(self, place: TopicPartition, topic_id: str, leader_epoch: int, outcome: str, error: str | None) -> None:
         self._outbox.send(
             ReplicaReport(
                 time_ms=now_ms(),
                 topic=place.topic,
+                topic_id=topic_id,
                 partition=place.partition,
                 broker=self._broker,
                 broker_epoch=self.broker_epoch,

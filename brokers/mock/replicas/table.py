@@ -2,7 +2,7 @@
 
 import structlog
 
-from isrflow.brokers.mock.control.outbox import Outbox
+from isrflow.brokers.mock.control.outbox import LogEnd, Outbox
 from isrflow.brokers.mock.log.directory import LogDirectory
 from isrflow.brokers.mock.metadata import Metadata
 from isrflow.brokers.mock.replicas.fetchers import Fetchers
@@ -104,7 +104,7 @@ class Replicas:
     def _refuse(self, decision: LeaderAndIsr | StopReplica, error: str) -> None:
         place = TopicPartition(decision.topic, decision.partition)
         logger.info("decision refused", partition=_name(place), leader_epoch=decision.leader_epoch, error=error)
-        self._reports.refused(place, decision.leader_epoch, error)
+        self._reports.refused(place, decision.topic_id, decision.leader_epoch, error)
 
     def pass_over(self, decision: AnyDecision) -> None:
         """Take note of a decision that a later one makes needless: it ends what the replica does, and begins nothing.
@@ -134,7 +134,7 @@ class Replicas:
             self._take_role(partition, decision)
         except OSError as error:
             logger.exception("replica offline", partition=_name(place))
-            self._reports.offline(place, decision.leader_epoch)
+            self._reports.offline(place, decision.topic_id, decision.leader_epoch)
             self._directory.lost(error)
             return
         if before != (partition.role, partition.leader, partition.leader_epoch):
@@ -146,7 +146,7 @@ class Replicas:
                 isr=decision.isr,
                 log_end_offset=partition.log.log_end_offset,
             )
-            self._reports.done(place, decision.leader_epoch, partition.role.value)
+            self._reports.done(place, decision.topic_id, decision.leader_epoch, partition.role.value)
         self._moved(partition)
         if partition.recovering:
             self.isr_changes.consider_shrinking(partition)
@@ -191,12 +191,12 @@ class Replicas:
                 ours.stop()
         except OSError as error:
             logger.exception("replica not stopped", partition=_name(place))
-            self._reports.refused(place, decision.leader_epoch, KAFKA_STORAGE_ERROR)
+            self._reports.refused(place, decision.topic_id, decision.leader_epoch, KAFKA_STORAGE_ERROR)
             self._directory.lost(error)
             return
         outcome = "deleted" if decision.delete else "stopped"
         logger.info(outcome, partition=_name(place))
-        self._reports.done(place, decision.leader_epoch, outcome)
+        self._reports.done(place, decision.topic_id, decision.leader_epoch, outcome)
 
     def _gone(self, topic_id: str) -> None:
         """Drop what is left of a deleted topic: who starts meanwhile takes replicas up that it reported deleted."""
@@ -268,7 +268,7 @@ class Replicas:
     def report_offline(self) -> None:
         """Say that every replica's log is lost."""
         for partition in self.partitions.values():
-            self._reports.offline(partition.place, partition.leader_epoch)
+            self._reports.offline(partition.place, partition.topic_id, partition.leader_epoch)
             self.fetchers.remove(partition)
             partition.stop()
 
@@ -285,15 +285,15 @@ class Replicas:
     def _moved(self, partition: Partition) -> None:
         self._outbox.log_moved(partition.place)
 
-    def _log_end(self, place: TopicPartition) -> tuple[int, int, int] | None:
+    def _log_end(self, place: TopicPartition) -> LogEnd | None:
         partition = self.partitions.get(place)
         topic = self._metadata.topics.get(place.topic)
         if partition is None:
             return None
         if topic is not None and topic.state != "created" and partition.leader == NO_LEADER:
             return None  # of one that is being deleted the engine wants to hear no more; one that waits has a leader
-        epoch = partition.reporting_epoch
-        return None if epoch is None else (epoch, partition.log.log_end_offset, partition.log.log_start_offset)
+        epoch, log = partition.reporting_epoch, partition.log
+        return None if epoch is None else LogEnd(partition.topic_id, epoch, log.log_end_offset, log.log_start_offset)
 
 
 def _name(place: TopicPartition) -> str:

@@ -121,6 +121,7 @@ def test_a_deletion_is_reported_once_its_broker_has_fetched_past_it() -> None:
         deletions.has_fetched(3, 9, 10)
     [report] = told
     assert (report.broker, report.broker_epoch, report.leader_epoch, report.outcome) == (1, 7, -2, "deleted")
+    assert (report.topic, report.topic_id) == ("t", "id")
 
 
 def test_what_another_gateway_has_reported_is_forgotten_with_its_topic_or_broker() -> None:

@@ -22,7 +22,7 @@ async def alter_partition(context: Context, request: Request, peer: Peer) -> Val
         if held is not None:
             for partition in topic["Partitions"]:
                 key = (topic["TopicId"], partition["PartitionIndex"])
-                events[key] = _event(told, held.name, partition, request.version)
+                events[key] = _event(told, held.name, topic["TopicId"], partition, request.version)
     answers = dict(zip(events, await context.desk.ask(*events.values()), strict=True))
     for answer in answers.values():
         if answer.error in _OF_THE_BROKER:
@@ -30,7 +30,7 @@ async def alter_partition(context: Context, request: Request, peer: Peer) -> Val
     return {"Topics": [_told_of_topic(topic, answers) for topic in told["Topics"]]}
 
 
-def _event(told: Values, name: str, partition: Values, version: int) -> AlterIsr:
+def _event(told: Values, name: str, topic_id: str, partition: Values, version: int) -> AlterIsr:
     if version >= 3:
         isr = tuple(member["BrokerId"] for member in partition["NewIsrWithEpochs"])
         epochs = tuple(member["BrokerEpoch"] for member in partition["NewIsrWithEpochs"])
@@ -39,6 +39,7 @@ def _event(told: Values, name: str, partition: Values, version: int) -> AlterIsr
     return AlterIsr(
         time_ms=now_ms(),
         topic=name,
+        topic_id=topic_id,
         partition=partition["PartitionIndex"],
         broker=told["BrokerId"],
         broker_epoch=told["BrokerEpoch"],

@@ -1,5 +1,6 @@
 """What partition leaders and transaction coordinators ask for: AlterPartition, AllocateProducerIds."""
 
+import json
 from typing import Any
 
 import pytest
@@ -62,6 +63,8 @@ def test_an_isr_shrinks_and_grows(
     assert answer["PartitionEpoch"] == topic["partition_epoch"] + 1
     held = quorum.partition(topic["topic"])
     assert (held["isr"], held["partition_epoch"]) == ((1, 2), answer["PartitionEpoch"])
+    asked = [entry.raw for entry in quorum.bus.read(0, quorum.bus.last_seq()) if b'"alter_isr"' in entry.raw]
+    assert json.loads(asked[-1])["topic_id"] == topic["topic_id"]
     answer = told(altered(client, topic, epochs, ALL, version=version, partition_epoch=answer["PartitionEpoch"]))
     assert (answer["ErrorCode"], sorted(answer["Isr"])) == (ErrorCode.NONE, [1, 2, 3])
 

@@ -1,0 +1,44 @@
+"""Scenes of random logs: several draws in a row that single ones would hardly come to."""
+
+Draw = tuple[str, int, int, int]
+
+# The place of the longest pause.
+_LONG = 12
+
+
+def events_of(draw: Draw) -> list[Draw]:
+    """Make one event of most draws, and of some a scene that single events would hardly come to."""
+    kind, a, b, c = draw
+    if kind == "blackout":
+        return _blackout(a, c)
+    if kind == "second_move":
+        return _second_move(a, b, c)
+    if kind == "namesake":
+        return _namesake(a, b, c)
+    return [draw]
+
+
+def _second_move(partition: int, b: int, c: int) -> list[Draw]:
+    """Complete a move, begin another before the removed logs are gone, and let several brokers die."""
+    all_beat: list[Draw] = [("beat", broker, 0, 0) for broker in range(4)]
+    first: list[Draw] = [("reassign", partition, b % 4, 2), ("alter_isr", partition, 0, 0)]
+    second: list[Draw] = [("alter_isr", partition, c, 0), ("reassign", partition, (b + c) % 4, b % 3)]
+    return [*all_beat, *first, *second, *_blackout((b + c) % 12, 0)]
+
+
+def _namesake(topic: int, b: int, c: int) -> list[Draw]:
+    """Delete a topic that has been heard of, create it again, and let what was said of the former come late."""
+    heard: list[Draw] = [("offset", topic, replica, 11 - c % 3) for replica in range(4)]
+    deleted: list[Draw] = [("delete", topic, 0, 0), *[("deleted", 0, 0, 0)] * 12]
+    late: list[Draw] = [("late", 0, (b + nth) % 6, 0) for nth in range(4)]
+    return [*heard, *deleted, ("create", topic, b, c), *late, ("tick", 0, 0, 8)]
+
+
+def _blackout(survivors: int, pause: int) -> list[Draw]:
+    """Let the sessions of several brokers run out at one tick; a stranger's heartbeat makes the time pass."""
+    beats: list[Draw] = [("beat", broker, 0, 0) for broker in range(4) if _SURVIVE[survivors] >> broker & 1]
+    return [("beat", 11, 0, _LONG), *beats, ("tick", 0, 0, 8 + pause % 3)]
+
+
+# Bit by bit who is heard meanwhile: nobody, each alone, and some pairs and threes.
+_SURVIVE = (0, 1, 2, 4, 8, 1, 2, 4, 8, 3, 12, 7)
