@@ -15,6 +15,7 @@ from isrflow.conf.loader import from_sets, load, policy_text
 from isrflow.conf.settings import Settings
 
 BODIES_PER_WRITE = 1_000
+_SEQ_DIGITS_MAX = len(str(2**63))
 
 
 class _Placed(msgspec.Struct):
@@ -102,7 +103,7 @@ def _own_seq(text: bytes, number: int) -> int | None:
         return None
     if not seq:
         return None
-    if not seq.isdigit() or not 0 < int(seq) < 2**63:
+    if not seq.isdigit() or len(seq) > _SEQ_DIGITS_MAX or not 0 < int(seq) < 2**63:
         raise WrongUse(f"line {number}: seq is {seq.decode(errors='replace')}; expected a positive integer.")
     return int(seq)
 

@@ -23,11 +23,11 @@ _SERVER = r"[A-Za-z0-9._\[\]:-]+:[0-9]{1,5}"
 BusUrl = Annotated[
     str,
     Meta(
-        pattern=rf"^(sqlite:.|kafka://{_SERVER}(,{_SERVER})*(/[A-Za-z0-9._-]{{1,200}})?$)",
+        pattern=rf"^(sqlite:.|kafka://{_SERVER}(,{_SERVER})*(/[A-Za-z0-9._-]{{1,200}})?\Z)",
         description="sqlite:PATH or kafka://host:port[,host:port][/prefix]",
     ),
 ]
-Memory = Annotated[str, Meta(pattern="^[1-9][0-9]*[mg]$", description="a size such as 512m or 2g")]
+Memory = Annotated[str, Meta(pattern=r"^[1-9][0-9]*[mg]\Z", description="a size such as 512m or 2g")]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.replace("_", ".")):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from isrflow.controller_logic.guard import guarded_step
 from isrflow.controller_logic.routing import route
-from isrflow.state.canonical import number, part_of
+from isrflow.state.canonical import number
 from isrflow.state.cluster import Cluster, MappedTopics, State
 from isrflow.state.event_text import decode
 from isrflow.state.events import Event, Logged, Progress
@@ -53,7 +53,7 @@ def decide(
         for shard, state in enumerate(states):
             outcome = guarded_step(state, _of_shard(batch, shard, shards), policy, overrides=overrides or {})
             states[shard] = outcome.state
-            parts += [part_of(decision) for decision in outcome.decisions]
+            parts += outcome.parts
         decisions += number(parts)
     return Decided(decisions, states)
 

@@ -7,6 +7,10 @@ import msgspec
 
 from isrflow.state.events import AnyEvent, Malformed
 from isrflow.state.limits import Text
+from isrflow.state.nesting import LEVELS_MAX, is_too_deep
+
+# What is wrong is said with the value that is, which may be megabytes.
+MESSAGE_CHARS_MAX = 1_024
 
 
 class _Known(msgspec.Struct):
@@ -16,36 +20,40 @@ class _Known(msgspec.Struct):
 
 
 _T = TypeVar("_T")
+_UNREADABLE = (msgspec.MsgspecError, ValueError, OverflowError, RecursionError)
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 _known = msgspec.json.Decoder(_Known)
 _kind: msgspec.json.Decoder[str] = msgspec.json.Decoder(Text)
 _request_id: msgspec.json.Decoder[str | int | None] = msgspec.json.Decoder(Text | int | None)
 _KINDS = ", ".join(sorted(kind.__struct_config__.tag for kind in AnyEvent.__args__))
-_PATH = re.compile(r"^(?P<what>.*?)(?: - at (?:`key` in )?`(?P<path>[^`]*)`)?$", re.DOTALL)
+_PATH = re.compile(r"(?P<what>.*?)(?: - at (?:`key` in )?`(?P<path>[^`]*)`)?", re.DOTALL)
 _MISSING = re.compile(r"missing required field `([^`]*)`")
 
 
 def decode(raw: bytes) -> AnyEvent | Malformed:
     """Read one event from its JSON text; what is wrong with it comes back as ``Malformed``.
 
-    ``field`` is the path of the field in question (``isr[1]``), or empty when the text as a whole is
-    no JSON object.
+    Whatever the bytes are, one of the two comes back, the same wherever this is called from. ``field`` is the path of
+    the field in question (``isr[1]``), or empty when the text as a whole is no JSON object.
     """
+    if is_too_deep(raw):
+        return Malformed(field="", message=f"it nests deeper than {LEVELS_MAX} levels")
     try:
         return _decoder.decode(raw)
     except msgspec.ValidationError as error:
         return _malformed(raw, str(error))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return Malformed(field="", message=f"not a JSON object: {error}")
+    except _UNREADABLE as error:
+        return Malformed(field="", message=_bounded(f"not a JSON object: {error}"))
 
 
 def _malformed(raw: bytes, message: str) -> Malformed:
-    matched = _PATH.match(message)
+    matched = _PATH.fullmatch(message)
     what, path = (matched["what"], matched["path"] or "") if matched else (message, "")
     field = path.removeprefix("$").removeprefix(".")
     missing = _MISSING.search(what)
     if missing:
         field = f"{field}.{missing[1]}".removeprefix(".")
+    what = _bounded(what)
     if field == "kind":
         what = f"{what}; expected one of {_KINDS}"
     known = _read(_known, raw, _Known())
@@ -56,5 +64,10 @@ def _malformed(raw: bytes, message: str) -> Malformed:
 def _read(decoder: "msgspec.json.Decoder[_T]", raw: bytes | msgspec.Raw, otherwise: _T) -> _T:
     try:
         return decoder.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except _UNREADABLE:
         return otherwise
+
+
+def _bounded(message: str) -> str:
+    length = len(message)
+    return message if length <= MESSAGE_CHARS_MAX else f"{message[:MESSAGE_CHARS_MAX]}... ({length} characters)"

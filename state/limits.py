@@ -17,5 +17,5 @@ Ids = Annotated[tuple[Id, ...], Meta(max_length=1_000)]
 Texts = Annotated[tuple[Text, ...], Meta(max_length=1_000)]
 Scalar = str | int | float | bool | None
 Config = Annotated[dict[Name, Scalar], Meta(max_length=1_000)]
-Assignment = Annotated[dict[Annotated[str, Meta(pattern=r"^(0|[1-9][0-9]{0,8})$")], Ids], Meta(max_length=1_000_000)]
+Assignment = Annotated[dict[Annotated[str, Meta(pattern=r"^(0|[1-9][0-9]{0,8})\Z")], Ids], Meta(max_length=1_000_000)]
 RulesVersion = Annotated[int, Meta(ge=FIRST_RULES, le=2**31 - 1)]

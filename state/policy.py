@@ -1,5 +1,6 @@
 """The settings that rules read, under Kafka's names."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -43,6 +44,8 @@ class Policy(
 
 TOPIC_NAMES = ("min.insync.replicas", "unclean.leader.election.enable")
 NAMES = frozenset(field.encode_name for field in msgspec.structs.fields(Policy))
+_SWITCHES = frozenset(field.encode_name for field in msgspec.structs.fields(Policy) if field.type is bool)
+_WHOLE = re.compile(r"-?[0-9]+")
 
 
 def policy_of(settings: dict[str, Any]) -> Policy:
@@ -74,4 +77,7 @@ def complaint_about(key: str, value: str) -> str | None:
         policy_of({key: value})
     except msgspec.ValidationError as error:
         return str(error)
-    return None
+    # Brokers read it too, and Kafka knows neither 1.0 for 1 nor 1 for true.
+    kind = "bool" if key in _SWITCHES else "int"
+    is_plain = value.lower() in ("true", "false") if kind == "bool" else _WHOLE.fullmatch(value)
+    return None if is_plain else f"Expected `{kind}`, got `str` - at `$.{key}`"

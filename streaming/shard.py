@@ -8,7 +8,6 @@ from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor
 
 from isrflow.bus.kafka.places import placed
 from isrflow.controller_logic.guard import guarded_step
-from isrflow.state.canonical import part_of
 from isrflow.state.cluster import Cluster, State
 from isrflow.state.codec import decode_cluster, encode_cluster
 from isrflow.state.event_text import decode
@@ -75,7 +74,7 @@ class ShardOperator(StatefulProcessor):
         made = ShardOutcome(
             shard=shard,
             seq=outcome.state.cluster.seq,
-            parts=[part_of(decision) for decision in outcome.decisions],
+            parts=outcome.parts,
             pages=[*pages, (CLUSTER_PAGE, cluster)],
         )
         yield Row(shard=shard, seq=made.seq, outcome=encode_outcome(made))

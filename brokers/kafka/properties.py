@@ -31,7 +31,7 @@ class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     controller_port: Port | None = None
     rack: str | None = None
     log_dirs: Annotated[int, Meta(ge=1, le=64)] = 1
-    heap: Annotated[str, Meta(pattern="^[1-9][0-9]*[mg]$")] = "512m"
+    heap: Annotated[str, Meta(pattern=r"^[1-9][0-9]*[mg]\Z")] = "512m"
     overrides: dict[str, str] = {}
 
 

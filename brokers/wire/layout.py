@@ -28,7 +28,7 @@ STRUCT_DEFAULT = "struct"
 ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
 DEPTH_MAX = 16
 _VERSION_MAX = 32_767
-_RANGE = re.compile(r"(\d+)(\+|-(\d+))?")
+_RANGE = re.compile(r"([0-9]+)(\+|-([0-9]+))?")
 
 
 class LayoutError(ValueError):

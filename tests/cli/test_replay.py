@@ -37,6 +37,7 @@ def test_a_lines_own_seq_is_its_place() -> None:
         ([b'{"seq":0}'], "line 1: seq is 0; expected a positive integer"),
         ([b'{"seq":"x"}'], 'line 1: seq is "x"; expected a positive integer'),
         ([b'{"seq":99999999999999999999}'], "line 1: seq is 99999999999999999999"),
+        ([b'{"seq":' + b"9" * 5_000 + b"}"], "line 1: seq is 9999"),
     ],
 )
 def test_places_must_rise(lines: list[bytes], said: str) -> None:

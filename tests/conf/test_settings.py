@@ -27,6 +27,14 @@ def test_two_profiles_are_there() -> None:
     assert {path.stem for path in conf.PROFILES.glob("*.toml")} == {"laptop", "production"}
 
 
+@pytest.mark.parametrize("line", ['driver.memory = "1g\\n"', 'bus = "kafka://localhost:1\\n"'])
+def test_a_line_that_ends_twice_is_no_value(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "isrflow.toml"
+    file.write_text(line)
+    with pytest.raises(SettingsError, match="expected"):
+        load(file)
+
+
 def test_each_layer_goes_over_the_one_below(tmp_path: Path) -> None:
     file = tmp_path / "isrflow.toml"
     file.write_text('shards = 8\nnum.partitions = 3\n"metrics.port" = 0\n[broker.session.timeout]\nms = 5000\n')

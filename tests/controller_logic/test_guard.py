@@ -13,9 +13,10 @@ from isrflow.controller_logic.guard import guarded_step
 from isrflow.controller_logic.log import decide, first_states, logged
 from isrflow.controller_logic.minutes import RAW_CHARS_MAX
 from isrflow.controller_logic.step import step
+from isrflow.state.canonical import number, part_of
 from isrflow.state.cluster import Outcome, State
 from isrflow.state.decisions import ConfigDecision, Rejected
-from isrflow.state.events import Logged
+from isrflow.state.events import Logged, Tick
 from isrflow.state.policy import Policy
 from isrflow.state.reason import Reason
 from tests.support.worlds import recorded
@@ -124,7 +125,40 @@ def test_what_does_not_fail_is_one_step(monkeypatch: pytest.MonkeyPatch) -> None
     events = list(logged(enumerate(LOG, start=1)))
     outcome = guarded_step(first_states(1)[0], events, Policy(), overrides={"num.partitions": "2"})
     assert batches == [len(LOG)]
-    assert outcome == step(first_states(1)[0], events, Policy(), overrides={"num.partitions": "2"})
+    expected = step(first_states(1)[0], events, Policy(), overrides={"num.partitions": "2"})
+    assert Outcome(*outcome[:3]) == expected
+    assert number(outcome.parts) == number(map(part_of, expected.decisions))
+
+
+def test_one_that_fails_is_found_by_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Taken event by event, ten thousand reports with one that fails took five hundred times as long as without."""
+    taken: list[int] = []
+
+    def stepping(state: State, events: Sequence[Logged], *rest: Any, **named: Any) -> Outcome:
+        taken.append(len(events))
+        if any(isinstance(logged.event, Tick) for logged in events):
+            raise KeyError("some defect")
+        return step(state, events, *rest, **named)
+
+    log = [b'{"kind":"broker_unregister","time_ms":1,"broker":1}'] * 10_000
+    log[7_341] = b'{"kind":"tick","time_ms":1}'
+    monkeypatch.setattr(guard, "step", stepping)
+    found = guarded_step(first_states(1)[0], list(logged(enumerate(log, start=1))), Policy(), overrides={})
+    assert [d.seq for d in found.decisions if d.reason == Reason.RULES_FAILED] == [7_342]
+    assert found.state.cluster.seq == len(log)
+    assert sum(taken) <= 3.01 * len(log)
+    assert len(taken) < 40
+
+
+def test_what_cannot_be_written_down_has_failed_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def saying(draft: Draft, event: Any) -> None:
+        draft.answer(message=event.topic.replace("a", "\ud800"))
+
+    monkeypatch.setattr(admin, "create_topic", saying)
+    found = guarded_step(first_states(1)[0], list(logged(enumerate(LOG, start=1))), Policy(), overrides={})
+    failed = {d.seq: d.message for d in found.decisions if d.reason == Reason.RULES_FAILED}
+    assert set(failed) == {4, 5}
+    assert "UnicodeEncodeError" in failed[4]
 
 
 @pytest.mark.parametrize("by_the_rules", [True, False])

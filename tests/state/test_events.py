@@ -2,8 +2,9 @@
 
 import pytest
 
-from isrflow.state.event_text import decode
+from isrflow.state.event_text import MESSAGE_CHARS_MAX, decode
 from isrflow.state.events import AlterIsr, Malformed, Tick
+from isrflow.state.nesting import LEVELS_MAX, is_too_deep
 
 
 def test_an_event_is_read() -> None:
@@ -33,6 +34,14 @@ def test_the_order_of_fields_and_those_of_the_bus_do_not_matter() -> None:
         (b'"tick"', ""),
         (b'{"kind":"tick","time_ms":1}x', ""),
         (b"[" * 20_000, ""),
+        (b'{"kind":"tick","time_ms":"a","x":' + b"[" * 995 + b"]" * 995 + b"}", ""),
+        (b'{"kind":"tick","time_ms":1,"x":' + b'{"":' * 100 + b"1" + b"}" * 100 + b"}", ""),
+        (b'{"kind":"create_topic","time_ms":1,"topic":"t","assignment":{"0\\n":[1]}}', "assignment"),
+        ('{"kind":"create_topic","time_ms":1,"topic":"t","assignment":{"\u0663":[1]}}'.encode(), "assignment"),
+        (b'{"kind":"tick","time_ms":1,"request_id":' + b"9" * 5_000 + b"}", "request_id"),
+        (b'{"kind":"tick","time_ms":NaN}', ""),
+        (b'{"kind":"tick","time_ms":1,"request_id":"\\ud800"}', ""),
+        (b'{"kind":"tick","kind":"broker_unregister","time_ms":1,"broker":1}', "kind"),
         (b"{}", "kind"),
         (b'{"kind":7,"time_ms":1}', "kind"),
         (b'{"kind":"tock","time_ms":1}', "kind"),
@@ -79,3 +88,44 @@ def test_an_unreadable_kind_does_not_hide_the_request_id() -> None:
     event = decode(b'{"kind":[],"time_ms":1,"request_id":12}')
     assert isinstance(event, Malformed)
     assert (event.request, event.request_id) == ("", 12)
+
+
+def test_what_is_wrong_is_said_in_few_words_however_long_it_is() -> None:
+    for text in (b'{"kind":"%s"}', b'{"kind":"elect_leaders","time_ms":1,"partitions":null,"election_type":"%s"}'):
+        event = decode(text % (b" - at `x" * 100_000))
+        assert isinstance(event, Malformed)
+        assert event.field in ("kind", "election_type")
+        assert len(event.message) < 2 * MESSAGE_CHARS_MAX
+
+
+def test_a_text_reads_the_same_however_deep_the_stack_is() -> None:
+    """A reader that recurses would give up sooner where it was called from further down."""
+
+    def further_down(levels: int, raw: bytes) -> object:
+        return decode(raw) if levels == 0 else further_down(levels - 1, raw)
+
+    for levels in (LEVELS_MAX - 1, LEVELS_MAX, 300, 900):
+        for bad in (b"1", b'"a"'):
+            raw = b'{"kind":"tick","time_ms":%s,"x":%s%s}' % (bad, b"[" * levels, b"]" * levels)
+            assert further_down(600, raw) == decode(raw)
+            assert isinstance(decode(raw), Tick) == (levels < LEVELS_MAX and bad == b"1")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_too"),
+    [
+        (b"[" * 100 + b"]" * 100, False),
+        (b"[" * 101 + b"]" * 101, True),
+        (b"[" * 101, True),
+        (b"[{}]" * 200, False),
+        (b'"' + b"[" * 200 + b'"', False),
+        (b'"' + b"[" * 50 + b'"' + b"[" * 100, False),
+        (b'["' + b'\\"' * 5 + b"[" * 200 + b'"]', False),
+        (b'["' + b"\\\\" * 5 + b'"' + b"[" * 200, True),
+        (b'"' + b"[" * 200, False),
+        (b"]" * 200 + b"[" * 200, False),
+        (b"[" * 60 + (b"[" * 60 + b"]" * 60) + b"x", True),
+    ],
+)
+def test_the_depth_is_that_outside_of_strings(text: bytes, is_too: bool) -> None:
+    assert is_too_deep(text) == is_too

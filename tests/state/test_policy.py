@@ -20,6 +20,11 @@ def test_names_are_kafkas() -> None:
         ("unclean.leader.election.enable", "true", True),
         ("unclean.leader.election.enable", "FALSE", True),
         ("unclean.leader.election.enable", "yes", False),
+        ("unclean.leader.election.enable", "1", False),
+        ("min.insync.replicas", "1.0", False),
+        ("min.insync.replicas", "1e0", False),
+        ("min.insync.replicas", "\u0661", False),
+        ("min.insync.replicas", "1\n", False),
         ("retention.ms", "whatever", True),
     ],
 )

@@ -16,11 +16,17 @@ _WHOLE = re.compile(r"([+-]?)([0-9]+)")
 # More than any number that is allowed has.
 _DIGITS_MAX = 20
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?")
+_TRIMMED = "".join(map(chr, range(0x21)))
 _REPLICA = re.compile(r"([0-9]+:[0-9]+)?")
 
 
+def _trimmed(value: str) -> str:
+    """Take away what Java's ``trim`` does: a broker reads no number behind other white space."""
+    return value.strip(_TRIMMED)
+
+
 def _number(value: str, *, low: int, high: int, also: int | None = None) -> str | None:
-    whole = _WHOLE.fullmatch(value.strip())
+    whole = _WHOLE.fullmatch(_trimmed(value))
     if whole is None:
         return "is no whole number"
     sign, digits = whole.groups()
@@ -30,24 +36,24 @@ def _number(value: str, *, low: int, high: int, also: int | None = None) -> str 
 
 
 def _share(value: str) -> str | None:
-    trimmed = value.strip()
+    trimmed = _trimmed(value)
     if not _DECIMAL.fullmatch(trimmed):
         return "is no number"
     return None if 0 <= float(trimmed.rstrip("fFdD")) <= 1 else "is not from 0 to 1"
 
 
 def _boolean(value: str) -> str | None:
-    return None if value.strip().lower() in ("true", "false") else "is neither true nor false"
+    return None if _trimmed(value).lower() in ("true", "false") else "is neither true nor false"
 
 
 def _one_of(*names: str) -> Complaint:
-    return lambda value: None if value.strip() in names else f"is none of {', '.join(names)}"
+    return lambda value: None if _trimmed(value) in names else f"is none of {', '.join(names)}"
 
 
 def listed(value: str) -> list[str]:
     """Read a list as Kafka does."""
-    trimmed = value.strip()
-    return [item.strip() for item in trimmed.split(",")] if trimmed else []
+    trimmed = _trimmed(value)
+    return [_trimmed(item) for item in trimmed.split(",")] if trimmed else []
 
 
 def _some_of(*names: str) -> Complaint:
@@ -56,7 +62,7 @@ def _some_of(*names: str) -> Complaint:
 
 def _replicas(value: str) -> str | None:
     items = listed(value)
-    if "".join(items).strip() == "*" or all(_REPLICA.fullmatch(item) for item in items):
+    if _trimmed("".join(items)) == "*" or all(_REPLICA.fullmatch(item) for item in items):
         return None
     return "is neither * nor a list of partition:broker"
 

@@ -25,4 +25,4 @@ class TopicSettings:
 
     def _number(self, topic: str, name: str, default: int) -> int:
         text = self._metadata.topic_setting(topic, name)
-        return int(text) if text is not None and text.isdecimal() else default
+        return int(text) if text is not None and text.isascii() and text.isdecimal() else default

@@ -24,7 +24,7 @@ from isrflow.brokers.wire.record_batch import (
     encode_batch,
 )
 
-_NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+_NAME = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
 _UNFINISHED = ".part"
 _CHUNK_RECORDS = 10_000
 

@@ -1,0 +1,35 @@
+r"""What a pattern takes is what it says: ``$`` also stands before a last newline, ``\d`` for digits of any script."""
+
+import ast
+import re
+
+from tests.tidy.test_tidy import ROOMS, name_of, python_files
+
+LOOSE = re.compile(r"(?<!\\)\$|\\[dws]")
+
+
+def patterns_of(tree: ast.Module) -> list[tuple[int, str]]:
+    """List the patterns of a module: what is given to ``re`` and to ``Meta``, but for those that read lines."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            given = [word.value for word in node.keywords if word.arg == "pattern"]
+            if called.startswith("re.") and called != "re.escape" and "re.MULTILINE" not in ast.unparse(node):
+                given += node.args[:1]
+            for piece in (piece for one in given for piece in ast.walk(one)):
+                if isinstance(piece, ast.Constant) and isinstance(piece.value, str):
+                    found.append((node.lineno, piece.value))
+    return found
+
+
+def test_no_pattern_takes_more_than_it_says() -> None:
+    texts = {name_of(path): ast.parse(path.read_text()) for path in python_files(*ROOMS)}
+    found = {f"{name}:{line}": text for name, tree in texts.items() for line, text in patterns_of(tree)}
+    assert len(found) > 10
+    assert {place: text for place, text in found.items() if LOOSE.search(text)} == {}
+
+
+def test_a_loose_one_is_found() -> None:
+    tree = ast.parse('import re\nre.compile("a$")\nMeta(pattern=rf"^{x}\\d+")\nre.findall("^a$", t, re.MULTILINE)')
+    assert [line for line, text in patterns_of(tree) if LOOSE.search(text)] == [2, 3]
