@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from isrflow.brokers.process import DetachedProcess, State
+from isrflow.conf.private_dir import private_dir
 
 START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 60.0
@@ -53,7 +54,7 @@ class Service:
         """Start the process; it need not be ready yet. Raises ``ServiceError``, ``JarsError`` or ``JavaError``."""
         if self.state != "stopped":
             raise ServiceError(f"{self.name} is there already, as process {self.pid}")
-        self.folder.mkdir(parents=True, exist_ok=True)
+        private_dir(self.folder)
         self._ended_by_us = False
         self._process.start(self.command(), self.folder, self.console)
 

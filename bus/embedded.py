@@ -1,14 +1,14 @@
 """The embedded bus: one SQLite file in WAL mode that several processes share."""
 
-import contextlib
 import sqlite3
-import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
+from isrflow.bus.bus_file import Access, BusFile
+from isrflow.bus.file_place import check_same
 from isrflow.bus.interface import (
     MAX_EVENT_BYTES,
     BusError,
@@ -17,109 +17,68 @@ from isrflow.bus.interface import (
     Entry,
     FencedError,
     Image,
+    NoBusError,
     Page,
     TrimmedError,
     draw_bus_id,
 )
+from isrflow.bus.locked import LOCK_TIMEOUT_S, while_locked
 from isrflow.bus.patience import row_of
+from isrflow.bus.retention import WAL_BYTES_MAX, cut_wal, remove_decisions, remove_events, wal_bytes
 from isrflow.state.rules import NEWEST_RULES
 
 SCHEMA_VERSION = 1
-BUSY_TIMEOUT_MS = 20_000
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS events (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT, patient INTEGER NOT NULL, raw BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS decisions (
-    seq INTEGER NOT NULL, idx INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (seq, idx)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS pages (
-    shard INTEGER NOT NULL, page INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (shard, page));
-CREATE TABLE IF NOT EXISTS claims (
-    controller_epoch INTEGER PRIMARY KEY, controller_id TEXT NOT NULL, seq INTEGER NOT NULL, time_ms INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-"""
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS events ("
+    " seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT, patient INTEGER NOT NULL, raw BLOB NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS decisions ("
+    " seq INTEGER NOT NULL, idx INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (seq, idx)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS pages ("
+    " shard INTEGER NOT NULL, page INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (shard, page))",
+    "CREATE TABLE IF NOT EXISTS claims (controller_epoch INTEGER PRIMARY KEY,"
+    " controller_id TEXT NOT NULL, seq INTEGER NOT NULL, time_ms INTEGER NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID",
+)
+_TABLES = {"events", "decisions", "pages", "claims", "marks"}
 
 
-class EmbeddedBus:
+class EmbeddedBus(BusFile):
     """Implement ``Bus`` on one SQLite file; seq is the rowid, so publishing order is the total order.
 
-    An instance may be used by several threads: each gets a connection of its own.
+    An instance may be used by several threads. Whoever has it to ``READ`` changes nothing; only ``MAKE`` makes a file.
     """
 
     seq_step = 1
 
-    def __init__(self, path: Path | str) -> None:
-        self.path = Path(path)
-        self._local = threading.local()
-        self._connections: list[sqlite3.Connection] = []
-        self._lock = threading.Lock()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._errors():
-            self._connection().executescript(_SCHEMA)
-            version = self._mark("schema_version") or self._first_use()
+    def __init__(
+        self, path: Path | str, access: Access = Access.MAKE, *, lock_timeout_s: float = LOCK_TIMEOUT_S
+    ) -> None:
+        super().__init__(path, access, lock_timeout_s)
+        try:
+            with self._errors():
+                self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> None:
+        with self._snapshot() as connection:
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if not tables and self._access is not Access.MAKE:
+            raise NoBusError(f"there is no bus at {self.path}: start the engine with 'isrflow run'.")
+        if tables and not tables >= _TABLES:
+            raise BusError(f"{self.path} is no bus: it is a SQLite file of something else")
+        if self._access is not Access.READ:
+            self._patiently(self._connection(), "PRAGMA journal_mode = WAL")
+        if not tables:
+            with self._write() as connection:
+                for statement in _SCHEMA:
+                    connection.execute(statement)
+                connection.execute("INSERT OR IGNORE INTO marks VALUES ('schema_version', ?)", (SCHEMA_VERSION,))
+        version = self._mark("schema_version")
         if version != SCHEMA_VERSION:
             raise BusError(f"bus {self.path} has schema version {version}; this isrflow reads {SCHEMA_VERSION}")
-
-    def _first_use(self) -> int:
-        with self._write() as connection:
-            connection.execute("INSERT OR IGNORE INTO marks VALUES ('schema_version', ?)", (SCHEMA_VERSION,))
-        return SCHEMA_VERSION
-
-    def _connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = sqlite3.connect(
-                self.path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
-            )
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            self._local.connection = connection
-            with self._lock:
-                self._connections.append(connection)
-        return connection
-
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise BusError(f"bus {self.path}: {error}") from error
-
-    @contextlib.contextmanager
-    def _write(self) -> Iterator[sqlite3.Connection]:
-        """One write transaction: all of it, or on any error none."""
-        connection = self._connection()
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield connection
-        except BaseException:
-            # After some errors, a full disk for one, SQLite has rolled back by itself.
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-        connection.execute("COMMIT")
-
-    @contextlib.contextmanager
-    def _snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Reads that see one moment."""
-        connection = self._connection()
-        connection.execute("BEGIN")
-        try:
-            yield connection
-        finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-
-    def _mark(self, name: str) -> int:
-        row = self._connection().execute("SELECT value FROM marks WHERE name = ?", (name,)).fetchone()
-        return int(row[0]) if row else 0
-
-    @staticmethod
-    def _raise_mark(connection: sqlite3.Connection, name: str, value: int) -> None:
-        connection.execute(
-            "INSERT INTO marks VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)",
-            (name, value),
-        )
 
     def publish(self, events: Sequence[bytes]) -> int:
         for raw in events:
@@ -137,13 +96,13 @@ class EmbeddedBus:
         return len(events)
 
     def last_seq(self) -> int:
-        with self._errors():
-            row = self._connection().execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
+        with self._errors(), self._snapshot() as connection:
+            row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
         return int(row[0]) if row else 0
 
     def offsets_came(self, after: int) -> bool:
-        with self._errors():
-            row = self._connection().execute(
+        with self._errors(), self._snapshot() as connection:
+            row = connection.execute(
                 "SELECT EXISTS (SELECT 1 FROM events WHERE seq > ? AND kind = 'log_end_offset')", (after,)
             )
             return bool(row.fetchone()[0])
@@ -204,10 +163,8 @@ class EmbeddedBus:
             return Claim(epoch, seq)
 
     def claimed_epoch(self) -> int:
-        with self._errors():
-            return int(
-                self._connection().execute("SELECT coalesce(max(controller_epoch), 0) FROM claims").fetchone()[0]
-            )
+        with self._errors(), self._snapshot() as connection:
+            return int(connection.execute("SELECT coalesce(max(controller_epoch), 0) FROM claims").fetchone()[0])
 
     def bus_id(self) -> int:
         with self._errors():
@@ -242,11 +199,12 @@ class EmbeddedBus:
 
     def decisions(self, after: tuple[int, int], limit: int) -> list[Decided]:
         with self._errors(), self._snapshot() as connection:
-            trimmed = self._mark("trimmed_decisions")
-            if 0 < after[0] < trimmed:
+            # The mark of the index is younger: where it is missing, all of that event's went.
+            gone = (self._mark("trimmed_decisions"), self._mark("trimmed_decision_idx") - 1)
+            if after[0] > 0 and after < gone:
                 raise TrimmedError(
-                    f"bus {self.path}: decisions of events up to {trimmed} were removed: "
-                    f"read on from {trimmed + 1}, or take the state as it is"
+                    f"bus {self.path}: decisions of events up to {gone[0]} were removed: "
+                    f"read on from {gone[0] + 1}, or take the state as it is"
                 )
             rows = connection.execute(
                 "SELECT seq, idx, body FROM decisions WHERE (seq, idx) > (?, ?) ORDER BY seq, idx LIMIT ?",
@@ -257,7 +215,14 @@ class EmbeddedBus:
     def changed(self) -> bool:
         # data_version moves when another connection commits, this instance's other threads included.
         with self._errors():
-            version = int(self._connection().execute("PRAGMA data_version").fetchone()[0])
+            self._leave_alone_no_more()
+            connection = self._connection()
+            check_same(self.path, self._identity)
+            version = while_locked(
+                self.path,
+                self._lock_timeout_s,
+                lambda: int(connection.execute("PRAGMA data_version").fetchone()[0]),
+            )
         seen = getattr(self._local, "data_version", None)
         self._local.data_version = version
         return bool(version != seen)
@@ -273,24 +238,25 @@ class EmbeddedBus:
             self._raise_mark(connection, "passed", through)
 
     def trim(self, retain: int) -> int:
-        with self._errors(), self._write() as connection:
-            through = min(self._mark("passed"), self._mark("decided"), self.last_seq() - retain)
-            if through <= self._mark("trimmed"):
-                return 0
-            removed = connection.execute("DELETE FROM events WHERE seq <= ?", (through,)).rowcount
-            # Whoever has followed up to the last one that goes has missed none.
-            row = connection.execute("SELECT coalesce(max(seq), 0) FROM decisions WHERE seq <= ?", (through,))
-            self._raise_mark(connection, "trimmed_decisions", row.fetchone()[0])
-            connection.execute("DELETE FROM decisions WHERE seq <= ?", (through,))
-            self._raise_mark(connection, "trimmed", through)
-            return int(removed)
+        with self._errors():
+            if wal_bytes(self.path) > WAL_BYTES_MAX:
+                cut_wal(self._connection(), self._busy_timeout_ms)
+            with self._write() as connection:
+                return self._remove_slice(connection, retain)
 
-    def close(self) -> None:
-        with self._lock:
-            for connection in self._connections:
-                connection.close()
-            self._connections.clear()
-        self._local = threading.local()
+    def _remove_slice(self, connection: sqlite3.Connection, retain: int) -> int:
+        through = min(self._mark("passed"), self._mark("decided"), self.last_seq() - retain)
+        if decisions := remove_decisions(connection, through):
+            # Whoever has followed up to the last one that goes has missed none.
+            count, seq, idx = decisions
+            self._set_mark(connection, "trimmed_decisions", seq)
+            self._set_mark(connection, "trimmed_decision_idx", idx + 1)
+            return count
+        if events := remove_events(connection, through):
+            count, seq = events
+            self._set_mark(connection, "trimmed", seq)
+            return count
+        return 0
 
 
 def now_ms() -> int:

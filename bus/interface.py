@@ -141,9 +141,10 @@ class Bus(Protocol):
         ...
 
     def trim(self, retain: int) -> int:
-        """Remove events that the checkpoint has passed, and their decisions, keeping the newest ``retain`` events.
+        """Remove a slice of the events that the checkpoint has passed, and of their decisions.
 
-        Returns how many events went.
+        The newest ``retain`` events stay. A slice is small, so that writers need not wait. Returns how many events
+        and decisions went, 0 when no more need to.
         """
         ...
 

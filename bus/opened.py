@@ -1,31 +1,28 @@
 """Open a bus by the name that settings and commands give it."""
 
-from pathlib import Path
-
+from isrflow.bus.bus_file import Access
 from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import Bus, BusError, NoBusError
+from isrflow.bus.interface import Bus, BusError
 from isrflow.bus.kafka.address import SCHEME
+from isrflow.bus.locked import LOCK_TIMEOUT_S
 from isrflow.conf.settings import SQLITE
 
 KAFKA = SCHEME
 
 
-def open_bus(url: str, *, create: bool = True) -> Bus:
+def open_bus(url: str, *, create: bool = True, read_only: bool = False, lock_timeout_s: float = LOCK_TIMEOUT_S) -> Bus:
     """Open ``sqlite:PATH``, a bare path, or ``kafka://host:port[,host:port][/prefix]``.
 
-    A bus that is not there is made, or with ``create`` false refused. Raises ``BusError``.
+    A bus that is not there is made, or with ``create`` false refused; one that is opened ``read_only`` is not made
+    either, nor changed in any way. A file that another process has locked is waited for. Raises ``BusError``.
     """
     if url.startswith(KAFKA):
         # A client in C that takes a while to load: no other bus pays for it.
         from isrflow.bus.kafka.bus import KafkaBus
 
         try:
-            return KafkaBus(url, create=create)
+            return KafkaBus(url, create=create and not read_only)
         except ValueError as error:
             raise BusError(str(error)) from error
-    path = Path(url.removeprefix(SQLITE))
-    if not create and not path.exists():
-        raise NoBusError(
-            f"there is no bus at {path}: start the engine with 'isrflow run', or name its bus with --bus PATH."
-        )
-    return EmbeddedBus(path)
+    access = Access.READ if read_only else Access.MAKE if create else Access.WRITE
+    return EmbeddedBus(url.removeprefix(SQLITE), access, lock_timeout_s=lock_timeout_s)

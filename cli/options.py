@@ -45,8 +45,8 @@ def bus_set(bus: str | None) -> list[str]:
 
 
 def existing_bus(settings: Settings) -> Bus:
-    """Open the bus to read from it; one that is not there is an error, not a new one."""
+    """Open the bus to read from it, and change nothing; one that is not there is an error, not a new one."""
     try:
-        return open_bus(settings.bus, create=False)
+        return open_bus(settings.bus, read_only=True)
     except BusError as error:
         raise Unreachable(str(error)) from error

@@ -38,6 +38,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
 
     policy: Policy = Policy()
     bus: BusUrl = DEFAULT_BUS
+    sqlite_lock_timeout_ms: Wait = 600_000
     checkpoint_dir: Text = "data/checkpoint"
     controller_id: str = ""
     shards: Shards = 16

@@ -10,6 +10,7 @@ import structlog
 
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.interface import Bus
+from isrflow.conf.private_dir import private_dir
 
 log = structlog.get_logger("isrflow.checkpoint")
 
@@ -37,7 +38,7 @@ def settle(checkpoint: Path, bus: Bus) -> None:
         checkpoint.rename(aside)
         log.warning("moved the checkpoint aside; starting from the state on the bus", moved_to=str(aside), **found)
     if not has_batches(checkpoint):
-        checkpoint.mkdir(parents=True, exist_ok=True)
+        private_dir(checkpoint)
         (checkpoint / BUS_FILE).write_text(str(bus.bus_id()))
 
 

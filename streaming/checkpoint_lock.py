@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
+from isrflow.conf.private_dir import private_dir
+
 POLL_INTERVAL_S = 0.05
 
 
@@ -33,7 +35,7 @@ def is_locked(checkpoint: Path) -> bool:
 
 
 def _lock_file(checkpoint: Path) -> IO[str]:
-    checkpoint.parent.mkdir(parents=True, exist_ok=True)
+    private_dir(checkpoint.parent)
     return checkpoint.with_name(checkpoint.name + ".lock").open("a")
 
 

@@ -2,7 +2,6 @@
 
 import signal
 import threading
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
@@ -28,11 +27,11 @@ from isrflow.streaming.layout import misfit
 from isrflow.streaming.local_dir import local_dir
 from isrflow.streaming.progress import BatchProgress
 from isrflow.streaming.query import start_query, stop_between_batches
+from isrflow.streaming.retention import Retention
 from isrflow.streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of
 from isrflow.streaming.ticker import Ticker
 
 WATCH_INTERVAL_S = 0.2
-TRIM_INTERVAL_S = 30.0
 TICKER_STOP_TIMEOUT_S = 20.0
 
 log = structlog.get_logger("isrflow.job")
@@ -57,7 +56,7 @@ def run(settings: Settings) -> None:
     Spark or the query failed, ``BusError`` when the bus cannot be used, ``MetricsError`` when the endpoint
     cannot be opened.
     """
-    bus = open_bus(settings.bus)
+    bus = open_bus(settings.bus, lock_timeout_s=settings.sqlite_lock_timeout_ms / 1_000)
     metrics = Metrics(
         kafka_names=settings.metrics_kafka_names, controller_id=settings.controller_name, seq_step=bus.seq_step
     )
@@ -171,18 +170,21 @@ class Job:
             self._settings.watermark_interval_ms,
             self._settings.tick_idle_interval_ms,
         )
+        retention = Retention(self._bus, self._settings.retention_events)
         self._metrics.took_over(self._claim.controller_epoch)
         ticker.start()
+        retention.start()
         try:
             self._watch(query, ticker)
         finally:
             self._metrics.gave_up()
             ticker.stop()
+            retention.stop()
             ticker.join(TICKER_STOP_TIMEOUT_S)
+            retention.join(TICKER_STOP_TIMEOUT_S)
             stop_between_batches(query)
 
     def _watch(self, query: StreamingQuery, ticker: Ticker) -> None:
-        trimmed_s = time.monotonic()
         while not self._stopping.wait(WATCH_INTERVAL_S):
             self._check_claim()
             self._endpoint.retry()
@@ -194,9 +196,6 @@ class Job:
             if not query.isActive:
                 self._check_claim()
                 raise JobError(f"the query failed: {_cause(query)}")
-            if time.monotonic() - trimmed_s > TRIM_INTERVAL_S:
-                self._bus.trim(self._settings.retention_events)
-                trimmed_s = time.monotonic()
         log.info("stopping", controller_epoch=self._claim.controller_epoch)
 
 

@@ -8,6 +8,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from isrflow.conf.private_dir import private_dir
+
 _PREFIX = "job-"
 
 
@@ -17,7 +19,7 @@ def local_dir(parent: Path) -> Iterator[Path]:
 
     Its job holds a lock on it, which the system frees when the process dies.
     """
-    parent.mkdir(parents=True, exist_ok=True)
+    private_dir(parent)
     for left in parent.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError), _locked(left):
             shutil.rmtree(left, ignore_errors=True)

@@ -97,6 +97,7 @@ def _embedded(session: SparkSession, bus: EmbeddedBus, settings: Settings, *, af
         .option("max_events", settings.max_events_per_batch)
         .option("after", after)
         .option("wait", wait)
+        .option("lock_timeout_s", settings.sqlite_lock_timeout_ms / 1_000)
         .load()
     )
 

@@ -8,7 +8,9 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 from pyspark.sql.types import StructType
 
+from isrflow.bus.bus_file import Access
 from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.locked import LOCK_TIMEOUT_S
 
 FORMAT = "isrflow-bus"
 SCHEMA = "seq LONG, raw BINARY"
@@ -28,7 +30,8 @@ class BusSource(DataSource):
     """Read a bus.
 
     Options: ``path``, ``max_events`` (a batch's bound), ``after`` (where a new checkpoint starts),
-    ``wait`` (whether heartbeats and offsets wait for the next tick, as ``Bus.batch_end`` tells).
+    ``wait`` (whether heartbeats and offsets wait for the next tick, as ``Bus.batch_end`` tells),
+    ``lock_timeout_s`` (how long a locked file is waited for).
     """
 
     @classmethod
@@ -50,6 +53,7 @@ class BusReader(DataSourceStreamReader):
         self.max_events = int(options["max_events"])
         self.after = int(options["after"])
         self.wait = options["wait"] == "true"
+        self.lock_timeout_s = float(options.get("lock_timeout_s", LOCK_TIMEOUT_S))
         self._bus: EmbeddedBus | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -58,7 +62,7 @@ class BusReader(DataSourceStreamReader):
     @property
     def bus(self) -> EmbeddedBus:
         if self._bus is None:
-            self._bus = EmbeddedBus(self.path)
+            self._bus = EmbeddedBus(self.path, Access.WRITE, lock_timeout_s=self.lock_timeout_s)
         return self._bus
 
     def initialOffset(self) -> dict[str, int]:
@@ -80,7 +84,8 @@ class BusReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Span)
-        bus = EmbeddedBus(self.path)
+        # To write: a reader of a bus that nobody else has open would not see what is published meanwhile.
+        bus = EmbeddedBus(self.path, Access.WRITE, lock_timeout_s=self.lock_timeout_s)
         try:
             after = partition.after
             while after < partition.through:

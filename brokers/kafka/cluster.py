@@ -17,6 +17,7 @@ from isrflow.brokers.kafka.node import KafkaError, KafkaNode
 from isrflow.brokers.kafka.properties import LOOPBACK, NodeSpec
 from isrflow.brokers.service import START_TIMEOUT_S, STOP_TIMEOUT_S, kill_all
 from isrflow.brokers.voters import Voter
+from isrflow.conf.private_dir import private_dir
 
 FILE = "cluster.json"
 NODES_MAX = 64
@@ -97,7 +98,7 @@ class KafkaCluster:
             raise KafkaError(f"{folder} has a cluster already")
         made = cls(folder, remembered)
         refuse_taken(node.folder for node in made.nodes.values())
-        folder.mkdir(parents=True, exist_ok=True)
+        private_dir(folder)
         for name, content in beside.items():
             aside = folder / f"{name}.new"
             aside.write_bytes(content)

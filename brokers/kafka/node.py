@@ -8,6 +8,7 @@ from isrflow.brokers.kafka.properties import NodeSpec, log_dirs, log_properties,
 from isrflow.brokers.service import Service, ServiceError
 from isrflow.conf.jars import jars
 from isrflow.conf.java import java_home
+from isrflow.conf.private_dir import private_dir
 
 FORMAT_TIMEOUT_S = 120.0
 # What a node says when everything of it runs, which for a broker includes that it was unfenced.
@@ -38,7 +39,7 @@ class KafkaNode(Service):
 
     def write_properties(self) -> None:
         """Write the files that the node reads at its start. Raises ``ValueError`` or OSError."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        private_dir(self.folder)
         self._properties.write_text(server_properties(self.spec, self.folder, self._brokers))
         self._log_properties.write_text(log_properties(self.log))
 

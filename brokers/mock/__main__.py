@@ -73,7 +73,7 @@ def main(
     structlog.contextvars.bind_contextvars(broker=broker)
     identity = Identity(broker=broker, bus=bus, directory=directory, host=host, port=port, rack=rack)
     try:
-        asyncio.run(_serve(identity, settings, open_bus(bus)))
+        asyncio.run(_serve(identity, settings, open_bus(bus, create=False)))
     except* (ReplacedError, DirectoryLostError) as group:
         logger.error("stopped", why=str(group.exceptions[0]))
         sys.exit(EXIT_REFUSED)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from isrflow.bus.interface import Bus, NoBusError
 from isrflow.bus.opened import KAFKA, open_bus
+from isrflow.conf.private_dir import private_dir
 from isrflow.conf.settings import SQLITE
 
 
@@ -29,16 +30,16 @@ class BusPlace(NamedTuple):
         if self.path is not None:
             return self.path.exists()
         try:
-            self.open(create=False).close()
+            self.open(read_only=True).close()
         except NoBusError:
             return False
         return True
 
-    def open(self, *, create: bool = True) -> Bus:
-        """Open the bus, and make it where it is not there. Raises ``BusError``."""
-        if create and self.path is not None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-        return open_bus(self.url, create=create)
+    def open(self, *, create: bool = True, read_only: bool = False) -> Bus:
+        """Open the bus, and make it where it is not there, but not to read only. Raises ``BusError``."""
+        if create and not read_only and self.path is not None:
+            private_dir(self.path.parent)
+        return open_bus(self.url, create=create, read_only=read_only)
 
     def remove(self) -> None:
         """Remove a file; topics belong to their Kafka, and stay."""

@@ -195,7 +195,7 @@ class LedCluster:
 
 def cluster_on(place: BusPlace) -> Cluster:
     """Read how brokers and gateways stand, as last decided. Raises ``BusError``."""
-    bus = place.open(create=False)
+    bus = place.open(read_only=True)
     try:
         return read_image(bus.image()).cluster
     finally:

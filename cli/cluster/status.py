@@ -52,7 +52,7 @@ def _alone(kafka: KafkaCluster) -> Row:
 def _led(led: LedCluster) -> Row:
     if not led.bus.exists():
         raise Unreachable(f"there is no bus at {led.bus}: the cluster was never started, or its bus was removed")
-    bus = led.bus.open(create=False)
+    bus = led.bus.open(read_only=True)
     try:
         deciding = decides(bus)
     finally:

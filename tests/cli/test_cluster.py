@@ -155,8 +155,8 @@ def test_an_engine_that_is_starting_is_seen_where_seqs_stand_apart(
 
 def test_a_bus_is_not_made_to_see_whether_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     def said(error: BusError) -> Callable[..., Bus]:
-        def open_bus(url: str, *, create: bool = True) -> Bus:
-            assert not create
+        def open_bus(url: str, *, create: bool = True, read_only: bool = False) -> Bus:
+            assert read_only
             raise error
 
         return open_bus

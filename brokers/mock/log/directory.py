@@ -9,6 +9,7 @@ import structlog
 
 from isrflow.brokers.files import flush_directory, replace
 from isrflow.brokers.mock.log.log import Log, LogConfig
+from isrflow.conf.private_dir import private_dir
 from isrflow.state.events import TopicPartition
 
 logger = structlog.get_logger()
@@ -37,7 +38,7 @@ class LogDirectory:
     """
 
     def __init__(self, path: Path, broker: int) -> None:
-        path.mkdir(parents=True, exist_ok=True)
+        private_dir(path)
         self.path = path
         self._broker = broker
         self.previous_broker_epoch = self._take_clean_shutdown()

@@ -13,6 +13,7 @@ from isrflow.brokers.gateways.kraft.log.errors import StorageError
 from isrflow.brokers.gateways.kraft.log.segment import Segment, Unit
 from isrflow.brokers.gateways.kraft.log.snapshots import SnapshotId
 from isrflow.brokers.gateways.kraft.metadata.image import NO_QUORUM
+from isrflow.conf.private_dir import private_dir
 
 _LOCK = ".lock"
 _NOTHING = End(seq=0, offset=0, position=0, quorum_epoch=NO_QUORUM, crc=0)
@@ -34,7 +35,7 @@ class MetadataLog:
 
     def __init__(self, directory: Path) -> None:
         """Open a log, or begin one. Raises ``StorageError`` when it is damaged, or open in another process."""
-        directory.mkdir(parents=True, exist_ok=True)
+        private_dir(directory)
         self.directory = directory
         self.is_sound = True
         self._lock = _locked(directory)

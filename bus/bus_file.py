@@ -1,0 +1,200 @@
+"""The file of an embedded bus: its connections and transactions, and that it stays the same one."""
+
+import contextlib
+import enum
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+from isrflow.bus.file_place import check_same, look, make_file, state_alone
+from isrflow.bus.interface import BusError
+from isrflow.bus.locked import LOCK_TOLD_S, while_locked
+
+# The log beside the file is cut to this when it begins again.
+JOURNAL_BYTES_KEPT = 16 * 1024 * 1024
+_MAY_NOT_WRITE = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN})
+
+
+class Access(enum.Enum):
+    """Say what a process may do to the file: make it, write to one that is there, or only read."""
+
+    MAKE = enum.auto()
+    WRITE = enum.auto()
+    READ = enum.auto()
+
+
+class _Seen(NamedTuple):
+    """Hold what a bus was known by, and how far it reached, when it was last looked at."""
+
+    bus_id: int = 0
+    seq: int = 0
+
+
+class BusFile:
+    """Hold one SQLite file in WAL mode, which several processes share; each thread gets a connection of its own.
+
+    A lock that another process holds is waited for, and told. A file that was replaced while it was open is
+    noticed with each use, because nobody else would ever see what is written into it.
+    """
+
+    def __init__(self, path: Path | str, access: Access, lock_timeout_s: float) -> None:
+        self.path = Path(path)
+        self._access = access
+        self._lock_timeout_s = lock_timeout_s
+        self._busy_timeout_ms = int(min(LOCK_TOLD_S, lock_timeout_s) * 1_000)
+        self._local = threading.local()
+        self._connections: list[sqlite3.Connection] = []
+        self._lock = threading.Lock()
+        self._seen = _Seen()
+        if access is Access.MAKE:
+            make_file(self.path)
+        self._identity = look(self.path, make=access is Access.MAKE)
+
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            # Without a log beside it a file has no writer: read by itself it stays as it is, and so does its folder.
+            self._local.alone = state_alone(self.path) if self._access is Access.READ else None
+            mode = "rw" if self._access is not Access.READ else "ro" if self._local.alone is None else "ro&immutable=1"
+            connection = sqlite3.connect(
+                f"file:{quote(str(self.path.absolute()))}?mode={mode}",
+                uri=True,
+                timeout=self._busy_timeout_ms / 1_000,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            with self._lock:
+                self._connections.append(connection)
+            self._local.connection = connection
+            check_same(self.path, self._identity)
+            if self._access is not Access.READ:
+                self._patiently(connection, "PRAGMA synchronous = FULL")
+                self._patiently(connection, f"PRAGMA journal_size_limit = {JOURNAL_BYTES_KEPT}")
+        return connection
+
+    def _leave_alone_no_more(self) -> None:
+        """Take another connection where somebody has begun to write to a file that was read by itself."""
+        alone = getattr(self._local, "alone", None)
+        if alone is None or alone == state_alone(self.path):
+            return
+        with self._lock:
+            self._connections.remove(self._local.connection)
+        self._local.connection.close()
+        self._local.__dict__.clear()
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            hint = ""
+            if self._access is Access.READ and getattr(error, "sqlite_errorcode", 0) & 0xFF in _MAY_NOT_WRITE:
+                hint = ": an engine that died left it open, and this user may not write beside it: start the engine"
+            raise BusError(f"bus {self.path}: {error}{hint}") from error
+
+    def _patiently(self, connection: sqlite3.Connection, *statements: str) -> None:
+        """Execute statements together; again while another process has the file locked, and no longer than is set."""
+
+        def execute() -> None:
+            try:
+                for statement in statements:
+                    connection.execute(statement).fetchone()
+            except sqlite3.Error:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+        while_locked(self.path, self._lock_timeout_s, execute)
+
+    @contextlib.contextmanager
+    def _write(self) -> Iterator[sqlite3.Connection]:
+        """One write transaction: all of it, or on any error none."""
+        connection, seen = self._connection(), self._seen
+        self._patiently(connection, "BEGIN IMMEDIATE")
+        try:
+            self._check_goes_on(connection, seen)
+            yield connection
+            seen = _seen_now(connection)
+        except BaseException:
+            # After some errors, a full disk for one, SQLite has rolled back by itself.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+        check_same(self.path, self._identity)
+        self._note(seen)
+
+    @contextlib.contextmanager
+    def _snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Reads that see one moment; inside of a transaction, that one's."""
+        self._leave_alone_no_more()
+        connection, seen = self._connection(), self._seen
+        if connection.in_transaction:
+            yield connection
+            return
+        # The first read takes the snapshot: after it no lock is waited for.
+        self._patiently(connection, "BEGIN", "SELECT 1 FROM sqlite_master")
+        try:
+            self._check_goes_on(connection, seen)
+            yield connection
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        if self._local.alone is not None and self._local.alone != state_alone(self.path):
+            raise BusError(f"bus {self.path}: a writer opened it while it was read: ask again")
+
+    def _check_goes_on(self, connection: sqlite3.Connection, seen: _Seen) -> None:
+        """Look whether it is the same file, and the same bus in it, as far as it was ``seen`` or further.
+
+        A file that was overwritten in place is still the same file.
+        """
+        check_same(self.path, self._identity)
+        now = _seen_now(connection)
+        if seen.bus_id not in (0, now.bus_id) or now.seq < seen.seq:
+            raise BusError(
+                f"bus {self.path}: what it holds was replaced while this process had it open (its last event was "
+                f"{seen.seq} and is {now.seq}): start all processes of this bus again"
+            )
+        self._note(now)
+
+    def _note(self, seen: _Seen) -> None:
+        with self._lock:
+            self._seen = _Seen(seen.bus_id, max(seen.seq, self._seen.seq))
+
+    def _mark(self, name: str) -> int:
+        with self._snapshot() as connection:
+            row = connection.execute("SELECT value FROM marks WHERE name = ?", (name,)).fetchone()
+        return int(row[0]) if row else 0
+
+    @staticmethod
+    def _raise_mark(connection: sqlite3.Connection, name: str, value: int) -> None:
+        connection.execute(
+            "INSERT INTO marks VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)",
+            (name, value),
+        )
+
+    @staticmethod
+    def _set_mark(connection: sqlite3.Connection, name: str, value: int) -> None:
+        connection.execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", (name, value))
+
+    def close(self) -> None:
+        with self._lock:
+            for connection in self._connections:
+                connection.close()
+            self._connections.clear()
+        self._local = threading.local()
+
+
+def _seen_now(connection: sqlite3.Connection) -> _Seen:
+    try:
+        row = connection.execute(
+            "SELECT coalesce((SELECT value FROM marks WHERE name = 'bus_id'), 0),"
+            " coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)"
+        ).fetchone()
+    except sqlite3.OperationalError:
+        # There are no tables yet, or none of ours: whoever opens it finds that out.
+        return _Seen()
+    return _Seen(*row)

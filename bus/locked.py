@@ -1,0 +1,48 @@
+"""Wait for a file that another process has locked: told, and with an end."""
+
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from isrflow.bus.interface import BusError
+
+# How long commands and brokers wait for a file that is locked; for the engine it is ``sqlite.lock.timeout.ms``.
+LOCK_TIMEOUT_S = 20.0
+# After so long a wait is told, and begun again.
+LOCK_TOLD_S = 5.0
+_LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
+
+T = TypeVar("T")
+
+
+def while_locked(path: Path, timeout_s: float, call: Callable[[], T]) -> T:
+    """Return what ``call`` comes to once nobody else has the file locked; raises ``BusError`` after ``timeout_s``."""
+    begun_s = time.monotonic()
+    while True:
+        try:
+            return call()
+        except sqlite3.OperationalError as error:
+            waited_s = time.monotonic() - begun_s
+            # What Python says by itself has no code.
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _LOCKED:
+                raise
+            if waited_s >= timeout_s:
+                raise BusError(
+                    f"bus {path}: another process has kept it locked for {waited_s:.0f} s: 'fuser {path}' tells which"
+                ) from error
+            _tell(path, waited_s, timeout_s)
+
+
+def _tell(path: Path, waited_s: float, timeout_s: float) -> None:
+    # Short commands do not wait for this import, nor is anything told where nobody has said how.
+    import structlog
+
+    if structlog.is_configured():
+        structlog.get_logger("isrflow.bus").warning(
+            "another process has the bus locked; waiting",
+            bus=str(path),
+            waited_s=round(waited_s),
+            lock_timeout_s=round(timeout_s),
+        )

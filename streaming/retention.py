@@ -1,0 +1,45 @@
+"""Retention: remove old events and decisions from the bus, beside what the job does."""
+
+import threading
+import time
+
+import structlog
+
+from isrflow.bus.interface import Bus, BusError
+
+INTERVAL_S = 30.0
+# Others write at least as long as a slice took, so that none of them waits for more than one.
+PAUSE_S_MIN = 0.02
+
+log = structlog.get_logger("isrflow.retention")
+
+
+class Retention(threading.Thread):
+    """Trim the bus slice by slice, until it holds what is to be kept, and look again after ``interval_s``.
+
+    What goes wrong is told, and tried again: whether the bus can be used at all is for others to find out.
+    """
+
+    def __init__(self, bus: Bus, retain: int, interval_s: float = INTERVAL_S) -> None:
+        super().__init__(name="isrflow-retention", daemon=True)
+        self._bus = bus
+        self._retain = retain
+        self._interval_s = interval_s
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        while not self._stopping.wait(self._interval_s):
+            try:
+                self._trim()
+            except BusError as error:
+                log.warning("old events stay on the bus for now", why=str(error))
+
+    def _trim(self) -> None:
+        while not self._stopping.is_set():
+            begun_s = time.monotonic()
+            if not self._bus.trim(self._retain):
+                return
+            self._stopping.wait(max(PAUSE_S_MIN, time.monotonic() - begun_s))
+
+    def stop(self) -> None:
+        self._stopping.set()

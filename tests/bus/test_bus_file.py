@@ -1,0 +1,294 @@
+"""The file of an embedded bus: locked, replaced, of another kind, read by somebody who may change nothing."""
+
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from isrflow.bus.bus_file import Access
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import BusError, Decided, NoBusError, Page
+from isrflow.bus.locked import while_locked
+from isrflow.bus.opened import open_bus
+
+TICK = b'{"kind":"tick","time_ms":1}'
+HOLD = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+if sys.argv[2] == "all":
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    connection.execute("INSERT INTO marks VALUES ('held', 1)")
+connection.execute("BEGIN EXCLUSIVE")
+connection.execute("INSERT INTO marks VALUES ('holding', 1)")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "private" / "bus.db"
+
+
+@pytest.fixture
+def bus(path: Path) -> Iterator[EmbeddedBus]:
+    bus = EmbeddedBus(path)
+    bus.claim("job", {}, 1)
+    yield bus
+    bus.close()
+
+
+class Holder:
+    """Hold a bus's lock in another process until it is let go."""
+
+    def __init__(self, path: Path, what: str = "writes") -> None:
+        command = [sys.executable, "-c", HOLD, str(path), what]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "held\n"
+
+    def let_go(self) -> None:
+        self._process.communicate(timeout=20)
+
+
+@pytest.fixture
+def holder(path: Path, bus: EmbeddedBus) -> Iterator[Holder]:
+    holder = Holder(path)
+    yield holder
+    holder.let_go()
+
+
+def files(path: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in path.parent.iterdir()}
+
+
+def test_a_lock_that_never_goes_is_told_by_name(path: Path, holder: Holder) -> None:
+    impatient = EmbeddedBus(path, Access.WRITE, lock_timeout_s=0.2)
+    with pytest.raises(BusError, match=r"another process has kept it locked for \d+ s: 'fuser .*bus\.db' tells which"):
+        impatient.publish([TICK])
+    with pytest.raises(BusError, match="kept it locked"):
+        impatient.commit(1, 1, [Decided(1, 0, b"said")], [])
+    impatient.close()
+
+
+def test_whoever_writes_waits_longer_than_one_time_out_of_sqlite(path: Path, bus: EmbeddedBus) -> None:
+    holder = Holder(path)
+    patient = EmbeddedBus(path, Access.WRITE, lock_timeout_s=60)
+    patient._connection().execute("PRAGMA busy_timeout = 50")
+    begun: list[int] = []
+
+    def commit() -> None:
+        patient._connection().execute("PRAGMA busy_timeout = 50")
+        patient.commit(1, 1, [Decided(1, 0, b"said")], [Page(0, -1, b"cluster")])
+        begun.append(patient.publish([TICK]))
+
+    with capture_logs() as said:
+        writer = threading.Thread(target=commit)
+        writer.start()
+        while not said:
+            writer.join(0.01)
+            assert writer.is_alive()
+        holder.let_go()
+        writer.join(30)
+    assert begun == [2]
+    assert bus.decisions((0, -1), 10) == [Decided(1, 0, b"said")]
+    assert said[0]["event"] == "another process has the bus locked; waiting"
+    assert said[0]["lock_timeout_s"] == 60
+    patient.close()
+
+
+def test_whoever_reads_waits_too_where_even_that_is_locked(path: Path, bus: EmbeddedBus) -> None:
+    bus.close()
+    holder = Holder(path, "all")
+    with pytest.raises(BusError, match="kept it locked"):
+        EmbeddedBus(path, Access.READ, lock_timeout_s=0.2)
+    opened: list[int] = []
+    reader = threading.Thread(target=lambda: opened.append(EmbeddedBus(path, Access.READ).last_seq()))
+    reader.start()
+    holder.let_go()
+    reader.join(30)
+    assert opened == [1]
+
+
+def test_what_is_no_lock_is_not_waited_for(path: Path) -> None:
+    def fail() -> None:
+        raise sqlite3.OperationalError("disk is full")
+
+    with pytest.raises(sqlite3.OperationalError, match="disk is full"):
+        while_locked(path, 60, fail)
+
+
+@pytest.mark.parametrize("access", [Access.WRITE, Access.READ])
+def test_only_who_may_make_a_bus_makes_one(path: Path, access: Access) -> None:
+    with pytest.raises(NoBusError, match=r"there is no bus at .*bus\.db"):
+        EmbeddedBus(path, access)
+    assert not path.parent.exists()
+    path.parent.mkdir()
+    path.touch()
+    with pytest.raises(NoBusError, match="the file is empty"):
+        EmbeddedBus(path, access)
+    assert files(path) == {"bus.db": b""}
+
+
+@pytest.mark.parametrize("access", list(Access))
+def test_a_file_of_something_else_stays_as_it_is(path: Path, access: Access) -> None:
+    path.parent.mkdir()
+    for make in (lambda: path.write_bytes(b"this is no database" * 100), lambda: _database(path)):
+        make()
+        before = files(path)
+        with pytest.raises(BusError, match=r"bus\.db is no bus: "):
+            EmbeddedBus(path, access)
+        assert files(path) == before
+        path.unlink()
+    path.mkdir()
+    with pytest.raises(BusError, match="expected a file"):
+        EmbeddedBus(path, access)
+
+
+def _database(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE somebody (else_ TEXT)")
+    connection.close()
+
+
+def test_an_empty_file_becomes_a_bus_for_whoever_makes_one(path: Path) -> None:
+    path.parent.mkdir()
+    path.touch()
+    bus = EmbeddedBus(path)
+    assert bus.publish([TICK]) == 1
+    bus.close()
+
+
+def test_who_reads_alone_leaves_nothing_and_changes_nothing(path: Path, bus: EmbeddedBus) -> None:
+    bus.publish([TICK])
+    bus.close()
+    before = files(path)
+    assert list(before) == ["bus.db"]
+    reader = open_bus(str(path), read_only=True)
+    assert reader.last_seq() == 2
+    assert reader.image() == (0, [])
+    with pytest.raises(BusError, match="readonly"):
+        reader.publish([TICK])
+    reader.close()
+    assert files(path) == before
+
+
+def test_who_read_alone_sees_what_a_writer_brings(path: Path, bus: EmbeddedBus) -> None:
+    bus.close()
+    reader = EmbeddedBus(path, Access.READ)
+    assert reader.last_seq() == 1
+    reader.changed()
+    assert not reader.changed()
+    for last in (2, 3):
+        writer = EmbeddedBus(path, Access.WRITE)
+        assert writer.publish([TICK]) == last
+        assert reader.changed()
+        assert reader.last_seq() == last
+        writer.close()
+    reader.close()
+
+
+def test_a_bus_that_was_overtaken_while_it_was_read_alone_is_not_believed(path: Path, bus: EmbeddedBus) -> None:
+    bus.close()
+    reader = EmbeddedBus(path, Access.READ)
+    with pytest.raises(BusError, match="ask again"), reader._errors(), reader._snapshot():
+        writer = EmbeddedBus(path, Access.WRITE)
+        writer.publish([TICK])
+    assert reader.last_seq() == 2
+    writer.close()
+    reader.close()
+
+
+@pytest.mark.parametrize("use", ["publish", "last_seq", "changed", "decided_seq"])
+@pytest.mark.parametrize(
+    ("replace", "said"),
+    [
+        (lambda path: path.unlink(), "removed or moved away"),
+        (lambda path: path.rename(path.with_name("moved.db")), "removed or moved away"),
+        (lambda path: (EmbeddedBus(path.with_name("b.db")).close(), path.with_name("b.db").rename(path)), "another"),
+    ],
+)
+def test_a_file_that_was_replaced_is_noticed(bus: EmbeddedBus, use: str, replace, said: str) -> None:
+    other = open_bus(str(bus.path), create=False)
+    bus.publish([TICK])
+    replace(bus.path)
+    for held in (bus, other):
+        with pytest.raises(BusError, match=said):
+            held.publish([TICK]) if use == "publish" else getattr(held, use)()
+    other.close()
+
+
+def test_a_thread_that_comes_later_takes_no_other_file(bus: EmbeddedBus) -> None:
+    bus.path.unlink()
+    EmbeddedBus(bus.path).close()
+    errors: list[str] = []
+
+    def publish() -> None:
+        try:
+            bus.publish([TICK])
+        except BusError as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=publish)
+    thread.start()
+    thread.join(20)
+    assert "another file took its place" in errors[0]
+
+
+def test_an_older_copy_that_was_written_over_it_is_noticed(path: Path, bus: EmbeddedBus, tmp_path: Path) -> None:
+    copy = sqlite3.connect(tmp_path / "copy.db")
+    bus._connection().backup(copy)
+    copy.close()
+    bus.publish([TICK] * 3)
+    bus._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    # In place, as `cp` does: the file stays the same one.
+    with (tmp_path / "copy.db").open("rb") as older, path.open("r+b") as file:
+        shutil.copyfileobj(older, file)
+        file.truncate()
+    with pytest.raises(BusError, match=r"was replaced .* was 4 and is 1"):
+        # Another connection reads the file, where this one's cache still holds what it was.
+        _in_a_thread(bus.last_seq)
+
+
+def _in_a_thread(call) -> None:
+    errors: list[Exception] = []
+
+    def run() -> None:
+        try:
+            call()
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(20)
+    if errors:
+        raise errors[0]
+
+
+def test_its_files_are_the_owners_whatever_the_umask_is(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        bus = EmbeddedBus(tmp_path / "new" / "data" / "bus.db")
+        bus.publish([TICK])
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in bus.path.parent.iterdir()}
+        assert modes == {"bus.db": 0o600, "bus.db-wal": 0o600, "bus.db-shm": 0o600}
+        for folder in (bus.path.parent, bus.path.parent.parent):
+            assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        # Who lets a group read sets the file's mode; the files beside it follow.
+        bus.close()
+        bus.path.chmod(0o640)
+        bus = EmbeddedBus(bus.path)
+        bus.publish([TICK])
+        assert {stat.S_IMODE(file.stat().st_mode) for file in bus.path.parent.iterdir()} == {0o640}
+        bus.close()
+    finally:
+        os.umask(before)

@@ -1,0 +1,130 @@
+"""Retention of the embedded bus: in slices that others can write between, and with a log that stays short."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from isrflow.bus import embedded, retention
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import BusError, Decided, TrimmedError
+from isrflow.bus.retention import wal_bytes
+from isrflow.streaming.retention import Retention
+
+TICK = b'{"kind":"tick","time_ms":1}'
+
+
+@pytest.fixture
+def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedBus]:
+    monkeypatch.setattr(retention, "SLICE_ROWS", 10)
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    yield bus
+    bus.close()
+
+
+def fill(bus: EmbeddedBus, events: int, decisions: int, size: int = 1) -> None:
+    bus.publish([TICK] * events)
+    bus.commit(0, events, [Decided(events, idx, b"d" * size) for idx in range(decisions)], [])
+    bus.passed(events)
+
+
+def count(bus: EmbeddedBus, table: str) -> int:
+    return int(bus._connection().execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+def test_a_slice_has_so_many_rows_and_what_stays_is_whole(bus: EmbeddedBus) -> None:
+    fill(bus, events=25, decisions=12)
+    slices = []
+    while rows := bus.trim(retain=0):
+        slices.append(rows)
+        with pytest.raises(TrimmedError):
+            bus.decisions((24, 0), 100)
+        if first := bus.decisions((0, -1), 1):
+            assert bus.decisions((25, first[0].idx - 1), 100)[0] == first[0], "who has followed so far goes on"
+            with pytest.raises(TrimmedError):
+                bus.decisions((25, first[0].idx - 2), 100)
+    assert slices == [10, 2, 10, 10, 5]
+    assert count(bus, "events") == count(bus, "decisions") == 0
+    assert bus.decisions((25, 11), 100) == []
+
+
+def test_a_slice_has_so_many_bytes(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "SLICE_BYTES", 250)
+    fill(bus, events=1, decisions=7, size=100)
+    assert [bus.trim(0) for _ in range(5)] == [3, 3, 1, 1, 0]
+
+
+def test_what_a_kill_left_goes_on_where_it_stopped(bus: EmbeddedBus) -> None:
+    fill(bus, events=25, decisions=0)
+    assert bus.trim(retain=0) == 10
+    bus.close()
+    again = EmbeddedBus(bus.path)
+    with pytest.raises(TrimmedError, match="up to 10 were removed"):
+        again.read(9, 25)
+    assert [entry.seq for entry in again.read(10, 25)] == list(range(11, 26))
+    assert again.trim(retain=0) == 10
+    again.close()
+
+
+def test_an_older_mark_without_an_index_means_all_of_that_event(bus: EmbeddedBus) -> None:
+    fill(bus, events=3, decisions=2)
+    bus._raise_mark(bus._connection(), "trimmed_decisions", 2)
+    assert len(bus.decisions((2, 5), 10)) == 2
+    with pytest.raises(TrimmedError, match="read on from 3"):
+        bus.decisions((1, 5), 10)
+
+
+def test_a_log_that_grew_while_somebody_read_is_cut_when_nobody_does(
+    bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "WAL_BYTES_MAX", 100_000)
+    reader = sqlite3.connect(bus.path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM events").fetchone()
+    bus.publish([b"x" * 1_000_000])
+    bus.trim(retain=0)
+    assert wal_bytes(bus.path) > 1_000_000, "the reader keeps it, and is not waited for long"
+    reader.close()
+    bus.trim(retain=0)
+    assert wal_bytes(bus.path) == 0
+    bus.publish([TICK])
+
+
+def test_it_trims_beside_the_job_until_nothing_is_left(bus: EmbeddedBus) -> None:
+    fill(bus, events=100, decisions=30)
+    done, trim = threading.Event(), bus.trim
+
+    def trim_then_tell(retain: int) -> int:
+        rows = trim(retain)
+        if rows == 0:
+            done.set()
+        return rows
+
+    bus.trim = trim_then_tell  # type: ignore[method-assign]
+    thread = Retention(bus, 5, interval_s=0.001)
+    thread.start()
+    assert done.wait(20)
+    thread.stop()
+    thread.join(20)
+    assert count(bus, "events") == 5
+
+
+def test_what_goes_wrong_is_told_and_tried_again(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, again = [], threading.Event()
+
+    def fail(retain: int) -> int:
+        asked.append(retain)
+        if len(asked) > 1:
+            again.set()
+        raise BusError("locked")
+
+    monkeypatch.setattr(bus, "trim", fail)
+    thread = Retention(bus, 5, interval_s=0.001)
+    thread.start()
+    assert again.wait(20)
+    assert thread.is_alive()
+    thread.stop()
+    thread.join(20)
+    assert not thread.is_alive()
