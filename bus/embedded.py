@@ -1,13 +1,14 @@
 """The embedded bus: one SQLite file in WAL mode that several processes share."""
 
 import sqlite3
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from isrflow.bus.bus_file import Access, BusFile
+from isrflow.bus.clock import now_ms as now_ms
+from isrflow.bus.event_table import append, entries_between, has_times, insert_recorded, keep_times
 from isrflow.bus.file_place import check_same
 from isrflow.bus.interface import (
     MAX_EVENT_BYTES,
@@ -21,8 +22,10 @@ from isrflow.bus.interface import (
     Page,
     TrimmedError,
     draw_bus_id,
+    epoch_after,
 )
 from isrflow.bus.locked import LOCK_TIMEOUT_S, while_locked
+from isrflow.bus.outsiders import refuse_engine_kinds
 from isrflow.bus.patience import row_of
 from isrflow.bus.retention import WAL_BYTES_MAX, cut_wal, remove_decisions, remove_events, wal_bytes
 from isrflow.state.rules import NEWEST_RULES
@@ -31,7 +34,8 @@ SCHEMA_VERSION = 1
 
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS events ("
-    " seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT, patient INTEGER NOT NULL, raw BLOB NOT NULL)",
+    " seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT, patient INTEGER NOT NULL, raw BLOB NOT NULL,"
+    " entered_ms INTEGER)",
     "CREATE TABLE IF NOT EXISTS decisions ("
     " seq INTEGER NOT NULL, idx INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (seq, idx)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS pages ("
@@ -77,10 +81,17 @@ class EmbeddedBus(BusFile):
                     connection.execute(statement)
                 connection.execute("INSERT OR IGNORE INTO marks VALUES ('schema_version', ?)", (SCHEMA_VERSION,))
         version = self._mark("schema_version")
+        if version == SCHEMA_VERSION and self._access is not Access.READ and not has_times(self._connection()):
+            with self._write() as connection:
+                keep_times(connection)
         if version != SCHEMA_VERSION:
             raise BusError(f"bus {self.path} has schema version {version}; this isrflow reads {SCHEMA_VERSION}")
 
     def publish(self, events: Sequence[bytes]) -> int:
+        refuse_engine_kinds(events)
+        return self.publish_own(events)
+
+    def publish_own(self, events: Sequence[bytes]) -> int:
         for raw in events:
             if len(raw) > MAX_EVENT_BYTES:
                 raise BusError(f"an event of {len(raw)} bytes is over the limit of {MAX_EVENT_BYTES}")
@@ -89,8 +100,7 @@ class EmbeddedBus(BusFile):
             if not rows:
                 return self.last_seq()
             with self._write() as connection:
-                connection.executemany("INSERT INTO events (kind, patient, raw) VALUES (?, ?, ?)", rows)
-                return int(connection.execute("SELECT max(seq) FROM events").fetchone()[0])
+                return append(connection, rows)
 
     def in_order(self, events: Sequence[bytes]) -> int:
         return len(events)
@@ -112,10 +122,7 @@ class EmbeddedBus(BusFile):
             trimmed = self._mark("trimmed")
             if after < trimmed and through > after:
                 raise TrimmedError(f"bus {self.path}: events up to {trimmed} were removed; {after + 1} was asked for")
-            rows = connection.execute(
-                "SELECT seq, raw FROM events WHERE seq > ? AND seq <= ? ORDER BY seq", (after, through)
-            )
-            return [Entry(*row) for row in rows]
+            return entries_between(connection, after, through)
 
     def batch_end(self, after: int, count: int, *, wait: bool) -> int:
         """Return where a batch that starts after ``after`` ends: ``count`` events on, or at the newest.
@@ -138,14 +145,13 @@ class EmbeddedBus(BusFile):
             return int(row.fetchone()[0])
 
     def load(self, entries: Sequence[Entry]) -> None:
-        """Put a recorded log, with its own seqs, onto this bus."""
-        rows = [(entry.seq, *row_of(entry.raw)) for entry in entries]
+        """Put a recorded log, with its own seqs, onto this bus: what it says of times and claims stands."""
         with self._errors(), self._write() as connection:
-            connection.executemany("INSERT INTO events (seq, kind, patient, raw) VALUES (?, ?, ?, ?)", rows)
+            insert_recorded(connection, entries)
 
     def claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
         with self._errors(), self._write() as connection:
-            epoch = self.claimed_epoch() + 1
+            epoch = epoch_after(self.claimed_epoch(), self.path)
             started = {
                 "kind": "controller_started",
                 "time_ms": time_ms,
@@ -154,10 +160,7 @@ class EmbeddedBus(BusFile):
                 "settings": settings,
                 "rules_version": NEWEST_RULES,
             }
-            cursor = connection.execute(
-                "INSERT INTO events (kind, patient, raw) VALUES (?, ?, ?)", row_of(msgspec.json.encode(started))
-            )
-            seq = int(cursor.lastrowid or 0)
+            seq = append(connection, [row_of(msgspec.json.encode(started))])
             connection.execute("INSERT INTO claims VALUES (?, ?, ?, ?)", (epoch, controller_id, seq, time_ms))
             connection.execute("INSERT OR IGNORE INTO marks VALUES ('bus_id', ?)", (draw_bus_id(),))
             return Claim(epoch, seq)
@@ -257,8 +260,3 @@ class EmbeddedBus(BusFile):
             self._set_mark(connection, "trimmed", seq)
             return count
         return 0
-
-
-def now_ms() -> int:
-    """Read the wall clock: milliseconds since the Unix epoch, as events carry it."""
-    return time.time_ns() // 1_000_000

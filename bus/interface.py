@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 MAX_EVENT_BYTES = 8 * 1024 * 1024
+EPOCH_MAX = 2**31 - 1
 
 
 class BusError(Exception):
@@ -19,15 +20,25 @@ class FencedError(BusError):
     """Another job has claimed a later controller epoch: this one must stop."""
 
 
+class EngineOnlyError(BusError):
+    """Somebody else published what only the engine makes."""
+
+
 class TrimmedError(BusError):
     """Entries that were asked for were removed by retention."""
 
 
 class Entry(NamedTuple):
-    """Hold one event as published, in its place in the total order."""
+    """Hold one event as published, in its place in the total order.
+
+    ``entered_ms`` is the bus's own time when it came, and ``is_claim`` says whether the bus knows it as a job's claim.
+    In a recorded log both may be None, not known: then they are not judged by.
+    """
 
     seq: int
     raw: bytes
+    entered_ms: int | None = None
+    is_claim: bool | None = None
 
 
 class Decided(NamedTuple):
@@ -60,6 +71,13 @@ class Image(NamedTuple):
     pages: list[Page]
 
 
+def epoch_after(claimed: int, bus: object) -> int:
+    """Return the controller epoch after ``claimed``; raises ``BusError`` where Kafka's 32 bits hold no more."""
+    if claimed >= EPOCH_MAX:
+        raise BusError(f"bus {bus}: controller epoch {claimed} is the last that there can be: begin a new bus")
+    return claimed + 1
+
+
 def draw_bus_id() -> int:
     """Draw what a bus is known by."""
     return secrets.randbelow(2**62) + 1
@@ -75,7 +93,14 @@ class Bus(Protocol):
     seq_step: int
 
     def publish(self, events: Sequence[bytes]) -> int:
-        """Append events in order, all or none, and return the last one's seq."""
+        """Append events in order, all or none, and return the last one's seq.
+
+        Raises ``EngineOnlyError`` where one is of a kind that only the engine makes.
+        """
+        ...
+
+    def publish_own(self, events: Sequence[bytes]) -> int:
+        """Publish on behalf of the engine, whatever the kind."""
         ...
 
     def in_order(self, events: Sequence[bytes]) -> int:
@@ -98,7 +123,10 @@ class Bus(Protocol):
         ...
 
     def claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
-        """Take the next controller epoch and publish ``controller_started``, in one transaction."""
+        """Take the next controller epoch and publish ``controller_started``, in one transaction.
+
+        Raises ``BusError`` when epochs are used up.
+        """
         ...
 
     def claimed_epoch(self) -> int:

@@ -5,6 +5,9 @@ import msgspec
 _PATIENT = ("log_end_offset", "gateway_heartbeat")
 
 
+Row = tuple[str | None, bool, bytes]
+
+
 class _Sort(msgspec.Struct):
     kind: str | None = None
     want_shutdown: bool = False
@@ -13,7 +16,7 @@ class _Sort(msgspec.Struct):
 _sort = msgspec.json.Decoder(_Sort)
 
 
-def row_of(raw: bytes) -> tuple[str | None, bool, bytes]:
+def row_of(raw: bytes) -> Row:
     """Make an event's row: its kind, and whether it is patient (``EmbeddedBus.batch_end``)."""
     try:
         sort = _sort.decode(raw)

@@ -10,6 +10,7 @@ import msgspec
 from isrflow.bus.embedded import now_ms
 from isrflow.bus.interface import MAX_EVENT_BYTES, Bus
 from isrflow.bus.opened import open_bus
+from isrflow.bus.outsiders import engine_kind_of
 from isrflow.cli.decisions import DECISIONS_PER_READ, INDEX_MAX
 from isrflow.cli.errors import Refused, Unreachable, WrongUse
 from isrflow.cli.options import with_settings
@@ -43,7 +44,8 @@ def command(events: BinaryIO, wait: bool, timeout_ms: int, settings: Settings) -
 
     One JSON object a line. An event without time_ms gets the time of day. A line that is no event is
     published too, and answered with a `rejected` decision; an empty one is skipped. Lines from a pipe
-    are published as they come.
+    are published as they come. What only the engine makes (tick, controller_started, sessions_extended,
+    leader_imbalance) is refused.
 
     \b
     Examples:
@@ -69,11 +71,11 @@ def publish_lines(bus: Bus, stream: BinaryIO, published: Callable[[range], None]
     line = last = 0
     for batch in _batches(stream):
         ready: list[bytes] = []
-        too_long = False
+        wrong = None
         for text in batch:
             line += 1
-            too_long = len(text) > MAX_EVENT_BYTES
-            if too_long:
+            wrong = _wrong_with(text)
+            if wrong:
                 break
             if text.strip():
                 ready.append(with_time(text.strip()))
@@ -81,12 +83,17 @@ def publish_lines(bus: Bus, stream: BinaryIO, published: Callable[[range], None]
         if count := bus.in_order(ready):
             last = seq
             published(range(seq - (count - 1) * bus.seq_step, seq + 1))
-        if too_long:
-            raise WrongUse(
-                f"line {line} has more than {MAX_EVENT_BYTES} bytes, too long for an event; "
-                f"the lines before it are published, up to seq {seq}."
-            )
+        if wrong:
+            raise WrongUse(f"line {line} {wrong}; the lines before it are published, up to seq {seq}.")
     return last or bus.last_seq()
+
+
+def _wrong_with(text: bytes) -> str | None:
+    """Say why a line cannot be published, whatever the rules would say of it."""
+    if len(text) > MAX_EVENT_BYTES:
+        return f"has more than {MAX_EVENT_BYTES} bytes, too long for an event"
+    kind = engine_kind_of(text)
+    return None if kind is None else f"is a {kind}, which only the engine makes"
 
 
 def wait_for_decisions(bus: Bus, seq: int, timeout_ms: int) -> None:

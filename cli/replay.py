@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Literal
+from typing import IO, Any, BinaryIO, Literal, TypeVar
 
 import click
 import msgspec
@@ -13,6 +13,7 @@ from isrflow.cli.errors import Unreachable, WrongUse
 from isrflow.cli.options import conf_option, set_option
 from isrflow.conf.loader import from_sets, load, policy_text
 from isrflow.conf.settings import Settings
+from isrflow.state.limits import TimeMs
 
 BODIES_PER_WRITE = 1_000
 _SEQ_DIGITS_MAX = len(str(2**63))
@@ -20,9 +21,14 @@ _SEQ_DIGITS_MAX = len(str(2**63))
 
 class _Placed(msgspec.Struct):
     seq: msgspec.Raw = msgspec.Raw(b"")
+    entered_ms: msgspec.Raw = msgspec.Raw(b"null")
+    is_claim: msgspec.Raw = msgspec.Raw(b"null")
 
 
+_T = TypeVar("_T")
 _placed = msgspec.json.Decoder(_Placed)
+_entered: "msgspec.json.Decoder[int | None]" = msgspec.json.Decoder(TimeMs | None)
+_is_claim: "msgspec.json.Decoder[bool | None]" = msgspec.json.Decoder(bool | None)
 
 
 @click.command("replay")
@@ -43,8 +49,9 @@ def command(
     """Decide the events of a file (or of standard input with -) again, from an empty state.
 
     EVENTS has one JSON object a line. A line's `seq` is its place; without one, the line's number is
-    it. The engine `rules` calls the rules alone; `spark` runs the query of `isrflow run` in small
-    micro-batches. Both write the same bytes.
+    it. `entered_ms` and `is_claim` are what its bus knew of it, and may be missing. The engine `rules`
+    calls the rules alone; `spark` runs the query of `isrflow run` in small micro-batches. Both write
+    the same bytes.
 
     The log's own controller_started events carry the settings that it was decided by; --set goes
     before them, and shows what the same events would have led to.
@@ -86,26 +93,40 @@ def entries_of(lines: Iterable[bytes]) -> Iterator[Entry]:
         text = line.strip()
         if not text:
             continue
-        seq = _own_seq(text, number)
+        placed = _read_placed(text)
+        seq = _own_seq(placed, number)
         if seq is None:
             # In a file where some lines have a seq, one without comes right after the line before it.
             seq = max(number, last + 1)
         elif seq <= last:
             raise WrongUse(f"line {number}: seq {seq} comes after seq {last}; a log's seq must rise.")
         last = seq
-        yield Entry(seq, text)
+        yield Entry(seq, text, _known(_entered, placed.entered_ms, number), _known(_is_claim, placed.is_claim, number))
 
 
-def _own_seq(text: bytes, number: int) -> int | None:
+def _read_placed(text: bytes) -> _Placed:
     try:
-        seq = bytes(_placed.decode(text).seq)
+        return _placed.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
+        return _Placed()
+
+
+def _own_seq(placed: _Placed, number: int) -> int | None:
+    seq = bytes(placed.seq)
     if not seq:
         return None
     if not seq.isdigit() or len(seq) > _SEQ_DIGITS_MAX or not 0 < int(seq) < 2**63:
         raise WrongUse(f"line {number}: seq is {seq.decode(errors='replace')}; expected a positive integer.")
     return int(seq)
+
+
+def _known(decoder: "msgspec.json.Decoder[_T]", raw: msgspec.Raw, number: int) -> _T:
+    """Read what the bus knew of an event, None where the line does not say."""
+    try:
+        return decoder.decode(raw)
+    except msgspec.MsgspecError as error:
+        field = "entered_ms" if decoder is _entered else "is_claim"
+        raise WrongUse(f"line {number}: {field} is {bytes(raw).decode(errors='replace')}: {error}.") from error
 
 
 def _decide(

@@ -9,9 +9,12 @@ from isrflow.controller_logic.routing import route
 from isrflow.state.canonical import number
 from isrflow.state.cluster import Cluster, MappedTopics, State
 from isrflow.state.event_text import decode
-from isrflow.state.events import Event, Logged, Progress
+from isrflow.state.events import ControllerStarted, Event, Logged, Progress
 from isrflow.state.policy import Policy
 from isrflow.state.view import view_of
+
+# An event's seq, its text, and where they are known when it entered its bus and whether that knew it as a claim.
+Recorded = tuple[int, bytes] | tuple[int, bytes, int | None, bool | None]
 
 BATCH_EVENTS = 10_000
 _PROGRESS = Progress()
@@ -35,14 +38,14 @@ def first_states(shards: int) -> list[State]:
 
 
 def decide(
-    entries: Iterable[tuple[int, bytes]],
+    entries: Iterable[Recorded],
     policy: Policy,
     *,
     overrides: Mapping[str, str] | None = None,
     shards: int = 1,
     batch_sizes: Iterable[int] = (BATCH_EVENTS,),
 ) -> Decided:
-    """Decide a whole log of (seq, event as JSON text), in rising ``seq``.
+    """Decide a whole log, in rising ``seq``.
 
     Neither ``shards`` nor ``batch_sizes``, taken in turn and over again, change what comes out.
     """
@@ -58,14 +61,22 @@ def decide(
     return Decided(decisions, states)
 
 
-def logged(entries: Iterable[tuple[int, bytes]]) -> Iterator[Logged]:
-    """Decode a log and give each event the clock: the greatest ``time_ms`` that came before it or with it."""
+def logged(entries: Iterable[Recorded]) -> Iterator[Logged]:
+    """Decode a log and give each event the clock of version 1 of the rules.
+
+    That is the greatest ``time_ms`` that came before it or with it. It begins anew after each claim, which all shards
+    take in: what came under version 2 does not move it.
+    """
     clock_ms = 0
-    for seq, raw in entries:
+    for entry in entries:
+        seq, raw = entry[0], entry[1]
+        entered_ms, is_claim = entry[2:] if len(entry) == 4 else (None, None)
         event = decode(raw)
         if isinstance(event, Event):
             clock_ms = max(clock_ms, event.time_ms)
-        yield Logged(seq, clock_ms, event, raw)
+        yield Logged(seq, clock_ms, event, raw, entered_ms, is_claim)
+        if isinstance(event, ControllerStarted):
+            clock_ms = 0
 
 
 def _batches(events: Iterator[Logged], sizes: Iterable[int]) -> Iterator[list[Logged]]:

@@ -46,6 +46,8 @@ class Minutes:
         self.controller_epoch = cluster.controller_epoch
         self.rules_version = cluster.rules_version
         self.raw = b""
+        self.entered_ms: int | None = None
+        self.is_claim: bool | None = None
         self.event: AnyEvent | Malformed | Progress = Progress()
         self.writes = cluster.writes_cluster_decisions
         self.decisions: list[AnyDecision] = []
@@ -56,6 +58,8 @@ class Minutes:
         if logged.clock_ms > self.now:
             self.now = logged.clock_ms
         self.raw = logged.raw
+        self.entered_ms = logged.entered_ms
+        self.is_claim = logged.is_claim
         self.event = logged.event
         self.writes = type(logged.event) in _TOPIC_EVENTS or self.cluster.writes_cluster_decisions
 

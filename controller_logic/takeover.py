@@ -36,11 +36,18 @@ def _resume(draft: Draft) -> None:
 def controller_started(draft: Draft, event: ControllerStarted) -> None:
     """Take the next controller epoch, and the settings that it decides by; go on with what is under way.
 
-    Live brokers get a whole session from now on: nobody listened while no controller was there. Settings
-    that cannot be are reported, all in one, and left aside, and the epoch counts all the same. A claim by rules
-    that this code does not have is refused: a later isrflow made it.
+    Which claims there are the bus knows, where it says so: one that it does not know is refused, and one that it
+    knows counts though its epoch is lower, because a greater one was forged. Live brokers get a whole session from
+    now on: nobody listened while no controller was there. Settings that cannot be are reported, all in one, and left
+    aside, and the epoch counts all the same. A claim by rules that this code does not have is refused: a later
+    isrflow made it.
     """
-    if event.controller_epoch <= draft.controller_epoch:
+    if draft.is_claim is False:
+        message = f"no job claimed controller epoch {event.controller_epoch} with this event"
+        draft.reject("controller_epoch", message, Reason.UNKNOWN_CLAIM)
+        draft.answer_if_asked("INVALID_REQUEST", message)
+        return
+    if event.controller_epoch <= draft.controller_epoch and not draft.is_claim:
         message = f"controller epoch {event.controller_epoch} is not newer than {draft.controller_epoch}"
         draft.reject("controller_epoch", message, Reason.REQUEST_REFUSED)
         draft.answer_if_asked("STALE_CONTROLLER_EPOCH", message)

@@ -279,10 +279,13 @@ class Logged(msgspec.Struct, frozen=True):
     """Hold an event in its place in the one total order.
 
     ``clock_ms`` is the greatest ``time_ms`` up to here of the events that came along, on whichever
-    shard they belong to; ``raw`` is the text that was published.
+    shard they belong to; ``raw`` is the text that was published. ``entered_ms`` is the bus's time when it came, and
+    ``is_claim`` says whether the bus knows it as a job's claim; None is not known.
     """
 
     seq: int
     clock_ms: int
     event: AnyEvent | Malformed | Progress
     raw: bytes
+    entered_ms: int | None = None
+    is_claim: bool | None = None

@@ -18,6 +18,8 @@ class Routed(msgspec.Struct, frozen=True, array_like=True):
     seq: int
     clock_ms: int
     raw: bytes | None
+    entered_ms: int | None = None
+    is_claim: bool | None = None
 
 
 Ordered = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -34,7 +36,7 @@ def decode_routed(body: bytes) -> list[Routed]:
 def fan_out(
     batches: Iterator[pa.RecordBatch], *, shards: int, in_order: Ordered | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Turn (seq, raw) rows, in the order of seq, into one packed row a shard.
+    """Turn rows of events, in the order of seq, into one packed row a shard.
 
     ``in_order`` makes such rows of what the source gives, where that has another order. Every shard
     gets a row, so that all of them know the same seq and clock after each batch.
@@ -44,11 +46,11 @@ def fan_out(
             continue
         packed: list[list[Routed]] = [[] for _ in range(shards)]
         seq, clock_ms = 0, 0
-        for entry in logged(zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)):
+        for entry in logged(zip(*(column.to_pylist() for column in batch.columns), strict=True)):
             seq, clock_ms = entry.seq, entry.clock_ms
             shard = route(entry.event, shards)
             for target in packed if shard is None else (packed[shard],):
-                target.append(Routed(seq, clock_ms, entry.raw))
+                target.append(Routed(seq, clock_ms, entry.raw, entry.entered_ms, entry.is_claim))
         for target in packed:
             if not target or target[-1].seq < seq:
                 target.append(Routed(seq, clock_ms, None))

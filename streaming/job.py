@@ -153,7 +153,7 @@ class Job:
         def commit(outcomes: Iterable[bytes]) -> None:
             written = decisions.write(outcomes)
             if written:
-                self._bus.publish(echoes(written.decisions))
+                self._bus.publish_own(echoes(written.decisions))
                 self._metrics.committed(
                     bodies=(decided.body for decided in written.decisions),
                     clusters=[decode_cluster(body) for body in written.clusters],

@@ -1,15 +1,18 @@
 """The bus on Kafka as a Spark source: both topics in one stream, put in one order batch by batch."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import unix_millis
 
+from isrflow.bus.interface import Entry
 from isrflow.bus.kafka.bus import KafkaBus
 from isrflow.bus.kafka.places import offset_after, seq_of, unplaced
+from isrflow.bus.outsiders import is_started
 from isrflow.conf.settings import Settings
-from isrflow.streaming.source import ARROW_SCHEMA
+from isrflow.streaming.source import rows_of
 
 EARLIEST = -2
 
@@ -22,7 +25,7 @@ _sort = msgspec.json.Decoder(_Sort)
 
 
 def events(session: SparkSession, bus: KafkaBus, settings: Settings, *, after: int) -> DataFrame:
-    """Read both topics with Spark's own source; ``in_order`` makes (seq, raw) of a batch's rows.
+    """Read both topics with Spark's own source; ``in_order`` makes events of a batch's rows.
 
     A new checkpoint begins after the control event ``after``, and at the beginning of the offsets topic,
     which is compacted: the newest report of a replica that the state has already taken in changes nothing.
@@ -40,38 +43,40 @@ def events(session: SparkSession, bus: KafkaBus, settings: Settings, *, after: i
         .option("startingOffsets", msgspec.json.encode(starting).decode())
         .option("maxOffsetsPerTrigger", settings.max_events_per_batch)
         .load()
-        .select("topic", "partition", "offset", "value")
+        .select("topic", "partition", "offset", "value", unix_millis("timestamp"))
     )
 
 
-def in_order(batches: Iterator[pa.RecordBatch], *, events_topic: str) -> Iterator[pa.RecordBatch]:
-    """Give a micro-batch's rows (topic, partition, offset, value) as (seq, raw), in one Arrow batch.
+def in_order(
+    batches: Iterator[pa.RecordBatch], *, events_topic: str, claimed: Callable[[], Collection[int]]
+) -> Iterator[pa.RecordBatch]:
+    """Give a micro-batch's rows (topic, partition, offset, value, timestamp) as events, in one Arrow batch.
 
     Offsets stand right before the batch's last tick, which is what makes something of them, or where there is
     none at the end. What they get is the seqs after the event before them; where that is the last one of an
     earlier batch, ``unplaced`` stands for it. A batch that comes again holds the same rows, so it gets the same.
+    ``claimed`` gives the offsets of claims, and is asked where there may be one.
     """
     columns = [[column.to_pylist() for column in batch.columns] for batch in batches]
     rows = [row for batch in columns for row in zip(*batch, strict=True)]
-    control = sorted((offset, raw or b"") for topic, _, offset, raw in rows if topic == events_topic)
-    offsets = sorted((partition, offset, raw or b"") for topic, partition, offset, raw in rows if topic != events_topic)
+    control = sorted((offset, raw or b"", ms) for topic, _, offset, raw, ms in rows if topic == events_topic)
+    offsets = sorted(
+        (partition, offset, raw or b"", ms) for topic, partition, offset, raw, ms in rows if topic != events_topic
+    )
     if not rows:
         return
+    claims = claimed() if any(is_started(raw) for _, raw, _ in control) else ()
     at = _place_of_offsets(control)
-    seqs = [seq_of(offset) for offset, _ in control]
-    before = seqs[at - 1] if at else None
-    between = [unplaced(nth) if before is None else before + nth for nth in range(1, len(offsets) + 1)]
-    raws = [raw for _, raw in control]
-    yield pa.RecordBatch.from_arrays(
-        [
-            pa.array([*seqs[:at], *between, *seqs[at:]], pa.int64()),
-            pa.array([*raws[:at], *(raw for _, _, raw in offsets), *raws[at:]], pa.binary()),
-        ],
-        schema=ARROW_SCHEMA,
-    )
+    before = seq_of(control[at - 1][0]) if at else None
+    events = [Entry(seq_of(offset), raw, ms, offset in claims) for offset, raw, ms in control]
+    between = [
+        Entry(unplaced(nth) if before is None else before + nth, raw, ms, False)
+        for nth, (_, _, raw, ms) in enumerate(offsets, start=1)
+    ]
+    yield rows_of([*events[:at], *between, *events[at:]])
 
 
-def _place_of_offsets(control: list[tuple[int, bytes]]) -> int:
+def _place_of_offsets(control: list[tuple[int, bytes, int]]) -> int:
     """Return how many control events stand before the offsets."""
     for place in range(len(control) - 1, -1, -1):
         if _is_tick(control[place][1]):

@@ -98,4 +98,4 @@ def _in_order(rows: Iterator[Row], before: int) -> list[Logged]:
 def _logged(routed: Routed, seq: int) -> Logged:
     if routed.raw is None:
         return Logged(seq, routed.clock_ms, _PROGRESS, b"")
-    return Logged(seq, routed.clock_ms, decode(routed.raw), routed.raw)
+    return Logged(seq, routed.clock_ms, decode(routed.raw), routed.raw, routed.entered_ms, routed.is_claim)

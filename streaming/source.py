@@ -10,12 +10,22 @@ from pyspark.sql.types import StructType
 
 from isrflow.bus.bus_file import Access
 from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import Entry
 from isrflow.bus.locked import LOCK_TIMEOUT_S
 
 FORMAT = "isrflow-bus"
-SCHEMA = "seq LONG, raw BINARY"
-ARROW_SCHEMA = pa.schema([("seq", pa.int64()), ("raw", pa.binary())])
+SCHEMA = "seq LONG, raw BINARY, entered_ms LONG, is_claim BOOLEAN"
+ARROW_SCHEMA = pa.schema(
+    [("seq", pa.int64()), ("raw", pa.binary()), ("entered_ms", pa.int64()), ("is_claim", pa.bool_())]
+)
 ROWS_PER_ARROW_BATCH = 20_000
+
+
+def rows_of(entries: Sequence[Entry]) -> pa.RecordBatch:
+    """Write events as rows."""
+    columns = zip(*entries, strict=True) if entries else [()] * len(ARROW_SCHEMA)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, ARROW_SCHEMA, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=ARROW_SCHEMA)
 
 
 class Span(InputPartition):
@@ -94,10 +104,7 @@ class BusReader(DataSourceStreamReader):
                 through = min(end, partition.through) if end > after else partition.through
                 entries = bus.read(after, through)
                 after = through
-                columns = [[entry.seq for entry in entries], [entry.raw for entry in entries]]
-                yield pa.RecordBatch.from_arrays(
-                    [pa.array(columns[0], pa.int64()), pa.array(columns[1], pa.binary())], schema=ARROW_SCHEMA
-                )
+                yield rows_of(entries)
         finally:
             bus.close()
 

@@ -57,7 +57,7 @@ class Ticker(threading.Thread):
         events: list[dict[str, str | int]] = [{"kind": "tick", "time_ms": time_ms}]
         if late_ms:
             events.insert(0, {"kind": "sessions_extended", "time_ms": time_ms, "by_ms": late_ms})
-        return self._bus.publish([msgspec.json.encode(event) for event in events]), time_ms
+        return self._bus.publish_own([msgspec.json.encode(event) for event in events]), time_ms
 
     def stop(self) -> None:
         self._stopping.set()

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 from isrflow.bus.interface import BusError, Claim, Decided, Entry, Image, Page, TrimmedError
 from isrflow.bus.kafka.address import parse
+from isrflow.bus.kafka.claims import claimed_offsets
 from isrflow.bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, Connection
-from isrflow.bus.kafka.controller import DECISION_KEY, MARK_KEY, PAGE_KEY, PREVIOUS, Controller, Mark, decode_mark
+from isrflow.bus.kafka.controller import DECISION_KEY, MARK_KEY, PAGE_KEY, PREVIOUS, Controller
 from isrflow.bus.kafka.log_reader import LogReader, Record
+from isrflow.bus.kafka.mark import Mark, decode_mark
 from isrflow.bus.kafka.places import SLOTS, offset_after, seq_of
 from isrflow.bus.kafka.publisher import Publisher, replica_of
 from isrflow.bus.kafka.topics import READ_WHOLE_TIMEOUT_MS, open_topics
+from isrflow.bus.outsiders import is_started, refuse_engine_kinds
 
 _ALL = 2**62
 
@@ -42,6 +45,10 @@ class KafkaBus:
         self._decisions_lock = threading.Lock()
 
     def publish(self, events: Sequence[bytes]) -> int:
+        refuse_engine_kinds(events)
+        return self.publish_own(events)
+
+    def publish_own(self, events: Sequence[bytes]) -> int:
         offset = self._publisher.publish(events)
         return self.last_seq() if offset is None else seq_of(offset)
 
@@ -71,7 +78,11 @@ class KafkaBus:
             )
         with self._events_lock:
             self._events.seek(first)
-            return [Entry(seq_of(record.offset), record.value) for record in self._events.take(end, _ALL)]
+            records = self._events.take(end, _ALL)
+        # Only a claim is asked about, and it is rare.
+        has_started = any(is_started(record.value) for record in records)
+        claims = claimed_offsets(self._connection) if has_started else frozenset()
+        return [Entry(seq_of(r.offset), r.value, r.time_ms, r.offset in claims) for r in records]
 
     def is_decided_to(self, offset: int) -> bool:
         """Say whether all control events before ``offset`` are decided, and none after; none need be right before it.

@@ -14,6 +14,9 @@ from isrflow.bus.kafka.address import Address
 
 REQUEST_TIMEOUT_S = 20.0
 RETRY_PAUSE_S = 0.05
+# Longer than any batch takes to be written, and short enough that a job killed in the middle of it does not
+# hold up those who read: until then, or until the next claim, they wait where the transaction begins.
+TRANSACTION_TIMEOUT_MS = 60_000
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 _FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
 # A topic was just made, or its leader moves: the client asks anew where it is.
@@ -95,25 +98,34 @@ class Connection:
         """Return the offset after the last one that is committed."""
         return self.end_offsets(topic, range(1))[0]
 
+    def written_offset(self, topic: str) -> int:
+        """Return the offset after the last record that is written, committed or not."""
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        return self._offsets(topic, range(1), latest, IsolationLevel.READ_UNCOMMITTED)[0]
+
     def end_offsets(self, topic: str, partitions: range) -> list[int]:
         """Return what ``end_offset`` does, of several partitions."""
         return self._offsets(topic, partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
-    def _offsets(self, topic: str, partitions: range, spec: OffsetSpec) -> list[int]:
+    def _offsets(
+        self,
+        topic: str,
+        partitions: range,
+        spec: OffsetSpec,
+        isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
+    ) -> list[int]:
         deadline = time.monotonic() + REQUEST_TIMEOUT_S
         with self.errors():
             while True:
                 try:
-                    return self._ask_offsets({TopicPartition(topic, partition): spec for partition in partitions})
+                    return self._ask_offsets({TopicPartition(topic, number): spec for number in partitions}, isolation)
                 except KafkaException as error:
                     if not is_passing(error.args[0]) or time.monotonic() > deadline:
                         raise
                     time.sleep(RETRY_PAUSE_S)
 
-    def _ask_offsets(self, asked: dict[TopicPartition, OffsetSpec]) -> list[int]:
-        futures = self.admin.list_offsets(
-            asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=REQUEST_TIMEOUT_S
-        )
+    def _ask_offsets(self, asked: dict[TopicPartition, OffsetSpec], isolation: IsolationLevel) -> list[int]:
+        futures = self.admin.list_offsets(asked, isolation_level=isolation, request_timeout=REQUEST_TIMEOUT_S)
         return [int(futures[place].result(REQUEST_TIMEOUT_S + 1).offset) for place in asked]
 
     @contextlib.contextmanager

@@ -13,16 +13,14 @@ from collections.abc import Sequence
 import msgspec
 from confluent_kafka import KafkaException, Producer
 
-from isrflow.bus.interface import BusError, Claim, Decided, FencedError, Page, draw_bus_id
-from isrflow.bus.kafka.connection import REQUEST_TIMEOUT_S, Connection, is_fenced
+from isrflow.bus.interface import BusError, Claim, Decided, FencedError, Page, draw_bus_id, epoch_after
+from isrflow.bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS, Connection, is_fenced
 from isrflow.bus.kafka.log_reader import LogReader
+from isrflow.bus.kafka.mark import Mark, decode_mark
 from isrflow.bus.kafka.places import seq_of
 from isrflow.bus.kafka.sent import Sent
 from isrflow.state.rules import NEWEST_RULES
 
-# Longer than any batch takes to be written, and short enough that a job killed in the middle of it does not
-# hold up those who read: until then, or until the next claim, they wait where the transaction begins.
-TRANSACTION_TIMEOUT_MS = 60_000
 CLAIM_ATTEMPTS = 20
 CLAIM_PAUSE_S = (0.05, 0.5)
 SUCCESSOR_TIMEOUT_S = 5.0
@@ -32,23 +30,6 @@ MARK_KEY = b"mark"
 # A decision says which one stands before it, for whoever finds that one gone.
 PREVIOUS = "previous"
 Headers = dict[str, str | bytes | None]
-
-
-class Mark(msgspec.Struct, frozen=True):
-    """Tell who has claimed last, and how far is decided: the newest one counts.
-
-    ``last_decision`` is the (seq, index) of the newest decision in the log, and ``decisions_end`` the offset after
-    it. A transaction's topics become readable one after the other, so a reader who finds less than that still
-    stands where the mark before this one did, at ``before``. ``bus_id`` is what the bus is known by.
-    """
-
-    controller_epoch: int = 0
-    controller_id: str = ""
-    through: int = 0
-    last_decision: tuple[int, int] = (0, -1)
-    decisions_end: int = 0
-    before: int = 0
-    bus_id: int = 0
 
 
 class Controller:
@@ -101,7 +82,7 @@ class Controller:
         before = self.mark()
         mark = msgspec.structs.replace(
             before,
-            controller_epoch=before.controller_epoch + 1,
+            controller_epoch=epoch_after(before.controller_epoch, self._connection.address),
             controller_id=controller_id,
             bus_id=before.bus_id or draw_bus_id(),
         )
@@ -113,18 +94,17 @@ class Controller:
             "settings": settings,
             "rules_version": NEWEST_RULES,
         }
-        offsets: list[int] = []
         producer.begin_transaction()
-        producer.produce(
-            self._connection.address.events,
-            value=msgspec.json.encode(started),
-            partition=0,
-            on_delivery=lambda error, message: offsets.append(message.offset() or 0),
-        )
+        sent = Sent()
+        events = self._connection.address.events
+        producer.produce(events, value=msgspec.json.encode(started), partition=0, on_delivery=sent.told)
+        # The mark says where the event stands, so that must be known first.
+        self._flush(producer)
+        mark = mark.with_claim(mark.controller_epoch, sent.last_offset())
         producer.produce(self._topic, key=MARK_KEY, value=msgspec.json.encode(mark), partition=0)
         self._end(producer)
         self._producer, self._held_epoch, self._mark = producer, mark.controller_epoch, mark
-        return Claim(mark.controller_epoch, seq_of(offsets[0]))
+        return Claim(mark.controller_epoch, seq_of(sent.last_offset()))
 
     def commit(self, controller_epoch: int, through: int, decisions: Sequence[Decided], pages: Sequence[Page]) -> Mark:
         """Write what comes after the newest mark, all or none, and return the mark as it was before."""
@@ -170,9 +150,12 @@ class Controller:
             topic = self._connection.address.decisions
             self._produce(producer, topic, DECISION_KEY.pack(*last), decided.body, headers, sent)
         # The mark says where they end, so that must be known first.
+        self._flush(producer)
+        return msgspec.structs.replace(before, last_decision=last, decisions_end=sent.last_offset() + 1)
+
+    def _flush(self, producer: Producer) -> None:
         if producer.flush(REQUEST_TIMEOUT_S):
             raise BusError(f"bus {self._connection.address}: no answer in {REQUEST_TIMEOUT_S:.0f} s")
-        return msgspec.structs.replace(before, last_decision=last, decisions_end=sent.last_offset() + 1)
 
     def _produce(
         self,
@@ -235,11 +218,3 @@ class Controller:
 
 def _age(mark: Mark) -> tuple[int, int]:
     return mark.controller_epoch, mark.through
-
-
-def decode_mark(body: bytes) -> Mark:
-    """Read a mark; raises ``BusError`` where there is none."""
-    try:
-        return msgspec.json.decode(body, type=Mark)
-    except msgspec.MsgspecError as error:
-        raise BusError(f"what stands on the bus is no mark of a controller: {error}") from error

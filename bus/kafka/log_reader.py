@@ -16,12 +16,13 @@ _STEP_BACK_TIMES = 16
 
 
 class Record(NamedTuple):
-    """Hold a record: its offset, its key, its value, and its headers."""
+    """Hold a record: its offset, its key, its value, its headers, and its timestamp."""
 
     offset: int
     key: bytes
     value: bytes
     headers: dict[str, bytes]
+    time_ms: int
 
 
 class LogReader:
@@ -131,4 +132,5 @@ class LogReader:
 
 def _record(message: Message) -> Record:
     headers: Any = message.headers() or ()
-    return Record(message.offset() or 0, message.key() or b"", message.value() or b"", dict(headers))
+    _, time_ms = message.timestamp()
+    return Record(message.offset() or 0, message.key() or b"", message.value() or b"", dict(headers), time_ms)

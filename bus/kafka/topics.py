@@ -40,10 +40,12 @@ def open_topics(connection: Connection, *, create: bool) -> int:
 def _wanted(connection: Connection) -> dict[str, NewTopic]:
     address = connection.address
     size = {"max.message.bytes": str(MESSAGE_BYTES_MAX)}
+    # An event's entry time is judged by, so brokers stamp it, and not whoever publishes.
+    entered = size | {"message.timestamp.type": "LogAppendTime"}
     topics = [
-        NewTopic(address.events, 1, config=_RETAINED | size),
+        NewTopic(address.events, 1, config=_RETAINED | entered),
         # Compacted: of each replica the newest is enough. Deleted besides: a replica that is gone says no more.
-        NewTopic(address.offsets, OFFSETS_PARTITIONS, config={"cleanup.policy": "compact,delete"} | size),
+        NewTopic(address.offsets, OFFSETS_PARTITIONS, config={"cleanup.policy": "compact,delete"} | entered),
         NewTopic(address.decisions, 1, config=_RETAINED | size),
         NewTopic(address.state, 1, config=_LATEST | size),
         NewTopic(address.controller, 1, config=_LATEST),

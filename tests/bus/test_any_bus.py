@@ -12,7 +12,7 @@ from isrflow.bus.interface import MAX_EVENT_BYTES, Bus, BusError, Decided, Fence
 from isrflow.bus.opened import open_bus
 from tests.support.engine import wait_until
 
-TICK = b'{"kind":"tick","time_ms":1}'
+EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 OFFSET = b'{"kind":"log_end_offset","time_ms":1,"topic":"t","partition":0,"broker":1}'
 ALL = 2**62
 
@@ -51,10 +51,10 @@ def readable(through: int, *buses: Bus) -> None:
 
 def test_seq_rises_and_nothing_is_changed_on_the_way(bus: Bus, other: Bus) -> None:
     assert bus.last_seq() == 0
-    last = bus.publish([TICK, b"\xff not text", b""])
+    last = bus.publish([EVENT, b"\xff not text", b""])
     assert last == bus.last_seq() == bus.publish([])
     entries = other.read(0, last)
-    assert [entry.raw for entry in entries] == [TICK, b"\xff not text", b""]
+    assert [entry.raw for entry in entries] == [EVENT, b"\xff not text", b""]
     assert [entry.seq for entry in entries] == [last - 2 * bus.seq_step, last - bus.seq_step, last]
     assert other.read(entries[0].seq, entries[1].seq) == entries[1:2]
     assert other.read(last, last + 5 * bus.seq_step) == []
@@ -81,14 +81,14 @@ def test_what_is_published_together_stays_together(bus: Bus, other: Bus) -> None
 
 def test_an_event_too_large_is_refused_whole(bus: Bus) -> None:
     with pytest.raises(BusError, match="limit"):
-        bus.publish([TICK, b"x" * (MAX_EVENT_BYTES + 1)])
+        bus.publish([EVENT, b"x" * (MAX_EVENT_BYTES + 1)])
     assert bus.last_seq() == 0
     largest = b"x" * MAX_EVENT_BYTES
-    assert [entry.raw for entry in bus.read(0, bus.publish([TICK, largest]))] == [TICK, largest]
+    assert [entry.raw for entry in bus.read(0, bus.publish([EVENT, largest]))] == [EVENT, largest]
 
 
 def test_a_claim_is_an_epoch_and_an_event(bus: Bus, other: Bus) -> None:
-    bus.publish([TICK])
+    bus.publish([EVENT])
     first = bus.claim("a", {"min.insync.replicas": "2"}, 5)
     second = other.claim("b", {}, 6)
     assert (first.controller_epoch, second.controller_epoch) == (1, 2)
@@ -125,7 +125,7 @@ def test_claims_at_the_same_moment_get_different_epochs(bus: Bus, other: Bus) ->
 
 
 def test_a_batch_is_written_once(bus: Bus, other: Bus) -> None:
-    epoch, last = claimed(bus), bus.publish([TICK, TICK])
+    epoch, last = claimed(bus), bus.publish([EVENT, EVENT])
     decisions = [Decided(last - 1, 0, b"one"), Decided(last - 1, 1, b"two")]
     for _ in range(2):
         bus.commit(epoch, last, decisions, [Page(0, -1, b"cluster")])
@@ -197,7 +197,7 @@ def test_a_follower_is_told_that_something_came(bus: Bus, other: Bus) -> None:
 
 
 def test_offsets_are_noticed_once(bus: Bus) -> None:
-    before = bus.publish([TICK])
+    before = bus.publish([EVENT])
     bus.offsets_came(before)
     assert not bus.offsets_came(before)
     last = bus.publish([OFFSET])
@@ -221,9 +221,9 @@ def test_a_bus_is_known_by_a_number_from_its_first_claim_on(bus: Bus, other: Bus
 
 
 def test_the_seqs_of_what_was_published_together_are_known(bus: Bus) -> None:
-    events = [TICK, OFFSET, TICK, OFFSET, TICK]
+    events = [EVENT, OFFSET, EVENT, OFFSET, EVENT]
     last = bus.publish(events)
     first = last - (bus.in_order(events) - 1) * bus.seq_step
     wait_until(lambda: bus.last_seq() >= last, 20, "the events to be readable")
-    seqs = [entry.seq for entry in bus.read(0, last) if entry.raw == TICK]
+    seqs = [entry.seq for entry in bus.read(0, last) if entry.raw == EVENT]
     assert (seqs[0], seqs[-1], len(seqs)) == (first, last, 3)

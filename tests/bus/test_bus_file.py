@@ -19,7 +19,7 @@ from isrflow.bus.interface import BusError, Decided, NoBusError, Page
 from isrflow.bus.locked import while_locked
 from isrflow.bus.opened import open_bus
 
-TICK = b'{"kind":"tick","time_ms":1}'
+EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 HOLD = """
 import sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -73,7 +73,7 @@ def files(path: Path) -> dict[str, bytes]:
 def test_a_lock_that_never_goes_is_told_by_name(path: Path, holder: Holder) -> None:
     impatient = EmbeddedBus(path, Access.WRITE, lock_timeout_s=0.2)
     with pytest.raises(BusError, match=r"another process has kept it locked for \d+ s: 'fuser .*bus\.db' tells which"):
-        impatient.publish([TICK])
+        impatient.publish([EVENT])
     with pytest.raises(BusError, match="kept it locked"):
         impatient.commit(1, 1, [Decided(1, 0, b"said")], [])
     impatient.close()
@@ -88,7 +88,7 @@ def test_whoever_writes_waits_longer_than_one_time_out_of_sqlite(path: Path, bus
     def commit() -> None:
         patient._connection().execute("PRAGMA busy_timeout = 50")
         patient.commit(1, 1, [Decided(1, 0, b"said")], [Page(0, -1, b"cluster")])
-        begun.append(patient.publish([TICK]))
+        begun.append(patient.publish([EVENT]))
 
     with capture_logs() as said:
         writer = threading.Thread(target=commit)
@@ -163,12 +163,12 @@ def test_an_empty_file_becomes_a_bus_for_whoever_makes_one(path: Path) -> None:
     path.parent.mkdir()
     path.touch()
     bus = EmbeddedBus(path)
-    assert bus.publish([TICK]) == 1
+    assert bus.publish([EVENT]) == 1
     bus.close()
 
 
 def test_who_reads_alone_leaves_nothing_and_changes_nothing(path: Path, bus: EmbeddedBus) -> None:
-    bus.publish([TICK])
+    bus.publish([EVENT])
     bus.close()
     before = files(path)
     assert list(before) == ["bus.db"]
@@ -176,7 +176,7 @@ def test_who_reads_alone_leaves_nothing_and_changes_nothing(path: Path, bus: Emb
     assert reader.last_seq() == 2
     assert reader.image() == (0, [])
     with pytest.raises(BusError, match="readonly"):
-        reader.publish([TICK])
+        reader.publish([EVENT])
     reader.close()
     assert files(path) == before
 
@@ -189,7 +189,7 @@ def test_who_read_alone_sees_what_a_writer_brings(path: Path, bus: EmbeddedBus) 
     assert not reader.changed()
     for last in (2, 3):
         writer = EmbeddedBus(path, Access.WRITE)
-        assert writer.publish([TICK]) == last
+        assert writer.publish([EVENT]) == last
         assert reader.changed()
         assert reader.last_seq() == last
         writer.close()
@@ -201,7 +201,7 @@ def test_a_bus_that_was_overtaken_while_it_was_read_alone_is_not_believed(path: 
     reader = EmbeddedBus(path, Access.READ)
     with pytest.raises(BusError, match="ask again"), reader._errors(), reader._snapshot():
         writer = EmbeddedBus(path, Access.WRITE)
-        writer.publish([TICK])
+        writer.publish([EVENT])
     assert reader.last_seq() == 2
     writer.close()
     reader.close()
@@ -218,11 +218,11 @@ def test_a_bus_that_was_overtaken_while_it_was_read_alone_is_not_believed(path: 
 )
 def test_a_file_that_was_replaced_is_noticed(bus: EmbeddedBus, use: str, replace, said: str) -> None:
     other = open_bus(str(bus.path), create=False)
-    bus.publish([TICK])
+    bus.publish([EVENT])
     replace(bus.path)
     for held in (bus, other):
         with pytest.raises(BusError, match=said):
-            held.publish([TICK]) if use == "publish" else getattr(held, use)()
+            held.publish([EVENT]) if use == "publish" else getattr(held, use)()
     other.close()
 
 
@@ -233,7 +233,7 @@ def test_a_thread_that_comes_later_takes_no_other_file(bus: EmbeddedBus) -> None
 
     def publish() -> None:
         try:
-            bus.publish([TICK])
+            bus.publish([EVENT])
         except BusError as error:
             errors.append(str(error))
 
@@ -247,7 +247,7 @@ def test_an_older_copy_that_was_written_over_it_is_noticed(path: Path, bus: Embe
     copy = sqlite3.connect(tmp_path / "copy.db")
     bus._connection().backup(copy)
     copy.close()
-    bus.publish([TICK] * 3)
+    bus.publish([EVENT] * 3)
     bus._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)")
     # In place, as `cp` does: the file stays the same one.
     with (tmp_path / "copy.db").open("rb") as older, path.open("r+b") as file:
@@ -278,7 +278,7 @@ def test_its_files_are_the_owners_whatever_the_umask_is(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         bus = EmbeddedBus(tmp_path / "new" / "data" / "bus.db")
-        bus.publish([TICK])
+        bus.publish([EVENT])
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in bus.path.parent.iterdir()}
         assert modes == {"bus.db": 0o600, "bus.db-wal": 0o600, "bus.db-shm": 0o600}
         for folder in (bus.path.parent, bus.path.parent.parent):
@@ -287,7 +287,7 @@ def test_its_files_are_the_owners_whatever_the_umask_is(tmp_path: Path) -> None:
         bus.close()
         bus.path.chmod(0o640)
         bus = EmbeddedBus(bus.path)
-        bus.publish([TICK])
+        bus.publish([EVENT])
         assert {stat.S_IMODE(file.stat().st_mode) for file in bus.path.parent.iterdir()} == {0o640}
         bus.close()
     finally:

@@ -16,7 +16,7 @@ from isrflow.bus.kafka.places import SLOTS
 from isrflow.bus.opened import open_bus
 from tests.support.engine import wait_until
 
-TICK = b'{"kind":"tick","time_ms":1}'
+EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 NOBODY = "127.0.0.1:1"
 
 
@@ -86,12 +86,12 @@ def test_a_topic_that_has_no_one_order_is_refused(kafka_servers: str, prefix: st
 
 @pytest.mark.cluster
 def test_events_that_retention_removed_are_missed(bus: KafkaBus) -> None:
-    last = bus.publish([TICK] * 10)
+    last = bus.publish([EVENT] * 10)
     remove(bus, bus.address.events, through=3)
     with pytest.raises(TrimmedError, match=f"up to {4 * SLOTS} were removed"):
         bus.read(3 * SLOTS, last)
     assert [entry.seq for entry in bus.read(4 * SLOTS, last)] == [n * SLOTS for n in range(5, 11)]
-    assert bus.publish([TICK]) == 11 * SLOTS
+    assert bus.publish([EVENT]) == 11 * SLOTS
 
 
 @pytest.mark.cluster

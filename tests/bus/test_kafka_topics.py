@@ -19,7 +19,7 @@ from isrflow.bus.kafka.places import seq_of
 from isrflow.bus.opened import open_bus
 from tests.support.engine import wait_until
 
-TICK = b'{"kind":"tick","time_ms":1}'
+EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 MIB = 1024 * 1024
 
 
@@ -105,7 +105,7 @@ def test_a_place_is_where_all_before_it_is_decided_and_marks_take_places_too(
 ) -> None:
     assert bus.is_decided_to(0)
     assert not bus.is_decided_to(1)
-    bus.publish([TICK] * 3)
+    bus.publish([EVENT] * 3)
     assert not bus.is_decided_to(3)
     # Its event is at offset 3, and the mark of its transaction at 4; the next one's at 5 and 6.
     bus.claim("a", {}, 1)

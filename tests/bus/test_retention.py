@@ -13,7 +13,7 @@ from isrflow.bus.interface import BusError, Decided, TrimmedError
 from isrflow.bus.retention import wal_bytes
 from isrflow.streaming.retention import Retention
 
-TICK = b'{"kind":"tick","time_ms":1}'
+EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedBus
 
 
 def fill(bus: EmbeddedBus, events: int, decisions: int, size: int = 1) -> None:
-    bus.publish([TICK] * events)
+    bus.publish([EVENT] * events)
     bus.commit(0, events, [Decided(events, idx, b"d" * size) for idx in range(decisions)], [])
     bus.passed(events)
 
@@ -89,7 +89,7 @@ def test_a_log_that_grew_while_somebody_read_is_cut_when_nobody_does(
     reader.close()
     bus.trim(retain=0)
     assert wal_bytes(bus.path) == 0
-    bus.publish([TICK])
+    bus.publish([EVENT])
 
 
 def test_it_trims_beside_the_job_until_nothing_is_left(bus: EmbeddedBus) -> None:

@@ -47,7 +47,7 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def bus(tmp_path: Path) -> EmbeddedBus:
     made = EmbeddedBus(tmp_path / "data" / "bus.db")
-    made.publish([json.dumps({"kind": "tick", "time_ms": n}).encode() for n in range(5)])
+    made.publish([json.dumps({"kind": "delete_topic", "time_ms": n, "topic": "t"}).encode() for n in range(5)])
     claim = made.claim("test", {}, 1_000)
     brokers = {n: broker(n, BrokerState.active if n < 3 else BrokerState.fenced) for n in (1, 2, 3)}
     cluster = Cluster(seq=6, clock_ms=1_000, controller_epoch=1, brokers=brokers)

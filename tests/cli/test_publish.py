@@ -31,9 +31,9 @@ def test_lines_become_events_in_order_and_the_last_seq_is_printed(isrflow: Isrfl
 
 def test_an_event_without_time_gets_it_and_keeps_its_own_text(isrflow: Isrflow) -> None:
     before = time.time_ns() // 1_000_000
-    assert isrflow("publish", "-", text='{"kind" : "tick", "big":12345678901234567890123 }\n{}\n').exit_code == 0
+    assert isrflow("publish", "-", text='{"kind" : "other", "big":12345678901234567890123 }\n{}\n').exit_code == 0
     first, second = published()
-    assert first.startswith(b'{"kind" : "tick", "big":12345678901234567890123,"time_ms":')
+    assert first.startswith(b'{"kind" : "other", "big":12345678901234567890123,"time_ms":')
     assert before <= json.loads(first)["time_ms"] <= time.time_ns() // 1_000_000
     assert set(json.loads(second)) == {"time_ms"}
 
@@ -84,6 +84,15 @@ def test_its_own_last_seq_is_printed_and_only_its_own_are_waited_for(tmp_path: P
     assert spans == [range(1, 3), range(4, 5)]
 
 
+@pytest.mark.parametrize("kind", ["tick", "controller_started", "sessions_extended", "leader_imbalance"])
+def test_what_only_the_engine_makes_is_refused_with_its_line(isrflow: Isrflow, kind: str) -> None:
+    done = isrflow("publish", "-", text=f'{{"time_ms":1}}\n{{"time_ms":2, "kind" : "{kind}" }}\n{{}}\n')
+    assert done.exit_code == 2
+    assert f"line 2 is a {kind}, which only the engine makes" in done.stderr
+    assert "up to seq 1" in done.stderr
+    assert published() == [b'{"time_ms":1}']
+
+
 def test_a_file_that_is_not_there_is_wrong_use(isrflow: Isrflow) -> None:
     done = isrflow("publish", "gone.jsonl")
     assert done.exit_code == 2
@@ -96,7 +105,7 @@ def test_a_pipe_is_published_as_it_comes(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
         assert process.stdin
         for count in (1, 2):
-            process.stdin.write(b'{"kind":"tick"}\n{"half":')
+            process.stdin.write(b'{"kind":"other"}\n{"half":')
             process.stdin.write(b'"line"}\n')
             deadline = time.monotonic() + 10
             while bus.last_seq() < 2 * count and time.monotonic() < deadline:

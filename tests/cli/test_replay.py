@@ -21,7 +21,7 @@ def replayed(isrflow: Isrflow, events: str, *arguments: str) -> list[Any]:
 
 
 def test_a_line_is_a_place_and_blank_ones_count() -> None:
-    assert [tuple(e) for e in entries_of([b"a\n", b"\n", b" \n", b"{}\n"])] == [(1, b"a"), (4, b"{}")]
+    assert [tuple(e)[:2] for e in entries_of([b"a\n", b"\n", b" \n", b"{}\n"])] == [(1, b"a"), (4, b"{}")]
 
 
 def test_a_lines_own_seq_is_its_place() -> None:

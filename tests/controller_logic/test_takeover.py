@@ -87,3 +87,20 @@ def test_rules_that_are_not_there_are_refused(world: World) -> None:
     assert world.one(Rejected).field == "rules_version"
     assert world.error == "UNSUPPORTED_VERSION"
     assert (world.state.cluster.controller_epoch, world.state.cluster.rules_version) == (3, 1)
+
+
+def test_what_the_bus_knows_of_no_claim_is_refused(world: World) -> None:
+    world.is_claim = False
+    world.publish("controller_started", controller_id="x", controller_epoch=2**31 - 1, request_id=1)
+    assert (world.one(Rejected).field, world.one(Rejected).reason) == ("controller_epoch", "UNKNOWN_CLAIM")
+    assert world.error == "INVALID_REQUEST"
+    assert (world.state.cluster.controller_id, world.state.cluster.controller_epoch) == ("a", 3)
+
+
+def test_the_bus_claim_counts_after_a_forged_epoch(world: World) -> None:
+    world.publish("controller_started", controller_id="x", controller_epoch=2**31 - 1)
+    world.is_claim = True
+    world.publish("controller_started", controller_id="b", controller_epoch=4)
+    assert (world.state.cluster.controller_id, world.state.cluster.controller_epoch) == ("b", 4)
+    world.publish("controller_started", controller_id="c", controller_epoch=5)
+    assert world.state.cluster.controller_epoch == 5

@@ -27,6 +27,9 @@ class World:
         self.overrides = {key.replace("_", "."): value for key, value in overrides.items()}
         self.state = first_states(1)[0]
         self.now = 1_000
+        # What a bus knows of the events that are published from now on.
+        self.entered_ms: int | None = None
+        self.is_claim: bool | None = None
         self.decisions: list[AnyDecision] = []
         self.log: list[bytes] = []
         # Not where a test breaks a rule on purpose, or makes thousands of changes on the way to its subject.
@@ -40,7 +43,8 @@ class World:
 
     def publish_raw(self, raw: bytes) -> list[AnyDecision]:
         self.log.append(raw)
-        logged = Logged(self.state.cluster.seq + 1, self.now, decode_event(raw), raw)
+        event = decode_event(raw)
+        logged = Logged(self.state.cluster.seq + 1, self.now, event, raw, self.entered_ms, self.is_claim)
         outcome = step(self.state, [logged], self.policy, overrides=self.overrides)
         before, self.state = self.state, outcome.state
         self.decisions = [decode(body) for _, _, body in number(part_of(d) for d in outcome.decisions)]

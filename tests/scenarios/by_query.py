@@ -14,7 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.image import view_of_image
-from isrflow.bus.interface import Decided, Image
+from isrflow.bus.interface import Decided, Entry, Image
 from isrflow.conf.settings import Settings
 from isrflow.sinks.decision_log import DecisionLog
 from isrflow.streaming.query import start_query, stop_between_batches
@@ -52,7 +52,8 @@ class ByQuery:
             if block == restart_before:
                 run.through(bus.last_seq())
                 run.restart()
-            last = bus.publish([event.raw for event in scene.written])
+            bus.load([Entry(event.seq, event.raw) for event in scene.written])
+            last = bus.last_seq()
             if scene.introduced or scene.described:
                 run.through(last)
                 self._views[last] = view_of_image(bus.image())

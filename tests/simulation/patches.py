@@ -17,7 +17,7 @@ from isrflow.brokers.mock.metadata import uuid_of
 from isrflow.brokers.mock.replicas import fetcher
 from isrflow.brokers.mock.replicas.partition import Partition
 from isrflow.brokers.mock.replicas.table import Replicas
-from isrflow.bus import embedded
+from isrflow.bus import clock as bus_clock
 from tests.simulation.brokers_seen import BrokersSeen
 from tests.simulation.disk import Disk
 from tests.simulation.network import ASKED, Network, connections_over
@@ -45,7 +45,7 @@ def in_place_of_the_machine(loop: VirtualLoop, network: Network, disk: Disk, see
     configured = structlog.get_config()
     with ExitStack() as stack:
         for target, name, stand_in in (
-            (embedded, "time", clock),
+            (bus_clock, "time", clock),
             (uuid, "uuid4", lambda: SimpleNamespace(hex=f"{next(numbers):032x}")),
             (fetcher, "Connection", connections_over(network)),
             (Segment, "flush", lambda segment: disk.forced(segment)),

@@ -9,7 +9,7 @@ import pytest
 
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.image import view_of_image
-from tests.support.engine import Engine, by_rules, decided, decisions_of, encoded
+from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of
 from tests.support.worlds import recorded
 
 pytestmark = pytest.mark.spark
@@ -24,7 +24,7 @@ def feed_until_dead(engine: Engine, bus: EmbeddedBus, log: list[bytes], sent: in
     deadline = time.monotonic() + CRASH_TIMEOUT_S
     while engine.process.poll() is None:
         assert time.monotonic() < deadline, f"the job did not reach its crash point: {engine.log.read_text()[-2000:]}"
-        bus.publish(log[sent : sent + 5] or [encoded("tick")])
+        bus.publish_own(log[sent : sent + 5] or [AWAITED])
         sent += 5
         time.sleep(0.05)
     return sent
@@ -58,7 +58,7 @@ def test_a_job_killed_at_each_commit_point_leaves_one_whole_decision_log(tmp_pat
         assert_died_at(point, tmp_path / "checkpoint", bus)
     engine = Engine(tmp_path)
     try:
-        decided(bus, bus.publish(log[sent : sent + 200]), engine=engine)
+        decided(bus, bus.publish_own(log[sent : sent + 200]), engine=engine)
         assert engine.stop() == 0
     finally:
         engine.kill()

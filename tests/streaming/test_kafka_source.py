@@ -10,28 +10,49 @@ from isrflow.bus.kafka.places import SLOTS, offset_after, placed, seq_of, unplac
 from isrflow.streaming.kafka_source import in_order
 
 TICK, BEAT, BAD = b'{"kind":"tick","time_ms":1}', b'{"kind":"broker_heartbeat"}', b"\xff"
-Row = tuple[str, int, int, bytes | None]
+STARTED = b'{"kind":"controller_started"}'
+Row = tuple[str, int, int, bytes | None, int]
+_COLUMNS = ("topic", "partition", "offset", "value", "timestamp")
 
 
 def ordered(rows: list[Row], batches: int = 1) -> list[tuple[int, bytes]]:
-    found = list(in_order(_arrow(rows, batches), events_topic="bus.events"))
-    return [pair for batch in found for pair in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
+    return [entry[:2] for entry in entries(rows, batches)]
+
+
+def entries(rows: list[Row], batches: int = 1, *claims: int) -> list[tuple[int, bytes, int, bool]]:
+    asked = list(in_order(_arrow(rows, batches), events_topic="bus.events", claimed=lambda: claims))
+    return [entry for batch in asked for entry in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
 
 
 def _arrow(rows: list[Row], batches: int) -> Iterator[pa.RecordBatch]:
     for part in range(batches):
         some = rows[part::batches]
-        yield pa.RecordBatch.from_pydict(
-            {name: [row[n] for row in some] for n, name in enumerate(("topic", "partition", "offset", "value"))}
-        )
+        yield pa.RecordBatch.from_pydict({name: [row[n] for row in some] for n, name in enumerate(_COLUMNS)})
 
 
 def control(offset: int, raw: bytes | None) -> Row:
-    return ("bus.events", 0, offset, raw)
+    return ("bus.events", 0, offset, raw, 1_000 + offset)
 
 
 def report(partition: int, offset: int) -> Row:
-    return ("bus.offsets", partition, offset, b"%d:%d" % (partition, offset))
+    return ("bus.offsets", partition, offset, b"%d:%d" % (partition, offset), 2_000 + offset)
+
+
+def test_each_says_when_it_entered_and_a_claim_is_known_by_its_place() -> None:
+    rows = [control(4, STARTED), control(5, STARTED), control(6, BEAT), report(0, 9)]
+    assert [entry[1:] for entry in entries(rows, 1, 4)] == [
+        (STARTED, 1_004, True),
+        (STARTED, 1_005, False),
+        (BEAT, 1_006, False),
+        (b"0:9", 2_009, False),
+    ]
+
+
+def test_claims_are_asked_for_only_where_there_may_be_one() -> None:
+    def claimed() -> tuple[int, ...]:
+        raise AssertionError
+
+    assert list(in_order(_arrow([control(6, BEAT)], 1), events_topic="bus.events", claimed=claimed))
 
 
 def test_offsets_stand_before_the_last_tick() -> None:

@@ -16,7 +16,7 @@ from isrflow.bus.interface import Bus
 from isrflow.bus.kafka.bus import KafkaBus
 from isrflow.bus.kafka.places import SLOTS
 from isrflow.conf.jars import fetch
-from tests.support.engine import Engine, by_rules, decided, decisions_of, encoded, wait_until
+from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of, encoded, wait_until
 from tests.support.worlds import recorded
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
@@ -61,7 +61,7 @@ def feed_until_dead(engine: Engine, bus: Bus, log: list[bytes], sent: int) -> in
     deadline = time.monotonic() + CRASH_TIMEOUT_S
     while engine.process.poll() is None:
         assert time.monotonic() < deadline, f"the job did not reach its crash point: {engine.log.read_text()[-2000:]}"
-        bus.publish(log[sent : sent + 5] or [encoded("tick")])
+        bus.publish_own(log[sent : sent + 5] or [AWAITED])
         sent += 5
         time.sleep(0.05)
     return sent
@@ -80,14 +80,14 @@ def test_a_job_that_is_killed_or_loses_its_place_leaves_one_whole_decision_log(b
     frozen = start(tmp_path, bus)
     second = None
     try:
-        decided(bus, bus.publish(log[sent : sent + 100]), engine=frozen)
+        decided(bus, bus.publish_own(log[sent : sent + 100]), engine=frozen)
         frozen.signal_all(signal.SIGSTOP)
         second = start(tmp_path, bus, "takeover.timeout.ms=1000")
-        decided(bus, bus.publish(log[sent + 100 : sent + 200]), engine=second)
+        decided(bus, bus.publish_own(log[sent + 100 : sent + 200]), engine=second)
         frozen.signal_all(signal.SIGCONT)
         assert frozen.wait() == STALE
         assert "controller epoch 4" in frozen.log.read_text()
-        decided(bus, bus.publish([encoded("tick")]), engine=second)
+        decided(bus, bus.publish([AWAITED]), engine=second)
         watermark_follows_offsets(bus, second)
         assert second.stop() == 0
     finally:
@@ -116,7 +116,7 @@ def watermark_follows_offsets(bus: KafkaBus, engine: Engine) -> None:
     """One broker, one partition: what it reports is the high watermark a tick later."""
     epoch = bus.publish([encoded("broker_register", broker=901, incarnation="a")])
     beat = encoded("broker_heartbeat", broker=901, broker_epoch=epoch, want_fence=False, want_shutdown=False)
-    seq = bus.publish([beat, encoded("tick"), encoded("create_topic", topic="reported", assignment={"0": [901]})])
+    seq = bus.publish_own([beat, encoded("tick"), encoded("create_topic", topic="reported", assignment={"0": [901]})])
     decided(bus, seq, engine=engine)
     for end in (42, 50):
         report = {"topic": "reported", "partition": 0, "broker": 901, "leader_epoch": 0, "log_end_offset": end}

@@ -11,7 +11,7 @@ from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.image import view_of_image
 from isrflow.controller_logic.log import decide
 from isrflow.state.policy import Policy
-from tests.support.engine import Engine, by_rules, decided, decisions_of, encoded, wait_until
+from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of, wait_until
 from tests.support.worlds import recorded
 
 pytestmark = pytest.mark.spark
@@ -33,11 +33,11 @@ def test_a_second_job_takes_over_and_the_first_stops(tmp_path: Path) -> None:
     second = None
     try:
         first.wait_ready(bus)
-        decided(bus, bus.publish(log[:150]), engine=first)
+        decided(bus, bus.publish_own(log[:150]), engine=first)
         second = Engine(tmp_path)
         assert first.wait() == STALE
         assert "another job claimed controller epoch 2" in first.log.read_text()
-        decided(bus, bus.publish(log[150:]), engine=second)
+        decided(bus, bus.publish_own(log[150:]), engine=second)
         assert second.stop() == 0
     finally:
         for engine in filter(None, (first, second)):
@@ -58,14 +58,14 @@ def test_a_frozen_job_does_not_hold_up_its_successor_and_writes_nothing_after_it
     second = None
     try:
         frozen.wait_ready(bus)
-        decided(bus, bus.publish(log[:100]), engine=frozen)
+        decided(bus, bus.publish_own(log[:100]), engine=frozen)
         frozen.signal_all(signal.SIGSTOP)
         second = Engine(tmp_path, "takeover.timeout.ms=1000", f"metrics.port={port}")
-        decided(bus, bus.publish(log[100:]), engine=second)
+        decided(bus, bus.publish_own(log[100:]), engine=second)
         assert "going on without metrics until their port is free" in second.log.read_text()
         frozen.signal_all(signal.SIGCONT)
         assert frozen.wait() == STALE
-        decided(bus, bus.publish([encoded("tick")]), engine=second)
+        decided(bus, bus.publish([AWAITED]), engine=second)
         wait_until(lambda: second.log.read_text().count("serving metrics") == 2, 30, "the second one's metrics")
         assert second.stop() == 0
     finally:
@@ -82,12 +82,12 @@ def test_without_its_checkpoint_or_with_a_stale_one_the_job_goes_on_from_the_sta
     log = [raw for _, raw in recorded(seed=9, count=400)]
     engine = Engine(tmp_path)
     try:
-        decided(bus, bus.publish(log[:200]), engine=engine)
+        decided(bus, bus.publish_own(log[:200]), engine=engine)
         assert engine.stop() == 0
         (tmp_path / "checkpoint").rename(tmp_path / "lost")
         engine = Engine(tmp_path)
         wait_until(lambda: bus.claimed_epoch() == 2, 60, "the second job's claim")
-        decided(bus, bus.publish(log[200:300]), engine=engine)
+        decided(bus, bus.publish_own(log[200:300]), engine=engine)
         assert engine.stop() == 0
         assert "moved the checkpoint aside" not in engine.log.read_text()
         # What the first one left is behind by now, and what it would read next is gone.
@@ -96,7 +96,7 @@ def test_without_its_checkpoint_or_with_a_stale_one_the_job_goes_on_from_the_sta
         events, decisions = bus.read(0, bus.decided_seq()), decisions_of(bus)
         assert bus.trim(0) > 200
         engine = Engine(tmp_path)
-        decided(bus, bus.publish(log[300:]), engine=engine)
+        decided(bus, bus.publish_own(log[300:]), engine=engine)
         assert engine.stop() == 0
         assert "moved the checkpoint aside" in engine.log.read_text()
     finally:

@@ -5,12 +5,10 @@ from pathlib import Path
 
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.interface import Decided, Page
-from isrflow.controller_logic.log import first_states
+from isrflow.controller_logic.log import first_states, logged
 from isrflow.controller_logic.step import step
 from isrflow.state.canonical import number, part_of
 from isrflow.state.codec import encode_cluster, encode_topics
-from isrflow.state.event_text import decode
-from isrflow.state.events import Logged
 from isrflow.state.policy import Policy
 
 # Nobody claims the bus: a claim is an event, and would come before those of the test.
@@ -28,13 +26,10 @@ class DecidedBus:
     def take(self, raws: Sequence[bytes]) -> int:
         """Publish ``raws``, decide and commit them as one batch, and return the last one's seq."""
         after = self.bus.last_seq()
-        last = self.bus.publish(raws)
-        logged, clock_ms = [], self.state.cluster.clock_ms
-        for entry in self.bus.read(after, last):
-            event = decode(entry.raw)
-            clock_ms = max(clock_ms, getattr(event, "time_ms", 0))
-            logged.append(Logged(entry.seq, clock_ms, event, entry.raw))
-        outcome = step(self.state, logged, self._policy)
+        last = self.bus.publish_own(raws)
+        # As of a recorded log: these events may be anybody's.
+        entries = [(entry.seq, entry.raw) for entry in self.bus.read(after, last)]
+        outcome = step(self.state, list(logged(entries)), self._policy)
         self.state = outcome.state
         decisions = [Decided(*one) for one in number([part_of(decision) for decision in outcome.decisions])]
         held = [topic for name in self.state.topics.names() if (topic := self.state.topics.get(name)) is not None]

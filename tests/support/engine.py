@@ -24,6 +24,10 @@ DECIDE_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
 
 
+# Answered with a refusal, which changes nothing: to await that something was decided.
+AWAITED = b'{"kind":"delete_topic","time_ms":0,"topic":"awaited"}'
+
+
 class Engine:
     """Hold one engine process on the bus of a directory; its output goes to ``engine.log`` there."""
 
@@ -43,7 +47,7 @@ class Engine:
 
     def wait_ready(self, bus: Bus) -> None:
         """Wait until an event that is published now has been decided."""
-        decided(bus, bus.publish([encoded("tick")]), START_TIMEOUT_S, self)
+        decided(bus, bus.publish([AWAITED]), START_TIMEOUT_S, self)
 
     def wait(self, timeout_s: float = STOP_TIMEOUT_S) -> int:
         """Wait for the process to end, and return its exit code."""

@@ -8,22 +8,23 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import Entry
+from isrflow.controller_logic.log import Recorded
 from isrflow.sinks.decision_log import DecisionLog
 from isrflow.state.policy import Policy
+from isrflow.streaming import source
 from isrflow.streaming.fan_out import fan_out
 from isrflow.streaming.shard import ShardOperator
-from isrflow.streaming.source import ARROW_SCHEMA as SOURCE_SCHEMA
 
 SHARDS, PAGES = 4, 3
 
 
-def arrow(log: Sequence[tuple[int, bytes]]) -> pa.RecordBatch:
-    """Write (seq, raw) as the source does."""
-    seqs, raws = zip(*log, strict=True)
-    return pa.RecordBatch.from_arrays([pa.array(seqs, pa.int64()), pa.array(raws, pa.binary())], schema=SOURCE_SCHEMA)
+def arrow(log: Sequence[Recorded]) -> pa.RecordBatch:
+    """Write a log as the source does."""
+    return source.rows_of([Entry(*entry) for entry in log])
 
 
-def rows_of(log: Sequence[tuple[int, bytes]], pieces: int) -> list[tuple[int, bytes]]:
+def rows_of(log: Sequence[Recorded], pieces: int) -> list[tuple[int, bytes]]:
     """Fan a batch out as Spark does, in several Arrow batches: (shard, packed events) in any order."""
     size = -(-len(log) // pieces)
     batches = [arrow(log[first : first + size]) for first in range(0, len(log), size)]
@@ -43,7 +44,7 @@ class OperatorCluster:
         self.log = DecisionLog(bus, 0)
         self.testers = [TwsTester(ShardOperator(SHARDS, PAGES, Policy(), {})) for _ in range(SHARDS)]
 
-    def batch(self, log: Sequence[tuple[int, bytes]], pieces: int = 1) -> list[Row]:
+    def batch(self, log: Sequence[Recorded], pieces: int = 1) -> list[Row]:
         """Play one micro-batch; returns the rows that the operator made."""
         rows = rows_of(log, pieces)
         made = [

@@ -11,12 +11,11 @@ from pathlib import Path
 from isrflow.bus.embedded import EmbeddedBus, now_ms
 from isrflow.bus.image import read_image
 from isrflow.bus.interface import Decided, FencedError, Page
+from isrflow.controller_logic.log import logged
 from isrflow.controller_logic.step import step
 from isrflow.state.canonical import number, part_of
 from isrflow.state.cluster import MappedTopics, State
 from isrflow.state.codec import encode_cluster, encode_topics
-from isrflow.state.event_text import decode
-from isrflow.state.events import Logged
 from isrflow.state.policy import policy_of
 
 POLL_S = 0.02
@@ -75,19 +74,14 @@ class RulesEngine:
             last = bus.last_seq()
             busy = bus.offsets_came(ticked_seq)
             if time.monotonic() - ticked_at >= (TICK_MS_BUSY if busy else TICK_MS_IDLE) / 1000:
-                last = ticked_seq = bus.publish([b'{"kind":"tick","time_ms":%d}' % now_ms()])
+                last = ticked_seq = bus.publish_own([b'{"kind":"tick","time_ms":%d}' % now_ms()])
                 ticked_at = time.monotonic()
             if last == after:
                 time.sleep(POLL_S)
                 continue
-            logged = []
-            clock = state.cluster.clock_ms
-            for entry in bus.read(after, min(last, after + BATCH)):
-                event = decode(entry.raw)
-                clock = max(clock, getattr(event, "time_ms", 0))
-                logged.append(Logged(entry.seq, clock, event, entry.raw))
-            outcome = step(state, logged, policy)
-            state, after = outcome.state, logged[-1].seq
+            entries = bus.read(after, min(last, after + BATCH))
+            outcome = step(state, list(logged(entries)), policy)
+            state, after = outcome.state, entries[-1].seq
             decisions = [Decided(*numbered) for numbered in number([part_of(d) for d in outcome.decisions])]
             pages = [Page(0, -1, encode_cluster(state.cluster))]
             if outcome.changes:

@@ -1,0 +1,39 @@
+"""What those who are not the engine may not publish."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from isrflow.bus.interface import EngineOnlyError
+from isrflow.state.engine_events import ENGINE_KINDS
+from isrflow.state.events import ControllerStarted
+
+
+class _Kind(msgspec.Struct):
+    kind: str | None = None
+
+
+_STARTED = str(ControllerStarted.__struct_config__.tag)
+_kind = msgspec.json.Decoder(_Kind)
+
+
+def engine_kind_of(raw: bytes) -> str | None:
+    """Name an event's kind where only the engine makes it; None of any other, or of what cannot be understood."""
+    try:
+        kind = _kind.decode(raw).kind
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return kind if kind in ENGINE_KINDS else None
+
+
+def is_started(raw: bytes) -> bool:
+    """Say whether an event is a ``controller_started``."""
+    return engine_kind_of(raw) == _STARTED
+
+
+def refuse_engine_kinds(events: Sequence[bytes]) -> None:
+    """Raise ``EngineOnlyError`` where one of ``events`` is of a kind that only the engine makes."""
+    for number, raw in enumerate(events, start=1):
+        kind = engine_kind_of(raw)
+        if kind is not None:
+            raise EngineOnlyError(f"event {number} of {len(events)} is a {kind}, which only the engine makes")
