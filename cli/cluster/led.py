@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from isrflow.brokers.gateways.kraft.process import GatewayProcess
+from isrflow.brokers.gateways.kraft.rebuilding.broker_copy import METADATA_DIRECTORY
 from isrflow.brokers.kafka.cluster import FILE as CLUSTER_FILE
 from isrflow.brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports, refuse_taken, remove
 from isrflow.brokers.kafka.node import KafkaError
@@ -22,7 +23,8 @@ from isrflow.state.cluster import Cluster
 FILE = "led.json"
 ENGINE = "engine"
 FIRST_GATEWAY = 100
-GATEWAYS_MAX = 9
+# One that loses its disk makes its log again from the other.
+GATEWAYS, GATEWAYS_MAX = 2, 9
 # A broker gives up when it is not registered in time; an engine that starts cold on a busy machine takes longer than
 # Kafka's minute.
 PATIENCE = {"initial.broker.registration.timeout.ms": "180000"}
@@ -54,9 +56,15 @@ class LedCluster:
         self.made_bus = remembered.made_bus
         conf = Path(remembered.conf) if remembered.conf else None
         self.engine = EngineProcess(self.folder / ENGINE, self.bus.url, remembered.engine_settings, conf)
+        copies = [node.data[0] / METADATA_DIRECTORY for node in kafka.nodes.values()]
         self.gateways = {
             voter.voter: GatewayProcess(
-                voter, remembered.voters, kafka.cluster_id, remembered.bus, self.folder / f"gateway-{voter.voter}"
+                voter,
+                remembered.voters,
+                kafka.cluster_id,
+                remembered.bus,
+                self.folder / f"gateway-{voter.voter}",
+                copies=copies,
             )
             for voter in remembered.voters
         }
@@ -68,7 +76,7 @@ class LedCluster:
         bus: Path | str,
         *,
         brokers: int,
-        gateways: int = 1,
+        gateways: int = GATEWAYS,
         cluster_id: str | None = None,
         conf: Path | None = None,
         engine_settings: Sequence[str] = (),

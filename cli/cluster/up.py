@@ -12,7 +12,7 @@ from isrflow.brokers.voters import Voter, voters_of
 from isrflow.bus.opened import KAFKA
 from isrflow.cli.cluster.folder import dir_option, opened
 from isrflow.cli.cluster.led import FILE as LED_FILE
-from isrflow.cli.cluster.led import GATEWAYS_MAX, BusTakenError, LedCluster
+from isrflow.cli.cluster.led import GATEWAYS, GATEWAYS_MAX, BusTakenError, LedCluster
 from isrflow.cli.errors import Refused, Unreachable, WrongUse
 from isrflow.cli.options import bus_option, bus_set, conf_option
 from isrflow.conf.jars import KAFKA_VERSION, fetch, missing
@@ -38,7 +38,7 @@ def _settings(context: click.Context, parameter: click.Parameter, texts: Sequenc
 @click.command("up")
 @click.option("--kafka", "version", type=click.Choice([KAFKA_VERSION]), default=KAFKA_VERSION, help="Which Kafka.")
 @click.option("--brokers", type=click.IntRange(1, 32), help=f"How many brokers; {BROKERS} if not said.")
-@click.option("--gateways", type=click.IntRange(1, GATEWAYS_MAX), help="How many gateways; 1 if not said.")
+@click.option("--gateways", type=click.IntRange(1, GATEWAYS_MAX), help=f"How many gateways; {GATEWAYS} if not said.")
 @click.option("--plain", is_flag=True, help="A plain Kafka cluster: no engine, the first broker is the controller.")
 @click.option("--voters", callback=_voters, metavar="ID@HOST:PORT,...", help="Brokers alone, led by these.")
 @click.option("--cluster-id", metavar="ID", help="Kafka's cluster id; drawn if not said.")
@@ -52,12 +52,12 @@ def _settings(context: click.Context, parameter: click.Parameter, texts: Sequenc
 def up(version: str, plain: bool, conf: Path | None, bus: str | None, folder: Path, **described: Any) -> None:
     """Start a cluster, and wait until all of it runs; one that is stopped goes on where it was.
 
-    It has an engine, a gateway and brokers of Kafka. Where an engine decides on the bus already, that one leads;
+    It has an engine, two gateways and brokers of Kafka. Where an engine decides on the bus already, that one leads;
     otherwise one is started, with the settings of --conf. Jars that are missing are fetched.
 
     \b
     Examples:
-      isrflow cluster up --brokers 3 --gateways 2
+      isrflow cluster up --brokers 3 --gateways 1
       isrflow cluster up --plain
       isrflow cluster up --voters 100@127.0.0.1:9093
     """
@@ -122,7 +122,7 @@ def _made(
         folder,
         settings.bus,
         brokers=brokers,
-        gateways=gateways or 1,
+        gateways=gateways or GATEWAYS,
         cluster_id=cluster_id,
         conf=conf,
         **rest,

@@ -33,14 +33,23 @@ def _parsed(given: tuple[str, ...]) -> Settings:
         raise click.BadParameter(str(error), param_hint="--set") from error
 
 
-def _identity(gateway: int, voters: str, cluster_id: str, directory: Path, listen_port: int | None) -> Identity:
+def _identity(
+    gateway: int, voters: str, cluster_id: str, directory: Path, listen_port: int | None, copies: tuple[Path, ...]
+) -> Identity:
     try:
         listed = voters_of(voters)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--voters") from error
     if gateway not in [voter.voter for voter in listed]:
         raise click.BadParameter(f"{gateway} is none of the voters {voters}", param_hint="--gateway")
-    return Identity(gateway=gateway, voters=listed, cluster_id=cluster_id, directory=directory, listen_port=listen_port)
+    return Identity(
+        gateway=gateway,
+        voters=listed,
+        cluster_id=cluster_id,
+        directory=directory,
+        listen_port=listen_port,
+        copies=copies,
+    )
 
 
 async def _serve(identity: Identity, settings: Settings, url: str) -> None:
@@ -63,6 +72,14 @@ async def _serve(identity: Identity, settings: Settings, url: str) -> None:
 @click.option("--bus", required=True, metavar="PATH|URL", help="The bus.")
 @click.option("--dir", "directory", required=True, type=click.Path(path_type=Path), help="Where its log lives.")
 @click.option("--listen-port", default=None, type=click.IntRange(0, 65_535), help="Where it listens, if elsewhere.")
+@click.option(
+    "--rebuild-from",
+    "copies",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A broker's __cluster_metadata-0, from which a lost log is made again; once for each broker.",
+)
 @click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A setting.")
 def main(
     gateway: int,
@@ -71,11 +88,12 @@ def main(
     bus: str,
     directory: Path,
     listen_port: int | None,
+    copies: tuple[Path, ...],
     given: tuple[str, ...],
 ) -> None:
     """Run a gateway until SIGTERM."""
     settings = _parsed(given)
-    identity = _identity(gateway, voters, cluster_id, directory, listen_port)
+    identity = _identity(gateway, voters, cluster_id, directory, listen_port, copies)
     configure("auto")
     structlog.contextvars.bind_contextvars(gateway=gateway)
     try:

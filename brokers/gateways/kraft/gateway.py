@@ -13,6 +13,7 @@ from isrflow.brokers.gateways.kraft.deletions import Deletions
 from isrflow.brokers.gateways.kraft.desk import Desk, NoAnswerError
 from isrflow.brokers.gateways.kraft.follower import follow
 from isrflow.brokers.gateways.kraft.probing import is_refused
+from isrflow.brokers.gateways.kraft.rebuilding.opening import Opening
 from isrflow.brokers.gateways.kraft.serving import answering
 from isrflow.brokers.gateways.kraft.settings import Identity, Settings
 from isrflow.brokers.gateways.kraft.standing import Standing
@@ -55,8 +56,12 @@ class Gateway:
         self._deletions = Deletions(self._desk.tell)
         self._standing = Standing(identity.gateway, self._incarnation, self._deletions.has_fetched)
         self._probes: dict[int, asyncio.Future[None]] = {}
-        interval_bytes = settings.metadata_log_max_record_bytes_between_snapshots
-        self._storage = Storage(identity.directory, snapshot_interval_bytes=interval_bytes)
+        self._opening = Opening(
+            identity,
+            snapshot_interval_bytes=settings.metadata_log_max_record_bytes_between_snapshots,
+            rebuild_wait_max_ms=settings.rebuild_wait_max_ms,
+        )
+        self._storage: Storage
 
     def stop(self) -> None:
         """Ask the gateway to end; ``run`` returns soon after."""
@@ -65,7 +70,8 @@ class Gateway:
     async def run(self) -> None:
         """Serve until ``stop``.
 
-        Raises ``StorageError`` when the log on disk is not what the decisions tell, ``BusError`` when the bus
+        Raises ``StorageError`` when the log on disk is not what the decisions tell and cannot be made again,
+        ``BusError`` when the bus
         stays out of reach, ``SupersededError`` when another start of this gateway leads.
         """
         try:
@@ -76,21 +82,17 @@ class Gateway:
                     task.cancel()
         finally:
             self._desk.close()
-            self._storage.close()
+            self._opening.close()
         logger.info("stopped")
 
     async def _serve(self) -> None:
-        turns = Turns(self._settings.answer_timeout_ms)
-        context = Context(self._identity, self._settings, self._desk, self._standing, self._storage, turns)
-
-        async def begin() -> None:
-            self._storage.begin(self._bus)
-
         async def image() -> Image:
             return self._bus.image()
 
         patience_s = self._settings.bus_unreachable_max_ms / 1000
-        await reached(begin, patience_s)
+        self._storage = await self._opening.storage(self._bus, patience_s)
+        turns = Turns(self._settings.answer_timeout_ms)
+        context = Context(self._identity, self._settings, self._desk, self._standing, self._storage, turns)
         held = read_image(await reached(image, patience_s))
         self._standing.began_with(held.cluster, self._storage.end_offset)
         self._deletions.began_with(held, self._storage.end_offset)

@@ -15,7 +15,7 @@ _CONNECT_TIMEOUT_S = 0.5
 class GatewayProcess(Service):
     """Start and stop one gateway on the bus in the file ``bus``; its files are under ``folder``.
 
-    ``settings`` are its own, by their names with dots.
+    ``settings`` are its own, by their names with dots; ``copies`` are brokers' directories of the metadata log.
     """
 
     def __init__(
@@ -26,6 +26,7 @@ class GatewayProcess(Service):
         bus: str,
         folder: Path,
         settings: Mapping[str, str] = MappingProxyType({}),
+        copies: Sequence[Path] = (),
     ) -> None:
         super().__init__(f"gateway {voter.voter}", folder, "gateway.log")
         self.voter = voter
@@ -35,6 +36,7 @@ class GatewayProcess(Service):
             *("--cluster-id", cluster_id),
             *("--bus", bus),
             *("--dir", str(self.folder / "log")),
+            *(part for copy in copies for part in ("--rebuild-from", str(copy))),
             *(part for key, value in settings.items() for part in ("--set", f"{key}={value}")),
         ]
 

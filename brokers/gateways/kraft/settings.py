@@ -19,7 +19,8 @@ Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """Say which of the voters this process is, of which Kafka cluster, and where its log lives.
 
-    ``listen_port`` is where it listens, where that is not the port that brokers know.
+    ``listen_port`` is where it listens, where that is not the port that brokers know; ``copies`` are brokers'
+    directories of the metadata log, from which a lost log is made again.
     """
 
     gateway: int
@@ -27,6 +28,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     cluster_id: str
     directory: Path
     listen_port: int | None = None
+    copies: tuple[Path, ...] = ()
 
     @property
     def here(self) -> Voter:
@@ -47,6 +49,7 @@ class Settings(
     state_wait_max_ms: Millis = 1_200
     followed_wait_max_ms: Millis = 500
     metadata_log_max_record_bytes_between_snapshots: Bytes = SNAPSHOT_INTERVAL_BYTES
+    rebuild_wait_max_ms: Millis = 30_000
     fetch_max_bytes: Bytes = 8_388_608
     fetch_max_wait_ms: Millis = 1_000
     socket_request_max_bytes: Bytes = 104_857_600

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from isrflow.brokers.gateways.kraft.log import snapshots
 from isrflow.brokers.gateways.kraft.log.comparison import compared
@@ -42,9 +42,15 @@ class Storage:
     in the thread that appends; a snapshot is written beside it.
     """
 
-    def __init__(self, directory: Path, *, snapshot_interval_bytes: int = SNAPSHOT_INTERVAL_BYTES) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        lock: BinaryIO | None = None,
+        *,
+        snapshot_interval_bytes: int = SNAPSHOT_INTERVAL_BYTES,
+    ) -> None:
         """Open the log in ``directory``, or make one there. Raises ``StorageError`` when it is damaged."""
-        self._log = MetadataLog(directory)
+        self._log = MetadataLog(directory, lock)
         self._snapshot_interval_bytes = snapshot_interval_bytes
         self._image = MetadataImage()
         self._decided_seq = 0
@@ -153,12 +159,36 @@ class Storage:
             return None
         return snapshots.read_piece(self._log.directory, snapshot, position, max_bytes)
 
+    @property
+    def files(self) -> list[tuple[str, int]]:
+        """Name the files of the log, and say how many bytes of each are whole: other gateways copy these.
+
+        Up to which decision they go is noted before, so a copy goes on after just that one.
+        """
+        self._note()
+        return self._log.files
+
+    def _note(self) -> None:
+        """Note what came to nothing since the last end."""
+        end = self._log.end
+        if self._log.is_sound and self._decided_seq > end.seq:
+            self._log.append([Unit(self._decided_seq, end.quorum_epoch, b"", end.offset)])
+
+    def read_file(self, name: str, position: int, max_bytes: int) -> Piece | None:
+        """Read a piece of one of ``files``; None when there is none of that name any more."""
+        if name not in dict(self._log.files):
+            return None
+        return snapshots.piece_of(self._log.directory / name, position, max_bytes)
+
     def close(self) -> None:
         """Let a snapshot that is being written end, note what came to nothing since, and close all files."""
         self._thread.shutdown(wait=True)
         try:
-            if self._log.is_sound and self._decided_seq > self._log.end.seq:
-                end = self._log.end
-                self._log.append([Unit(self._decided_seq, end.quorum_epoch, b"", end.offset)])
+            self._note()
         finally:
             self._log.close()
+
+    def abandon(self) -> None:
+        """Close the files of a log that is not to be served; its directory stays with this process."""
+        self._thread.shutdown(wait=True)
+        self._log.abandon()

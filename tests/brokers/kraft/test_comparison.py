@@ -51,7 +51,7 @@ def test_an_empty_log_is_not_made_of_what_retention_left(
     decided: DecidedBus, tmp_path: Path, gone: tuple[int, int]
 ) -> None:
     decided.take(story())
-    with pytest.raises(StorageError, match=r"ends at offset 0, .* Copy the directory of another gateway"):
+    with pytest.raises(StorageError, match=r"ends at offset 0, .* removed from the bus"):
         opened(tmp_path / "log", trimmed(decided, *gone))
 
 

@@ -141,7 +141,7 @@ def test_a_damaged_snapshot_is_named_and_can_be_done_without(decided: DecidedBus
     sound = newest.read_bytes()
     for damaged in (sound[:-1], sound[:300] + b"?" + sound[301:], b"", sound + sound):
         newest.write_bytes(damaged)
-        with pytest.raises(StorageError, match=rf"{newest.name} is damaged .* with that file removed"):
+        with pytest.raises(StorageError, match=rf"{newest.name} is damaged .* without that file"):
             opened(tmp_path / "log", decided.bus)
     newest.unlink()
     storage = opened(tmp_path / "log", decided.bus)

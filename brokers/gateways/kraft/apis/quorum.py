@@ -1,5 +1,6 @@
 """How brokers follow the metadata log (``KafkaRaftClient``: Fetch, FetchSnapshot; KIP-595, 630)."""
 
+from isrflow.brokers.gateways.kraft.apis import gateway_log
 from isrflow.brokers.gateways.kraft.context import Context
 from isrflow.brokers.gateways.kraft.messages import Request
 from isrflow.brokers.wire.errors import ErrorCode
@@ -93,20 +94,21 @@ def _read(context: Context, told: Values, asked: Values) -> Values:
 
 
 async def fetch_snapshot(context: Context, request: Request, peer: Peer) -> Values:
-    """Give a piece of a snapshot."""
+    """Give a piece of a snapshot; another gateway may ask for one of any file of the log."""
     told = request.values
     if told["ClusterId"] not in (None, context.identity.cluster_id):
         return {"ErrorCode": ErrorCode.INCONSISTENT_CLUSTER_ID}
     topics = told["Topics"]
-    if len(topics) != 1 or topics[0]["Name"] != METADATA_TOPIC or len(topics[0]["Partitions"]) != 1:
+    pieces = {METADATA_TOPIC: _snapshot_piece, gateway_log.GATEWAY_LOG_TOPIC: gateway_log.piece}
+    if len(topics) != 1 or topics[0]["Name"] not in pieces or len(topics[0]["Partitions"]) != 1:
         return {"ErrorCode": ErrorCode.INVALID_REQUEST}
-    asked = topics[0]["Partitions"][0]
-    partition = _snapshot_piece(context, told, asked) | {
+    name, asked = topics[0]["Name"], topics[0]["Partitions"][0]
+    partition = pieces[name](context, told, asked) | {
         "Index": asked["Partition"],
         "CurrentLeader": {"LeaderId": context.standing.leader, "LeaderEpoch": context.standing.quorum_epoch},
     }
     return {
-        "Topics": [{"Name": METADATA_TOPIC, "Partitions": [partition]}],
+        "Topics": [{"Name": name, "Partitions": [partition]}],
         "NodeEndpoints": context.endpoints if request.version >= 1 else [],
     }
 

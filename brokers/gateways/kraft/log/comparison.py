@@ -12,7 +12,7 @@ from typing import NamedTuple
 from isrflow.brokers.gateways.kraft.log import snapshots
 from isrflow.brokers.gateways.kraft.log.ends import End
 from isrflow.brokers.gateways.kraft.log.entries import encode_entry, records_in
-from isrflow.brokers.gateways.kraft.log.errors import StorageError
+from isrflow.brokers.gateways.kraft.log.errors import LackingError, StorageError
 from isrflow.brokers.gateways.kraft.log.metadata_log import MetadataLog
 from isrflow.brokers.gateways.kraft.log.segment import Unit
 from isrflow.brokers.gateways.kraft.log.whole_events import AFTER_ALL_OF, whole_events
@@ -35,8 +35,8 @@ class Begun(NamedTuple):
 def compared(log: MetadataLog, bus: Bus) -> Begun:
     """Hold a log against the decisions on the bus.
 
-    Raises ``StorageError`` when the log holds more than the decisions tell or something else, or when
-    decisions are gone that it lacks.
+    Raises ``StorageError`` when the log holds more than the decisions tell or something else, ``LackingError``
+    when decisions are gone that it lacks.
     """
     if log.end.seq > (decided := bus.decided_seq()):
         raise StorageError(
@@ -44,8 +44,8 @@ def compared(log: MetadataLog, bus: Bus) -> Begun:
             "brokers would lose what they have read. Is it the bus that this log was made from?"
         )
     held = _Held(log)
-    begun = held.replayed_through(_trimmed_through(bus, held))
-    if _is_trimmed(bus, begun.seq):
+    begun = held.replayed_through(trimmed_through(bus, held.base.seq))
+    if is_trimmed(bus, begun.seq):
         begun = _of_state(bus, log)
     return held.compared(bus, begun)
 
@@ -79,7 +79,7 @@ class _Held:
     def compared(self, bus: Bus, begun: Begun) -> Begun:
         """Translate decisions until all that the log holds was met; the first that it lacks are left for later."""
         seq, image = begun
-        for decisions in _events(bus, seq) if self._next is not None else ():
+        for decisions in events(bus, seq) if self._next is not None else ():
             image_after, entry = translate(image, decisions)
             if entry is not None:
                 if self._next is None:
@@ -117,9 +117,9 @@ def _where(end: End) -> str:
     return f"at offset {end.offset}, epoch {end.quorum_epoch}, decision {end.seq}"
 
 
-def _trimmed_through(bus: Bus, held: _Held) -> int:
-    """Say up to which decision the bus has not all any more; 0 when it has all that follow the snapshot."""
-    if not _is_trimmed(bus, held.base.seq):
+def trimmed_through(bus: Bus, after: int) -> int:
+    """Say up to which decision the bus has not all any more; 0 when it has all that follow decision ``after``."""
+    if not is_trimmed(bus, after):
         return 0
     oldest = bus.decisions((0, -1), 1)
     if not oldest:
@@ -128,7 +128,7 @@ def _trimmed_through(bus: Bus, held: _Held) -> int:
     return oldest[0].seq - 1 if oldest[0].idx == 0 else oldest[0].seq
 
 
-def _is_trimmed(bus: Bus, seq: int) -> bool:
+def is_trimmed(bus: Bus, seq: int) -> bool:
     """Say whether decisions after ``seq`` were removed, or may have been."""
     try:
         # After 0 decisions are read as far as there are any, so who has seen none asks as if for those on event 1.
@@ -148,15 +148,15 @@ def _of_state(bus: Bus, log: MetadataLog) -> Begun:
     """
     image = bus.image()
     if log.end.offset > 0 or read_image(image).cluster.quorum.quorum_epoch != NO_QUORUM:
-        raise StorageError(
+        raise LackingError(
             f"{log.directory}: the metadata log ends {_where(log.end)}, and decisions after that were removed from the "
-            f"bus, which has decided up to {image.seq}. Copy the directory of another gateway of this bus here"
+            f"bus, which has decided up to {image.seq}"
         )
     told = list(decisions_of(image))
     return Begun(image.seq, translate(MetadataImage(), told).image if told else MetadataImage())
 
 
-def _events(bus: Bus, after: int) -> Iterator[list[AnyDecision]]:
+def events(bus: Bus, after: int) -> Iterator[list[AnyDecision]]:
     """Read the decisions after ``after`` up to the last event that is decided now, in whole events."""
     through = bus.decided_seq()
     while groups := whole_events(bus, after):

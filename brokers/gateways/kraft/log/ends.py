@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from isrflow.brokers.files import write_all
-from isrflow.brokers.gateways.kraft.log.errors import StorageError
+from isrflow.brokers.gateways.kraft.log.errors import DamagedError
 
 SUFFIX = ".ends"
 _END = struct.Struct(">qqqiI")
@@ -42,7 +42,7 @@ class EndsFile:
     def read(self, *, cut: bool) -> list[End]:
         """Read all ends, and force them to disk: a process that was killed may not have come to it.
 
-        With ``cut`` what the last write left unfinished is removed, else it is damage. Raises ``StorageError``.
+        With ``cut`` what the last write left unfinished is removed, else it is damage. Raises ``DamagedError``.
         """
         data = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
         ends: list[End] = []
@@ -53,7 +53,7 @@ class EndsFile:
             ends.append(End(*_END.unpack(written)))
         if len(ends) * SIZE < len(data):
             if not cut:
-                raise StorageError(f"{self._path} is damaged after {len(ends)} entries")
+                raise DamagedError(f"{self._path} is damaged after {len(ends)} entries")
             os.ftruncate(self._descriptor, len(ends) * SIZE)
         os.fsync(self._descriptor)
         return ends

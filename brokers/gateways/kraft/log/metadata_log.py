@@ -1,6 +1,7 @@
 """The metadata log of one gateway: segments that begin at offset 0 or at a snapshot, in one directory."""
 
-import fcntl
+import errno
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -8,14 +9,16 @@ from typing import BinaryIO, NamedTuple
 from isrflow.brokers.files import flush_directory
 from isrflow.brokers.gateways.kraft.log import segment as segments
 from isrflow.brokers.gateways.kraft.log import snapshots
+from isrflow.brokers.gateways.kraft.log.directory import locked
 from isrflow.brokers.gateways.kraft.log.ends import End
-from isrflow.brokers.gateways.kraft.log.errors import StorageError
+from isrflow.brokers.gateways.kraft.log.errors import DamagedError
 from isrflow.brokers.gateways.kraft.log.segment import Segment, Unit
 from isrflow.brokers.gateways.kraft.log.snapshots import SnapshotId
 from isrflow.brokers.gateways.kraft.metadata.image import NO_QUORUM
-from isrflow.conf.private_dir import private_dir
 
-_LOCK = ".lock"
+_BASE = re.compile(r"\d{20}")
+# What a disk says of a file that it cannot give.
+_UNREADABLE = (errno.EIO, errno.EACCES, errno.EISDIR)
 _NOTHING = End(seq=0, offset=0, position=0, quorum_epoch=NO_QUORUM, crc=0)
 
 
@@ -33,30 +36,38 @@ class MetadataLog:
     ``is_sound`` until an append fails: what that left on disk is for the next start to judge.
     """
 
-    def __init__(self, directory: Path) -> None:
-        """Open a log, or begin one. Raises ``StorageError`` when it is damaged, or open in another process."""
-        private_dir(directory)
+    def __init__(self, directory: Path, lock: BinaryIO | None = None) -> None:
+        """Open a log, or begin one; the ``lock`` of its directory is closed with it, and taken where none is given.
+
+        Raises ``DamagedError`` when it is damaged or cannot be read, ``StorageError`` when another process has it.
+        """
         self.directory = directory
         self.is_sound = True
-        self._lock = _locked(directory)
-        self._segments = self._opened()
-        snapshots.remove_unfinished(directory)
-        self.snapshots = self._of_segments(snapshots.held_in(directory))
-        self._trim()
+        self._lock = lock or locked(directory)
+        self._segments: list[Segment] = []
+        try:
+            self._open()
+            snapshots.remove_unfinished(directory)
+            self.snapshots = self._of_segments(snapshots.held_in(directory))
+            self._trim()
+        except BaseException as error:
+            self.abandon()
+            if isinstance(error, OSError) and error.errno in _UNREADABLE:
+                raise DamagedError(f"{directory} is damaged: {error}") from error
+            raise
 
-    def _opened(self) -> list[Segment]:
-        bases = sorted(int(path.stem) for path in self.directory.glob(f"*{segments.SUFFIX}"))
-        opened: list[Segment] = []
+    def _open(self) -> None:
+        paths = self.directory.glob(f"*{segments.SUFFIX}")
+        bases = sorted(int(path.stem) for path in paths if _BASE.fullmatch(path.stem))
         for base in bases:
             segment = Segment.open(self.directory, base, is_last=base == bases[-1])
             if segment is None:
                 break
-            if opened and opened[-1].end.offset != base:
-                raise StorageError(
-                    f"{segment.path} does not begin where the one before ends, at {opened[-1].end.offset}"
-                )
-            opened.append(segment)
-        return opened or [Segment.create(self.directory, _NOTHING)]
+            self._segments.append(segment)
+            if len(self._segments) > 1 and (before := self._segments[-2].end.offset) != base:
+                raise DamagedError(f"{segment.path} does not begin where the one before ends, at {before}")
+        if not self._segments:
+            self._segments.append(Segment.create(self.directory, _NOTHING))
 
     def _of_segments(self, held: list[SnapshotId]) -> list[SnapshotId]:
         """Keep the snapshots at which a segment begins; a crash may have left one whose segment went."""
@@ -66,7 +77,10 @@ class MetadataLog:
             if snapshot not in kept and snapshot.end_offset < self.start_offset:
                 snapshots.remove(self.directory, snapshot)
         if self.start_offset > 0 and (not kept or kept[0].end_offset != self.start_offset):
-            raise StorageError(f"{self.directory}: the log begins at offset {self.start_offset}, and no snapshot does")
+            raise DamagedError(f"{self.directory}: the log begins at offset {self.start_offset}, and no snapshot does")
+        for snapshot in kept[:-1]:
+            # The newest one is read anyway.
+            snapshots.check(self.directory, snapshot)
         return kept
 
     @property
@@ -132,6 +146,14 @@ class MetadataLog:
         offset = 0 if snapshot is None else snapshot.end_offset
         return next(segment.base for segment in self._segments if segment.base.offset == offset)
 
+    @property
+    def files(self) -> list[tuple[str, int]]:
+        """Name the files that are the log, snapshots first, and say how many bytes of each are whole."""
+        held = [snapshots.path_of(self.directory, snapshot) for snapshot in self.snapshots]
+        return [(path.name, path.stat().st_size) for path in held] + [
+            file for segment in self._segments for file in segment.files
+        ]
+
     def begin_segment(self) -> SnapshotId:
         """Begin a new segment, and return the id of a snapshot of what stands before it."""
         if self.end.offset != self._segments[-1].base.offset:
@@ -156,17 +178,10 @@ class MetadataLog:
 
     def close(self) -> None:
         """Close all files."""
-        for segment in self._segments:
-            segment.close()
+        self.abandon()
         self._lock.close()
 
-
-def _locked(directory: Path) -> BinaryIO:
-    """Hold a directory for this process alone, until the file is closed or the process ends."""
-    lock = (directory / _LOCK).open("ab")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        lock.close()
-        raise StorageError(f"{directory} is in use by another gateway") from error
-    return lock
+    def abandon(self) -> None:
+        """Close all files but the lock."""
+        for segment in self._segments:
+            segment.close()

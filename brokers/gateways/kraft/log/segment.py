@@ -12,7 +12,7 @@ from typing import NamedTuple
 from isrflow.brokers.files import flush_directory, write_all
 from isrflow.brokers.gateways.kraft.log import ends
 from isrflow.brokers.gateways.kraft.log.ends import End, EndsFile
-from isrflow.brokers.gateways.kraft.log.errors import StorageError
+from isrflow.brokers.gateways.kraft.log.errors import DamagedError
 from isrflow.brokers.wire.batch_header import batches_in
 
 SUFFIX = ".log"
@@ -60,19 +60,23 @@ class Segment:
         """Read what a segment holds, and in the last one cut off what a crash left unfinished.
 
         None when nothing was ever written to the last one: a crash came upon its creation. Raises
-        ``StorageError`` where bytes are missing or others than those written.
+        ``DamagedError`` where bytes are missing or others than those written.
         """
         segment = cls(directory, base_offset)
-        held = segment._ends.read(cut=is_last)
-        if not held and is_last and segment._size() == 0:
-            segment.delete()
-            return None
-        if not held or held[0].offset != base_offset:
-            raise StorageError(f"{segment._ends_path} does not say where {segment.path} begins")
-        segment._begin(held[0])
-        for end in held[1:]:
-            segment._note(end)
-        segment._check(held, is_last=is_last)
+        try:
+            held = segment._ends.read(cut=is_last)
+            if not held and is_last and segment._size() == 0:
+                segment.delete()
+                return None
+            if not held or held[0].offset != base_offset:
+                raise DamagedError(f"{segment._ends_path} does not say where {segment.path} begins")
+            segment._begin(held[0])
+            for end in held[1:]:
+                segment._note(end)
+            segment._check(held, is_last=is_last)
+        except BaseException:
+            segment.close()
+            raise
         return segment
 
     def _begin(self, base: End) -> None:
@@ -89,13 +93,13 @@ class Segment:
     def _check(self, held: list[End], *, is_last: bool) -> None:
         size = self._size()
         if size < self.end.position or (size > self.end.position and not is_last):
-            raise StorageError(f"{self.path} has {size} bytes where {self.end.position} were written")
+            raise DamagedError(f"{self.path} has {size} bytes where {self.end.position} were written")
         for before, end in pairwise(held):
             if end.position < before.position:
-                raise StorageError(f"{self._ends_path} is damaged: it goes back at offset {end.offset}")
+                raise DamagedError(f"{self._ends_path} is damaged: it goes back at offset {end.offset}")
             data = self._pread(before.position, end.position - before.position)
             if zlib.crc32(data) != end.crc:
-                raise StorageError(f"{self.path} is damaged between offsets {before.offset} and {end.offset}")
+                raise DamagedError(f"{self.path} is damaged between offsets {before.offset} and {end.offset}")
         if size > self.end.position:
             os.ftruncate(self._descriptor, self.end.position)
 
@@ -142,6 +146,11 @@ class Segment:
                 data = self._pread(start, position - start)
                 epoch = next(epoch for epoch, begins in reversed(self.epochs) if begins < self._offsets[at])
                 yield Unit(self._seqs[at], epoch, data, self._offsets[at])
+
+    @property
+    def files(self) -> list[tuple[str, int]]:
+        """Name both files, and say how many bytes of each are whole."""
+        return [(self.path.name, self.end.position), (self._ends_path.name, len(self._seqs) * ends.SIZE)]
 
     def _size(self) -> int:
         return os.fstat(self._descriptor).st_size

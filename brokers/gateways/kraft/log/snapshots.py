@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 from isrflow.brokers.files import flush_directory, write_all
 from isrflow.brokers.gateways.kraft.log.entries import control_record, portions
-from isrflow.brokers.gateways.kraft.log.errors import StorageError
+from isrflow.brokers.gateways.kraft.log.errors import DamagedError
 from isrflow.brokers.gateways.kraft.metadata.draft import ReplayError
 from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage
 from isrflow.brokers.gateways.kraft.metadata.snapshot import image_of, records_of
 from isrflow.brokers.gateways.kraft.record_frame import Record, decode_record, encode_record
+from isrflow.brokers.wire.batch_header import batches_in, intact
 from isrflow.brokers.wire.messages import WireError
 from isrflow.brokers.wire.record_batch import (
     SNAPSHOT_FOOTER,
@@ -96,15 +97,36 @@ def _batches(epoch: int, image: MetadataImage, time_ms: int) -> Iterator[bytes]:
 
 
 def read_image(directory: Path, snapshot: SnapshotId) -> MetadataImage:
-    """Read what a snapshot holds. Raises ``StorageError`` when it is not whole."""
+    """Read what a snapshot holds. Raises ``DamagedError`` when it is not whole."""
     path = path_of(directory, snapshot)
     try:
         return image_of(_records(path.read_bytes()), snapshot.epoch)
-    except (ReplayError, WireError) as error:
-        raise StorageError(
-            f"snapshot {path} is damaged ({error}): with that file removed the gateway starts from the one before, "
-            "or from the beginning of its log"
-        ) from error
+    except (ReplayError, WireError, OSError) as error:
+        raise _damaged(path, str(error)) from error
+
+
+def check(directory: Path, snapshot: SnapshotId) -> None:
+    """See that a snapshot's batches are whole, without reading their records. Raises ``DamagedError``."""
+    path = path_of(directory, snapshot)
+    try:
+        data = memoryview(path.read_bytes())
+    except OSError as error:
+        raise _damaged(path, str(error)) from error
+    end = 0
+    for position, batch in batches_in(data):
+        if not intact(data[position : position + batch.size], batch):
+            raise _damaged(path, f"the CRC of the batch at byte {position} does not fit")
+        end = position + batch.size
+    if end == 0 or end < len(data):
+        raise _damaged(path, f"it ends within a batch, at byte {end}")
+
+
+def _damaged(path: Path, why: str) -> DamagedError:
+    return DamagedError(
+        f"snapshot {path} is damaged ({why}): without that file the gateway starts from the one before, "
+        "or from the beginning of its log",
+        spare=path,
+    )
 
 
 def _records(data: bytes) -> Iterator[Record]:
@@ -120,7 +142,12 @@ def _records(data: bytes) -> Iterator[Record]:
 
 def read_piece(directory: Path, snapshot: SnapshotId, position: int, max_bytes: int) -> Piece:
     """Read up to ``max_bytes`` of a snapshot from ``position`` on, none behind its end."""
-    with path_of(directory, snapshot).open("rb") as file:
+    return piece_of(path_of(directory, snapshot), position, max_bytes)
+
+
+def piece_of(path: Path, position: int, max_bytes: int) -> Piece:
+    """Read up to ``max_bytes`` of a file from ``position`` on, none behind its end."""
+    with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         file.seek(min(max(position, 0), size))
         return Piece(file.read(max_bytes), size)

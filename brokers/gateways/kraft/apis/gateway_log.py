@@ -1,0 +1,49 @@
+"""How one gateway copies the log of another, file by file: brokers ask for none of this.
+
+It goes by FetchSnapshot, for a topic that brokers do not know. A file is named by the offset at which it
+begins and, for the epoch, by what it is; the list of all files is asked for like a file, and is JSON.
+"""
+
+import re
+
+import msgspec
+
+from isrflow.brokers.gateways.kraft.context import Context
+from isrflow.brokers.wire.errors import ErrorCode
+from isrflow.brokers.wire.schema import Values
+
+GATEWAY_LOG_TOPIC = "__gateway_log"
+LIST = {"EndOffset": -1, "Epoch": -1}
+_LOG_EPOCH, _ENDS_EPOCH = -2, -3
+_FILE = re.compile(r"(\d{20})(?:(\.log)|(\.ends)|-(\d{10})\.checkpoint)")
+
+
+def id_of(name: str) -> Values | None:
+    """Say as which snapshot a file is asked for; None where it is no file of a log."""
+    match = _FILE.fullmatch(name)
+    if match is None:
+        return None
+    epoch = _LOG_EPOCH if match[2] else _ENDS_EPOCH if match[3] else int(match[4])
+    return {"EndOffset": int(match[1]), "Epoch": epoch}
+
+
+def _name_of(asked: Values) -> str:
+    base = f"{asked['EndOffset']:020d}"
+    suffixes = {_LOG_EPOCH: ".log", _ENDS_EPOCH: ".ends"}
+    return base + suffixes.get(asked["Epoch"], f"-{asked['Epoch']:010d}.checkpoint")
+
+
+def piece(context: Context, told: Values, asked: Values) -> Values:
+    """Give a piece of a file, whoever leads: what is on disk here follows from the decisions."""
+    wanted, position = asked["SnapshotId"], asked["Position"]
+    size = min(max(told["MaxBytes"], 0), context.settings.fetch_max_bytes)
+    answer = {"SnapshotId": wanted, "UnalignedRecords": b""}
+    if position < 0:
+        return answer | {"ErrorCode": ErrorCode.POSITION_OUT_OF_RANGE}
+    if dict(wanted) == LIST:
+        listed = msgspec.json.encode(context.log.files)
+        return answer | {"Size": len(listed), "Position": 0, "UnalignedRecords": listed}
+    found = context.log.read_file(_name_of(wanted), position, size)
+    if found is None:
+        return answer | {"ErrorCode": ErrorCode.SNAPSHOT_NOT_FOUND}
+    return answer | {"Size": found.size, "Position": position, "UnalignedRecords": found.data}

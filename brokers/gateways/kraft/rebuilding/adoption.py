@@ -1,0 +1,195 @@
+"""Make a gateway's log of what brokers have of it, where the decisions that are still there prove that it is whole.
+
+Which decisions a broker's batches came from is not in them. The oldest decisions on the bus must come to the last
+of those batches, byte by byte, from some place on: then all before it came from decisions that are gone, and none of
+those is missing, for the place is where they end. Where the copy ends before the oldest decision, nothing is left to
+compare; then the log must come to the state of the bus, and every broker's copy be looked at, of which the longest
+counts: no broker may have read more than the log has.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence, Set
+from pathlib import Path
+from typing import NamedTuple
+
+from isrflow.brokers.files import flush_directory
+from isrflow.brokers.gateways.kraft.log.comparison import events, is_trimmed, trimmed_through
+from isrflow.brokers.gateways.kraft.log.ends import End
+from isrflow.brokers.gateways.kraft.log.entries import encode_entry, records_in
+from isrflow.brokers.gateways.kraft.log.errors import StorageError
+from isrflow.brokers.gateways.kraft.log.segment import Segment, Unit
+from isrflow.brokers.gateways.kraft.log.snapshots import path_of
+from isrflow.brokers.gateways.kraft.metadata.draft import MetadataDraft, ReplayError
+from isrflow.brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
+from isrflow.brokers.gateways.kraft.metadata.partitions import StaleDecisionError
+from isrflow.brokers.gateways.kraft.metadata.translate import Entry, translate
+from isrflow.brokers.gateways.kraft.rebuilding.broker_copy import BrokerCopy, Copied, CopyError, read
+from isrflow.brokers.gateways.kraft.rebuilding.told_state import differences
+from isrflow.brokers.wire.messages import WireError
+from isrflow.bus.image import read_image
+from isrflow.bus.interface import Bus
+
+# Two events of one millisecond may well come to the same of these. Of others each is there once: they bear an id or an
+# epoch, or fit the partition epoch that was decided.
+_RECURRING = ("ConfigRecord", "NoOpRecord", "RegisterBrokerRecord", "BrokerRegistrationChangeRecord")
+
+
+class _Place(NamedTuple):
+    """Say that the batches from ``number`` on came of decisions that are there yet: ``units``."""
+
+    number: int
+    units: tuple[Unit, ...]
+
+
+def adopt(copies: Sequence[Path], cluster_id: str, bus: Bus, into: Path, without: frozenset[int] = frozenset()) -> Path:
+    """Write the log that the longest of some copies proves, into an empty directory; return that copy.
+
+    Brokers ``without`` a copy will not start again, and need none.
+
+    Raises ``StorageError`` that says what is missing; then ``into`` holds nothing that may be used.
+    """
+    longest, others = _longest([read(path, cluster_id) for path in copies if path.exists()], copies)
+    if not is_trimmed(bus, 0):
+        raise CopyError("the bus has all decisions yet: a gateway with an empty directory writes its log from them")
+    gone = trimmed_through(bus, 0)
+    place = _place(longest, bus, gone) or _proven_by_state(
+        longest, bus, gone, without | {copy.broker for copy in (longest, *others)}
+    )
+    _write(longest, place, gone, into)
+    return longest.directory
+
+
+def _longest(read_copies: Sequence[BrokerCopy], named: Sequence[Path]) -> tuple[BrokerCopy, list[BrokerCopy]]:
+    """Choose the copy that goes farthest; the others must say the same as far as they go. Raises ``CopyError``."""
+    if not read_copies:
+        raise CopyError(f"there is no copy of the metadata log at {', '.join(map(str, named))}")
+    longest, *others = sorted(read_copies, key=lambda copy: copy.end_offset, reverse=True)
+    held = {one.batch.base_offset: one.batch for one in longest.batches}
+    for copy in others:
+        for one in copy.batches:
+            same = held.get(one.batch.base_offset)
+            if one.batch.base_offset >= longest.start_offset and same != one.batch:
+                raise CopyError(
+                    f"{copy.directory} and {longest.directory} differ at offset {one.batch.base_offset}: "
+                    "one of them is of another log"
+                )
+    return longest, others
+
+
+def _place(copy: BrokerCopy, bus: Bus, gone: int) -> _Place | None:
+    """Find from where on the batches are what the decisions after ``gone`` come to; None where none of them are."""
+    times = {decisions[0].time_ms for decisions in events(bus, gone)}
+    candidates = {n for n, one in enumerate(copy.batches) if one.batch.first_timestamp in times}
+    for number, image in _images(copy, candidates):
+        if image.quorum_epoch != NO_QUORUM and (units := _matched(copy, number, image, bus, gone)):
+            return _Place(number, units)
+    return None
+
+
+def _images(copy: BrokerCopy, numbers: Set[int]) -> Iterator[tuple[int, MetadataImage]]:
+    """Replay a copy batch by batch: say what so many of them come to, for each of ``numbers``."""
+    draft = MetadataDraft(copy.image())
+    for number in range(len(copy.batches) + 1):
+        if number in numbers:
+            image = draft.image()
+            yield number, image
+            draft = MetadataDraft(image)
+        if number < len(copy.batches):
+            _replay(draft, copy, copy.batches[number])
+
+
+def _replay(draft: MetadataDraft, copy: BrokerCopy, one: Copied) -> None:
+    try:
+        for record in records_in(copy.data[one.position : one.position + one.batch.size]):
+            draft.replay(record)
+    except (ReplayError, WireError) as error:
+        raise CopyError(f"{copy.directory} is damaged at offset {one.batch.base_offset}: {error}") from error
+    draft.quorum_epoch = one.batch.leader_epoch
+
+
+def _matched(copy: BrokerCopy, number: int, image: MetadataImage, bus: Bus, gone: int) -> tuple[Unit, ...]:
+    """Translate the decisions after ``gone`` until all batches from ``number`` on were met; none where one differs."""
+    first = copy.batches[number]
+    left, offset = copy.data[first.position :], first.batch.base_offset
+    units, met = list[Unit](), list[Entry]()
+    for decisions in events(bus, gone):
+        try:
+            image, entry = translate(image, decisions)
+        except (StaleDecisionError, ReplayError, LookupError):
+            return ()
+        if entry is None:
+            continue
+        data, end_offset = encode_entry(entry, offset)
+        if not data.startswith(left[: len(data)]):
+            return ()
+        met.append(entry)
+        if len(left) >= len(data):
+            units.append(Unit(entry.seq, entry.quorum_epoch, data, end_offset))
+        left, offset = left[len(data) :], end_offset
+        if not left:
+            return tuple(units) if _is_proof(met) else ()
+    return ()
+
+
+def _is_proof(met: Sequence[Entry]) -> bool:
+    """Say whether decisions that are gone cannot have come to the same bytes.
+
+    They would bear the time of the newest of those that are gone, all of them: the bus's time never goes back.
+    """
+    records = [record for entry in met for record in entry.records]
+    return (
+        len({entry.time_ms for entry in met}) > 1
+        or any(entry.leader_change for entry in met)
+        or any(record.name not in _RECURRING for record in records)
+    )
+
+
+def _proven_by_state(longest: BrokerCopy, bus: Bus, gone: int, seen: Set[int]) -> _Place:
+    """Prove a log that ends before the oldest decision by what it comes to. Raises ``CopyError``."""
+    [(_, image)] = _images(longest, {len(longest.batches)})
+    state = bus.image()
+    if image.quorum_epoch != NO_QUORUM:
+        try:
+            for decisions in events(bus, gone):
+                if decisions[0].seq <= state.seq:
+                    image = translate(image, decisions).image
+        except (StaleDecisionError, ReplayError, LookupError) as error:
+            raise CopyError(f"{longest.directory}: the decisions on the bus do not follow it: {error}") from error
+    ends = f"{longest.directory} ends at offset {longest.end_offset}"
+    if unlike := differences(image, state):
+        raise CopyError(f"{ends} and lacks what was decided before the oldest decision on the bus: {unlike}")
+    missing = sorted(read_image(state).cluster.brokers.keys() - seen)
+    if missing:
+        raise CopyError(
+            f"{ends}, before the oldest decision on the bus: whether that is all can only be told from the copies of "
+            f"all brokers, and those of {', '.join(map(str, missing))} are missing"
+        )
+    return _Place(len(longest.batches), ())
+
+
+def _write(copy: BrokerCopy, place: _Place, gone: int, into: Path) -> None:
+    """Write the segment of a copy with the ends that follow, and its snapshot; all of it is forced to disk.
+
+    Of batches whose decisions are gone none has a decision of its own: they stand for all up to ``gone``.
+    """
+    epoch = copy.snapshot.epoch if copy.snapshot else NO_QUORUM
+    if copy.snapshot is not None:
+        source = path_of(copy.directory, copy.snapshot)
+        shutil.copyfile(source, into / source.name)
+        with (into / source.name).open("rb") as file:
+            os.fsync(file.fileno())
+    segment = Segment.create(into, End(seq=0, offset=copy.start_offset, position=0, quorum_epoch=epoch, crc=0))
+    try:
+        before = [
+            Unit(gone, one.batch.leader_epoch, copy.data[one.position : one.position + one.batch.size], next_offset)
+            for one in copy.batches[: place.number]
+            if (next_offset := one.batch.next_offset)
+        ]
+        end = before[-1] if before else Unit(gone, epoch, b"", copy.start_offset)
+        segment.append([*before, *([] if place.units else [end._replace(seq=gone, data=b"")]), *place.units])
+    except OSError as error:
+        raise StorageError(f"{into} cannot be written: {error}") from error
+    finally:
+        segment.close()
+    flush_directory(into)

@@ -1,0 +1,167 @@
+"""Open the log of a gateway; one that is lost or damaged is made again where that can be done without guessing.
+
+In this order: from the bus, where that has all decisions yet; from another gateway of the quorum; from what
+brokers have of the log. Each log that is made again is held against the decisions before it takes the place
+of the one that was there, which is set aside and never removed.
+"""
+
+import asyncio
+import shutil
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import structlog
+
+from isrflow.brokers.gateways.kraft.log import directory as directories
+from isrflow.brokers.gateways.kraft.log.comparison import compared, is_trimmed
+from isrflow.brokers.gateways.kraft.log.errors import DamagedError, LackingError, StorageError
+from isrflow.brokers.gateways.kraft.log.metadata_log import MetadataLog
+from isrflow.brokers.gateways.kraft.rebuilding import peer
+from isrflow.brokers.gateways.kraft.rebuilding.adoption import adopt
+from isrflow.brokers.gateways.kraft.settings import Identity
+from isrflow.brokers.gateways.kraft.storage import Storage
+from isrflow.brokers.reaching import reached
+from isrflow.brokers.voters import Voter
+from isrflow.bus.interface import Bus
+
+logger = structlog.get_logger()
+
+_PAUSE_S = 0.25
+# Another gateway that starts at the same time is given so long before brokers' copies are looked at.
+PEERS_FIRST_S = 3.0
+HINT = (
+    "With another gateway of the quorum running this one makes its log again from there; otherwise from what a broker "
+    "has of it, named by --rebuild-from, or by 'isrflow cluster rebuild'"
+)
+
+
+class Opening:
+    """Hold the directory of a log for this process, and the storage in it from when it is open."""
+
+    def __init__(self, identity: Identity, *, snapshot_interval_bytes: int, rebuild_wait_max_ms: int) -> None:
+        """Take the directory. Raises ``StorageError`` when another process has it."""
+        self._identity = identity
+        self._directory = identity.directory
+        self._snapshot_interval_bytes = snapshot_interval_bytes
+        self._wait_max_s = rebuild_wait_max_ms / 1000
+        self._lock = directories.locked(self._directory)
+        self._storage: Storage | None = None
+
+    async def storage(self, bus: Bus, unreachable_max_s: float) -> Storage:
+        """Open the log and hold it against the decisions, after making it again if need be.
+
+        Raises ``StorageError`` when it cannot be served and cannot be made again, ``BusError``.
+        """
+
+        async def begun() -> Storage:
+            return self._begun(bus)
+
+        directories.finished(self._directory)
+        while True:
+            try:
+                self._storage = await reached(begun, unreachable_max_s)
+                return self._storage
+            except (DamagedError, LackingError) as error:
+                await reached(partial(self._mend, error, bus), unreachable_max_s)
+
+    def _begun(self, bus: Bus) -> Storage:
+        storage = Storage(self._directory, self._lock, snapshot_interval_bytes=self._snapshot_interval_bytes)
+        try:
+            storage.begin(bus)
+        except BaseException:
+            storage.abandon()
+            raise
+        return storage
+
+    def close(self) -> None:
+        """Close the storage, or only let the directory go."""
+        if self._storage is not None:
+            self._storage.close()
+        self._lock.close()
+
+    async def _mend(self, error: DamagedError | LackingError, bus: Bus) -> None:
+        """Put something sound in the place of a log that cannot be served. Raises ``StorageError`` where nothing is."""
+        logger.warning("the metadata log cannot be served", why=str(error))
+        if isinstance(error, DamagedError) and error.spare is not None and error.spare.parent == self._directory:
+            aside = directories.set_aside(self._directory, error.spare)
+            logger.warning("a file was set aside", file=error.spare.name, aside=str(aside))
+        elif isinstance(error, DamagedError) and not is_trimmed(bus, 0):
+            aside = directories.set_aside(self._directory)
+            logger.warning("the log is written again from the bus", aside=str(aside))
+        else:
+            why = await self._replaced(bus)
+            if why:
+                raise type(error)(f"{error}. It could not be made again: {'; '.join(why)}. {HINT}")
+
+    async def _replaced(self, bus: Bus) -> Sequence[str]:
+        """Make the log again from others; where that fails until the time is over, say why."""
+        loop = asyncio.get_running_loop()
+        began, others = loop.time(), [v for v in self._identity.voters if v.voter != self._identity.gateway]
+        copies = self._identity.copies
+        while True:
+            waited_s = loop.time() - began
+            why: list[str] = []
+            for voter in others:
+                if not (failed := await self._copied(voter, bus)):
+                    return []
+                why.append(failed)
+            if copies and (not others or waited_s >= min(PEERS_FIRST_S, self._wait_max_s)):
+                failed = self._adopted(copies, bus)
+                if not failed:
+                    return []
+                why.append(failed)
+            if not others or waited_s >= self._wait_max_s:
+                return why or ["there is no other gateway, and no copy of a broker was named"]
+            await asyncio.sleep(_PAUSE_S)
+
+    async def _copied(self, voter: Voter, bus: Bus) -> str:
+        """Take the log of another gateway; say why not, or nothing."""
+        into = directories.begun_anew(self._directory)
+        try:
+            await peer.copy(voter, self._identity.cluster_id, into)
+            _check(into, bus)
+        except (peer.PeerError, StorageError) as error:
+            return str(error)
+        directories.take_the_place(self._directory)
+        logger.warning("the log was taken from another gateway", gateway=str(voter))
+        return ""
+
+    def _adopted(self, copies: Sequence[Path], bus: Bus) -> str:
+        """Take the log from what brokers have of it; say why not, or nothing."""
+        into = directories.begun_anew(self._directory)
+        try:
+            copy = adopt(copies, self._identity.cluster_id, bus, into)
+            _check(into, bus)
+        except StorageError as error:
+            return str(error)
+        directories.take_the_place(self._directory)
+        logger.warning("the log was taken from a broker's copy", copy=str(copy))
+        return ""
+
+
+def _check(directory: Path, bus: Bus) -> None:
+    """Hold a log that was made again against the decisions. Raises ``StorageError``."""
+    log = MetadataLog(directory)
+    try:
+        compared(log, bus)
+    finally:
+        log.close()
+
+
+def rebuild(identity: Identity, bus: Bus, without: frozenset[int] = frozenset()) -> Path:
+    """Make a log again from brokers' copies, at once; return the copy that was taken.
+
+    Brokers ``without`` a copy are those that nobody will start again. Raises ``StorageError``.
+    """
+    with directories.locked(identity.directory):
+        directories.finished(identity.directory)
+        into = directories.begun_anew(identity.directory)
+        try:
+            copy = adopt(identity.copies, identity.cluster_id, bus, into, without)
+            _check(into, bus)
+        except StorageError:
+            shutil.rmtree(into, ignore_errors=True)
+            raise
+        directories.take_the_place(identity.directory)
+        return copy

@@ -1,0 +1,128 @@
+"""Copy the log of another gateway: the same files, byte for byte, and with them which decisions they came from."""
+
+import asyncio
+import os
+from itertools import count
+from pathlib import Path
+
+import msgspec
+
+from isrflow.brokers.files import flush_directory, write_all
+from isrflow.brokers.gateways.kraft.apis.gateway_log import GATEWAY_LOG_TOPIC, LIST, id_of
+from isrflow.brokers.gateways.kraft.messages import decode_response, encode_request, framed
+from isrflow.brokers.voters import Voter
+from isrflow.brokers.wire.errors import ErrorCode
+from isrflow.brokers.wire.messages import FRAME_LENGTH_BYTES, WireError
+from isrflow.brokers.wire.schema import Values
+
+_KEY, _VERSION = 59, 1
+_TIMEOUT_S = 10.0
+_PIECE_BYTES = 1 << 20
+_FRAME_BYTES_MAX = 16 << 20
+# More than a log and its snapshots ever take: whoever says otherwise is no gateway.
+_FILES_MAX, _COPY_BYTES_MAX = 1_000, 64 << 30
+
+
+class PeerError(Exception):
+    """Another gateway that does not give its log; the message says which and why."""
+
+
+async def copy(voter: Voter, cluster_id: str, into: Path) -> None:
+    """Copy the log of ``voter`` into an empty directory, and force it to disk.
+
+    Raises ``PeerError``; ``OSError`` is this disk's.
+    """
+    try:
+        async with asyncio.timeout(_TIMEOUT_S):
+            reader, writer = await asyncio.open_connection(voter.host, voter.port)
+    except (OSError, TimeoutError) as error:
+        raise PeerError(f"gateway {voter} is not reached ({error or 'no answer'})") from error
+    try:
+        line = _Line(voter, cluster_id, reader, writer)
+        for name, size in await line.files():
+            await _copy_file(line, name, size, into / name)
+    finally:
+        writer.close()
+    flush_directory(into)
+
+
+async def _copy_file(line: "_Line", name: str, size: int, path: Path) -> None:
+    wanted, position = id_of(name), 0
+    if wanted is None:
+        raise PeerError(f"gateway {line.voter} lists {name!r}, which is no file of a log")
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    try:
+        while position < size:
+            data = await line.piece(wanted, position, min(size - position, _PIECE_BYTES))
+            if not data:
+                raise PeerError(f"gateway {line.voter} has {position} bytes of {name} and told of {size}")
+            write_all(descriptor, data)
+            position += len(data)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class _Line:
+    """Hold a connection to another gateway."""
+
+    def __init__(
+        self, voter: Voter, cluster_id: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self.voter = voter
+        self._cluster_id = cluster_id
+        self._reader = reader
+        self._writer = writer
+        self._correlation_ids = count(1)
+
+    async def files(self) -> list[tuple[str, int]]:
+        """List the files of the log as it is now, and how many bytes of each are whole."""
+        told = await self.piece(LIST, 0, _PIECE_BYTES)
+        try:
+            files = msgspec.json.decode(told, type=list[tuple[str, int]])
+        except msgspec.MsgspecError as error:
+            raise PeerError(f"gateway {self.voter} does not list its files: {error}") from error
+        if not 0 < len(files) <= _FILES_MAX or sum(size for _, size in files) > _COPY_BYTES_MAX:
+            raise PeerError(f"gateway {self.voter} lists {len(files)} files, which is no log")
+        return files
+
+    async def piece(self, wanted: Values, position: int, max_bytes: int) -> bytes:
+        """Read a piece of a file. Raises ``PeerError``, also where the file went meanwhile."""
+        asked = {"Partition": 0, "CurrentLeaderEpoch": -1, "SnapshotId": wanted, "Position": position}
+        values = {
+            "ClusterId": self._cluster_id,
+            "MaxBytes": max_bytes,
+            "Topics": [{"Name": GATEWAY_LOG_TOPIC, "Partitions": [asked]}],
+        }
+        try:
+            async with asyncio.timeout(_TIMEOUT_S):
+                told = await self._ask(values)
+        except (OSError, EOFError, TimeoutError, WireError) as error:
+            raise PeerError(f"gateway {self.voter} does not answer: {error!r}") from error
+        partitions = [partition for topic in told["Topics"] for partition in topic["Partitions"]]
+        error_code = told["ErrorCode"] or (partitions[0]["ErrorCode"] if partitions else ErrorCode.INVALID_REQUEST)
+        if error_code:
+            raise PeerError(f"gateway {self.voter} refuses: {_name_of(error_code)}")
+        data = bytes(partitions[0]["UnalignedRecords"] or b"")
+        if len(data) > max_bytes:
+            raise PeerError(f"gateway {self.voter} sends {len(data)} bytes where {max_bytes} were asked for")
+        return data
+
+    async def _ask(self, values: Values) -> Values:
+        correlation_id = next(self._correlation_ids)
+        self._writer.write(framed(encode_request(_KEY, _VERSION, correlation_id, "gateway", values)))
+        await self._writer.drain()
+        size = int.from_bytes(await self._reader.readexactly(FRAME_LENGTH_BYTES), "big")
+        if size > _FRAME_BYTES_MAX:
+            raise WireError(f"a response of {size} bytes")
+        response = decode_response(_KEY, _VERSION, await self._reader.readexactly(size))
+        if response.correlation_id != correlation_id:
+            raise WireError("a response to another request")
+        return response.values
+
+
+def _name_of(error_code: int) -> str:
+    try:
+        return ErrorCode(error_code).name
+    except ValueError:
+        return f"error {error_code}"

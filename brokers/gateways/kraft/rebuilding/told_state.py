@@ -1,0 +1,68 @@
+"""Hold what a metadata log comes to against the state of the engine: does it lack anything that was decided?"""
+
+from collections.abc import Iterator
+
+from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage
+from isrflow.brokers.gateways.kraft.metadata.translate import translate
+from isrflow.brokers.image import decisions_of
+from isrflow.bus.image import read_image
+from isrflow.bus.interface import Image
+from isrflow.state.cluster import Cluster
+from isrflow.state.ids import NO_LEADER
+
+_SHOWN = 3
+
+
+def differences(image: MetadataImage, state: Image) -> str:
+    """Name some things of which a log and the state tell otherwise; nothing where they agree."""
+    decisions = list(decisions_of(state))
+    told = translate(MetadataImage(), decisions).image if decisions else MetadataImage()
+    held = read_image(state)
+    going = {topic.topic_id for topic in held.topics if topic.shown_state.name != "created"}
+    found = [
+        *_quorum(image, held.cluster),
+        *_brokers(image, told),
+        *_topics(image, told, going),
+        *_configs(image, told),
+    ]
+    if image.next_producer_id != told.next_producer_id:
+        found.append("producer ids")
+    return ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
+
+
+def _quorum(image: MetadataImage, cluster: Cluster) -> Iterator[str]:
+    quorum = cluster.quorum
+    if quorum.voter != NO_LEADER and image.quorum_epoch != quorum.quorum_epoch:
+        yield f"quorum epoch {quorum.quorum_epoch}"
+
+
+def _brokers(image: MetadataImage, told: MetadataImage) -> Iterator[str]:
+    for broker in sorted(image.brokers.keys() | told.brokers.keys()):
+        ours, theirs = image.brokers.get(broker), told.brokers.get(broker)
+        # That a fenced broker was leaving when it was fenced is in the log alone.
+        if ours is None or theirs is None or (ours.broker_epoch, ours.fenced) != (theirs.broker_epoch, theirs.fenced):
+            yield f"broker {broker}"
+
+
+def _topics(image: MetadataImage, told: MetadataImage, going: set[str]) -> Iterator[str]:
+    for topic_id in sorted((image.topics.keys() | told.topics.keys()) - going):
+        ours, theirs = image.topics.get(topic_id), told.topics.get(topic_id)
+        if ours is None or theirs is None:
+            yield f"topic {(ours or theirs or image.topics[topic_id]).name}"
+            continue
+        for number in sorted(ours.partitions.keys() | theirs.partitions.keys()):
+            one, other = ours.partitions.get(number), theirs.partitions.get(number)
+            if one is None or other is None or _standing(one) != _standing(other):
+                yield f"partition {ours.name}-{number}"
+
+
+def _standing(partition: object) -> tuple[object, ...]:
+    # Directories are what a broker had when the partition came or it registered.
+    names = ("replicas", "isr", "leader", "leader_epoch", "partition_epoch")
+    return tuple(getattr(partition, name) for name in names)
+
+
+def _configs(image: MetadataImage, told: MetadataImage) -> Iterator[str]:
+    for resource in sorted(image.configs.keys() | told.configs.keys()):
+        if image.configs.get(resource, {}) != told.configs.get(resource, {}):
+            yield f"settings of {resource[1] or 'all brokers'}"

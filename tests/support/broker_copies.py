@@ -1,0 +1,47 @@
+"""What brokers have of a metadata log: their directories, written as Kafka lays them out."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from isrflow.brokers.gateways.kraft.log import snapshots
+from isrflow.brokers.gateways.kraft.log.snapshots import path_of
+from isrflow.brokers.wire.batch_header import batches_in
+from isrflow.brokers.wire.record_batch import decode_batches
+
+CLUSTER_ID = "cccccccccccccccccccccc"
+
+
+def log_of(directory: Path) -> bytes:
+    """Read the segments of a log, a gateway's or a broker's, one after the other."""
+    return b"".join(path.read_bytes() for path in sorted(directory.glob("*.log")))
+
+
+def cuts_of(data: bytes) -> Iterator[int]:
+    """Give each position at which a batch ends."""
+    for position, batch in batches_in(data):
+        yield position + batch.size
+
+
+def broker_copy(
+    folder: Path, gateway: Path, broker: int = 1, size: int | None = None, cluster_id: str = CLUSTER_ID
+) -> Path:
+    """Write what a broker has that fetched the log of a gateway, the first ``size`` bytes of it."""
+    directory = folder / f"node-{broker}" / "__cluster_metadata-0"
+    directory.mkdir(parents=True)
+    (directory.parent / "meta.properties").write_text(
+        f"#\n#Sun Nov 22 00:00:00 UTC 2026\ncluster.id={cluster_id}\nnode.id={broker}\nversion=1\n"
+    )
+    begins = min(int(path.stem) for path in gateway.glob("*.log"))
+    data = log_of(gateway)[:size]
+    (directory / f"{begins:020d}.log").write_bytes(data)
+    for snapshot in snapshots.held_in(gateway):
+        if snapshot.end_offset == begins:
+            path = path_of(directory, snapshot)
+            path.write_bytes(path_of(gateway, snapshot).read_bytes())
+    epochs: dict[int, int] = {}
+    whole = data[: max(cuts_of(data), default=0)]
+    for batch in decode_batches(whole):
+        epochs.setdefault(batch.leader_epoch, batch.base_offset)
+    lines = ["0", str(len(epochs)), *(f"{epoch} {offset}" for epoch, offset in epochs.items())]
+    (directory / "leader-epoch-checkpoint").write_text("\n".join(lines) + "\n")
+    return directory
