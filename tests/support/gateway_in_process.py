@@ -75,6 +75,8 @@ class InProcessQuorum:
         self.cluster_id = random_cluster_id()
         self.voters = tuple(Voter(100 + number, LOOPBACK, port) for number, port in enumerate(free_ports(gateways)))
         self.settings = settings
+        # What gateways started from now on may make a lost log of.
+        self.copies: tuple[Path, ...] = ()
         self.gateways: dict[int, GatewayThread] = {}
         for voter in self.voters:
             self.start(voter.voter)
@@ -86,6 +88,7 @@ class InProcessQuorum:
             voters=self.voters,
             cluster_id=self.cluster_id,
             directory=self.directory / f"gateway-{gateway}",
+            copies=self.copies,
         )
         seq = self.bus.last_seq()
         self.gateways[gateway] = started = GatewayThread(identity, self.bus_path, **self.settings)

@@ -1,0 +1,243 @@
+"""A gateway whose log is lost or damaged, on a bus that has not all decisions any more: it makes it again from others."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isrflow.brokers.gateways.kraft.log import directory as directories
+from isrflow.brokers.gateways.kraft.rebuilding import adoption, opening, peer
+from isrflow.brokers.gateways.kraft.rebuilding.opening import Opening
+from isrflow.brokers.gateways.kraft.settings import Identity
+from isrflow.brokers.gateways.kraft.storage import StorageError
+from tests.brokers.kraft.storages import topic
+from tests.support.broker_copies import broker_copy, log_of
+from tests.support.engine import wait_until
+from tests.support.gateway_in_process import TIMEOUT_S, InProcessQuorum
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+SNAPSHOT_EVERY_BYTES = 1_500
+RETAINED = 3
+
+
+class Lossy(InProcessQuorum):
+    """Two gateways that take many snapshots, on a bus that keeps next to nothing when ``forget`` is called."""
+
+    def __init__(self, directory: Path) -> None:
+        settings = {"metadata_log_max_record_bytes_between_snapshots": SNAPSHOT_EVERY_BYTES, "rebuild_wait_max_ms": 400}
+        super().__init__(directory, 2, **settings)
+        client = self.client()
+        self.join(client, 1, 2, 3)
+        client.close()
+
+    def log(self, gateway: int) -> Path:
+        return self.directory / f"gateway-{gateway}"
+
+    def publish(self, *events: bytes) -> None:
+        seq = self.bus.publish(list(events))
+        wait_until(lambda: self.bus.decided_seq() >= seq, TIMEOUT_S, "what was published")
+
+    def create(self, name: str, topics: int = 12) -> None:
+        """Let so many topics come one by one, and both gateways that run write of them."""
+        for number in range(topics):
+            self.publish(topic(f"{name}-{number}", 3))
+        wait_until(self._all_have(f"{name}-{topics - 1}".encode()), TIMEOUT_S, "the gateways to write the last of them")
+
+    def _all_have(self, text: bytes) -> Callable[[], bool]:
+        running = [number for number, gateway in self.gateways.items() if not gateway.has_ended]
+        return lambda: all(text in log_of(self.log(number)) for number in running)
+
+    def forget(self) -> None:
+        self.bus.passed(self.bus.decided_seq())
+        self.bus.trim(RETAINED)
+
+    def end(self, gateway: int) -> None:
+        self.gateways[gateway].stop()
+
+
+@pytest.fixture
+def quorum(tmp_path: Path) -> Iterator[Lossy]:
+    quorum = Lossy(tmp_path)
+    yield quorum
+    quorum.stop()
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.suffix in (".log", ".checkpoint")}
+
+
+def same(quorum: Lossy) -> None:
+    """Hold what both gateways have of the log against each other, where both have it, and snapshots of one name."""
+    ours, theirs = files(quorum.log(100)), files(quorum.log(101))
+    for name in ours.keys() & theirs.keys():
+        assert ours[name] == theirs[name], name
+    one, other = log_of(quorum.log(100)), log_of(quorum.log(101))
+    assert one.endswith(other) or other.endswith(one)
+
+
+@pytest.mark.parametrize("lost", [100, 101], ids=["the one that leads", "the other"])
+def test_an_empty_directory_is_filled_from_the_other_gateway(quorum: Lossy, lost: int) -> None:
+    quorum.create("early")
+    quorum.end(lost)
+    shutil.rmtree(quorum.log(lost))
+    quorum.create("meanwhile", 3)
+    quorum.forget()
+    there = files(quorum.log(201 - lost))
+    quorum.start(lost)
+    held = files(quorum.log(lost))
+    assert {name for name in there if name.endswith(".checkpoint")} <= held.keys()
+    assert all(held[name].startswith(there[name]) for name in there)
+    quorum.create("late")
+    same(quorum)
+    # It stands on its own feet, also after a start.
+    quorum.end(201 - lost)
+    quorum.create("alone", 2)
+    quorum.end(lost)
+    quorum.start(lost)
+
+
+@pytest.mark.parametrize("suffix", [".log", ".ends", ".checkpoint"])
+@pytest.mark.parametrize("is_trimmed", [True, False], ids=["bus trimmed", "bus whole"])
+def test_a_damaged_file_is_set_aside_and_made_again(quorum: Lossy, suffix: str, is_trimmed: bool) -> None:
+    quorum.create("early")
+    quorum.end(100)
+    if is_trimmed:
+        quorum.forget()
+    path = sorted(path for path in quorum.log(100).iterdir() if path.suffix == suffix)[0]
+    sound = path.read_bytes()
+    damaged = sound[:20] + bytes([sound[20] ^ 1]) + sound[21:]
+    path.write_bytes(damaged)
+    quorum.start(100)
+    asides = [aside / path.name for aside in quorum.log(100).glob("aside-*")]
+    assert damaged in [aside.read_bytes() for aside in asides if aside.exists()]
+    quorum.create("late")
+    same(quorum)
+
+
+def test_without_another_gateway_brokers_have_it(quorum: Lossy, tmp_path: Path) -> None:
+    quorum.create("early")
+    quorum.end(100)
+    quorum.end(101)
+    quorum.forget()
+    before = log_of(quorum.log(101))
+    copies = [
+        broker_copy(tmp_path / "brokers", quorum.log(101), broker, cluster_id=quorum.cluster_id) for broker in (1, 2, 3)
+    ]
+    shutil.rmtree(quorum.log(100))
+    shutil.rmtree(quorum.log(101))
+    with pytest.raises(StorageError, match=r"removed from the bus.*is not reached.*--rebuild-from"):
+        opened(quorum, ())
+    quorum.copies = tuple(copies)
+    quorum.start(100)
+    assert log_of(quorum.log(100)).startswith(before)
+    quorum.create("late")
+    # The other one takes it from there.
+    quorum.copies = ()
+    quorum.start(101)
+    quorum.create("later")
+    same(quorum)
+
+
+def test_a_log_that_was_away_for_too_long_is_set_aside(quorum: Lossy) -> None:
+    quorum.create("early", 2)
+    quorum.end(101)
+    held = log_of(quorum.log(101))
+    quorum.create("meanwhile")
+    quorum.forget()
+    quorum.start(101)
+    assert log_of(quorum.log(101) / "aside-1") == held
+    quorum.create("late")
+    same(quorum)
+
+
+class Died(BaseException):
+    """The process is gone."""
+
+
+class Steps:
+    """Count what is done to the files under a directory; the ``dies_at``th step is not done, and none after it."""
+
+    def __init__(self, directory: Path, dies_at: int, patch: pytest.MonkeyPatch) -> None:
+        self.taken, self._dies_at, self._directory = 0, dies_at, directory
+        for module, name in (
+            (peer, "write_all"),
+            (peer, "flush_directory"),
+            (adoption, "flush_directory"),
+            (directories, "flush_directory"),
+            *([] if dies_at < 0 else [(Path, "replace"), (Path, "mkdir"), (Path, "rmdir"), (Path, "unlink")]),
+        ):
+            patch.setattr(module, name, self._counted(getattr(module, name)))
+
+    def _counted(self, act: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(target: Any, *rest: Any, **named: Any) -> Any:
+            path = Path(os.readlink(f"/proc/self/fd/{target}")) if isinstance(target, int) else target
+            if path.is_relative_to(self._directory):
+                self.taken += 1
+                if self.taken >= self._dies_at > 0:
+                    raise Died
+            return act(target, *rest, **named)
+
+        return counted
+
+    @property
+    def is_dead(self) -> bool:
+        return self.taken >= self._dies_at
+
+
+def opened(quorum: Lossy, copies: tuple[Path, ...]) -> None:
+    """Open the log of gateway 100 as it does at its start, and close it again."""
+    identity = Identity(
+        gateway=100,
+        voters=quorum.voters,
+        cluster_id=quorum.cluster_id,
+        directory=quorum.log(100),
+        copies=copies,
+    )
+    opening = Opening(identity, snapshot_interval_bytes=1 << 30, rebuild_wait_max_ms=100)
+    try:
+        asyncio.run(opening.storage(quorum.bus, TIMEOUT_S))
+    finally:
+        opening.close()
+
+
+@pytest.mark.parametrize("source", ["gateway", "broker"])
+def test_it_may_be_killed_anywhere_and_begins_again(
+    quorum: Lossy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    monkeypatch.setattr(opening, "PEERS_FIRST_S", 0.0)
+    quorum.create("early")
+    quorum.end(100)
+    stale = tmp_path / "stale"
+    shutil.copytree(quorum.log(100), stale)
+    quorum.create("meanwhile", 6)
+    quorum.forget()
+    copies: tuple[Path, ...] = ()
+    if source == "broker":
+        quorum.end(101)
+        copies = tuple(
+            broker_copy(tmp_path / "brokers", quorum.log(101), broker, cluster_id=quorum.cluster_id)
+            for broker in (1, 2, 3)
+        )
+    there = log_of(quorum.log(101))
+    kept = files(stale)
+    dies_at, is_dead = 1, True
+    while is_dead:
+        shutil.rmtree(quorum.log(100))
+        shutil.copytree(stale, quorum.log(100))
+        with monkeypatch.context() as patch:
+            steps = Steps(quorum.log(100), dies_at, patch)
+            with contextlib.suppress(Died):
+                opened(quorum, copies)
+            is_dead = steps.is_dead
+        opened(quorum, copies)
+        assert log_of(quorum.log(100)) in (there, log_of(quorum.log(101)))
+        asides = [files(aside) for aside in quorum.log(100).glob("aside-*")]
+        assert {name: data for aside in asides for name, data in aside.items()} == kept, "nothing was lost"
+        assert not list(quorum.log(100).glob("rebuilt*"))
+        dies_at += 1
+    assert dies_at > 10
