@@ -3,6 +3,7 @@
 import click
 
 from isrflow.cli.cluster.down import down
+from isrflow.cli.cluster.rebuild import rebuild
 from isrflow.cli.cluster.status import status
 from isrflow.cli.cluster.up import up
 
@@ -22,5 +23,5 @@ def command() -> None:
     """
 
 
-for _each in (up, status, down):
+for _each in (up, status, down, rebuild):
     command.add_command(_each)

@@ -30,12 +30,14 @@ class GatewayProcess(Service):
     ) -> None:
         super().__init__(f"gateway {voter.voter}", folder, "gateway.log")
         self.voter = voter
+        self.copies = tuple(copies)
+        self.log_directory = self.folder / "log"
         self._arguments = [
             *("--gateway", str(voter.voter)),
             *("--voters", text_of(tuple(voters))),
             *("--cluster-id", cluster_id),
             *("--bus", bus),
-            *("--dir", str(self.folder / "log")),
+            *("--dir", str(self.log_directory)),
             *(part for copy in copies for part in ("--rebuild-from", str(copy))),
             *(part for key, value in settings.items() for part in ("--set", f"{key}={value}")),
         ]

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from isrflow.brokers.gateways.kraft import settings
-from isrflow.brokers.gateways.kraft.log import comparison, metadata_log
+from isrflow.brokers.gateways.kraft.log import comparison, directory
 from isrflow.brokers.gateways.kraft.messages import layouts
 from isrflow.brokers.gateways.kraft.serving import APIS
 from isrflow.conf.jars import KAFKA_VERSION
@@ -45,7 +45,7 @@ def test_the_docs_tell_the_defaults() -> None:
 
 
 def test_messages_of_the_docs_are_those_of_the_code() -> None:
-    code = "".join(Path(module.__file__ or "").read_text() for module in (comparison, metadata_log))
+    code = "".join(Path(module.__file__ or "").read_text() for module in (comparison, directory))
     said = re.sub(r'"\s*\n\s*f?"', "", code)
     for words in (
         "brokers would lose what they have read. Is it the bus that this log was made from?",

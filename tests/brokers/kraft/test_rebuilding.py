@@ -1,4 +1,4 @@
-"""A gateway whose log is lost or damaged, on a bus that has not all decisions any more: it makes it again from others."""
+"""A gateway whose log is lost or damaged on a bus that has not all decisions any more makes it again from others."""
 
 import asyncio
 import contextlib

@@ -15,7 +15,7 @@ from isrflow.brokers.wire.schema import Values
 GATEWAY_LOG_TOPIC = "__gateway_log"
 LIST = {"EndOffset": -1, "Epoch": -1}
 _LOG_EPOCH, _ENDS_EPOCH = -2, -3
-_FILE = re.compile(r"(\d{20})(?:(\.log)|(\.ends)|-(\d{10})\.checkpoint)")
+_FILE = re.compile(r"([0-9]{20})(?:(\.log)|(\.ends)|-([0-9]{10})\.checkpoint)")
 
 
 def id_of(name: str) -> Values | None:

@@ -16,7 +16,7 @@ from isrflow.conf.private_dir import private_dir
 
 LOCK = ".lock"
 UNFINISHED, REBUILT, PLACING = "rebuilt.part", "rebuilt", "placing"
-_ASIDE = re.compile(r"aside-(\d+)")
+_ASIDE = re.compile(r"aside-([0-9]+)")
 # Damage that comes again and again is the disk's: then somebody has to look.
 ASIDE_MAX = 20
 

@@ -16,7 +16,7 @@ from isrflow.brokers.gateways.kraft.log.segment import Segment, Unit
 from isrflow.brokers.gateways.kraft.log.snapshots import SnapshotId
 from isrflow.brokers.gateways.kraft.metadata.image import NO_QUORUM
 
-_BASE = re.compile(r"\d{20}")
+_BASE = re.compile(r"[0-9]{20}")
 # What a disk says of a file that it cannot give.
 _UNREADABLE = (errno.EIO, errno.EACCES, errno.EISDIR)
 _NOTHING = End(seq=0, offset=0, position=0, quorum_epoch=NO_QUORUM, crc=0)

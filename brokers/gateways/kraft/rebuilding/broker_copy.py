@@ -17,7 +17,7 @@ from isrflow.brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataIma
 from isrflow.brokers.wire.batch_header import Batch, batch_at, intact
 
 METADATA_DIRECTORY = "__cluster_metadata-0"
-_SEGMENT = re.compile(r"(\d{20})\.log")
+_SEGMENT = re.compile(r"([0-9]{20})\.log")
 _EPOCHS = "leader-epoch-checkpoint"
 
 

@@ -1,0 +1,89 @@
+"""Make the metadata log of a gateway again from what brokers have of it."""
+
+from pathlib import Path
+
+import click
+
+from isrflow.brokers.gateways.kraft.log.errors import StorageError
+from isrflow.brokers.gateways.kraft.rebuilding.opening import rebuild as rebuilt
+from isrflow.brokers.gateways.kraft.settings import Identity
+from isrflow.bus.interface import BusError
+from isrflow.cli.cluster.bus_place import BusPlace
+from isrflow.cli.cluster.folder import dir_option, opened
+from isrflow.cli.errors import Refused, Unreachable, WrongUse
+from isrflow.cli.options import bus_option
+
+
+@click.command("rebuild")
+@click.option("--gateway", type=int, help="A gateway of the cluster in --dir, such as 100.")
+@click.option("--log", type=click.Path(path_type=Path), help="The --dir of a gateway that was started by hand.")
+@click.option("--cluster-id", metavar="ID", help="With --log: Kafka's cluster id.")
+@click.option(
+    "--from",
+    "copies",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A broker's __cluster_metadata-0; once for each broker. With --gateway those of the cluster, if not said.",
+)
+@click.option("--without", multiple=True, type=int, metavar="ID", help="A broker that is lost and never starts again.")
+@bus_option
+@dir_option
+def rebuild(
+    gateway: int | None,
+    log: Path | None,
+    cluster_id: str | None,
+    copies: tuple[Path, ...],
+    without: tuple[int, ...],
+    bus: str | None,
+    folder: Path,
+) -> None:
+    """Make a gateway's metadata log again from what brokers have of it, while the gateway is stopped.
+
+    A gateway that starts does this by itself where it can. Nothing is guessed: what brokers have must go on to what
+    the decisions on the bus say, byte by byte, or be all that there is. What was there before is set aside.
+
+    \b
+    Examples:
+      isrflow cluster rebuild --gateway 100
+      isrflow cluster rebuild --gateway 100 --without 3
+      isrflow cluster rebuild --log data/gateway-100 --cluster-id ID --bus data/bus.db --from DIR
+    """
+    identity, place = _of_cluster(folder, gateway, copies) if log is None else _by_hand(log, cluster_id, bus, copies)
+    try:
+        with_bus = place.open(read_only=True)
+        try:
+            copy = rebuilt(identity, with_bus, frozenset(without))
+        finally:
+            with_bus.close()
+    except (BusError, OSError) as error:
+        raise Unreachable(str(error)) from error
+    except StorageError as error:
+        raise Refused(str(error)) from error
+    click.echo(f"{identity.directory} was made again from {copy}")
+
+
+def _of_cluster(folder: Path, gateway: int | None, copies: tuple[Path, ...]) -> tuple[Identity, BusPlace]:
+    kafka, led = opened(folder)
+    if led is None:
+        raise WrongUse(f"{folder} has no gateway: name one that was started by hand with --log")
+    if gateway not in led.gateways:
+        raise WrongUse(f"--gateway is one of {', '.join(map(str, led.gateways))}")
+    found = led.gateways[gateway]
+    if found.state != "stopped":
+        raise Refused(f"{found.name} runs: 'isrflow cluster down' stops it")
+    identity = Identity(
+        gateway=found.voter.voter,
+        voters=(found.voter,),
+        cluster_id=kafka.cluster_id,
+        directory=found.log_directory,
+        copies=copies or found.copies,
+    )
+    return identity, led.bus
+
+
+def _by_hand(log: Path, cluster_id: str | None, bus: str | None, copies: tuple[Path, ...]) -> tuple[Identity, BusPlace]:
+    if not (cluster_id and bus and copies):
+        raise WrongUse("--log goes with --cluster-id, --bus and --from")
+    identity = Identity(gateway=0, voters=(), cluster_id=cluster_id, directory=log, copies=copies)
+    return identity, BusPlace.of(bus)
