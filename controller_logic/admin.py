@@ -2,7 +2,7 @@
 
 import re
 
-from isrflow.controller_logic.config import complaint_about_topic_config, text_of
+from isrflow.controller_logic.config import complaint_about_growth, complaint_about_topic_config, text_of
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.election import elect_first
 from isrflow.controller_logic.fencing import Refusal
@@ -14,9 +14,12 @@ from isrflow.state.events import CreatePartitions, CreateTopic
 from isrflow.state.ids import topic_id_of
 from isrflow.state.partition import Partition, PartitionState, Topic, TopicState
 from isrflow.state.reason import Reason
+from isrflow.state.rules import BOUNDED_RULES
 
 NAME_LENGTH_MAX = 249
 PARTITIONS_MAX = 100_000
+# The answer to its creation names each of them.
+REPLICAS_MAX = 1_000_000
 _DEFAULT = -1
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
@@ -32,7 +35,7 @@ def create_topic(draft: Draft, event: CreateTopic) -> None:
     config = {key: value for key, value in text_of(event.config).items() if value is not None}
     assignment = (
         _complaint_about_name(draft, event.topic)
-        or _complaint_about_config(config)
+        or _complaint_about_config(draft, config)
         or _assignment(draft, event, topic_id)
     )
     if isinstance(assignment, Refusal):
@@ -96,8 +99,8 @@ def _complaint_about_name(draft: Draft, name: str) -> Refusal | None:
     return None if message is None else Refusal("INVALID_TOPIC_EXCEPTION", message)
 
 
-def _complaint_about_config(config: dict[str, str]) -> Refusal | None:
-    complaint = complaint_about_topic_config(config)
+def _complaint_about_config(draft: Draft, config: dict[str, str]) -> Refusal | None:
+    complaint = complaint_about_topic_config(config) or complaint_about_growth(draft, {}, config)
     return None if complaint is None else Refusal("INVALID_CONFIG", complaint)
 
 
@@ -116,7 +119,17 @@ def _assignment(draft: Draft, event: CreateTopic, topic_id: str) -> Replicas | R
     if not 0 < factor <= len(draft.active):
         message = f"replication factor {factor} does not fit {len(draft.active)} active brokers"
         return Refusal("INVALID_REPLICATION_FACTOR", message)
+    if _are_too_many(draft, partitions * factor):
+        return _too_many_replicas(partitions * factor)
     return place(_racks(draft), partitions, factor, start_of(topic_id))
+
+
+def _are_too_many(draft: Draft, replicas: int) -> bool:
+    return replicas > REPLICAS_MAX and draft.rules_version >= BOUNDED_RULES
+
+
+def _too_many_replicas(replicas: int) -> Refusal:
+    return Refusal("INVALID_REPLICATION_FACTOR", f"a topic has at most {REPLICAS_MAX} replicas, not {replicas}")
 
 
 def _racks(draft: Draft) -> dict[int, str | None]:
@@ -166,6 +179,8 @@ def _added_assignment(draft: Draft, topic: TopicDraft, event: CreatePartitions) 
     if len(first) > len(draft.active):
         message = f"replication factor {len(first)} does not fit {len(draft.active)} active brokers"
         return Refusal("INVALID_REPLICATION_FACTOR", message)
+    if _are_too_many(draft, event.total * len(first)):
+        return _too_many_replicas(event.total * len(first))
     # As AdminZkClient.createNewPartitionsAssignment: go on round the brokers from the first partition's
     # preferred replica, or from whoever comes next while that one is away.
     index = next((index for index, broker in enumerate(sorted(draft.active)) if broker >= first[0]), 0)

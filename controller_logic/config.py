@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from isrflow.controller_logic.availability import elect_all_leaderless, elect_leaderless, look_at_reassignments
+from isrflow.controller_logic.config_limits import complaint_about_shared, complaint_about_size
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.decisions import ConfigDecision
@@ -11,6 +12,7 @@ from isrflow.state.ids import BROKER_ID_MAX
 from isrflow.state.limits import Scalar
 from isrflow.state.policy import TOPIC_NAMES, complaint_about
 from isrflow.state.reason import Reason
+from isrflow.state.rules import BOUNDED_RULES
 
 
 def text_of(config: Mapping[str, Scalar]) -> dict[str, str | None]:
@@ -27,6 +29,23 @@ def _text(value: Scalar) -> str | None:
 def complaint_about_topic_config(config: Mapping[str, str | None]) -> str | None:
     """Say what is wrong with a topic's settings, as far as the rules read them; None when nothing is."""
     return _first_complaint(config, TOPIC_NAMES)
+
+
+def complaint_about_growth(draft: Draft, before: Mapping[str, str], after: Mapping[str, str]) -> str | None:
+    """Say what of settings, as they would stand, no bus could carry; rules of before the limits know of none."""
+    return complaint_about_size(before, after) if draft.rules_version >= BOUNDED_RULES else None
+
+
+def _complaint_about_sizes(draft: Draft, before: dict[str, str], after: dict[str, str]) -> str | None:
+    """Say besides what of the settings that all shards have would be too large."""
+    if draft.rules_version < BOUNDED_RULES:
+        return None
+    held = (draft.config, *draft.broker_config.values())
+    return complaint_about_size(before, after) or complaint_about_shared(held, (*_without(held, before), after))
+
+
+def _without(held: tuple[dict[str, str], ...], one: dict[str, str]) -> list[dict[str, str]]:
+    return [config for config in held if config is not one]
 
 
 def _first_complaint(config: Mapping[str, str | None], keys: tuple[str, ...] | None = None) -> str | None:
@@ -64,6 +83,10 @@ def _alter_cluster(draft: Draft, event: AlterConfig) -> None:
         draft.answer("INVALID_CONFIG", complaint)
         return
     after = _merged(draft.config, config)
+    complaint = _complaint_about_sizes(draft, draft.config, after)
+    if complaint is not None:
+        draft.answer("INVALID_CONFIG", complaint)
+        return
     if after != draft.config and not event.validate_only:
 
         def set_config() -> None:
@@ -110,6 +133,10 @@ def _alter_topic(draft: Draft, name: str, event: AlterConfig) -> None:
         draft.answer("INVALID_CONFIG", complaint, topic=name)
         return
     after = _merged(topic.config, config)
+    complaint = complaint_about_growth(draft, topic.config, after)
+    if complaint is not None:
+        draft.answer("INVALID_CONFIG", complaint, topic=name)
+        return
     if after != topic.config and not event.validate_only:
         _count_all(draft, topic, -1)
         topic.config, topic.dirty = after, True
@@ -130,6 +157,10 @@ def _alter_broker(draft: Draft, name: str | None, event: AlterConfig) -> None:
     name = str(broker)
     before = draft.broker_config.get(name, {})
     after = _merged(before, text_of(event.config))
+    complaint = _complaint_about_sizes(draft, before, after)
+    if complaint is not None:
+        draft.answer("INVALID_CONFIG", complaint)
+        return
     if after != before and not event.validate_only:
         others = {broker: held for broker, held in draft.broker_config.items() if broker != name}
         draft.broker_config = dict(sorted((others | ({name: after} if after else {})).items()))

@@ -1,19 +1,21 @@
 """Hold the elections that an admin asks for (KIP-183, 460; ``KafkaController.processReplicaLeaderElection``)."""
 
 from isrflow.controller_logic import partition_machine
+from isrflow.controller_logic.admin import NAME_LENGTH_MAX
 from isrflow.controller_logic.availability import election_reason
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.election import elect_preferred
 from isrflow.controller_logic.fencing import Refusal
 from isrflow.controller_logic.replica_machine import online_replicas
 from isrflow.controller_logic.topic_draft import TopicDraft
-from isrflow.state.canonical import first_refusal
+from isrflow.state.canonical import RESULTS_MAX, bounded, first_refusal
 from isrflow.state.change import PartitionChange
 from isrflow.state.decisions import PartitionResult
 from isrflow.state.events import ElectLeaders, TopicPartition
 from isrflow.state.ids import NO_LEADER
 from isrflow.state.partition import Partition
 from isrflow.state.reason import Reason
+from isrflow.state.rules import BOUNDED_RULES
 
 _NOT_NEEDED = "ELECTION_NOT_NEEDED"
 
@@ -28,12 +30,16 @@ def elect_leaders(draft: Draft, event: ElectLeaders) -> None:
         for topic in draft.topics():
             if not topic.is_queued_for_deletion:
                 results += _elect_in_topic(draft, topic, event.election_type)
+    elif len(event.partitions) > RESULTS_MAX and draft.rules_version >= BOUNDED_RULES:
+        draft.answer("INVALID_REQUEST", f"name at most {RESULTS_MAX} partitions, not {len(event.partitions)}")
+        return
     else:
         for named in sorted(set(event.partitions)):
             if draft.cluster.holds(named.topic):
                 results.append(_result(named.topic, named.partition, _elect_named(draft, named, event.election_type)))
-    error, message = first_refusal(results)
-    draft.answer(error, message, part=True, results=tuple(results))
+    told, left_out = bounded(results)
+    error, message = first_refusal(told)
+    draft.answer(error, message, part=True, results=told, results_left_out=left_out)
 
 
 def _elect_in_topic(draft: Draft, topic: TopicDraft, election_type: str) -> list[PartitionResult]:
@@ -54,7 +60,9 @@ def _elect_named(draft: Draft, named: TopicPartition, election_type: str) -> Ref
     topic = draft.topic(named.topic)
     partition = None if topic is None else topic.partition(named.partition)
     if topic is None or partition is None:
-        return Refusal("UNKNOWN_TOPIC_OR_PARTITION", f"there is no partition {named.topic}-{named.partition}")
+        # A name that no topic can have is not said twice in an answer, which may be long.
+        name = f"{named.topic}-{named.partition}" if len(named.topic) <= NAME_LENGTH_MAX else "of such a name"
+        return Refusal("UNKNOWN_TOPIC_OR_PARTITION", f"there is no partition {name}")
     if topic.is_queued_for_deletion:
         return Refusal("INVALID_TOPIC_EXCEPTION", f"topic {named.topic} is being deleted")
     return _elect(draft, topic, partition, election_type)

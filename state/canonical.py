@@ -22,6 +22,9 @@ from isrflow.state.decisions import (
 )
 from isrflow.state.reason import Reason
 
+# What an answer of any length would come to no bus could carry.
+RESULTS_MAX = 10_000
+
 
 class Part(NamedTuple):
     """Hold one encoded decision of a shard with its place in the canonical order."""
@@ -150,11 +153,28 @@ def _one_answer(answers: list[Answer]) -> Answer:
         merged = msgspec.structs.replace(merged, remaining=sum(remaining))
     lists = [a.results for a in answers if a.results is not UNSET]
     if lists:
-        results = tuple(sorted(result for part in lists for result in part))
+        before = sum(a.results_left_out for a in answers if a.results_left_out is not UNSET)
+        results, left_out = bounded([result for part in lists for result in part], before)
         error, message = first_refusal(results)
         reason = Reason.REQUEST_DONE if error == "NONE" else Reason.REQUEST_REFUSED
-        merged = msgspec.structs.replace(merged, results=results, error=error, message=message, reason=reason)
+        merged = msgspec.structs.replace(
+            merged, results=results, error=error, message=message, reason=reason, results_left_out=left_out
+        )
     return merged
+
+
+def bounded(
+    results: Sequence[PartitionResult], left_out: int = 0
+) -> tuple[tuple[PartitionResult, ...], int | UnsetType]:
+    """Put results in order, and leave out those that are too many for one answer: of those done first.
+
+    Which ones stay does not depend on how many shards each gave its part. Gives how many are left out, with those
+    that were before.
+    """
+    left_out += max(0, len(results) - RESULTS_MAX)
+    if len(results) > RESULTS_MAX:
+        results = sorted(results, key=lambda result: (result.error == "NONE", result))[:RESULTS_MAX]
+    return tuple(sorted(results)), left_out or UNSET
 
 
 def first_refusal(results: Sequence[PartitionResult]) -> tuple[str, str]:

@@ -143,7 +143,8 @@ class Answer(Decision, frozen=True, kw_only=True, tag="answer"):
     """The answer to a request: ``error`` is Kafka's name, ``NONE`` when done.
 
     ``request`` is the kind of event it answers; the optional fields are what that kind asks for.
-    ``remaining`` answers ``controlled_shutdown``, ``results`` those that name several partitions.
+    ``remaining`` answers ``controlled_shutdown``, ``results`` those that name several partitions; of more than
+    ``canonical.RESULTS_MAX`` those refused come first, and ``results_left_out`` counts the others.
     """
 
     request_id: str | int | None
@@ -165,6 +166,7 @@ class Answer(Decision, frozen=True, kw_only=True, tag="answer"):
     producer_id_start: int | UnsetType = UNSET
     producer_id_len: int | UnsetType = UNSET
     quorum_epoch: int | UnsetType = UNSET
+    results_left_out: int | UnsetType = UNSET
 
 
 class ConfigDecision(Decision, frozen=True, kw_only=True, tag="config"):

@@ -1,0 +1,47 @@
+"""Hold settings to what every bus can carry.
+
+An entity's travel in one decision, and those of the cluster and its brokers are in each shard's state.
+"""
+
+from collections.abc import Iterable, Mapping
+
+# Kafka keeps a value in a string of its protocol's first kind.
+VALUE_BYTES_MAX = 32_767
+KEYS_MAX = 1_000
+ENTITY_BYTES_MAX = 256 * 1024
+# Of the cluster and all brokers together, which each shard has.
+SHARED_BYTES_MAX = 1024 * 1024
+
+
+def complaint_about_size(before: Mapping[str, str], after: Mapping[str, str]) -> str | None:
+    """Say what of an entity's settings, as they would stand, is too large; None when nothing is.
+
+    Settings of before the limits may be over them: they can be made fewer and smaller, and not more.
+    """
+    for key, value in after.items():
+        size = _bytes(value)
+        if size > VALUE_BYTES_MAX and before.get(key) != value:
+            return f"the value of {key} has {size} bytes: at most {VALUE_BYTES_MAX} are allowed"
+    if len(after) > max(KEYS_MAX, len(before)):
+        return f"there would be {len(after)} settings: at most {KEYS_MAX} are allowed"
+    size = size_of(after)
+    if size > max(ENTITY_BYTES_MAX, size_of(before)):
+        return f"names and values would have {size} bytes: at most {ENTITY_BYTES_MAX} are allowed"
+    return None
+
+
+def complaint_about_shared(before: Iterable[Mapping[str, str]], after: Iterable[Mapping[str, str]]) -> str | None:
+    """Say whether the settings of the cluster and its brokers would be too large together; None when they would not."""
+    size = sum(map(size_of, after))
+    if size > max(SHARED_BYTES_MAX, sum(map(size_of, before))):
+        return f"the settings of cluster and brokers would have {size} bytes: at most {SHARED_BYTES_MAX} are allowed"
+    return None
+
+
+def size_of(config: Mapping[str, str]) -> int:
+    """Count the bytes of names and values."""
+    return sum(_bytes(key) + _bytes(value) for key, value in config.items())
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())

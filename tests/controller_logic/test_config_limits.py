@@ -1,0 +1,154 @@
+"""Limits of what is decided: each answer and each setting fits a message of every bus."""
+
+import msgspec
+import pytest
+
+from isrflow.bus.interface import Entry
+from isrflow.bus.kafka.connection import MESSAGE_BYTES_MAX
+from isrflow.controller_logic.config_limits import ENTITY_BYTES_MAX, KEYS_MAX, SHARED_BYTES_MAX, VALUE_BYTES_MAX
+from isrflow.controller_logic.log import decide
+from isrflow.state.canonical import RESULTS_MAX, bounded
+from isrflow.state.decisions import Answer, ConfigDecision, PartitionResult, TopicDecision, encode
+from isrflow.state.policy import Policy
+from isrflow.state.rules import BOUNDED_RULES
+from tests.controller_logic.world import World
+
+BIG = "x" * VALUE_BYTES_MAX
+
+
+@pytest.fixture
+def world() -> World:
+    world = World(1, 2)
+    world.publish("controller_started", controller_id="c", controller_epoch=1, rules_version=BOUNDED_RULES)
+    world.create("t", (1, 2))
+    return world
+
+
+def alter(world: World, entity: str, name: str | None, config: dict[str, object]) -> Answer:
+    world.publish("alter_config", entity=entity, name=name, config=config)
+    return world.one(Answer)
+
+
+@pytest.mark.parametrize(("entity", "name"), [("cluster", None), ("topic", "t"), ("broker", "1")])
+def test_a_value_too_large_is_refused_by_name(world: World, entity: str, name: str | None) -> None:
+    assert alter(world, entity, name, {"a.b": BIG}).error == "NONE"
+    said = alter(world, entity, name, {"a.c": BIG + "x"})
+    assert (said.error, said.message) == (
+        "INVALID_CONFIG",
+        f"the value of a.c has {VALUE_BYTES_MAX + 1} bytes: at most {VALUE_BYTES_MAX} are allowed",
+    )
+    # Bytes, and not letters.
+    assert alter(world, entity, name, {"a.c": "é" * (VALUE_BYTES_MAX // 2 + 1)}).error == "INVALID_CONFIG"
+
+
+@pytest.mark.parametrize(("entity", "name"), [("cluster", None), ("topic", "t"), ("broker", "1")])
+def test_three_that_are_large_together_are_refused_and_made_smaller(world: World, entity: str, name: str) -> None:
+    held = ENTITY_BYTES_MAX // VALUE_BYTES_MAX
+    assert alter(world, entity, name, {f"k{nth}": BIG[:-2] for nth in range(held)}).error == "NONE"
+    said = alter(world, entity, name, {"one.more": BIG})
+    assert said.error == "INVALID_CONFIG"
+    assert said.message.endswith(f"bytes: at most {ENTITY_BYTES_MAX} are allowed")
+    assert alter(world, entity, name, {"k0": None, "one.more": "x"}).error == "NONE"
+
+
+def test_too_many_settings_are_refused(world: World) -> None:
+    many = {f"k{nth}": "" for nth in range(KEYS_MAX)}
+    assert alter(world, "broker", "1", many).error == "NONE"
+    said = alter(world, "broker", "1", {"one.more": ""})
+    assert said.message == f"there would be {KEYS_MAX + 1} settings: at most {KEYS_MAX} are allowed"
+    assert alter(world, "broker", "1", {"one.more": "", "k0": None}).error == "NONE"
+
+
+def test_what_all_shards_have_is_bounded_together(world: World) -> None:
+    full = {f"k{nth}": BIG[:-2] for nth in range(ENTITY_BYTES_MAX // VALUE_BYTES_MAX)}
+    errors = [alter(world, "broker", str(broker), full).error for broker in range(6)]
+    assert errors[:4] == ["NONE"] * 4
+    assert "INVALID_CONFIG" in errors
+    said = alter(world, "cluster", None, full)
+    assert said.message.startswith("the settings of cluster and brokers would have")
+    assert said.message.endswith(f"at most {SHARED_BYTES_MAX} are allowed")
+    assert alter(world, "broker", "0", dict.fromkeys(full)).error == "NONE"
+    # A topic's are its shard's own.
+    assert alter(world, "topic", "t", full).error == "NONE"
+
+
+def test_a_topic_is_not_created_with_settings_too_large(world: World) -> None:
+    world.create("u", (1,), **{"a.b": BIG + "x"})
+    assert world.one(Answer).error == "INVALID_CONFIG"
+    world.create("u", (1,), **{"a.b": BIG})
+    assert world.one(TopicDecision).config == {"a.b": BIG}
+
+
+def test_a_log_of_the_rules_before_is_decided_as_it_was() -> None:
+    world = World(1)
+    assert alter(world, "cluster", None, {"a.b": BIG + "x"}).error == "NONE"
+    assert world.one(ConfigDecision).config == {"a.b": BIG + "x"}
+    world.publish("controller_started", controller_id="c", controller_epoch=1, rules_version=BOUNDED_RULES)
+    # What is there stays, and may stay as large.
+    assert alter(world, "cluster", None, {"c.d": "y"}).error == "NONE"
+    assert alter(world, "cluster", None, {"c.d": BIG + "y"}).error == "INVALID_CONFIG"
+
+
+def test_the_largest_settings_fit_a_message(world: World) -> None:
+    # As JSON each of these is six bytes.
+    value = "\x01" * (VALUE_BYTES_MAX - 8)
+    for nth in range(ENTITY_BYTES_MAX // VALUE_BYTES_MAX):
+        assert alter(world, "topic", "t", {f"k{nth}": value}).error == "NONE"
+    assert len(encode(world.one(ConfigDecision))) < MESSAGE_BYTES_MAX / 2
+
+
+def test_a_topic_has_no_more_replicas_than_an_answer_names() -> None:
+    world = World(*range(12))
+    world.publish("controller_started", controller_id="c", controller_epoch=1, rules_version=BOUNDED_RULES)
+    world.publish("create_topic", topic="t", partitions=100_000, replication_factor=11)
+    said = world.one(Answer)
+    assert (said.error, said.message) == (
+        "INVALID_REPLICATION_FACTOR",
+        "a topic has at most 1000000 replicas, not 1100000",
+    )
+    world.create("u", tuple(range(12)))
+    world.publish("create_partitions", topic="u", total=90_000)
+    assert world.one(Answer).error == "INVALID_REPLICATION_FACTOR"
+
+
+def test_the_answer_to_the_largest_topic_fits_a_message() -> None:
+    told = {str(number): tuple(range(2**31 - 10, 2**31)) for number in range(100_000)}
+    assert len(msgspec.json.encode(told)) < MESSAGE_BYTES_MAX - 1024 * 1024
+
+
+def test_an_election_in_too_many_partitions_is_refused(world: World) -> None:
+    named = [{"topic": "t", "partition": nth} for nth in range(RESULTS_MAX + 1)]
+    world.publish("elect_leaders", election_type="preferred", partitions=named)
+    assert (world.one(Answer).error, world.one(Answer).message) == (
+        "INVALID_REQUEST",
+        f"name at most {RESULTS_MAX} partitions, not {RESULTS_MAX + 1}",
+    )
+    world.publish("elect_leaders", election_type="preferred", partitions=named[:-1])
+    assert len(world.one(Answer).results) == RESULTS_MAX
+
+
+def test_of_too_many_results_the_refused_stay_and_the_others_are_counted() -> None:
+    done = [PartitionResult(topic="a", partition=nth, error="NONE", message="") for nth in range(RESULTS_MAX)]
+    refused = [PartitionResult(topic="b", partition=nth, error="E", message="") for nth in range(3)]
+    kept, left_out = bounded([*done, *refused], 5)
+    assert (len(kept), left_out, kept[-3:]) == (RESULTS_MAX, 8, tuple(refused))
+    assert kept == tuple(sorted(kept))
+    halves, out = bounded(done[::2]), bounded([*done[1::2], *refused])
+    assert bounded([*halves[0], *out[0]], 5) == (kept, left_out), "however many shards gave their part"
+
+
+def test_names_that_no_topic_has_are_told_once() -> None:
+    events = [
+        {"kind": "controller_started", "time_ms": 1, "controller_epoch": 1, "controller_id": 1, "rules_version": 2},
+        {
+            "kind": "elect_leaders",
+            "time_ms": 1,
+            "election_type": "unclean",
+            "partitions": [{"topic": "\x01" * 1_000, "partition": nth} for nth in range(1_000)],
+        },
+    ]
+    raws = [msgspec.json.encode(event) for event in events]
+    assert len(raws[1]) > 6_000_000
+    entries = [Entry(seq, raw) for seq, raw in enumerate(raws, 1)]
+    bodies = [body for _, _, body in decide(entries, Policy(), overrides={}).decisions]
+    assert max(map(len, bodies)) < 1.1 * len(raws[1])
