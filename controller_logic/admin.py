@@ -2,6 +2,7 @@
 
 import re
 
+from isrflow.controller_logic import deletion
 from isrflow.controller_logic.config import complaint_about_growth, complaint_about_topic_config, text_of
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.election import elect_first
@@ -14,7 +15,7 @@ from isrflow.state.events import CreatePartitions, CreateTopic
 from isrflow.state.ids import topic_id_of
 from isrflow.state.partition import Partition, PartitionState, Topic, TopicState
 from isrflow.state.reason import Reason
-from isrflow.state.rules import BOUNDED_RULES
+from isrflow.state.rules import BOUNDED_RULES, STRAYS_RULES
 
 NAME_LENGTH_MAX = 249
 PARTITIONS_MAX = 100_000
@@ -56,7 +57,10 @@ def create_partitions(draft: Draft, event: CreatePartitions) -> None:
     """Add partitions to a topic, with as many replicas as its first one has; with ``validate_only`` only say which."""
     topic = draft.topic(event.topic)
     if topic is None or topic.is_queued_for_deletion:
-        draft.answer("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {event.topic}", topic=event.topic)
+        message = f"there is no topic {event.topic}"
+        if topic is not None and draft.rules_version >= STRAYS_RULES:
+            message = _how_it_stands(topic)
+        draft.answer("UNKNOWN_TOPIC_OR_PARTITION", message, topic=event.topic)
         return
     if topic.is_reassigning:
         message = f"a partition of topic {event.topic} is being reassigned"
@@ -83,8 +87,10 @@ def _add_partition(draft: Draft, topic: TopicDraft, replicas: tuple[int, ...], r
 
 
 def _complaint_about_name(draft: Draft, name: str) -> Refusal | None:
-    if draft.topic(name) is not None:
-        return Refusal("TOPIC_ALREADY_EXISTS", f"topic {name} exists")
+    topic = draft.topic(name)
+    if topic is not None:
+        exists = f"topic {name} exists" if draft.rules_version < STRAYS_RULES else _how_it_stands(topic)
+        return Refusal("TOPIC_ALREADY_EXISTS", exists)
     message = None
     if name in ("", ".", ".."):
         message = f"{name!r} is not a name"
@@ -97,6 +103,15 @@ def _complaint_about_name(draft: Draft, name: str) -> Refusal | None:
         if twin is not None:
             message = f"{name} differs from topic {twin} in '.' and '_' only"
     return None if message is None else Refusal("INVALID_TOPIC_EXCEPTION", message)
+
+
+def _how_it_stands(topic: TopicDraft) -> str:
+    if topic.is_deleting:
+        left = deletion.brokers_left(topic)
+        return f"topic {topic.topic} is being deleted, and brokers {left} have yet to remove its logs"
+    if topic.deletion_waits:
+        return f"topic {topic.topic} exists, and will be deleted when its reassignments have ended"
+    return f"topic {topic.topic} exists"
 
 
 def _complaint_about_config(draft: Draft, config: dict[str, str]) -> Refusal | None:

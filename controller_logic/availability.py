@@ -26,7 +26,7 @@ def brokers_failed(draft: Draft, failed: Set[int]) -> None:
             deletion.brokers_failed(draft, topic, failed)
             continue
         for partition in topic.partitions:
-            removed = removal.held_up(partition, failed) if partition.removed else ()
+            removed = removal.held_up(draft, partition, failed) if partition.removed else ()
             if removed != partition.removed or not failed.isdisjoint(partition.replicas):
                 _fail(draft, topic, partition, failed, removed)
 

@@ -8,6 +8,8 @@ is active, not away and not shutting down, and its log directory is not lost. Wh
 tried again when a broker that holds a replica of the topic starts, when a controller takes over, and when
 the deletion is asked for again; a replica that is not online only once its own broker has started.
 A replica that a reassignment had removed takes part, but is forgotten when its broker is unregistered.
+A broker of Kafka 4, which is behind a gateway, is not waited for while it is away: when it starts it removes
+the logs of topics whose ids the metadata log has no more, so its replicas are successful at once.
 
 A topic is ``ineligible`` while any of its replicas is, else ``deleting``; it is ``deleted`` when the
 last replica is successful. While a partition of it is reassigned its deletion waits: the topic is
@@ -24,6 +26,7 @@ from isrflow.state.events import DeleteTopic, ReplicaReport
 from isrflow.state.ids import NO_LEADER
 from isrflow.state.partition import Partition, PartitionState, ReplicaState, TopicState
 from isrflow.state.reason import Reason
+from isrflow.state.rules import STRAYS_RULES
 
 # Kafka's LeaderAndIsr.EpochDuringDelete: a broker obeys it whatever epoch it holds (KIP-570).
 EPOCH_DURING_DELETE = -2
@@ -79,8 +82,8 @@ def _begin(draft: Draft, topic: TopicDraft) -> None:
     topic.state, topic.deletion_waits, topic.dirty = TopicState.deleting, False, True
     for partition in topic.partitions:
         _begin_partition(draft, topic, partition)
-    topic.state = _state_of(topic)
-    draft.say_topic(topic, Reason.TOPIC_DELETED)
+    _pass_over_away(draft, topic)
+    _be_in_state(draft, topic, _state_of(topic))
 
 
 def _begin_partition(draft: Draft, topic: TopicDraft, partition: Partition) -> None:
@@ -110,8 +113,29 @@ def _tell(draft: Draft, topic: TopicDraft, partition: Partition, brokers: tuple[
         draft.say_stop_replica(topic, partition, Reason.TOPIC_DELETED, leader_epoch=epoch, delete=True, to=brokers)
 
 
+def _is_passed_over(draft: Draft, broker: int) -> bool:
+    """Say whether a broker is away, and removes what is deleted meanwhile without being told.
+
+    Of one that is unregistered it is not known. Where all others are behind gateways it was too.
+    """
+    if broker in draft.brokers or draft.rules_version < STRAYS_RULES:
+        return broker in draft.brokers and broker not in draft.awaited
+    return bool(draft.brokers) and all(other.behind_gateway for other in draft.brokers.values())
+
+
+def _pass_over_away(draft: Draft, topic: TopicDraft) -> None:
+    """Wait no longer for the brokers that are away and need not be told."""
+    if not topic.has_replica_in(_INELIGIBLE):
+        return
+    for partition in topic.partitions:
+        pairs = zip(partition.replicas, partition.replica_states, strict=True)
+        away = [replica for replica, state in pairs if state == _INELIGIBLE and _is_passed_over(draft, replica)]
+        begun = _move(draft, topic, partition, away, lambda state: to_be_deleted(state, is_served=True))
+        _move(draft, topic, begun, away, lambda state: moved(state, _SUCCESSFUL))
+
+
 def brokers_failed(draft: Draft, topic: TopicDraft, failed: Set[int]) -> None:
-    """Hold a deletion up until the brokers on ``failed`` are back."""
+    """Hold a deletion up until the brokers on ``failed`` are back, where those have to be told."""
     _fail(draft, topic, failed)
     broker_unregistered(draft, topic)
 
@@ -130,6 +154,7 @@ def broker_unregistered(draft: Draft, topic: TopicDraft) -> None:
                 unassigned_replicas=tuple([r for r in partition.unassigned_replicas if r in left]),
             )
             draft.change(topic, partition, change, Reason.TOPIC_DELETED, to=())
+    _pass_over_away(draft, topic)
     _settle(draft, topic)
 
 
@@ -159,6 +184,7 @@ def retry(draft: Draft, topic: TopicDraft) -> None:
         told = [replica for replica in told if replica not in partition.offline_dir_replicas]
         _move(draft, topic, partition, told, lambda state: to_be_deleted(state, is_served=True))
         _tell(draft, topic, partition, tuple(told))
+    _pass_over_away(draft, topic)
     _settle(draft, topic)
 
 
@@ -191,12 +217,13 @@ def _move(
     partition: Partition,
     brokers: Collection[int],
     move: Callable[[ReplicaState], ReplicaState],
-) -> None:
+) -> Partition:
     """Move the replicas of a partition that are on ``brokers`` to other states."""
-    if brokers:
-        pairs = zip(partition.replicas, partition.replica_states, strict=True)
-        states = tuple([move(state) if replica in brokers else state for replica, state in pairs])
-        draft.change(topic, partition, PartitionChange(replica_states=states), Reason.TOPIC_DELETED)
+    if not brokers:
+        return partition
+    pairs = zip(partition.replicas, partition.replica_states, strict=True)
+    states = tuple([move(state) if replica in brokers else state for replica, state in pairs])
+    return draft.change(topic, partition, PartitionChange(replica_states=states), Reason.TOPIC_DELETED)
 
 
 def _state_of(topic: TopicDraft) -> TopicState:
@@ -209,7 +236,20 @@ def _settle(draft: Draft, topic: TopicDraft) -> None:
     """Say how far the deletion has come, if that is another state than before."""
     state = _state_of(topic)
     if state != topic.state:
-        topic.state, topic.dirty = state, True
-        draft.say_topic(topic, Reason.TOPIC_DELETED)
-        if state == TopicState.deleted:
-            draft.remove_topic(topic.topic)
+        _be_in_state(draft, topic, state)
+
+
+def _be_in_state(draft: Draft, topic: TopicDraft, state: TopicState) -> None:
+    topic.state, topic.dirty = state, True
+    draft.say_topic(topic, Reason.TOPIC_DELETED)
+    if state == TopicState.deleted:
+        draft.remove_topic(topic.topic)
+
+
+def brokers_left(topic: TopicDraft) -> list[int]:
+    """List the brokers that have yet to remove what they hold of a topic that is being deleted."""
+    left: set[int] = set()
+    for partition in topic.partitions:
+        pairs = zip(partition.replicas, partition.replica_states, strict=True)
+        left.update([replica for replica, state in pairs if state != _SUCCESSFUL])
+    return sorted(left)

@@ -16,6 +16,7 @@ from isrflow.state.invariants import broken_rules
 from isrflow.state.partition import Partition, ReplicaState, Topic
 from isrflow.state.policy import Policy, laid_over
 from isrflow.state.reason import Reason
+from isrflow.state.rules import STRAYS_RULES
 
 _DELETION_STARTED = ReplicaState.ReplicaDeletionStarted
 _OFFLINE_PLACE = Totals.__struct_fields__.index("offline")
@@ -25,7 +26,8 @@ class Draft(Minutes):
     """Hold a shard's state as far as the batch has come, and the decisions made on the way.
 
     ``active`` brokers may lead and join an ISR, ``live`` ones serve, and of these the ``reporting`` ones say how
-    far they have come; all follow ``brokers``.
+    far they have come. ``awaited`` are those that report what they delete, now or when they are back. All follow
+    ``brokers``.
     """
 
     def __init__(self, state: State, policy: Policy, overrides: Mapping[str, str]) -> None:
@@ -84,6 +86,16 @@ class Draft(Minutes):
         self.live = frozenset(b.broker for b in self.brokers.values() if b.is_live)
         # Brokers of Kafka 4 report neither that they lead nor that they follow.
         self.reporting = frozenset(b for b in self.live if not self.brokers[b].behind_gateway)
+        self.awaited = frozenset(b.broker for b in self.brokers.values() if self._reports_deletions(b))
+
+    def _reports_deletions(self, broker: Broker) -> bool:
+        # One of Kafka 4 that is away finds its strays when it starts: it knows them by their topics' ids.
+        return self.rules_version < STRAYS_RULES or broker.is_active or not broker.behind_gateway
+
+    def begin_rules(self, version: int) -> None:
+        """Decide by a version of the rules from here on."""
+        self.rules_version = version
+        self._read_brokers()
 
     def topic(self, name: str) -> TopicDraft | None:
         """Find a topic by name, loading it if the batch has not yet."""
@@ -208,12 +220,12 @@ class Draft(Minutes):
         if change is None:
             return before
         if before.is_reassigning or change.replicas is not None:
-            end = completed(before, change, Brokers(self.active, self.live, self.brokers.keys()), topic.min_isr)
+            end = completed(before, change, Brokers(self.active, self.live, self.awaited), topic.min_isr)
             if end is not None:
                 change, reason = end, Reason.REASSIGNMENT
                 to = to and tuple([broker for broker in to if broker not in before.removing_replicas])
         after = apply(before, change, self.reporting if to is None else self.reporting.intersection(to))
-        broken = broken_rules(before, after, self.brokers, self.live)
+        broken = broken_rules(before, after, self.awaited, self.live)
         if broken:
             self.report_broken(topic, before, broken)
             return before

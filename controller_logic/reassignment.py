@@ -32,11 +32,11 @@ Ids = tuple[int, ...]
 
 
 class Brokers(NamedTuple):
-    """Hold who may lead, who serves, and who is known at all."""
+    """Hold who may lead, who serves, and who reports the deletion of a replica, now or when it is back."""
 
     active: Set[int]
     live: Set[int]
-    registered: Set[int]
+    awaited: Set[int]
 
 
 def origin_of(partition: Partition) -> Ids:
@@ -156,7 +156,7 @@ def _has_caught_up(after: Partition, isr: Ids, brokers: Brokers, min_isr: int) -
 
 def _removed(partition: Partition, gone: Ids, brokers: Brokers) -> tuple[RemovedReplica, ...]:
     # Whoever is unregistered will not come back to remove its log.
-    return removed_replicas(partition, tuple([b for b in gone if b in brokers.registered]), brokers.live)
+    return removed_replicas(partition, tuple([b for b in gone if b in brokers.awaited]), brokers.live)
 
 
 def _online(states: ReplicaStates) -> ReplicaStates:

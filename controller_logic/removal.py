@@ -3,7 +3,8 @@
 
 The classic controller tells once and forgets; here a removed replica is kept until its broker has
 reported that the log is gone, and a broker that was away is told when it is back. One that is
-unregistered will not be, and is waited for no more.
+unregistered will not be, and is waited for no more; nor is one of Kafka 4 that is away, because it removes
+by itself, when it starts, what the metadata log does not assign to it.
 """
 
 from collections.abc import Set
@@ -28,9 +29,10 @@ def is_removed(partition: Partition, broker: int) -> bool:
     return bool(partition.removed) and any(entry.broker == broker for entry in partition.removed)
 
 
-def held_up(partition: Partition, lost: Set[int]) -> Removed:
-    """Give what is removed once the deletion waits for the brokers in ``lost`` to be back."""
-    return tuple([_moved(entry, _INELIGIBLE) if entry.broker in lost else entry for entry in partition.removed])
+def held_up(draft: Draft, partition: Partition, lost: Set[int]) -> Removed:
+    """Give what is removed once the deletion waits for the brokers in ``lost`` to be back, as far as it does."""
+    awaited = [entry for entry in partition.removed if entry.broker in draft.awaited]
+    return tuple([_moved(entry, _INELIGIBLE) if entry.broker in lost else entry for entry in awaited])
 
 
 def broker_started(draft: Draft, topic: TopicDraft, partition: Partition, broker: int) -> None:
@@ -45,7 +47,7 @@ def broker_unregistered(draft: Draft, topic: TopicDraft, partition: Partition, b
 
 def resume(draft: Draft, topic: TopicDraft, partition: Partition) -> None:
     """Tell all brokers that serve once more what they have yet to remove."""
-    partition = _put(draft, topic, partition, held_up(partition, draft.live))
+    partition = _put(draft, topic, partition, held_up(draft, partition, draft.live))
     _begin(draft, topic, partition, draft.live)
 
 

@@ -7,7 +7,8 @@
 | OfflineReplica            | New, Online, Offline, Ineligible   | its broker is fenced or lets go, its log is |
 |                           |                                    | lost, or it is to be removed                |
 | ReplicaDeletionStarted    | Offline                            | its broker serves, and is told to delete    |
-| ReplicaDeletionSuccessful | DeletionStarted                    | its broker reports that the log is removed  |
+| ReplicaDeletionSuccessful | DeletionStarted                    | its broker reports that the log is removed, |
+|                           |                                    | or is away and removes it without a report  |
 | ReplicaDeletionIneligible | Offline, DeletionStarted           | its broker is away, or reports a failure    |
 | NonExistentReplica        | DeletionSuccessful                 | it is forgotten                             |
 

@@ -20,7 +20,7 @@ def alter_reassignment(draft: Draft, event: AlterReassignment) -> None:
     refusal = _complaint(draft, topic, partition, event.replicas)
     if refusal is None:
         target = origin_of(partition) if event.replicas is None else event.replicas
-        brokers = Brokers(draft.active, draft.live, draft.brokers.keys())
+        brokers = Brokers(draft.active, draft.live, draft.awaited)
         change = begun(partition, target, brokers, unclean_allowed=topic.unclean_allowed)
         if change is None:
             message = "nobody who has all records could lead the replicas that are left"

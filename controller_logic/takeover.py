@@ -58,7 +58,7 @@ def controller_started(draft: Draft, event: ControllerStarted) -> None:
         draft.answer_if_asked("UNSUPPORTED_VERSION", message)
         return
     draft.controller_epoch = event.controller_epoch
-    draft.rules_version = event.rules_version
+    draft.begin_rules(event.rules_version)
     draft.controller_id = str(event.controller_id)
     sessions.begin_anew(draft, [broker for broker in draft.brokers.values() if broker.is_live])
     gateways.begin_anew(draft)

@@ -19,12 +19,12 @@ _BEGUN_ANEW = (ReplicaState.NewReplica, ReplicaState.OnlineReplica)
 
 
 def broken_rules(
-    before: Partition, after: Partition, registered: Container[int] | None = None, live: Set[int] | None = None
+    before: Partition, after: Partition, awaited: Container[int] | None = None, live: Set[int] | None = None
 ) -> list[str]:
     """List the rules that ``after``, made from ``before``, does not keep; empty when all hold.
 
-    A replica may be forgotten whatever its state if its broker is not in ``registered``; ``live`` brokers
-    serve. None: all do.
+    A replica may be forgotten whatever its state if its broker is not in ``awaited``, those that report what
+    they delete; ``live`` brokers serve. None: all do.
     """
     isr, replicas, leader = after.isr, after.replicas, after.leader
     assigned = set(replicas)
@@ -46,7 +46,7 @@ def broken_rules(
     if len(after.replica_states) != len(replicas):
         broken.append("every replica has a state")
     elif after.replica_states != before.replica_states or after.removed != before.removed:
-        broken += _broken_replica_moves(before, after, registered)
+        broken += _broken_replica_moves(before, after, awaited)
     if live is not None:
         broken += _broken_service(before, after, live)
     broken += _broken_shape(after, assigned)
@@ -56,7 +56,7 @@ def broken_rules(
     return broken
 
 
-def _broken_replica_moves(before: Partition, after: Partition, registered: Container[int] | None) -> tuple[str, ...]:
+def _broken_replica_moves(before: Partition, after: Partition, awaited: Container[int] | None) -> tuple[str, ...]:
     if after.replicas == before.replicas and after.removed == before.removed:
         return _refused_moves(before.replica_states, after.replica_states)
     held, become = _all_states(before), _all_states(after)
@@ -64,8 +64,8 @@ def _broken_replica_moves(before: Partition, after: Partition, registered: Conta
     # Who is assigned again begins anew, though its broker may yet have to say that the old log is gone.
     anew = {entry.broker for entry in before.removed if become.get(entry.broker) in _BEGUN_ANEW}
     held |= dict.fromkeys(anew, absent)
-    if registered is not None:
-        held = {replica: state for replica, state in held.items() if replica in become or replica in registered}
+    if awaited is not None:
+        held = {replica: state for replica, state in held.items() if replica in become or replica in awaited}
     moves = [(held.get(replica, absent), become.get(replica, absent)) for replica in {**held, **become}]
     # Once its log is told to be gone a removed replica is forgotten in the same event; before the
     # first leader nobody holds one.

@@ -11,6 +11,7 @@ from isrflow.state.decisions import Answer, LeaderAndIsr, Rejected, StopReplica,
 from isrflow.state.events import ReplicaReport
 from isrflow.state.partition import Partition
 from isrflow.state.policy import Policy
+from isrflow.state.rules import STRAYS_RULES
 from tests.controller_logic.world import World
 
 
@@ -254,3 +255,30 @@ def test_what_failed_is_asked_again_with_the_deletion(world: World) -> None:
     report(world, 2, 0, "error")
     delete(world)
     assert stopped(world) == [(0, (2,))]
+
+
+def claim(world: World, epoch: int) -> None:
+    world.publish("controller_started", controller_id="j", controller_epoch=epoch, rules_version=STRAYS_RULES)
+
+
+def test_a_deletion_that_waited_for_a_broker_of_kafka_4_ends_when_it_is_asked_for_again(world: World) -> None:
+    claim(world, 1)
+    world.fence(3)
+    delete(world)
+    for broker, partition in [(1, 0), (2, 0), (2, 1)]:
+        report(world, broker, partition)
+    world.register(3, behind_gateway=True)
+    assert world.all(TopicDecision) == []
+    delete(world)
+    assert world.one(TopicDecision).state == "deleted"
+
+
+def test_a_deletion_that_waited_by_former_rules_ends_with_the_take_over(world: World) -> None:
+    world.register(3, behind_gateway=True)
+    world.fence(3)
+    delete(world)
+    for broker, partition in [(1, 0), (2, 0), (2, 1)]:
+        report(world, broker, partition)
+    assert world.all(TopicDecision) == []
+    claim(world, 1)
+    assert world.one(TopicDecision).state == "deleted"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from isrflow.state.rules import STRAYS_RULES
 from tests.controller_logic.moving import move, removed, report, told_to_delete
 from tests.controller_logic.world import World
 
@@ -53,3 +54,33 @@ def test_a_replica_that_was_added_on_an_unregistered_broker_is_cancelled() -> No
     world.publish("broker_unregister", broker=2)
     world.publish("alter_reassignment", topic="t", partition=0, replicas=None)
     assert (world.partition("t").replicas, world.partition("t").removed) == ((1,), ())
+
+
+def claim(world: World, epoch: int = 1) -> None:
+    world.publish("controller_started", controller_id="j", controller_epoch=epoch, rules_version=STRAYS_RULES)
+
+
+def test_a_broker_of_kafka_4_that_is_away_is_forgotten_and_one_that_is_there_is_asked(world: World) -> None:
+    claim(world)
+    world.register(1, behind_gateway=True)
+    world.fence(2)
+    assert removed(world) == "1 Started,2 Ineligible"
+    world.fence(1)
+    assert removed(world) == "2 Ineligible"
+
+
+def test_who_was_awaited_before_it_came_behind_a_gateway_is_not_after_the_next_failure(world: World) -> None:
+    claim(world)
+    world.fence(1)
+    world.register(1, behind_gateway=True)
+    assert removed(world) == "1 Ineligible,2 Started"
+    world.fence(2)
+    assert removed(world) == "2 Ineligible"
+
+
+def test_who_was_awaited_by_former_rules_is_not_after_a_take_over(world: World) -> None:
+    world.register(1, behind_gateway=True)
+    world.fence(1)
+    assert removed(world) == "1 Ineligible,2 Started"
+    claim(world)
+    assert removed(world) == "2 Started"

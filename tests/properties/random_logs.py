@@ -13,6 +13,7 @@ from isrflow.state.event_text import decode
 from isrflow.state.events import Logged
 from isrflow.state.partition import Partition, ReplicaState, Topic, TopicState
 from isrflow.state.policy import Policy
+from isrflow.state.rules import NEWEST_RULES
 from tests.properties.scenes import Draw, events_of
 
 BROKERS = (1, 2, 3, 4)
@@ -228,7 +229,8 @@ def _config(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
 def _started(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     epoch = state.cluster.controller_epoch + (a > 2)
     settings = {"unclean.leader.election.enable": b % 2 == 0, "min.insync.replicas": c % 3}
-    return "controller_started", {"controller_id": "c", "controller_epoch": epoch, "settings": settings}
+    told = {"controller_id": "c", "controller_epoch": epoch, "settings": settings}
+    return "controller_started", told | {"rules_version": 1 + (a + b) % NEWEST_RULES}
 
 
 def _imbalance(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:

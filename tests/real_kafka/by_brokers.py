@@ -207,6 +207,9 @@ class ByBrokers:
         assert self._cluster.broker(broker).stop(SETTLE_TIMEOUT_S)
         self._wait_for_the_end_of(broker)
 
+    def rules(self, command: Command) -> None:
+        """Decide by the newest rules: the engine does."""
+
     def tick(self, command: Command) -> None:
         """Let time pass: it does."""
 
@@ -279,6 +282,7 @@ _ALL = (
     "silence",
     "connection_lost",
     "shutdown",
+    "rules",
     "tick",
     "report",
     "restart",

@@ -3,9 +3,13 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
+from kafka import TopicPartition as Partition
+from kafka.admin import KafkaAdminClient
 
 from tests.support.mock_cluster import wait_until
 from tests.support.real_cluster import RealCluster
@@ -56,6 +60,61 @@ def test_replicas_are_moved_and_leaders_are_elected(cluster: RealCluster, tmp_pa
     cluster.tool("LeaderElectionCommand", "--election-type preferred --all-topic-partitions")
     assert {number: held["leader"] for number, held in cluster.partitions("moved").items()} == {0: 3, 1: 1}
     cluster.agree("moved")
+
+
+def test_a_topic_of_a_dead_broker_is_deleted_and_its_name_is_free(cluster: RealCluster) -> None:
+    """The broker comes back with the log of the old topic, and serves the new one from what that has."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    old = NewTopic("ghost", 1, replica_assignment=[[3, 1]])
+    admin.create_topics([old])["ghost"].result(30)
+    cluster.wait_for_isr("ghost", 2)
+    produce(cluster, "ghost", [b"old"] * 20)
+    cluster.broker(3).kill()
+    wait_until(lambda: cluster.states()[3] == "fenced", "broker 3 to be fenced")
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.delete_topics(["ghost"])["ghost"].result(30)
+    wait_until(lambda: cluster.partitions("ghost") == {}, "the topic to be gone")
+    new = NewTopic("ghost", 1, replica_assignment=[[1, 2]])
+    admin.create_topics([new])["ghost"].result(30)
+    records = [b"new %d" % number for number in range(5)]
+    produce(cluster, "ghost", records)
+    cluster.restart(3)
+    log = cluster.broker(3).folder / "data-0" / "ghost-0"
+    assert not log.exists(), "the stray log was set aside"
+    moved: Any = Partition("ghost", 0)
+    movers = KafkaAdminClient(bootstrap_servers=cluster.bootstrap.split(","))
+    try:
+        assert movers.alter_partition_reassignments({moved: [3]}) == {moved: None}
+    finally:
+        movers.close()
+    wait_until(lambda: cluster.partitions("ghost")[0]["replicas"] == (3,), "the topic to be on broker 3 alone")
+    assert consume(cluster, "ghost", len(records) + 1) == records
+
+
+def produce(cluster: RealCluster, topic: str, records: list[bytes]) -> None:
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "message.timeout.ms": 30_000})
+    for record in records:
+        producer.produce(topic, record)
+    assert producer.flush(30) == 0
+
+
+def consume(cluster: RealCluster, topic: str, count: int) -> list[bytes | None]:
+    """Read from the beginning until ``count`` records came, or the end did."""
+    told = {"bootstrap.servers": cluster.bootstrap, "group.id": "none", "enable.partition.eof": True}
+    consumer = Consumer(told | {"enable.auto.commit": False})
+    try:
+        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+        found: list[bytes | None] = []
+        while len(found) < count:
+            message = consumer.poll(30)
+            assert message is not None, "neither a record nor the end in time"
+            if (error := message.error()) is not None:
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                break
+            found.append(message.value())
+        return found
+    finally:
+        consumer.close()
 
 
 def test_settings_are_altered_step_by_step(cluster: RealCluster) -> None:

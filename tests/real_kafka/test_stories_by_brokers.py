@@ -16,8 +16,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 NAMES = (
     "brokers/bounce_of_all",
     "brokers/last_one",
+    "deletion/dead_broker_behind_a_gateway",
     "deletion/several_partitions",
-    "deletion/waits_for_a_dead_broker",
     "elections/follower_dies",
     "elections/many_partitions",
     "elections/preferred_not_by_itself",
@@ -29,7 +29,7 @@ NAMES = (
     "reassign/one_after_another",
     "reassign/one_replica",
     "reassign/order_only",
-    "reassign/removed_broker_is_away",
+    "reassign/removed_broker_behind_a_gateway",
     "shutdown/by_heartbeat",
     "shutdown/comes_back",
     "topics/created_by_assignment",

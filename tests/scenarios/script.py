@@ -16,6 +16,7 @@ from isrflow.state.canonical import has_clash, number, part_of
 from isrflow.state.decisions import AnyDecision, Imbalance, decode
 from isrflow.state.partition import Partition
 from isrflow.state.policy import Policy
+from isrflow.state.rules import FIRST_RULES
 
 START_MS = 1_700_000_000_000
 BEAT_MS = 2_000
@@ -36,8 +37,8 @@ class Script:
     """Hold where a story has come to.
 
     ``beating`` are the brokers that heartbeat by themselves while time passes, each with what it wishes;
-    ``epochs`` all broker epochs that a broker has had; ``topic_ids`` all ids that a name has had; ``ends`` the
-    log end offsets told last. What is
+    ``epochs`` all broker epochs that a broker has had; ``topic_ids`` all ids that a name has had;
+    ``behind_gateway`` are the brokers that register so; ``ends`` the log end offsets told last. What is
     to be shown after the block at hand stands in ``charts``, ``introduced`` and ``described``.
     """
 
@@ -45,8 +46,10 @@ class Script:
         self.clock_ms = START_MS
         # Only stories of balance want it: else whoever comes back would be asked to lead again.
         self.settings = {"auto.leader.rebalance.enable": "false"}
+        self.rules_version = FIRST_RULES
         self.beating: dict[int, Wishes] = {}
         self.epochs: dict[int, list[int]] = {}
+        self.behind_gateway: set[int] = set()
         self.ends: dict[tuple[str, int], dict[int, int]] = {}
         self.topic_ids: dict[str, list[str]] = {}
         self.quiet = False

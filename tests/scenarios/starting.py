@@ -11,6 +11,8 @@ def register_broker(script: Script, broker: int, rack: str | None = None, same: 
     lives = len(script.epochs.get(broker, ())) + (not same)
     if rack is not None:
         fields["rack"] = rack
+    if broker in script.behind_gateway:
+        fields["behind_gateway"] = True
     script.register(broker, incarnation=f"{broker}-{lives}", **fields)
 
 

@@ -7,6 +7,7 @@ and ``request-id=`` puts a request id on the event.
 from collections.abc import Callable
 from typing import Any
 
+from isrflow.state.rules import FIRST_RULES
 from tests.scenarios.arguments import asked, duration_ms, epoch_told, ids, partition_of, settings_in
 from tests.scenarios.script import ALIVE, Script
 from tests.scenarios.starting import beats, register_broker, registration
@@ -16,8 +17,10 @@ Word = Callable[[Script, Command], None]
 
 
 def brokers(script: Script, command: Command) -> None:
-    """Start brokers, and before the first ones a controller: ``brokers 1 2 3 racks=a,b,a``."""
+    """Start brokers, and before the first ones a controller: ``brokers 1 2 3 racks=a,b,a behind=gateway``."""
     script.quiet = True
+    if command.options.get("behind") == "gateway":
+        script.behind_gateway.update(map(int, command.arguments))
     if script.controller_epoch == 0:
         claim(script, Command("claim", (), {}, ""))
     racks = command.options.get("racks", "").split(",")
@@ -44,13 +47,18 @@ def settings(script: Script, command: Command) -> None:
     script.settings |= command.options
 
 
+def rules(script: Script, command: Command) -> None:
+    """Set which version of the rules the next controller decides by: ``rules 2``."""
+    script.rules_version = int(command.arguments[0])
+
+
 def claim(script: Script, command: Command) -> None:
     """Let another controller take over: ``claim``, or ``claim epoch=1`` for one that comes late."""
     epoch = int(command.options.get("epoch", script.controller_epoch + 1))
-    name = f"job-{epoch}"
-    script.write(
-        "controller_started", controller_id=name, controller_epoch=epoch, settings=script.settings, **asked(command)
-    )
+    fields: dict[str, Any] = {"controller_id": f"job-{epoch}", "controller_epoch": epoch, "settings": script.settings}
+    if script.rules_version != FIRST_RULES:
+        fields["rules_version"] = script.rules_version
+    script.write("controller_started", **fields, **asked(command))
 
 
 def tick(script: Script, command: Command) -> None:
@@ -258,6 +266,7 @@ _ALL: tuple[Word, ...] = (
     brokers,
     topic,
     settings,
+    rules,
     claim,
     tick,
     silence,

@@ -15,6 +15,8 @@ from isrflow.state.decisions import Answer
 from isrflow.state.events import CreatePartitions, CreateTopic, DeleteTopic
 
 _NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+# Kafka's Topic.MAX_NAME_LENGTH.
+NAME_LENGTH_MAX = 249
 
 
 async def create_topics(context: Context, request: Request, peer: Peer) -> Values:
@@ -74,30 +76,41 @@ def _told_of_creation(topic: Values, answer: Answer) -> Values:
 
 
 async def delete_topics(context: Context, request: Request, peer: Peer) -> Values:
-    """Delete topics, named or by their ids."""
+    """Delete topics, named or by their ids.
+
+    The engine is asked of names that the metadata log has no more too: their deletion may not have ended, and is
+    tried again.
+    """
     asked = [(name, _NO_TOPIC_ID) for name in request.values["TopicNames"]]
     asked += [(one["Name"], one["TopicId"]) for one in request.values["Topics"]]
     found = [context.topic(topic_id) if name is None else context.topic_named(name) for name, topic_id in asked]
-    events = [
-        DeleteTopic(time_ms=now_ms(), topic=topic.name, topic_id=topic.topic_id if name is None else None)
-        for (name, _), topic in zip(asked, found, strict=True)
-        if topic is not None
-    ]
-    answers = iter(await context.desk.ask(*events))
+    events = [_deletion(name, topic) for (name, _), topic in zip(asked, found, strict=True)]
+    answers = iter(await context.desk.ask(*(event for event in events if event is not None)))
     responses = [
-        _told_of_deletion(one, topic, None if topic is None else next(answers))
-        for one, topic in zip(asked, found, strict=True)
+        _told_of_deletion(one, topic, None if event is None else next(answers))
+        for one, topic, event in zip(asked, found, events, strict=True)
     ]
     return {"Responses": responses}
 
 
+def _deletion(name: str | None, topic: TopicState | None) -> DeleteTopic | None:
+    """Make the event that asks for a topic's deletion; None where no topic can be meant."""
+    if name is None:
+        return None if topic is None else DeleteTopic(time_ms=now_ms(), topic=topic.name, topic_id=topic.topic_id)
+    return DeleteTopic(time_ms=now_ms(), topic=name) if 0 < len(name) <= NAME_LENGTH_MAX else None
+
+
 def _told_of_deletion(asked: tuple[str | None, str], topic: TopicState | None, answer: Answer | None) -> Values:
     name, topic_id = asked
-    if topic is None or answer is None:
+    if answer is None:
         error = ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return {"Name": name, "TopicId": topic_id, "ErrorCode": error}
-    error = code_of(answer.error)
-    return {"Name": topic.name, "TopicId": topic.topic_id, "ErrorCode": error, "ErrorMessage": text(answer)}
+    told: Values = {"Name": name, "TopicId": topic_id} if topic is None else _named(topic)
+    return told | {"ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
+
+
+def _named(topic: TopicState) -> Values:
+    return {"Name": topic.name, "TopicId": topic.topic_id}
 
 
 async def create_partitions(context: Context, request: Request, peer: Peer) -> Values:

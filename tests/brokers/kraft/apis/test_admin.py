@@ -106,6 +106,24 @@ def test_topics_are_deleted_by_name_and_by_id(quorum: InProcessQuorum, client: C
     assert told[0]["Name"] == "by-id"
 
 
+def test_a_name_whose_topic_is_being_deleted_is_told_so(client: ControllerClient) -> None:
+    topic_id = created(client, "going")["TopicId"]
+
+    def delete(**given: Any) -> int:
+        [told] = client.forward("DeleteTopics", Topics=[{"Name": None, "TopicId": topic_id} | given])["Responses"]
+        return int(told["ErrorCode"])
+
+    assert delete() == ErrorCode.NONE
+    [refused] = create(client, asked("going"))
+    assert refused["ErrorCode"] == ErrorCode.TOPIC_ALREADY_EXISTS
+    assert refused["ErrorMessage"].startswith("topic going is being deleted, and brokers [1, 2, 3] have yet to")
+    nothing = "AAAAAAAAAAAAAAAAAAAAAA"
+    assert delete(Name="going", TopicId=nothing) == ErrorCode.NONE, "asked again, it is tried again"
+    assert delete() == ErrorCode.UNKNOWN_TOPIC_ID
+    for name in ("", "n" * 250):
+        assert delete(Name=name, TopicId=nothing) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
 @pytest.mark.parametrize("version", [1, 3, 5])
 def test_topics_are_deleted_as_old_clients_ask(client: ControllerClient, version: int) -> None:
     created(client, f"old-{version}")
