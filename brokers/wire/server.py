@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -32,6 +33,9 @@ Gone = Callable[[Peer], None]
 
 log = structlog.get_logger()
 
+# A request that is not larger takes up no room: however many of those there are, they do not wait for larger ones.
+LARGE_REQUEST_BYTES = 64 * 1024
+
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Bound what clients may use up; the names are Kafka's, where it has one."""
@@ -41,6 +45,27 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     connections_max_idle_ms: int = 600_000
     requests_in_flight: int = 64
     write_timeout_ms: int = 30_000
+    queued_max_request_bytes: int = 256 * 1024 * 1024
+    large_request_timeout_ms: int = 30_000
+
+
+class _Room:
+    """Bound the bytes of the large requests that are read or answered, of all connections together."""
+
+    def __init__(self, size: int) -> None:
+        self._left = self._size = size
+        self._freed = asyncio.Event()
+
+    async def take(self, size: int) -> None:
+        """Wait until there is room; one that is larger than all of it waits until there is nothing else."""
+        while self._left < min(size, self._size):
+            await self._freed.wait()
+        self._left -= size
+
+    def free(self, size: int) -> None:
+        self._left += size
+        self._freed.set()
+        self._freed = asyncio.Event()
 
 
 def answering(apis: Mapping[int, Api], handler: Handler) -> Answer:
@@ -73,6 +98,7 @@ class Server:
         self._gone = gone
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
+        self._room = _Room(limits.queued_max_request_bytes)
 
     async def start(self, host: str, port: int) -> int:
         """Listen, and return the port that was bound."""
@@ -96,7 +122,7 @@ class Server:
             return
         self._connections.add(task)
         try:
-            connection = _Connection(self._answer, self._limits, reader, writer)
+            connection = _Connection(self._answer, self._limits, self._room, reader, writer)
             try:
                 await connection.serve()
             finally:
@@ -110,12 +136,14 @@ class _Connection:
         self,
         answer: Answer,
         limits: Limits,
+        room: _Room,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
         self.peer = Peer()
         self._answer = answer
         self._limits = limits
+        self._room = room
         self._reader = reader
         self._writer = writer
         self._answers: asyncio.Queue[asyncio.Future[bytes | None]] = asyncio.Queue(limits.requests_in_flight)
@@ -144,15 +172,31 @@ class _Connection:
                     frame = await self._frame()
                 if frame is None:
                     return
+                answer = asyncio.ensure_future(self._answer(frame, self.peer))
+                if len(frame) > LARGE_REQUEST_BYTES:
+                    answer.add_done_callback(partial(self._free, len(frame)))
                 # A full queue stops the reading: the client waits in TCP, not in our memory.
-                await self._answers.put(asyncio.ensure_future(self._answer(frame, self.peer)))
+                await self._answers.put(answer)
 
     async def _frame(self) -> bytes | None:
         size = int.from_bytes(await self._reader.readexactly(FRAME_LENGTH_BYTES), "big", signed=True)
         if not 0 < size <= self._limits.socket_request_max_bytes:
             log.warning("connection closed", why="a request of a size out of bounds", size=size)
             return None
-        return await self._reader.readexactly(size)
+        return await (self._reader.readexactly(size) if size <= LARGE_REQUEST_BYTES else self._large(size))
+
+    def _free(self, size: int, answer: "asyncio.Future[bytes | None]") -> None:
+        self._room.free(size)
+
+    async def _large(self, size: int) -> bytes:
+        """Read what takes up room that others wait for; so it has to come soon."""
+        await self._room.take(size)
+        try:
+            async with asyncio.timeout(self._limits.large_request_timeout_ms / 1000):
+                return await self._reader.readexactly(size)
+        except BaseException:
+            self._room.free(size)
+            raise
 
     async def _write(self) -> None:
         while True:

@@ -1,6 +1,9 @@
 """What the handlers of requests work with."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -12,6 +15,12 @@ from isrflow.brokers.gateways.kraft.storage import Storage
 from isrflow.brokers.gateways.kraft.turns import Turns
 from isrflow.state.decisions import Answer
 
+# From how many things on, or of a message from how many bytes on, work is done in another thread.
+ASIDE_MIN = 500
+BYTES_PER_THING = 50
+
+T = TypeVar("T")
+
 
 class Context(msgspec.Struct, frozen=True):
     """Hold a gateway's parts."""
@@ -22,6 +31,13 @@ class Context(msgspec.Struct, frozen=True):
     standing: Standing
     log: Storage
     turns: Turns
+    workshop: Executor
+
+    async def aside(self, size: int, work: Callable[..., T], *given: Any) -> T:
+        """Do what keeps nobody waiting here, and what takes long, by its ``size``, in another thread."""
+        if size < ASIDE_MIN:
+            return work(*given)
+        return await asyncio.get_running_loop().run_in_executor(self.workshop, work, *given)
 
     @property
     def image(self) -> MetadataImage:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import structlog
 
+from isrflow.brokers.gateways.kraft.outbox import QueueFullError
 from isrflow.bus.embedded import now_ms
 from isrflow.bus.image import Held
-from isrflow.bus.interface import BusError
 from isrflow.state.decisions import AnyDecision, BrokerDecision, StopReplica, TopicDecision
 from isrflow.state.events import ReplicaReport
 from isrflow.state.partition import ReplicaState
@@ -87,7 +87,7 @@ class Deletions:
             )
             try:
                 self._tell(report)
-            except BusError as error:
+            except QueueFullError as error:
                 logger.warning("deletions are reported later", broker=broker, why=str(error))
                 return
             del topics[topic][partition]

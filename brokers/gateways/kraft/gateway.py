@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 import structlog
@@ -12,6 +13,7 @@ from isrflow.brokers.gateways.kraft.context import Context
 from isrflow.brokers.gateways.kraft.deletions import Deletions
 from isrflow.brokers.gateways.kraft.desk import Desk, NoAnswerError
 from isrflow.brokers.gateways.kraft.follower import follow
+from isrflow.brokers.gateways.kraft.outbox import Lane, QueueFullError
 from isrflow.brokers.gateways.kraft.probing import is_refused
 from isrflow.brokers.gateways.kraft.rebuilding.opening import Opening
 from isrflow.brokers.gateways.kraft.serving import answering
@@ -35,6 +37,9 @@ READ_FIRST_S = 0.05
 # Which heartbeats ask for an answer, the first one too: one in ten seconds or so.
 ASKING_EVERY = 25
 
+# Large requests are read, and large answers written, by these; of more the loop would get too small a share.
+WORKSHOP_THREADS = 2
+
 # Of one connection; each may hold a response of fetch.max.bytes for who does not read. Brokers have one.
 REQUESTS_IN_FLIGHT = 4
 
@@ -53,7 +58,7 @@ class Gateway:
         self._incarnation = uuid.uuid4().hex
         self._stopping = asyncio.Event()
         self._desk = Desk(bus, self._incarnation, settings)
-        self._deletions = Deletions(self._desk.tell)
+        self._deletions = Deletions(lambda report: self._desk.tell(report, lane=Lane.PARTITION))
         self._standing = Standing(identity.gateway, self._incarnation, self._deletions.has_fetched)
         self._probes: dict[int, asyncio.Future[None]] = {}
         self._opening = Opening(
@@ -62,6 +67,7 @@ class Gateway:
             rebuild_wait_max_ms=settings.rebuild_wait_max_ms,
         )
         self._storage: Storage
+        self._workshop = ThreadPoolExecutor(max_workers=WORKSHOP_THREADS, thread_name_prefix="workshop")
 
     def stop(self) -> None:
         """Ask the gateway to end; ``run`` returns soon after."""
@@ -82,6 +88,7 @@ class Gateway:
                     task.cancel()
         finally:
             self._desk.close()
+            self._workshop.shutdown(wait=True)
             self._opening.close()
         logger.info("stopped")
 
@@ -92,7 +99,9 @@ class Gateway:
         patience_s = self._settings.bus_unreachable_max_ms / 1000
         self._storage = await self._opening.storage(self._bus, patience_s)
         turns = Turns(self._settings.answer_timeout_ms)
-        context = Context(self._identity, self._settings, self._desk, self._standing, self._storage, turns)
+        context = Context(
+            self._identity, self._settings, self._desk, self._standing, self._storage, turns, self._workshop
+        )
         held = read_image(await reached(image, patience_s))
         self._standing.began_with(held.cluster, self._storage.end_offset)
         self._deletions.began_with(held, self._storage.end_offset)
@@ -122,7 +131,8 @@ class Gateway:
         self._desk.tell(
             GatewayStarted(
                 time_ms=now_ms(), gateway=self._identity.gateway, incarnation=self._incarnation, voters=voters
-            )
+            ),
+            lane=Lane.GATEWAY,
         )
 
     def _heard(self, decisions: Sequence[AnyDecision]) -> None:
@@ -130,7 +140,8 @@ class Gateway:
         end = self._storage.end_offset
         self._standing.heard(decisions, end)
         self._deletions.heard(decisions, end)
-        self._desk.answered([decision for decision in decisions if isinstance(decision, Answer)])
+        answers = [decision for decision in decisions if isinstance(decision, Answer)]
+        self._desk.answered(decisions[0].seq, answers)
         if self._standing.superseded:
             raise SupersededError(f"another start of gateway {self._identity.gateway} leads the quorum")
 
@@ -141,6 +152,7 @@ class Gateway:
         """
         loop = asyncio.get_running_loop()
         interval_s = self._settings.gateway_heartbeat_interval_ms / 1000
+        untold_ms = 0
         for number in count():
             before_s, before_ms = loop.time(), now_ms()
             await asyncio.sleep(interval_s)
@@ -156,17 +168,23 @@ class Gateway:
                 time_ms=now_ms(),
                 gateway=self._identity.gateway,
                 incarnation=self._incarnation,
-                late_ms=late_ms,
+                late_ms=late_ms + untold_ms,
             )
-            if number % ASKING_EVERY == 0:
-                group.create_task(self._ask(heartbeat))
-            else:
-                self._desk.tell(heartbeat)
+            try:
+                if number % ASKING_EVERY == 0 and not heartbeat.late_ms:
+                    group.create_task(self._ask(heartbeat))
+                else:
+                    self._desk.tell(heartbeat, lane=Lane.GATEWAY)
+                untold_ms = 0
+            except QueueFullError as error:
+                # The next one says it.
+                untold_ms += late_ms
+                logger.warning("a heartbeat is left out", why=str(error))
 
     async def _ask(self, heartbeat: GatewayHeartbeat) -> None:
         """Send a heartbeat, and end when it is of no start that counts."""
-        with contextlib.suppress(NoAnswerError):
-            [answer] = await self._desk.ask(heartbeat)
+        with contextlib.suppress(NoAnswerError, QueueFullError):
+            [answer] = await self._desk.ask(heartbeat, lane=Lane.GATEWAY)
             if answer.error == "STALE_BROKER_EPOCH":
                 raise SupersededError(f"another start of gateway {self._identity.gateway} counts: {answer.message}")
 
@@ -187,4 +205,7 @@ class Gateway:
         endpoints = [(host, port) for _, host, port, _ in registered.endpoints]
         if await is_refused(endpoints) and self._standing.leads:
             logger.info("connection lost", broker=broker)
-            self._desk.tell(BrokerConnectionLost(time_ms=now_ms(), broker=broker, broker_epoch=known.broker_epoch))
+            lost = BrokerConnectionLost(time_ms=now_ms(), broker=broker, broker_epoch=known.broker_epoch)
+            with contextlib.suppress(QueueFullError):
+                # Without it the broker's session ends in its time.
+                self._desk.tell(lost, lane=Lane.BROKER)

@@ -8,66 +8,61 @@ from isrflow.brokers.wire.errors import ErrorCode
 from isrflow.brokers.wire.schema import Values
 
 
-def refusal_of(request: Request, error: ErrorCode) -> Values:
-    """Make the response that refuses all of a request."""
+def refusal_of(request: Request, error: ErrorCode, message: str | None = None) -> Values:
+    """Make the response that refuses all of a request, with ``message`` where it has a place for that."""
+    refused = {"ErrorCode": error, "ErrorMessage": message}
     if request.name == "ElectLeaders":
-        return _elections(request, error)
-    return _REFUSALS.get(request.name, _at_the_top)(request.values, error)
+        return _elections(request, refused)
+    return _REFUSALS.get(request.name, _at_the_top)(request.values, refused)
 
 
-def _at_the_top(asked: Values, error: ErrorCode) -> Values:
-    return {"ErrorCode": error}
+def _at_the_top(asked: Values, refused: Values) -> Values:
+    return {"ErrorCode": refused["ErrorCode"]}
 
 
-def _each_created_topic(asked: Values, error: ErrorCode) -> Values:
-    return {"Topics": [{"Name": topic["Name"], "ErrorCode": error} for topic in asked["Topics"]]}
+def _each_created_topic(asked: Values, refused: Values) -> Values:
+    # One that is named twice is told of once.
+    return {"Topics": [{"Name": name} | refused for name in dict.fromkeys(topic["Name"] for topic in asked["Topics"])]}
 
 
-def _each_deleted_topic(asked: Values, error: ErrorCode) -> Values:
-    named = ({"Name": name, "ErrorCode": error} for name in asked["TopicNames"])
-    by_id = ({"Name": one["Name"], "TopicId": one["TopicId"], "ErrorCode": error} for one in asked["Topics"])
+def _each_deleted_topic(asked: Values, refused: Values) -> Values:
+    named = ({"Name": name} | refused for name in asked["TopicNames"])
+    by_id = ({"Name": one["Name"], "TopicId": one["TopicId"]} | refused for one in asked["Topics"])
     return {"Responses": list(chain(named, by_id))}
 
 
-def _each_grown_topic(asked: Values, error: ErrorCode) -> Values:
-    return {"Results": [{"Name": topic["Name"], "ErrorCode": error} for topic in asked["Topics"]]}
+def _each_grown_topic(asked: Values, refused: Values) -> Values:
+    return {"Results": [{"Name": topic["Name"]} | refused for topic in asked["Topics"]]}
 
 
-def _each_resource(asked: Values, error: ErrorCode) -> Values:
+def _each_resource(asked: Values, refused: Values) -> Values:
     return {
         "Responses": [
-            {
-                "ResourceType": one["ResourceType"],
-                "ResourceName": one["ResourceName"],
-                "ErrorCode": error,
-                "ErrorMessage": None,
-            }
+            {"ResourceType": one["ResourceType"], "ResourceName": one["ResourceName"]} | refused
             for one in asked["Resources"]
         ]
     }
 
 
-def _with_message(asked: Values, error: ErrorCode) -> Values:
-    return {"ErrorCode": error, "ErrorMessage": None}
+def _with_message(asked: Values, refused: Values) -> Values:
+    return refused
 
 
-def _elections(request: Request, error: ErrorCode) -> Values:
+def _elections(request: Request, refused: Values) -> Values:
     # Version 0 has no error for the whole: there each partition tells.
     named = request.values["TopicPartitions"] or ()
     results = [
         {
             "Topic": one["Topic"],
-            "PartitionResult": [
-                {"PartitionId": number, "ErrorCode": error, "ErrorMessage": None} for number in one["Partitions"]
-            ],
+            "PartitionResult": [{"PartitionId": number} | refused for number in one["Partitions"]],
         }
         for one in named
     ]
-    whole = {"ErrorCode": error} if request.version > 0 else {}
+    whole = {"ErrorCode": refused["ErrorCode"]} if request.version > 0 else {}
     return whole | {"ReplicaElectionResults": results}
 
 
-_REFUSALS: dict[str, Callable[[Values, ErrorCode], Values]] = {
+_REFUSALS: dict[str, Callable[[Values, Values], Values]] = {
     "CreateTopics": _each_created_topic,
     "DeleteTopics": _each_deleted_topic,
     "CreatePartitions": _each_grown_topic,

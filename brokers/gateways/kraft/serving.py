@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from isrflow.brokers.gateways.kraft.apis import configs, elections, partitions, quorum, registration, topics
-from isrflow.brokers.gateways.kraft.context import Context
+from isrflow.brokers.gateways.kraft.apis import bounds, configs, elections, partitions, quorum, registration, topics
+from isrflow.brokers.gateways.kraft.context import ASIDE_MIN, BYTES_PER_THING, Context
 from isrflow.brokers.gateways.kraft.desk import NoAnswerError, TooLargeError
 from isrflow.brokers.gateways.kraft.messages import (
     API_VERSIONS_KEY,
@@ -17,18 +17,20 @@ from isrflow.brokers.gateways.kraft.messages import (
     encode_response,
     framed,
 )
+from isrflow.brokers.gateways.kraft.outbox import QueueFullError
 from isrflow.brokers.gateways.kraft.refusals import refusal_of
 from isrflow.brokers.wire.errors import ErrorCode
 from isrflow.brokers.wire.messages import WireError
 from isrflow.brokers.wire.schema import Values
 from isrflow.brokers.wire.server import Answer, Peer
-from isrflow.bus.interface import BusError
 
 Handler = Callable[[Context, Request, Peer], Awaitable[Values]]
 
 logger = structlog.get_logger()
 
 ENVELOPE_KEY = 58
+# Answers to short requests that may be long: ElectLeaders and ListPartitionReassignments of all partitions.
+LONG_ANSWERS = (43, 46)
 # How long a broker waits to be sent away by a gateway that has lost the bus.
 CUT_OFF_PAUSE_S = 0.25
 # In characters, of an error's message; Kafka's strings end at 32,767 bytes.
@@ -88,7 +90,7 @@ async def envelope(context: Context, request: Request, peer: Peer) -> Values:
     """Serve a client's request that a broker passes on; one that is not served is told so inside, on an open line."""
     data = request.values["RequestData"]
     try:
-        inner = decode_request(data)
+        inner = await context.aside(len(data) // BYTES_PER_THING, decode_request, data)
     except UnsupportedError as error:
         logger.info("not served", api=error.header.api_key, version=error.header.version, by="envelope")
         return {"ErrorCode": ErrorCode.UNSUPPORTED_VERSION}
@@ -99,7 +101,7 @@ async def envelope(context: Context, request: Request, peer: Peer) -> Values:
     if api is None or not api.is_forwarded or not api.min_version <= inner.version <= api.max_version:
         logger.info("not served", api=inner.name, version=inner.version, by="envelope")
         return {"ErrorCode": ErrorCode.UNSUPPORTED_VERSION}
-    return {"ResponseData": await _served(context, api, inner, peer)}
+    return {"ResponseData": await _served(context, api, inner, peer, len(data))}
 
 
 APIS: dict[int, Api] = {
@@ -130,24 +132,30 @@ def answering(context: Context) -> Answer:
 
     async def answer(frame: bytes, peer: Peer) -> bytes:
         try:
-            request = decode_request(frame)
+            request = await context.aside(len(frame) // BYTES_PER_THING, decode_request, frame)
         except UnsupportedError as error:
             return _unsupported(error)
         api = APIS.get(request.api_key)
         if api is None or not api.min_version <= request.version <= api.max_version:
             raise WireError(f"{request.name} version {request.version} is not served")
-        return framed(await _served(context, api, request, peer))
+        return framed(await _served(context, api, request, peer, len(frame)))
 
     return answer
 
 
-async def _served(context: Context, api: Api, request: Request, peer: Peer) -> bytes:
+async def _served(context: Context, api: Api, request: Request, peer: Peer, size: int) -> bytes:
     """Write the response, whatever happens: a broker whose connection is closed sends the same again, before others."""
+    things = ASIDE_MIN if request.api_key in LONG_ANSWERS else size // BYTES_PER_THING
     try:
-        return _encoded(request, await _handled(context, api, request, peer))
+        values = await _handled(context, api, request, peer)
+        return await context.aside(things, _encoded, request, values)
     except Exception:
         logger.exception("a request failed", api=request.name)
-        return _encoded(request, refusal_of(request, ErrorCode.UNKNOWN_SERVER_ERROR))
+        return await context.aside(things, _refused, request, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def _refused(request: Request, error: ErrorCode) -> bytes:
+    return _encoded(request, refusal_of(request, error))
 
 
 async def _handled(context: Context, api: Api, request: Request, peer: Peer) -> Values:
@@ -157,13 +165,18 @@ async def _handled(context: Context, api: Api, request: Request, peer: Peer) -> 
         # Whoever leads now is to be asked; a broker that knows of nobody else comes back at once.
         await asyncio.sleep(CUT_OFF_PAUSE_S)
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
+    records = bounds.records_of(context, request)
+    if records > bounds.RECORDS_MAX:
+        logger.warning("refused", api=request.name, records=records, records_max=bounds.RECORDS_MAX)
+        message = f"the request comes to {records} records, and may come to {bounds.RECORDS_MAX}: ask in several"
+        return refusal_of(request, ErrorCode.POLICY_VIOLATION, message)
     try:
         return await api.handler(context, request, peer)
     except NoAnswerError as error:
         logger.warning("no answer", api=request.name, why=str(error))
         return refusal_of(request, ErrorCode.REQUEST_TIMED_OUT)
-    except BusError as error:
-        logger.warning("the bus takes no more", api=request.name, why=str(error))
+    except QueueFullError as error:
+        logger.warning("too much is on its way", api=request.name, why=str(error))
         return refusal_of(request, ErrorCode.REQUEST_TIMED_OUT)
     except TooLargeError as error:
         logger.warning("refused", api=request.name, why=str(error))

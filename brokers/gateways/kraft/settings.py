@@ -14,6 +14,7 @@ from isrflow.state import policy
 Millis = Annotated[int, Meta(ge=1, le=86_400_000)]
 Bytes = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+Events = Annotated[int, Meta(ge=1_000, le=1_000_000)]
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +56,7 @@ class Settings(
     socket_request_max_bytes: Bytes = 104_857_600
     max_connections: Count = 2_000
     connections_max_idle_ms: Millis = 600_000
-    events_waiting_max: Count = 100_000
+    events_waiting_max: Events = 100_000
 
 
 _NAMES = frozenset(field.encode_name for field in msgspec.structs.fields(Settings))

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from isrflow.brokers.gateways.kraft.deletions import Deletions
+from isrflow.brokers.gateways.kraft.outbox import QueueFullError
 from isrflow.brokers.gateways.kraft.standing import Standing
 from isrflow.brokers.wire.server import Peer
 from isrflow.bus.image import Held
-from isrflow.bus.interface import BusError
 from isrflow.state.cluster import Cluster
 from isrflow.state.decisions import AnyDecision, BrokerDecision, QuorumDecision, StopReplica, TopicDecision
 from isrflow.state.events import ReplicaReport
@@ -151,7 +151,7 @@ def test_what_the_bus_does_not_take_is_reported_with_the_next_fetch() -> None:
 
     def tell(report: ReplicaReport) -> None:
         if not room[0]:
-            raise BusError("full")
+            raise QueueFullError("full")
         told.append(report)
 
     deletions = Deletions(tell)

@@ -1,16 +1,20 @@
 """What admins ask for of settings (IncrementalAlterConfigs, AlterConfigs; KIP-339)."""
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from isrflow.brokers.gateways.kraft.context import Context, config_of, text
 from isrflow.brokers.gateways.kraft.messages import Request
 from isrflow.brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE, TOPIC_RESOURCE
+from isrflow.brokers.gateways.kraft.outbox import Lane
+from isrflow.brokers.gateways.kraft.slices import in_slices
 from isrflow.brokers.gateways.kraft.topic_settings import complaint_about, is_list
 from isrflow.brokers.wire.errors import ErrorCode, RefusedError, code_of
 from isrflow.brokers.wire.schema import Values
 from isrflow.brokers.wire.server import Peer
 from isrflow.bus.embedded import now_ms
+from isrflow.state.decisions import Answer
 from isrflow.state.events import AlterConfig
 
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
@@ -53,14 +57,19 @@ async def _alter(context: Context, told: Values, changes: Any) -> Values:
     times = Counter(named)
     outcomes: dict[tuple[int, str], AlterConfig | RefusedError] = {}
     async with context.turns.of(named):
-        for place, resource in zip(named, told["Resources"], strict=True):
+        async for place, resource in in_slices(zip(named, told["Resources"], strict=True)):
             try:
                 if times[place] > 1:
                     raise RefusedError(ErrorCode.INVALID_REQUEST, f"{place[1]} is named {times[place]} times")
                 outcomes[place] = _event(resource, changes(resource), told["ValidateOnly"])
             except RefusedError as refusal:
                 outcomes[place] = refusal
-        answers = iter(await context.desk.ask(*(one for one in outcomes.values() if isinstance(one, AlterConfig))))
+        asked = [one for one in outcomes.values() if isinstance(one, AlterConfig)]
+        answers = await context.desk.ask(*asked, lane=Lane.ADMIN)
+    return await context.aside(len(outcomes), _told, outcomes, iter(answers))
+
+
+def _told(outcomes: Mapping[tuple[int, str], AlterConfig | RefusedError], answers: Iterator[Answer]) -> Values:
     responses = []
     for (kind, name), outcome in outcomes.items():
         response = {"ResourceType": kind, "ResourceName": name}

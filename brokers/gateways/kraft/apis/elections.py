@@ -1,17 +1,19 @@
 """What admins ask for of replicas and leaders (reassignments and elections)."""
 
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Literal
 
 from isrflow.brokers.gateways.kraft.context import Context, text
 from isrflow.brokers.gateways.kraft.messages import Request
 from isrflow.brokers.gateways.kraft.metadata.image import PartitionState, TopicState
+from isrflow.brokers.gateways.kraft.outbox import Lane
 from isrflow.brokers.gateways.kraft.refusals import refusal_of
 from isrflow.brokers.wire.errors import ErrorCode, code_of
 from isrflow.brokers.wire.schema import Values
 from isrflow.brokers.wire.server import Peer
 from isrflow.bus.embedded import now_ms
-from isrflow.state.decisions import Answer
+from isrflow.state.decisions import Answer, PartitionResult
 from isrflow.state.events import AlterReassignment, ElectLeaders, TopicPartition
 
 _TYPES: dict[int, Literal["preferred", "unclean"]] = {0: "preferred", 1: "unclean"}
@@ -32,7 +34,7 @@ async def alter_partition_reassignments(context: Context, request: Request, peer
         for (name, one), refusal in zip(asked, refused, strict=True)
         if refusal is None
     ]
-    answers = iter(await context.desk.ask(*events))
+    answers = iter(await context.desk.ask(*events, lane=Lane.ADMIN))
     told = [
         (name, refusal or _told_of_reassignment(one, next(answers)))
         for (name, one), refusal in zip(asked, refused, strict=True)
@@ -75,7 +77,11 @@ def _by_topic(told: list[tuple[str, Values]], name: str, partitions: str) -> lis
 
 async def list_partition_reassignments(context: Context, request: Request, peer: Peer) -> Values:
     """List what is being reassigned, of all partitions or of those named."""
-    named = request.values["Topics"]
+    partitions = sum(len(topic.partitions) for topic in context.image.topics.values())
+    return await context.aside(partitions, _listed, context, request.values["Topics"])
+
+
+def _listed(context: Context, named: list[Values] | None) -> Values:
     if named is None:
         topics = [(topic, sorted(topic.partitions)) for topic in context.image.topics.values()]
     else:
@@ -113,11 +119,16 @@ async def elect_leaders(context: Context, request: Request, peer: Peer) -> Value
     if named is not None:
         partitions = tuple(TopicPartition(one["Topic"], number) for one in named for number in one["Partitions"])
     [answer] = await context.desk.ask(
-        ElectLeaders(time_ms=now_ms(), election_type=_TYPES[told["ElectionType"]], partitions=partitions)
+        ElectLeaders(time_ms=now_ms(), election_type=_TYPES[told["ElectionType"]], partitions=partitions),
+        lane=Lane.ADMIN,
     )
     results = answer.results if isinstance(answer.results, tuple) else ()
     if answer.error != "NONE" and not results:
-        return refusal_of(request, code_of(answer.error))
+        return refusal_of(request, code_of(answer.error), text(answer))
+    return await context.aside(len(results), _told_of_elections, results)
+
+
+def _told_of_elections(results: Sequence[PartitionResult]) -> Values:
     listed = [
         (
             one.topic,

@@ -1,29 +1,54 @@
 """What partition leaders and transaction coordinators ask for (AlterPartition, AllocateProducerIds)."""
 
+from collections.abc import Hashable
+from itertools import islice
+
 from isrflow.brokers.gateways.kraft.context import Context
 from isrflow.brokers.gateways.kraft.messages import Request
+from isrflow.brokers.gateways.kraft.outbox import Lane
+from isrflow.brokers.gateways.kraft.slices import in_slices
 from isrflow.brokers.wire.errors import ErrorCode, code_of
 from isrflow.brokers.wire.schema import Values
 from isrflow.brokers.wire.server import Peer
 from isrflow.bus.embedded import now_ms
 from isrflow.state.decisions import Answer
-from isrflow.state.events import AllocateProducerIds, AlterIsr
+from isrflow.state.events import AllocateProducerIds, AlterIsr, Event
 
 _OF_THE_BROKER = ("STALE_BROKER_EPOCH", "BROKER_ID_NOT_REGISTERED")
-_RECOVERY = (0, 1)
+
+# A broker asks for all that it leads in one request, which may be more than may be on its way at once.
+ASKED_AT_ONCE_MAX = 10_000
+
+# A partition by its topic's id and its number.
+Place = tuple[str, int]
 
 
 async def alter_partition(context: Context, request: Request, peer: Peer) -> Values:
-    """Ask for ISRs as their leaders want them; what is committed is in the log before it is answered."""
+    """Ask for ISRs as their leaders want them; what is committed is in the log before it is answered.
+
+    A leader that is not answered asks again, for as long as it leads: what it asked before is not asked twice.
+    """
     told = request.values
-    events: dict[tuple[str, int], AlterIsr] = {}
-    for topic in told["Topics"]:
-        held = context.topic(topic["TopicId"])
+    events: dict[Place, AlterIsr] = {}
+    named = ((topic["TopicId"], one) for topic in told["Topics"] for one in topic["Partitions"])
+    async for topic_id, partition in in_slices(named):
+        held = context.topic(topic_id)
         if held is not None:
-            for partition in topic["Partitions"]:
-                key = (topic["TopicId"], partition["PartitionIndex"])
-                events[key] = _event(told, held.name, topic["TopicId"], partition, request.version)
-    answers = dict(zip(events, await context.desk.ask(*events.values()), strict=True))
+            event = _event(told, held.name, topic_id, partition, request.version)
+            events[topic_id, event.partition] = event
+    # By what the fences go by: who asks, and from which version of the partition.
+    keys: dict[Hashable, Event] = {
+        ("alter_isr", *place, one.broker, one.broker_epoch, one.leader_epoch, one.partition_epoch): one
+        for place, one in events.items()
+    }
+    told_of: list[Answer] = []
+    for first in range(0, len(keys), ASKED_AT_ONCE_MAX):
+        part = dict(islice(keys.items(), first, first + ASKED_AT_ONCE_MAX))
+        told_of += await context.desk.ask_once(part, Lane.PARTITION)
+    return await context.aside(len(events), _told, told, dict(zip(events, told_of, strict=True)))
+
+
+def _told(told: Values, answers: dict[Place, Answer]) -> Values:
     for answer in answers.values():
         if answer.error in _OF_THE_BROKER:
             return {"ErrorCode": code_of(answer.error), "Topics": []}
@@ -51,7 +76,7 @@ def _event(told: Values, name: str, topic_id: str, partition: Values, version: i
     )
 
 
-def _told_of_topic(topic: Values, answers: dict[tuple[str, int], Answer]) -> Values:
+def _told_of_topic(topic: Values, answers: dict[Place, Answer]) -> Values:
     partitions = [
         _told_of_partition(partition, answers.get((topic["TopicId"], partition["PartitionIndex"])))
         for partition in topic["Partitions"]
@@ -78,9 +103,8 @@ def _told_of_partition(partition: Values, answer: Answer | None) -> Values:
 async def allocate_producer_ids(context: Context, request: Request, peer: Peer) -> Values:
     """Ask for the next block of producer ids."""
     told = request.values
-    [answer] = await context.desk.ask(
-        AllocateProducerIds(time_ms=now_ms(), broker=told["BrokerId"], broker_epoch=told["BrokerEpoch"])
-    )
+    event = AllocateProducerIds(time_ms=now_ms(), broker=told["BrokerId"], broker_epoch=told["BrokerEpoch"])
+    [answer] = await context.desk.ask_once({("producer_ids", event.broker): event}, Lane.BROKER)
     if answer.error != "NONE":
         return {"ErrorCode": code_of(answer.error)}
     return {"ProducerIdStart": answer.producer_id_start, "ProducerIdLen": answer.producer_id_len}

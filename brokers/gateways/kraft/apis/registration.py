@@ -7,6 +7,7 @@ from isrflow.brokers.gateways.kraft.desk import NoAnswerError
 from isrflow.brokers.gateways.kraft.messages import Request
 from isrflow.brokers.gateways.kraft.metadata.image import Registration
 from isrflow.brokers.gateways.kraft.metadata.registrations import PROTOCOLS
+from isrflow.brokers.gateways.kraft.outbox import Lane
 from isrflow.brokers.gateways.kraft.standing import Known
 from isrflow.brokers.wire.errors import ErrorCode, RefusedError, code_of
 from isrflow.brokers.wire.schema import Values
@@ -39,27 +40,29 @@ async def broker_registration(context: Context, request: Request, peer: Peer) ->
         # A broker logs the error's name and tries again; the reason is found here.
         logger.warning("registration refused", broker=told["BrokerId"], why=str(refusal))
         return {"ErrorCode": refusal.code}
-    [answer] = await context.desk.ask(
-        BrokerRegister(
-            time_ms=now_ms(),
-            broker=told["BrokerId"],
-            incarnation=told["IncarnationId"],
-            rack=told["Rack"],
-            listeners=tuple(
-                Listener(one["Name"], one["Host"], one["Port"], _PROTOCOLS[one["SecurityProtocol"]])
-                for one in told["Listeners"]
-            ),
-            log_dirs=tuple(told["LogDirs"]),
-            previous_broker_epoch=told["PreviousBrokerEpoch"],
-            features=tuple(
-                Feature(one["Name"], one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in told["Features"]
-            ),
-            behind_gateway=True,
-        )
-    )
+    [answer] = await context.desk.ask_once({("register", told["BrokerId"]): _register(told)}, Lane.BROKER)
     if answer.error != "NONE" or not isinstance(answer.broker_epoch, int):
         return {"ErrorCode": code_of(answer.error)}
     return {"BrokerEpoch": answer.broker_epoch}
+
+
+def _register(told: Values) -> BrokerRegister:
+    return BrokerRegister(
+        time_ms=now_ms(),
+        broker=told["BrokerId"],
+        incarnation=told["IncarnationId"],
+        rack=told["Rack"],
+        listeners=tuple(
+            Listener(one["Name"], one["Host"], one["Port"], _PROTOCOLS[one["SecurityProtocol"]])
+            for one in told["Listeners"]
+        ),
+        log_dirs=tuple(told["LogDirs"]),
+        previous_broker_epoch=told["PreviousBrokerEpoch"],
+        features=tuple(
+            Feature(one["Name"], one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in told["Features"]
+        ),
+        behind_gateway=True,
+    )
 
 
 def _check(context: Context, told: Values, held: Registration | None, peer: Peer) -> None:
@@ -112,7 +115,7 @@ async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Va
         await _ask(context, _heartbeat(told, want_fence=told["WantFence"]), context.settings.state_wait_max_ms)
     else:
         # One that has yet to catch up is kept fenced whatever it wants.
-        context.desk.tell(_heartbeat(told, want_fence=not known.is_serving))
+        context.desk.tell(_heartbeat(told, want_fence=not known.is_serving), lane=Lane.BROKER)
     return {"IsCaughtUp": caught_up, "IsFenced": not known.is_serving, "ShouldShutDown": may_stop}
 
 
@@ -139,7 +142,7 @@ async def _shut_down(context: Context, told: Values, known: Known) -> bool:
     )
     if followed:
         # It stops now and says no more: its session need not run out first.
-        context.desk.tell(_heartbeat(told, want_fence=True))
+        context.desk.tell(_heartbeat(told, want_fence=True), lane=Lane.BROKER)
     return followed
 
 
@@ -156,7 +159,7 @@ def _heartbeat(told: Values, *, want_fence: bool, want_shutdown: bool = False) -
 
 async def _ask(context: Context, event: BrokerHeartbeat, timeout_ms: int) -> list[Answer]:
     try:
-        return await context.desk.ask(event, timeout_ms=timeout_ms)
+        return await context.desk.ask(event, lane=Lane.BROKER, timeout_ms=timeout_ms)
     except NoAnswerError:
         # The broker asks again with its next heartbeat.
         return []
@@ -164,5 +167,6 @@ async def _ask(context: Context, event: BrokerHeartbeat, timeout_ms: int) -> lis
 
 async def unregister_broker(context: Context, request: Request, peer: Peer) -> Values:
     """Forget a broker that will not come back."""
-    [answer] = await context.desk.ask(BrokerUnregister(time_ms=now_ms(), broker=request.values["BrokerId"]))
+    event = BrokerUnregister(time_ms=now_ms(), broker=request.values["BrokerId"])
+    [answer] = await context.desk.ask(event, lane=Lane.ADMIN)
     return {"ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}

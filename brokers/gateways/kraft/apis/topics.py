@@ -6,6 +6,8 @@ from isrflow.brokers.gateways.kraft.apis.quorum import METADATA_TOPIC
 from isrflow.brokers.gateways.kraft.context import Context, text
 from isrflow.brokers.gateways.kraft.messages import Request
 from isrflow.brokers.gateways.kraft.metadata.image import TopicState
+from isrflow.brokers.gateways.kraft.outbox import Lane
+from isrflow.brokers.gateways.kraft.slices import in_slices
 from isrflow.brokers.gateways.kraft.topic_settings import complaint_about
 from isrflow.brokers.wire.errors import ErrorCode, code_of
 from isrflow.brokers.wire.schema import Values
@@ -23,14 +25,17 @@ async def create_topics(context: Context, request: Request, peer: Peer) -> Value
     """Create topics, each for itself: one that is refused hinders no other."""
     told = request.values
     times = Counter(topic["Name"] for topic in told["Topics"])
-    refused = [_refusal(topic, times[topic["Name"]]) for topic in told["Topics"]]
-    asked = [topic for topic, refusal in zip(told["Topics"], refused, strict=True) if refusal is None]
-    answers = iter(await context.desk.ask(*(_creation(topic, told["validateOnly"]) for topic in asked)))
     # A topic that is named twice is told of once.
-    outcomes = {
-        topic["Name"]: _told_of_creation(topic, next(answers)) if refusal is None else refusal
-        for topic, refusal in zip(told["Topics"], refused, strict=True)
-    }
+    outcomes: dict[str, Values] = {}
+    asked: list[CreateTopic] = []
+    async for topic in in_slices(told["Topics"]):
+        refusal = _refusal(topic, times[topic["Name"]])
+        outcomes[topic["Name"]] = refusal or {}
+        if refusal is None:
+            asked.append(_creation(topic, told["validateOnly"]))
+    answers = await context.desk.ask(*asked, lane=Lane.ADMIN)
+    async for event, answer in in_slices(zip(asked, answers, strict=True)):
+        outcomes[event.topic] = _told_of_creation(event.topic, answer)
     return {"Topics": list(outcomes.values())}
 
 
@@ -65,8 +70,8 @@ def _creation(topic: Values, validate_only: bool) -> CreateTopic:
     )
 
 
-def _told_of_creation(topic: Values, answer: Answer) -> Values:
-    told: Values = {"Name": topic["Name"], "ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
+def _told_of_creation(name: str, answer: Answer) -> Values:
+    told: Values = {"Name": name, "ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
     if answer.error == "NONE" and isinstance(answer.assignment, dict):
         replicas = list(answer.assignment.values())
         told |= {"NumPartitions": len(replicas), "ReplicationFactor": len(replicas[0]), "Configs": []}
@@ -85,7 +90,7 @@ async def delete_topics(context: Context, request: Request, peer: Peer) -> Value
     asked += [(one["Name"], one["TopicId"]) for one in request.values["Topics"]]
     found = [context.topic(topic_id) if name is None else context.topic_named(name) for name, topic_id in asked]
     events = [_deletion(name, topic) for (name, _), topic in zip(asked, found, strict=True)]
-    answers = iter(await context.desk.ask(*(event for event in events if event is not None)))
+    answers = iter(await context.desk.ask(*(event for event in events if event is not None), lane=Lane.ADMIN))
     responses = [
         _told_of_deletion(one, topic, None if event is None else next(answers))
         for one, topic, event in zip(asked, found, events, strict=True)
@@ -128,7 +133,8 @@ async def create_partitions(context: Context, request: Request, peer: Peer) -> V
                 validate_only=told["ValidateOnly"],
             )
             for topic in told["Topics"]
-        )
+        ),
+        lane=Lane.ADMIN,
     )
     results = [
         {"Name": topic["Name"], "ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}

@@ -1,0 +1,69 @@
+"""How much one request may ask for, as Kafka's controller has it (``QuorumController.MAX_RECORDS_PER_USER_OP``)."""
+
+from collections.abc import Callable
+
+from isrflow.brokers.gateways.kraft.context import Context, config_of
+from isrflow.brokers.gateways.kraft.messages import Request
+from isrflow.brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE
+from isrflow.brokers.wire.schema import Values
+
+# In records of the metadata log; more is refused as a whole.
+RECORDS_MAX = 10_000
+
+
+def records_of(context: Context, request: Request) -> int:
+    """Say how many records a request comes to at most; 0 for those that have no bound."""
+    count = _COUNTS.get(request.name)
+    return 0 if count is None else count(context, request.values)
+
+
+def _created_topics(context: Context, told: Values) -> int:
+    default = _default_partitions(context)
+    return sum(1 + len(topic["Configs"]) + _partitions(topic, default) for topic in told["Topics"])
+
+
+def _partitions(topic: Values, default: int) -> int:
+    if topic["Assignments"]:
+        return len(topic["Assignments"])
+    return default if topic["NumPartitions"] == -1 else max(topic["NumPartitions"], 1)
+
+
+def _default_partitions(context: Context) -> int:
+    told = config_of(context.image, BROKER_RESOURCE, ALL_BROKERS).get("num.partitions", "")
+    return int(told) if told.isdecimal() else 1
+
+
+def _deleted_topics(context: Context, told: Values) -> int:
+    return len(told["TopicNames"]) + len(told["Topics"])
+
+
+def _added_partitions(context: Context, told: Values) -> int:
+    def added(topic: Values) -> int:
+        held = context.topic_named(topic["Name"])
+        more = 0 if held is None else topic["Count"] - len(held.partitions)
+        return max(more, len(topic["Assignments"] or ()), 1)
+
+    return sum(map(added, told["Topics"]))
+
+
+def _settings(context: Context, told: Values) -> int:
+    return sum(max(len(resource["Configs"]), 1) for resource in told["Resources"])
+
+
+def _moved_partitions(context: Context, told: Values) -> int:
+    return sum(len(topic["Partitions"]) for topic in told["Topics"])
+
+
+def _elected_partitions(context: Context, told: Values) -> int:
+    return sum(len(topic["Partitions"]) for topic in told["TopicPartitions"] or ())
+
+
+_COUNTS: dict[str, Callable[[Context, Values], int]] = {
+    "CreateTopics": _created_topics,
+    "DeleteTopics": _deleted_topics,
+    "CreatePartitions": _added_partitions,
+    "AlterConfigs": _settings,
+    "IncrementalAlterConfigs": _settings,
+    "AlterPartitionReassignments": _moved_partitions,
+    "ElectLeaders": _elected_partitions,
+}
