@@ -1,6 +1,7 @@
 """Start one gateway: ``python -m isrflow.brokers.gateways.kraft --gateway 100 --voters 100@H:P --bus URL ...``."""
 
 import asyncio
+import gc
 import signal
 import sys
 from pathlib import Path
@@ -17,6 +18,10 @@ from isrflow.brokers.voters import voters_of
 from isrflow.bus.interface import Bus, BusError
 from isrflow.bus.opened import open_bus
 from isrflow.conf.logs import configure
+
+# One look at all objects of a large cluster's image takes half a second, in which no broker is heard; what is read of
+# one large request would bring on several. What is garbage in circles, mostly of errors, is little and dies young.
+GARBAGE_THRESHOLDS = (10_000, 20, 1_000)
 
 EXIT_REFUSED, EXIT_WRONG_USE, EXIT_UNREACHABLE = 1, 2, 3
 
@@ -96,6 +101,7 @@ def main(
     identity = _identity(gateway, voters, cluster_id, directory, listen_port, copies)
     configure("auto")
     structlog.contextvars.bind_contextvars(gateway=gateway)
+    gc.set_threshold(*GARBAGE_THRESHOLDS)
     try:
         asyncio.run(_serve(identity, settings, bus))
     except* (SupersededError, StorageError) as group:

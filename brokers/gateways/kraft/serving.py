@@ -147,7 +147,7 @@ async def _served(context: Context, api: Api, request: Request, peer: Peer, size
     """Write the response, whatever happens: a broker whose connection is closed sends the same again, before others."""
     things = ASIDE_MIN if request.api_key in LONG_ANSWERS else size // BYTES_PER_THING
     try:
-        values = await _handled(context, api, request, peer)
+        values = await _handled(context, api, request, peer, things)
         return await context.aside(things, _encoded, request, values)
     except Exception:
         logger.exception("a request failed", api=request.name)
@@ -158,18 +158,18 @@ def _refused(request: Request, error: ErrorCode) -> bytes:
     return _encoded(request, refusal_of(request, error))
 
 
-async def _handled(context: Context, api: Api, request: Request, peer: Peer) -> Values:
+async def _handled(context: Context, api: Api, request: Request, peer: Peer, things: int) -> Values:
     if api.is_leaders and not context.standing.leads:
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
     if api.is_leaders and context.desk.is_cut_off:
         # Whoever leads now is to be asked; a broker that knows of nobody else comes back at once.
         await asyncio.sleep(CUT_OFF_PAUSE_S)
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
-    records = bounds.records_of(context, request)
+    records = await context.aside(things, bounds.records_of, context, request)
     if records > bounds.RECORDS_MAX:
         logger.warning("refused", api=request.name, records=records, records_max=bounds.RECORDS_MAX)
         message = f"the request comes to {records} records, and may come to {bounds.RECORDS_MAX}: ask in several"
-        return refusal_of(request, ErrorCode.POLICY_VIOLATION, message)
+        return await context.aside(things, refusal_of, request, ErrorCode.POLICY_VIOLATION, message)
     try:
         return await api.handler(context, request, peer)
     except NoAnswerError as error:
