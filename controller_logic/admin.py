@@ -12,10 +12,10 @@ from isrflow.controller_logic.placement import Start, place, start_of
 from isrflow.controller_logic.replica_machine import first_states, online_replicas
 from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.events import CreatePartitions, CreateTopic
-from isrflow.state.ids import topic_id_of
+from isrflow.state.ids import NO_LEADER, topic_id_of
 from isrflow.state.partition import Partition, PartitionState, Topic, TopicState
 from isrflow.state.reason import Reason
-from isrflow.state.rules import BOUNDED_RULES, STRAYS_RULES
+from isrflow.state.rules import BOUNDED_RULES, LED_RULES, STRAYS_RULES
 
 NAME_LENGTH_MAX = 249
 PARTITIONS_MAX = 100_000
@@ -173,9 +173,21 @@ def _complaint_about_replicas(draft: Draft, listed: Replicas, factor: int, first
             message = f"brokers {unknown} are not registered"
         elif len(replicas) != factor:
             message = f"{list(replicas)} has not {factor} replicas as the others"
+        elif _is_led_by_nobody(draft, replicas):
+            message = f"brokers {list(replicas)} are fenced or shutting down"
         if message is not None:
             return Refusal("INVALID_REPLICA_ASSIGNMENT", f"partition {number}: {message}")
     return None
+
+
+def _is_led_by_nobody(draft: Draft, replicas: tuple[int, ...]) -> bool:
+    """Say whether brokers of Kafka 4 would be told of a topic that lacks this partition.
+
+    ``ReplicationControlManager`` refuses it; in ZooKeeper mode a partition may wait for its first leader.
+    """
+    if draft.rules_version < LED_RULES or any(broker in draft.active for broker in replicas):
+        return False
+    return draft.quorum.voter != NO_LEADER or any(draft.brokers[broker].behind_gateway for broker in replicas)
 
 
 def _added_assignment(draft: Draft, topic: TopicDraft, event: CreatePartitions) -> Replicas | Refusal:

@@ -7,6 +7,7 @@ by now would be decided otherwise: what was recorded by the rules of before must
 2: only the engine's own events move the clock, and are known by their claim; times ahead of their entry are refused.
    Settings, and the replicas of a topic, have limits that every bus can carry.
    A deletion waits for no broker behind a gateway that is away, and says who it waits for.
+   Behind a gateway no partition is made that nobody could lead.
 """
 
 FIRST_RULES = 1
@@ -15,3 +16,5 @@ NEWEST_RULES = 2
 BOUNDED_RULES = 2
 # From which version on no broker of Kafka 4 is awaited that will remove by itself what it holds.
 STRAYS_RULES = 2
+# From which version on brokers of Kafka 4 are told of no topic that lacks a partition.
+LED_RULES = 2

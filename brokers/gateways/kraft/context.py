@@ -10,6 +10,7 @@ import msgspec
 from isrflow.brokers.gateways.kraft.desk import Desk
 from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage, TopicState
 from isrflow.brokers.gateways.kraft.settings import Identity, Settings
+from isrflow.brokers.gateways.kraft.sight import Sight
 from isrflow.brokers.gateways.kraft.standing import Standing
 from isrflow.brokers.gateways.kraft.storage import Storage
 from isrflow.brokers.gateways.kraft.turns import Turns
@@ -32,6 +33,12 @@ class Context(msgspec.Struct, frozen=True):
     log: Storage
     turns: Turns
     workshop: Executor
+    sight: Sight
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Say whether this gateway has lost the bus for so long, one way or the other, that another one may lead."""
+        return self.desk.is_cut_off or self.sight.is_blind
 
     async def aside(self, size: int, work: Callable[..., T], *given: Any) -> T:
         """Do what keeps nobody waiting here, and what takes long, by its ``size``, in another thread."""

@@ -18,6 +18,7 @@ from isrflow.brokers.gateways.kraft.probing import is_refused
 from isrflow.brokers.gateways.kraft.rebuilding.opening import Opening
 from isrflow.brokers.gateways.kraft.serving import answering
 from isrflow.brokers.gateways.kraft.settings import Identity, Settings
+from isrflow.brokers.gateways.kraft.sight import Sight
 from isrflow.brokers.gateways.kraft.standing import Standing
 from isrflow.brokers.gateways.kraft.storage import Storage
 from isrflow.brokers.gateways.kraft.turns import Turns
@@ -59,6 +60,7 @@ class Gateway:
         self._stopping = asyncio.Event()
         self._desk = Desk(bus, self._incarnation, settings)
         self._deletions = Deletions(lambda report: self._desk.tell(report, lane=Lane.PARTITION))
+        self._sight = Sight(settings.controller_quorum_fetch_timeout_ms / 1000)
         self._standing = Standing(identity.gateway, self._incarnation, self._deletions.has_fetched)
         self._probes: dict[int, asyncio.Future[None]] = {}
         self._opening = Opening(
@@ -100,7 +102,14 @@ class Gateway:
         self._storage = await self._opening.storage(self._bus, patience_s)
         turns = Turns(self._settings.answer_timeout_ms)
         context = Context(
-            self._identity, self._settings, self._desk, self._standing, self._storage, turns, self._workshop
+            self._identity,
+            self._settings,
+            self._desk,
+            self._standing,
+            self._storage,
+            turns,
+            self._workshop,
+            self._sight,
         )
         held = read_image(await reached(image, patience_s))
         self._standing.began_with(held.cluster, self._storage.end_offset)
@@ -116,7 +125,7 @@ class Gateway:
         port = here.port if self._identity.listen_port is None else self._identity.listen_port
         async with asyncio.TaskGroup() as group:
             caught_up = asyncio.Event()
-            group.create_task(follow(self._bus, self._storage, self._heard, caught_up, self._settings))
+            group.create_task(follow(self._bus, self._storage, self._heard, caught_up, self._settings, self._sight))
             await caught_up.wait()
             await server.start(here.host, port)
             self._say_started()
@@ -164,6 +173,10 @@ class Gateway:
             else:
                 logger.warning("held up", late_ms=late_ms)
                 await asyncio.sleep(READ_FIRST_S)
+            if self._sight.is_blind:
+                # One that is not heard leads no more; this one could not hear who does instead.
+                logger.warning("no decision can be read: no heartbeat is sent")
+                continue
             heartbeat = GatewayHeartbeat(
                 time_ms=now_ms(),
                 gateway=self._identity.gateway,

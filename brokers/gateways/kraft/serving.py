@@ -73,7 +73,7 @@ async def fetch(context: Context, request: Request, peer: Peer) -> Values:
     stays what it was meanwhile (``KafkaRaftClient.maybeSendFetchToBestNode``).
     """
     values = await quorum.fetch(context, request, peer)
-    if context.standing.leads and context.desk.is_cut_off and _is_empty(values):
+    if context.standing.leads and context.is_cut_off and _is_empty(values):
         return refusal_of(request, ErrorCode.BROKER_NOT_AVAILABLE)
     return values
 
@@ -161,7 +161,7 @@ def _refused(request: Request, error: ErrorCode) -> bytes:
 async def _handled(context: Context, api: Api, request: Request, peer: Peer, things: int) -> Values:
     if api.is_leaders and not context.standing.leads:
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
-    if api.is_leaders and context.desk.is_cut_off:
+    if api.is_leaders and context.is_cut_off:
         # Whoever leads now is to be asked; a broker that knows of nobody else comes back at once.
         await asyncio.sleep(CUT_OFF_PAUSE_S)
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)

@@ -62,6 +62,33 @@ def test_brokers_find_the_gateway_that_leads_now(tmp_path: Path, monkeypatch: py
         quorum.stop()
 
 
+def test_a_gateway_that_cannot_read_decisions_leads_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    quorum = InProcessQuorum(tmp_path, 2, **QUICK)
+    try:
+        old = quorum.client(100)
+        epochs = quorum.join(old, 1)
+
+        def unreadable(*given: Any) -> Any:
+            raise BusError("no decision can be read")
+
+        bus = quorum.gateways[100]._bus
+        monkeypatch.setattr(bus, "changed", unreadable)
+        monkeypatch.setattr(bus, "decisions", unreadable)
+        wait_until(lambda: quorum.state.voter == 101, TIMEOUT_S, "the other to lead")
+        assert old.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))["ErrorCode"] == ErrorCode.NOT_CONTROLLER
+        assert fetch(old, 1 << 40, 1)["ErrorCode"] != ErrorCode.NONE
+        monkeypatch.undo()
+        new_epoch = quorum.state.quorum_epoch
+        wait_until(
+            lambda: fetch(old, 0, new_epoch)["ErrorCode"] == ErrorCode.NOT_LEADER_OR_FOLLOWER,
+            TIMEOUT_S,
+            "the first to hear of it",
+        )
+        old.close()
+    finally:
+        quorum.stop()
+
+
 def test_the_only_gateway_goes_on_when_it_has_the_bus_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quorum = InProcessQuorum(tmp_path, **QUICK)
     try:

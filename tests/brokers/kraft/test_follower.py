@@ -12,6 +12,7 @@ from isrflow.brokers.gateways.kraft.follower import follow
 from isrflow.brokers.gateways.kraft.log import whole_events as reading
 from isrflow.brokers.gateways.kraft.log.whole_events import whole_events
 from isrflow.brokers.gateways.kraft.settings import Settings
+from isrflow.brokers.gateways.kraft.sight import Sight
 from isrflow.bus.interface import Decided
 from tests.brokers.kraft import storages
 from tests.brokers.kraft.storages import BEGINNING, opened, story, topic, whole
@@ -68,7 +69,7 @@ def test_a_gateway_reads_beside_its_loop(decided: DecidedBus, tmp_path: Path, mo
     async def followed() -> None:
         caught_up = asyncio.Event()
         task = asyncio.create_task(
-            follow(decided.bus, storage, lambda event: heard.append(event[0].seq), caught_up, Settings())
+            follow(decided.bus, storage, lambda event: heard.append(event[0].seq), caught_up, Settings(), Sight(60))
         )
         await asyncio.wait_for(caught_up.wait(), 30)
         task.cancel()

@@ -7,6 +7,7 @@ from isrflow.brokers.gateways.kraft.desk import NoAnswerError
 from isrflow.brokers.gateways.kraft.messages import Request
 from isrflow.brokers.gateways.kraft.metadata.image import Registration
 from isrflow.brokers.gateways.kraft.metadata.registrations import PROTOCOLS
+from isrflow.brokers.gateways.kraft.metadata.uuids import is_reserved
 from isrflow.brokers.gateways.kraft.outbox import Lane
 from isrflow.brokers.gateways.kraft.standing import Known
 from isrflow.brokers.wire.errors import ErrorCode, RefusedError, code_of
@@ -69,6 +70,10 @@ def _check(context: Context, told: Values, held: Registration | None, peer: Peer
     """Refuse a broker that cannot be led, or whose id another live process has."""
     if any(listener["SecurityProtocol"] not in _PROTOCOLS for listener in told["Listeners"]):
         raise RefusedError(ErrorCode.INVALID_REQUEST, "a listener's security protocol is none of Kafka's")
+    if not told["LogDirs"]:
+        raise RefusedError(ErrorCode.INVALID_REGISTRATION, "it names no log directory")
+    if any(is_reserved(directory) for directory in told["LogDirs"]):
+        raise RefusedError(ErrorCode.INVALID_REGISTRATION, "a log directory has an id that is reserved")
     if len(told["LogDirs"]) > 1:
         # It would not be known what a failed one held, and nobody else would lead that.
         raise RefusedError(ErrorCode.INVALID_REGISTRATION, f"{len(told['LogDirs'])} log.dirs, one is served")

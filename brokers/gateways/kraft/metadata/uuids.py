@@ -5,6 +5,8 @@ import binascii
 import hashlib
 
 UNASSIGNED_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
+# The first ones stand for something else than a directory (``DirectoryId``).
+_RESERVED = 100
 _LENGTH = 22
 
 
@@ -22,6 +24,11 @@ def uuid_of(text: str) -> str:
         if _written(data) == text:
             return text
     return _written(hashlib.sha256(text.encode()).digest()[:16])
+
+
+def is_reserved(uuid: str) -> bool:
+    """Say whether a uuid is none that a log directory may have."""
+    return int.from_bytes(base64.urlsafe_b64decode(uuid + "==")) < _RESERVED
 
 
 def _written(data: bytes) -> str:

@@ -144,6 +144,19 @@ def test_partitions_are_added(quorum: InProcessQuorum, client: ControllerClient)
     assert client.forward("CreatePartitions", Topics=fewer)["Results"][0]["ErrorCode"] == ErrorCode.INVALID_PARTITIONS
 
 
+def test_a_partition_that_nobody_could_lead_is_refused(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    assert client.ask("BrokerRegistration", **quorum.registration(40))["ErrorCode"] == ErrorCode.NONE
+    assignments = [{"PartitionIndex": number, "BrokerIds": [one]} for number, one in enumerate((1, 40, 2))]
+    [told] = create(client, asked("holed", -1, -1) | {"Assignments": assignments})
+    assert told["ErrorCode"] == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert "holed" not in topics(quorum)
+    created(client, "whole", replicas=1)
+    grown = [{"Name": "whole", "Count": 2, "Assignments": [{"BrokerIds": [40]}]}]
+    told = client.forward("CreatePartitions", Topics=grown)["Results"][0]
+    assert told["ErrorCode"] == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert client.forward("UnregisterBroker", BrokerId=40)["ErrorCode"] == ErrorCode.NONE
+
+
 def test_a_reassignment_is_begun_listed_and_cancelled(quorum: InProcessQuorum, client: ControllerClient) -> None:
     assignment = [{"PartitionIndex": 0, "BrokerIds": [1, 2]}]
     create(client, asked("moved", -1, -1) | {"Assignments": assignment})
