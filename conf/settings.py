@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, field
 
+from isrflow.conf.super_users import SuperUsers
 from isrflow.state.policy import Count, Policy
 
 DEFAULT_BUS = "sqlite:data/bus.db"
@@ -49,6 +50,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     tick_idle_interval_ms: TickInterval = 500
     retention_events: Retained = 1_000_000
     takeover_timeout_ms: Wait = 15_000
+    super_users: SuperUsers = ""
     driver_memory: Memory = "1g"
     driver_java_options: str = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
     metrics_host: Text = "127.0.0.1"

@@ -18,6 +18,7 @@ from isrflow.brokers.voters import Voter
 from isrflow.bus.image import read_image
 from isrflow.cli.cluster.bus_place import BusPlace
 from isrflow.cli.cluster.engine import EngineProcess, decides
+from isrflow.conf.loader import load
 from isrflow.state.cluster import Cluster
 
 FILE = "led.json"
@@ -54,8 +55,9 @@ class LedCluster:
         self.folder = kafka.folder
         self.bus = BusPlace(remembered.bus)
         self.made_bus = remembered.made_bus
-        conf = Path(remembered.conf) if remembered.conf else None
-        self.engine = EngineProcess(self.folder / ENGINE, self.bus.url, remembered.engine_settings, conf)
+        self._conf = Path(remembered.conf) if remembered.conf else None
+        self._engine_settings = remembered.engine_settings
+        self.engine = EngineProcess(self.folder / ENGINE, self.bus.url, remembered.engine_settings, self._conf)
         copies = [node.data[0] / METADATA_DIRECTORY for node in kafka.nodes.values()]
         self.gateways = {
             voter.voter: GatewayProcess(
@@ -136,8 +138,10 @@ class LedCluster:
             stopped = [service.name for service in self.services[1:] if service.state == "stopped"]
             if stopped:
                 say(f"starting {', '.join(stopped)}")
+            super_users = load(self._conf, self._engine_settings).super_users
             for gateway in self.gateways.values():
                 if gateway.state == "stopped":
+                    gateway.settings["super.users"] = super_users
                     gateway.start()
                     undo.callback(gateway.kill)
             # Tools that format take as long as an engine and gateways to start, so they run meanwhile.

@@ -3,7 +3,7 @@
 import socket
 from typing import Any
 
-from isrflow.brokers.gateways.kraft.messages import decode_response, encode_request, framed, layouts
+from isrflow.brokers.gateways.kraft.messages import decode_response, encode_message, encode_request, framed, layouts
 from isrflow.brokers.wire.schema import Values
 
 LOOPBACK = "127.0.0.1"
@@ -22,6 +22,13 @@ def key_of(name: str) -> int:
 def newest(name: str) -> int:
     """Give the newest version of a request that has a layout."""
     return layouts()[f"{name}Request"].valid.high
+
+
+def principal_bytes(principal: str) -> bytes:
+    """Write a principal (``User:alice``) as Kafka's default builder does: a version of two bytes, then its message."""
+    kind, _, name = principal.partition(":")
+    values = {"Type": kind, "Name": name, "TokenAuthenticated": False}
+    return bytes(2) + encode_message("DefaultPrincipalData", 0, values)
 
 
 class ControllerClient:
@@ -45,10 +52,13 @@ class ControllerClient:
         assert response.correlation_id <= self._correlation_id
         return response.values
 
-    def forward(self, name: str, version: int | None = None, **values: Any) -> Values:
+    def forward(self, name: str, version: int | None = None, principal: str | None = None, **values: Any) -> Values:
         """Send a request as a broker passes on a client's, and return the response in it."""
         envelope = self.ask(
-            _ENVELOPE, RequestData=_encoded(name, version, 77, values), ClientHostAddress=bytes([127, 0, 0, 1])
+            _ENVELOPE,
+            RequestData=_encoded(name, version, 77, values),
+            RequestPrincipal=None if principal is None else principal_bytes(principal),
+            ClientHostAddress=bytes([127, 0, 0, 1]),
         )
         assert envelope["ErrorCode"] == 0, envelope
         response = decode_response(key_of(name), newest(name) if version is None else version, envelope["ResponseData"])

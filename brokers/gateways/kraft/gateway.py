@@ -129,7 +129,10 @@ class Gateway:
             await caught_up.wait()
             await server.start(here.host, port)
             self._say_started()
-            logger.info("serving", host=here.host, port=port, end_offset=self._storage.end_offset)
+            changes_by = self._settings.super_users or "everybody, because super.users is not set"
+            logger.info(
+                "serving", host=here.host, port=port, end_offset=self._storage.end_offset, changes_by=changes_by
+            )
             try:
                 await self._live(group)
             finally:

@@ -32,6 +32,7 @@ class GatewayProcess(Service):
         self.voter = voter
         self.copies = tuple(copies)
         self.log_directory = self.folder / "log"
+        self.settings = dict(settings)
         self._arguments = [
             *("--gateway", str(voter.voter)),
             *("--voters", text_of(tuple(voters))),
@@ -39,11 +40,11 @@ class GatewayProcess(Service):
             *("--bus", bus),
             *("--dir", str(self.log_directory)),
             *(part for copy in copies for part in ("--rebuild-from", str(copy))),
-            *(part for key, value in settings.items() for part in ("--set", f"{key}={value}")),
         ]
 
     def command(self) -> list[str]:
-        return [sys.executable, "-m", "isrflow.brokers.gateways.kraft", *self._arguments]
+        sets = (part for key, value in self.settings.items() for part in ("--set", f"{key}={value}"))
+        return [sys.executable, "-m", "isrflow.brokers.gateways.kraft", *self._arguments, *sets]
 
     def is_ready(self) -> bool:
         """Say whether the gateway listens, which it does once it holds what was decided."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from itertools import chain
 
 from isrflow.brokers.gateways.kraft.messages import Request
+from isrflow.brokers.gateways.kraft.metadata.image import GROUP_RESOURCE, TOPIC_RESOURCE
 from isrflow.brokers.wire.errors import ErrorCode
 from isrflow.brokers.wire.schema import Values
 
@@ -36,12 +37,22 @@ def _each_grown_topic(asked: Values, refused: Values) -> Values:
 
 
 def _each_resource(asked: Values, refused: Values) -> Values:
-    return {
-        "Responses": [
-            {"ResourceType": one["ResourceType"], "ResourceName": one["ResourceName"]} | refused
-            for one in asked["Resources"]
-        ]
-    }
+    return {"Responses": [_resource(one) | refused for one in asked["Resources"]]}
+
+
+def _resource(one: Values) -> Values:
+    return {"ResourceType": one["ResourceType"], "ResourceName": one["ResourceName"]}
+
+
+def refusal_of_resources(asked: Values) -> Values:
+    """Refuse a change of settings to who may not make it: what kind of resource it is names the error."""
+    codes = {TOPIC_RESOURCE: ErrorCode.TOPIC_AUTHORIZATION_FAILED, GROUP_RESOURCE: ErrorCode.GROUP_AUTHORIZATION_FAILED}
+    others = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    refused = [
+        _resource(one) | {"ErrorCode": codes.get(one["ResourceType"], others), "ErrorMessage": None}
+        for one in asked["Resources"]
+    ]
+    return {"Responses": refused}
 
 
 def _with_message(asked: Values, refused: Values) -> Values:

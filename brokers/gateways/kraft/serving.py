@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import structlog
 
 from isrflow.brokers.gateways.kraft.apis import bounds, configs, elections, partitions, quorum, registration, topics
+from isrflow.brokers.gateways.kraft.authorization import DIRECT, Caller, caller_of, refused_to
 from isrflow.brokers.gateways.kraft.context import ASIDE_MIN, BYTES_PER_THING, Context
 from isrflow.brokers.gateways.kraft.desk import NoAnswerError, TooLargeError
 from isrflow.brokers.gateways.kraft.messages import (
@@ -19,7 +20,7 @@ from isrflow.brokers.gateways.kraft.messages import (
 )
 from isrflow.brokers.gateways.kraft.outbox import QueueFullError
 from isrflow.brokers.gateways.kraft.refusals import refusal_of
-from isrflow.brokers.wire.errors import ErrorCode
+from isrflow.brokers.wire.errors import ErrorCode, RefusedError
 from isrflow.brokers.wire.messages import WireError
 from isrflow.brokers.wire.schema import Values
 from isrflow.brokers.wire.server import Answer, Peer
@@ -90,6 +91,11 @@ async def envelope(context: Context, request: Request, peer: Peer) -> Values:
     """Serve a client's request that a broker passes on; one that is not served is told so inside, on an open line."""
     data = request.values["RequestData"]
     try:
+        caller = caller_of(request.values, context.settings.super_users)
+    except RefusedError as refusal:
+        logger.warning("an envelope that cannot be read", why=str(refusal))
+        return {"ErrorCode": refusal.code}
+    try:
         inner = await context.aside(len(data) // BYTES_PER_THING, decode_request, data)
     except UnsupportedError as error:
         logger.info("not served", api=error.header.api_key, version=error.header.version, by="envelope")
@@ -101,7 +107,7 @@ async def envelope(context: Context, request: Request, peer: Peer) -> Values:
     if api is None or not api.is_forwarded or not api.min_version <= inner.version <= api.max_version:
         logger.info("not served", api=inner.name, version=inner.version, by="envelope")
         return {"ErrorCode": ErrorCode.UNSUPPORTED_VERSION}
-    return {"ResponseData": await _served(context, api, inner, peer, len(data))}
+    return {"ResponseData": await _served(context, inner, peer, caller, len(data))}
 
 
 APIS: dict[int, Api] = {
@@ -138,16 +144,16 @@ def answering(context: Context) -> Answer:
         api = APIS.get(request.api_key)
         if api is None or not api.min_version <= request.version <= api.max_version:
             raise WireError(f"{request.name} version {request.version} is not served")
-        return framed(await _served(context, api, request, peer, len(frame)))
+        return framed(await _served(context, request, peer, DIRECT, len(frame)))
 
     return answer
 
 
-async def _served(context: Context, api: Api, request: Request, peer: Peer, size: int) -> bytes:
+async def _served(context: Context, request: Request, peer: Peer, caller: Caller, size: int) -> bytes:
     """Write the response, whatever happens: a broker whose connection is closed sends the same again, before others."""
     things = ASIDE_MIN if request.api_key in LONG_ANSWERS else size // BYTES_PER_THING
     try:
-        values = await _handled(context, api, request, peer, things)
+        values = await _handled(context, request, peer, caller, things)
         return await context.aside(things, _encoded, request, values)
     except Exception:
         logger.exception("a request failed", api=request.name)
@@ -158,13 +164,19 @@ def _refused(request: Request, error: ErrorCode) -> bytes:
     return _encoded(request, refusal_of(request, error))
 
 
-async def _handled(context: Context, api: Api, request: Request, peer: Peer, things: int) -> Values:
+async def _handled(context: Context, request: Request, peer: Peer, caller: Caller, things: int) -> Values:
+    api = APIS[request.api_key]
     if api.is_leaders and not context.standing.leads:
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
     if api.is_leaders and context.is_cut_off:
         # Whoever leads now is to be asked; a broker that knows of nobody else comes back at once.
         await asyncio.sleep(CUT_OFF_PAUSE_S)
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
+    # What is not for clients brokers ask for in their own name.
+    if api.is_forwarded:
+        refusal = await context.aside(things, refused_to, caller, request, context.settings.super_users)
+        if refusal is not None:
+            return refusal
     records = await context.aside(things, bounds.records_of, context, request)
     if records > bounds.RECORDS_MAX:
         logger.warning("refused", api=request.name, records=records, records_max=bounds.RECORDS_MAX)

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from isrflow.brokers.gateways.kraft.storage import SNAPSHOT_INTERVAL_BYTES
 from isrflow.brokers.voters import Voter
+from isrflow.conf.super_users import SuperUsers
 from isrflow.conf.together import GATEWAY_HEARTBEAT_MS
 from isrflow.state import policy
 
@@ -57,6 +58,7 @@ class Settings(
     max_connections: Count = 2_000
     connections_max_idle_ms: Millis = 600_000
     events_waiting_max: Events = 100_000
+    super_users: SuperUsers = ""
 
 
 _NAMES = frozenset(field.encode_name for field in msgspec.structs.fields(Settings))

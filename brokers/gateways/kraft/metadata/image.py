@@ -9,6 +9,7 @@ NO_QUORUM = 0
 NO_PRODUCER_ID = -1
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
+GROUP_RESOURCE = 32
 # The resource under which the settings of all brokers stand has no name.
 ALL_BROKERS = ""
 

@@ -1,0 +1,95 @@
+"""Who may change anything through a gateway: ``super.users``, or everybody where none are named.
+
+Brokers pass clients' requests on without looking whether the client may (``ControllerApis`` does), with the
+principal that they know it by. Who speaks to the controller's port itself, where there is no authentication, is
+ANONYMOUS.
+"""
+
+import ipaddress
+from functools import lru_cache
+from typing import NamedTuple
+
+import structlog
+
+from isrflow.brokers.gateways.kraft.messages import Request, decode_message
+from isrflow.brokers.gateways.kraft.refusals import refusal_of, refusal_of_resources
+from isrflow.brokers.wire.errors import ErrorCode, RefusedError
+from isrflow.brokers.wire.messages import WireError
+from isrflow.brokers.wire.schema import Values
+from isrflow.conf.super_users import super_users_of
+
+logger = structlog.get_logger()
+
+ANONYMOUS = "User:ANONYMOUS"
+# What Kafka's brokers make for themselves, in their own name and without an Envelope.
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+# What asks and changes nothing; everything else that clients may ask for is for super users.
+READING = frozenset({"ListPartitionReassignments", "DescribeQuorum"})
+_OF_TOPICS = frozenset({"CreateTopics", "DeleteTopics", "CreatePartitions"})
+_OF_RESOURCES = frozenset({"AlterConfigs", "IncrementalAlterConfigs"})
+_VERSION_BYTES = 2
+
+
+class Caller(NamedTuple):
+    """Say who asks, and from which host; an empty one is not known."""
+
+    principal: str
+    host: str = ""
+
+    @property
+    def is_direct(self) -> bool:
+        """Say whether no broker stands between."""
+        return not self.host
+
+
+DIRECT = Caller(ANONYMOUS)
+
+
+def caller_of(envelope: Values, super_users: str) -> Caller:
+    """Read who a broker passes a request on for; the principal only where anything depends on it.
+
+    A broker with a principal builder of its own may write principals that nobody else can read. Raises
+    ``RefusedError`` with the error that the Envelope is answered with.
+    """
+    try:
+        host = str(ipaddress.ip_address(envelope["ClientHostAddress"]))
+    except ValueError as error:
+        raise RefusedError(ErrorCode.INVALID_REQUEST, f"the client's address: {error}") from error
+    return Caller(principal_of(envelope["RequestPrincipal"]) if super_users else "", host)
+
+
+def principal_of(data: bytes | None) -> str:
+    """Read a principal as Kafka's default builder writes it (``DefaultKafkaPrincipalBuilder.serialize``).
+
+    Raises ``RefusedError`` for any other.
+    """
+    told = data or b""
+    try:
+        version = int.from_bytes(told[:_VERSION_BYTES], "big", signed=True)
+        values = decode_message("DefaultPrincipalData", version, told[_VERSION_BYTES:])
+    except WireError as error:
+        raise RefusedError(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, str(error)) from error
+    return f"{values['Type']}:{values['Name']}"
+
+
+def refused_to(caller: Caller, request: Request, super_users: str) -> Values | None:
+    """Refuse a change to who is no super user, with the error that Kafka has for the API; None where it may be made."""
+    if not super_users or request.name in READING or caller.principal in _named(super_users):
+        return None
+    if caller.is_direct and _is_of_brokers(request):
+        return None
+    logger.info("not authorized", api=request.name, principal=caller.principal, host=caller.host or "direct")
+    if request.name in _OF_RESOURCES:
+        return refusal_of_resources(request.values)
+    error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    return refusal_of(request, ErrorCode.TOPIC_AUTHORIZATION_FAILED if request.name in _OF_TOPICS else error)
+
+
+def _is_of_brokers(request: Request) -> bool:
+    """Say whether brokers ask for this in their own name: for the topics that they keep groups and transactions in."""
+    return request.name == "CreateTopics" and {one["Name"] for one in request.values["Topics"]} <= INTERNAL_TOPICS
+
+
+@lru_cache(maxsize=4)
+def _named(super_users: str) -> frozenset[str]:
+    return super_users_of(super_users)

@@ -1,0 +1,19 @@
+"""``super.users``, as Kafka writes it: principals with semicolons between them."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+SuperUsers = Annotated[
+    str,
+    Meta(
+        max_length=65_536,
+        pattern=r"^([A-Za-z][^:;]*:[^;]+(;\s*[A-Za-z][^:;]*:[^;]+)*;?)?\Z",
+        description="principals such as User:alice;User:bob",
+    ),
+]
+
+
+def super_users_of(text: str) -> frozenset[str]:
+    """Name the principals of a ``super.users``."""
+    return frozenset(one.strip() for one in text.split(";") if one.strip())

@@ -1,0 +1,150 @@
+"""With super.users set nobody else changes anything, whoever a broker asks for, and reading stays free."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from isrflow.brokers.gateways.kraft.authorization import ANONYMOUS, INTERNAL_TOPICS, READING, principal_of
+from isrflow.brokers.gateways.kraft.messages import layouts
+from isrflow.brokers.gateways.kraft.serving import APIS
+from isrflow.brokers.wire.errors import ErrorCode, RefusedError
+from isrflow.brokers.wire.schema import Values
+from tests.brokers.kraft.apis.asking import asked, topics
+from tests.support.controller_client import ControllerClient, principal_bytes
+from tests.support.gateway_in_process import InProcessQuorum
+
+ADMIN, MALLORY = "User:admin", "User:mallory"
+NOTHING = "AAAAAAAAAAAAAAAAAAAAAA"
+PARTITION = {"Name": "held", "Partitions": [{"PartitionIndex": 0, "Replicas": [1]}]}
+TOPIC_ERROR, CLUSTER_ERROR = ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+def resources(entry: dict[str, Any]) -> dict[str, Any]:
+    named = [(2, "held"), (4, ""), (32, "group"), (16, "metrics")]
+    return {"Resources": [{"ResourceType": kind, "ResourceName": name, "Configs": [entry]} for kind, name in named]}
+
+
+# Of each API that clients may ask for a request, and the errors by which it is refused, wherever they stand.
+OF_EACH_RESOURCE = [TOPIC_ERROR, CLUSTER_ERROR, ErrorCode.GROUP_AUTHORIZATION_FAILED, CLUSTER_ERROR]
+CHANGES: dict[str, tuple[dict[str, Any], list[ErrorCode]]] = {
+    "CreateTopics": ({"Topics": [asked("new"), asked("other")]}, [TOPIC_ERROR] * 2),
+    "DeleteTopics": ({"Topics": [{"Name": "held", "TopicId": NOTHING}]}, [TOPIC_ERROR]),
+    "CreatePartitions": ({"Topics": [{"Name": "held", "Count": 2, "Assignments": None}]}, [TOPIC_ERROR]),
+    "AlterConfigs": (resources({"Name": "retention.ms", "Value": "1"}), OF_EACH_RESOURCE),
+    "IncrementalAlterConfigs": (
+        resources({"Name": "retention.ms", "ConfigOperation": 0, "Value": "1"}),
+        OF_EACH_RESOURCE,
+    ),
+    "ElectLeaders": ({"ElectionType": 1, "TopicPartitions": None}, [CLUSTER_ERROR]),
+    "AlterPartitionReassignments": ({"Topics": [PARTITION]}, [CLUSTER_ERROR]),
+    "UnregisterBroker": ({"BrokerId": 1}, [CLUSTER_ERROR]),
+}
+
+
+@pytest.fixture(scope="module")
+def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessQuorum]:
+    quorum = InProcessQuorum(tmp_path_factory.mktemp("quorum"), super_users=f"{ADMIN}; User:CN=ops,O=x")
+    client = quorum.client()
+    quorum.join(client, 1, 2, 3)
+    [told] = client.forward("CreateTopics", principal=ADMIN, Topics=[asked("held", 1, 3)])["Topics"]
+    assert told["ErrorCode"] == ErrorCode.NONE
+    client.close()
+    yield quorum
+    quorum.stop()
+
+
+def errors_in(values: Any) -> list[int]:
+    match values:
+        case dict():
+            own = [int(values["ErrorCode"])] if values.get("ErrorCode") else []
+            return own + [code for one in values.values() for code in errors_in(one)]
+        case list():
+            return [code for one in values for code in errors_in(one)]
+    return []
+
+
+def asked_of_the_engine(quorum: InProcessQuorum) -> list[bytes]:
+    """List the events on the bus that admins ask for."""
+    waiting = [b"create_", b"delete_", b"alter_", b"elect_", b"unregister"]
+    events = quorum.bus.read(0, quorum.bus.last_seq())
+    return [entry.raw for entry in events if any(b'"kind":"' + kind in entry.raw for kind in waiting)]
+
+
+def test_every_api_that_clients_may_ask_for_is_here_or_only_reads() -> None:
+    names = {layout.api_key: name.removesuffix("Request") for name, layout in layouts().items() if "Request" in name}
+    assert {names[key] for key, api in APIS.items() if api.is_forwarded} == CHANGES.keys() | READING
+
+
+@pytest.mark.parametrize("principal", [MALLORY, ANONYMOUS, "Group:admin", "User:CN=ops"])
+@pytest.mark.parametrize("name", CHANGES)
+def test_who_is_no_super_user_changes_nothing(
+    quorum: InProcessQuorum, client: ControllerClient, name: str, principal: str
+) -> None:
+    before = asked_of_the_engine(quorum)
+    values, errors = CHANGES[name]
+    assert errors_in(client.forward(name, principal=principal, **values)) == errors
+    assert asked_of_the_engine(quorum) == before
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_who_asks_the_gateway_itself_is_anonymous(quorum: InProcessQuorum, client: ControllerClient, name: str) -> None:
+    before = asked_of_the_engine(quorum)
+    values, errors = CHANGES[name]
+    assert errors_in(client.ask(name, **values)) == errors
+    assert asked_of_the_engine(quorum) == before
+
+
+def test_super_users_do_as_they_like(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    for number, principal in enumerate((ADMIN, "User:CN=ops,O=x")):
+        made = [asked(f"made-{number}")]
+        assert errors_in(client.forward("CreateTopics", principal=principal, Topics=made)) == []
+        gone = [{"Name": f"made-{number}", "TopicId": NOTHING}]
+        assert errors_in(client.forward("DeleteTopics", principal=principal, Topics=gone)) == []
+
+
+def test_whoever_asks_may_read(client: ControllerClient) -> None:
+    assert errors_in(client.forward("ListPartitionReassignments", principal=MALLORY, Topics=None)) == []
+    assert errors_in(client.forward("DescribeQuorum", principal=MALLORY, Topics=[])) == []
+
+
+def test_brokers_make_their_own_topics(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    for name in sorted(INTERNAL_TOPICS):
+        assert errors_in(client.ask("CreateTopics", Topics=[asked(name, 1, 3)])) == []
+    assert topics(quorum).keys() >= INTERNAL_TOPICS
+    both = client.ask("CreateTopics", Topics=[asked("__consumer_offsets"), asked("new")])
+    assert errors_in(both) == [TOPIC_ERROR] * 2
+    passed_on = client.forward("CreateTopics", principal=MALLORY, Topics=[asked("__consumer_offsets")])
+    assert errors_in(passed_on) == [TOPIC_ERROR], "in a client's name it is the client that asks"
+
+
+@pytest.mark.parametrize(
+    ("principal", "address", "error"),
+    [
+        (None, bytes(4), ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
+        (b"", bytes(4), ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
+        (b"\0\1" + principal_bytes(ADMIN)[2:], bytes(4), ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
+        (principal_bytes(ADMIN)[:-1], bytes(4), ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
+        (principal_bytes(ADMIN) + b"\0", bytes(4), ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
+        (principal_bytes(ADMIN), b"", ErrorCode.INVALID_REQUEST),
+        (principal_bytes(ADMIN), bytes(5), ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_an_envelope_of_nobody_is_refused(
+    client: ControllerClient, principal: bytes | None, address: bytes, error: ErrorCode
+) -> None:
+    told = envelope(client, principal, address)
+    assert (told["ErrorCode"], told["ResponseData"]) == (error, None)
+    assert envelope(client, principal_bytes(ADMIN), bytes(16))["ErrorCode"] == ErrorCode.NONE
+
+
+def envelope(client: ControllerClient, principal: bytes | None, address: bytes) -> Values:
+    # The header of a DescribeQuorum of nothing, in version 0.
+    data = bytes.fromhex("00370000000000010000 00 01 00".replace(" ", ""))
+    return client.ask("Envelope", RequestData=data, RequestPrincipal=principal, ClientHostAddress=address)
+
+
+def test_a_principal_is_read_as_kafka_writes_it() -> None:
+    assert principal_of(bytes.fromhex("0000 05") + b"User" + bytes.fromhex("06") + b"alice" + bytes(2)) == "User:alice"
+    with pytest.raises(RefusedError, match="PRINCIPAL_DESERIALIZATION_FAILURE"):
+        principal_of(bytes.fromhex("0000"))

@@ -1,0 +1,121 @@
+"""A broker with Kafka's authorizer passes on what its clients ask for; the gateway lets super users alone change it."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
+from msgspec.structs import replace
+
+from isrflow.brokers.kafka.cluster import free_ports
+from tests.support.real_cluster import LOOPBACK, RealCluster
+from tests.support.rules_engine import RulesEngine
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(200)]
+PASSWORDS = {"admin": "of-admin", "mallory": "of-mallory"}
+ASK_TIMEOUT_S = 30
+Ask = Callable[[AdminClient], dict[Any, Future[Any]]]
+
+
+@pytest.fixture(scope="module")
+def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str | None, str]]:
+    """The broker's addresses: one for who does not authenticate (None), and one for users with passwords."""
+    engine = RulesEngine()
+    cluster = RealCluster(tmp_path_factory.mktemp("real"), brokers=1, gateway_settings={"super.users": "User:admin"})
+    node = cluster.broker(1)
+    [port] = free_ports(1)
+    plain, sasl = f"{LOOPBACK}:{node.spec.port}", f"{LOOPBACK}:{port}"
+    bound = f"PLAINTEXT://{plain},SASL_PLAINTEXT://{sasl}"
+    users = " ".join(f'user_{name}="{password}"' for name, password in PASSWORDS.items())
+    protocols = "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT"
+    node.spec = replace(
+        node.spec,
+        overrides=node.spec.overrides
+        | {
+            "listeners": bound,
+            "advertised.listeners": bound,
+            "listener.security.protocol.map": protocols,
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
+                f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
+            ),
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            # Brokers among themselves, and clients that do not authenticate.
+            "super.users": "User:ANONYMOUS;User:admin",
+        },
+    )
+    engine.start(cluster.bus_path)
+    try:
+        cluster.start()
+        yield {None: plain} | dict.fromkeys(PASSWORDS, sasl)
+    finally:
+        cluster.stop()
+        engine.stop()
+
+
+def conf(addresses: dict[str | None, str], user: str | None, **more: Any) -> dict[str, Any]:
+    told = {"bootstrap.servers": addresses[user]} | {key.replace("_", "."): value for key, value in more.items()}
+    if user is None:
+        return told
+    mechanism = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanisms": "PLAIN"}
+    return told | mechanism | {"sasl.username": user, "sasl.password": PASSWORDS[user]}
+
+
+def error_of(ask: Ask, admin: AdminClient) -> str:
+    [future] = ask(admin).values()
+    try:
+        future.result(ASK_TIMEOUT_S)
+    except KafkaException as error:
+        return str(error.args[0].name())
+    return "NONE"
+
+
+def keeping(topic: str) -> Ask:
+    entry = ConfigEntry("retention.ms", "1000", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    return lambda admin: admin.incremental_alter_configs([resource])
+
+
+def test_super_users_alone_change_anything(addresses: dict[str | None, str]) -> None:
+    changes: list[Ask] = [
+        lambda admin: admin.create_topics([NewTopic("mine", 1, 1)]),
+        lambda admin: admin.create_partitions([NewPartitions("kept", 2)]),
+        keeping("kept"),
+        lambda admin: admin.delete_topics(["kept"]),
+    ]
+    admin = AdminClient(conf(addresses, "admin"))
+    assert error_of(lambda one: one.create_topics([NewTopic("kept", 1, 1)]), admin) == "NONE"
+    for user in (None, "mallory"):
+        other = AdminClient(conf(addresses, user))
+        assert [error_of(ask, other) for ask in changes] == ["TOPIC_AUTHORIZATION_FAILED"] * len(changes), user
+    told = admin.list_topics(timeout=ASK_TIMEOUT_S).topics
+    assert ("mine" in told, len(told["kept"].partitions)) == (False, 1)
+    assert [error_of(ask, admin) for ask in changes] == ["NONE"] * len(changes)
+
+
+def test_a_group_reads_on_what_brokers_make_for_themselves(addresses: dict[str | None, str]) -> None:
+    """Nobody but the broker makes ``__consumer_offsets``, and it does not authenticate at the gateway."""
+    admin = AdminClient(conf(addresses, "admin"))
+    assert error_of(lambda one: one.create_topics([NewTopic("read", 1, 1)]), admin) == "NONE"
+    producer = Producer(conf(addresses, "admin", acks="all", message_timeout_ms=30_000))
+    producer.produce("read", b"record")
+    assert producer.flush(ASK_TIMEOUT_S) == 0
+    consumer = Consumer(conf(addresses, "admin", group_id="readers", auto_offset_reset="earliest"))
+    try:
+        consumer.subscribe(["read"])
+        message = consumer.poll(ASK_TIMEOUT_S)
+        assert message is not None
+        assert message.value() == b"record"
+        consumer.commit(message, asynchronous=False)
+    finally:
+        consumer.close()
