@@ -134,3 +134,14 @@ def test_only_the_rules_settings_travel_in_events() -> None:
 
 def test_every_rule_setting_is_a_key() -> None:
     assert NAMES < KEYS
+
+
+@pytest.mark.parametrize("text", ["", "User:a", "User:a;User:b", "User:a; User:CN=b,O=c;", "User:a:b"])
+def test_super_users_are_principals(text: str) -> None:
+    assert load(None, [f"super.users={text}"]).super_users == text
+
+
+@pytest.mark.parametrize("text", ["alice", "User:", ":alice", "User:a,alice;bob", ";", "User:a;;User:b", "User:a\n;"])
+def test_what_is_no_list_of_principals_is_refused(text: str) -> None:
+    with pytest.raises(SettingsError, match=r"super.users: expected principals such as User:alice;User:bob, got"):
+        load(None, [f"super.users={text}"])
