@@ -1,12 +1,17 @@
-"""A broker that was away for so long that the metadata log was trimmed meanwhile begins with a snapshot."""
+"""Logs that were trimmed or lost: a broker that was away begins with a snapshot, a gateway takes another's log."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from isrflow.brokers.gateways.kraft.log import snapshots
+from isrflow.brokers.gateways.kraft.rebuilding.broker_copy import METADATA_DIRECTORY
+from isrflow.brokers.wire.batch_header import batches_in
 from isrflow.bus.image import read_image
+from tests.support.broker_copies import log_of
 from tests.support.clients import ConfluentSender, read_all
 from tests.support.controller_client import ControllerClient
 from tests.support.mock_cluster import wait_until
@@ -18,12 +23,11 @@ TOPICS, AT_A_TIME = 80, 8
 RECORDS = 100
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[RealCluster]:
-    """Two brokers behind a gateway that takes a snapshot every few kilobytes."""
-    cluster = RealCluster(
-        tmp_path, brokers=2, gateway_settings={"metadata.log.max.record.bytes.between.snapshots": "4000"}
-    )
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
+    """Two brokers behind two gateways; all of them take a snapshot every few kilobytes."""
+    every = {"metadata.log.max.record.bytes.between.snapshots": "4000"}
+    cluster = RealCluster(tmp_path_factory.mktemp("real"), brokers=2, gateways=2, gateway_settings=every, **every)
     engine = RulesEngine()
     engine.start(cluster.bus_path, auto_leader_rebalance_enable=False)
     try:
@@ -41,33 +45,115 @@ def create(cluster: RealCluster, *topics: NewTopic) -> None:
 
 
 def quorum_end(cluster: RealCluster) -> int:
-    client = ControllerClient(cluster.voters[0].port)
-    told = client.fetch(0, read_image(cluster.bus.image()).cluster.quorum.quorum_epoch)
+    quorum = read_image(cluster.bus.image()).cluster.quorum
+    client = ControllerClient(next(voter.port for voter in cluster.voters if voter.voter == quorum.voter))
+    told = client.fetch(0, quorum.quorum_epoch)
     client.close()
     return int(told["HighWatermark"])
 
 
 def begins(folder: Path) -> int:
-    """Say at which offset the newest snapshot in a folder ends."""
-    return max((int(path.name.split("-")[0]) for path in folder.glob("*.checkpoint")), default=0)
+    """Say at which offset the log in a folder begins."""
+    return min(int(path.stem) for path in folder.glob("*.log"))
+
+
+def log(cluster: RealCluster, gateway: int) -> Path:
+    return cluster.gateways[gateway].log_directory
+
+
+def batches(directory: Path) -> dict[int, bytes]:
+    """Read the batches that a gateway or a broker has of the metadata log, by their offsets."""
+    data = log_of(directory)
+    return {batch.base_offset: data[at : at + batch.size] for at, batch in batches_in(data)}
+
+
+def forget(cluster: RealCluster) -> None:
+    """Let the bus keep next to nothing."""
+    cluster.bus.passed(cluster.bus.decided_seq())
+    cluster.bus.trim(1)
+
+
+def lose(cluster: RealCluster, *gateways: int) -> None:
+    """Kill gateways, and take their disks away."""
+    for gateway in gateways:
+        cluster.gateways[gateway].kill()
+        shutil.rmtree(log(cluster, gateway))
+    forget(cluster)
+
+
+def start(cluster: RealCluster, gateway: int) -> None:
+    cluster.gateways[gateway].start()
+    cluster.gateways[gateway].wait_until_started()
+
+
+def send(cluster: RealCluster) -> None:
+    sender = ConfluentSender(cluster.bootstrap)
+    for number in range(RECORDS):
+        sender.send("kept", number % 2, b"%d" % number)
+    sender.finish(60)
+    assert sender.failed == []
+
+
+def same(cluster: RealCluster) -> None:
+    """Let one more topic come, and hold what gateways and brokers have of the log against each other."""
+    name = f"last-{quorum_end(cluster)}"
+    create(cluster, NewTopic(name, 1, 2))
+    everywhere = [log(cluster, gateway) for gateway in (100, 101)] + [metadata(cluster, broker) for broker in (1, 2)]
+    for directory in everywhere:
+        wait_until(lambda where=directory: name.encode() in log_of(where), f"{name} in {directory}", 60)
+    first, *others = [batches(directory) for directory in everywhere]
+    for other in others:
+        assert len(first.keys() & other.keys()) > 3
+        assert all(first[offset] == other[offset] for offset in first.keys() & other.keys())
+
+
+def metadata(cluster: RealCluster, broker: int) -> Path:
+    return cluster.broker(broker).data[0] / METADATA_DIRECTORY
+
+
+def test_gateways_whose_disks_are_lost_take_the_log_from_each_other_and_from_brokers(cluster: RealCluster) -> None:
+    create(cluster, NewTopic("kept", 2, 2), *(NewTopic(f"before{number}", 3, 2) for number in range(10)))
+    cluster.wait_for_isr("kept", 2)
+    send(cluster)
+    same(cluster)
+    # The one that leads, so the other one does meanwhile.
+    lose(cluster, 100)
+    start(cluster, 100)
+    taken = {path.name for path in log(cluster, 101).glob("*.checkpoint")}
+    assert taken <= {path.name for path in log(cluster, 100).glob("*.checkpoint")}
+    same(cluster)
+    # Both: nobody has the log but brokers, who read and wrote all the time.
+    read = [batches(metadata(cluster, broker)) for broker in (1, 2)]
+    lose(cluster, 100, 101)
+    start(cluster, 100)
+    found = batches(log(cluster, 100))
+    assert all(found.get(offset) == data for offset, data in read[0].items() if offset >= min(found))
+    assert max(found) >= max(*read[0], *read[1])
+    start(cluster, 101)
+    same(cluster)
+    send(cluster)
+    cluster.wait_for_isr("kept", 2)
+    assert [cluster.broker(broker).state for broker in (1, 2)] == ["running", "running"]
+    assert len(read_all(cluster.bootstrap, "kept", 2)) == 2 * RECORDS
+    for broker in (1, 2):
+        own = [one for one in snapshots.held_in(metadata(cluster, broker)) if one.end_offset > 0]
+        assert [snapshots.read_image(metadata(cluster, broker), one).topics for one in own], "brokers' snapshots too"
 
 
 def test_a_broker_comes_back_to_a_log_that_was_trimmed(cluster: RealCluster) -> None:
     create(cluster, NewTopic("both", 2, 2))
     cluster.wait_for_isr("both", 2)
     away = cluster.broker(2)
-    metadata = away.data[0] / "__cluster_metadata-0"
     away.kill()
     # Nothing that it has read by now is from beyond this.
     end = quorum_end(cluster)
     wait_until(lambda: cluster.states()[2] == "fenced", "the broker to be fenced", 60)
     for first in range(0, TOPICS, AT_A_TIME):
         create(cluster, *(NewTopic(f"t{number}", 3, 1) for number in range(first, first + AT_A_TIME)))
-    gateway = cluster.gateways[100].folder / "log"
-    wait_until(lambda: min(int(path.stem) for path in gateway.glob("*.log")) > end, "the log to be trimmed", 60)
+    wait_until(lambda: begins(log(cluster, 100)) > end and begins(log(cluster, 101)) > end, "logs to be trimmed", 60)
     cluster.restart(2)
-    # It was sent the snapshot: a broker makes its own only after many megabytes.
-    assert begins(metadata) > end
+    # It was sent the snapshot: its log begins there, and not where it went away.
+    assert begins(metadata(cluster, 2)) > end
     cluster.wait_for_isr("both", 2)
     cluster.agree("both")
     # Now it is the only one that has what came meanwhile from a snapshot.

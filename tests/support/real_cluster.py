@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from isrflow.brokers.gateways.kraft.process import GatewayProcess
+from isrflow.brokers.gateways.kraft.rebuilding.broker_copy import METADATA_DIRECTORY
 from isrflow.brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports, random_cluster_id
 from isrflow.brokers.kafka.node import KafkaNode
 from isrflow.brokers.kafka.tools import run_tool
@@ -49,6 +50,7 @@ class RealCluster:
         self.bus_path = directory / "bus.db"
         self.bus = EmbeddedBus(self.bus_path)
         self.cluster_id = random_cluster_id()
+        copies = [directory / "kafka" / f"node-{n}" / "data-0" / METADATA_DIRECTORY for n in range(1, brokers + 1)]
         ports = free_ports(gateways)
         self.voters = [Voter(100 + number, LOOPBACK, port) for number, port in enumerate(ports)]
         self.gateways = {
@@ -59,6 +61,7 @@ class RealCluster:
                 str(self.bus_path),
                 directory / f"gateway-{voter.voter}",
                 gateway_settings,
+                copies,
             )
             for voter in self.voters
         }
