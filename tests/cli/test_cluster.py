@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -93,8 +94,25 @@ def test_an_engine_that_decides_already_leads_and_is_left_alone(folder: Path, tm
         assert f"an engine decides on {bus.path}" in said
         code, found = status_of(folder)
         assert (code, found["engine"]["state"], found["engine"]["pid"]) == (0, "elsewhere", None)
+        assert [(row["name"], row["state"]) for row in found["gateways"]] == [
+            ("gateway 100", "running"),
+            ("gateway 101", "running"),
+        ]
         assert isrflow(folder, "down") == (0, "")
         assert decides(bus)
+        # Both gateways lose their disks, and the bus has not what their brokers have read.
+        for gateway in (100, 101):
+            shutil.rmtree(folder / f"gateway-{gateway}" / "log")
+        bus.passed(bus.decided_seq())
+        bus.trim(1)
+        code, said = isrflow(folder, "rebuild", "--gateway", "101")
+        assert (code, "was made again from" in said) == (0, True), said
+        code, said = isrflow(folder, "up")
+        assert code == 0, said
+        code, said = isrflow(folder, "rebuild", "--gateway", "101")
+        assert (code, "gateway 101 runs" in said) == (1, True), said
+        assert [row["decided"] for row in status_of(folder)[1]["nodes"]] == ["active"]
+        assert isrflow(folder, "down") == (0, "")
         code, said = isrflow(folder, "down", "--delete")
         assert code == 0, said
         assert bus.path.exists(), "it was there before"

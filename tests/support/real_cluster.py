@@ -45,7 +45,8 @@ class RealCluster:
         gateway_settings: Mapping[str, str] = MappingProxyType({}),
         **overrides: str,
     ) -> None:
-        fetch("kafka-broker")
+        for jars in ("kafka-broker", "kafka-tools"):
+            fetch(jars)
         self.directory = directory
         self.bus_path = directory / "bus.db"
         self.bus = EmbeddedBus(self.bus_path)
