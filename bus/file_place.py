@@ -1,17 +1,19 @@
 """Which file stands at a bus's path, seen from outside: made, looked at, and known again."""
 
 import contextlib
+import errno
 import os
+import sqlite3
 import stat
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from isrflow.bus.interface import BusError, NoBusError
 from isrflow.conf.private_dir import private_dir
 
 # What a bus tells of a cluster is its owner's. SQLite gives -wal and -shm the mode of the file itself.
 FILE_MODE = 0o600
-_MAGIC = b"SQLite format 3\0"
 
 
 class Identity(NamedTuple):
@@ -43,19 +45,38 @@ def look(path: Path, *, make: bool) -> Identity:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
             raise BusError(f"bus {path}: expected a file, and it is none")
-        with path.open("rb") as file:
-            head = file.read(len(_MAGIC))
+        is_empty = found.st_size == 0
+        is_sqlite = is_empty or _is_sqlite(path)
     except FileNotFoundError:
         raise NoBusError(
             f"there is no bus at {path}: start the engine with 'isrflow run', or name its bus with --bus PATH."
         ) from None
     except OSError as error:
         raise BusError(f"bus {path}: {error.strerror}") from error
-    if not head and not make:
+    if is_empty and not make:
         raise NoBusError(f"there is no bus at {path}: the file is empty. Start the engine with 'isrflow run'.")
-    if head and head != _MAGIC:
+    if not is_sqlite:
         raise BusError(f"{path} is no bus: expected a SQLite file, and it is none")
     return Identity(found.st_dev, found.st_ino)
+
+
+def _is_sqlite(path: Path) -> bool:
+    """Say whether SQLite takes a file for its own.
+
+    It is SQLite that opens it: whoever closes a file lets go of all locks that this process has on it, and then the
+    next process that closes the bus removes the log that this one writes to. SQLite knows, and waits with it.
+    """
+    if not os.access(path, os.R_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1", uri=True)
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.DatabaseError as error:
+        # Anything else is for those to tell who use it.
+        return error.sqlite_errorcode != sqlite3.SQLITE_NOTADB
+    finally:
+        connection.close()
+    return True
 
 
 def check_same(path: Path, identity: Identity) -> None:
