@@ -292,15 +292,3 @@ def test_its_files_are_the_owners_whatever_the_umask_is(tmp_path: Path) -> None:
         bus.close()
     finally:
         os.umask(before)
-
-
-def test_a_bus_opened_twice_in_a_process_is_still_in_use_for_others(path: Path, bus: EmbeddedBus) -> None:
-    # To look at a file by opening and closing it would let go of the locks of this process, and the other one, which
-    # then is the last that closes the bus, would remove the log beside it.
-    EmbeddedBus(path).close()
-    opened_and_closed = f"from isrflow.bus.embedded import EmbeddedBus; EmbeddedBus({str(path)!r}).close()"
-    subprocess.run([sys.executable, "-c", opened_and_closed], check=True, timeout=60)
-    seq = bus.publish([EVENT])
-    reader = open_bus(str(path), read_only=True)
-    assert reader.last_seq() == seq
-    reader.close()
