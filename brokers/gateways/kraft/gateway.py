@@ -178,7 +178,7 @@ class Gateway:
                 await asyncio.sleep(READ_FIRST_S)
             if self._sight.is_blind:
                 # One that is not heard leads no more; this one could not hear who does instead.
-                logger.warning("no decision can be read: no heartbeat is sent")
+                logger.warning("no heartbeat is sent", why="no decision can be read")
                 continue
             heartbeat = GatewayHeartbeat(
                 time_ms=now_ms(),
