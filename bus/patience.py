@@ -2,7 +2,7 @@
 
 import msgspec
 
-_PATIENT = ("log_end_offset", "gateway_heartbeat")
+_HEARTBEATS = ("broker_heartbeat", "gateway_heartbeat")
 
 
 Row = tuple[str | None, bool, bytes]
@@ -22,5 +22,5 @@ def row_of(raw: bytes) -> Row:
         sort = _sort.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None, False, raw
-    patient = sort.kind in _PATIENT or (sort.kind == "broker_heartbeat" and not sort.want_shutdown)
+    patient = sort.kind == "log_end_offset" or (sort.kind in _HEARTBEATS and not sort.want_shutdown)
     return sort.kind, patient, raw

@@ -2,9 +2,9 @@
 
 Kafka's voters elect their leader among themselves; gateways have one order of events between them, so
 the rules name the leader: the first that starts, the same one when it starts again, and when it falls
-silent the lowest of those that were heard since. Each time the quorum epoch goes up, and the brokers
-behind the gateways get time to find the new leader and then a whole session: nobody passed their
-heartbeats on meanwhile.
+silent, or says that it stops, the lowest of those that were heard since. Each time the quorum epoch
+goes up, and the brokers behind the gateways get time to find the new leader and then a whole session:
+nobody passed their heartbeats on meanwhile.
 """
 
 from msgspec.structs import replace
@@ -41,27 +41,32 @@ def gateway_started(draft: Draft, event: GatewayStarted) -> None:
 
 
 def gateway_heartbeat(draft: Draft, event: GatewayHeartbeat) -> None:
-    """Note that a gateway lives; what it did not hear while it was held up was not silence."""
+    """Note that a gateway lives; what it did not hear while it was held up was not silence.
+
+    When the one that leads ends in order another one leads at once (Kafka's leader resigns then). Where there is no
+    other it stays the leader that it was, until another one starts or it does so again.
+    """
     gateway = draft.gateways.get(event.gateway)
     if gateway is None or gateway.incarnation != event.incarnation:
         message = f"gateway {event.gateway} has not started as {event.incarnation}, or did so again since"
         draft.reject("incarnation", message, Reason.REQUEST_REFUSED)
         draft.answer_if_asked("STALE_BROKER_EPOCH", message)
         return
-    draft.gateways[event.gateway] = replace(gateway, last_contact_ms=draft.now)
-    if event.late_ms and event.gateway == draft.quorum.voter:
-        sessions.extend(draft, event.late_ms, _behind(draft))
+    is_stopping = gateway.is_stopping or event.want_shutdown
+    draft.gateways[event.gateway] = replace(gateway, last_contact_ms=draft.now, is_stopping=is_stopping)
+    if event.gateway == draft.quorum.voter:
+        if event.late_ms:
+            sessions.extend(draft, event.late_ms, _behind(draft))
+        if is_stopping:
+            _elect_another(draft, Reason.GATEWAY_STOPPED)
     draft.answer_if_asked(quorum_epoch=draft.quorum.quorum_epoch)
 
 
 def watch_leader(draft: Draft) -> None:
     """Let another gateway lead when the one that does has been silent for too long, and another has not."""
     leader = draft.gateways.get(draft.quorum.voter)
-    if leader is None or _is_heard(draft, leader):
-        return
-    heard = [gateway for _, gateway in sorted(draft.gateways.items()) if _is_heard(draft, gateway)]
-    if heard:
-        _elect(draft, heard[0], Reason.GATEWAY_SILENT)
+    if leader is not None and not _is_heard(draft, leader):
+        _elect_another(draft, Reason.GATEWAY_STOPPED if leader.is_stopping else Reason.GATEWAY_SILENT)
 
 
 def heard_until(draft: Draft) -> int:
@@ -74,6 +79,12 @@ def begin_anew(draft: Draft) -> None:
     """Hold no silence of a time without a controller against the gateways."""
     for number, gateway in draft.gateways.items():
         draft.gateways[number] = replace(gateway, last_contact_ms=draft.now)
+
+
+def _elect_another(draft: Draft, reason: Reason) -> None:
+    heard = [gateway for _, gateway in sorted(draft.gateways.items()) if _is_heard(draft, gateway)]
+    if heard:
+        _elect(draft, heard[0], reason)
 
 
 def _elect(draft: Draft, gateway: Gateway, reason: Reason) -> None:
@@ -98,4 +109,5 @@ def _behind(draft: Draft) -> list[Broker]:
 
 
 def _is_heard(draft: Draft, gateway: Gateway) -> bool:
-    return draft.now - gateway.last_contact_ms < draft.policy.controller_quorum_fetch_timeout_ms
+    silent_ms = draft.now - gateway.last_contact_ms
+    return not gateway.is_stopping and silent_ms < draft.policy.controller_quorum_fetch_timeout_ms

@@ -210,11 +210,15 @@ class GatewayStarted(Event, frozen=True, kw_only=True, tag="gateway_started"):
 
 
 class GatewayHeartbeat(Event, frozen=True, kw_only=True, tag="gateway_heartbeat"):
-    """A gateway lives; it was held up for ``late_ms`` since its last heartbeat, and heard no broker meanwhile."""
+    """A gateway lives; it was held up for ``late_ms`` since its last heartbeat, and heard no broker meanwhile.
+
+    One that ends in order says so by ``want_shutdown``.
+    """
 
     gateway: Id
     incarnation: Text
     late_ms: TimeMs = 0
+    want_shutdown: bool = False
 
 
 class AllocateProducerIds(Event, frozen=True, kw_only=True, tag="allocate_producer_ids"):

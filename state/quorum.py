@@ -6,12 +6,16 @@ from isrflow.state.ids import NO_LEADER
 
 
 class Gateway(msgspec.Struct, frozen=True, array_like=True):
-    """Hold one gateway in its newest start; ``last_contact_ms`` is on the engine's clock."""
+    """Hold one gateway in its newest start; ``last_contact_ms`` is on the engine's clock.
+
+    One that ``is_stopping`` said so, and leads no more where another one can.
+    """
 
     gateway: int
     incarnation: str
     voters: tuple[int, ...]
     last_contact_ms: int
+    is_stopping: bool = False
 
 
 class Quorum(msgspec.Struct, frozen=True, array_like=True):

@@ -219,3 +219,46 @@ def test_a_broker_behind_a_gateway_reports_nothing_and_has_no_backlog(world: Wor
     world.join(1, incarnation="second", behind_gateway=True)
     assert world.partition("t").requested_epochs == (-1, 1)
     assert world.state.cluster.backlog == {2: 1}
+
+
+def stops(world: World, gateway: int, incarnation: str = "first") -> None:
+    world.publish("gateway_heartbeat", gateway=gateway, incarnation=incarnation, want_shutdown=True, request_id="s")
+
+
+def test_a_gateway_that_stops_hands_over_at_once(world: World) -> None:
+    stops(world, 100)
+    decision = world.one(QuorumDecision)
+    assert (decision.voter, decision.quorum_epoch, decision.reason) == (101, 2, "GATEWAY_STOPPED")
+    assert world.one(Answer).quorum_epoch == 2
+    # What it says until it has ended does not make it one that may lead.
+    gateway_beats(world, 100)
+    gateway_beats(world, 101)
+    tick(world)
+    assert leads(world) == (101, 2)
+
+
+def test_a_gateway_that_stands_by_and_stops_is_not_the_next_to_lead(world: World) -> None:
+    stops(world, 101)
+    assert world.all(QuorumDecision) == []
+    gateway_beats(world, 101)
+    tick(world, 3_000)
+    assert leads(world) == (100, 1)
+    stops(world, 100)
+    assert world.all(QuorumDecision) == [], "nobody is left"
+    start(world, 101, "second")
+    tick(world)
+    assert leads(world) == (101, 2)
+
+
+def test_a_gateway_that_stopped_leads_again_when_it_is_the_one_that_starts(world: World) -> None:
+    stops(world, 101)
+    stops(world, 100)
+    start(world, 100, "second")
+    assert leads(world) == (100, 2)
+
+
+def test_a_former_start_that_stops_takes_nothing_from_the_next(world: World) -> None:
+    start(world, 100, "second")
+    stops(world, 100)
+    assert world.one(Answer).error == "STALE_BROKER_EPOCH"
+    assert leads(world) == (100, 2)

@@ -102,7 +102,8 @@ def _gateway(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     if c % 3 == 0:
         return "gateway_started", who | {"voters": [101, 100]}
     held = state.cluster.gateways.get(100 + a % 2)
-    return "gateway_heartbeat", who | ({"incarnation": held.incarnation} if held else {}) | {"late_ms": c * 100}
+    told = {"late_ms": c * 100} | ({"want_shutdown": True} if b == 7 else {})
+    return "gateway_heartbeat", who | ({"incarnation": held.incarnation} if held else {}) | told
 
 
 def _producer_ids(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:

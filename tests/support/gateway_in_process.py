@@ -106,6 +106,12 @@ class InProcessQuorum:
         told, held = client.fetch(0, 0)["CurrentLeader"], self.state
         return bool((told["LeaderId"], told["LeaderEpoch"]) == (held.voter, held.quorum_epoch))
 
+    def decide_by(self, **settings: Any) -> None:
+        """Let another engine take over, that decides by ``settings`` too."""
+        self.engine.stop()
+        self.engine = RulesEngine()
+        self.engine.start(self.bus_path, **(POLICY | settings))
+
     def stop(self) -> None:
         """Stop all of it; raises what anything ended by before."""
         try:

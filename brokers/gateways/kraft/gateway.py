@@ -13,6 +13,7 @@ from isrflow.brokers.gateways.kraft.context import Context
 from isrflow.brokers.gateways.kraft.deletions import Deletions
 from isrflow.brokers.gateways.kraft.desk import Desk, NoAnswerError
 from isrflow.brokers.gateways.kraft.follower import follow
+from isrflow.brokers.gateways.kraft.handing_over import hand_over
 from isrflow.brokers.gateways.kraft.outbox import Lane, QueueFullError
 from isrflow.brokers.gateways.kraft.probing import is_refused
 from isrflow.brokers.gateways.kraft.rebuilding.opening import Opening
@@ -58,6 +59,7 @@ class Gateway:
         self._bus = bus
         self._incarnation = uuid.uuid4().hex
         self._stopping = asyncio.Event()
+        self._is_serving = False
         self._desk = Desk(bus, self._incarnation, settings)
         self._deletions = Deletions(lambda report: self._desk.tell(report, lane=Lane.PARTITION))
         self._sight = Sight(settings.controller_quorum_fetch_timeout_ms / 1000)
@@ -86,6 +88,9 @@ class Gateway:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(part) for part in (self._desk.run(), self._serve())]
                 await self._stopping.wait()
+                if self._is_serving:
+                    last = self._heartbeat(want_shutdown=True)
+                    await hand_over(self._desk, self._standing, last, self._settings.hand_over_timeout_ms)
                 for task in (*tasks, *self._probes.values()):
                     task.cancel()
         finally:
@@ -129,6 +134,7 @@ class Gateway:
             await caught_up.wait()
             await server.start(here.host, port)
             self._say_started()
+            self._is_serving = True
             changes_by = self._settings.super_users or "everybody, because super.users is not set"
             logger.info(
                 "serving", host=here.host, port=port, end_offset=self._storage.end_offset, changes_by=changes_by
@@ -180,12 +186,7 @@ class Gateway:
                 # One that is not heard leads no more; this one could not hear who does instead.
                 logger.warning("no heartbeat is sent", why="no decision can be read")
                 continue
-            heartbeat = GatewayHeartbeat(
-                time_ms=now_ms(),
-                gateway=self._identity.gateway,
-                incarnation=self._incarnation,
-                late_ms=late_ms + untold_ms,
-            )
+            heartbeat = self._heartbeat(late_ms=late_ms + untold_ms)
             try:
                 if number % ASKING_EVERY == 0 and not heartbeat.late_ms:
                     group.create_task(self._ask(heartbeat))
@@ -196,6 +197,15 @@ class Gateway:
                 # The next one says it.
                 untold_ms += late_ms
                 logger.warning("a heartbeat is left out", why=str(error))
+
+    def _heartbeat(self, *, late_ms: int = 0, want_shutdown: bool = False) -> GatewayHeartbeat:
+        return GatewayHeartbeat(
+            time_ms=now_ms(),
+            gateway=self._identity.gateway,
+            incarnation=self._incarnation,
+            late_ms=late_ms,
+            want_shutdown=want_shutdown,
+        )
 
     async def _ask(self, heartbeat: GatewayHeartbeat) -> None:
         """Send a heartbeat, and end when it is of no start that counts."""

@@ -48,6 +48,7 @@ class Settings(
     decisions_poll_interval_ms: Millis = 10
     bus_unreachable_max_ms: Millis = 120_000
     answer_timeout_ms: Millis = 20_000
+    hand_over_timeout_ms: Millis = 1_500
     state_wait_max_ms: Millis = 1_200
     followed_wait_max_ms: Millis = 500
     metadata_log_max_record_bytes_between_snapshots: Bytes = SNAPSHOT_INTERVAL_BYTES

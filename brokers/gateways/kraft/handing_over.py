@@ -1,0 +1,30 @@
+"""End in order: let another gateway lead, and brokers hear of it, before the port is closed."""
+
+import asyncio
+import contextlib
+import time
+
+import structlog
+
+from isrflow.brokers.gateways.kraft.desk import Desk, NoAnswerError
+from isrflow.brokers.gateways.kraft.outbox import Lane, QueueFullError
+from isrflow.brokers.gateways.kraft.standing import Standing
+from isrflow.state.events import GatewayHeartbeat
+
+# How long brokers get to be told who leads instead: their fetches wait here, and are answered at once.
+TELL_BROKERS_S = 0.25
+
+logger = structlog.get_logger()
+
+
+async def hand_over(desk: Desk, standing: Standing, last: GatewayHeartbeat, timeout_ms: int) -> None:
+    """Say with the ``last`` heartbeat that this gateway ends; where another one takes over, see brokers off to it.
+
+    Without an engine nobody takes over: then this one goes after ``timeout_ms``.
+    """
+    led, began_s = standing.leads, time.monotonic()
+    with contextlib.suppress(NoAnswerError, QueueFullError):
+        await desk.ask(last, lane=Lane.GATEWAY, timeout_ms=timeout_ms)
+    if led and not standing.leads:
+        logger.info("handed over", to=standing.leader, after_ms=int((time.monotonic() - began_s) * 1000))
+        await asyncio.sleep(TELL_BROKERS_S)

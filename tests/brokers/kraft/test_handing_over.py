@@ -1,0 +1,54 @@
+"""A gateway that is stopped in order hands over: brokers that wait at it are told who leads, and wait for nothing."""
+
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from isrflow.brokers.wire.errors import ErrorCode
+from tests.support.gateway_in_process import InProcessQuorum, heartbeat
+
+
+def test_a_fetch_that_waits_is_answered_with_who_leads_now(tmp_path: Path) -> None:
+    quorum = InProcessQuorum(tmp_path, 2, fetch_max_wait_ms=60_000)
+    try:
+        # Nobody takes over because a gateway fell silent.
+        quorum.decide_by(controller_quorum_fetch_timeout_ms=600_000)
+        old, new = quorum.client(100), quorum.client(101)
+        epochs = quorum.join(old, 1)
+        end = old.fetch(0, 1)["HighWatermark"]
+        told: dict[str, Any] = {}
+
+        def wait() -> None:
+            told.update(old.fetch(end, 1, 1, high_watermark=end, MaxWaitMs=60_000))
+
+        waiting = Thread(target=wait)
+        waiting.start()
+        quorum.gateways[100].stop()
+        waiting.join(30)
+        assert told["ErrorCode"] in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+        assert told["CurrentLeader"] == {"LeaderId": 101, "LeaderEpoch": 2}
+        assert new.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))["ErrorCode"] == ErrorCode.NONE
+        old.close()
+        new.close()
+    finally:
+        quorum.stop()
+
+
+def test_the_only_gateway_stops_and_leads_again_when_it_is_back(tmp_path: Path) -> None:
+    quorum = InProcessQuorum(tmp_path)
+    try:
+        quorum.gateways[100].stop()
+        assert (quorum.state.voter, quorum.state.quorum_epoch) == (100, 1)
+        quorum.start(100)
+        assert (quorum.state.voter, quorum.state.quorum_epoch) == (100, 2)
+    finally:
+        quorum.stop()
+
+
+def test_a_gateway_stops_though_no_engine_answers(tmp_path: Path) -> None:
+    quorum = InProcessQuorum(tmp_path, hand_over_timeout_ms=50)
+    try:
+        quorum.engine.stop()
+        quorum.gateways[100].stop()
+    finally:
+        quorum.stop()
