@@ -28,6 +28,7 @@ from isrflow.bus.locked import LOCK_TIMEOUT_S, while_locked
 from isrflow.bus.outsiders import refuse_engine_kinds
 from isrflow.bus.patience import row_of
 from isrflow.bus.retention import WAL_BYTES_MAX, cut_wal, remove_decisions, remove_events, wal_bytes
+from isrflow.bus.weight import last_within
 from isrflow.state.rules import NEWEST_RULES
 
 SCHEMA_VERSION = 1
@@ -124,9 +125,10 @@ class EmbeddedBus(BusFile):
                 raise TrimmedError(f"bus {self.path}: events up to {trimmed} were removed; {after + 1} was asked for")
             return entries_between(connection, after, through)
 
-    def batch_end(self, after: int, count: int, *, wait: bool) -> int:
+    def batch_end(self, after: int, count: int, bytes_max: int = 2**62, *, wait: bool) -> int:
         """Return where a batch that starts after ``after`` ends: ``count`` events on, or at the newest.
 
+        It ends before that where it would weigh more than ``bytes_max`` (``weight``), after one event at the least.
         With ``wait``, events that only the next tick makes anything of (heartbeats, offsets) make no
         batch of their own: until something else comes the answer is ``after``.
         """
@@ -138,11 +140,7 @@ class EmbeddedBus(BusFile):
                 ).fetchone()[0]
             ):
                 return after
-            row = connection.execute(
-                "SELECT coalesce(max(seq), ?) FROM (SELECT seq FROM events WHERE seq > ? ORDER BY seq LIMIT ?)",
-                (after, after, count),
-            )
-            return int(row.fetchone()[0])
+            return last_within(connection, after, count, bytes_max)
 
     def load(self, entries: Sequence[Entry]) -> None:
         """Put a recorded log, with its own seqs, onto this bus: what it says of times and claims stands."""

@@ -19,6 +19,7 @@ TickInterval = Annotated[int, Meta(ge=1, le=5_000)]
 Wait = Annotated[int, Meta(ge=1, le=86_400_000)]
 # Followers read decisions before they go, and may be some behind.
 Retained = Annotated[int, Meta(ge=1_000)]
+BatchBytes = Annotated[int, Meta(ge=1, le=2**30)]
 Text = Annotated[str, Meta(min_length=1, max_length=1_024)]
 _SERVER = r"[A-Za-z0-9._\[\]:-]+:[0-9]{1,5}"
 BusUrl = Annotated[
@@ -46,6 +47,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     pages: Count = 64
     shuffle_partitions: Shards = 1
     max_events_per_batch: Count = 200_000
+    max_bytes_per_batch: BatchBytes = 32 * 1024 * 1024
     watermark_interval_ms: TickInterval = 100
     tick_idle_interval_ms: TickInterval = 500
     retention_events: Retained = 1_000_000

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from isrflow.bus.interface import Bus, Decided, Page
+from isrflow.sinks.outcome_rows import outcomes_of
 from isrflow.state.canonical import number
-from isrflow.state.shard_outcome import CLUSTER_PAGE, decode_outcome
+from isrflow.state.shard_outcome import CLUSTER_PAGE
 
 
 class Written(NamedTuple):
@@ -29,7 +30,7 @@ class DecisionLog:
         A batch that comes again after a kill changes nothing. Raises ``FencedError`` when another
         job has taken over.
         """
-        shards = [decode_outcome(body) for body in outcomes]
+        shards = outcomes_of(outcomes)
         if not shards:
             return None
         through = max(shard.seq for shard in shards)

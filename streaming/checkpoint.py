@@ -12,6 +12,11 @@ from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.interface import Bus
 from isrflow.conf.private_dir import private_dir
 
+
+class _Noted(msgspec.Struct):
+    conf: dict[str, str]
+
+
 log = structlog.get_logger("isrflow.checkpoint")
 
 BUS_FILE = "bus"
@@ -59,6 +64,21 @@ def _misfit(checkpoint: Path, bus: Bus) -> dict[str, Any] | None:
     if 1 <= len(ends) <= 2 and any(_is_decided_to(bus, end) for end in ends):
         return None
     return {"why": "the bus is not where it is", "at": ends[-2:], "decided_seq": bus.decided_seq()}
+
+
+def shuffle_partitions(checkpoint: Path) -> int | None:
+    """Tell over how many partitions a checkpoint's state is spread, whatever is set by now; None where none has begun.
+
+    Spark notes that with each batch, before where it ends.
+    """
+    batches = _numbers(checkpoint / "offsets")
+    if not batches:
+        return None
+    try:
+        _, noted, *_ = (checkpoint / "offsets" / str(max(batches))).read_bytes().splitlines()
+        return int(msgspec.json.decode(noted, type=_Noted).conf["spark.sql.shuffle.partitions"])
+    except (OSError, ValueError, KeyError, msgspec.DecodeError):
+        return None
 
 
 def _numbers(log_dir: Path) -> list[int]:

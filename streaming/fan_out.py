@@ -1,6 +1,6 @@
-"""Fan out: send each event to the shard that holds its topic, or to every shard."""
+"""Fan out: send each event to the shard that holds its topic, or once to all shards together."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 import pyarrow as pa
@@ -10,6 +10,8 @@ from isrflow.controller_logic.routing import route
 
 SCHEMA = "shard INT, events BINARY"
 ARROW_SCHEMA = pa.schema([("shard", pa.int32()), ("events", pa.binary())])
+# What all shards take in stands under keys before those of shards, one for each of Spark's partitions.
+SHARED = -1
 
 
 class Routed(msgspec.Struct, frozen=True, array_like=True):
@@ -22,39 +24,56 @@ class Routed(msgspec.Struct, frozen=True, array_like=True):
     is_claim: bool | None = None
 
 
+class Packed(msgspec.Struct, frozen=True, array_like=True):
+    """Hold what one row brings; ``shared_count`` events come in another row, for all shards together."""
+
+    shared_count: int
+    routed: list[Routed]
+
+
 Ordered = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(list[Routed])
+_decoder = msgspec.msgpack.Decoder(Packed)
 
 
-def decode_routed(body: bytes) -> list[Routed]:
-    """Read what ``fan_out`` packed for one shard."""
+def decode_packed(body: bytes) -> Packed:
+    """Read what ``fan_out`` packed into one row."""
     return _decoder.decode(body)
 
 
 def fan_out(
-    batches: Iterator[pa.RecordBatch], *, shards: int, in_order: Ordered | None = None
+    batches: Iterator[pa.RecordBatch],
+    *,
+    shards: int,
+    shared_keys: Sequence[int] = (SHARED,),
+    in_order: Ordered | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Turn rows of events, in the order of seq, into one packed row a shard.
+    """Turn rows of events, in the order of seq, into one packed row a shard, and one for all of them.
 
     ``in_order`` makes such rows of what the source gives, where that has another order. Every shard
-    gets a row, so that all of them know the same seq and clock after each batch.
+    gets a row, so that all of them know the same seq and clock after each batch. What all shards take in is not
+    copied for each: it stands once under each of ``shared_keys``.
     """
     for batch in in_order(batches) if in_order else batches:
         if batch.num_rows == 0:
             continue
         packed: list[list[Routed]] = [[] for _ in range(shards)]
+        shared: list[Routed] = []
         seq, clock_ms = 0, 0
         for entry in logged(zip(*(column.to_pylist() for column in batch.columns), strict=True)):
             seq, clock_ms = entry.seq, entry.clock_ms
             shard = route(entry.event, shards)
-            for target in packed if shard is None else (packed[shard],):
-                target.append(Routed(seq, clock_ms, entry.raw, entry.entered_ms, entry.is_claim))
+            (shared if shard is None else packed[shard]).append(
+                Routed(seq, clock_ms, entry.raw, entry.entered_ms, entry.is_claim)
+            )
+        if shared:
+            yield _rows(shared_keys, [_encoder.encode(Packed(0, shared))] * len(shared_keys))
         for target in packed:
-            if not target or target[-1].seq < seq:
+            if not any(events and events[-1].seq == seq for events in (target, shared)):
                 target.append(Routed(seq, clock_ms, None))
-        bodies = [_encoder.encode(target) for target in packed]
-        yield pa.RecordBatch.from_arrays(
-            [pa.array(range(shards), pa.int32()), pa.array(bodies, pa.binary())], schema=ARROW_SCHEMA
-        )
+        yield _rows(range(shards), [_encoder.encode(Packed(len(shared), target)) for target in packed])
+
+
+def _rows(keys: Sequence[int], bodies: Sequence[bytes]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array(keys, pa.int32()), pa.array(bodies, pa.binary())], schema=ARROW_SCHEMA)

@@ -12,7 +12,7 @@ from isrflow.bus.kafka.bus import KafkaBus
 from isrflow.bus.kafka.places import offset_after, seq_of, unplaced
 from isrflow.bus.outsiders import is_started
 from isrflow.conf.settings import Settings
-from isrflow.streaming.source import rows_of
+from isrflow.streaming.source import BYTES_PER_ARROW_BATCH, rows_of
 
 EARLIEST = -2
 
@@ -50,7 +50,7 @@ def events(session: SparkSession, bus: KafkaBus, settings: Settings, *, after: i
 def in_order(
     batches: Iterator[pa.RecordBatch], *, events_topic: str, claimed: Callable[[], Collection[int]]
 ) -> Iterator[pa.RecordBatch]:
-    """Give a micro-batch's rows (topic, partition, offset, value, timestamp) as events, in one Arrow batch.
+    """Give a micro-batch's rows (topic, partition, offset, value, timestamp) as events, in bounded Arrow batches.
 
     Offsets stand right before the batch's last tick, which is what makes something of them, or where there is
     none at the end. What they get is the seqs after the event before them; where that is the last one of an
@@ -73,7 +73,18 @@ def in_order(
         Entry(unplaced(nth) if before is None else before + nth, raw, ms, False)
         for nth, (_, _, raw, ms) in enumerate(offsets, start=1)
     ]
-    yield rows_of([*events[:at], *between, *events[at:]])
+    yield from _slices([*events[:at], *between, *events[at:]])
+
+
+def _slices(entries: list[Entry]) -> Iterator[pa.RecordBatch]:
+    """Cut after ``BYTES_PER_ARROW_BATCH``, or one event that is longer; Spark has no bound in bytes for this source."""
+    start, total = 0, 0
+    for place, entry in enumerate(entries):
+        if place > start and total + len(entry.raw) > BYTES_PER_ARROW_BATCH:
+            yield rows_of(entries[start:place])
+            start, total = place, 0
+        total += len(entry.raw)
+    yield rows_of(entries[start:])
 
 
 def _place_of_offsets(control: list[tuple[int, bytes, int]]) -> int:

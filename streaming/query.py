@@ -12,7 +12,8 @@ from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.interface import Bus, Image
 from isrflow.conf.settings import Settings
 from isrflow.streaming import fan_out, shard, source
-from isrflow.streaming.checkpoint import has_batches
+from isrflow.streaming.checkpoint import has_batches, shuffle_partitions
+from isrflow.streaming.shared_keys import shared_keys
 
 QUERY_NAME = "isrflow"
 BATCH_END_TIMEOUT_S = 10.0
@@ -38,8 +39,10 @@ def start_query(
     image = Image(0, []) if has_batches(checkpoint) else bus.image()
     operator = shard.ShardOperator(settings.shards, settings.pages, settings.policy, overrides)
     events, in_order = _events(session, bus, settings, after=image.seq, wait=wait)
+    keys = shared_keys(session, shuffle_partitions(checkpoint) or settings.shuffle_partitions)
+    spread = functools.partial(fan_out.fan_out, shards=settings.shards, shared_keys=keys, in_order=in_order)
     outcomes = (
-        events.mapInArrow(functools.partial(fan_out.fan_out, shards=settings.shards, in_order=in_order), fan_out.SCHEMA)
+        events.mapInArrow(spread, fan_out.SCHEMA)
         .groupBy("shard")
         .transformWithState(operator, shard.SCHEMA, "Update", "None", _initial_state(session, image))
     )
@@ -97,6 +100,7 @@ def _embedded(session: SparkSession, bus: EmbeddedBus, settings: Settings, *, af
         session.readStream.format(source.FORMAT)
         .option("path", str(bus.path.absolute()))
         .option("max_events", settings.max_events_per_batch)
+        .option("max_bytes", settings.max_bytes_per_batch)
         .option("after", after)
         .option("wait", wait)
         .option("lock_timeout_s", settings.sqlite_lock_timeout_ms / 1_000)

@@ -18,6 +18,7 @@ from isrflow.conf import LOG4J2
 from isrflow.conf.jars import jars
 from isrflow.conf.java import java_home
 from isrflow.conf.settings import Settings
+from isrflow.streaming.source import BYTES_PER_ARROW_BATCH
 
 # What Spark raises: by itself, and through the bridge to its JVM, which is gone when the JVM is.
 SPARK_ERRORS = (PySparkException, Py4JError, ConnectionError)
@@ -104,8 +105,9 @@ def _conf(settings: Settings, local_dir: Path) -> dict[str, str]:
         # Spark keeps checksums of its own beside its checkpoint files; Hadoop's would double the files of each batch.
         "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
         "spark.sql.session.timeZone": "UTC",
-        # Spark slices what foreachBatch collects by rows, and a shard's row may be megabytes.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+        # Between Spark and Python rows travel in slices, and a slice is held whole, several times.
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(BYTES_PER_ARROW_BATCH),
         "spark.sql.streaming.stopTimeout": "20s",
         "spark.sql.streaming.pollingDelay": "10ms",
         "spark.sql.streaming.minBatchesToRetain": "10",

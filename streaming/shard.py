@@ -1,6 +1,6 @@
 """The one stateful operator: a shard of topics, stepped by the rules."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import Row
@@ -8,13 +8,14 @@ from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor
 
 from isrflow.bus.kafka.places import placed
 from isrflow.controller_logic.guard import guarded_step
+from isrflow.sinks.outcome_rows import rows_of
 from isrflow.state.cluster import Cluster, State
 from isrflow.state.codec import decode_cluster, encode_cluster
 from isrflow.state.event_text import decode
-from isrflow.state.events import Logged, Progress
+from isrflow.state.events import AnyEvent, Logged, Malformed, Progress
 from isrflow.state.policy import Policy
-from isrflow.state.shard_outcome import CLUSTER_PAGE, ShardOutcome, encode_outcome
-from isrflow.streaming.fan_out import Routed, decode_routed
+from isrflow.state.shard_outcome import CLUSTER_PAGE, ShardOutcome
+from isrflow.streaming.fan_out import Packed, Routed, decode_packed
 from isrflow.streaming.paged_topics import PagedTopics
 
 SCHEMA = "shard INT, seq LONG, outcome BINARY"
@@ -44,6 +45,7 @@ class ShardOperator(StatefulProcessor):
     """Step one shard a batch: gather its events, put them in order, decide, store what changed."""
 
     def __init__(self, shards: int, pages: int, policy: Policy, overrides: dict[str, str]) -> None:
+        self._shared = SharedEvents()
         self._shards = shards
         self._page_count = pages
         self._policy = policy
@@ -62,8 +64,12 @@ class ShardOperator(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         shard = int(key[0])
+        packed = [decode_packed(bytes(row.events)) for row in rows]
+        if shard < 0:
+            self._shared.take(packed)
+            return
         state = self._state(shard)
-        events = _in_order(rows, state.cluster.seq)
+        events = self._in_order(packed, state.cluster.seq)
         outcome = guarded_step(state, events, self._policy, overrides=self._overrides)
         topics, cluster = outcome.state.topics, encode_cluster(outcome.state.cluster)
         assert isinstance(topics, PagedTopics)
@@ -77,7 +83,13 @@ class ShardOperator(StatefulProcessor):
             parts=outcome.parts,
             pages=[*pages, (CLUSTER_PAGE, cluster)],
         )
-        yield Row(shard=shard, seq=made.seq, outcome=encode_outcome(made))
+        for row in rows_of(made):
+            yield Row(shard=shard, seq=made.seq, outcome=row)
+
+    def _in_order(self, packed: Sequence[Packed], before: int) -> list[Logged]:
+        """Gather a shard's own events and the shared ones; ``before`` is the last that the state has taken in."""
+        own = [_logged(r, placed(r.seq, before)) for one in packed for r in one.routed]
+        return sorted(own + self._shared.placed(before, sum(one.shared_count for one in packed)), key=_seq)
 
     def _state(self, shard: int) -> State:
         stored = self._cluster.get()
@@ -88,14 +100,39 @@ class ShardOperator(StatefulProcessor):
         pass
 
 
-def _in_order(rows: Iterator[Row], before: int) -> list[Logged]:
-    """Gather a group's rows, which come in no order; ``before`` is the last event that the state has taken in."""
-    routed = [r for row in rows for r in decode_routed(bytes(row.events))]
-    routed.sort(key=lambda r: r.seq)
-    return [_logged(r, placed(r.seq, before)) for r in routed]
+class SharedEvents:
+    """Hold what all shards take in of a batch, read once for those of one Spark partition.
+
+    Their rows come before any shard's: a partition is sorted by key, and works its keys one after the other.
+    """
+
+    def __init__(self) -> None:
+        self._routed: list[tuple[Routed, AnyEvent | Malformed]] = []
+        self._before: int | None = None
+        self._logged: list[Logged] = []
+
+    def take(self, packed: Iterable[Packed]) -> None:
+        self._routed = [(r, decode(r.raw)) for one in packed for r in one.routed if r.raw is not None]
+        self._before = None
+
+    def placed(self, before: int, count: int) -> list[Logged]:
+        """Give them as they stand after the event ``before``; raises ``RuntimeError`` where some are missing."""
+        if not count:
+            return []
+        if len(self._routed) != count:
+            raise RuntimeError(f"of {count} events for all shards {len(self._routed)} have come to this one")
+        if self._before != before:
+            self._before = before
+            self._logged = [_logged(r, placed(r.seq, before), event) for r, event in self._routed]
+        return self._logged
 
 
-def _logged(routed: Routed, seq: int) -> Logged:
+def _logged(routed: Routed, seq: int, event: AnyEvent | Malformed | None = None) -> Logged:
     if routed.raw is None:
         return Logged(seq, routed.clock_ms, _PROGRESS, b"")
-    return Logged(seq, routed.clock_ms, decode(routed.raw), routed.raw, routed.entered_ms, routed.is_claim)
+    event = event or decode(routed.raw)
+    return Logged(seq, routed.clock_ms, event, routed.raw, routed.entered_ms, routed.is_claim)
+
+
+def _seq(logged: Logged) -> int:
+    return logged.seq

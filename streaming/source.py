@@ -19,6 +19,8 @@ ARROW_SCHEMA = pa.schema(
     [("seq", pa.int64()), ("raw", pa.binary()), ("entered_ms", pa.int64()), ("is_claim", pa.bool_())]
 )
 ROWS_PER_ARROW_BATCH = 20_000
+# One event may be longer; Spark holds a whole Arrow batch several times.
+BYTES_PER_ARROW_BATCH = 4 * 1024 * 1024
 
 
 def rows_of(entries: Sequence[Entry]) -> pa.RecordBatch:
@@ -39,7 +41,7 @@ class Span(InputPartition):
 class BusSource(DataSource):
     """Read a bus.
 
-    Options: ``path``, ``max_events`` (a batch's bound), ``after`` (where a new checkpoint starts),
+    Options: ``path``, ``max_events`` and ``max_bytes`` (a batch's bounds), ``after`` (where a new checkpoint starts),
     ``wait`` (whether heartbeats and offsets wait for the next tick, as ``Bus.batch_end`` tells),
     ``lock_timeout_s`` (how long a locked file is waited for).
     """
@@ -61,6 +63,7 @@ class BusReader(DataSourceStreamReader):
     def __init__(self, options: Mapping[str, str]) -> None:
         self.path = options["path"]
         self.max_events = int(options["max_events"])
+        self.max_bytes = int(options["max_bytes"])
         self.after = int(options["after"])
         self.wait = options["wait"] == "true"
         self.lock_timeout_s = float(options.get("lock_timeout_s", LOCK_TIMEOUT_S))
@@ -84,7 +87,7 @@ class BusReader(DataSourceStreamReader):
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         if isinstance(limit, ReadAllAvailable):
             return {"seq": max(self.bus.last_seq(), start["seq"])}
-        return {"seq": self.bus.batch_end(start["seq"], self.max_events, wait=self.wait)}
+        return {"seq": self.bus.batch_end(start["seq"], self.max_events, self.max_bytes, wait=self.wait)}
 
     def reportLatestOffset(self) -> dict[str, int]:
         return {"seq": self.bus.last_seq()}
@@ -99,8 +102,8 @@ class BusReader(DataSourceStreamReader):
         try:
             after = partition.after
             while after < partition.through:
-                # By count: a recorded log's seqs may stand far apart, and begin anywhere.
-                end = bus.batch_end(after, ROWS_PER_ARROW_BATCH, wait=False)
+                # By count and bytes: a recorded log's seqs may stand far apart, and begin anywhere.
+                end = bus.batch_end(after, ROWS_PER_ARROW_BATCH, BYTES_PER_ARROW_BATCH, wait=False)
                 through = min(end, partition.through) if end > after else partition.through
                 entries = bus.read(after, through)
                 after = through

@@ -10,6 +10,7 @@ import pytest
 
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.interface import MAX_EVENT_BYTES, BusError, Decided, Entry, FencedError, Page, TrimmedError
+from isrflow.bus.weight import PARTITION_BYTES, partitions_named
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 BEAT = b'{"kind":"broker_heartbeat","time_ms":1}'
@@ -186,6 +187,42 @@ def test_a_batch_ends_at_its_bound_or_at_the_newest_event(bus: EmbeddedBus) -> N
     assert bus.batch_end(0, 100, wait=False) == 5
     assert bus.batch_end(0, 2, wait=False) == 2
     assert bus.batch_end(5, 2, wait=False) == 5
+
+
+def test_a_batch_ends_at_so_many_bytes_after_one_event_at_the_least(bus: EmbeddedBus) -> None:
+    bus.publish([BEAT, BEAT, LAST_BEAT, b"x" * 5_000, BEAT])
+    assert bus.batch_end(0, 100, 2 * len(BEAT), wait=False) == 2
+    assert bus.batch_end(0, 100, 2 * len(BEAT) - 1, wait=True) == 1
+    assert bus.batch_end(2, 100, 1_000, wait=False) == 3
+    assert bus.batch_end(3, 100, 1_000, wait=False) == 4
+    assert bus.batch_end(4, 100, 0, wait=False) == 5
+    assert bus.batch_end(5, 100, 0, wait=False) == 5
+
+
+def test_what_creates_partitions_weighs_what_will_be_decided_of_it(bus: EmbeddedBus) -> None:
+    """Ten events of a hundred bytes may make a batch of gigabytes."""
+    create = b'{"kind":"create_topic","time_ms":1,"topic":"t%d","partitions":1000}'
+    bus.publish([create % n for n in range(4)])
+    assert bus.batch_end(0, 100, 2_100 * PARTITION_BYTES, wait=False) == 2
+    bus.publish([b'{"kind":"create_partitions","time_ms":1,"topic":"t1","total":9999999}', LAST_BEAT])
+    assert bus.batch_end(4, 100, 2_100 * PARTITION_BYTES, wait=False) == 5
+
+
+@pytest.mark.parametrize(
+    ("raw", "count"),
+    [
+        (b'{"partitions":7,"assignment":null}', 7),
+        (b'{"total":9}', 9),
+        (b'{"partitions":1,"total":2,"assignment":{"0":[1],"1":[1]}}', 2),
+        (b'{"partitions":-1}', 0),
+        (b'{"partitions":%d}' % 10**30, 0),
+        (b'{"partitions":"7"}', 0),
+        (b"[" * 2_000, 0),
+        (b"\xff", 0),
+    ],
+)
+def test_the_partitions_that_an_event_names_are_read_from_its_text(raw: bytes, count: int) -> None:
+    assert partitions_named(raw) == count
 
 
 def test_what_sqlite_rolled_back_by_itself_is_told_by_its_cause(bus: EmbeddedBus) -> None:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from isrflow.bus.kafka.places import SLOTS, offset_after, placed, seq_of, unplaced
+from isrflow.streaming import kafka_source
 from isrflow.streaming.kafka_source import in_order
 
 TICK, BEAT, BAD = b'{"kind":"tick","time_ms":1}', b'{"kind":"broker_heartbeat"}', b"\xff"
@@ -91,6 +92,16 @@ def test_the_same_rows_give_the_same_however_they_come() -> None:
     for seed in range(20):
         random.Random(seed).shuffle(rows)
         assert ordered(rows, batches=1 + seed % 4) == expected
+
+
+def test_many_bytes_are_cut_into_several_arrow_batches_in_one_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [*(control(n, BEAT * (n % 5 + 1)) for n in range(40)), control(40, TICK), *(report(0, n) for n in range(60))]
+    expected = ordered(rows)
+    monkeypatch.setattr(kafka_source, "BYTES_PER_ARROW_BATCH", 3 * len(BEAT))
+    batches = list(in_order(_arrow(rows, 3), events_topic="bus.events", claimed=tuple))
+    assert len(batches) > 20
+    assert all(batch.column(1).nbytes < 200 or batch.num_rows == 1 for batch in batches)
+    assert ordered(rows, 3) == expected
 
 
 def test_an_empty_batch_is_no_batch() -> None:

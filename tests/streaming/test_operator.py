@@ -1,5 +1,6 @@
 """The operators without a JVM: fan-out as a plain function, the shard operator in PySpark's tester."""
 
+import msgspec
 import pytest
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
@@ -11,10 +12,10 @@ from isrflow.controller_logic.log import decide
 from isrflow.state.event_text import decode
 from isrflow.state.ids import shard_of
 from isrflow.state.policy import Policy
-from isrflow.streaming.fan_out import ARROW_SCHEMA, decode_routed, fan_out
+from isrflow.streaming.fan_out import ARROW_SCHEMA, SHARED, decode_packed, fan_out
 from isrflow.streaming.shard import ShardOperator
 from tests.support.engine import decisions_of, encoded
-from tests.support.operators import PAGES, SHARDS, OperatorCluster, arrow
+from tests.support.operators import PAGES, SHARDS, OperatorCluster, arrow, packed_rows
 from tests.support.worlds import recorded
 
 
@@ -76,12 +77,31 @@ def test_every_shard_hears_how_far_the_log_and_the_clock_have_come() -> None:
     tick = b'{"kind":"tick","time_ms":7}'
     offset = encoded("log_end_offset", topic="t", partition=0, broker=1, leader_epoch=0, log_end_offset=1)
     now_ms = decode(offset).time_ms
-    (batch,) = fan_out(iter([arrow([(1, tick), (2, offset), (3, b"junk")])]), shards=SHARDS)
-    assert batch.schema == ARROW_SCHEMA
-    for shard, body in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-        routed = decode_routed(body)
-        assert (routed[-1].seq, routed[-1].clock_ms) == (3, now_ms)
-        assert [r.seq for r in routed if r.raw] == [1] + [2] * (shard == shard_of("t", SHARDS)) + [3] * (shard == 0)
+    batches = list(fan_out(iter([arrow([(1, tick), (2, offset), (3, b"junk")])]), shards=SHARDS))
+    assert [batch.schema for batch in batches] == [ARROW_SCHEMA] * 2
+    rows = {key: decode_packed(body) for key, body in packed_rows(batches)}
+    assert list(rows) == [SHARED, *range(SHARDS)]
+    for shard, packed in rows.items():
+        if shard != SHARED:
+            assert packed.shared_count == 1
+            assert (packed.routed[-1].seq, packed.routed[-1].clock_ms) == (3, now_ms)
+            own = [2] * (shard == shard_of("t", SHARDS)) + [3] * (shard == 0)
+            assert [r.seq for r in packed.routed if r.raw] == own
+
+
+def test_an_event_for_all_shards_is_shipped_once() -> None:
+    beat = b'{"kind":"broker_heartbeat","time_ms":1,"x":"%s"}' % (b"x" * 100_000)
+    tick = b'{"kind":"tick","time_ms":1,"x":"%s"}' % (b"x" * 100_000)
+    batches = list(fan_out(iter([arrow([(1, tick), (2, beat), (3, tick)])]), shards=16))
+    assert sum(batch.nbytes for batch in batches) < 4 * len(tick)
+    assert dict(packed_rows(batches))[5] == msgspec.msgpack.encode([2, []])
+
+
+def test_a_shard_that_did_not_get_what_all_take_in_does_not_go_on_without() -> None:
+    (_, rows) = fan_out(iter([arrow([(1, b'{"kind":"tick","time_ms":7}')])]), shards=1)
+    tester = TwsTester(ShardOperator(1, PAGES, Policy(), {}))
+    with pytest.raises(RuntimeError, match="of 1 events for all shards 0 have come"):
+        tester.test(0, [Row(shard=0, events=rows.column(1).to_pylist()[0])])
 
 
 def test_an_empty_batch_fans_out_to_nobody() -> None:

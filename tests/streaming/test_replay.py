@@ -14,11 +14,19 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("seed", "count", "max_events"), [(1, 600, None), (2, 120, 7), (3, 3_000, 2_999)])
-def test_rules_and_spark_decide_alike(seed: int, count: int, max_events: int | None) -> None:
+@pytest.mark.parametrize(
+    ("seed", "count", "max_events", "settings"),
+    [
+        (1, 600, None, Settings()),
+        # Each partition of Spark's gets what all shards take in once, before what its shards do.
+        (2, 120, 17, Settings(shuffle_partitions=3)),
+        (3, 3_000, 2_999, Settings(max_bytes_per_batch=40_000)),
+    ],
+)
+def test_rules_and_spark_decide_alike(seed: int, count: int, max_events: int | None, settings: Settings) -> None:
     log = recorded(seed, count)
     expected = decide(log, Settings().policy)
-    bodies, view = replay([Entry(*entry) for entry in log], Settings(), {}, max_events)
+    bodies, view = replay([Entry(*entry) for entry in log], settings, {}, max_events)
     assert list(bodies) == [body for _, _, body in expected.decisions]
     assert view == expected.view()
 

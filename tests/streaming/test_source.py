@@ -14,15 +14,32 @@ FIRST = 10**12
 
 def test_a_log_whose_seqs_stand_far_apart_is_read_by_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "ROWS_PER_ARROW_BATCH", 2)
+    options = {"max_events": "3", "max_bytes": "1000", "after": "0", "wait": "false"}
     bus = EmbeddedBus(tmp_path / "bus.db")
     bus.load([Entry(FIRST + nth * 2**20, b"%d" % nth) for nth in range(5)])
-    reader = BusReader({"path": str(bus.path), "max_events": "3", "after": "0", "wait": "false"})
+    reader = BusReader({"path": str(bus.path), **options})
+    assert taken_by(reader) == [[[b"0", b"1"], [b"2"]], [[b"3", b"4"]]]
+    bus.close()
+
+
+def test_batches_and_their_slices_are_bounded_by_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "BYTES_PER_ARROW_BATCH", 20)
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    sizes = [10, 10, 10, 90, 1, 30, 5, 5]
+    bus.publish([b"x" * size for size in sizes])
+    reader = BusReader({"path": str(bus.path), "max_events": "6", "max_bytes": "50", "after": "0", "wait": "false"})
+    found = [[[len(raw) for raw in part] for part in batch] for batch in taken_by(reader)]
+    assert found == [[[10, 10], [10]], [[90]], [[1], [30], [5, 5]]]
+    bus.close()
+
+
+def taken_by(reader: BusReader) -> list[list[list[bytes]]]:
+    """Read all there is: the texts of each slice of each batch."""
     start = {"seq": 0}
-    taken: list[list[bytes]] = []
+    taken = []
     while (end := reader.latestOffset(start, reader.getDefaultReadLimit())) != start:
         (span,) = reader.partitions(start, end)
-        taken += [batch.column(1).to_pylist() for batch in reader.read(span)]
+        taken.append([batch.column(1).to_pylist() for batch in reader.read(span)])
         start = end
-    assert taken == [[b"0", b"1"], [b"2"], [b"3", b"4"]]
     reader.stop()
-    bus.close()
+    return taken

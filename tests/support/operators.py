@@ -1,7 +1,7 @@
 """The operators without a JVM: fan-out as a plain function, the shard operator in PySpark's tester."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 from pyspark.sql import Row
@@ -13,7 +13,7 @@ from isrflow.controller_logic.log import Recorded
 from isrflow.sinks.decision_log import DecisionLog
 from isrflow.state.policy import Policy
 from isrflow.streaming import source
-from isrflow.streaming.fan_out import fan_out
+from isrflow.streaming.fan_out import SHARED, fan_out
 from isrflow.streaming.shard import ShardOperator
 
 SHARDS, PAGES = 4, 3
@@ -24,15 +24,16 @@ def arrow(log: Sequence[Recorded]) -> pa.RecordBatch:
     return source.rows_of([Entry(*entry) for entry in log])
 
 
+def packed_rows(batches: Iterable[pa.RecordBatch]) -> list[tuple[int, bytes]]:
+    """List what ``fan_out`` gave: (key, packed events)."""
+    return [row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
+
+
 def rows_of(log: Sequence[Recorded], pieces: int) -> list[tuple[int, bytes]]:
     """Fan a batch out as Spark does, in several Arrow batches: (shard, packed events) in any order."""
     size = -(-len(log) // pieces)
     batches = [arrow(log[first : first + size]) for first in range(0, len(log), size)]
-    rows = [
-        (shard, body)
-        for batch in fan_out(iter(batches), shards=SHARDS)
-        for shard, body in zip(*(column.to_pylist() for column in batch.columns), strict=True)
-    ]
+    rows = packed_rows(fan_out(iter(batches), shards=SHARDS))
     random.Random(pieces).shuffle(rows)
     return rows
 
@@ -50,7 +51,9 @@ class OperatorCluster:
         made = [
             row
             for shard, tester in enumerate(self.testers)
-            for row in tester.test(shard, [Row(shard=shard, events=body) for to, body in rows if to == shard])
+            # As where each shard has a Spark partition of its own; keys come in order.
+            for key in (SHARED, shard)
+            for row in tester.test(key, [Row(shard=key, events=body) for to, body in rows if to == key])
         ]
         self.log.write(row.outcome for row in made)
         return made

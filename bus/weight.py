@@ -1,0 +1,55 @@
+"""How heavy an event is in a micro-batch: its own bytes, and those of what will be decided of it."""
+
+import sqlite3
+
+import msgspec
+
+# What creates a partition: a decision, its share of the answer, and its place in the state.
+PARTITION_BYTES = 512
+# In an assignment a partition is named, at the shortest, so: "0":[1],
+_ASSIGNED_BYTES_MIN = 8
+_CREATING = ("create_topic", "create_partitions")
+_EVENTS = "SELECT seq, length(raw) AS size, {} AS creating FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
+
+
+class _Creating(msgspec.Struct):
+    partitions: msgspec.Raw = msgspec.Raw(b"")
+    total: msgspec.Raw = msgspec.Raw(b"")
+    assignment: msgspec.Raw = msgspec.Raw(b"")
+
+
+_creating = msgspec.json.Decoder(_Creating)
+
+
+def last_within(connection: sqlite3.Connection, after: int, count: int, bytes_max: int) -> int:
+    """Return the seq of the last of up to ``count`` events after ``after`` that weigh no more than ``bytes_max``.
+
+    The first always fits; ``after`` itself where there is none.
+    """
+    asked = (*_CREATING, after, count)
+    summed = f"SELECT max(seq), sum(size), max(creating) FROM ({_EVENTS.format('kind IN (?, ?)')})"
+    last, size, creates = connection.execute(summed, asked).fetchone()
+    if last is None or (size <= bytes_max and not creates):
+        return after if last is None else int(last)
+    last, total = None, 0
+    for seq, size, creating in connection.execute(_EVENTS.format("CASE WHEN kind IN (?, ?) THEN raw END"), asked):
+        total += size + (partitions_named(creating) * PARTITION_BYTES if creating else 0)
+        if last is not None and total > bytes_max:
+            break
+        last = seq
+    return int(last)
+
+
+def partitions_named(raw: bytes) -> int:
+    """Estimate how many partitions an event creates at most, from its text alone; 0 when that is none of an event."""
+    try:
+        said = _creating.decode(raw)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return 0
+    return max(_number(said.partitions), _number(said.total), len(bytes(said.assignment)) // _ASSIGNED_BYTES_MIN)
+
+
+def _number(text: msgspec.Raw) -> int:
+    digits = bytes(text)
+    # What is longer is refused, and creates nothing.
+    return int(digits) if digits.isdigit() and len(digits) < 10 else 0

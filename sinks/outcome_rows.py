@@ -1,0 +1,66 @@
+"""What shards made of a batch, in rows of bounded size: Spark's JVM holds rows whole, and has little memory."""
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+import pyarrow as pa
+
+from isrflow.state.shard_outcome import ShardOutcome, decode_outcome, encode_outcome
+
+ROW_BYTES_MAX = 4 * 1024 * 1024
+# A row's decisions are much alike, so a longer one shrinks to a tenth and less.
+_PACKED_BYTES_MIN = 64 * 1024
+_CODEC = "zstd"
+# How long the outcome is, 0 where it is not packed.
+_HEAD = struct.Struct(">Q")
+# What a decision takes beside its text.
+_PART_BYTES = 64
+_T = TypeVar("_T")
+
+
+def rows_of(outcome: ShardOutcome) -> Iterator[bytes]:
+    """Write an outcome as one row, or where that is too long as several smaller ones.
+
+    Only a single decision or page may make a row longer than ``ROW_BYTES_MAX``, and only before it is packed.
+    """
+    parts = list(_pieces((part, len(part.body) + len(part.topic) + _PART_BYTES) for part in outcome.parts))
+    pages = list(_pieces((page, len(page[1])) for page in outcome.pages))
+    if len(parts) <= 1 and len(pages) <= 1:
+        yield _packed(outcome)
+        return
+    for piece in parts:
+        yield _packed(ShardOutcome(outcome.shard, outcome.seq, piece, []))
+    for stored in pages:
+        yield _packed(ShardOutcome(outcome.shard, outcome.seq, [], stored))
+
+
+def outcomes_of(rows: Iterable[bytes]) -> list[ShardOutcome]:
+    """Read what ``rows_of`` wrote, in whatever order."""
+    return [_unpacked(row) for row in rows]
+
+
+def _pieces(sized: Iterable[tuple[_T, int]]) -> Iterator[list[_T]]:
+    piece: list[_T] = []
+    total = 0
+    for one, size in sized:
+        if piece and total + size > ROW_BYTES_MAX:
+            yield piece
+            piece, total = [], 0
+        piece.append(one)
+        total += size
+    if piece:
+        yield piece
+
+
+def _packed(outcome: ShardOutcome) -> bytes:
+    body = encode_outcome(outcome)
+    if len(body) < _PACKED_BYTES_MIN:
+        return _HEAD.pack(0) + body
+    return _HEAD.pack(len(body)) + bytes(pa.compress(body, codec=_CODEC, asbytes=True))
+
+
+def _unpacked(row: bytes) -> ShardOutcome:
+    (length,) = _HEAD.unpack_from(row)
+    body = row[_HEAD.size :]
+    return decode_outcome(pa.decompress(body, decompressed_size=length, codec=_CODEC, asbytes=True) if length else body)

@@ -1,0 +1,47 @@
+"""Outcomes on their way through Spark: rows of bounded size that give the same again."""
+
+import random
+
+import pytest
+
+from isrflow.sinks import outcome_rows
+from isrflow.sinks.outcome_rows import outcomes_of, rows_of
+from isrflow.state.canonical import Part
+from isrflow.state.shard_outcome import CLUSTER_PAGE, ShardOutcome
+
+
+def made(decisions: int, pages: int, size: int) -> ShardOutcome:
+    parts = [Part(7, 0, "topic", n, -1, b'{"partition":%d%s}' % (n, b" " * size)) for n in range(decisions)]
+    return ShardOutcome(3, 7, parts, [*((n, b"p" * size) for n in range(pages)), (CLUSTER_PAGE, b"c")])
+
+
+def test_what_a_batch_makes_as_a_rule_is_one_row_as_it_is() -> None:
+    outcome = made(5, 2, 100)
+    (row,) = rows_of(outcome)
+    assert outcomes_of([row]) == [outcome]
+    assert b'{"partition":4' in row
+
+
+@pytest.mark.parametrize(("decisions", "pages"), [(4_000, 0), (0, 600), (4_000, 600), (0, 0)])
+def test_what_is_long_comes_in_several_rows_and_nothing_is_lost(
+    monkeypatch: pytest.MonkeyPatch, decisions: int, pages: int
+) -> None:
+    monkeypatch.setattr(outcome_rows, "ROW_BYTES_MAX", 100_000)
+    outcome = made(decisions, pages, 500)
+    rows = list(rows_of(outcome))
+    assert (len(rows) > 1) == (decisions + pages > 0)
+    # Bytes that repeat are packed where there are many.
+    assert all(len(row) < outcome_rows._PACKED_BYTES_MIN + 100 for row in rows)
+    random.Random(1).shuffle(rows)
+    found = outcomes_of(rows)
+    assert {(one.shard, one.seq) for one in found} == {(3, 7)}
+    assert sorted(part for one in found for part in one.parts) == sorted(outcome.parts)
+    assert sorted(page for one in found for page in one.pages) == sorted(outcome.pages)
+
+
+def test_what_cannot_be_divided_is_a_row_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outcome_rows, "ROW_BYTES_MAX", 1_000)
+    noise = random.Random(2).randbytes(200_000)
+    rows = list(rows_of(ShardOutcome(0, 1, [], [(0, b"a"), (1, noise), (CLUSTER_PAGE, b"c")])))
+    assert [[page for page, _ in one.pages] for one in outcomes_of(rows)] == [[0], [1], [CLUSTER_PAGE]]
+    assert outcomes_of(rows)[1].pages == [(1, noise)]

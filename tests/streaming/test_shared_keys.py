@@ -1,0 +1,12 @@
+"""Each of Spark's partitions gets what all shards take in, before its first shard (on Spark: ``test_replay``)."""
+
+from isrflow.streaming.shared_keys import _keys
+
+
+def test_every_partition_gets_one_key_and_none_is_a_shards() -> None:
+    for partitions in range(1, 20):
+        keys = _keys(partitions, lambda key: key * 7_919)
+        assert all(key < 0 for key in keys)
+        if partitions > 1:
+            assert [key * 7_919 % partitions for key in keys] == list(range(partitions))
+    assert len(_keys(1, lambda key: key)) == 1
