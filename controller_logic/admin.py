@@ -115,7 +115,7 @@ def _how_it_stands(topic: TopicDraft) -> str:
 
 
 def _complaint_about_config(draft: Draft, config: dict[str, str]) -> Refusal | None:
-    complaint = complaint_about_topic_config(config) or complaint_about_growth(draft, {}, config)
+    complaint = complaint_about_topic_config(draft, config) or complaint_about_growth(draft, {}, config)
     return None if complaint is None else Refusal("INVALID_CONFIG", complaint)
 
 

@@ -12,7 +12,7 @@ from isrflow.state.ids import BROKER_ID_MAX
 from isrflow.state.limits import Scalar
 from isrflow.state.policy import TOPIC_NAMES, complaint_about
 from isrflow.state.reason import Reason
-from isrflow.state.rules import BOUNDED_RULES
+from isrflow.state.rules import BOUNDED_RULES, PLAIN_RULES
 
 
 def text_of(config: Mapping[str, Scalar]) -> dict[str, str | None]:
@@ -26,9 +26,9 @@ def _text(value: Scalar) -> str | None:
     return None if value is None else str(value)
 
 
-def complaint_about_topic_config(config: Mapping[str, str | None]) -> str | None:
+def complaint_about_topic_config(draft: Draft, config: Mapping[str, str | None]) -> str | None:
     """Say what is wrong with a topic's settings, as far as the rules read them; None when nothing is."""
-    return _first_complaint(config, TOPIC_NAMES)
+    return _first_complaint(draft, config, TOPIC_NAMES)
 
 
 def complaint_about_growth(draft: Draft, before: Mapping[str, str], after: Mapping[str, str]) -> str | None:
@@ -48,10 +48,11 @@ def _without(held: tuple[dict[str, str], ...], one: dict[str, str]) -> list[dict
     return [config for config in held if config is not one]
 
 
-def _first_complaint(config: Mapping[str, str | None], keys: tuple[str, ...] | None = None) -> str | None:
+def _first_complaint(draft: Draft, config: Mapping[str, str | None], keys: tuple[str, ...] | None = None) -> str | None:
+    plainly = draft.rules_version >= PLAIN_RULES
     for key, value in config.items():
         if value is not None and (keys is None or key in keys):
-            complaint = complaint_about(key, value)
+            complaint = complaint_about(key, value, plainly=plainly)
             if complaint is not None:
                 return complaint
     return None
@@ -78,7 +79,7 @@ def alter_config(draft: Draft, event: AlterConfig) -> None:
 
 def _alter_cluster(draft: Draft, event: AlterConfig) -> None:
     config = text_of(event.config)
-    complaint = _first_complaint(config)
+    complaint = _first_complaint(draft, config)
     if complaint is not None:
         draft.answer("INVALID_CONFIG", complaint)
         return
@@ -128,7 +129,7 @@ def _alter_topic(draft: Draft, name: str, event: AlterConfig) -> None:
     if topic is None or topic.is_deleting:
         draft.answer("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {name}", topic=name)
         return
-    complaint = complaint_about_topic_config(config)
+    complaint = complaint_about_topic_config(draft, config)
     if complaint is not None:
         draft.answer("INVALID_CONFIG", complaint, topic=name)
         return

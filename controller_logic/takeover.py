@@ -63,7 +63,9 @@ def controller_started(draft: Draft, event: ControllerStarted) -> None:
     sessions.begin_anew(draft, [broker for broker in draft.brokers.values() if broker.is_live])
     gateways.begin_anew(draft)
     given = {key: value for key, value in text_of(event.settings or {}).items() if value is not None and key in NAMES}
-    complaints = {key: complaint for key, value in given.items() if (complaint := complaint_about(key, value))}
+    complaints = {
+        key: complaint for key, value in given.items() if (complaint := complaint_about(key, value, plainly=False))
+    }
     settings = {key: value for key, value in given.items() if key not in complaints}
     if complaints:
         fields = ", ".join(f"settings.{key}" for key in complaints)

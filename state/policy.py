@@ -64,20 +64,22 @@ def laid_over(policy: Policy, config: Mapping[str, str]) -> Policy:
         return policy.overlaid(dict(config))
     except msgspec.ValidationError:
         for key, value in config.items():
-            if complaint_about(key, value) is None:
+            if complaint_about(key, value, plainly=False) is None:
                 policy = policy.overlaid({key: value})
         return policy
 
 
-def complaint_about(key: str, value: str) -> str | None:
-    """Say what is wrong with ``value`` as the setting ``key``; None when it is right, or no rule reads it."""
+def complaint_about(key: str, value: str, *, plainly: bool = True) -> str | None:
+    """Say what is wrong with ``value`` as the setting ``key``; None when it is right, or no rule reads it.
+
+    Brokers read settings too, and Kafka knows neither 1.0 for 1 nor 1 for true: ``plainly`` such is wrong.
+    """
     if key not in NAMES:
         return None
     try:
         policy_of({key: value})
     except msgspec.ValidationError as error:
         return str(error)
-    # Brokers read it too, and Kafka knows neither 1.0 for 1 nor 1 for true.
     kind = "bool" if key in _SWITCHES else "int"
     is_plain = value.lower() in ("true", "false") if kind == "bool" else _WHOLE.fullmatch(value)
-    return None if is_plain else f"Expected `{kind}`, got `str` - at `$.{key}`"
+    return None if is_plain or not plainly else f"Expected `{kind}`, got `str` - at `$.{key}`"

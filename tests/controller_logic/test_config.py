@@ -131,3 +131,13 @@ def test_zeros_before_a_brokers_id_name_no_other_broker() -> None:
     assert world.state.cluster.broker_config == {"7": {"log.retention.ms": "6"}}
     alter(world, "broker", "00", **{"log.retention.ms": 7})
     assert sorted(world.state.cluster.broker_config) == ["0", "7"]
+
+
+@pytest.mark.parametrize(("rules_version", "error"), [(1, "NONE"), (2, "INVALID_CONFIG")])
+@pytest.mark.parametrize("entity", ["cluster", "topic"])
+def test_a_setting_is_written_as_brokers_read_it(rules_version: int, error: str, entity: str) -> None:
+    world = World(1)
+    world.create("t", (1,))
+    world.publish("controller_started", controller_id="c", controller_epoch=1, rules_version=rules_version)
+    alter(world, entity, "t" if entity == "topic" else None, **{"min.insync.replicas": 1.0})
+    assert world.error == error

@@ -1,0 +1,136 @@
+"""Whatever is put on the bus: every text is decided, alike in any cuts and shards, and the engine goes on."""
+
+import sys
+from collections import defaultdict
+from itertools import cycle
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage
+from isrflow.brokers.gateways.kraft.metadata.translate import translate
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.image import view_of_image
+from isrflow.bus.interface import Decided, Entry
+from isrflow.bus.kafka.publisher import replica_of
+from isrflow.bus.patience import row_of
+from isrflow.cli.publish import with_time
+from isrflow.controller_logic.log import decide
+from isrflow.state.decisions import Answer, AnyDecision, Rejected
+from isrflow.state.decisions import decode as decode_decision
+from isrflow.state.event_text import decode
+from isrflow.state.events import Malformed
+from isrflow.state.policy import Policy
+from isrflow.state.rules import NEWEST_RULES
+from isrflow.streaming.echo import echoes
+from tests.properties.test_random_worlds import ALWAYS_ANSWERED
+from tests.properties.wild_events import BROKERS, texts
+from tests.support.engine import decisions_of
+from tests.support.operators import OperatorCluster
+
+POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)
+START_MS = 1_000
+
+
+def opening(rules_version: int) -> list[dict[str, object]]:
+    """Give a cluster with something to break: brokers that live, topics, a gateway that leads."""
+    asked = {"want_fence": False, "want_shutdown": False}
+    return [
+        {"kind": "controller_started", "controller_id": "c", "controller_epoch": 1, "rules_version": rules_version},
+        *({"kind": "broker_register", "broker": b, "incarnation": "i1", "log_dirs": ["d"]} for b in BROKERS),
+        *({"kind": "broker_heartbeat", "broker": b, "broker_epoch": b + 1} | asked for b in BROKERS),
+        {"kind": "gateway_started", "gateway": 100, "incarnation": "i1", "voters": [100, 101]},
+        {"kind": "create_topic", "topic": "orders", "assignment": {"0": [1, 2, 3], "1": [2, 3]}},
+        {"kind": "create_topic", "topic": "pay.ments", "partitions": 3, "replication_factor": 2},
+    ]
+
+
+def log_of(wild: list[bytes], rules_version: int) -> list[Entry]:
+    first = [msgspec.json.encode({"time_ms": START_MS + n} | e) for n, e in enumerate(opening(rules_version))]
+    tick = msgspec.json.encode({"kind": "tick", "time_ms": START_MS + 200})
+    claims = {1}
+    return [
+        Entry(seq, raw, START_MS + 10 * seq, seq in claims) for seq, raw in enumerate([*first, *wild, tick], start=1)
+    ]
+
+
+wild_logs = st.builds(log_of, st.lists(texts, min_size=1, max_size=25), st.sampled_from((1, NEWEST_RULES)))
+
+
+def by_seq(decisions: list[tuple[int, int, bytes]]) -> dict[int, list[AnyDecision]]:
+    found: dict[int, list[AnyDecision]] = defaultdict(list)
+    for seq, _, body in decisions:
+        found[seq].append(decode_decision(body))
+    return found
+
+
+def check_said(entry: Entry, said: list[AnyDecision]) -> None:
+    """Every text is decided as what it is: nothing fails, and who asks or is misunderstood hears of it."""
+    event = decode(entry.raw)
+    rejected = [d for d in said if isinstance(d, Rejected)]
+    answers = [d for d in said if isinstance(d, Answer)]
+    assert not [d for d in rejected if d.reason in ("RULES_FAILED", "INVARIANT_BROKEN")]
+    assert [d.reason == "MALFORMED" for d in rejected] in ([isinstance(event, Malformed)], [])
+    assert rejected or not isinstance(event, Malformed)
+    if event.request_id is not None:
+        assert len(answers) == 1
+        assert answers[0].request_id == event.request_id
+    elif not isinstance(event, Malformed) and event.__struct_config__.tag in ALWAYS_ANSWERED:
+        assert answers or rejected
+
+
+@settings(max_examples=300, deadline=None)
+@given(wild_logs)
+def test_every_text_is_decided_as_what_it_is(log: list[Entry]) -> None:
+    decided = decide(log, POLICY)
+    said = by_seq(decided.decisions)
+    for entry in log:
+        check_said(entry, said[entry.seq])
+    msgspec.json.encode(decided.view())
+    # What follows the decisions takes all of them too.
+    image = MetadataImage()
+    for seq in sorted(seq for seq in said if said[seq]):
+        image, _ = translate(image, said[seq])
+    echoes([Decided(*one) for one in decided.decisions])
+
+
+@settings(max_examples=60, deadline=None)
+@given(wild_logs, st.lists(st.integers(1, 9), min_size=1, max_size=4), st.sampled_from((1, 3, 16)))
+def test_neither_cuts_nor_shards_show_in_what_is_decided_of_it(log: list[Entry], sizes: list[int], shards: int) -> None:
+    whole = decide(log, POLICY)
+    cut = decide(log, POLICY, shards=shards, batch_sizes=sizes)
+    assert cut.decisions == whole.decisions
+    assert msgspec.json.encode(cut.view()) == msgspec.json.encode(whole.view())
+
+
+@settings(max_examples=25, deadline=None)
+@given(wild_logs, st.lists(st.integers(1, 12), min_size=1, max_size=4), st.integers(1, 4))
+def test_the_operators_come_to_the_same(log: list[Entry], sizes: list[int], pieces: int) -> None:
+    with TemporaryDirectory() as directory:
+        bus = EmbeddedBus(Path(directory) / "bus.db")
+        cluster, first = OperatorCluster(bus), 0
+        for size in cycle(sizes):
+            if first >= len(log):
+                break
+            cluster.batch(log[first : first + size], pieces)
+            first += size
+        expected = decide(log, Policy())
+        assert decisions_of(bus) == expected.decisions
+        assert view_of_image(bus.image()) == expected.view()
+        bus.close()
+
+
+@settings(max_examples=300, deadline=None)
+@given(texts)
+def test_a_text_reads_the_same_wherever_it_is_read(raw: bytes) -> None:
+    def further_down(levels: int) -> object:
+        return decode(raw) if levels == 0 else further_down(levels - 1)
+
+    assert further_down(sys.getrecursionlimit() // 2) == decode(raw)
+    # Whoever looks at a text on its way to the bus only looks.
+    assert row_of(raw)[2] == raw
+    replica_of(raw)
+    assert decode(with_time(raw)) is not None
