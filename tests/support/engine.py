@@ -29,11 +29,17 @@ AWAITED = b'{"kind":"delete_topic","time_ms":0,"topic":"awaited"}'
 
 
 class Engine:
-    """Hold one engine process on the bus of a directory; its output goes to ``engine.log`` there."""
+    """Hold one engine process on the bus of a directory; its output goes to ``engine.log`` there, or to ``log``."""
 
-    def __init__(self, directory: Path, *settings: str, command: tuple[str, ...] = (str(ISRFLOW), "run")) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *settings: str,
+        command: tuple[str, ...] = (str(ISRFLOW), "run"),
+        log: Path | None = None,
+    ) -> None:
         self.directory = directory
-        self.log = directory / "engine.log"
+        self.log = log or directory / "engine.log"
         sets = [f"bus=sqlite:{directory / 'bus.db'}", f"checkpoint.dir={directory / 'checkpoint'}", *settings]
         if not any(text.startswith("metrics.port") for text in sets):
             sets.append("metrics.port=-1")
