@@ -42,7 +42,9 @@ class Disk:
                 return
             except subprocess.CalledProcessError as error:
                 if time.monotonic() > deadline:
-                    holders = subprocess.run(["fuser", "-vm", str(self.folder)], capture_output=True, text=True, check=False)
+                    holders = subprocess.run(
+                        ["fuser", "-vm", str(self.folder)], capture_output=True, text=True, check=False
+                    )
                     raise TimeoutError(f"{error.stderr!r}: {holders.stderr}") from error
             time.sleep(0.1)
 

@@ -24,7 +24,7 @@ def assert_ended_with_a_message(engine: Engine, said: str) -> None:
 def went_on(bus: EmbeddedBus, disk: Disk, log: list[bytes]) -> Engine:
     """Start an engine that decides some more events."""
     engine = Engine(disk.folder)
-    decided(bus, bus.publish(log), engine=engine)
+    decided(bus, bus.publish_own(log), engine=engine)
     return engine
 
 

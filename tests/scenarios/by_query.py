@@ -1,4 +1,4 @@
-"""Play a story through the Spark query of the job, with a restart from its checkpoint in the middle.
+"""Play a story through the Spark query of the job, if asked with a restart from its checkpoint in the middle.
 
 Decisions do not depend on how a log is cut into batches, but the state that is shown after a block must be
 read before the next one comes. So blocks are published together, up to the next one that shows it.
@@ -30,24 +30,24 @@ EVENTS_PER_BATCH = 24
 class ByQuery:
     """Play all of a story at once, and then give it block by block.
 
-    ``session`` must have no other query of the job meanwhile. Raises ``TimeoutError`` where an event is not
+    ``session`` must have no other query of the job meanwhile. With ``restarts`` the query is stopped before the middle
+    block, and goes on from its checkpoint. Raises ``TimeoutError`` where an event is not
     decided within ``WAIT_TIMEOUT_S``, ``AssertionError`` where the restart was none from the checkpoint.
     """
 
-    def __init__(self, session: SparkSession, directory: Path, scenes: Sequence[Scene]) -> None:
+    def __init__(self, session: SparkSession, directory: Path, scenes: Sequence[Scene], *, restarts: bool) -> None:
         self._views: dict[int, dict[str, Any]] = {}
         self._seq = 0
         bus = EmbeddedBus(directory / "bus.db")
         run = _Run(session, bus, directory / "checkpoint")
         try:
-            self._play(scenes, bus, run)
+            self._play(scenes, bus, run, restart_block(scenes) if restarts else None)
             self._decided = bus.decisions((0, -1), DECISIONS_MAX)
         finally:
             run.stop()
             bus.close()
 
-    def _play(self, scenes: Sequence[Scene], bus: EmbeddedBus, run: "_Run") -> None:
-        restart_before = restart_block(scenes)
+    def _play(self, scenes: Sequence[Scene], bus: EmbeddedBus, run: "_Run", restart_before: int | None) -> None:
         for block, scene in enumerate(scenes):
             if block == restart_before:
                 run.through(bus.last_seq())
@@ -58,7 +58,8 @@ class ByQuery:
                 run.through(last)
                 self._views[last] = view_of_image(bus.image())
         run.through(bus.last_seq())
-        run.check_continued()
+        if restart_before is not None:
+            run.check_continued()
 
     def play(self, events: Sequence[tuple[int, bytes]]) -> Sequence[Decided]:
         first, self._seq = events[0][0], events[-1][0]

@@ -1,7 +1,8 @@
-"""Every story comes out the same from the Spark query, started again from its checkpoint in mid-story.
+"""Every story comes out the same from the Spark query; one in four is started again from its checkpoint in mid-story.
 
-Several are played at once, in one Spark session. What makes that fit into a test run is that the Python
-processes of each start of a query are forked (``tests/support/forked_python.py``).
+A start of the query costs as much as a story, and kills in the middle of a batch have tests of their own
+(``tests/streaming/test_crash.py``). Several stories are played at once, in one Spark session. What makes that fit into
+a test run is that the Python processes of each start of a query are forked (``tests/support/forked_python.py``).
 """
 
 import os
@@ -23,6 +24,7 @@ from tests.support.forked_python import forked_python
 
 AT_ONCE = (os.cpu_count() or 1) + 1
 STORIES = all_stories()
+RESTARTED = frozenset(story.name for story in STORIES[::4])
 Play = Callable[[Story], ByQuery]
 
 
@@ -40,7 +42,8 @@ def played(
         # A session of its own for each thread: the queries of one session need different names.
         if not hasattr(own, "session"):
             own.session = session.newSession()
-        return ByQuery(own.session, tmp_path_factory.mktemp("story"), scenes(story))
+        folder = tmp_path_factory.mktemp("story")
+        return ByQuery(own.session, folder, scenes(story), restarts=story.name in RESTARTED)
 
     with forked_python(session.sparkContext, tmp_path_factory.mktemp("python")), ThreadPoolExecutor(AT_ONCE) as pool:
         yield {story.name: pool.submit(play, story) for story in asked}
