@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from isrflow.bus import pieces
 from isrflow.bus.bus_file import Access, BusFile
 from isrflow.bus.clock import now_ms as now_ms
 from isrflow.bus.event_table import append, entries_between, has_times, insert_recorded, keep_times
@@ -182,7 +183,7 @@ class EmbeddedBus(BusFile):
                 return
             fresh = [decided for decided in decisions if decided.seq > decided_seq]
             connection.executemany("INSERT INTO decisions VALUES (?, ?, ?)", fresh)
-            connection.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?, ?)", pages)
+            connection.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?, ?)", pieces.cut(pages))
             self._raise_mark(connection, "decided", through)
 
     def _check_same(self, connection: sqlite3.Connection, decisions: Sequence[Decided]) -> None:
@@ -230,9 +231,8 @@ class EmbeddedBus(BusFile):
 
     def image(self) -> Image:
         with self._errors(), self._snapshot() as connection:
-            rows = connection.execute("SELECT shard, page, body FROM pages ORDER BY shard, page")
-            pages = [Page(*row) for row in rows]
-            return Image(self._mark("decided"), pages)
+            rows = connection.execute("SELECT shard, page, body FROM pages")
+            return Image(self._mark("decided"), pieces.joined(Page(*row) for row in rows))
 
     def passed(self, through: int) -> None:
         with self._errors(), self._write() as connection:

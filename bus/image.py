@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from isrflow.bus.interface import Image
 from isrflow.state.cluster import Cluster
-from isrflow.state.codec import decode_cluster, decode_topics
+from isrflow.state.codec import decode_cluster, joined_topics
 from isrflow.state.partition import Topic
 from isrflow.state.shard_outcome import CLUSTER_PAGE
 from isrflow.state.view import view_of
@@ -19,13 +19,11 @@ class Held(NamedTuple):
 
 def read_image(image: Image) -> Held:
     """Decode an image; one without pages is an empty cluster. Raises ``CodecError``."""
-    cluster, topics = Cluster(), []
+    cluster = Cluster()
     for page in image.pages:
-        if page.page != CLUSTER_PAGE:
-            topics += decode_topics(page.body)
-        elif page.shard == 0:
+        if page.page == CLUSTER_PAGE and page.shard == 0:
             cluster = decode_cluster(page.body)
-    return Held(cluster, topics)
+    return Held(cluster, joined_topics(page.body for page in image.pages if page.page != CLUSTER_PAGE))
 
 
 def view_of_image(image: Image) -> dict[str, Any]:

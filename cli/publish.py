@@ -52,7 +52,7 @@ def command(events: BinaryIO, wait: bool, timeout_ms: int, settings: Settings) -
       isrflow publish events.jsonl
       echo '{"kind":"create_topic","topic":"orders","partitions":3,"replication_factor":3}' | isrflow publish -
     """
-    bus = open_bus(settings.bus)
+    bus = open_bus(settings.bus, replication_factor=settings.kafka_topics_replication_factor)
     spans: list[range] = []
     try:
         click.echo(publish_lines(bus, events, spans.append))

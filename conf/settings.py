@@ -16,6 +16,7 @@ Shards = Annotated[int, Meta(ge=1, le=1_024)]
 Port = Annotated[int, Meta(ge=-1, le=65_535)]
 # Whoever looks whether an engine decides waits some seconds for it to tick.
 TickInterval = Annotated[int, Meta(ge=1, le=5_000)]
+Replicas = Annotated[int, Meta(ge=0, le=32_767)]
 Wait = Annotated[int, Meta(ge=1, le=86_400_000)]
 # Followers read decisions before they go, and may be some behind.
 Retained = Annotated[int, Meta(ge=1_000)]
@@ -41,6 +42,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     policy: Policy = Policy()
     bus: BusUrl = DEFAULT_BUS
     sqlite_lock_timeout_ms: Wait = 600_000
+    kafka_topics_replication_factor: Replicas = 0
     checkpoint_dir: Text = "data/checkpoint"
     controller_id: str = ""
     shards: Shards = 16

@@ -1,5 +1,6 @@
 """The bytes in which state is kept: a version byte, then MessagePack."""
 
+from collections.abc import Iterable
 from typing import TypeVar
 
 import msgspec
@@ -7,12 +8,16 @@ import msgspec
 from isrflow.state.cluster import STATE_VERSION, Cluster
 from isrflow.state.partition import Topic
 from isrflow.state.rules import NEWEST_RULES
+from isrflow.state.slices import Slice, whole
 
 _T = TypeVar("_T")
 _VERSION_BYTE = bytes([STATE_VERSION])
+# A page in which some topics are not whole. Code of before refuses it, and would else take a slice for a topic.
+_SLICES_BYTE = bytes([2])
 _encoder = msgspec.msgpack.Encoder()
 _cluster = msgspec.msgpack.Decoder(Cluster)
 _topics = msgspec.msgpack.Decoder(list[Topic])
+_slices = msgspec.msgpack.Decoder(list[Slice])
 
 
 class CodecError(Exception):
@@ -45,9 +50,35 @@ def decode_topics(body: bytes) -> list[Topic]:
     return _decoded(_topics, body)
 
 
-def _decoded(decoder: "msgspec.msgpack.Decoder[_T]", body: bytes) -> _T:
-    if body[:1] != _VERSION_BYTE:
-        raise CodecError(f"state of version {body[:1].hex() or 'none'}; this code reads {_VERSION_BYTE.hex()}")
+def encode_slices(slices: list[Slice]) -> bytes:
+    """Write one page, as ``encode_topics`` does where every topic in it is whole."""
+    if all(one.is_whole for one in slices):
+        return encode_topics([one.topic for one in slices])
+    return _SLICES_BYTE + _encoder.encode(slices)
+
+
+def decode_slices(body: bytes) -> list[Slice]:
+    """Read one page of topics, whole or in slices; raises ``CodecError``."""
+    if body[:1] == _SLICES_BYTE:
+        return _decoded(_slices, body, _SLICES_BYTE)
+    return [Slice(topic, len(topic.partitions)) for topic in decode_topics(body)]
+
+
+def joined_topics(bodies: Iterable[bytes]) -> list[Topic]:
+    """Read all topics of a state from its pages; raises ``CodecError``."""
+    held: dict[str, list[Slice]] = {}
+    for body in bodies:
+        for one in decode_slices(body):
+            held.setdefault(one.topic.topic, []).append(one)
+    try:
+        return [whole(slices) for slices in held.values()]
+    except ValueError as error:
+        raise CodecError(str(error)) from error
+
+
+def _decoded(decoder: "msgspec.msgpack.Decoder[_T]", body: bytes, version: bytes = _VERSION_BYTE) -> _T:
+    if body[:1] != version:
+        raise CodecError(f"state of version {body[:1].hex() or 'none'}; this code reads {version.hex()}")
     try:
         return decoder.decode(memoryview(body)[1:])
     except msgspec.DecodeError as error:

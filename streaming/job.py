@@ -56,7 +56,11 @@ def run(settings: Settings) -> None:
     Spark or the query failed, ``BusError`` when the bus cannot be used, ``MetricsError`` when the endpoint
     cannot be opened.
     """
-    bus = open_bus(settings.bus, lock_timeout_s=settings.sqlite_lock_timeout_ms / 1_000)
+    bus = open_bus(
+        settings.bus,
+        lock_timeout_s=settings.sqlite_lock_timeout_ms / 1_000,
+        replication_factor=settings.kafka_topics_replication_factor,
+    )
     metrics = Metrics(
         kafka_names=settings.metrics_kafka_names, controller_id=settings.controller_name, seq_step=bus.seq_step
     )

@@ -4,9 +4,12 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from isrflow.state.cluster import Changes
-from isrflow.state.codec import decode_topics, encode_topics
+from isrflow.state.codec import decode_slices, encode_slices
 from isrflow.state.ids import page_of, without_collisions
 from isrflow.state.partition import Topic
+from isrflow.state.slices import Slice, slices_of, whole
+
+Page = dict[str, Slice]
 
 
 class PageStore(Protocol):
@@ -14,6 +17,76 @@ class PageStore(Protocol):
 
     def load(self, page: int) -> bytes | None: ...
     def load_all(self) -> Iterable[tuple[int, bytes]]: ...
+
+
+class _Loaded:
+    """Hold what the store has, as far as it was asked for.
+
+    A topic's first slice is on the page of its name; the others follow at the distance of all such pages, so that
+    each page holds the slices of one place, and none is as large as a topic.
+    """
+
+    def __init__(self, store: PageStore, shards: int, pages: int) -> None:
+        self._store = store
+        self._shards = shards
+        self.pages = pages
+        self._loaded: dict[int, Page] = {}
+        self._all = False
+        self._topics: dict[str, Topic] = {}
+
+    def home_of(self, topic: str) -> int:
+        """Name the page of a topic's first slice."""
+        return page_of(topic, self._shards, self.pages)
+
+    def page(self, page: int) -> Page:
+        """Give the slices on a page by their topics' names."""
+        held = self._loaded.get(page)
+        if held is None:
+            body = None if self._all else self._store.load(page)
+            held = self._loaded[page] = {} if body is None else _read(body)
+        return held
+
+    def load_all(self) -> None:
+        if not self._all:
+            for page, body in self._store.load_all():
+                if page not in self._loaded:
+                    self._loaded[page] = _read(body)
+            self._all = True
+
+    def names(self) -> Iterable[str]:
+        """List all names, each once."""
+        self.load_all()
+        return (name for page, held in self._loaded.items() if page < self.pages for name in held)
+
+    def slices(self, topic: str) -> list[Slice]:
+        """Give a topic's slices in order, none where it is not there."""
+        page = self.home_of(topic)
+        first = self.page(page).get(topic)
+        if first is None:
+            return []
+        slices, held = [first], len(first.topic.partitions)
+        while held < first.count:
+            page += self.pages
+            other = self.page(page).get(topic)
+            if other is None:
+                break
+            slices.append(other)
+            held += len(other.topic.partitions)
+        return slices
+
+    def topic(self, name: str) -> Topic | None:
+        """Put a topic together."""
+        topic = self._topics.get(name)
+        if topic is None:
+            slices = self.slices(name)
+            topic = whole(slices) if slices else None
+            if topic is not None:
+                self._topics[name] = topic
+        return topic
+
+
+def _read(body: bytes) -> Page:
+    return {one.topic.topic: one for one in decode_slices(body)}
 
 
 class PagedTopics:
@@ -24,54 +97,47 @@ class PagedTopics:
     """
 
     def __init__(self, store: PageStore, shards: int, pages: int) -> None:
-        self._store = store
-        self._shards = shards
-        self._pages = pages
-        self._loaded: dict[int, dict[str, Topic]] = {}
-        self._all = False
-
-    def _page(self, page: int) -> dict[str, Topic]:
-        topics = self._loaded.get(page)
-        if topics is None:
-            body = None if self._all else self._store.load(page)
-            topics = {topic.topic: topic for topic in decode_topics(body)} if body is not None else {}
-            self._loaded[page] = topics
-        return topics
+        self._stored = _Loaded(store, shards, pages)
+        self._changes: dict[str, Topic | None] = {}
 
     def get(self, topic: str, /) -> Topic | None:
-        return self._page(page_of(topic, self._shards, self._pages)).get(topic)
+        return self._changes[topic] if topic in self._changes else self._stored.topic(topic)
 
     def names(self) -> list[str]:
-        if not self._all:
-            for page, body in self._store.load_all():
-                if page not in self._loaded:
-                    self._loaded[page] = {topic.topic: topic for topic in decode_topics(body)}
-            self._all = True
-        return sorted(name for topics in self._loaded.values() for name in topics)
+        names = {name for name in self._stored.names() if name not in self._changes}
+        return sorted(names | {name for name, topic in self._changes.items() if topic is not None})
 
     def twin_of(self, topic: str, /) -> str | None:
         """Look in one page: names that collide hash alike."""
         unified = without_collisions(topic)
-        page = self._page(page_of(topic, self._shards, self._pages))
-        return next((name for name in page if without_collisions(name) == unified), None)
+        stored = self._stored.page(self._stored.home_of(topic))
+        names = (*(name for name in stored if name not in self._changes), *self._changes)
+        return next(
+            (n for n in names if without_collisions(n) == unified and self._changes.get(n, n) is not None), None
+        )
 
     def changed(self, changes: Changes, /) -> "PagedTopics":
-        after = PagedTopics(self._store, self._shards, self._pages)
-        after._all = self._all
-        after._loaded = dict(self._loaded)
-        copied: set[int] = set()
-        for name, topic in changes.items():
-            page = page_of(name, self._shards, self._pages)
-            if page not in copied:
-                after._loaded[page] = dict(after._page(page))
-                copied.add(page)
-            if topic is None:
-                after._loaded[page].pop(name, None)
-            else:
-                after._loaded[page][name] = topic
+        after = PagedTopics.__new__(PagedTopics)
+        after._stored = self._stored
+        after._changes = {**self._changes, **changes}
         return after
 
     def changed_pages(self, changes: Changes) -> list[tuple[int, bytes]]:
-        """Encode the pages that ``changes`` touched; an empty page is stored as no topics."""
-        pages = sorted({page_of(name, self._shards, self._pages) for name in changes})
-        return [(page, encode_topics([t for _, t in sorted(self._page(page).items())])) for page in pages]
+        """Encode the pages with slices that ``changes`` touched; an empty page is stored as no topics."""
+        touched: dict[int, Page] = {}
+        for name in changes:
+            topic = self.get(name)
+            before, after = self._stored.slices(name), [] if topic is None else slices_of(topic)
+            for nth in range(max(len(before), len(after))):
+                now = after[nth] if nth < len(after) else None
+                if now is not None and nth < len(before) and now.is_same_as(before[nth]):
+                    continue
+                page = self._stored.home_of(name) + nth * self._stored.pages
+                held = touched.setdefault(page, dict(self._stored.page(page)))
+                if now is None:
+                    held.pop(name, None)
+                else:
+                    held[name] = now
+        return [
+            (page, encode_slices([one for _, one in sorted(held.items())])) for page, held in sorted(touched.items())
+        ]

@@ -4,11 +4,12 @@ import threading
 import time
 from collections.abc import Sequence
 
+from isrflow.bus import pieces
 from isrflow.bus.interface import BusError, Claim, Decided, Entry, Image, Page, TrimmedError
 from isrflow.bus.kafka.address import parse
 from isrflow.bus.kafka.claims import claimed_offsets
 from isrflow.bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, Connection
-from isrflow.bus.kafka.controller import DECISION_KEY, MARK_KEY, PAGE_KEY, PREVIOUS, Controller
+from isrflow.bus.kafka.controller import DECISION_KEY, MARK_KEY, PREVIOUS, Controller, page_of
 from isrflow.bus.kafka.log_reader import LogReader, Record
 from isrflow.bus.kafka.mark import Mark, decode_mark
 from isrflow.bus.kafka.places import SLOTS, offset_after, seq_of
@@ -30,10 +31,10 @@ class KafkaBus:
 
     seq_step = SLOTS
 
-    def __init__(self, url: str, *, create: bool = True) -> None:
+    def __init__(self, url: str, *, create: bool = True, replication_factor: int = 0) -> None:
         self.address = parse(url)
         self._connection = Connection(self.address)
-        self.offsets_partitions = open_topics(self._connection, create=create)
+        self.offsets_partitions = open_topics(self._connection, create=create, replication_factor=replication_factor)
         self._publisher = Publisher(self._connection, self.offsets_partitions)
         self._controller = Controller(self._connection)
         self._events = LogReader(self._connection, self.address.events)
@@ -178,11 +179,10 @@ class KafkaBus:
                     if record.key == MARK_KEY:
                         mark = decode_mark(record.value)
                     else:
-                        shard, page = PAGE_KEY.unpack(record.key)
-                        pages[shard, page] = record.value
+                        pages[page_of(record.key)] = record.value
         finally:
             reader.close()
-        return Image(mark.through, [Page(*key, body) for key, body in sorted(pages.items())])
+        return Image(mark.through, pieces.joined(Page(*key, body) for key, body in pages.items()))
 
     def passed(self, through: int) -> None:
         pass

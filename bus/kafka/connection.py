@@ -14,9 +14,10 @@ from isrflow.bus.kafka.address import Address
 
 REQUEST_TIMEOUT_S = 20.0
 RETRY_PAUSE_S = 0.05
-# Longer than any batch takes to be written, and short enough that a job killed in the middle of it does not
-# hold up those who read: until then, or until the next claim, they wait where the transaction begins.
-TRANSACTION_TIMEOUT_MS = 60_000
+# Longer than any batch takes to be written, hundreds of megabytes of it, and short enough that a job killed in the
+# middle of it does not hold up those who read: until then, or until the next claim, they wait where the transaction
+# begins.
+TRANSACTION_TIMEOUT_MS = 120_000
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 _FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
 # A topic was just made, or its leader moves: the client asks anew where it is.

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import msgspec
 from confluent_kafka import KafkaException, Producer
 
+from isrflow.bus import pieces
 from isrflow.bus.interface import BusError, Claim, Decided, FencedError, Page, draw_bus_id, epoch_after
 from isrflow.bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS, Connection, is_fenced
 from isrflow.bus.kafka.log_reader import LogReader
@@ -21,11 +22,15 @@ from isrflow.bus.kafka.places import seq_of
 from isrflow.bus.kafka.sent import Sent
 from isrflow.state.rules import NEWEST_RULES
 
+# What waits in the client for its turn; whoever writes more waits too.
+QUEUE_KBYTES_MAX = 128 * 1024
 CLAIM_ATTEMPTS = 20
 CLAIM_PAUSE_S = (0.05, 0.5)
 SUCCESSOR_TIMEOUT_S = 5.0
 DECISION_KEY = struct.Struct(">qq")
-PAGE_KEY = struct.Struct(">ii")
+_PAGE_KEY = struct.Struct(">ii")
+_PIECE_KEY = struct.Struct(">iq")
+_PAGE_MAX = 2**31 - 1
 MARK_KEY = b"mark"
 # A decision says which one stands before it, for whoever finds that one gone.
 PREVIOUS = "previous"
@@ -74,6 +79,9 @@ class Controller:
             **{
                 "transactional.id": f"{self._connection.address.prefix}.controller",
                 "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
+                # A record's turn may come late in a large batch: whether anything moves is seen by ``_flush``.
+                "message.timeout.ms": TRANSACTION_TIMEOUT_MS,
+                "queue.buffering.max.kbytes": QUEUE_KBYTES_MAX,
                 "linger.ms": 0,
             }
         )
@@ -128,9 +136,8 @@ class Controller:
             with self._connection.errors():
                 producer.begin_transaction()
                 mark = self._write_decisions(producer, before, decisions)
-                for page in pages:
-                    key = PAGE_KEY.pack(page.shard, page.page)
-                    self._produce(producer, self._connection.address.state, key, page.body)
+                for page in pieces.cut(pages):
+                    self._produce(producer, self._connection.address.state, _key_of(page), page.body)
                 mark = msgspec.structs.replace(mark, through=through, before=before.through)
                 for topic in (self._connection.address.state, self._topic):
                     self._produce(producer, topic, MARK_KEY, msgspec.json.encode(mark))
@@ -153,10 +160,6 @@ class Controller:
         self._flush(producer)
         return msgspec.structs.replace(before, last_decision=last, decisions_end=sent.last_offset() + 1)
 
-    def _flush(self, producer: Producer) -> None:
-        if producer.flush(REQUEST_TIMEOUT_S):
-            raise BusError(f"bus {self._connection.address}: no answer in {REQUEST_TIMEOUT_S:.0f} s")
-
     def _produce(
         self,
         producer: Producer,
@@ -178,8 +181,17 @@ class Controller:
                     raise BusError(f"bus {self._connection.address}: a batch's records are not taken off") from error
                 producer.poll(0.05)
 
+    def _flush(self, producer: Producer) -> None:
+        """Wait until all is written, however long that takes, while any of it is."""
+        left = len(producer)
+        while producer.flush(REQUEST_TIMEOUT_S):
+            if len(producer) >= left:
+                raise BusError(f"bus {self._connection.address}: no answer in {REQUEST_TIMEOUT_S:.0f} s")
+            left = len(producer)
+
     def _end(self, producer: Producer) -> None:
         """Commit; what cannot be committed is aborted."""
+        self._flush(producer)
         deadline = time.monotonic() + TRANSACTION_TIMEOUT_MS / 1000
         while True:
             try:
@@ -214,6 +226,18 @@ class Controller:
                 self._marks.close()
                 self._marks = None
             self._producer = None
+
+
+def _key_of(page: Page) -> bytes:
+    """Write a page's key; pieces of one have longer ones."""
+    key = _PAGE_KEY if page.page <= _PAGE_MAX else _PIECE_KEY
+    return key.pack(page.shard, page.page)
+
+
+def page_of(key: bytes) -> tuple[int, int]:
+    """Read a page's shard and number from its key."""
+    shard, page = (_PAGE_KEY if len(key) == _PAGE_KEY.size else _PIECE_KEY).unpack(key)
+    return shard, page
 
 
 def _age(mark: Mark) -> tuple[int, int]:

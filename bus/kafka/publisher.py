@@ -2,7 +2,8 @@
 
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import msgspec
 from confluent_kafka import Producer
@@ -17,6 +18,8 @@ BATCH_EVENTS_MAX = 10_000
 _RECORD_OVERHEAD_BYTES = 100
 # Nothing leaves before it is flushed: that keeps a batch whole.
 _LINGER_MS = 10_000
+
+T = TypeVar("T")
 
 
 class _Replica(msgspec.Struct, tag_field="kind", tag="log_end_offset"):
@@ -57,7 +60,7 @@ class Publisher:
                 offsets.append((replica, raw))
         with self._lock, self._connection.errors():
             last: int | None = None
-            for batch in _batches(control):
+            for batch in _batches(control, len):
                 last = self._append(batch)
             self._append_offsets(offsets)
         return last
@@ -72,9 +75,9 @@ class Publisher:
 
     def _append_offsets(self, offsets: list[tuple[_Replica, bytes]]) -> None:
         producer = self._open()
-        for start in range(0, len(offsets), BATCH_EVENTS_MAX):
+        for batch in _batches(offsets, lambda offset: len(offset[1])):
             sent = Sent()
-            for replica, raw in offsets[start : start + BATCH_EVENTS_MAX]:
+            for replica, raw in batch:
                 place = f"{replica.topic}-{replica.partition}"
                 producer.produce(
                     self._connection.address.offsets,
@@ -116,15 +119,15 @@ def replica_of(raw: bytes) -> _Replica | None:
         return None
 
 
-def _batches(events: list[bytes]) -> Iterator[list[bytes]]:
-    batch: list[bytes] = []
+def _batches(events: list[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
+    batch: list[T] = []
     size = 0
-    for raw in events:
-        bytes_ = len(raw) + _RECORD_OVERHEAD_BYTES
+    for event in events:
+        bytes_ = size_of(event) + _RECORD_OVERHEAD_BYTES
         if batch and (size + bytes_ > BATCH_BYTES_MAX or len(batch) == BATCH_EVENTS_MAX):
             yield batch
             batch, size = [], 0
-        batch.append(raw)
+        batch.append(event)
         size += bytes_
     if batch:
         yield batch

@@ -9,18 +9,31 @@ from isrflow.bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, C
 OFFSETS_PARTITIONS = 4
 # Whoever reads the whole state must find each page as it was when the reading began, or newer.
 READ_WHOLE_TIMEOUT_MS = 60_000
+# Only segments that have ended are compacted, and whoever reads the state reads all that is not: so they end soon.
+_SMALL_SEGMENTS = {
+    "segment.bytes": str(64 * 1024 * 1024),
+    "segment.ms": "600000",
+    "min.cleanable.dirty.ratio": "0.1",
+}
 _RETAINED = {"cleanup.policy": "delete"}
-_LATEST = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(READ_WHOLE_TIMEOUT_MS)}
+_LATEST = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(READ_WHOLE_TIMEOUT_MS)} | _SMALL_SEGMENTS
+# Of each replica the newest offset is enough. Deleted besides: a replica that is gone says no more.
+_OFFSETS = {"cleanup.policy": "compact,delete"} | _SMALL_SEGMENTS
+REPLICATION_FACTOR_MAX = 3
 
 
-def open_topics(connection: Connection, *, create: bool) -> int:
+def open_topics(connection: Connection, *, create: bool, replication_factor: int = 0) -> int:
     """Return how many partitions the offsets topic has; raises ``BusError`` when topics are missing or of no use.
 
-    With ``create``, topics that are missing are made, with the cluster's own replication factor and retention, and the
-    settings of those that are there are looked at.
+    With ``create``, topics that are missing are made, with the cluster's own retention, and the settings of those that
+    are there are looked at. With a ``replication_factor`` of 0 they get three replicas, or as many as there are
+    brokers; all but one must have what is acknowledged.
     """
-    wanted = _wanted(connection)
-    found = _partitions(connection)
+    with connection.errors():
+        listed = connection.admin.list_topics(timeout=REQUEST_TIMEOUT_S)
+    factor = replication_factor or min(REPLICATION_FACTOR_MAX, len(listed.brokers))
+    wanted = _wanted(connection, factor)
+    found = {name: len(topic.partitions) for name, topic in listed.topics.items()}
     missing = [name for name in wanted if name not in found]
     if missing and not create:
         raise NoBusError(
@@ -37,26 +50,21 @@ def open_topics(connection: Connection, *, create: bool) -> int:
     return found[connection.address.offsets]
 
 
-def _wanted(connection: Connection) -> dict[str, NewTopic]:
+def _wanted(connection: Connection, factor: int) -> dict[str, NewTopic]:
     address = connection.address
     size = {"max.message.bytes": str(MESSAGE_BYTES_MAX)}
-    # An event's entry time is judged by, so brokers stamp it, and not whoever publishes.
-    entered = size | {"message.timestamp.type": "LogAppendTime"}
-    topics = [
-        NewTopic(address.events, 1, config=_RETAINED | entered),
-        # Compacted: of each replica the newest is enough. Deleted besides: a replica that is gone says no more.
-        NewTopic(address.offsets, OFFSETS_PARTITIONS, config={"cleanup.policy": "compact,delete"} | entered),
-        NewTopic(address.decisions, 1, config=_RETAINED | size),
-        NewTopic(address.state, 1, config=_LATEST | size),
-        NewTopic(address.controller, 1, config=_LATEST),
-    ]
-    return {topic.topic: topic for topic in topics}
-
-
-def _partitions(connection: Connection) -> dict[str, int]:
-    with connection.errors():
-        listed = connection.admin.list_topics(timeout=REQUEST_TIMEOUT_S).topics
-    return {name: len(topic.partitions) for name, topic in listed.items()}
+    in_sync = {"min.insync.replicas": str(max(1, factor - 1))}
+    settings = {
+        address.events: _RETAINED | size,
+        address.offsets: _OFFSETS | size,
+        address.decisions: _RETAINED | size,
+        address.state: _LATEST | size,
+        address.controller: _LATEST,
+    }
+    return {
+        name: NewTopic(name, OFFSETS_PARTITIONS if name == address.offsets else 1, factor, config=config | in_sync)
+        for name, config in settings.items()
+    }
 
 
 def _check_settings(connection: Connection, topics: list[NewTopic]) -> None:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from isrflow.bus.interface import MAX_EVENT_BYTES, Bus, BusError, Decided, FencedError, Page
+from isrflow.bus.kafka.connection import MESSAGE_BYTES_MAX
 from isrflow.bus.opened import open_bus
 from tests.support.engine import wait_until
 
@@ -144,6 +145,26 @@ def test_a_batch_that_comes_again_otherwise_cut_adds_what_is_new(bus: Bus) -> No
     readable(4, bus)
     assert [decided.seq for decided in bus.decisions((0, -1), 10)] == [1, 4]
     assert bus.image() == (4, [Page(0, 3, b"new"), Page(1, 3, b"other")])
+
+
+def test_a_page_has_any_length(bus: Bus, other: Bus) -> None:
+    epoch, larger = claimed(bus), MESSAGE_BYTES_MAX + 1
+    large = [Page(0, -1, b"c" * larger), Page(3, 2**31 - 1, b"t" * larger), Page(3, 7, b"small")]
+    bus.commit(epoch, 1, [], large)
+    readable(1, bus, other)
+    assert other.image() == (1, large[:1] + large[:0:-1])
+    bus.commit(epoch, 2, [], [Page(0, -1, b"fewer")])
+    readable(2, bus, other)
+    assert other.image().pages[0] == Page(0, -1, b"fewer")
+
+
+def test_a_batch_may_be_larger_than_what_waits_to_be_sent(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isrflow.bus.kafka.controller.QUEUE_KBYTES_MAX", 16 * 1024)
+    epoch, body = claimed(bus), b"d" * (MESSAGE_BYTES_MAX // 2)
+    many = [Decided(1, idx, body) for idx in range(4)]
+    bus.commit(epoch, 1, many, [])
+    readable(1, bus)
+    assert bus.decisions((0, -1), 10) == many
 
 
 @pytest.mark.parametrize("again", [[Decided(1, 0, b"other")], [Decided(1, 1, b"one")]])

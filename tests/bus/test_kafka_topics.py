@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from isrflow.bus.interface import BusError
 from isrflow.bus.kafka.bus import KafkaBus
@@ -48,7 +48,7 @@ def test_what_is_no_address_is_said_as_any_other_fault_of_the_bus(url: str) -> N
 
 @pytest.mark.cluster
 def test_offsets_that_are_not_told_in_time_are_said(monkeypatch: pytest.MonkeyPatch, url: str, bus: KafkaBus) -> None:
-    def never(self: Connection, asked: object) -> list[int]:
+    def never(self: Connection, *asked: object) -> list[int]:
         raise TimeoutError
 
     monkeypatch.setattr(Connection, "_ask_offsets", never)
@@ -122,3 +122,26 @@ def test_a_place_is_where_all_before_it_is_decided_and_marks_take_places_too(
     ):
         bus.commit(epoch, through, [], [])
         assert {place for place in range(14) if bus.is_decided_to(place)} == places
+
+
+@pytest.mark.cluster
+def test_topics_are_made_so_that_they_stay_small_and_whole(bus: KafkaBus, url: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bus.address.servers})
+    listed = admin.list_topics(timeout=20)
+    for name in (bus.address.events, bus.address.decisions, bus.address.state, bus.address.controller):
+        partitions = listed.topics[name].partitions
+        assert [len(partition.replicas) for partition in partitions.values()] == [1], "of one broker"
+    for name in (bus.address.state, bus.address.controller, bus.address.offsets):
+        assert settings_of(admin, name, "segment.ms", "segment.bytes", "min.insync.replicas") == [
+            "600000",
+            str(64 * MIB),
+            "1",
+        ]
+    with pytest.raises(BusError, match=r"(?i)replication factor"):
+        open_bus(f"{url}-of-two", replication_factor=2)
+
+
+def settings_of(admin: AdminClient, topic: str, *names: str) -> list[str]:
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    found = admin.describe_configs([resource])[resource].result(20)
+    return [found[name].value for name in names]

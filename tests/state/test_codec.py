@@ -9,7 +9,16 @@ from msgspec.structs import replace
 
 from isrflow.state.broker import Broker, BrokerState
 from isrflow.state.cluster import Cluster, Totals
-from isrflow.state.codec import CodecError, decode_cluster, decode_topics, encode_cluster, encode_topics
+from isrflow.state.codec import (
+    CodecError,
+    decode_cluster,
+    decode_slices,
+    decode_topics,
+    encode_cluster,
+    encode_slices,
+    encode_topics,
+    joined_topics,
+)
 from isrflow.state.partition import (
     LeaderRecoveryState,
     Partition,
@@ -21,6 +30,7 @@ from isrflow.state.partition import (
     TopicState,
 )
 from isrflow.state.registration import Listener
+from isrflow.state.slices import Slice
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 BROKER = Broker(
@@ -81,6 +91,11 @@ LATER_GROWN_PARTITION = replace(
 LAST_GROWN_PARTITION = replace(LATER_GROWN_PARTITION, unassigned_replicas=(2, 1))
 TOPICS = [Topic("t", "id-of-t", TopicState.created, {"a": "b"}, (PARTITION,))]
 
+SLICES = [
+    Slice(Topic("sliced", "id", TopicState.deleting, {"a": "b"}, (replace(PARTITION, partition=0),), True), 2),
+    Slice(Topic("sliced", "id", TopicState.created, {}, (replace(PARTITION, partition=1),))),
+]
+
 # The fields that version 1 was born with, in order: state is kept as arrays, so a place is a meaning.
 BORN: dict[type[msgspec.Struct], str] = {
     Cluster: "version shard shards seq clock_ms controller_id controller_epoch settings brokers config broker_config"
@@ -90,6 +105,7 @@ BORN: dict[type[msgspec.Struct], str] = {
     RemovedReplica: "broker leader_epoch state",
     ReplicaLag: "caught_up_time_ms report_time_ms leader_end_offset",
     Topic: "topic topic_id state config partitions",
+    Slice: "topic count",
     Partition: "partition state replicas replica_states isr leader leader_epoch partition_epoch leader_recovery_state"
     " adding_replicas removing_replicas high_watermark high_watermark_epoch log_end_offsets offset_epochs",
 }
@@ -121,6 +137,31 @@ def test_what_version_1_grew_to_is_read() -> None:
 def test_what_version_1_grew_to_later_is_read(when: str, partition: Partition) -> None:
     grown = [Topic("t", "id-of-t", TopicState.created, {}, (partition,))]
     assert decode_topics((GOLDEN / f"topics-v1-grown-{when}.bin").read_bytes()) == grown
+
+
+def test_slices_of_version_2_are_read() -> None:
+    assert decode_slices((GOLDEN / "topics-v2-slices.bin").read_bytes()) == SLICES
+    assert decode_slices(encode_slices(SLICES)) == SLICES
+
+
+def test_whole_topics_are_written_as_by_version_1() -> None:
+    whole = [Slice(topic, len(topic.partitions)) for topic in TOPICS]
+    assert encode_slices(whole) == encode_topics(TOPICS)
+    assert decode_slices(encode_topics(TOPICS)) == whole
+    assert joined_topics([encode_topics(TOPICS)]) == TOPICS
+
+
+def test_who_reads_whole_topics_takes_no_slice_for_one() -> None:
+    with pytest.raises(CodecError, match="state of version 02"):
+        decode_topics(encode_slices(SLICES))
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_slices_that_are_not_all_of_a_topic_are_not_read_as_one(lost: int) -> None:
+    pages = [encode_slices([one]) for one in SLICES]
+    assert [len(topic.partitions) for topic in joined_topics(reversed(pages))] == [2]
+    with pytest.raises(CodecError, match="topic sliced"):
+        joined_topics(page for nth, page in enumerate(pages) if nth != lost)
 
 
 def test_what_is_written_is_read_back() -> None:

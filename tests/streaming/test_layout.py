@@ -1,14 +1,16 @@
 """Shards and pages stay as they were when the state was written; whoever changes them is told what to set."""
 
 import pytest
+from msgspec.structs import replace
 
 from isrflow.bus.interface import Image, Page
 from isrflow.conf.settings import Settings
 from isrflow.state.cluster import Cluster
-from isrflow.state.codec import encode_cluster, encode_topics
+from isrflow.state.codec import encode_cluster, encode_slices, encode_topics
 from isrflow.state.ids import page_of, shard_of
-from isrflow.state.partition import Topic, TopicState
+from isrflow.state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
 from isrflow.state.shard_outcome import CLUSTER_PAGE
+from isrflow.state.slices import slices_of
 from isrflow.streaming.layout import misfit
 
 NAMES = [f"topic-{number}" for number in range(40)]
@@ -64,3 +66,21 @@ def test_where_no_number_fits_none_is_named() -> None:
     said = misfit(Image(1, [*pages, last._replace(page=last.page + 1)]), Settings())
     assert said is not None
     assert said.endswith("set pages to what it was when that was written")
+
+
+@pytest.mark.parametrize("pages", [64, 7])
+def test_a_large_topic_alone_tells_how_many_pages_there_are(pages: int) -> None:
+    none = Partition(0, PartitionState.NewPartition, (1,), (ReplicaState.NewReplica,))
+    large = Topic("t", "id", TopicState.created, {}, tuple(replace(none, partition=n) for n in range(2_500)))
+    home = page_of("t", 16, pages)
+    image = Image(
+        1,
+        [
+            Page(0, CLUSTER_PAGE, encode_cluster(Cluster(shards=16))),
+            *(Page(0, home + nth * pages, encode_slices([one])) for nth, one in enumerate(slices_of(large))),
+        ],
+    )
+    assert misfit(image, Settings(pages=pages)) is None
+    said = misfit(image, Settings(pages=home + 1 if home + 1 != pages else 2 * pages))
+    assert said is not None
+    assert said.endswith(f"set pages = {pages}")

@@ -3,13 +3,22 @@
 from collections.abc import Iterable
 
 import pytest
+from msgspec.structs import replace
 
+from isrflow.bus.image import read_image
+from isrflow.bus.interface import Image, Page
+from isrflow.bus.pieces import PIECE_BYTES_MAX
+from isrflow.controller_logic.admin import PARTITIONS_MAX
 from isrflow.controller_logic.step import step
 from isrflow.state.cluster import Cluster, State
+from isrflow.state.codec import CodecError, decode_topics, encode_slices, encode_topics, joined_topics
 from isrflow.state.decisions import Answer
 from isrflow.state.event_text import decode
 from isrflow.state.events import Logged
+from isrflow.state.ids import page_of
+from isrflow.state.partition import ReplicaLag, Topic
 from isrflow.state.policy import Policy
+from isrflow.state.slices import SLICE_PARTITIONS, slices_of, whole
 from isrflow.streaming.paged_topics import PagedTopics
 from tests.support.engine import encoded
 
@@ -81,3 +90,119 @@ def test_a_stored_name_that_is_deleted_in_the_batch_collides_no_more(shard: Page
     errors = shard.batch(*deleted, created("held7_name"), created("held7.name"))
     assert errors == ["NONE", "NONE", "INVALID_TOPIC_EXCEPTION"]
     assert shard.batch(created("held7.name")) == ["INVALID_TOPIC_EXCEPTION"]
+
+
+BIG = 2 * SLICE_PARTITIONS + 5
+
+
+def big(partitions: int = BIG) -> bytes:
+    return encoded("create_topic", topic="big", partitions=partitions, replication_factor=1)
+
+
+def topic_of(shard: PagedShard, name: str) -> Topic:
+    topic = PagedTopics(shard.pages, 1, PAGES).get(name)
+    assert topic is not None
+    return topic
+
+
+def written(shard: PagedShard, *raws: bytes) -> list[int]:
+    """Step a batch, and list the pages that it stored."""
+    before = dict(shard.pages)
+    shard.batch(*raws)
+    return [page for page, body in sorted(shard.pages.items()) if body != before.get(page)]
+
+
+def reported(partition: int) -> bytes:
+    where = {"topic": "big", "partition": partition, "broker": 1}
+    return encoded("log_end_offset", **where, leader_epoch=0, log_end_offset=partition + 7)
+
+
+def test_a_topic_of_many_partitions_is_on_several_pages_and_comes_back_whole(shard: PagedShard) -> None:
+    home = page_of("big", 1, PAGES)
+    held = [topic.topic for topic in decode_topics(shard.pages[home])]
+    assert written(shard, big()) == [home, home + PAGES, home + 2 * PAGES]
+    assert [partition.partition for partition in topic_of(shard, "big").partitions] == list(range(BIG))
+    # Beside it nothing changed, and who reads all pages finds it once.
+    everything = PagedTopics(shard.pages, 1, PAGES)
+    assert set(held) < set(everything.names())
+    assert everything.names().count("big") == 1
+    image = Image(1, [Page(0, page, body) for page, body in shard.pages.items()])
+    assert {topic.topic: topic for topic in read_image(image).topics}["big"] == topic_of(shard, "big")
+    assert len(read_image(image).topics) == len(everything.names())
+
+
+def test_only_the_slices_that_changed_are_stored(shard: PagedShard) -> None:
+    home = page_of("big", 1, PAGES)
+    shard.batch(big())
+    assert written(shard, reported(BIG - 1), encoded("tick")) == [home + 2 * PAGES]
+    assert topic_of(shard, "big").partitions[BIG - 1].high_watermark == BIG + 6
+    assert written(shard, reported(SLICE_PARTITIONS), encoded("tick")) == [home + PAGES]
+    assert written(shard, encoded("alter_config", entity="topic", name="big", config={"a": "b"})) == [home]
+    total = 3 * SLICE_PARTITIONS + 1
+    assert written(shard, encoded("create_partitions", topic="big", total=total)) == [
+        home,
+        home + 2 * PAGES,
+        home + 3 * PAGES,
+    ]
+    assert len(topic_of(shard, "big").partitions) == total
+
+
+def test_a_topic_made_again_smaller_has_no_old_slices(shard: PagedShard) -> None:
+    shard.batch(big())
+    gone = [
+        encoded(
+            "replica_report", topic="big", partition=n, broker=1, broker_epoch=1, leader_epoch=-2, outcome="deleted"
+        )
+        for n in range(BIG)
+    ]
+    shard.batch(encoded("delete_topic", topic="big"), *gone)
+    assert PagedTopics(shard.pages, 1, PAGES).get("big") is None
+    shard.batch(big(3))
+    assert len(topic_of(shard, "big").partitions) == 3
+    shard.batch(encoded("create_partitions", topic="big", total=BIG))
+    assert [partition.partition for partition in topic_of(shard, "big").partitions] == list(range(BIG))
+
+
+def test_what_was_stored_whole_before_is_read_and_cut_with_its_next_change(shard: PagedShard) -> None:
+    home = page_of("big", 1, PAGES)
+    shard.batch(big())
+    large = topic_of(shard, "big")
+    others = [topic for topic in joined_topics(shard.pages.values()) if page_of(topic.topic, 1, PAGES) == home]
+    for page in (home + PAGES, home + 2 * PAGES):
+        del shard.pages[page]
+    shard.pages[home] = encode_topics(sorted(others, key=lambda topic: topic.topic))
+    assert topic_of(shard, "big") == large
+    assert written(shard, reported(0), encoded("tick")) == [home, home + PAGES, home + 2 * PAGES]
+    assert len(topic_of(shard, "big").partitions) == BIG
+
+
+def test_the_largest_topic_is_on_no_page_that_a_bus_cannot_carry(shard: PagedShard) -> None:
+    shard.batch(encoded("create_topic", topic="big", partitions=PARTITIONS_MAX, replication_factor=1))
+    assert max(len(body) for body in shard.pages.values()) < PIECE_BYTES_MAX
+    # Ten replicas, each with all that a partition may hold of it.
+    partition = topic_of(shard, "big").partitions[0]
+    lag = ReplicaLag(2**53, 2**53, 2**62)
+    ten = tuple(range(2**31 - 10, 2**31))
+    full = replace(
+        partition,
+        replicas=ten,
+        replica_states=partition.replica_states * 10,
+        isr=ten,
+        adding_replicas=ten,
+        log_end_offsets=(2**62,) * 10,
+        offset_epochs=(2**30,) * 10,
+        completed_epochs=(2**30,) * 10,
+        requested_epochs=(2**30,) * 10,
+        received_epochs=(2**30,) * 10,
+        lags=(lag,) * 10,
+    )
+    topic = replace(topic_of(shard, "big"), partitions=tuple(replace(full, partition=n) for n in range(PARTITIONS_MAX)))
+    assert max(len(encode_slices([one])) for one in slices_of(topic)) < PIECE_BYTES_MAX
+    assert whole(reversed(slices_of(topic))) == topic
+
+
+def test_a_slice_that_is_missing_is_no_smaller_topic(shard: PagedShard) -> None:
+    shard.batch(big())
+    del shard.pages[page_of("big", 1, PAGES) + PAGES]
+    with pytest.raises(CodecError, match=f"topic big has {BIG} partitions, and its slices hold 1005 of them"):
+        joined_topics(shard.pages.values())
