@@ -140,9 +140,16 @@ class BusFile:
         try:
             self._check_goes_on(connection, seen)
             yield connection
+        except sqlite3.DatabaseError:
+            self._check_still_alone()
+            raise
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
+        self._check_still_alone()
+
+    def _check_still_alone(self) -> None:
+        """Believe nothing that was read without a lock while somebody wrote."""
         if self._local.alone is not None and self._local.alone != state_alone(self.path):
             raise BusError(f"bus {self.path}: a writer opened it while it was read: ask again")
 

@@ -28,7 +28,7 @@ from isrflow.bus.interface import (
 from isrflow.bus.locked import LOCK_TIMEOUT_S, while_locked
 from isrflow.bus.outsiders import refuse_engine_kinds
 from isrflow.bus.patience import row_of
-from isrflow.bus.retention import WAL_BYTES_MAX, cut_wal, remove_decisions, remove_events, wal_bytes
+from isrflow.bus.retention import bound_wal, remove_decisions, remove_events
 from isrflow.bus.weight import last_within
 from isrflow.state.rules import NEWEST_RULES
 
@@ -240,8 +240,7 @@ class EmbeddedBus(BusFile):
 
     def trim(self, retain: int) -> int:
         with self._errors():
-            if wal_bytes(self.path) > WAL_BYTES_MAX:
-                cut_wal(self._connection(), self._busy_timeout_ms)
+            bound_wal(self.path, self._connection(), self._busy_timeout_ms)
             with self._write() as connection:
                 return self._remove_slice(connection, retain)
 

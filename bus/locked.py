@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from isrflow.bus.interface import BusError
+from isrflow.bus.telling import warn
 
 # How long commands and brokers wait for a file that is locked; for the engine it is ``sqlite.lock.timeout.ms``.
 LOCK_TIMEOUT_S = 20.0
@@ -32,17 +33,9 @@ def while_locked(path: Path, timeout_s: float, call: Callable[[], T]) -> T:
                 raise BusError(
                     f"bus {path}: another process has kept it locked for {waited_s:.0f} s: 'fuser {path}' tells which"
                 ) from error
-            _tell(path, waited_s, timeout_s)
-
-
-def _tell(path: Path, waited_s: float, timeout_s: float) -> None:
-    # Short commands do not wait for this import, nor is anything told where nobody has said how.
-    import structlog
-
-    if structlog.is_configured():
-        structlog.get_logger("isrflow.bus").warning(
-            "another process has the bus locked; waiting",
-            bus=str(path),
-            waited_s=round(waited_s),
-            lock_timeout_s=round(timeout_s),
-        )
+            warn(
+                "another process has the bus locked; waiting",
+                bus=str(path),
+                waited_s=round(waited_s),
+                lock_timeout_s=round(timeout_s),
+            )

@@ -8,6 +8,8 @@ import contextlib
 import sqlite3
 from pathlib import Path
 
+from isrflow.bus.telling import warn
+
 SLICE_ROWS = 10_000
 SLICE_BYTES = 4 * 1024 * 1024
 # A reader that stays where it is keeps the log from beginning again; above this it is asked for.
@@ -54,17 +56,22 @@ def remove_events(connection: sqlite3.Connection, through: int) -> tuple[int, in
     return count, last
 
 
+def bound_wal(path: Path, connection: sqlite3.Connection, busy_timeout_ms: int) -> None:
+    """Move a log that is too long into the file, and let it begin again; where a reader is in the way, say so."""
+    size = wal_bytes(path)
+    if size <= WAL_BYTES_MAX:
+        return
+    connection.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_WAIT_MS}")
+    try:
+        (in_the_way, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
+    if in_the_way:
+        warn("the log beside the bus grows while another process reads", log=f"{path}-wal", log_bytes=size)
+
+
 def wal_bytes(path: Path) -> int:
     """Tell how long the log beside a file is."""
     with contextlib.suppress(FileNotFoundError):
         return Path(f"{path}-wal").stat().st_size
     return 0
-
-
-def cut_wal(connection: sqlite3.Connection, busy_timeout_ms: int) -> None:
-    """Move the log into the file, and let it begin again; where readers are in the way, next time."""
-    connection.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_WAIT_MS}")
-    try:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    finally:
-        connection.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")

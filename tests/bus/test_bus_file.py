@@ -4,8 +4,6 @@ import os
 import shutil
 import sqlite3
 import stat
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,19 +16,9 @@ from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.interface import BusError, Decided, NoBusError, Page
 from isrflow.bus.locked import while_locked
 from isrflow.bus.opened import open_bus
+from tests.support.lock_holder import Holder
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
-HOLD = """
-import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-if sys.argv[2] == "all":
-    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-    connection.execute("INSERT INTO marks VALUES ('held', 1)")
-connection.execute("BEGIN EXCLUSIVE")
-connection.execute("INSERT INTO marks VALUES ('holding', 1)")
-print("held", flush=True)
-sys.stdin.read()
-"""
 
 
 @pytest.fixture
@@ -44,19 +32,6 @@ def bus(path: Path) -> Iterator[EmbeddedBus]:
     bus.claim("job", {}, 1)
     yield bus
     bus.close()
-
-
-class Holder:
-    """Hold a bus's lock in another process until it is let go."""
-
-    def __init__(self, path: Path, what: str = "writes") -> None:
-        command = [sys.executable, "-c", HOLD, str(path), what]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        assert self._process.stdout.readline() == "held\n"
-
-    def let_go(self) -> None:
-        self._process.communicate(timeout=20)
 
 
 @pytest.fixture

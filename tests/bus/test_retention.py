@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
-from isrflow.bus import embedded, retention
+from isrflow.bus import retention
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.interface import BusError, Decided, TrimmedError
 from isrflow.bus.retention import wal_bytes
@@ -79,13 +80,15 @@ def test_an_older_mark_without_an_index_means_all_of_that_event(bus: EmbeddedBus
 def test_a_log_that_grew_while_somebody_read_is_cut_when_nobody_does(
     bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedded, "WAL_BYTES_MAX", 100_000)
+    monkeypatch.setattr(retention, "WAL_BYTES_MAX", 100_000)
     reader = sqlite3.connect(bus.path, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM events").fetchone()
     bus.publish([b"x" * 1_000_000])
-    bus.trim(retain=0)
+    with capture_logs() as said:
+        bus.trim(retain=0)
     assert wal_bytes(bus.path) > 1_000_000, "the reader keeps it, and is not waited for long"
+    assert [line["event"] for line in said] == ["the log beside the bus grows while another process reads"]
     reader.close()
     bus.trim(retain=0)
     assert wal_bytes(bus.path) == 0

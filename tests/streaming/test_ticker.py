@@ -6,10 +6,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from isrflow.bus.embedded import EmbeddedBus, now_ms
 from isrflow.streaming.ticker import Ticker
 from tests.support.engine import encoded, wait_until
+from tests.support.lock_holder import Holder
 
 BUSY_MS, IDLE_MS = 10, 300_000
 
@@ -111,3 +113,21 @@ def test_whatever_ends_it_is_its_error(bus: EmbeddedBus, monkeypatch: pytest.Mon
     ticker.start()
     ticker.join(10)
     assert isinstance(ticker.error, TimeoutError)
+
+
+def test_a_bus_that_somebody_has_locked_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isrflow.bus.bus_file.LOCK_TOLD_S", 0.02)
+    bus = EmbeddedBus(tmp_path / "bus.db", lock_timeout_s=120)
+    bus.claim("job", {}, 1)
+    holder = Holder(bus.path)
+    ticker = Ticker(bus, 1, BUSY_MS, BUSY_MS)
+    with capture_logs() as said:
+        ticker.start()
+        wait_until(lambda: len(said) > 3, 30, "word that it is locked")
+        assert ticks(bus) == 0
+        holder.let_go()
+        wait_until(lambda: ticks(bus) > 1, 30, "two ticks")
+    ticker.stop()
+    ticker.join(10)
+    assert ticker.error is None
+    bus.close()

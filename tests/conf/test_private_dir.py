@@ -1,0 +1,51 @@
+"""Directories that only their owner may look into."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from isrflow.conf.private_dir import private_dir
+from isrflow.streaming.checkpoint_lock import is_locked
+from isrflow.streaming.local_dir import local_dir
+
+
+@pytest.fixture(autouse=True)
+def open_umask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_it_and_those_above_it_are_the_owners(tmp_path: Path) -> None:
+    assert private_dir(tmp_path / "a" / "b") == tmp_path / "a" / "b"
+    assert mode_of(tmp_path / "a") == mode_of(tmp_path / "a" / "b") == 0o700
+
+
+def test_one_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir(mode=0o750)
+    private_dir(tmp_path / "shared")
+    private_dir(tmp_path / "shared" / "own")
+    assert mode_of(tmp_path / "shared") == 0o750
+    assert mode_of(tmp_path / "shared" / "own") == 0o700
+
+
+def test_a_file_in_its_place_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="file"):
+        private_dir(tmp_path / "file" / "below")
+    with pytest.raises(FileExistsError):
+        private_dir(tmp_path / "file")
+
+
+def test_what_the_engine_makes_beside_its_bus_is_the_owners(tmp_path: Path) -> None:
+    assert not is_locked(tmp_path / "data" / "checkpoint")
+    assert mode_of(tmp_path / "data") == 0o700
+    with local_dir(tmp_path / "data" / "spark-local") as directory:
+        assert mode_of(directory) == mode_of(directory.parent) == 0o700
