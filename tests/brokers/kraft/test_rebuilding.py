@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from isrflow.brokers.gateways.kraft.log import directory as directories
+from isrflow.brokers.gateways.kraft.log.errors import DamagedError
 from isrflow.brokers.gateways.kraft.rebuilding import adoption, opening, peer
 from isrflow.brokers.gateways.kraft.rebuilding.opening import Opening
 from isrflow.brokers.gateways.kraft.settings import Identity
@@ -117,6 +119,44 @@ def test_a_damaged_file_is_set_aside_and_made_again(quorum: Lossy, suffix: str, 
     assert damaged in [aside.read_bytes() for aside in asides if aside.exists()]
     quorum.create("late")
     same(quorum)
+
+
+def test_a_file_that_cannot_be_read_is_set_aside(quorum: Lossy, monkeypatch: pytest.MonkeyPatch) -> None:
+    quorum.create("early")
+    quorum.end(100)
+    quorum.forget()
+    for path in quorum.log(100).glob("*.log"):
+        path.unlink()
+        path.mkdir()
+    quorum.start(100)
+    assert list(quorum.log(100).glob("aside-1/*.log"))
+    quorum.create("late")
+    same(quorum)
+    quorum.end(100)
+    [read, bad] = [os.pread, {path.stat().st_ino for path in quorum.log(100).glob("*.log")}]
+
+    def pread(descriptor: int, size: int, position: int) -> bytes:
+        if os.fstat(descriptor).st_ino in bad:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return read(descriptor, size, position)
+
+    monkeypatch.setattr(os, "pread", pread)
+    quorum.start(100)
+    assert list(quorum.log(100).glob("aside-2/*.log"))
+    quorum.create("later")
+    same(quorum)
+
+
+def test_a_disk_that_goes_on_failing_ends_the_gateway(quorum: Lossy, monkeypatch: pytest.MonkeyPatch) -> None:
+    quorum.create("early", 2)
+    quorum.end(100)
+
+    def failing(*arguments: Any, **options: Any) -> None:
+        raise DamagedError("damaged again")
+
+    monkeypatch.setattr(opening, "Storage", failing)
+    with pytest.raises(StorageError, match="its disk may be failing"):
+        opened(quorum, ())
 
 
 def test_without_another_gateway_brokers_have_it(quorum: Lossy, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ former files go aside, the directory is ``placing``, and its files are moved up 
 import fcntl
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -73,10 +74,28 @@ def set_aside(directory: Path, only: Path | None = None) -> Path | None:
 
     Raises ``StorageError`` when that was done too often.
     """
-    files = [path for path in directory.iterdir() if path.is_file() and path.name != LOCK]
-    files = files if only is None else [path for path in files if path == only]
+    held = [path for path in directory.iterdir() if path.name not in (LOCK, UNFINISHED, REBUILT, PLACING)]
+    # A directory that stands where a file should is as damaged as one.
+    files = [path for path in held if not _ASIDE.fullmatch(path.name) and only in (None, path)]
     if not files:
         return None
+    aside = _next_aside(directory)
+    # Where a crash leaves some files behind, they are those of a log that is damaged: it goes aside too.
+    for path in sorted(files, key=lambda file: (file.suffix == ".log", file.suffix != ".ends", file.name)):
+        path.replace(aside / path.name)
+    flush_directory(aside)
+    flush_directory(directory)
+    return aside
+
+
+def copy_aside(directory: Path, files: Sequence[Path]) -> None:
+    """Keep a copy of files of which a part is to be cut off. Raises ``StorageError`` when that was done too often."""
+    aside = _next_aside(directory)
+    for path in files:
+        shutil.copyfile(path, aside / path.name)
+
+
+def _next_aside(directory: Path) -> Path:
     taken = [int(match[1]) for path in directory.iterdir() if (match := _ASIDE.fullmatch(path.name))]
     if len(taken) >= ASIDE_MAX:
         raise StorageError(
@@ -85,9 +104,4 @@ def set_aside(directory: Path, only: Path | None = None) -> Path | None:
         )
     aside = directory / f"aside-{max(taken, default=0) + 1}"
     aside.mkdir()
-    # Where a crash leaves some files behind, they are those of a log that is damaged: it goes aside too.
-    for path in sorted(files, key=lambda file: (file.suffix == ".log", file.suffix != ".ends", file.name)):
-        path.replace(aside / path.name)
-    flush_directory(aside)
-    flush_directory(directory)
     return aside

@@ -3,10 +3,12 @@
 import os
 import struct
 import zlib
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 from isrflow.brokers.files import write_all
+from isrflow.brokers.gateways.kraft.log.directory import copy_aside
 from isrflow.brokers.gateways.kraft.log.errors import DamagedError
 
 SUFFIX = ".ends"
@@ -29,6 +31,12 @@ class End(NamedTuple):
     crc: int
 
 
+def _end_at(data: bytes, position: int) -> End | None:
+    written = data[position : position + _END.size]
+    is_whole = _CHECK.unpack_from(data, position + _END.size)[0] == zlib.crc32(written)
+    return End(*_END.unpack(written)) if is_whole else None
+
+
 class EndsFile:
     """Hold the ends of one segment, oldest first; the first one is where the segment begins.
 
@@ -42,18 +50,17 @@ class EndsFile:
     def read(self, *, cut: bool) -> list[End]:
         """Read all ends, and force them to disk: a process that was killed may not have come to it.
 
-        With ``cut`` what the last write left unfinished is removed, else it is damage. Raises ``DamagedError``.
+        With ``cut`` what the last write left unfinished is removed, else it is damage; where more stands behind it that
+        is whole, a copy is set aside. Raises ``DamagedError``.
         """
         data = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
-        ends: list[End] = []
-        for position in range(0, len(data) - SIZE + 1, SIZE):
-            written = data[position : position + _END.size]
-            if _CHECK.unpack_from(data, position + _END.size)[0] != zlib.crc32(written):
-                break
-            ends.append(End(*_END.unpack(written)))
-        if len(ends) * SIZE < len(data):
+        read = [_end_at(data, position) for position in range(0, len(data) - SIZE + 1, SIZE)]
+        ends = [end for end in takewhile(lambda end: end is not None, read) if end is not None]
+        if len(ends) * SIZE < len(data) and (ends or not cut):
             if not cut:
                 raise DamagedError(f"{self._path} is damaged after {len(ends)} entries")
+            if any(read[len(ends) :]):
+                copy_aside(self._path.parent, (self._path, self._path.with_suffix(".log")))
             os.ftruncate(self._descriptor, len(ends) * SIZE)
         os.fsync(self._descriptor)
         return ends

@@ -28,6 +28,8 @@ from isrflow.bus.interface import Bus
 logger = structlog.get_logger()
 
 _PAUSE_S = 0.25
+# Two snapshots are set aside, then the log: a disk that fails still is replaced and not written on.
+_ATTEMPTS = 6
 # Another gateway that starts at the same time is given so long before brokers' copies are looked at.
 PEERS_FIRST_S = 3.0
 HINT = (
@@ -58,12 +60,13 @@ class Opening:
             return self._begun(bus)
 
         directories.finished(self._directory)
-        while True:
+        for _ in range(_ATTEMPTS):
             try:
                 self._storage = await reached(begun, unreachable_max_s)
                 return self._storage
             except (DamagedError, LackingError) as error:
                 await reached(partial(self._mend, error, bus), unreachable_max_s)
+        raise StorageError(f"{self._directory} is damaged again as soon as it was made again: its disk may be failing")
 
     def _begun(self, bus: Bus) -> Storage:
         storage = Storage(self._directory, self._lock, snapshot_interval_bytes=self._snapshot_interval_bytes)
