@@ -1,11 +1,15 @@
 """How brokers follow the metadata log (``KafkaRaftClient``: Fetch, FetchSnapshot; KIP-595, 630)."""
 
+import structlog
+
 from isrflow.brokers.gateways.kraft.apis import gateway_log
 from isrflow.brokers.gateways.kraft.context import Context
 from isrflow.brokers.gateways.kraft.messages import Request
 from isrflow.brokers.wire.errors import ErrorCode
 from isrflow.brokers.wire.schema import Values
 from isrflow.brokers.wire.server import Peer
+
+logger = structlog.get_logger()
 
 METADATA_TOPIC = "__cluster_metadata"
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -28,7 +32,11 @@ async def fetch(context: Context, request: Request, peer: Peer) -> Values:
     if asked is None:
         return {"ErrorCode": ErrorCode.INVALID_REQUEST}
     replica = told["ReplicaState"]["ReplicaId"] if request.version >= _EPOCHED_VERSION else told["ReplicaId"]
-    partition = _refused(context, asked["CurrentLeaderEpoch"]) or _elsewhere(context, asked)
+    refused = _refused(context, asked["CurrentLeaderEpoch"])
+    if refused is None and _is_ahead(context, replica, asked):
+        await context.log.until_appended(_wait_ms(context, told))
+        return {"ErrorCode": ErrorCode.BROKER_NOT_AVAILABLE}
+    partition = refused or _elsewhere(context, asked)
     if partition is None:
         context.standing.has_fetched(replica, asked["FetchOffset"])
         await _until_there_is_more(context, told, asked)
@@ -39,6 +47,19 @@ async def fetch(context: Context, request: Request, peer: Peer) -> Values:
     response = topic | {"Partitions": [partition | {"CurrentLeader": leader}]}
     endpoints = [one | {"Rack": None} for one in context.endpoints] if request.version >= _ENDPOINTS_VERSION else []
     return {"Responses": [response], "NodeEndpoints": endpoints}
+
+
+def _is_ahead(context: Context, replica: int, asked: Values) -> bool:
+    """Say whether a broker has read more than there is in its epoch: then this log is not all of what was served.
+
+    A broker that was told so would stop, and set its partitions aside. It asks again instead, until the log that it has
+    read from leads.
+    """
+    offset, epoch, end = asked["FetchOffset"], asked["LastFetchedEpoch"], context.log.end_offset
+    if offset <= end or replica not in context.standing.brokers or epoch != context.log.end_of_epoch(epoch).epoch:
+        return False
+    logger.error("a broker has read more of the metadata log than there is", broker=replica, offset=offset, end=end)
+    return True
 
 
 def _metadata_partition(told: Values) -> Values | None:
@@ -83,7 +104,11 @@ async def _until_there_is_more(context: Context, told: Values, asked: Values) ->
     # A broker that has yet to hear of the high watermark is not kept waiting for it.
     log = context.log
     if asked["FetchOffset"] >= log.end_offset and asked["HighWatermark"] >= log.end_offset:
-        await log.until_appended(min(told["MaxWaitMs"], context.settings.fetch_max_wait_ms))
+        await log.until_appended(_wait_ms(context, told))
+
+
+def _wait_ms(context: Context, told: Values) -> int:
+    return min(int(told["MaxWaitMs"]), context.settings.fetch_max_wait_ms)
 
 
 def _read(context: Context, told: Values, asked: Values) -> Values:

@@ -108,6 +108,16 @@ def test_whose_log_is_another_is_told_where_they_part(client: ControllerClient, 
     assert told["DivergingEpoch"] == {"Epoch": -1, "EndOffset": -1}
 
 
+def test_a_broker_that_has_read_more_than_there_is_is_not_told_to_forget_it(
+    client: ControllerClient, epoch: int
+) -> None:
+    last = end(client, epoch)
+    assert client.fetch(last + 5, epoch, epoch, replica=1)["ErrorCode"] == ErrorCode.BROKER_NOT_AVAILABLE
+    assert client.fetch(last, epoch, epoch, replica=1)["ErrorCode"] == ErrorCode.NONE
+    told = client.fetch(last, epoch, epoch + 3, replica=1)
+    assert told["DivergingEpoch"] == {"Epoch": epoch, "EndOffset": last}
+
+
 def test_who_is_at_the_end_is_answered_when_something_comes(
     quorum: InProcessQuorum, client: ControllerClient, epoch: int
 ) -> None:
