@@ -11,6 +11,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from isrflow.bus.interface import BusError
+from isrflow.bus.kafka import topics
+from isrflow.bus.kafka.address import parse
 from isrflow.bus.kafka.bus import KafkaBus
 from isrflow.bus.kafka.connection import Connection
 from isrflow.bus.kafka.controller import Controller
@@ -122,6 +124,12 @@ def test_a_place_is_where_all_before_it_is_decided_and_marks_take_places_too(
     ):
         bus.commit(epoch, through, [], [])
         assert {place for place in range(14) if bus.is_decided_to(place)} == places
+
+
+@pytest.mark.parametrize(("factor", "in_sync"), [(1, "1"), (2, "1"), (3, "2"), (5, "4")])
+def test_all_replicas_but_one_must_have_what_is_acknowledged(factor: int, in_sync: str) -> None:
+    for topic in topics._wanted(Connection(parse("kafka://127.0.0.1:1")), factor).values():
+        assert (topic.replication_factor, topic.config["min.insync.replicas"]) == (factor, in_sync)
 
 
 @pytest.mark.cluster
