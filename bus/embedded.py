@@ -16,6 +16,7 @@ from isrflow.bus.interface import (
     BusError,
     Claim,
     Decided,
+    DivergedError,
     Entry,
     FencedError,
     Image,
@@ -193,7 +194,7 @@ class EmbeddedBus(BusFile):
                 "SELECT body FROM decisions WHERE seq = ? AND idx = ?", (decided.seq, decided.idx)
             ).fetchone()
             if row is None or row[0] != decided.body:
-                raise BusError(f"bus {self.path}: decision ({decided.seq}, {decided.idx}) came out differently")
+                raise DivergedError(f"bus {self.path}: decision ({decided.seq}, {decided.idx}) came out differently")
 
     def decided_seq(self) -> int:
         with self._errors():

@@ -24,6 +24,10 @@ class EngineOnlyError(BusError):
     """Somebody else published what only the engine makes."""
 
 
+class DivergedError(BusError):
+    """A batch that comes again after a kill says something else than what it said before."""
+
+
 class TrimmedError(BusError):
     """Entries that were asked for were removed by retention."""
 
@@ -141,7 +145,7 @@ class Bus(Protocol):
         """Write a batch's decisions and state, once: a second time with the same is no change.
 
         ``through`` is the last event that the batch took in. Raises ``FencedError`` when a later
-        epoch was claimed, and then nothing is written.
+        epoch was claimed, ``DivergedError`` when any of the decisions was written otherwise; then nothing is written.
         """
         ...
 

@@ -49,7 +49,7 @@ class _Commands(click.Group):
 def command() -> None:
     """Decide who leads and who is in sync: Kafka's controller as a Spark Structured Streaming job.
 
-    Exit codes: 0 done, 1 the cluster said no, 2 wrong use, 3 cannot reach or stale.
+    Exit codes: 0 done, 1 the cluster said no, 2 wrong use, 3 cannot reach or stale, 4 superseded by a newer job.
 
     \b
     Examples:

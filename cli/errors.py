@@ -1,4 +1,4 @@
-"""How a command ends: 0 done, 1 the cluster said no, 2 wrong use, 3 cannot reach or stale."""
+"""How a command ends: 0 done, 1 the cluster said no, 2 wrong use, 3 cannot reach or stale, 4 superseded."""
 
 import click
 
@@ -19,3 +19,9 @@ class Unreachable(click.ClickException):
     """What the command needs is not there, cannot be read, or is too old."""
 
     exit_code = 3
+
+
+class Superseded(click.ClickException):
+    """A newer job took over: this one ended as planned, and is not to be started again."""
+
+    exit_code = 4

@@ -2,7 +2,7 @@
 
 import click
 
-from isrflow.cli.errors import Unreachable
+from isrflow.cli.errors import Superseded, Unreachable
 from isrflow.cli.options import with_settings
 from isrflow.conf.logs import configure
 from isrflow.conf.settings import Settings
@@ -14,7 +14,7 @@ def command(settings: Settings) -> None:
     """Run the engine until it is stopped with SIGTERM or Ctrl-C, or another job takes over.
 
     It claims the next controller epoch, so whichever job was started last decides, and an older one
-    stops by itself with exit code 3.
+    stops by itself with exit code 4: whatever starts it again must not do so then.
 
     \b
     Examples:
@@ -23,10 +23,13 @@ def command(settings: Settings) -> None:
     """
     # Spark takes seconds to import: no other command pays for it.
     from isrflow.sinks.metrics import MetricsError
-    from isrflow.streaming.job import JobError, run
+    from isrflow.streaming.ends import JobError, SupersededError
+    from isrflow.streaming.job import run
 
     configure(settings.log_format)
     try:
         run(settings)
+    except SupersededError as error:
+        raise Superseded(str(error)) from error
     except (JobError, MetricsError) as error:
         raise Unreachable(str(error)) from error

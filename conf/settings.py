@@ -22,6 +22,7 @@ Wait = Annotated[int, Meta(ge=1, le=86_400_000)]
 Retained = Annotated[int, Meta(ge=1_000)]
 BatchBytes = Annotated[int, Meta(ge=1, le=2**30)]
 Text = Annotated[str, Meta(min_length=1, max_length=1_024)]
+MaybeText = Annotated[str, Meta(max_length=1_024)]
 _SERVER = r"[A-Za-z0-9._\[\]:-]+:[0-9]{1,5}"
 BusUrl = Annotated[
     str,
@@ -43,7 +44,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     bus: BusUrl = DEFAULT_BUS
     sqlite_lock_timeout_ms: Wait = 600_000
     kafka_topics_replication_factor: Replicas = 0
-    checkpoint_dir: Text = "data/checkpoint"
+    checkpoint_dir: MaybeText = ""
     controller_id: str = ""
     shards: Shards = 16
     pages: Count = 64

@@ -1,16 +1,21 @@
 """Whether a checkpoint is the bus's own, and as far as it: only then may the query go on from it."""
 
+import contextlib
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import structlog
 
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.interface import Bus
+from isrflow.bus.kafka.places import offset_after
 from isrflow.conf.private_dir import private_dir
+
+if TYPE_CHECKING:
+    from isrflow.bus.kafka.bus import KafkaBus
 
 
 class _Noted(msgspec.Struct):
@@ -38,20 +43,31 @@ def settle(checkpoint: Path, bus: Bus) -> None:
     """
     found = _misfit(checkpoint, bus)
     if found is not None:
-        aside = checkpoint.with_name(checkpoint.name + ASIDE)
-        shutil.rmtree(aside, ignore_errors=True)
-        checkpoint.rename(aside)
-        log.warning("moved the checkpoint aside; starting from the state on the bus", moved_to=str(aside), **found)
+        move_aside(checkpoint, **found)
     if not has_batches(checkpoint):
         private_dir(checkpoint)
         (checkpoint / BUS_FILE).write_text(str(bus.bus_id()))
+
+
+def move_aside(checkpoint: Path, **found: Any) -> None:
+    """Move a checkpoint away, in place of the one that was before, and log what was ``found``. Raises ``OSError``."""
+    aside = checkpoint.with_name(checkpoint.name + ASIDE)
+    if aside.is_dir() and not aside.is_symlink():
+        shutil.rmtree(aside, ignore_errors=True)
+    else:
+        aside.unlink(missing_ok=True)
+    # Somebody may have deleted it under a query that ran.
+    with contextlib.suppress(FileNotFoundError):
+        checkpoint.rename(aside)
+    log.warning("moved the checkpoint aside; starting from the state on the bus", moved_to=str(aside), **found)
 
 
 def _misfit(checkpoint: Path, bus: Bus) -> dict[str, Any] | None:
     """Tell why a checkpoint cannot be used on a bus; None when it can be, or holds nothing.
 
     The bus has decided to the end of the last batch that ended, or of the one after it, of which a kill left a plan:
-    that is all that one job after the other on one checkpoint can come to.
+    that is all that one job after the other on one checkpoint can come to. A plan beyond the end of the bus was never
+    made: whoever went on from it would pass over what comes next.
     """
     if not has_batches(checkpoint):
         # The source would begin where the bus was then, and the state as it is by now.
@@ -60,8 +76,10 @@ def _misfit(checkpoint: Path, bus: Bus) -> dict[str, Any] | None:
     if of_bus != str(bus.bus_id()):
         return {"why": "it is another bus's", "of_bus": of_bus, "bus": bus.bus_id()}
     ended, planned = max(_numbers(checkpoint / "commits")), max(_numbers(checkpoint / "offsets"), default=-1)
-    ends = [_end(checkpoint / "offsets" / str(batch)) for batch in range(ended, planned + 1)]
-    if 1 <= len(ends) <= 2 and any(_is_decided_to(bus, end) for end in ends):
+    ends = [_end(checkpoint / "offsets" / str(batch), bus) for batch in range(ended, planned + 1)]
+    at = [end for end in ends if end is not None]
+    is_whole = 1 <= len(ends) <= 2 and at == ends and at == sorted(at) and at[-1] <= _end_of(bus)
+    if is_whole and any(_is_decided_to(bus, end) for end in at):
         return None
     return {"why": "the bus is not where it is", "at": ends[-2:], "decided_seq": bus.decided_seq()}
 
@@ -93,23 +111,34 @@ def _read(file: Path) -> str | None:
         return None
 
 
-def _end(planned: Path) -> Any:
-    """Read where a batch of the one source ends, None where that cannot be told."""
+def _end(planned: Path, bus: Bus) -> int | None:
+    """Read where a batch of the one source ends among control events, None where that cannot be told."""
     try:
-        return msgspec.json.decode(planned.read_bytes().splitlines()[-1])
+        end = msgspec.json.decode(planned.read_bytes().splitlines()[-1])
     except (OSError, IndexError, msgspec.DecodeError):
         return None
-
-
-def _is_decided_to(bus: Bus, end: Any) -> bool:
     if not isinstance(end, Mapping):
-        return False
+        return None
     if isinstance(bus, EmbeddedBus):
-        return bool(end.get("seq") == bus.decided_seq())
+        place = end.get("seq")
+    else:
+        partitions = end.get(_on_kafka(bus).address.events)
+        place = partitions.get("0") if isinstance(partitions, Mapping) else None
+    return place if isinstance(place, int) else None
+
+
+def _end_of(bus: Bus) -> int:
+    """Say how far a batch may reach by now, in the source's own count."""
+    return bus.last_seq() if isinstance(bus, EmbeddedBus) else offset_after(bus.last_seq())
+
+
+def _is_decided_to(bus: Bus, end: int) -> bool:
+    return end == bus.decided_seq() if isinstance(bus, EmbeddedBus) else _on_kafka(bus).is_decided_to(end)
+
+
+def _on_kafka(bus: Bus) -> "KafkaBus":
     # Kafka's client is loaded only where it is used.
     from isrflow.bus.kafka.bus import KafkaBus
 
     assert isinstance(bus, KafkaBus)
-    partitions = end.get(bus.address.events)
-    offset = partitions.get("0") if isinstance(partitions, Mapping) else None
-    return isinstance(offset, int) and bus.is_decided_to(offset)
+    return bus

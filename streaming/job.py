@@ -1,48 +1,41 @@
 """The long-running job: claim the controller, run the query, tick, and know when to stop."""
 
+import contextlib
 import signal
 import threading
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 from types import FrameType
 
 import msgspec
 import structlog
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from isrflow.bus.embedded import now_ms
-from isrflow.bus.interface import Bus, Claim
+from isrflow.bus.interface import Bus, Claim, FencedError
 from isrflow.bus.opened import open_bus
 from isrflow.conf.loader import policy_text
 from isrflow.conf.settings import Settings
 from isrflow.sinks.decision_log import DecisionLog
 from isrflow.sinks.metrics import Metrics
-from isrflow.state.codec import decode_cluster
+from isrflow.state.codec import CodecError, decode_cluster
 from isrflow.streaming.checkpoint import settle
-from isrflow.streaming.checkpoint_lock import checkpoint_lock, is_locked
+from isrflow.streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
+from isrflow.streaming.checkpoint_place import check_usable, checkpoint_of, log_of
+from isrflow.streaming.decider import Decider
 from isrflow.streaming.echo import echoes
 from isrflow.streaming.endpoint import Endpoint
+from isrflow.streaming.ends import JobError, SupersededError
 from isrflow.streaming.layout import misfit
 from isrflow.streaming.local_dir import local_dir
 from isrflow.streaming.progress import BatchProgress
-from isrflow.streaming.query import start_query, stop_between_batches
 from isrflow.streaming.retention import Retention
-from isrflow.streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of
+from isrflow.streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of, warm_up
 from isrflow.streaming.ticker import Ticker
 
 WATCH_INTERVAL_S = 0.2
 TICKER_STOP_TIMEOUT_S = 20.0
 
 log = structlog.get_logger("isrflow.job")
-
-
-class JobError(Exception):
-    """The job ended because it could not go on; the message says why."""
-
-
-class SupersededError(JobError):
-    """The job ended because another one took over."""
 
 
 class _StoppedError(Exception):
@@ -81,42 +74,67 @@ class Job:
         self._endpoint = Endpoint(metrics, settings.metrics_host, settings.metrics_port)
         self._stopping = threading.Event()
         self._check_layout()
+        self._checkpoint = checkpoint_of(settings)
         self._claim = Claim(0, 0)
 
     def run(self) -> None:
         # Before Spark starts, which takes seconds: whoever stops the job meanwhile must be heard.
         self._obey_signals()
-        checkpoint = Path(self._settings.checkpoint_dir).absolute()
-        succeeds = is_locked(checkpoint)
-        if not succeeds:
-            self._endpoint.open()
-        choose_java()
         try:
-            with local_dir(checkpoint.parent / "spark-local") as directory:
-                session = build_session(self._settings, directory)
-                try:
-                    # After Spark's own handler, which would raise KeyboardInterrupt in the middle of a batch.
-                    self._obey_signals()
-                    if not self._stopping.is_set():
-                        self._take_over(session, checkpoint, succeeds)
-                finally:
-                    session.stop()
+            with self._locked() as lock:
+                self._prepare(lock)
+        except FencedError as error:
+            raise SupersededError(str(error)) from error
         except SPARK_ERRORS as error:
             raise JobError(f"Spark failed: {reason_of(error)}") from error
 
-    def _take_over(self, session: SparkSession, checkpoint: Path, succeeds: bool) -> None:
-        """Claim and decide; only with Spark there, for a job that cannot run must not stop one that does."""
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[CheckpointLock]:
+        with contextlib.ExitStack() as held:
+            with self._checkpoint_errors():
+                check_usable(self._checkpoint)
+                holder = Holder.of(self._bus, self._settings.bus_name)
+                lock = held.enter_context(checkpoint_lock(self._checkpoint, holder))
+            yield lock
+
+    @contextlib.contextmanager
+    def _checkpoint_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise JobError(
+                f"checkpoint {self._checkpoint} cannot be used: {error.filename}: {error.strerror}; set checkpoint.dir"
+            ) from error
+
+    def _prepare(self, lock: CheckpointLock) -> None:
+        """Try all that may fail before the claim: a job that cannot run must not stop one that does."""
+        succeeds = not lock.take_or_check()
+        if not succeeds:
+            self._endpoint.open()
+        choose_java()
+        with local_dir(self._checkpoint.parent / "spark-local") as directory:
+            session = build_session(self._settings, directory, log_of(self._checkpoint))
+            try:
+                # After Spark's own handler, which would raise KeyboardInterrupt in the middle of a batch.
+                self._obey_signals()
+                warm_up(session)
+                if not self._stopping.is_set():
+                    self._take_over(session, lock, succeeds)
+            finally:
+                session.stop()
+
+    def _take_over(self, session: SparkSession, lock: CheckpointLock, succeeds: bool) -> None:
         policy = policy_text(msgspec.to_builtins(self._settings.policy))
         self._claim = self._bus.claim(self._settings.controller_name, policy, now_ms())
         log.info("claimed the controller", controller_epoch=self._claim.controller_epoch, seq=self._claim.seq)
         try:
-            with checkpoint_lock(checkpoint, self._settings.takeover_timeout_ms, self._check_waiting) as held:
-                if not held:
-                    log.warning("the job before this one holds the checkpoint and does not answer; going on without it")
-                if succeeds:
-                    self._endpoint.open_when_free()
-                self._settle(checkpoint)
-                self._decide(session)
+            if not lock.wait(self._settings.takeover_timeout_ms, self._check_waiting):
+                log.warning("the job before this one holds the checkpoint and does not answer; going on without it")
+            if succeeds:
+                self._endpoint.open_when_free()
+            with self._checkpoint_errors():
+                settle(self._checkpoint, self._bus)
+            self._decide(session, lock)
         except _StoppedError:
             log.info("stopping", controller_epoch=self._claim.controller_epoch)
 
@@ -126,15 +144,12 @@ class Job:
         self._check_claim()
 
     def _check_layout(self) -> None:
-        found = misfit(self._bus.image(), self._settings)
+        try:
+            found = misfit(self._bus.image(), self._settings)
+        except CodecError as error:
+            raise JobError(f"the state on {self._settings.bus_name} cannot be read: {error}") from error
         if found is not None:
             raise JobError(found)
-
-    def _settle(self, checkpoint: Path) -> None:
-        try:
-            settle(checkpoint, self._bus)
-        except OSError as error:
-            raise JobError(f"the checkpoint cannot be made or moved aside: {error}: remove {checkpoint}") from error
 
     def _check_claim(self) -> None:
         claimed = self._bus.claimed_epoch()
@@ -151,10 +166,10 @@ class Job:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, stop)
 
-    def _decide(self, session: SparkSession) -> None:
+    def _decide(self, session: SparkSession, lock: CheckpointLock) -> None:
         decisions = DecisionLog(self._bus, self._claim.controller_epoch)
 
-        def commit(outcomes: Iterable[bytes]) -> None:
+        def write(outcomes: Iterable[bytes]) -> None:
             written = decisions.write(outcomes)
             if written:
                 self._bus.publish_own(echoes(written.decisions))
@@ -167,7 +182,6 @@ class Job:
                 )
 
         session.streams.addListener(BatchProgress(self._metrics))
-        query = start_query(session, self._bus, self._settings, {}, commit)
         ticker = Ticker(
             self._bus,
             self._claim.controller_epoch,
@@ -175,34 +189,30 @@ class Job:
             self._settings.tick_idle_interval_ms,
         )
         retention = Retention(self._bus, self._settings.retention_events)
-        self._metrics.took_over(self._claim.controller_epoch)
-        ticker.start()
-        retention.start()
-        try:
-            self._watch(query, ticker)
-        finally:
-            self._metrics.gave_up()
-            ticker.stop()
-            retention.stop()
-            ticker.join(TICKER_STOP_TIMEOUT_S)
-            retention.join(TICKER_STOP_TIMEOUT_S)
-            stop_between_batches(query)
+        with Decider(session, self._bus, self._settings, write) as decider:
+            self._metrics.took_over(self._claim.controller_epoch)
+            ticker.start()
+            retention.start()
+            try:
+                self._watch(decider, ticker, lock)
+            finally:
+                self._metrics.gave_up()
+                ticker.stop()
+                retention.stop()
+                ticker.join(TICKER_STOP_TIMEOUT_S)
+                retention.join(TICKER_STOP_TIMEOUT_S)
 
-    def _watch(self, query: StreamingQuery, ticker: Ticker) -> None:
+    def _watch(self, decider: Decider, ticker: Ticker, lock: CheckpointLock) -> None:
         while not self._stopping.wait(WATCH_INTERVAL_S):
             self._check_claim()
+            lock.take()
             self._endpoint.retry()
             self._metrics.bus_at(self._bus.last_seq())
             if not ticker.is_alive():
                 # It ends by itself where another job has claimed.
                 self._check_claim()
                 raise JobError(f"ticks cannot be published: {ticker.error or 'the ticker ended'}")
-            if not query.isActive:
+            if not decider.is_active():
                 self._check_claim()
-                raise JobError(f"the query failed: {_cause(query)}")
+                decider.go_on()
         log.info("stopping", controller_epoch=self._claim.controller_epoch)
-
-
-def _cause(query: StreamingQuery) -> str:
-    error = query.exception()
-    return "it ended without an error" if error is None else str(error)

@@ -4,7 +4,7 @@ import math
 
 from isrflow.bus.interface import Image
 from isrflow.conf.settings import Settings
-from isrflow.state.codec import decode_cluster, decode_slices
+from isrflow.state.codec import CodecError, decode_cluster, decode_slices
 from isrflow.state.ids import page_of, topic_hash
 from isrflow.state.shard_outcome import CLUSTER_PAGE
 
@@ -16,7 +16,7 @@ def misfit(image: Image, settings: Settings) -> str | None:
     """Say which setting to change before the state can be used; None when all fit.
 
     A topic is looked for on the page that the settings give it: under others it would be listed and not
-    found, and could be made a second time.
+    found, and could be made a second time. Raises ``CodecError`` naming the page that cannot be read.
     """
     shards, places = _layout(image)
     if shards not in (None, settings.shards):
@@ -39,10 +39,13 @@ def _layout(image: Image) -> tuple[int | None, Places]:
     """Read how many shards there are, None before there is any state, and the page of each topic's slices."""
     shards, places = None, Places()
     for page in image.pages:
-        if page.page != CLUSTER_PAGE:
-            places |= {(one.topic.topic, one.nth): page.page for one in decode_slices(page.body)}
-        elif page.shard == 0:
-            shards = decode_cluster(page.body).shards
+        try:
+            if page.page != CLUSTER_PAGE:
+                places |= {(one.topic.topic, one.nth): page.page for one in decode_slices(page.body)}
+            else:
+                shards = decode_cluster(page.body).shards
+        except CodecError as error:
+            raise CodecError(f"shard {page.shard}, page {page.page}: {error}") from error
     return shards, places
 
 

@@ -3,7 +3,6 @@
 import functools
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 from pyspark.sql import DataFrame, GroupedData, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -13,6 +12,7 @@ from isrflow.bus.interface import Bus, Image
 from isrflow.conf.settings import Settings
 from isrflow.streaming import fan_out, shard, source
 from isrflow.streaming.checkpoint import has_batches, shuffle_partitions
+from isrflow.streaming.checkpoint_place import checkpoint_of
 from isrflow.streaming.shared_keys import shared_keys
 
 QUERY_NAME = "isrflow"
@@ -35,7 +35,7 @@ def start_query(
     Where the checkpoint has no batch yet, the query starts from the state that the bus holds, and
     from the event after it.
     """
-    checkpoint = Path(settings.checkpoint_dir).absolute()
+    checkpoint = checkpoint_of(settings)
     image = Image(0, []) if has_batches(checkpoint) else bus.image()
     operator = shard.ShardOperator(settings.shards, settings.pages, settings.policy, overrides)
     events, in_order = _events(session, bus, settings, after=image.seq, wait=wait)

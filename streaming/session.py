@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -43,16 +44,17 @@ def connector_jars(settings: Settings) -> list[Path]:
     return jars("spark-kafka") if settings.bus.startswith(KAFKA) else []
 
 
-def build_session(settings: Settings, local_dir: Path) -> SparkSession:
+def build_session(settings: Settings, local_dir: Path, stacks: Path | None = None) -> SparkSession:
     """Start Spark in this process, set for short micro-batches with durable, checked state.
 
-    ``local_dir`` is where Spark keeps what it needs while it runs. ``choose_java`` comes first. Raises ``JarsError``,
-    or one of ``SPARK_ERRORS``.
+    ``local_dir`` is where Spark keeps what it needs while it runs. ``stacks`` is the file for what Spark logs of a
+    query that fails, which else goes to standard error. ``choose_java`` comes first. Raises ``JarsError``, or one of
+    ``SPARK_ERRORS``.
     """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.appName("isrflow").master(f"local[{max(2, settings.shuffle_partitions)}]")
-    for key, value in _conf(settings, local_dir).items():
+    for key, value in _conf(settings, local_dir, stacks).items():
         builder = builder.config(key, value)
     with jvm_leaves_sigterm():
         return builder.getOrCreate()
@@ -84,12 +86,28 @@ def _prepare_children() -> None:
     os.register_at_fork(after_in_child=ignore)
 
 
-def _conf(settings: Settings, local_dir: Path) -> dict[str, str]:
+def warm_up(session: SparkSession) -> None:
+    """Run what only a query would load: Python workers, and the state store's native library.
+
+    It is loaded sooner or later. Now it stops nobody when it cannot be, and a job that takes over decides the sooner.
+    Raises one of ``SPARK_ERRORS``.
+    """
+    session.range(1).mapInArrow(lambda batches: batches, "id LONG").collect()
+    jvm: Any = session.sparkContext._jvm
+    jvm.org.rocksdb.RocksDB.loadLibrary()
+
+
+def _java_options(settings: Settings, stacks: Path | None) -> str:
+    to_file = f'"-Disrflow.stacks.file={stacks}" -Disrflow.stacks=file ' if stacks else ""
+    return f"-Dlog4j2.configurationFile={LOG4J2.as_uri()} {to_file}{settings.driver_java_options}"
+
+
+def _conf(settings: Settings, local_dir: Path, stacks: Path | None) -> dict[str, str]:
     state = "spark.sql.streaming.stateStore"
     return {
         "spark.jars": ",".join(str(jar) for jar in connector_jars(settings)),
         "spark.driver.memory": settings.driver_memory,
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOG4J2.as_uri()} {settings.driver_java_options}",
+        "spark.driver.extraJavaOptions": _java_options(settings, stacks),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",

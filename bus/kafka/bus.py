@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 
 from isrflow.bus import pieces
-from isrflow.bus.interface import BusError, Claim, Decided, Entry, Image, Page, TrimmedError
+from isrflow.bus.interface import BusError, Claim, Decided, DivergedError, Entry, Image, Page, TrimmedError
 from isrflow.bus.kafka.address import parse
 from isrflow.bus.kafka.claims import claimed_offsets
 from isrflow.bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, Connection
@@ -109,8 +109,7 @@ class KafkaBus:
         return self._controller.mark().bus_id
 
     def commit(self, controller_epoch: int, through: int, decisions: Sequence[Decided], pages: Sequence[Page]) -> None:
-        before = self._controller.commit(controller_epoch, through, decisions, pages)
-        self._check_same([decided for decided in decisions if decided.seq <= before.through])
+        self._controller.commit(controller_epoch, through, decisions, pages, self._check_same)
 
     def _check_same(self, again: list[Decided]) -> None:
         """A batch that comes again after a kill must say what it said before."""
@@ -122,7 +121,7 @@ class KafkaBus:
         written = set(self.decisions((again[0].seq, again[0].idx - 1), len(again)))
         for decided in again:
             if decided not in written:
-                raise BusError(f"bus {self.address}: decision ({decided.seq}, {decided.idx}) came out differently")
+                raise DivergedError(f"bus {self.address}: decision ({decided.seq}, {decided.idx}) came out differently")
 
     def decided_seq(self) -> int:
         mark = self._controller.mark()

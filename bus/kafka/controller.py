@@ -8,7 +8,7 @@ import random
 import struct
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 from confluent_kafka import KafkaException, Producer
@@ -114,12 +114,20 @@ class Controller:
         self._producer, self._held_epoch, self._mark = producer, mark.controller_epoch, mark
         return Claim(mark.controller_epoch, seq_of(sent.last_offset()))
 
-    def commit(self, controller_epoch: int, through: int, decisions: Sequence[Decided], pages: Sequence[Page]) -> Mark:
-        """Write what comes after the newest mark, all or none, and return the mark as it was before."""
+    def commit(
+        self,
+        controller_epoch: int,
+        through: int,
+        decisions: Sequence[Decided],
+        pages: Sequence[Page],
+        check_same: Callable[[list[Decided]], None],
+    ) -> None:
+        """Write what comes after the newest mark, all or none; what stands before it goes to ``check_same`` first."""
         with self._lock:
             before = self.mark()
             if before.controller_epoch != controller_epoch:
                 raise self._superseded(controller_epoch, before)
+            check_same([decided for decided in decisions if decided.seq <= before.through])
             if through > before.through:
                 if self._producer is None or self._held_epoch != controller_epoch:
                     raise BusError(
@@ -127,7 +135,6 @@ class Controller:
                     )
                 fresh = [decided for decided in decisions if decided.seq > before.through]
                 self._write(self._producer, before, through, fresh, pages)
-            return before
 
     def _write(
         self, producer: Producer, before: Mark, through: int, decisions: list[Decided], pages: Sequence[Page]

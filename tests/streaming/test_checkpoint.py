@@ -34,6 +34,7 @@ def checkpoint(tmp_path: Path, bus: EmbeddedBus) -> Path:
 def new_bus(path: Path) -> EmbeddedBus:
     bus = EmbeddedBus(path)
     bus.claim("job", {}, 1)
+    bus.publish([b"event"] * 14)
     return bus
 
 
@@ -68,6 +69,19 @@ def test_one_whose_last_batch_was_decided_and_did_not_end_stays(checkpoint: Path
 @pytest.mark.parametrize("seq", [10, 11, 13, 5_000])
 def test_one_besides_which_its_bus_went_on_is_moved_aside(checkpoint: Path, bus: EmbeddedBus, seq: int) -> None:
     bus.commit(1, seq, [], [])
+    assert not stays(checkpoint, bus)
+
+
+@pytest.mark.parametrize("end", [16, 92, 8, 3, -12])
+def test_one_whose_plan_was_never_made_is_moved_aside(checkpoint: Path, bus: EmbeddedBus, end: int) -> None:
+    """Going on from a digit that flipped would pass over events, or take them twice."""
+    write(checkpoint, "offsets/3", f'v1\n{{"batchTimestampMs":1}}\n{{"seq": {end}}}')
+    assert not stays(checkpoint, bus)
+
+
+def test_one_whose_last_batch_cannot_be_read_is_moved_aside(checkpoint: Path, bus: EmbeddedBus) -> None:
+    bus.commit(1, 12, [], [])
+    write(checkpoint, "offsets/2", "")
     assert not stays(checkpoint, bus)
 
 
@@ -122,3 +136,9 @@ def test_one_is_kept_aside(checkpoint: Path, bus: EmbeddedBus) -> None:
     write(checkpoint.with_name("checkpoint.aside"), "old", "")
     assert not stays(checkpoint, bus)
     assert len(list(checkpoint.parent.iterdir())) == 2
+
+
+def test_what_is_in_the_place_of_the_one_aside_gives_way(checkpoint: Path, bus: EmbeddedBus) -> None:
+    bus.commit(1, 13, [], [])
+    checkpoint.with_name("checkpoint.aside").write_text("a file")
+    assert not stays(checkpoint, bus)

@@ -1,20 +1,24 @@
-"""One job on a checkpoint: the next one waits, but not for ever."""
+"""One job on a checkpoint: the next one of its bus waits, but not for ever; one of another bus is refused."""
 
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from isrflow.streaming.checkpoint_lock import checkpoint_lock, is_locked
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
+from isrflow.streaming.ends import JobError
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from isrflow.streaming.checkpoint_lock import checkpoint_lock
-with checkpoint_lock(Path(sys.argv[1]), 0, lambda: None) as held:
-    print(held, flush=True)
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.streaming.checkpoint_lock import Holder, checkpoint_lock
+with checkpoint_lock(Path(sys.argv[1]), Holder.of(EmbeddedBus(sys.argv[2]), "bus.db")) as lock:
+    print(lock.take(), flush=True)
     time.sleep(60)
 """
 
@@ -25,8 +29,9 @@ def checkpoint(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def holder(checkpoint: Path):
-    process = subprocess.Popen([sys.executable, "-c", HOLD, checkpoint], stdout=subprocess.PIPE)
+def holder(checkpoint: Path, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-c", HOLD, checkpoint, tmp_path / "bus.db"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == b"True\n"
     yield process
@@ -34,35 +39,86 @@ def holder(checkpoint: Path):
     process.wait(10)
 
 
+@pytest.fixture
+def lock(checkpoint: Path, tmp_path: Path) -> Iterator[CheckpointLock]:
+    with checkpoint_lock(checkpoint, of(tmp_path / "bus.db")) as lock:
+        yield lock
+
+
+def of(file: Path) -> Holder:
+    bus = EmbeddedBus(file)
+    bus.close()
+    return Holder.of(bus, file.name)
+
+
 def never() -> None:
     """Wait on."""
 
 
-def test_it_is_free_again_after_its_holder(checkpoint: Path) -> None:
-    assert not is_locked(checkpoint)
-    with checkpoint_lock(checkpoint, 0, never) as held:
-        assert held
-        assert is_locked(checkpoint)
-    assert not is_locked(checkpoint)
+def test_it_is_free_again_after_its_holder(checkpoint: Path, lock: CheckpointLock, tmp_path: Path) -> None:
+    assert lock.take_or_check()
+    with checkpoint_lock(checkpoint, of(tmp_path / "bus.db")) as second:
+        assert not second.take_or_check()
+        lock.close()
+        assert second.take_or_check()
 
 
-def test_a_killed_holder_lets_go(checkpoint: Path, holder: subprocess.Popen[bytes]) -> None:
-    assert is_locked(checkpoint)
+def test_a_killed_holder_lets_go(lock: CheckpointLock, holder: subprocess.Popen[bytes]) -> None:
+    assert not lock.take_or_check()
     holder.kill()
-    with checkpoint_lock(checkpoint, 30_000, never) as held:
-        assert held
+    assert lock.wait(30_000, never)
 
 
-def test_one_that_does_not_let_go_is_waited_for_so_long(checkpoint: Path, holder: subprocess.Popen[bytes]) -> None:
+def test_one_that_does_not_let_go_is_waited_for_so_long(lock: CheckpointLock, holder: subprocess.Popen[bytes]) -> None:
     started = time.monotonic()
-    with checkpoint_lock(checkpoint, 200, never) as held:
-        assert not held
+    assert not lock.wait(200, never)
     assert time.monotonic() - started >= 0.2
+    # Whoever went on without it has it as soon as it is free.
+    assert not lock.take()
+    holder.kill()
+    holder.wait(10)
+    assert lock.take()
 
 
-def test_who_waits_may_give_up(checkpoint: Path, holder: subprocess.Popen[bytes]) -> None:
+def test_who_waits_may_give_up(lock: CheckpointLock, holder: subprocess.Popen[bytes]) -> None:
     def give_up() -> None:
         raise LookupError("superseded")
 
-    with pytest.raises(LookupError, match="superseded"), checkpoint_lock(checkpoint, 30_000, give_up):
-        pytest.fail("it was held")
+    with pytest.raises(LookupError, match="superseded"):
+        lock.wait(30_000, give_up)
+
+
+def test_a_job_of_another_bus_is_refused_by_name(
+    checkpoint: Path, holder: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    with checkpoint_lock(checkpoint, of(tmp_path / "other.db")) as other:
+        with pytest.raises(JobError, match=rf"in use by process {holder.pid} on bus bus\.db: leave checkpoint\.dir"):
+            other.take_or_check()
+        with pytest.raises(JobError, match="in use"):
+            other.wait(30_000, never)
+        holder.kill()
+        holder.wait(10)
+        assert other.take_or_check()
+
+
+def test_a_copy_of_a_bus_is_another_one(tmp_path: Path) -> None:
+    (tmp_path / "copy.db").write_bytes((tmp_path / "bus.db").read_bytes() if of(tmp_path / "bus.db") else b"")
+    assert not of(tmp_path / "copy.db").has_same_bus(of(tmp_path / "bus.db"))
+    (tmp_path / "link.db").symlink_to(tmp_path / "bus.db")
+    assert of(tmp_path / "link.db").has_same_bus(of(tmp_path / "bus.db"))
+
+
+def test_on_kafka_a_bus_is_known_by_its_number_whatever_it_is_called() -> None:
+    one, moved = Holder(1, "a", ("kafka://a:1/x", "77")), Holder(2, "b", ("kafka://b:1/x", "77"))
+    assert moved.has_same_bus(one)
+    assert Holder(2, "a", ("kafka://a:1/x",)).has_same_bus(one)
+    assert not Holder(2, "c", ("kafka://b:1/x", "78")).has_same_bus(one)
+
+
+def test_a_holder_that_does_not_say_its_bus_is_left_alone(
+    checkpoint: Path, lock: CheckpointLock, tmp_path: Path
+) -> None:
+    assert lock.take()
+    checkpoint.with_name("checkpoint.lock").write_bytes(b"")
+    with checkpoint_lock(checkpoint, of(tmp_path / "bus.db")) as other, pytest.raises(JobError, match="does not say"):
+        other.take_or_check()

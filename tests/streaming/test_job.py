@@ -13,7 +13,9 @@ from isrflow.sinks.metrics import Metrics
 from isrflow.state.cluster import Cluster
 from isrflow.state.codec import encode_cluster, encode_topics
 from isrflow.state.partition import Topic, TopicState
-from isrflow.streaming.job import Job, JobError, SupersededError
+from isrflow.streaming.checkpoint_lock import Holder, checkpoint_lock
+from isrflow.streaming.ends import JobError, SupersededError
+from isrflow.streaming.job import Job
 from isrflow.streaming.ticker import Ticker
 
 
@@ -24,19 +26,21 @@ def bus(tmp_path: Path) -> Iterator[EmbeddedBus]:
     bus.close()
 
 
-class Query:
+class Running:
     """A query that goes on."""
 
-    isActive = True
+    def is_active(self) -> bool:
+        return True
 
 
 def watched(job: Job, ticker: Ticker) -> None:
-    query: Any = Query()
-    job._watch(query, ticker)
+    decider: Any = Running()
+    with checkpoint_lock(job._checkpoint, Holder.of(job._bus, "bus.db")) as lock:
+        job._watch(decider, ticker, lock)
 
 
 def claimed(bus: EmbeddedBus) -> tuple[Job, Ticker]:
-    job = Job(bus, Settings(metrics_port=-1), Metrics())
+    job = Job(bus, Settings(metrics_port=-1, checkpoint_dir=str(bus.path) + ".checkpoint"), Metrics())
     job._claim = bus.claim("job", {}, 1)
     return job, Ticker(bus, 1, 10, 10)
 

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
 POINTS = ("transaction", "commit")
 BATCH = 3
-STALE = 3
+SUPERSEDED = 4
 CRASH_TIMEOUT_S = 180.0
 HEARD_TIMEOUT_S = 60.0
 
@@ -85,7 +85,7 @@ def test_a_job_that_is_killed_or_loses_its_place_leaves_one_whole_decision_log(b
         second = start(tmp_path, bus, "takeover.timeout.ms=1000")
         decided(bus, bus.publish_own(log[sent + 100 : sent + 200]), engine=second)
         frozen.signal_all(signal.SIGCONT)
-        assert frozen.wait() == STALE
+        assert frozen.wait() == SUPERSEDED
         assert "controller epoch 4" in frozen.log.read_text()
         decided(bus, bus.publish([AWAITED]), engine=second)
         watermark_follows_offsets(bus, second)

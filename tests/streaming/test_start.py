@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from isrflow.bus.embedded import EmbeddedBus
-from isrflow.streaming.checkpoint_lock import checkpoint_lock
+from isrflow.streaming.checkpoint_lock import Holder, checkpoint_lock
 from tests.support.engine import START_TIMEOUT_S, Engine, wait_until
 
 pytestmark = pytest.mark.spark
@@ -48,7 +48,8 @@ def test_a_job_that_is_stopped_while_spark_starts_claims_nothing(tmp_path: Path)
 @pytest.mark.timeout(200)
 def test_a_job_that_is_stopped_while_it_waits_for_the_checkpoint_stops(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
-    with checkpoint_lock(tmp_path / "checkpoint", 0, lambda: None):
+    with checkpoint_lock(tmp_path / "checkpoint", Holder.of(bus, "bus.db")) as lock:
+        assert lock.take()
         engine = Engine(tmp_path, "takeover.timeout.ms=600000")
         try:
             wait_until(lambda: bus.claimed_epoch() == 1, START_TIMEOUT_S, "the claim")

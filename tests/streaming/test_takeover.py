@@ -16,7 +16,7 @@ from tests.support.worlds import recorded
 
 pytestmark = pytest.mark.spark
 
-STALE = 3
+SUPERSEDED = 4
 
 
 def controller_epochs(bus: EmbeddedBus) -> list[int]:
@@ -35,7 +35,7 @@ def test_a_second_job_takes_over_and_the_first_stops(tmp_path: Path) -> None:
         first.wait_ready(bus)
         decided(bus, bus.publish_own(log[:150]), engine=first)
         second = Engine(tmp_path)
-        assert first.wait() == STALE
+        assert first.wait() == SUPERSEDED
         assert "another job claimed controller epoch 2" in first.log.read_text()
         decided(bus, bus.publish_own(log[150:]), engine=second)
         assert second.stop() == 0
@@ -64,7 +64,7 @@ def test_a_frozen_job_does_not_hold_up_its_successor_and_writes_nothing_after_it
         decided(bus, bus.publish_own(log[100:]), engine=second)
         assert "going on without metrics until their port is free" in second.log.read_text()
         frozen.signal_all(signal.SIGCONT)
-        assert frozen.wait() == STALE
+        assert frozen.wait() == SUPERSEDED
         decided(bus, bus.publish([AWAITED]), engine=second)
         wait_until(lambda: second.log.read_text().count("serving metrics") == 2, 30, "the second one's metrics")
         assert second.stop() == 0

@@ -1,0 +1,74 @@
+"""Where the checkpoint of a bus is, and whether a job could keep one there."""
+
+import errno
+import hashlib
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from isrflow.bus.kafka.address import SCHEME, parse
+from isrflow.conf.private_dir import private_dir
+from isrflow.conf.settings import DEFAULT_BUS, SQLITE, Settings
+
+SUFFIX = ".checkpoint"
+# What a small batch writes; less room than that is none.
+PROBE_BYTES = 1 << 20
+# What Spark writes into as long as a query runs.
+_WRITTEN_TO = ("", "offsets", "commits", "state", "sources")
+_NAME_MAX = 100
+_DIGEST_MAX = 12
+
+
+def checkpoint_of(settings: Settings) -> Path:
+    """Return ``checkpoint.dir``, or where that is empty a place that no other bus has."""
+    if settings.checkpoint_dir:
+        return Path(settings.checkpoint_dir).absolute()
+    if not settings.bus.startswith(SCHEME):
+        file = Path(settings.bus.removeprefix(SQLITE)).absolute()
+        return file.with_name(file.name + SUFFIX)
+    servers, prefix = parse(settings.bus)
+    named = f"{','.join(sorted(servers.split(',')))}/{prefix}"
+    # Other characters than these are made one, so the name alone could be another bus's too.
+    digest = hashlib.sha256(named.encode()).hexdigest()[:_DIGEST_MAX]
+    folder = Path(DEFAULT_BUS.removeprefix(SQLITE)).parent.absolute()
+    return folder / f"kafka-{re.sub(r'[^A-Za-z0-9._-]', '-', named)[:_NAME_MAX]}-{digest}{SUFFIX}"
+
+
+def log_of(checkpoint: Path) -> Path:
+    """Return the file in which Spark keeps the stacks of what ended a query."""
+    return checkpoint.with_name(checkpoint.name + ".spark.log")
+
+
+def check_usable(checkpoint: Path) -> None:
+    """Raise ``OSError`` where a checkpoint could not be written, or not be moved aside.
+
+    What is in it stays as it is: a job that runs may use it.
+    """
+    private_dir(checkpoint.parent)
+    _write_and_rename(checkpoint.parent)
+    if not checkpoint.exists():
+        return
+    if not checkpoint.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "it is a file, and must be a directory", str(checkpoint))
+    if checkpoint.is_mount():
+        raise OSError(
+            errno.EBUSY, "it is a mount point, which cannot be moved aside: name a directory in it", str(checkpoint)
+        )
+    for name in _WRITTEN_TO:
+        directory = checkpoint / name
+        if directory.exists() and not os.access(directory, os.R_OK | os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(directory))
+
+
+def _write_and_rename(directory: Path) -> None:
+    descriptor, name = tempfile.mkstemp(prefix=".probe-", dir=directory)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(bytes(PROBE_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(name, f"{name}-aside")
+        name = f"{name}-aside"
+    finally:
+        os.unlink(name)

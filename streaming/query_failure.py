@@ -1,0 +1,46 @@
+"""What a failed query says of its cause, told in a line."""
+
+import re
+
+CAUSE_CHARS_MAX = 400
+_PLAN = "\n=== Streaming Query ==="
+_NAMED = re.compile(r"(?:Caused by: |: )?(?P<kind>[\w.$]+(?:Error|Exception|Failure)): (?P<said>\S.*)\Z")
+# These wrap another error, which is told after them.
+_WRAPPING = ("Traceback (most recent call last):", "Exception thrown in awaitResult", "An error occurred while calling")
+_PROXY = "An exception was raised by the Python Proxy"
+_OF_BUS = re.compile(r"isrflow\.bus\.interface\.(?P<kind>BusError|NoBusError): (?P<said>\S.*)")
+# Another checkpoint would fail the same way.
+_LACKING = {
+    "No space left on device": "there is no room for the checkpoint",
+    "Disk quota exceeded": "there is no room for the checkpoint",
+    "Read-only file system": "the checkpoint cannot be written",
+    "Too many open files": "the process may open no more files",
+    "OutOfMemoryError": "Spark's memory does not suffice: raise driver.memory",
+}
+
+
+def cause_in(text: str) -> str:
+    """Find the innermost error in what Spark or a Python worker told, without stacks and plans."""
+    told = text.partition(_PLAN)[0]
+    lines = [line.rstrip() for line in told.splitlines() if line.strip()]
+    named = [found for line in lines if (found := _NAMED.match(line)) and not _wraps(found["said"])]
+    if named:
+        cause = f"{named[-1]['kind'].rpartition('.')[2]}: {named[-1]['said']}"
+    else:
+        cause = lines[0].strip() if lines else "it ended without an error"
+    return cause if len(cause) <= CAUSE_CHARS_MAX else f"{cause[:CAUSE_CHARS_MAX]}…"
+
+
+def _wraps(said: str) -> bool:
+    return said.endswith(_WRAPPING[0]) or said.startswith((*_WRAPPING, _PROXY))
+
+
+def bus_error_in(text: str) -> str | None:
+    """Return what a worker of the source said of a bus that it could not read; None where it said nothing."""
+    found = _OF_BUS.search(text)
+    return found["said"].strip() if found else None
+
+
+def lack_in(text: str) -> str | None:
+    """Say what the machine lacks, if that is why the query failed."""
+    return next((told for sign, told in _LACKING.items() if sign in text), None)

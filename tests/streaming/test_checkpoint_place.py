@@ -1,0 +1,94 @@
+"""Each bus has a checkpoint of its own, and what cannot be one is said before anybody is disturbed."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from isrflow.conf.loader import load
+from isrflow.conf.settings import Settings
+from isrflow.streaming import checkpoint_place
+from isrflow.streaming.checkpoint_place import check_usable, checkpoint_of
+
+
+def place(bus: str) -> Path:
+    return checkpoint_of(Settings(bus=bus))
+
+
+def test_it_lies_beside_the_file_of_its_bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert checkpoint_of(Settings()) == tmp_path / "data" / "bus.db.checkpoint"
+    assert place("sqlite:b.db") == tmp_path / "b.db.checkpoint"
+    assert place("sqlite:/var/b.db") == Path("/var/b.db.checkpoint")
+
+
+def test_one_that_is_named_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert checkpoint_of(Settings(checkpoint_dir="own")) == tmp_path / "own"
+
+
+@pytest.mark.parametrize("profile", ["laptop", "production"])
+def test_the_profiles_leave_it_to_the_bus(profile: str, tmp_path: Path) -> None:
+    profiles = Path(checkpoint_place.__file__).resolve().parents[1] / "conf" / "profiles"
+    settings = load(profiles / f"{profile}.toml", [f"bus=sqlite:{tmp_path}/x.db"])
+    assert checkpoint_of(settings) == tmp_path / "x.db.checkpoint"
+
+
+def test_buses_on_kafka_have_names_that_a_file_may_have_and_no_two_share() -> None:
+    urls = [
+        "kafka://h:9092",
+        "kafka://h:9093",
+        "kafka://h:9092/a.b",
+        "kafka://h:9092/a-b",
+        "kafka://h-9092:1/a",
+        "kafka://[::1]:9092/a",
+        f"kafka://h:1/{'p' * 199}a",
+        f"kafka://h:1/{'p' * 199}b",
+    ]
+    names = [place(url).name for url in urls]
+    assert len(set(names)) == len(urls)
+    assert all(len(name) < 200 and not set(name) & set("/:[],") for name in names)
+    assert place("kafka://a:1,b:2") == place("kafka://b:2,a:1/isrflow")
+
+
+def test_one_that_can_be_made_or_is_there_is_usable_and_stays_as_it_is(tmp_path: Path) -> None:
+    check_usable(tmp_path / "new" / "checkpoint")
+    assert list((tmp_path / "new").iterdir()) == []
+    (tmp_path / "there" / "offsets").mkdir(parents=True)
+    check_usable(tmp_path / "there")
+    assert [path.name for path in tmp_path.rglob("*")] == ["new", "there", "offsets"] or sorted(
+        path.name for path in tmp_path.rglob("*")
+    ) == ["new", "offsets", "there"]
+
+
+def test_a_file_is_none(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint").write_text("")
+    with pytest.raises(NotADirectoryError, match="it is a file, and must be a directory"):
+        check_usable(tmp_path / "checkpoint")
+    with pytest.raises(OSError):
+        check_usable(tmp_path / "checkpoint" / "in-a-file")
+
+
+def test_a_mount_point_cannot_be_moved_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "is_mount", lambda self: True)
+    with pytest.raises(OSError, match="name a directory in it"):
+        check_usable(tmp_path)
+
+
+def test_what_may_not_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "checkpoint" / "state").mkdir(parents=True)
+    # Whoever runs tests as root may write everywhere.
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "state")
+    with pytest.raises(PermissionError, match="checkpoint/state"):
+        check_usable(tmp_path / "checkpoint")
+
+
+def test_a_full_disk_is_noticed_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        check_usable(tmp_path / "checkpoint")
+    assert list(tmp_path.iterdir()) == []
