@@ -4,7 +4,7 @@ import re
 
 CAUSE_CHARS_MAX = 400
 _PLAN = "\n=== Streaming Query ==="
-_NAMED = re.compile(r"(?:Caused by: |: )?(?P<kind>[\w.$]+(?:Error|Exception|Failure)): (?P<said>\S.*)\Z")
+_NAMED = re.compile(r"(?:Caused by: |: )?(?P<kind>[A-Za-z0-9_.\x24]+(?:Error|Exception|Failure)): (?P<said>\S.*)\Z")
 # These wrap another error, which is told after them.
 _WRAPPING = ("Traceback (most recent call last):", "Exception thrown in awaitResult", "An error occurred while calling")
 _PROXY = "An exception was raised by the Python Proxy"

@@ -1,0 +1,163 @@
+"""Whatever file of a real checkpoint is damaged, the job goes on from the bus: nothing twice and nothing missing.
+
+All damage is done to one log, one after the other, in one Spark session: each time to the checkpoint that the query
+before it left.
+"""
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.image import view_of_image
+from isrflow.conf.settings import Settings
+from isrflow.sinks.decision_log import DecisionLog
+from isrflow.streaming.checkpoint import has_batches, settle
+from isrflow.streaming.decider import Decider
+from isrflow.streaming.session import build_session, choose_java
+from tests.support.engine import by_rules, decisions_of, encoded, wait_until
+from tests.support.forked_python import forked_python
+from tests.support.worlds import recorded
+
+pytestmark = pytest.mark.spark
+
+DECIDE_TIMEOUT_S = 60.0
+EVENTS_A_BATCH = 10
+OTHERWISE = b" "
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    choose_java()
+    session = build_session(Settings(), tmp_path_factory.mktemp("local"))
+    with forked_python(session.sparkContext, tmp_path_factory.mktemp("python")):
+        yield session.newSession()
+
+
+class Log:
+    """A bus, its checkpoint, and the events of a recorded world, which are published some at a time."""
+
+    def __init__(self, session: SparkSession, directory: Path) -> None:
+        self.bus = EmbeddedBus(directory / "bus.db")
+        self.checkpoint = directory / "checkpoint"
+        self.aside = directory / "checkpoint.aside"
+        self._session = session
+        self._events = [raw for _, raw in recorded(seed=17, count=600)]
+        self._sent = 0
+        self._settings = Settings(bus=f"sqlite:{self.bus.path}", checkpoint_dir=str(self.checkpoint), shards=2, pages=3)
+        self._epoch = self.bus.claim("job", {}, 1).controller_epoch
+
+    def go_on(self, batches: int) -> None:
+        """Decide some batches as the job does, from the checkpoint that there is or from the bus."""
+        settle(self.checkpoint, self.bus)
+
+        def write(outcomes: object) -> None:
+            DecisionLog(self.bus, self._epoch).write(outcomes)  # type: ignore[arg-type]
+
+        with Decider(self._session, self.bus, self._settings, write) as decider:
+            for _ in range(batches):
+                some = self._events[self._sent : self._sent + EVENTS_A_BATCH]
+                self._sent += len(some)
+                last = self.bus.publish([*some, encoded("tick")])
+
+                def is_decided(last: int = last) -> bool:
+                    if not decider.is_active():
+                        decider.go_on()
+                    return self.bus.decided_seq() >= last
+
+                wait_until(is_decided, DECIDE_TIMEOUT_S, f"event {last}")
+
+    def newest(self, pattern: str) -> Path:
+        return max(self.checkpoint.glob(pattern), key=lambda path: path.stat().st_mtime_ns)
+
+    def number(self, log: str) -> int:
+        return max(int(path.name) for path in (self.checkpoint / log).glob("[0-9]*"))
+
+
+def flip(file: Path, at: int = -1) -> None:
+    """Flip one bit, in the middle if it is not said where."""
+    body = bytearray(file.read_bytes())
+    body[at if at >= 0 else len(body) // 2] ^= 4
+    file.write_bytes(body)
+
+
+def offsets(log: Log) -> None:
+    flip(log.newest("offsets/[0-9]*"), at=0)
+
+
+def commits(log: Log) -> None:
+    flip(log.newest("commits/[0-9]*"), at=4)
+
+
+def metadata(log: Log) -> None:
+    (log.checkpoint / "metadata").write_bytes(b"")
+
+
+def changelog(log: Log) -> None:
+    flip(log.newest("state/0/0/*.changelog"))
+
+
+def operator_metadata(log: Log) -> None:
+    flip(log.newest("state/0/_metadata/v2/*"), at=0)
+
+
+def schema(log: Log) -> None:
+    log.newest("state/0/_stateSchema/*/*").write_bytes(b"")
+
+
+def all_of_the_state(log: Log) -> None:
+    """Damage snapshots too: by itself Spark mends one from what came before it."""
+    for file in log.checkpoint.glob("state/0/0/*[!c]"):
+        if file.is_file():
+            flip(file)
+
+
+def another_version(log: Log) -> None:
+    """Leave what a kill between the bus's commit and Spark's leaves, of a version that decided otherwise."""
+    ended = log.number("commits")
+    (log.checkpoint / "commits" / str(ended)).unlink()
+    before = json.loads((log.checkpoint / "offsets" / str(ended - 1)).read_text().splitlines()[-1])["seq"]
+    connection = sqlite3.connect(log.bus.path)
+    with connection:
+        changed = connection.execute("UPDATE decisions SET body = body || ? WHERE seq > ?", (OTHERWISE, before))
+        assert changed.rowcount > 0
+        connection.execute("UPDATE decisions SET body = CAST(body AS BLOB)")
+    connection.close()
+
+
+DAMAGE: tuple[Callable[[Log], None], ...] = (
+    offsets,
+    commits,
+    metadata,
+    changelog,
+    operator_metadata,
+    schema,
+    all_of_the_state,
+    another_version,
+)
+
+
+@pytest.mark.timeout(280)
+def test_damage_costs_the_checkpoint_and_nothing_else(session: SparkSession, tmp_path: Path) -> None:
+    log = Log(session, tmp_path)
+    log.go_on(batches=3)
+    for damage in DAMAGE:
+        assert has_batches(log.checkpoint)
+        damage(log)
+        before = decisions_of(log.bus)
+        shutil.rmtree(log.aside, ignore_errors=True)
+        log.go_on(batches=2)
+        assert has_batches(log.aside), f"{damage.__name__}: the damaged checkpoint was gone on from"
+        # What was written stays as it was, also where it would be decided otherwise now.
+        assert decisions_of(log.bus)[: len(before)] == before
+    written = decisions_of(log.bus)
+    assert any(body.endswith(OTHERWISE) for _, _, body in written)
+    expected = by_rules(log.bus)
+    assert [(seq, index, body.removesuffix(OTHERWISE)) for seq, index, body in written] == expected.decisions
+    assert view_of_image(log.bus.image()) == expected.view()
+    log.bus.close()

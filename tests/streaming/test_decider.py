@@ -1,0 +1,208 @@
+"""A query that fails is begun once more where a new checkpoint mends it, and only there; without Spark."""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException
+
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import BusError, Decided, FencedError
+from isrflow.conf.settings import Settings
+from isrflow.streaming import decider
+from isrflow.streaming.checkpoint import has_batches, settle
+from isrflow.streaming.decider import Decider
+from isrflow.streaming.ends import JobError
+
+Commit = Callable[[Iterable[bytes]], None]
+
+
+class Query:
+    """A query that ends as it is told to."""
+
+    def __init__(self, checkpoint: Path, commit: Commit) -> None:
+        self.checkpoint = checkpoint
+        self.commit = commit
+        self.began_with_batches = has_batches(checkpoint)
+        self.isActive = True
+        self.status = {"isTriggerActive": False}
+        self.error: Exception | None = None
+
+    def batch(self, number: int, end: int) -> None:
+        for log, text in (("offsets", f'v1\n{{}}\n{{"seq":{end}}}'), ("commits", "v2")):
+            (self.checkpoint / log).mkdir(parents=True, exist_ok=True)
+            (self.checkpoint / log / str(number)).write_text(text)
+
+    def fail(self, text: str) -> None:
+        self.isActive, self.error = False, RuntimeError(text)
+
+    def fail_to_commit(self) -> None:
+        try:
+            self.commit([])
+        except Exception as error:
+            self.fail(f"An exception was raised by the Python Proxy. Return Message: {error}")
+
+    def exception(self) -> Exception | None:
+        return self.error
+
+    def stop(self) -> None:
+        self.isActive = False
+
+
+class Started:
+    """Begin queries where Spark would; ``refuse`` makes the next start fail."""
+
+    def __init__(self, bus: EmbeddedBus, checkpoint: Path) -> None:
+        self.bus, self.checkpoint = bus, checkpoint
+        self.queries: list[Query] = []
+        self.refuse: list[Exception] = []
+        self.write_error: Exception | None = None
+
+    def __call__(self, session: Any, bus: Any, settings: Any, overrides: Any, commit: Commit) -> Query:
+        if self.refuse:
+            raise self.refuse.pop(0)
+        self.queries.append(Query(self.checkpoint, commit))
+        return self.queries[-1]
+
+    def write(self, outcomes: Iterable[bytes]) -> None:
+        if self.write_error:
+            raise self.write_error
+
+    def decider(self) -> Decider:
+        session: Any = None
+        settings = Settings(bus=f"sqlite:{self.bus.path}", checkpoint_dir=str(self.checkpoint))
+        return Decider(session, self.bus, settings, self.write)
+
+
+@pytest.fixture
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Started]:
+    """A bus that has decided to seq 9, and a checkpoint of it that is as far."""
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    bus.claim("job", {}, 1)
+    bus.publish([b"event"] * 20)
+    settle(tmp_path / "checkpoint", bus)
+    Query(tmp_path / "checkpoint", lambda outcomes: None).batch(0, 9)
+    bus.commit(1, 9, [Decided(8, 0, b"said")], [])
+    started = Started(bus, tmp_path / "checkpoint")
+    monkeypatch.setattr(decider, "start_query", started)
+    yield started
+    bus.close()
+
+
+def test_a_query_that_fails_is_begun_again_from_the_bus(started: Started, capsys: pytest.CaptureFixture[str]) -> None:
+    with started.decider() as running:
+        started.queries[0].fail("Caused by: java.io.IOException: Stream is corrupted")
+        assert not running.is_active()
+        running.go_on()
+        assert running.is_active()
+    assert [query.began_with_batches for query in started.queries] == [True, False]
+    assert not started.queries[1].isActive
+    assert has_batches(started.checkpoint.with_name("checkpoint.aside"))
+    said = capsys.readouterr().out
+    assert said.count("moved the checkpoint aside") == 1
+    assert "IOException: Stream is corrupted" in said
+
+
+def test_one_that_cannot_even_start_is_begun_again(started: Started) -> None:
+    started.refuse = [AnalysisException("[STREAMING_CHECKPOINT_MISSING_METADATA_FILE] it is missing")]
+    with started.decider() as running:
+        assert running.is_active()
+    assert [query.began_with_batches for query in started.queries] == [False]
+
+
+def test_it_is_begun_again_once(started: Started) -> None:
+    with started.decider() as running:
+        started.queries[0].fail("one")
+        running.go_on()
+        started.queries[1].batch(0, 12)
+        started.bus.commit(1, 12, [], [])
+        started.queries[1].fail("java.io.IOException: two")
+        with pytest.raises(JobError, match=r"^the query failed: IOException: two$"):
+            running.go_on()
+    assert len(started.queries) == 2
+
+
+def test_one_that_decided_nothing_on_a_new_checkpoint_is_not_begun_again(started: Started) -> None:
+    (started.checkpoint / "commits" / "0").unlink()
+    settle(started.checkpoint, started.bus)
+    with started.decider() as running:
+        started.queries[0].fail("java.lang.IllegalStateException: always")
+        with pytest.raises(JobError, match="always"):
+            running.go_on()
+
+
+def test_one_whose_checkpoint_was_deleted_while_it_ran_is_begun_again(started: Started) -> None:
+    with started.decider() as running:
+        started.checkpoint.rename(started.checkpoint.with_name("deleted"))
+        started.queries[0].fail("java.io.FileNotFoundException: gone")
+        running.go_on()
+        assert running.is_active()
+
+
+def test_decisions_that_came_out_differently_are_left_as_they_were_written(started: Started) -> None:
+    def otherwise(outcomes: Iterable[bytes]) -> None:
+        started.bus.commit(1, 9, [Decided(8, 0, b"other")], [])
+
+    started.write = otherwise  # type: ignore[method-assign]
+    with started.decider() as running:
+        started.queries[0].fail_to_commit()
+        running.go_on()
+        assert running.is_active()
+    assert [body for _, _, body in started.bus.decisions((0, -1), 10)] == [b"said"]
+
+
+@pytest.mark.parametrize(
+    ("raised", "match"),
+    [
+        (FencedError("epoch 2 was claimed"), "epoch 2"),
+        (BusError("bus x: disk I/O error"), "disk I/O"),
+    ],
+)
+def test_what_the_bus_refuses_is_raised_as_it_is(started: Started, raised: Exception, match: str) -> None:
+    started.write_error = raised
+    with started.decider() as running:
+        started.queries[0].fail_to_commit()
+        with pytest.raises(type(raised), match=match):
+            running.go_on()
+    assert has_batches(started.checkpoint)
+
+
+@pytest.mark.parametrize(
+    ("text", "raised", "match"),
+    [
+        ("java.io.IOException: No space left on device", JobError, "there is no room for the checkpoint"),
+        ("isrflow.bus.interface.BusError: bus x: database is locked", BusError, "^bus x: database is locked"),
+    ],
+)
+def test_what_a_new_checkpoint_does_not_mend_ends_the_job(
+    started: Started, text: str, raised: type[Exception], match: str
+) -> None:
+    with started.decider() as running:
+        started.queries[0].fail(text)
+        with pytest.raises(raised, match=match):
+            running.go_on()
+    assert has_batches(started.checkpoint)
+
+
+def test_a_bus_that_is_gone_ends_the_job(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone() -> int:
+        raise BusError("bus x: unable to open database file")
+
+    with started.decider() as running:
+        started.queries[0].fail("whatever")
+        monkeypatch.setattr(started.bus, "last_seq", gone)
+        with pytest.raises(BusError, match="unable to open"):
+            running.go_on()
+
+
+def test_what_ended_the_job_is_not_hidden_by_how_the_query_stops(started: Started) -> None:
+    def stuck() -> None:
+        raise Py4JError("time-out")
+
+    with pytest.raises(BusError, match="gone"), started.decider():
+        started.queries[0].stop = stuck  # type: ignore[method-assign]
+        raise BusError("gone")
+    with pytest.raises(Py4JError), started.decider():
+        started.queries[1].stop = stuck  # type: ignore[method-assign]

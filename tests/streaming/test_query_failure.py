@@ -1,0 +1,65 @@
+"""What is told of a query that failed: its innermost cause, in a line."""
+
+import pytest
+
+from isrflow.streaming.query_failure import CAUSE_CHARS_MAX, bus_error_in, cause_in, lack_in
+
+PLAN = """
+=== Streaming Query ===
+Identifier: isrflow [id = c1b677b9, runId = 405bc381]
+Logical Plan:
+~WriteToMicroBatchDataSourceV1 ForeachBatchSink
+Caused by: java.io.IOException: of the plan
+"""
+FILE = "Failed to read log file file:/c/offsets/13. [MALFORMED_LOG_FILE] Log file was malformed. SQLSTATE: KD002"
+BATCH = """An exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):
+  File "/x/py4j/clientserver.py", line 644, in _call_proxy
+    return_value = getattr(self.pool[obj_id], method)(*params)
+py4j.protocol.Py4JJavaError: An error occurred while calling o1208.getResult.
+: org.apache.spark.SparkException: Exception thrown in awaitResult:
+\tat org.apache.spark.util.SparkThreadUtils$.awaitResult(SparkThreadUtils.scala:70)
+Caused by: org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error during loading state.
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.cannotLoadStore(QueryExecutionErrors.scala:2857)
+Caused by: java.io.IOException: Stream is corrupted
+\tat net.jpountz.lz4.LZ4BlockInputStream.refill(LZ4BlockInputStream.java:313)
+\t... 28 more
+"""
+WORKER = """Job aborted: Task 0 failed: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "/x/isrflow/streaming/source.py", line 86, in read
+    entries = bus.read(after, through)
+isrflow.bus.interface.BusError: bus data/bus.db: database disk image is malformed
+
+\tat org.apache.spark.api.python.BasePythonRunner.handlePythonException(PythonRunner.scala:581)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (FILE + PLAN, FILE),
+        (BATCH + PLAN, "IOException: Stream is corrupted"),
+        (WORKER + PLAN, "BusError: bus data/bus.db: database disk image is malformed"),
+        (": com.fasterxml.jackson.core.JsonParseException: Unexpected character\n at [Source: x]\n\tat y", None),
+        ("", "it ended without an error"),
+        (PLAN, "it ended without an error"),
+    ],
+)
+def test_the_innermost_cause_is_told_without_stack_and_plan(text: str, cause: str | None) -> None:
+    assert cause_in(text) == (cause or "JsonParseException: Unexpected character")
+
+
+def test_it_is_short() -> None:
+    assert len(cause_in("x" * 100_000)) == CAUSE_CHARS_MAX + 1
+
+
+def test_a_bus_that_a_worker_could_not_read_is_told_as_such() -> None:
+    assert bus_error_in(WORKER) == "bus data/bus.db: database disk image is malformed"
+    assert bus_error_in(BATCH) is None
+    # Events that are gone are of no concern to a query that begins after them.
+    assert bus_error_in("isrflow.bus.interface.TrimmedError: bus x: events up to 7 were removed") is None
+
+
+def test_what_no_new_checkpoint_mends_is_told_apart() -> None:
+    assert lack_in("java.io.IOException: No space left on device") == "there is no room for the checkpoint"
+    assert "driver.memory" in (lack_in("java.lang.OutOfMemoryError: Java heap space") or "")
+    assert lack_in(BATCH) is None
