@@ -180,6 +180,8 @@ class EmbeddedBus(BusFile):
                 raise FencedError(f"controller epoch {claimed} was claimed; this job holds {controller_epoch}")
             decided_seq = self._mark("decided")
             self._check_same(connection, [decided for decided in decisions if decided.seq <= decided_seq])
+            if through == decided_seq:
+                self._check_same_state(connection, pages)
             if through <= decided_seq:
                 return
             fresh = [decided for decided in decisions if decided.seq > decided_seq]
@@ -195,6 +197,17 @@ class EmbeddedBus(BusFile):
             ).fetchone()
             if row is None or row[0] != decided.body:
                 raise DivergedError(f"bus {self.path}: decision ({decided.seq}, {decided.idx}) came out differently")
+
+    def _check_same_state(self, connection: sqlite3.Connection, pages: Sequence[Page]) -> None:
+        """Decisions may be missing now that were made then: what they led to tells."""
+        for page in pieces.cut(pages):
+            row = connection.execute(
+                "SELECT body FROM pages WHERE shard = ? AND page = ?", (page.shard, page.page)
+            ).fetchone()
+            if row is None or row[0] != page.body:
+                raise DivergedError(
+                    f"bus {self.path}: page ({page.shard}, {page.page}) of the state came out differently"
+                )
 
     def decided_seq(self) -> int:
         with self._errors():

@@ -145,7 +145,8 @@ class Bus(Protocol):
         """Write a batch's decisions and state, once: a second time with the same is no change.
 
         ``through`` is the last event that the batch took in. Raises ``FencedError`` when a later
-        epoch was claimed, ``DivergedError`` when any of the decisions was written otherwise; then nothing is written.
+        epoch was claimed, ``DivergedError`` when any of the decisions was written otherwise, or the same batch led to
+        another state; then nothing is written.
         """
         ...
 

@@ -28,7 +28,7 @@ class DecisionLog:
         """Commit a batch's decisions and state pages together; None when there was no event in it.
 
         A batch that comes again after a kill changes nothing. Raises ``FencedError`` when another
-        job has taken over.
+        job has taken over, ``DivergedError`` when such a batch says something else by now.
         """
         shards = outcomes_of(outcomes)
         if not shards:

@@ -109,7 +109,12 @@ class KafkaBus:
         return self._controller.mark().bus_id
 
     def commit(self, controller_epoch: int, through: int, decisions: Sequence[Decided], pages: Sequence[Page]) -> None:
-        self._controller.commit(controller_epoch, through, decisions, pages, self._check_same)
+        def check_again(before: Mark) -> None:
+            self._check_same([decided for decided in decisions if decided.seq <= before.through])
+            if through == before.through:
+                self._check_same_state(through, pages)
+
+        self._controller.commit(controller_epoch, through, decisions, pages, check_again)
 
     def _check_same(self, again: list[Decided]) -> None:
         """A batch that comes again after a kill must say what it said before."""
@@ -122,6 +127,16 @@ class KafkaBus:
         for decided in again:
             if decided not in written:
                 raise DivergedError(f"bus {self.address}: decision ({decided.seq}, {decided.idx}) came out differently")
+
+    def _check_same_state(self, through: int, pages: Sequence[Page]) -> None:
+        """Decisions may be missing now that were made then: what they led to tells."""
+        image = self.image()
+        written = set(image.pages)
+        for page in pages if image.seq == through else ():
+            if page not in written:
+                raise DivergedError(
+                    f"bus {self.address}: page ({page.shard}, {page.page}) of the state came out differently"
+                )
 
     def decided_seq(self) -> int:
         mark = self._controller.mark()

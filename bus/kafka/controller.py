@@ -120,14 +120,14 @@ class Controller:
         through: int,
         decisions: Sequence[Decided],
         pages: Sequence[Page],
-        check_same: Callable[[list[Decided]], None],
+        check_again: Callable[[Mark], None],
     ) -> None:
-        """Write what comes after the newest mark, all or none; what stands before it goes to ``check_same`` first."""
+        """Write what comes after the newest mark, all or none; ``check_again`` gets that, and may refuse a batch."""
         with self._lock:
             before = self.mark()
             if before.controller_epoch != controller_epoch:
                 raise self._superseded(controller_epoch, before)
-            check_same([decided for decided in decisions if decided.seq <= before.through])
+            check_again(before)
             if through > before.through:
                 if self._producer is None or self._held_epoch != controller_epoch:
                     raise BusError(

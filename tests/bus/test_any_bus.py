@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from isrflow.bus.interface import MAX_EVENT_BYTES, Bus, BusError, Decided, FencedError, Page
+from isrflow.bus.interface import MAX_EVENT_BYTES, Bus, BusError, Decided, DivergedError, FencedError, Page
 from isrflow.bus.kafka.connection import MESSAGE_BYTES_MAX
 from isrflow.bus.opened import open_bus
 from tests.support.engine import wait_until
@@ -171,8 +171,19 @@ def test_a_batch_may_be_larger_than_what_waits_to_be_sent(bus: Bus, monkeypatch:
 def test_a_batch_that_comes_again_must_say_the_same(bus: Bus, again: list[Decided]) -> None:
     epoch = claimed(bus)
     bus.commit(epoch, 1, [Decided(1, 0, b"one")], [])
-    with pytest.raises(BusError, match="came out differently"):
+    with pytest.raises(DivergedError, match="came out differently"):
         bus.commit(epoch, 1, again, [])
+
+
+def test_a_batch_that_comes_again_must_lead_to_the_same_state(bus: Bus) -> None:
+    epoch = claimed(bus)
+    bus.commit(epoch, 1, [Decided(1, 0, b"one")], [Page(0, 3, b"state")])
+    bus.commit(epoch, 1, [Decided(1, 0, b"one")], [Page(0, 3, b"state")])
+    for page in (Page(0, 3, b"other"), Page(0, 4, b"state")):
+        with pytest.raises(DivergedError, match=rf"page \(0, {page.page}\) of the state came out differently"):
+            bus.commit(epoch, 1, [], [page])
+    readable(1, bus)
+    assert bus.image().pages == [Page(0, 3, b"state")]
 
 
 def test_a_job_that_was_superseded_writes_nothing(bus: Bus, other: Bus) -> None:

@@ -9,7 +9,16 @@ import msgspec
 import pytest
 
 from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import MAX_EVENT_BYTES, BusError, Decided, Entry, FencedError, Page, TrimmedError
+from isrflow.bus.interface import (
+    MAX_EVENT_BYTES,
+    BusError,
+    Decided,
+    DivergedError,
+    Entry,
+    FencedError,
+    Page,
+    TrimmedError,
+)
 from isrflow.bus.weight import PARTITION_BYTES, partitions_named
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
@@ -117,7 +126,7 @@ def test_a_batch_that_comes_again_otherwise_cut_adds_what_is_new(bus: EmbeddedBu
 @pytest.mark.parametrize("again", [[Decided(1, 0, b"other")], [Decided(1, 1, b"one")]])
 def test_a_batch_that_comes_again_must_say_the_same(bus: EmbeddedBus, again: list[Decided]) -> None:
     bus.commit(0, 1, [Decided(1, 0, b"one")], [])
-    with pytest.raises(BusError, match="came out differently"):
+    with pytest.raises(DivergedError, match="came out differently"):
         bus.commit(0, 1, again, [])
 
 

@@ -88,6 +88,7 @@ def test_without_its_checkpoint_or_with_a_stale_one_the_job_goes_on_from_the_sta
         engine = Engine(tmp_path)
         wait_until(lambda: bus.claimed_epoch() == 2, 60, "the second job's claim")
         decided(bus, bus.publish_own(log[200:300]), engine=engine)
+        wait_until(lambda: bus._mark("passed") > 200, 60, "the batch after")
         assert engine.stop() == 0
         assert "moved the checkpoint aside" not in engine.log.read_text()
         # What the first one left is behind by now, and what it would read next is gone.
