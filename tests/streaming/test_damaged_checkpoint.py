@@ -63,7 +63,7 @@ class Log:
             for _ in range(batches):
                 some = self._events[self._sent : self._sent + EVENTS_A_BATCH]
                 self._sent += len(some)
-                last = self.bus.publish([*some, encoded("tick")])
+                last = self.bus.publish_own([*some, encoded("tick")])
 
                 def is_decided(last: int = last) -> bool:
                     if not decider.is_active():
