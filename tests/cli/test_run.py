@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from isrflow.conf.settings import Settings
+from isrflow.streaming import job
+from isrflow.streaming.ends import SupersededError
 from tests.cli.conftest import Isrflow
 
 COMMAND = [sys.executable, "-c", "from isrflow.cli import main; main()", "run"]
@@ -17,6 +20,20 @@ def test_wrong_settings_are_said_before_spark_starts(isrflow: Isrflow) -> None:
     assert done.exit_code == 2
     assert "did you mean 'broker.session.timeout.ms'?" in done.stderr
     assert "pyspark" not in done.stderr
+
+
+def test_a_job_that_another_one_took_over_from_ends_with_a_code_of_its_own(
+    isrflow: Isrflow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def superseded(settings: Settings) -> None:
+        raise SupersededError("another job claimed controller epoch 2")
+
+    monkeypatch.setattr(job, "run", superseded)
+    done = isrflow("run")
+    assert done.exit_code == 4
+    assert done.stderr.splitlines()[-1] == "Error: another job claimed controller epoch 2"
 
 
 @pytest.mark.spark

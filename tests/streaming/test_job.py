@@ -1,5 +1,6 @@
 """What a job looks at before and while it runs, without Spark: the state's layout, and whether time goes on."""
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,14 +9,17 @@ import pytest
 
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.interface import Page
+from isrflow.conf.jars import JarsError
 from isrflow.conf.settings import Settings
-from isrflow.sinks.metrics import Metrics
+from isrflow.sinks.metrics import Metrics, MetricsError
 from isrflow.state.cluster import Cluster
 from isrflow.state.codec import encode_cluster, encode_topics
 from isrflow.state.partition import Topic, TopicState
+from isrflow.state.shard_outcome import CLUSTER_PAGE
 from isrflow.streaming.checkpoint_lock import Holder, checkpoint_lock
 from isrflow.streaming.ends import JobError, SupersededError
 from isrflow.streaming.job import Job
+from isrflow.streaming.session import build_session
 from isrflow.streaming.ticker import Ticker
 
 
@@ -51,6 +55,60 @@ def test_pages_other_than_those_of_the_state_are_refused(bus: EmbeddedBus) -> No
     with pytest.raises(JobError, match=r"pages is 64, .* set pages = 1$"):
         Job(bus, Settings(shards=1, pages=64), Metrics())
     Job(bus, Settings(shards=1, pages=1), Metrics())
+
+
+def started(bus: EmbeddedBus, checkpoint: Path, **settings: Any) -> None:
+    """Begin a job as far as it goes without Java."""
+    metrics = Metrics()
+    job = Job(bus, Settings(checkpoint_dir=str(checkpoint), **settings), metrics)
+    try:
+        with job._locked() as lock:
+            job._prepare(lock)
+    finally:
+        metrics.close()
+
+
+def test_a_state_that_cannot_be_read_is_refused_by_its_page(bus: EmbeddedBus) -> None:
+    bus.commit(0, 1, [], [Page(1, CLUSTER_PAGE, encode_cluster(Cluster(shards=2))), Page(1, 7, b"\x00")])
+    with pytest.raises(JobError, match=r"^the state on data/bus\.db cannot be read: shard 1, page 7: state of version"):
+        Job(bus, Settings(shards=2), Metrics())
+
+
+def test_a_checkpoint_that_cannot_be_one_is_said_before_the_claim(bus: EmbeddedBus, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(JobError, match=r"/file cannot be used: .*/file: it is a file, .*; set checkpoint\.dir"):
+        started(bus, tmp_path / "file", metrics_port=-1)
+    with pytest.raises(JobError, match=r"/file/below cannot be used: "):
+        started(bus, tmp_path / "file" / "below", metrics_port=-1)
+    assert bus.claimed_epoch() == 0
+
+
+def test_a_checkpoint_that_another_bus_uses_is_said_before_the_claim(bus: EmbeddedBus, tmp_path: Path) -> None:
+    other = EmbeddedBus(tmp_path / "other.db")
+    with checkpoint_lock(tmp_path / "checkpoint", Holder.of(other, "other.db")) as lock:
+        assert lock.take()
+        with pytest.raises(JobError, match=r"in use by process \d+ on bus other\.db"):
+            started(bus, tmp_path / "checkpoint", metrics_port=-1)
+    other.close()
+    assert bus.claimed_epoch() == 0
+    assert not (tmp_path / "checkpoint").exists()
+
+
+def test_a_metrics_port_that_is_taken_is_said_before_the_claim(bus: EmbeddedBus, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(MetricsError, match="choose another"):
+            started(bus, tmp_path / "checkpoint", metrics_port=taken.getsockname()[1])
+    assert bus.claimed_epoch() == 0
+
+
+def test_jars_that_are_missing_are_said_before_anything_is_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ISRFLOW_CACHE", str(tmp_path))
+    with pytest.raises(JarsError, match="isrflow doctor --fetch"):
+        build_session(Settings(bus="kafka://127.0.0.1:1"), tmp_path)
 
 
 def test_a_ticker_that_died_stops_the_job(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:

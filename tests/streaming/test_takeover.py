@@ -16,7 +16,15 @@ from tests.support.worlds import recorded
 
 pytestmark = pytest.mark.spark
 
+UNREACHABLE = 3
 SUPERSEDED = 4
+
+
+def assert_no_stacks(engine: Engine) -> None:
+    """What is planned, and what one line says, looks like no crash."""
+    said = engine.log.read_text()
+    assert "Traceback" not in said
+    assert "\n\tat " not in said
 
 
 def controller_epochs(bus: EmbeddedBus) -> list[int]:
@@ -26,7 +34,7 @@ def controller_epochs(bus: EmbeddedBus) -> list[int]:
 
 
 @pytest.mark.timeout(300)
-def test_a_second_job_takes_over_and_the_first_stops(tmp_path: Path) -> None:
+def test_a_second_job_takes_over_and_the_first_stops_and_a_lost_bus_stops_the_second(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     log = [raw for _, raw in recorded(seed=5, count=300)]
     first = Engine(tmp_path)
@@ -38,10 +46,15 @@ def test_a_second_job_takes_over_and_the_first_stops(tmp_path: Path) -> None:
         assert first.wait() == SUPERSEDED
         assert "another job claimed controller epoch 2" in first.log.read_text()
         decided(bus, bus.publish_own(log[150:]), engine=second)
-        assert second.stop() == 0
+        bus.close()
+        for ending in ("", "-wal", "-shm"):
+            (tmp_path / f"bus.db{ending}").rename(tmp_path / f"moved.db{ending}")
+        assert second.wait() == UNREACHABLE
+        assert_no_stacks(second)
     finally:
         for engine in filter(None, (first, second)):
             engine.kill()
+    bus = EmbeddedBus(tmp_path / "moved.db")
     expected = by_rules(bus)
     assert decisions_of(bus) == expected.decisions
     assert view_of_image(bus.image()) == expected.view()
@@ -68,6 +81,7 @@ def test_a_frozen_job_does_not_hold_up_its_successor_and_writes_nothing_after_it
         decided(bus, bus.publish([AWAITED]), engine=second)
         wait_until(lambda: second.log.read_text().count("serving metrics") == 2, 30, "the second one's metrics")
         assert second.stop() == 0
+        assert_no_stacks(second)
     finally:
         for engine in filter(None, (frozen, second)):
             engine.kill()
