@@ -11,8 +11,8 @@ _PROXY = "An exception was raised by the Python Proxy"
 _OF_BUS = re.compile(r"isrflow\.bus\.interface\.(?P<kind>BusError|NoBusError): (?P<said>\S.*)")
 # Another checkpoint would fail the same way.
 _LACKING = {
-    "No space left on device": "there is no room for the checkpoint",
-    "Disk quota exceeded": "there is no room for the checkpoint",
+    "No space left on device": "the disk is full, and there is no room for the checkpoint",
+    "Disk quota exceeded": "the disk is full, and there is no room for the checkpoint",
     "Read-only file system": "the checkpoint cannot be written",
     "Too many open files": "the process may open no more files",
     "OutOfMemoryError": "Spark's memory does not suffice: raise driver.memory",

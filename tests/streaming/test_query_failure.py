@@ -60,6 +60,6 @@ def test_a_bus_that_a_worker_could_not_read_is_told_as_such() -> None:
 
 
 def test_what_no_new_checkpoint_mends_is_told_apart() -> None:
-    assert lack_in("java.io.IOException: No space left on device") == "there is no room for the checkpoint"
+    assert (lack_in("java.io.IOException: No space left on device") or "").startswith("the disk is full")
     assert "driver.memory" in (lack_in("java.lang.OutOfMemoryError: Java heap space") or "")
     assert lack_in(BATCH) is None
