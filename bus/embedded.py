@@ -159,6 +159,7 @@ class EmbeddedBus(BusFile):
                 "controller_epoch": epoch,
                 "settings": settings,
                 "rules_version": NEWEST_RULES,
+                "decided_seq": self._mark("decided"),
             }
             seq = append(connection, [row_of(msgspec.json.encode(started))])
             connection.execute("INSERT INTO claims VALUES (?, ?, ?, ?)", (epoch, controller_id, seq, time_ms))

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from isrflow.bus.clock import now_ms
 from isrflow.bus.interface import Entry
 from isrflow.bus.patience import Row, row_of
+from isrflow.state.found import Found, found_by, found_ms
 
 _COLUMN = "entered_ms"
+_FORGED = "SELECT seq FROM recorded_claims WHERE NOT is_claim"
 
 
 def has_times(connection: sqlite3.Connection) -> bool:
@@ -57,6 +59,15 @@ def entries_between(connection: sqlite3.Connection, after: int, through: int) ->
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'recorded_claims'").fetchone():
         told = connection.execute("SELECT * FROM recorded_claims WHERE seq > ? AND seq <= ?", span)
         is_claim = {seq: bool(value) for seq, value in told}
-        return [Entry(seq, raw, entered_ms, is_claim.get(seq)) for seq, raw, entered_ms in rows]
+        found = _found(connection, after, f"kind = 'controller_started' AND seq NOT IN ({_FORGED})")
+        return [Entry(seq, raw, ms, is_claim.get(seq), found_ms(seq, found)) for seq, raw, ms in rows]
     claims = {row[0] for row in connection.execute("SELECT seq FROM claims WHERE seq > ? AND seq <= ?", span)}
-    return [Entry(seq, raw, entered_ms, seq in claims) for seq, raw, entered_ms in rows]
+    found = _found(connection, after, "seq IN (SELECT seq FROM claims WHERE seq > ?1)")
+    return [Entry(seq, raw, ms, seq in claims, found_ms(seq, found)) for seq, raw, ms in rows]
+
+
+def _found(connection: sqlite3.Connection, after: int, which: str) -> list[Found]:
+    """Read what claims found undecided after ``after``: also those that stand far behind."""
+    column = _COLUMN if has_times(connection) else "NULL"
+    rows = connection.execute(f"SELECT seq, raw, {column} FROM events WHERE seq > ?1 AND {which}", (after,))
+    return [found for seq, raw, ms in rows if (found := found_by(seq, raw, ms)) is not None]

@@ -36,13 +36,15 @@ class Entry(NamedTuple):
     """Hold one event as published, in its place in the total order.
 
     ``entered_ms`` is the bus's own time when it came, and ``is_claim`` says whether the bus knows it as a job's claim.
-    In a recorded log both may be None, not known: then they are not judged by.
+    In a recorded log both may be None, not known: then they are not judged by. ``found_ms`` is the bus's time when a
+    job that took over last found it undecided, None where none did.
     """
 
     seq: int
     raw: bytes
     entered_ms: int | None = None
     is_claim: bool | None = None
+    found_ms: int | None = None
 
 
 class Decided(NamedTuple):

@@ -10,11 +10,17 @@ from isrflow.state.canonical import number
 from isrflow.state.cluster import Cluster, MappedTopics, State
 from isrflow.state.event_text import decode
 from isrflow.state.events import ControllerStarted, Event, Logged, Progress
+from isrflow.state.found import found_in, found_ms
 from isrflow.state.policy import Policy
 from isrflow.state.view import view_of
 
-# An event's seq, its text, and where they are known when it entered its bus and whether that knew it as a claim.
-Recorded = tuple[int, bytes] | tuple[int, bytes, int | None, bool | None]
+# An event's seq, its text, and where they are known when it entered its bus, whether that knew it as a claim, and
+# when a job that took over found it undecided.
+Recorded = (
+    tuple[int, bytes]
+    | tuple[int, bytes, int | None, bool | None]
+    | tuple[int, bytes, int | None, bool | None, int | None]
+)
 
 BATCH_EVENTS = 10_000
 _PROGRESS = Progress()
@@ -51,7 +57,7 @@ def decide(
     """
     states = first_states(shards)
     decisions: list[tuple[int, int, bytes]] = []
-    for batch in _batches(logged(entries), batch_sizes):
+    for batch in _batches(logged(_with_found(entries)), batch_sizes):
         parts = []
         for shard, state in enumerate(states):
             outcome = guarded_step(state, _of_shard(batch, shard, shards), policy, overrides=overrides or {})
@@ -59,6 +65,14 @@ def decide(
             parts += outcome.parts
         decisions += number(parts)
     return Decided(decisions, states)
+
+
+def _with_found(entries: Iterable[Recorded]) -> Iterator[Recorded]:
+    """Add to each event when a job that took over found it undecided, which a claim further on tells."""
+    whole = [(entry[0], entry[1], *(*entry[2:], None, None)[:2]) for entry in entries]
+    found = found_in(whole)
+    for seq, raw, entered_ms, is_claim in whole:
+        yield seq, raw, entered_ms, is_claim, found_ms(seq, found)
 
 
 def logged(entries: Iterable[Recorded]) -> Iterator[Logged]:
@@ -70,11 +84,11 @@ def logged(entries: Iterable[Recorded]) -> Iterator[Logged]:
     clock_ms = 0
     for entry in entries:
         seq, raw = entry[0], entry[1]
-        entered_ms, is_claim = entry[2:] if len(entry) == 4 else (None, None)
+        entered_ms, is_claim, found = (*entry[2:], None, None, None)[:3]
         event = decode(raw)
         if isinstance(event, Event):
             clock_ms = max(clock_ms, event.time_ms)
-        yield Logged(seq, clock_ms, event, raw, entered_ms, is_claim)
+        yield Logged(seq, clock_ms, event, raw, entered_ms, is_claim, found)
         if isinstance(event, ControllerStarted):
             clock_ms = 0
 

@@ -47,6 +47,7 @@ class Minutes:
         self.rules_version = cluster.rules_version
         self.raw = b""
         self.entered_ms: int | None = None
+        self.found_ms: int | None = None
         self.is_claim: bool | None = None
         self.event: AnyEvent | Malformed | Progress = Progress()
         self.writes = cluster.writes_cluster_decisions
@@ -59,6 +60,7 @@ class Minutes:
             self.now = logged.clock_ms
         self.raw = logged.raw
         self.entered_ms = logged.entered_ms
+        self.found_ms = logged.found_ms
         self.is_claim = logged.is_claim
         self.event = logged.event
         self.writes = type(logged.event) in _TOPIC_EVENTS or self.cluster.writes_cluster_decisions

@@ -7,6 +7,7 @@ from isrflow.controller_logic import (
     admin,
     balance,
     config,
+    deadline,
     deletion,
     gateways,
     isr,
@@ -65,14 +66,13 @@ def _take_in(draft: Draft, event: e.AnyEvent | e.Malformed | e.Progress) -> None
             report.replica_report(draft, event)
         case e.BrokerRegister():
             liveness.register(draft, event)
-        case e.BrokerUnregister():
-            liveness.unregister(draft, event)
         case e.BrokerConnectionLost():
             liveness.connection_lost(draft, event)
         case e.ControlledShutdown():
             shutdown.controlled_shutdown(draft, event)
         case _:
-            _take_in_rare(draft, event)
+            if not (isinstance(event, e.AdminEvent) and deadline.is_over(draft, event)):
+                _take_in_rare(draft, event)
 
 
 _Engine = (
@@ -88,6 +88,7 @@ def _take_in_rare(
     | e.AlterReassignment
     | e.ElectLeaders
     | e.AlterConfig
+    | e.BrokerUnregister
     | e.AllocateProducerIds
     | _Engine
     | e.Progress,
@@ -103,6 +104,8 @@ def _take_in_rare(
             requested_reassignment.alter_reassignment(draft, event)
         case e.ElectLeaders():
             requested_election.elect_leaders(draft, event)
+        case e.BrokerUnregister():
+            liveness.unregister(draft, event)
         case e.AlterConfig():
             config.alter_config(draft, event)
         case e.AllocateProducerIds():

@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from isrflow.state.event import AdminEvent as AdminEvent
+from isrflow.state.event import Event as Event
 from isrflow.state.limits import (
     Assignment,
     BrokerEpoch,
@@ -33,13 +35,6 @@ class TopicPartition(msgspec.Struct, frozen=True, order=True):
 
     topic: Name
     partition: Id
-
-
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
-    """Hold what every event has; ``request_id`` is echoed in the answer."""
-
-    time_ms: TimeMs
-    request_id: Text | int | None = None
 
 
 class BrokerRegister(Event, frozen=True, kw_only=True, tag="broker_register"):
@@ -77,7 +72,7 @@ class BrokerConnectionLost(Event, frozen=True, kw_only=True, tag="broker_connect
     broker_epoch: BrokerEpoch
 
 
-class BrokerUnregister(Event, frozen=True, kw_only=True, tag="broker_unregister"):
+class BrokerUnregister(AdminEvent, frozen=True, kw_only=True, tag="broker_unregister"):
     """An operator removes a broker that will not come back."""
 
     broker: Id
@@ -128,7 +123,7 @@ class ReplicaReport(OfReplica, frozen=True, kw_only=True, tag="replica_report"):
     error: Text | None = None
 
 
-class CreateTopic(Event, frozen=True, kw_only=True, tag="create_topic"):
+class CreateTopic(AdminEvent, frozen=True, kw_only=True, tag="create_topic"):
     """An admin creates a topic, by size or by explicit assignment.
 
     Sizes are plain integers here: a size out of range is the answer's error, not an unreadable event.
@@ -142,14 +137,14 @@ class CreateTopic(Event, frozen=True, kw_only=True, tag="create_topic"):
     validate_only: bool = False
 
 
-class DeleteTopic(Event, frozen=True, kw_only=True, tag="delete_topic"):
+class DeleteTopic(AdminEvent, frozen=True, kw_only=True, tag="delete_topic"):
     """An admin deletes a topic; with ``topic_id`` only the one that has it."""
 
     topic: Name
     topic_id: Text | None = None
 
 
-class CreatePartitions(Event, frozen=True, kw_only=True, tag="create_partitions"):
+class CreatePartitions(AdminEvent, frozen=True, kw_only=True, tag="create_partitions"):
     """An admin adds partitions, up to ``total``; ``assignment`` lists the replicas of the new ones."""
 
     topic: Name
@@ -158,7 +153,7 @@ class CreatePartitions(Event, frozen=True, kw_only=True, tag="create_partitions"
     validate_only: bool = False
 
 
-class AlterReassignment(Event, frozen=True, kw_only=True, tag="alter_reassignment"):
+class AlterReassignment(AdminEvent, frozen=True, kw_only=True, tag="alter_reassignment"):
     """An admin moves a partition to ``replicas``, or cancels with null (KIP-455)."""
 
     topic: Name
@@ -166,14 +161,14 @@ class AlterReassignment(Event, frozen=True, kw_only=True, tag="alter_reassignmen
     replicas: Ids | None
 
 
-class ElectLeaders(Event, frozen=True, kw_only=True, tag="elect_leaders"):
+class ElectLeaders(AdminEvent, frozen=True, kw_only=True, tag="elect_leaders"):
     """An admin asks for an election on some partitions, or on all with null (KIP-460)."""
 
     election_type: Literal["preferred", "unclean"]
     partitions: Annotated[tuple[TopicPartition, ...], Meta(max_length=1_000_000)] | None
 
 
-class AlterConfig(Event, frozen=True, kw_only=True, tag="alter_config"):
+class AlterConfig(AdminEvent, frozen=True, kw_only=True, tag="alter_config"):
     """An admin sets (or with null removes) dynamic settings; ``name`` is the topic's or broker's."""
 
     entity: Literal["cluster", "topic", "broker"]
@@ -183,12 +178,16 @@ class AlterConfig(Event, frozen=True, kw_only=True, tag="alter_config"):
 
 
 class ControllerStarted(Event, frozen=True, kw_only=True, tag="controller_started"):
-    """A job takes over with the next controller epoch; ``settings`` and ``rules_version`` are those it decides by."""
+    """A job takes over with the next controller epoch; ``settings`` and ``rules_version`` are those it decides by.
+
+    Up to ``decided_seq`` others had decided by then.
+    """
 
     controller_id: Text | int
     controller_epoch: Epoch
     settings: dict[str, Scalar] | None = None
     rules_version: RulesVersion = FIRST_RULES
+    decided_seq: Offset | None = None
 
 
 class LeaderImbalance(Event, frozen=True, kw_only=True, tag="leader_imbalance"):
@@ -284,7 +283,8 @@ class Logged(msgspec.Struct, frozen=True):
 
     ``clock_ms`` is the greatest ``time_ms`` up to here of the events that came along, on whichever
     shard they belong to; ``raw`` is the text that was published. ``entered_ms`` is the bus's time when it came, and
-    ``is_claim`` says whether the bus knows it as a job's claim; None is not known.
+    ``is_claim`` says whether the bus knows it as a job's claim; None is not known. ``found_ms`` is when a job that
+    took over last found it undecided.
     """
 
     seq: int
@@ -293,3 +293,4 @@ class Logged(msgspec.Struct, frozen=True):
     raw: bytes
     entered_ms: int | None = None
     is_claim: bool | None = None
+    found_ms: int | None = None

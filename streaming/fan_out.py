@@ -22,6 +22,7 @@ class Routed(msgspec.Struct, frozen=True, array_like=True):
     raw: bytes | None
     entered_ms: int | None = None
     is_claim: bool | None = None
+    found_ms: int | None = None
 
 
 class Packed(msgspec.Struct, frozen=True, array_like=True):
@@ -65,7 +66,7 @@ def fan_out(
             seq, clock_ms = entry.seq, entry.clock_ms
             shard = route(entry.event, shards)
             (shared if shard is None else packed[shard]).append(
-                Routed(seq, clock_ms, entry.raw, entry.entered_ms, entry.is_claim)
+                Routed(seq, clock_ms, entry.raw, entry.entered_ms, entry.is_claim, entry.found_ms)
             )
         if shared:
             yield _rows(shared_keys, [_encoder.encode(Packed(0, shared))] * len(shared_keys))

@@ -131,7 +131,7 @@ def _logged(routed: Routed, seq: int, event: AnyEvent | Malformed | None = None)
     if routed.raw is None:
         return Logged(seq, routed.clock_ms, _PROGRESS, b"")
     event = event or decode(routed.raw)
-    return Logged(seq, routed.clock_ms, event, routed.raw, routed.entered_ms, routed.is_claim)
+    return Logged(seq, routed.clock_ms, event, routed.raw, routed.entered_ms, routed.is_claim, routed.found_ms)
 
 
 def _seq(logged: Logged) -> int:

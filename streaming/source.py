@@ -14,9 +14,15 @@ from isrflow.bus.interface import Entry
 from isrflow.bus.locked import LOCK_TIMEOUT_S
 
 FORMAT = "isrflow-bus"
-SCHEMA = "seq LONG, raw BINARY, entered_ms LONG, is_claim BOOLEAN"
+SCHEMA = "seq LONG, raw BINARY, entered_ms LONG, is_claim BOOLEAN, found_ms LONG"
 ARROW_SCHEMA = pa.schema(
-    [("seq", pa.int64()), ("raw", pa.binary()), ("entered_ms", pa.int64()), ("is_claim", pa.bool_())]
+    [
+        ("seq", pa.int64()),
+        ("raw", pa.binary()),
+        ("entered_ms", pa.int64()),
+        ("is_claim", pa.bool_()),
+        ("found_ms", pa.int64()),
+    ]
 )
 ROWS_PER_ARROW_BATCH = 20_000
 # One event may be longer; Spark holds a whole Arrow batch several times.

@@ -92,6 +92,7 @@ def test_a_claim_is_an_epoch_and_an_event(bus: EmbeddedBus) -> None:
         "controller_epoch": 1,
         "settings": {"min.insync.replicas": "2"},
         "rules_version": 2,
+        "decided_seq": 0,
     }
 
 

@@ -96,3 +96,24 @@ def test_a_recorded_log_stands_as_it_is(bus: EmbeddedBus) -> None:
     recorded = [Entry(3, FORGED), Entry(4, FORGED, 9, True), Entry(9, FORGED, None, False), Entry(10, EVENT, 5)]
     bus.load(recorded)
     assert bus.read(0, 99) == recorded
+
+
+def test_a_claim_tells_of_what_it_found_undecided(tmp_path: Path) -> None:
+    path = tmp_path / "bus.db"
+    bus = EmbeddedBus(path)
+    epoch = bus.claim("first", {}, 1).controller_epoch
+    bus.publish([EVENT] * 3)
+    bus.commit(epoch, 2, [], [])
+    assert {entry.found_ms for entry in bus.read(0, 4)} == {None}
+    bus.claim("second", {}, 2)
+    bus.publish([EVENT])
+    read = bus.read(0, 6)
+    found = [entry.found_ms for entry in read]
+    assert found == [None, None, read[4].entered_ms, read[4].entered_ms, None, None]
+    # However far the claim stands behind them.
+    assert [entry.found_ms for entry in bus.read(2, 3)] == [read[4].entered_ms]
+    again = EmbeddedBus(tmp_path / "again.db")
+    again.load(read)
+    assert [entry.found_ms for entry in again.read(0, 6)] == found
+    bus.close()
+    again.close()

@@ -101,6 +101,10 @@ class ControllerClient:
             data += more
         return data
 
+    def wait_at_most(self, timeout_s: float) -> None:
+        """Raise ``TimeoutError`` from now on where a response takes longer."""
+        self._socket.settimeout(timeout_s)
+
     def close(self) -> None:
         self._socket.close()
 

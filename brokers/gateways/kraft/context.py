@@ -1,7 +1,7 @@
 """What the handlers of requests work with."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any, TypeVar
 
@@ -9,12 +9,15 @@ import msgspec
 
 from isrflow.brokers.gateways.kraft.desk import Desk
 from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage, TopicState
+from isrflow.brokers.gateways.kraft.outbox import Lane
 from isrflow.brokers.gateways.kraft.settings import Identity, Settings
 from isrflow.brokers.gateways.kraft.sight import Sight
 from isrflow.brokers.gateways.kraft.standing import Standing
 from isrflow.brokers.gateways.kraft.storage import Storage
 from isrflow.brokers.gateways.kraft.turns import Turns
+from isrflow.brokers.wire.schema import Values
 from isrflow.state.decisions import Answer
+from isrflow.state.event import AdminEvent
 
 # From how many things on, or of a message from how many bytes on, work is done in another thread.
 ASIDE_MIN = 500
@@ -45,6 +48,13 @@ class Context(msgspec.Struct, frozen=True):
         if size < ASIDE_MIN:
             return work(*given)
         return await asyncio.get_running_loop().run_in_executor(self.workshop, work, *given)
+
+    async def ask_as_admin(self, told: Values, events: Sequence[AdminEvent]) -> list[Answer]:
+        """Ask what a request asked for, and wait as long as who asks waits, and no longer than answers may take."""
+        longest_ms = self.settings.answer_timeout_ms
+        asked_ms = next((told[name] for name in ("TimeoutMs", "timeoutMs") if name in told), 0)
+        timeout_ms = min(asked_ms, longest_ms) if asked_ms > 0 else longest_ms
+        return await self.desk.ask(*events, lane=Lane.ADMIN, timeout_ms=timeout_ms)
 
     @property
     def image(self) -> MetadataImage:

@@ -15,7 +15,7 @@ from isrflow.brokers.gateways.kraft.slices import in_slices
 from isrflow.brokers.reaching import reached
 from isrflow.bus.interface import MAX_EVENT_BYTES, Bus
 from isrflow.state.decisions import Answer
-from isrflow.state.events import Event
+from isrflow.state.event import AdminEvent, Event
 
 # After how many time-outs of the quorum without the bus somebody else may lead; a busy machine has room below that.
 CUT_OFF_TIMEOUTS = 2
@@ -66,9 +66,11 @@ class Desk:
     async def ask(self, *events: Event, lane: Lane, timeout_ms: int | None = None) -> list[Answer]:
         """Publish events, and return their answers in the same order; what nobody waits for any more is not published.
 
+        What admins ask bears how long they wait: an engine that comes later does not do it any more.
         Raises ``NoAnswerError`` when one does not come in time, and what ``tell`` raises.
         """
-        letters = [self._question(event, lane) async for event in in_slices(events)]
+        timeout_ms = timeout_ms or self._timeout_ms
+        letters = [self._question(_with_deadline(event, timeout_ms), lane) async for event in in_slices(events)]
         self._send(letters, lane)
         return await self._answers(letters, timeout_ms)
 
@@ -88,7 +90,7 @@ class Desk:
             letters.append(letter)
         self._send(fresh, lane)
         self._asked_once |= {letter.key: letter for letter in fresh}
-        return await self._answers(letters, None)
+        return await self._answers(letters, self._timeout_ms)
 
     def _question(self, event: Event, lane: Lane, key: Hashable = None) -> Letter:
         self._count += 1
@@ -106,8 +108,8 @@ class Desk:
                 self._asked[letter.request_id] = letter
         self._wake.set()
 
-    async def _answers(self, letters: Sequence[Letter], timeout_ms: int | None) -> list[Answer]:
-        timeout_s = (self._timeout_ms if timeout_ms is None else timeout_ms) / 1000
+    async def _answers(self, letters: Sequence[Letter], timeout_ms: int) -> list[Answer]:
+        timeout_s = timeout_ms / 1000
         open_letters = [letter for letter in letters if letter.answer is None]
         waiter = Waiter(len(open_letters))
         for letter in open_letters:
@@ -180,6 +182,10 @@ class Desk:
     def close(self) -> None:
         """Let the last call to the bus end."""
         self._thread.shutdown(wait=True)
+
+
+def _with_deadline(event: Event, timeout_ms: int) -> Event:
+    return replace(event, timeout_ms=timeout_ms) if isinstance(event, AdminEvent) else event
 
 
 def _letter(event: Event, lane: Lane) -> Letter:

@@ -7,7 +7,6 @@ from typing import Any
 from isrflow.brokers.gateways.kraft.context import Context, config_of, text
 from isrflow.brokers.gateways.kraft.messages import Request
 from isrflow.brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE, TOPIC_RESOURCE
-from isrflow.brokers.gateways.kraft.outbox import Lane
 from isrflow.brokers.gateways.kraft.slices import in_slices
 from isrflow.brokers.gateways.kraft.topic_settings import complaint_about, is_list
 from isrflow.brokers.wire.errors import ErrorCode, RefusedError, code_of
@@ -65,7 +64,7 @@ async def _alter(context: Context, told: Values, changes: Any) -> Values:
             except RefusedError as refusal:
                 outcomes[place] = refusal
         asked = [one for one in outcomes.values() if isinstance(one, AlterConfig)]
-        answers = await context.desk.ask(*asked, lane=Lane.ADMIN)
+        answers = await context.ask_as_admin(told, asked)
     return await context.aside(len(outcomes), _told, outcomes, iter(answers))
 
 

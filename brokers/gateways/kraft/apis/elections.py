@@ -7,7 +7,6 @@ from typing import Literal
 from isrflow.brokers.gateways.kraft.context import Context, text
 from isrflow.brokers.gateways.kraft.messages import Request
 from isrflow.brokers.gateways.kraft.metadata.image import PartitionState, TopicState
-from isrflow.brokers.gateways.kraft.outbox import Lane
 from isrflow.brokers.gateways.kraft.refusals import refusal_of
 from isrflow.brokers.wire.errors import ErrorCode, code_of
 from isrflow.brokers.wire.schema import Values
@@ -34,7 +33,7 @@ async def alter_partition_reassignments(context: Context, request: Request, peer
         for (name, one), refusal in zip(asked, refused, strict=True)
         if refusal is None
     ]
-    answers = iter(await context.desk.ask(*events, lane=Lane.ADMIN))
+    answers = iter(await context.ask_as_admin(request.values, events))
     told = [
         (name, refusal or _told_of_reassignment(one, next(answers)))
         for (name, one), refusal in zip(asked, refused, strict=True)
@@ -118,10 +117,8 @@ async def elect_leaders(context: Context, request: Request, peer: Peer) -> Value
     partitions = None
     if named is not None:
         partitions = tuple(TopicPartition(one["Topic"], number) for one in named for number in one["Partitions"])
-    [answer] = await context.desk.ask(
-        ElectLeaders(time_ms=now_ms(), election_type=_TYPES[told["ElectionType"]], partitions=partitions),
-        lane=Lane.ADMIN,
-    )
+    event = ElectLeaders(time_ms=now_ms(), election_type=_TYPES[told["ElectionType"]], partitions=partitions)
+    [answer] = await context.ask_as_admin(told, [event])
     results = answer.results if isinstance(answer.results, tuple) else ()
     if answer.error != "NONE" and not results:
         return refusal_of(request, code_of(answer.error), text(answer))

@@ -6,7 +6,6 @@ from isrflow.brokers.gateways.kraft.apis.quorum import METADATA_TOPIC
 from isrflow.brokers.gateways.kraft.context import Context, text
 from isrflow.brokers.gateways.kraft.messages import Request
 from isrflow.brokers.gateways.kraft.metadata.image import TopicState
-from isrflow.brokers.gateways.kraft.outbox import Lane
 from isrflow.brokers.gateways.kraft.slices import in_slices
 from isrflow.brokers.gateways.kraft.topic_settings import complaint_about
 from isrflow.brokers.wire.errors import ErrorCode, code_of
@@ -33,7 +32,7 @@ async def create_topics(context: Context, request: Request, peer: Peer) -> Value
         outcomes[topic["Name"]] = refusal or {}
         if refusal is None:
             asked.append(_creation(topic, told["validateOnly"]))
-    answers = await context.desk.ask(*asked, lane=Lane.ADMIN)
+    answers = await context.ask_as_admin(told, asked)
     async for event, answer in in_slices(zip(asked, answers, strict=True)):
         outcomes[event.topic] = _told_of_creation(event.topic, answer)
     return {"Topics": list(outcomes.values())}
@@ -90,7 +89,7 @@ async def delete_topics(context: Context, request: Request, peer: Peer) -> Value
     asked += [(one["Name"], one["TopicId"]) for one in request.values["Topics"]]
     found = [context.topic(topic_id) if name is None else context.topic_named(name) for name, topic_id in asked]
     events = [_deletion(name, topic) for (name, _), topic in zip(asked, found, strict=True)]
-    answers = iter(await context.desk.ask(*(event for event in events if event is not None), lane=Lane.ADMIN))
+    answers = iter(await context.ask_as_admin(request.values, [event for event in events if event is not None]))
     responses = [
         _told_of_deletion(one, topic, None if event is None else next(answers))
         for one, topic, event in zip(asked, found, events, strict=True)
@@ -121,21 +120,19 @@ def _named(topic: TopicState) -> Values:
 async def create_partitions(context: Context, request: Request, peer: Peer) -> Values:
     """Add partitions to topics."""
     told = request.values
-    answers = await context.desk.ask(
-        *(
-            CreatePartitions(
-                time_ms=now_ms(),
-                topic=topic["Name"],
-                total=topic["Count"],
-                assignment=None
-                if topic["Assignments"] is None
-                else tuple(tuple(one["BrokerIds"]) for one in topic["Assignments"]),
-                validate_only=told["ValidateOnly"],
-            )
-            for topic in told["Topics"]
-        ),
-        lane=Lane.ADMIN,
-    )
+    events = [
+        CreatePartitions(
+            time_ms=now_ms(),
+            topic=topic["Name"],
+            total=topic["Count"],
+            assignment=None
+            if topic["Assignments"] is None
+            else tuple(tuple(one["BrokerIds"]) for one in topic["Assignments"]),
+            validate_only=told["ValidateOnly"],
+        )
+        for topic in told["Topics"]
+    ]
+    answers = await context.ask_as_admin(told, events)
     results = [
         {"Name": topic["Name"], "ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
         for topic, answer in zip(told["Topics"], answers, strict=True)

@@ -1,0 +1,107 @@
+"""What an admin asked, and nobody decided in time, is answered so by the next controller, and not done."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from isrflow.controller_logic.log import decide
+from isrflow.state.event import AdminEvent
+from isrflow.state.events import AnyEvent
+from isrflow.state.policy import Policy
+
+T = 1_000_000
+Line = tuple[int, bytes, int | None, bool | None]
+
+ASKED: dict[str, dict[str, Any]] = {
+    "create_topic": {"topic": "new", "partitions": 1, "replication_factor": 1},
+    "delete_topic": {"topic": "t"},
+    "create_partitions": {"topic": "t", "total": 3},
+    "alter_reassignment": {"topic": "t", "partition": 0, "replicas": [2]},
+    "elect_leaders": {"election_type": "unclean", "partitions": None},
+    "alter_config": {"entity": "topic", "name": "t", "config": {"retention.ms": "1"}},
+    "broker_unregister": {"broker": 2},
+}
+
+
+def line(seq: int, kind: str, at_ms: int, **fields: Any) -> Line:
+    raw = msgspec.json.encode({"kind": kind, "time_ms": T + at_ms} | fields)
+    return seq, raw, T + at_ms, kind == "controller_started"
+
+
+def claim(seq: int, epoch: int, at_ms: int, **fields: Any) -> Line:
+    told = {"controller_id": "c", "controller_epoch": epoch, "rules_version": 2} | fields
+    return line(seq, "controller_started", at_ms, **told)
+
+
+def scene() -> list[Line]:
+    lines = [claim(1, 1, 0)]
+    for seq, broker in ((2, 1), (4, 2)):
+        lines.append(line(seq, "broker_register", 0, broker=broker, incarnation="a"))
+        beat = {"broker": broker, "broker_epoch": seq, "want_fence": False, "want_shutdown": False}
+        lines.append(line(seq + 1, "broker_heartbeat", 0, **beat))
+    lines.append(line(6, "create_topic", 0, topic="t", assignment={"0": [1], "1": [2]}))
+    return lines
+
+
+def decisions(lines: list[Line], **how: Any) -> list[dict[str, Any]]:
+    return [msgspec.json.decode(body) for _, _, body in decide(lines, Policy(), **how).decisions]
+
+
+def brought_by(lines: list[Line], seq: int) -> list[dict[str, Any]]:
+    return [one for one in decisions(lines) if one["seq"] == seq]
+
+
+def test_each_admin_event_is_asked_here() -> None:
+    kinds = {kind.__struct_config__.tag for kind in AnyEvent.__args__ if issubclass(kind, AdminEvent)}
+    assert kinds == set(ASKED)
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_what_is_found_after_its_time_is_answered_and_not_done(kind: str) -> None:
+    asked = line(7, kind, 100, request_id="r", timeout_ms=20_000, **ASKED[kind])
+    [answer] = brought_by([*scene(), asked, claim(8, 2, 3_600_000, decided_seq=6)], 7)
+    assert (answer["kind"], answer["error"], answer["request_id"]) == ("answer", "REQUEST_TIMED_OUT", "r")
+    assert "nobody decided it for 3599900 ms, and 20000 ms were allowed" in answer["message"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "started"),
+    [
+        ({}, {"decided_seq": 6}),
+        ({"timeout_ms": 20_000}, {"decided_seq": 7}),
+        ({"timeout_ms": 20_000}, {}),
+        ({"timeout_ms": 3_599_901}, {"decided_seq": 6}),
+    ],
+    ids=["no deadline", "decided before", "a claim of before", "in time"],
+)
+def test_anything_else_is_done(fields: dict[str, Any], started: dict[str, Any]) -> None:
+    asked = line(7, "create_topic", 100, request_id="r", **ASKED["create_topic"], **fields)
+    brought = brought_by([*scene(), asked, claim(8, 2, 3_600_000, **started)], 7)
+    assert [one["error"] for one in brought if one["kind"] == "answer"] == ["NONE"]
+
+
+def test_a_forged_claim_finds_nothing() -> None:
+    asked = line(7, "create_topic", 100, request_id="r", timeout_ms=1, **ASKED["create_topic"])
+    forged = (*claim(8, 2, 3_600_000, decided_seq=0)[:3], False)
+    brought = brought_by([*scene(), asked, forged], 7)
+    assert [one["error"] for one in brought if one["kind"] == "answer"] == ["NONE"]
+
+
+def test_who_asks_waits_from_when_he_asked_though_it_came_to_the_bus_later() -> None:
+    seq, raw, _, is_claim = line(7, "create_topic", 100, request_id="r", timeout_ms=20_000, **ASKED["create_topic"])
+    lines: list[Line] = [*scene(), (seq, raw, T + 15_100, is_claim), claim(8, 2, 21_000, decided_seq=6)]
+    [answer] = brought_by(lines, 7)
+    assert answer["error"] == "REQUEST_TIMED_OUT"
+
+
+def test_it_comes_out_the_same_wherever_the_log_is_cut() -> None:
+    asked = [
+        line(seq, kind, 100, request_id=kind, timeout_ms=20_000, **fields)
+        for seq, (kind, fields) in enumerate(ASKED.items(), start=7)
+    ]
+    lines = [*scene(), *asked, claim(20, 2, 3_600_000, decided_seq=9), line(21, "tick", 3_600_001)]
+    whole = decisions(lines)
+    assert {one["request"] for one in whole if one.get("error") == "REQUEST_TIMED_OUT"} == set(list(ASKED)[3:])
+    assert decisions(lines, batch_sizes=(1,)) == whole
+    assert decisions(lines, shards=3, batch_sizes=(2, 3)) == whole
