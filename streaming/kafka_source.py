@@ -12,16 +12,11 @@ from isrflow.bus.kafka.bus import KafkaBus
 from isrflow.bus.kafka.places import offset_after, seq_of, unplaced
 from isrflow.bus.outsiders import is_started
 from isrflow.conf.settings import Settings
+from isrflow.state.event_text import decode
+from isrflow.state.events import Tick
 from isrflow.streaming.source import BYTES_PER_ARROW_BATCH, rows_of
 
 EARLIEST = -2
-
-
-class _Sort(msgspec.Struct):
-    kind: str | None = None
-
-
-_sort = msgspec.json.Decoder(_Sort)
 
 
 def events(session: SparkSession, bus: KafkaBus, settings: Settings, *, after: int) -> DataFrame:
@@ -96,7 +91,4 @@ def _place_of_offsets(control: list[tuple[int, bytes, int]]) -> int:
 
 
 def _is_tick(raw: bytes) -> bool:
-    try:
-        return _sort.decode(raw).kind == "tick"
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return False
+    return b"tick" in raw and isinstance(decode(raw), Tick)

@@ -76,6 +76,12 @@ def test_without_a_tick_they_stand_at_the_end() -> None:
     ]
 
 
+def test_what_is_no_tick_makes_nothing_of_them() -> None:
+    deep = b'{"kind":"tick","time_ms":1,"x":%s%s}' % (b"[" * 120, b"]" * 120)
+    rows = [control(1, TICK), control(2, deep), control(3, b'{"kind":"tick","time_ms":"1"}'), report(0, 1)]
+    assert [raw for _, raw in ordered(rows)][:2] == [b"0:1", TICK]
+
+
 @pytest.mark.parametrize("first", [[], [control(6, TICK)]])
 def test_what_comes_first_is_placed_after_the_batch_before(first: list[Row]) -> None:
     rows = ordered([*first, report(2, 1), report(2, 2)])
