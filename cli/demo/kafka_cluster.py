@@ -1,4 +1,4 @@
-"""The cluster of real Kafka: an engine, a gateway, and brokers that follow it."""
+"""The cluster of real Kafka: an engine, two gateways, and brokers that follow them."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ TIMES = ("broker.connection.lost.grace.ms=0", "auto.leader.rebalance.enable=fals
 
 
 class KafkaDemoCluster(DemoCluster):
-    """Start and end an engine, a gateway and brokers of Kafka, and run Kafka's own tools against them."""
+    """Start and end an engine, two gateways and brokers of Kafka, and run Kafka's own tools against them."""
 
     def __init__(self, directory: Path) -> None:
         bus = directory / "bus.db"

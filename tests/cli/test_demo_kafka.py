@@ -56,4 +56,4 @@ def test_the_whole_story_loses_nothing(cluster: Cluster) -> None:
     assert result.account.read_back >= result.account.acknowledged > 600
     assert [name for name, _ in result.more] == ["longest wait for a record while a broker stopped in order"]
     running = {service.name for service in cluster.services if service.state == "running"}
-    assert len(running) == 3, "a gateway, and the brokers but for the one that was stopped in order"
+    assert len(running) == 4, "two gateways, and the brokers but for the one that was stopped in order"
