@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from isrflow.bus import pieces
+from isrflow.bus import checksums, pieces
 from isrflow.bus.bus_file import Access, BusFile
 from isrflow.bus.clock import now_ms as now_ms
 from isrflow.bus.event_table import append, entries_between, has_times, insert_recorded, keep_times
@@ -84,11 +84,18 @@ class EmbeddedBus(BusFile):
                     connection.execute(statement)
                 connection.execute("INSERT OR IGNORE INTO marks VALUES ('schema_version', ?)", (SCHEMA_VERSION,))
         version = self._mark("schema_version")
-        if version == SCHEMA_VERSION and self._access is not Access.READ and not has_times(self._connection()):
-            with self._write() as connection:
-                keep_times(connection)
+        if version == SCHEMA_VERSION and self._access is not Access.READ:
+            self._grow()
         if version != SCHEMA_VERSION:
             raise BusError(f"bus {self.path} has schema version {version}; this isrflow reads {SCHEMA_VERSION}")
+
+    def _grow(self) -> None:
+        """Give a file of before the columns that it lacks."""
+        connection = self._connection()
+        if not has_times(connection) or checksums.missing(connection):
+            with self._write():
+                keep_times(connection)
+                checksums.keep(connection)
 
     def publish(self, events: Sequence[bytes]) -> int:
         refuse_engine_kinds(events)
@@ -186,8 +193,9 @@ class EmbeddedBus(BusFile):
             if through <= decided_seq:
                 return
             fresh = [decided for decided in decisions if decided.seq > decided_seq]
-            connection.executemany("INSERT INTO decisions VALUES (?, ?, ?)", fresh)
-            connection.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?, ?)", pieces.cut(pages))
+            connection.executemany("INSERT INTO decisions VALUES (?, ?, ?, ?)", checksums.with_crc(fresh))
+            written = checksums.with_crc(pieces.cut(pages))
+            connection.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?)", written)
             self._raise_mark(connection, "decided", through)
 
     def _check_same(self, connection: sqlite3.Connection, decisions: Sequence[Decided]) -> None:
@@ -223,11 +231,15 @@ class EmbeddedBus(BusFile):
                     f"bus {self.path}: decisions of events up to {gone[0]} were removed: "
                     f"read on from {gone[0] + 1}, or take the state as it is"
                 )
+            crcs = checksums.column_of(connection, "decisions")
             rows = connection.execute(
-                "SELECT seq, idx, body FROM decisions WHERE (seq, idx) > (?, ?) ORDER BY seq, idx LIMIT ?",
+                f"SELECT seq, idx, body, {crcs} FROM decisions WHERE (seq, idx) > (?, ?) ORDER BY seq, idx LIMIT ?",
                 (*after, limit),
             )
-            return [Decided(*row) for row in rows]
+            return [
+                Decided(seq, idx, checksums.check(body, crc, f"bus {self.path}: decision ({seq}, {idx})"))
+                for seq, idx, body, crc in rows
+            ]
 
     def changed(self) -> bool:
         # data_version moves when another connection commits, this instance's other threads included.
@@ -246,8 +258,13 @@ class EmbeddedBus(BusFile):
 
     def image(self) -> Image:
         with self._errors(), self._snapshot() as connection:
-            rows = connection.execute("SELECT shard, page, body FROM pages")
-            return Image(self._mark("decided"), pieces.joined(Page(*row) for row in rows))
+            crcs = checksums.column_of(connection, "pages")
+            rows = connection.execute(f"SELECT shard, page, body, {crcs} FROM pages")
+            pages = (
+                Page(shard, page, checksums.check(body, crc, f"bus {self.path}: page ({shard}, {page}) of the state"))
+                for shard, page, body, crc in rows
+            )
+            return Image(self._mark("decided"), pieces.joined(pages))
 
     def passed(self, through: int) -> None:
         with self._errors(), self._write() as connection:

@@ -6,6 +6,7 @@ Files of before have no column of entry times; an isrflow of before goes on with
 import sqlite3
 from collections.abc import Sequence
 
+from isrflow.bus.checksums import check, column_of, with_crc
 from isrflow.bus.clock import now_ms
 from isrflow.bus.interface import Entry
 from isrflow.bus.patience import Row, row_of
@@ -33,7 +34,8 @@ def append(connection: sqlite3.Connection, rows: Sequence[Row]) -> int:
     """
     entered_ms = now_ms()
     connection.executemany(
-        "INSERT INTO events (kind, patient, raw, entered_ms) VALUES (?, ?, ?, ?)", [(*row, entered_ms) for row in rows]
+        "INSERT INTO events (entered_ms, kind, patient, raw, crc) VALUES (?, ?, ?, ?, ?)",
+        with_crc((entered_ms, *row) for row in rows),
     )
     return int(connection.execute("SELECT max(seq) FROM events").fetchone()[0])
 
@@ -44,8 +46,8 @@ def insert_recorded(connection: sqlite3.Connection, entries: Sequence[Entry]) ->
         "CREATE TABLE IF NOT EXISTS recorded_claims (seq INTEGER PRIMARY KEY, is_claim INTEGER NOT NULL)"
     )
     connection.executemany(
-        "INSERT INTO events (seq, kind, patient, raw, entered_ms) VALUES (?, ?, ?, ?, ?)",
-        [(entry.seq, *row_of(entry.raw), entry.entered_ms) for entry in entries],
+        "INSERT INTO events (seq, entered_ms, kind, patient, raw, crc) VALUES (?, ?, ?, ?, ?, ?)",
+        with_crc((entry.seq, entry.entered_ms, *row_of(entry.raw)) for entry in entries),
     )
     told = [(entry.seq, entry.is_claim) for entry in entries if entry.is_claim is not None]
     connection.executemany("INSERT INTO recorded_claims VALUES (?, ?)", told)
@@ -54,8 +56,11 @@ def insert_recorded(connection: sqlite3.Connection, entries: Sequence[Entry]) ->
 def entries_between(connection: sqlite3.Connection, after: int, through: int) -> list[Entry]:
     """Read events in order; whether one is a claim says the table of claims, or the recorded log that was put here."""
     span = (after, through)
-    column = _COLUMN if has_times(connection) else "NULL"
-    rows = connection.execute(f"SELECT seq, raw, {column} FROM events WHERE seq > ? AND seq <= ? ORDER BY seq", span)
+    times, crcs = _COLUMN if has_times(connection) else "NULL", column_of(connection, "events")
+    stored = connection.execute(
+        f"SELECT seq, raw, {times}, {crcs} FROM events WHERE seq > ? AND seq <= ? ORDER BY seq", span
+    )
+    rows = ((seq, check(raw, crc, f"event {seq}"), entered_ms) for seq, raw, entered_ms, crc in stored)
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'recorded_claims'").fetchone():
         told = connection.execute("SELECT * FROM recorded_claims WHERE seq > ? AND seq <= ?", span)
         is_claim = {seq: bool(value) for seq, value in told}

@@ -32,6 +32,10 @@ class TrimmedError(BusError):
     """Entries that were asked for were removed by retention."""
 
 
+class DamagedError(BusError):
+    """What a bus holds is not what was written: nothing may be decided on it."""
+
+
 class Entry(NamedTuple):
     """Hold one event as published, in its place in the total order.
 

@@ -1,0 +1,71 @@
+"""Damage inside of what the embedded bus keeps is noticed where it is read, and named."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from isrflow.bus.bus_file import Access
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import DamagedError, Decided, Page
+from tests.support.engine import encoded
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A bus with an event, a claim, a decision and a page, which nobody has open."""
+    path = tmp_path / "bus.db"
+    bus = EmbeddedBus(path)
+    seq = bus.publish([encoded("delete_topic", topic="there-is-none")])
+    claim = bus.claim("job", {}, 1)
+    bus.commit(
+        claim.controller_epoch, seq, [Decided(seq, 0, b'{"kind":"answer"}')], [Page(0, 3, b"a page of the state")]
+    )
+    bus.close()
+    return path
+
+
+def flip(path: Path, text: bytes) -> None:
+    """Change one bit of the file where ``text`` stands in it."""
+    data = path.read_bytes()
+    assert data.count(text) == 1
+    place = data.index(text)
+    path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (b"there-is-none", "event 1"),
+        (b'"answer"}', r"decision \(1, 0\)"),
+        (b"a page of", r"page \(0, 3\) of the state"),
+    ],
+)
+@pytest.mark.parametrize("access", [Access.READ, Access.WRITE])
+def test_a_flipped_bit_is_noticed_where_it_is_read(path: Path, access: Access, text: bytes, named: str) -> None:
+    flip(path, text)
+    bus = EmbeddedBus(path, access)
+    with pytest.raises(DamagedError, match=named):
+        bus.read(0, 1)
+        bus.decisions((0, -1), 10)
+        bus.image()
+    bus.close()
+
+
+def test_what_was_written_without_checksums_is_read_and_goes_on_with_them(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        for table in ("events", "decisions", "pages"):
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN crc")
+    connection.close()
+    reading = EmbeddedBus(path, Access.READ)
+    before = (reading.read(0, 2), reading.decisions((0, -1), 10), reading.image())
+    reading.close()
+    bus = EmbeddedBus(path)
+    assert (bus.read(0, 2), bus.decisions((0, -1), 10), bus.image()) == before
+    seq = bus.publish([encoded("delete_topic", topic="a-later-one")])
+    bus.close()
+    flip(path, b"a-later-one")
+    bus = EmbeddedBus(path)
+    with pytest.raises(DamagedError, match=f"event {seq}"):
+        bus.read(0, seq)
+    bus.close()
