@@ -53,9 +53,17 @@ def log_end_offset(draft: Draft, event: LogEndOffset) -> None:
         return
     is_of_this_life = event.broker_epoch in (None, broker.broker_epoch)
     if is_of_this_life and event.leader_epoch == partition.leader_epoch:
-        topic.put(absorbed(partition, event.broker, event.log_end_offset, draft.now))
+        topic.put(_told(absorbed(partition, event.broker, event.log_end_offset, draft.now), event))
         draft.moved.add((event.topic, event.partition))
     draft.answer_if_asked()
+
+
+def _told(partition: Partition, event: LogEndOffset) -> Partition:
+    """Note it when a leader begins with less than was committed: it shows no more, so as much again must be said."""
+    is_decided = partition.high_watermark_epoch == partition.leader_epoch
+    if is_decided or event.broker != partition.leader or event.log_end_offset >= partition.high_watermark:
+        return partition
+    return replace(partition, high_watermark_epoch=NO_EPOCH)
 
 
 def forget_log_ends(draft: Draft, broker: int) -> None:
@@ -157,7 +165,7 @@ def _commit(draft: Draft, topic: TopicDraft, partition: Partition, high_watermar
     if broken:
         draft.report_broken(topic, partition, broken)
         return
-    # An unclean leader has taken back what it had not; that it may show as much again must be said.
+    # A leader that had less has taken back what it had not; that it may show as much again must be said.
     is_taken_back = partition.high_watermark_epoch == NO_EPOCH and partition.high_watermark > 0
     if high_watermark != partition.high_watermark or is_taken_back:
         draft.decisions.append(

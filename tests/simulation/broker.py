@@ -10,7 +10,8 @@ from typing import Any
 
 from isrflow.brokers.mock.apis.context import Context
 from isrflow.brokers.mock.apis.serving import serving
-from isrflow.brokers.mock.broker import Broker
+from isrflow.brokers.mock.broker import Broker, DirectoryLostError
+from isrflow.brokers.mock.control.lifecycle import ReplacedError
 from isrflow.brokers.mock.replicas.partition import Partition
 from isrflow.brokers.mock.replicas.waiting import Purgatory
 from isrflow.brokers.mock.settings import Identity, Settings
@@ -33,6 +34,12 @@ class _Server:
 
     async def stop(self) -> None:
         self._network.serve(PORTS_FROM + self._context.broker, _gone)
+
+
+def gives_up(error: Exception) -> bool:
+    """Say whether a broker ends as it should: its disk is lost, or another process has its id."""
+    held = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
+    return isinstance(held, DirectoryLostError | ReplacedError)
 
 
 async def _gone(request: Any) -> Any:

@@ -54,6 +54,8 @@ class Faults:
         kinds += [self._slow, self._engine, *self._requests.kinds]
         if self._cluster.scenery.disks_fail:
             kinds += [self._fill_disk, self._lose_log_dir]
+        if self._cluster.scenery.duplicates:
+            kinds.append(self._duplicate)
         while loop.time() + (rest_s := self._rng.uniform(*REST_S)) < until_s:
             await asyncio.sleep(rest_s)
             self._rng.choice(kinds)()
@@ -111,6 +113,12 @@ class Faults:
         broker = self._broker()
         self._cluster.fill_disk(broker)
         self._later(self._cluster.free_disk, broker)
+
+    def _duplicate(self) -> None:
+        """Let another process register under a broker's id, and be gone: who had it stops, and starts again."""
+        broker = self._broker()
+        self._requests.register_another(broker)
+        self._later(self._cluster.start_broker, broker)
 
     def _lose_log_dir(self) -> None:
         """Let a broker tell that its log directory is lost, and go; what is on it comes back with it."""

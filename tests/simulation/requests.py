@@ -1,5 +1,6 @@
 """What admins ask for in the middle of it all, as far as a history's scenery allows."""
 
+import asyncio
 import random
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -9,6 +10,7 @@ from isrflow.state.events import (
     AlterConfig,
     AlterReassignment,
     AnyEvent,
+    BrokerRegister,
     CreateTopic,
     DeleteTopic,
     ElectLeaders,
@@ -17,6 +19,9 @@ from isrflow.state.events import (
 )
 from tests.simulation.engine import Batch
 from tests.simulation.scenery import Scenery
+
+
+AGAIN_S = (0.0, 0.3, 0.7, 1.2)
 
 
 class Asked(Protocol):
@@ -42,7 +47,7 @@ class Requests:
         if scenery.unclean:
             self.kinds.append(self._elect_unclean)
         if scenery.comes_and_goes:
-            self.kinds += [self._come, self._go]
+            self.kinds += [self._come, self._go, self._again, self._again]
         if scenery.configured:
             self.kinds.append(self._configure)
 
@@ -84,12 +89,25 @@ class Requests:
         self._cluster.row("admin", topic, "deleted")
         self._cluster.ask(DeleteTopic(time_ms=now_ms(), topic=topic))
 
+    def _again(self) -> None:
+        """Delete the topic, and create it again: asked for until the former one is gone."""
+        place = self._cluster.places[-1]
+        self._go()
+        for try_s in AGAIN_S:
+            asyncio.get_running_loop().call_later(try_s, self.create, place.topic, 1)
+
     def _configure(self) -> None:
         topic = self._rng.choice(self._cluster.places).topic
         value = self._rng.choice(("1", "2", "3", None))
         self._cluster.row("admin", topic, f"min.insync.replicas={value}")
         config: dict[str, Any] = {"min.insync.replicas": value}
         self._cluster.ask(AlterConfig(time_ms=now_ms(), entity="topic", name=topic, config=config))
+
+    def register_another(self, broker: int) -> None:
+        """Register another process under a broker's id."""
+        self._cluster.row("fault", f"broker-{broker}", "another process registers under its id")
+        incarnation = f"another-{self._rng.getrandbits(32)}"
+        self._cluster.ask(BrokerRegister(time_ms=now_ms(), broker=broker, incarnation=incarnation))
 
     def report_offline(self, broker: int) -> None:
         """Tell for a broker that all its replicas have lost their logs."""

@@ -11,7 +11,8 @@ class Scenery(NamedTuple):
 
     ``lasts_s`` is how long faults go on. With ``unclean`` a topic may elect unclean leaders, and an
     admin asks for it; with ``comes_and_goes`` topics are created and deleted meanwhile; with
-    ``balanced`` leaders go back to preferred replicas by themselves.
+    ``balanced`` leaders go back to preferred replicas by themselves; with ``duplicates`` other processes
+    register under brokers' ids.
     """
 
     brokers: tuple[int, ...]
@@ -25,6 +26,7 @@ class Scenery(NamedTuple):
     configured: bool
     disks_fail: bool
     idempotent: bool
+    duplicates: bool
 
     @property
     def engine_settings(self) -> dict[str, str]:
@@ -74,4 +76,5 @@ def draw(rng: random.Random) -> Scenery:
         configured=rng.random() < 0.25,
         disks_fail=rng.random() < 0.2,
         idempotent=rng.random() < 0.4,
+        duplicates=rng.random() < 0.2,
     )

@@ -15,8 +15,9 @@ FOUND_AT = {
     "truncation to the high watermark": 13,
     "no truncation": 13,
     "a follower reports before it truncates": 4,
-    "an append is settled by its offset alone": 146,
+    "an append is settled by its offset alone": 186,
     "older partition epochs are accepted": 25,
+    "a namesake's words count": 52,
     "restarted members are accepted": 36,
 }
 

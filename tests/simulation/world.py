@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from isrflow.brokers.mock.broker import DirectoryLostError
 from isrflow.state.events import AnyEvent, TopicPartition
-from tests.simulation.broker import SimulatedBroker
+from tests.simulation.broker import SimulatedBroker, gives_up
 from tests.simulation.bus import BusLink, SimulatedBus
 from tests.simulation.checkers import Checkers
 from tests.simulation.client import Client, Consumer, Producer
 from tests.simulation.disk import Disk
 from tests.simulation.engine import Batch, Engine
 from tests.simulation.faults import Faults
+from tests.simulation.late import LateWords
 from tests.simulation.network import Network
 from tests.simulation.patches import in_place_of_the_machine
 from tests.simulation.quiescence import unsettled
@@ -74,6 +74,7 @@ class World:
         self.loop = VirtualLoop(self._ran)
         self.network = Network(self.loop, self._random(), 0.1, lambda what: self._violate("crash", what))
         self.bus = SimulatedBus()
+        self.late_words = LateWords(self.bus, self.loop, random.Random(seed))
         self.checkers = Checkers(self._violate, self.row)
         self.processes: dict[int, Process] = {}
         self.brokers: dict[int, SimulatedBroker] = {}
@@ -219,10 +220,10 @@ class World:
             await lives.run()
         except asyncio.CancelledError:
             raise
-        except DirectoryLostError:
-            self.row("fault", process.name, "gives up its disk")
         except Exception as error:
-            if process.alive:
+            if gives_up(error):
+                self.row("fault", process.name, "gives up its disk, or its id")
+            elif process.alive:
                 self._violate("crash", f"{process.name} ended by {error!r}")
         if not process.alive:
             return  # killed: this is only its stack going away
@@ -293,3 +294,4 @@ class World:
     def _committed(self, batch: Batch) -> None:
         self.state = batch
         self.checkers.decided(batch)
+        self.late_words.decided(batch)
