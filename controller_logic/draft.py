@@ -7,11 +7,12 @@ import msgspec
 from isrflow.controller_logic.apply import apply
 from isrflow.controller_logic.minutes import Minutes
 from isrflow.controller_logic.reassignment import Brokers, completed
+from isrflow.controller_logic.replica_machine import online_replicas
 from isrflow.controller_logic.topic_draft import TopicDraft
 from isrflow.state.broker import Broker
 from isrflow.state.change import PartitionChange
 from isrflow.state.cluster import Outcome, State, Totals, counted
-from isrflow.state.ids import NO_EPOCH, without_collisions
+from isrflow.state.ids import NO_EPOCH, NO_LEADER, without_collisions
 from isrflow.state.invariants import broken_rules
 from isrflow.state.partition import Partition, ReplicaState, Topic
 from isrflow.state.policy import Policy, laid_over
@@ -224,6 +225,9 @@ class Draft(Minutes):
             if end is not None:
                 change, reason = end, Reason.REASSIGNMENT
                 to = to and tuple([broker for broker in to if broker not in before.removing_replicas])
+        if to is None and before.leader == NO_LEADER:
+            # As in the classic controller, who is on its way out, or without its log, is not asked to follow.
+            to = self._told_by_election(before, change)
         after = apply(before, change, self.reporting if to is None else self.reporting.intersection(to))
         broken = broken_rules(before, after, self.awaited, self.live)
         if broken:
@@ -242,6 +246,13 @@ class Draft(Minutes):
         if after.removed != before.removed:
             self._tell_removed(topic, before, after)
         return after
+
+    def _told_by_election(self, before: Partition, change: PartitionChange) -> tuple[int, ...] | None:
+        """Name whom an election where nobody led is told: the replicas online. None where it is no election."""
+        if change.leader is None:
+            return None
+        replicas, states = change.replicas or before.replicas, change.replica_states or before.replica_states
+        return online_replicas(replicas, states, self.active)
 
     def _tell_removed(self, topic: TopicDraft, before: Partition, after: Partition) -> None:
         """Tell the brokers to delete whose replicas have come to that just now."""

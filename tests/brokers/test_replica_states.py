@@ -1,7 +1,6 @@
 """What clients see of brokers that miss replicas, wait for them, or lost part of their logs."""
 
 import shutil
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from kafka.protocol.metadata import MetadataRequest
 from isrflow.brokers.mock.log.directory import HIGH_WATERMARKS_FILE, LogDirectory
 from isrflow.brokers.wire.errors import ErrorCode
 from isrflow.state.events import TopicPartition
-from tests.brokers.test_cluster import events_logged, logs_of, produced, produced_once, wait_for_like_logs
+from tests.brokers.test_cluster import events_logged, produced, wait_for_like_logs
 from tests.support.clients import read_all
 from tests.support.mock_cluster import SETTINGS, MockCluster, wait_until
 from tests.support.raw import RawClient
@@ -64,25 +63,6 @@ def test_metadata_of_who_is_away(cluster: MockCluster) -> None:
         assert told_by(cluster, 3, version).leader_id == -1
     cluster.start(1)
     wait_until(lambda: told_by(cluster, 3, 9).error_code == 0, "a leader again")
-
-
-def test_too_few_in_sync_after_the_append(cluster: MockCluster) -> None:
-    """The record is in the log of all when its answer is due, and the ISR is smaller than it must be by then."""
-    cluster.create_topic("t", {"0": [1, 2]})
-    assert produced(cluster, 1, b"first").error_code == 0
-    cluster.freeze(2)
-    answers: list[Any] = []
-    sending = threading.Thread(target=lambda: answers.append(produced_once(cluster, 1, b"x", -1, 20_000)))
-    sending.start()
-    try:
-        wait_until(lambda: len(logs_of(cluster, 1)) > len(logs_of(cluster, 2)), "the leader to append it")
-        cluster.publish("alter_config", entity="topic", name="t", config={"min.insync.replicas": "3"})
-    finally:
-        cluster.thaw(2)
-        sending.join(30)
-    assert answers[0].error_code == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-    assert produced(cluster, 1, b"y").error_code == ErrorCode.NOT_ENOUGH_REPLICAS
-    assert [r.value for r in read_all(cluster.bootstrap(), "t", 1)] == [b"first", b"x"]
 
 
 def test_a_waiting_fetch_is_answered_by_what_comes(cluster: MockCluster) -> None:

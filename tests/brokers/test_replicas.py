@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from kafka.protocol.producer import ProduceRequest
 from msgspec.structs import replace
 
+from isrflow.brokers.mock.apis import produce
+from isrflow.brokers.mock.apis.context import Context
 from isrflow.brokers.mock.control.outbox import Outbox
 from isrflow.brokers.mock.log.directory import LogDirectory
 from isrflow.brokers.mock.metadata import Metadata
@@ -17,8 +20,10 @@ from isrflow.brokers.mock.replicas.partition import Role
 from isrflow.brokers.mock.replicas.table import Replicas
 from isrflow.brokers.mock.replicas.waiting import Purgatory, wake
 from isrflow.brokers.mock.settings import settings_of
+from isrflow.brokers.wire.errors import ErrorCode
+from isrflow.brokers.wire.messages import Request
 from isrflow.bus.embedded import EmbeddedBus
-from isrflow.state.decisions import Answer, AnyDecision
+from isrflow.state.decisions import Answer, AnyDecision, HighWatermark, TopicDecision
 from isrflow.state.reason import Reason
 from tests.brokers.test_folding import STOP
 from tests.brokers.test_partition import PLACE, told
@@ -159,6 +164,45 @@ def test_a_committed_change_makes_room_for_the_next(play: Play) -> None:
         replicas.look_after_isr()
         asked = await world.told("alter_isr")
         assert [(one["partition_epoch"], one["isr"]) for one in asked] == [(4, [1]), (5, [1])]
+
+    play(scene)
+
+
+async def produced(world: World) -> ErrorCode:
+    """Produce a record with acks=all, and give the error of the answer."""
+    replicas, metadata = world.replicas, world.replicas._metadata
+    context = Context(BROKER, settings_of(SETTINGS), metadata, replicas, replicas._directory, Purgatory(10))
+    data = ProduceRequest.TopicProduceData
+    entry = data.PartitionProduceData(index=PLACE.partition, records=batch(b"x"))
+    body = ProduceRequest(
+        version=9,
+        transactional_id=None,
+        acks=produce.ALL,
+        timeout_ms=5_000,
+        topic_data=[data(name=PLACE.topic, partition_data=[entry])],
+    )
+    answer = await produce.produce(context, Request(body.API_KEY, 9, 0, "client", body, produce.API))
+    assert answer is not None
+    return ErrorCode(answer.responses[0].partition_responses[0].error_code)
+
+
+def test_too_few_in_sync_before_and_after_the_append(play: Play) -> None:
+    """The record is committed when its answer is due, and the ISR is smaller than it must be by then."""
+
+    async def scene(world: World) -> None:
+        said = {"controller_epoch": 2, "seq": 1, "time_ms": 0, "reason": Reason.TOPIC_CREATED}
+        world.replicas.apply(told(1, 4, isr=(1, 2), replicas=(1, 2, 3)))
+        sending = asyncio.create_task(produced(world))
+        await asyncio.sleep(0)
+        strict = {"min.insync.replicas": "3"}
+        topic = TopicDecision(**said, topic=PLACE.topic, topic_id="id", state="created", config=strict)
+        world.replicas._metadata.apply(topic)
+        world.replicas.apply(
+            HighWatermark(**said, topic=PLACE.topic, partition=PLACE.partition, leader_epoch=4, high_watermark=1)
+        )
+        assert await sending == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        assert await produced(world) == ErrorCode.NOT_ENOUGH_REPLICAS
+        assert world.replicas.partitions[PLACE].log.log_end_offset == 1
 
     play(scene)
 

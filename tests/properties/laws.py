@@ -28,6 +28,7 @@ def check_laws(before: State, outcome: Outcome, policy: Policy, overrides: Mappi
                 check_partition(after, partition)
                 decisions = [d for d in outcome.decisions if getattr(d, "topic", None) == name]
                 check_progress(outcome.state, partition, decisions)
+                check_told(after, held[0] if held else None, partition, decisions)
             if held:
                 check_change(held[0], partition, outcome.decisions)
     assert not has_clash(outcome.decisions), "two decisions in one place"
@@ -119,6 +120,17 @@ def check_progress(state: State, partition: Partition, decisions: list[AnyDecisi
         if isinstance(decision, LeaderAndIsr) and decision.partition == partition.partition:
             asked = [broker for broker in decision.to if not _is_behind_gateway(state, broker)]
             assert all(requested[broker] >= decision.leader_epoch for broker in asked)
+
+
+def check_told(state: State, before: Partition | None, after: Partition, decisions: list[AnyDecision]) -> None:
+    """Whoever is told to follow the leader of a partition that nobody led can: its replica is online."""
+    held = dict(zip(after.replicas, after.replica_states, strict=True))
+    for decision in decisions:
+        if isinstance(decision, LeaderAndIsr) and decision.partition == after.partition:
+            assert set(decision.to) <= set(state.cluster.brokers), "nobody else is told"
+            if (before is None or before.leader == NO_LEADER) and decision.leader != NO_LEADER:
+                online = {b for b, s in held.items() if s != ReplicaState.OfflineReplica}
+                assert set(decision.to) <= online & {b for b, known in state.cluster.brokers.items() if known.is_active}
 
 
 def _is_behind_gateway(state: State, broker: int) -> bool:

@@ -20,7 +20,6 @@ from isrflow.state.events import (
 from tests.simulation.engine import Batch
 from tests.simulation.scenery import Scenery
 
-
 AGAIN_S = (0.0, 0.3, 0.7, 1.2)
 
 

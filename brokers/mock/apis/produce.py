@@ -60,7 +60,7 @@ def _append(context: Context, place: TopicPartition, records: Any, acks: int) ->
         if acks not in (ALL, LEADER, NONE):
             raise RefusedError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}")
         partition = context.replicas.leader_of(place)
-        minimum = context.replicas.topics.min_insync_replicas(place.topic)
+        minimum = _effective_min_isr(context, partition)
         if acks == ALL and len(partition.isr) < minimum:
             raise RefusedError(ErrorCode.NOT_ENOUGH_REPLICAS, f"{len(partition.isr)} in sync, {minimum} needed")
         appended = partition.append_as_leader(records)
@@ -72,6 +72,11 @@ def _append(context: Context, place: TopicPartition, records: Any, acks: int) ->
     appending.base_offset, appending.required = appended.base_offset, appended.last_offset + 1
     appending.start_offset = partition.log.log_start_offset
     return appending
+
+
+def _effective_min_isr(context: Context, partition: Partition) -> int:
+    """Say how many must be in sync: never more than there are replicas (``Partition.effectiveMinIsr``)."""
+    return min(context.replicas.topics.min_insync_replicas(partition.place.topic), len(partition.replicas))
 
 
 async def _replicated(context: Context, appendings: list[_Appending], timeout_ms: int) -> None:
@@ -97,7 +102,7 @@ def _settled(context: Context, appending: _Appending) -> bool:
         return True
     if partition.high_watermark < appending.required:
         return False
-    minimum = context.replicas.topics.min_insync_replicas(partition.place.topic)
+    minimum = _effective_min_isr(context, partition)
     if len(partition.isr) < minimum:
         refused = RefusedError(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, f"{minimum} needed in sync")
         appending.refuse(refused)
