@@ -14,7 +14,7 @@ from isrflow.controller_logic.draft import Draft
 from isrflow.state.broker import Broker
 from isrflow.state.decisions import QuorumDecision
 from isrflow.state.events import GatewayHeartbeat, GatewayStarted
-from isrflow.state.ids import NO_LEADER
+from isrflow.state.ids import NO_LEADER, NO_TIME
 from isrflow.state.quorum import Gateway, Quorum
 from isrflow.state.reason import Reason
 
@@ -31,12 +31,13 @@ def gateway_started(draft: Draft, event: GatewayStarted) -> None:
         draft.answer_if_asked("INVALID_REQUEST", message)
         return
     former = draft.gateways.get(event.gateway)
+    behind = _behind(draft)
     voters = tuple(sorted(set(event.voters)))
     gateway = Gateway(event.gateway, event.incarnation, voters, draft.now)
     draft.gateways[event.gateway] = gateway
     is_new = former is None or former.incarnation != event.incarnation
     if is_new and draft.quorum.voter in (NO_LEADER, event.gateway):
-        _elect(draft, gateway, Reason.GATEWAY_STARTED)
+        _elect(draft, gateway, behind, Reason.GATEWAY_STARTED)
     draft.answer_if_asked(quorum_epoch=draft.quorum.quorum_epoch)
 
 
@@ -69,10 +70,22 @@ def watch_leader(draft: Draft) -> None:
         _elect_another(draft, Reason.GATEWAY_STOPPED if leader.is_stopping else Reason.GATEWAY_SILENT)
 
 
-def heard_until(draft: Draft) -> int:
-    """Give the time up to which the brokers behind gateways could be heard, in ms."""
-    leader = draft.gateways.get(draft.quorum.voter)
+def heard_until(draft: Draft, broker: Broker) -> int:
+    """Give the time up to which a broker could be heard, in ms: behind a gateway while that one was."""
+    leader = draft.gateways.get(draft.quorum.voter) if broker.behind_gateway else None
     return draft.now if leader is None else leader.last_contact_ms
+
+
+def has_session(draft: Draft, broker: Broker) -> bool:
+    """Say whether a broker, fenced or not, was heard within its session."""
+    if broker.last_contact_ms == NO_TIME:
+        return False
+    return heard_until(draft, broker) - broker.last_contact_ms < draft.policy.broker_session_timeout_ms
+
+
+def with_session(draft: Draft) -> list[Broker]:
+    """List the brokers whose silence counts: they are live, or fenced and were heard within their session."""
+    return [broker for broker in draft.brokers.values() if broker.is_live or has_session(draft, broker)]
 
 
 def begin_anew(draft: Draft) -> None:
@@ -84,14 +97,15 @@ def begin_anew(draft: Draft) -> None:
 def _elect_another(draft: Draft, reason: Reason) -> None:
     heard = [gateway for _, gateway in sorted(draft.gateways.items()) if _is_heard(draft, gateway)]
     if heard:
-        _elect(draft, heard[0], reason)
+        _elect(draft, heard[0], _behind(draft), reason)
 
 
-def _elect(draft: Draft, gateway: Gateway, reason: Reason) -> None:
+def _elect(draft: Draft, gateway: Gateway, behind: list[Broker], reason: Reason) -> None:
+    """Let a gateway lead; the brokers ``behind`` the one before had a session until now."""
     epoch = draft.quorum.quorum_epoch + 1
     draft.quorum = Quorum(gateway.gateway, gateway.incarnation, gateway.voters, epoch)
     find_ms = FIND_LEADER_TIMEOUTS * draft.policy.controller_quorum_fetch_timeout_ms
-    sessions.begin_anew(draft, _behind(draft), in_ms=find_ms)
+    sessions.begin_anew(draft, behind, in_ms=find_ms)
     if draft.writes:
         draft.decisions.append(
             QuorumDecision(
@@ -105,7 +119,7 @@ def _elect(draft: Draft, gateway: Gateway, reason: Reason) -> None:
 
 
 def _behind(draft: Draft) -> list[Broker]:
-    return [broker for broker in draft.brokers.values() if broker.behind_gateway and broker.is_live]
+    return [broker for broker in with_session(draft) if broker.behind_gateway]
 
 
 def _is_heard(draft: Draft, gateway: Gateway) -> bool:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from isrflow.controller_logic import fencing, gateways
 from isrflow.controller_logic.availability import broker_started, broker_unregistered, brokers_failed
 from isrflow.controller_logic.draft import Draft
+from isrflow.controller_logic.registration import refusal_of
 from isrflow.controller_logic.sessions import extend, heard
 from isrflow.controller_logic.shutdown import ask_shutdown
 from isrflow.controller_logic.watermark import forget_log_ends
@@ -36,8 +37,12 @@ def register(draft: Draft, event: BrokerRegister) -> None:
     """Register a broker, fenced until its first heartbeat; its epoch is this event's seq.
 
     A new incarnation of a live broker is a bounce: what it held fails first (KIP-380). What a former one told
-    of its logs counts no more.
+    of its logs counts no more. Behind a gateway one that is not known to be dead keeps its id.
     """
+    refusal = refusal_of(draft, event)
+    if refusal is not None:
+        draft.answer(*refusal, broker=event.broker)
+        return
     former = draft.brokers.get(event.broker)
     if former is not None and former.incarnation == event.incarnation:
         _amend(draft, event, former)
@@ -50,7 +55,8 @@ def register(draft: Draft, event: BrokerRegister) -> None:
         rack=event.rack,
         listeners=event.listeners,
         log_dirs=event.log_dirs,
-        last_contact_ms=draft.now,
+        # Behind a gateway the first heartbeat begins the session, as in Kafka.
+        last_contact_ms=NO_TIME if event.behind_gateway else draft.now,
         features=event.features,
         behind_gateway=event.behind_gateway,
     )
@@ -89,6 +95,9 @@ def heartbeat(draft: Draft, event: BrokerHeartbeat) -> None:
         return
     draft.answer_if_asked(broker=broker.broker, broker_epoch=broker.broker_epoch)
     if event.want_fence and broker.is_live:
+        if broker.state == BrokerState.controlled_shutdown:
+            # It is let go: whoever starts next under this id need not wait for a session to end.
+            broker = replace(broker, last_contact_ms=NO_TIME)
         _fence(draft, [(broker, Reason.BROKER_ASKED_FENCE)])
     elif not event.want_fence and broker.state == BrokerState.fenced:
         broker = replace(broker, state=BrokerState.active)
@@ -107,9 +116,9 @@ def expire_sessions(draft: Draft) -> bool:
 
 def _silence(draft: Draft, broker: Broker) -> Reason | None:
     """Say which time-out a broker's silence has reached: its session's, or that of a lost connection."""
-    heard_until = gateways.heard_until(draft) if broker.behind_gateway else draft.now
-    if heard_until - broker.last_contact_ms >= draft.policy.broker_session_timeout_ms:
+    if not gateways.has_session(draft, broker):
         return Reason.BROKER_SESSION_EXPIRED
+    heard_until = gateways.heard_until(draft, broker)
     grace_ms = draft.policy.broker_connection_lost_grace_ms
     if grace_ms >= 0 and broker.connection_lost_ms != NO_TIME and heard_until - broker.connection_lost_ms >= grace_ms:
         return Reason.BROKER_CONNECTION_LOST
@@ -118,7 +127,7 @@ def _silence(draft: Draft, broker: Broker) -> Reason | None:
 
 def sessions_extended(draft: Draft, event: SessionsExtended) -> None:
     """Take the time off every silence in which the engine itself was held up."""
-    extend(draft, event.by_ms, [broker for broker in draft.brokers.values() if broker.is_live])
+    extend(draft, event.by_ms, gateways.with_session(draft))
     for gateway in draft.gateways.values():
         last_contact_ms = min(draft.now, gateway.last_contact_ms + event.by_ms)
         draft.gateways[gateway.gateway] = replace(gateway, last_contact_ms=last_contact_ms)

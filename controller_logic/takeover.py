@@ -60,7 +60,7 @@ def controller_started(draft: Draft, event: ControllerStarted) -> None:
     draft.controller_epoch = event.controller_epoch
     draft.begin_rules(event.rules_version)
     draft.controller_id = str(event.controller_id)
-    sessions.begin_anew(draft, [broker for broker in draft.brokers.values() if broker.is_live])
+    sessions.begin_anew(draft, gateways.with_session(draft))
     gateways.begin_anew(draft)
     given = {key: value for key, value in text_of(event.settings or {}).items() if value is not None and key in NAMES}
     complaints = {

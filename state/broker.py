@@ -25,7 +25,8 @@ class BrokerState(IntEnum):
 class Broker(msgspec.Struct, frozen=True, array_like=True):
     """Hold one registration (KIP-631): ``broker_epoch`` is the ``seq`` that registered it.
 
-    ``last_contact_ms`` is on the engine's clock. Only ``active`` brokers may lead or join an ISR
+    ``last_contact_ms`` is on the engine's clock; NO_TIME behind a gateway before its first heartbeat, and
+    once it was let go. Only ``active`` brokers may lead or join an ISR
     (KIP-841); ``controlled_shutdown`` ones still serve what they have not yet handed over.
     ``connection_lost_ms`` is when an edge lost the connection, NO_TIME when it was heard since.
     ``offline_log_dirs`` only keeps its place: no rule asks for it.

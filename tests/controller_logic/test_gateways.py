@@ -216,6 +216,7 @@ def test_a_broker_behind_a_gateway_reports_nothing_and_has_no_backlog(world: Wor
     world.create("t", (1, 2))
     assert world.partition("t").requested_epochs == (-1, 0)
     world.fence(1)
+    world.publish("broker_connection_lost", broker=1, broker_epoch=world.broker(1).broker_epoch)
     world.join(1, incarnation="second", behind_gateway=True)
     assert world.partition("t").requested_epochs == (-1, 1)
     assert world.state.cluster.backlog == {2: 1}

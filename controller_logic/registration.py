@@ -1,0 +1,43 @@
+"""Who may have a broker's id (KIP-631, ``ClusterControlManager.registerBroker``).
+
+A broker behind a gateway has its id to itself as long as its session is valid: another process that registers
+under it is refused, for it may have an empty disk. The session begins with the first heartbeat. It ends by
+silence, when the broker has been let go in a controlled shutdown, and for a process on the same log directories when
+the connection is known to be lost: the former one is dead, and this is what came of it.
+
+All other brokers keep ZooKeeper mode's rule: another incarnation is a bounce.
+"""
+
+from isrflow.controller_logic import gateways
+from isrflow.controller_logic.draft import Draft
+from isrflow.controller_logic.fencing import Refusal
+from isrflow.state.broker import Broker
+from isrflow.state.events import BrokerRegister
+from isrflow.state.ids import NO_TIME
+
+
+def refusal_of(draft: Draft, event: BrokerRegister) -> Refusal | None:
+    """Refuse a process whose id another one has, or whose log directory another broker has."""
+    former = draft.brokers.get(event.broker)
+    if not event.behind_gateway and (former is None or not former.behind_gateway):
+        return None
+    if former is not None and former.incarnation != event.incarnation and _has_its_id(draft, event, former):
+        message = f"another process is registered as broker {event.broker}, and its session is valid"
+        return Refusal("DUPLICATE_BROKER_REGISTRATION", message)
+    return _taken_directory(draft, event)
+
+
+def _has_its_id(draft: Draft, event: BrokerRegister, former: Broker) -> bool:
+    is_known_dead = former.connection_lost_ms != NO_TIME and set(former.log_dirs) == set(event.log_dirs)
+    return gateways.has_session(draft, former) and not is_known_dead
+
+
+def _taken_directory(draft: Draft, event: BrokerRegister) -> Refusal | None:
+    """Refuse a log directory of another broker; behind a gateway directories are told by their ids."""
+    for other in draft.brokers.values():
+        if other.broker != event.broker and other.behind_gateway and event.behind_gateway:
+            shared = [directory for directory in event.log_dirs if directory in other.log_dirs]
+            if shared:
+                message = f"broker {other.broker} is registered with log directory {shared[0]}"
+                return Refusal("INVALID_REGISTRATION", message)
+    return None

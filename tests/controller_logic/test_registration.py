@@ -1,0 +1,169 @@
+"""Who may have a broker's id: behind a gateway whoever has a valid session, else the last to register."""
+
+import pytest
+
+from isrflow.state.broker import BrokerState
+from tests.controller_logic.world import World
+
+SESSION_MS = 9_000
+DISK, OTHER_DISK = ["disk-one"], ["another"]
+
+
+def start_gateway(world: World, incarnation: str = "first") -> None:
+    world.publish("gateway_started", gateway=100, incarnation=incarnation, voters=[100])
+
+
+def gateway_beats(world: World, incarnation: str = "first", late_ms: int = 0) -> None:
+    world.publish("gateway_heartbeat", gateway=100, incarnation=incarnation, late_ms=late_ms)
+
+
+@pytest.fixture
+def world() -> World:
+    """Broker 1 behind the gateway that leads, and active."""
+    world = World()
+    start_gateway(world)
+    world.join(1, behind_gateway=True, log_dirs=DISK)
+    return world
+
+
+def is_let_in(world: World, incarnation: str = "second", disk: list[str] = DISK, broker: int = 1) -> bool:
+    """Let another process register, and say whether it was let in; who is refused changes nothing."""
+    before = world.state
+    world.register(broker, incarnation=incarnation, behind_gateway=True, log_dirs=disk)
+    if world.error == "NONE":
+        assert world.broker(broker).incarnation == incarnation
+        return True
+    assert world.error == "DUPLICATE_BROKER_REGISTRATION"
+    assert world.state.cluster.brokers == before.cluster.brokers
+    assert len(world.decisions) == 1, "it is answered, and nothing else"
+    return False
+
+
+def lose_connection(world: World, broker: int = 1) -> None:
+    world.publish("broker_connection_lost", broker=broker, broker_epoch=world.broker(broker).broker_epoch)
+
+
+def pass_time(world: World, ms: int) -> None:
+    world.now += ms
+    gateway_beats(world)
+    world.publish("tick")
+
+
+def test_another_process_is_refused_while_the_session_is_valid(world: World) -> None:
+    world.create("t", (1,))
+    assert not is_let_in(world)
+    assert not is_let_in(world, disk=OTHER_DISK)
+    pass_time(world, SESSION_MS - 1)
+    assert not is_let_in(world)
+    assert world.partition("t").leader == 1
+
+
+def test_it_gets_in_once_the_session_has_ended(world: World) -> None:
+    pass_time(world, SESSION_MS)
+    assert is_let_in(world, disk=OTHER_DISK)
+
+
+@pytest.mark.parametrize("fenced", [False, True])
+def test_a_lost_connection_lets_in_who_is_on_the_same_disk(world: World, fenced: bool) -> None:
+    """The setting that counts for sessions, broker.connection.lost.grace.ms, is -1 here."""
+    world.beat(1, fence=fenced)
+    lose_connection(world)
+    assert world.broker(1).state == (BrokerState.fenced if fenced else BrokerState.active)
+    assert not is_let_in(world, disk=OTHER_DISK)
+    assert is_let_in(world)
+
+
+def test_who_is_heard_again_was_not_dead(world: World) -> None:
+    lose_connection(world)
+    world.beat(1)
+    assert not is_let_in(world)
+
+
+def test_a_lost_connection_of_a_former_process_says_nothing(world: World) -> None:
+    former = world.broker(1).broker_epoch
+    lose_connection(world)
+    assert is_let_in(world)
+    world.beat(1)
+    world.publish("broker_connection_lost", broker=1, broker_epoch=former)
+    assert not is_let_in(world, "third")
+
+
+def test_who_stopped_in_order_leaves_its_id(world: World) -> None:
+    world.join(2, behind_gateway=True, log_dirs=["disk-two"])
+    world.beat(1, shutdown=True)
+    assert not is_let_in(world, disk=OTHER_DISK), "it is on its way out, and may lead yet"
+    world.beat(1, fence=True)
+    assert is_let_in(world, disk=OTHER_DISK)
+
+
+def test_a_fenced_broker_that_is_heard_keeps_its_id(world: World) -> None:
+    """It starts, and recovers its logs."""
+    world.beat(1, fence=True)
+    pass_time(world, SESSION_MS - 1)
+    assert not is_let_in(world)
+    pass_time(world, 1)
+    assert is_let_in(world)
+
+
+def test_the_first_heartbeat_begins_the_session(world: World) -> None:
+    world.register(2, behind_gateway=True, log_dirs=["disk-two"])
+    assert is_let_in(world, "second", ["disk-two"], broker=2)
+    world.beat(2, fence=True)
+    assert not is_let_in(world, "third", ["disk-two"], broker=2)
+
+
+def test_the_same_process_may_tell_more_of_itself(world: World) -> None:
+    epoch = world.broker(1).broker_epoch
+    world.register(1, rack="r", behind_gateway=True, log_dirs=DISK)
+    assert (world.error, world.broker(1).rack, world.broker(1).broker_epoch) == ("NONE", "r", epoch)
+    assert world.broker(1).is_active
+
+
+@pytest.mark.parametrize("fenced", [False, True])
+def test_a_restart_of_the_gateway_forgets_nobody(world: World, fenced: bool) -> None:
+    world.beat(1, fence=fenced)
+    world.now += 2 * SESSION_MS
+    start_gateway(world, "second")
+    assert not is_let_in(world, disk=OTHER_DISK)
+    gateway_beats(world, "second")
+    assert not is_let_in(world, disk=OTHER_DISK)
+
+
+@pytest.mark.parametrize("fenced", [False, True])
+def test_nor_does_another_controller_or_a_time_in_which_nobody_heard(world: World, fenced: bool) -> None:
+    world.beat(1, fence=fenced)
+    world.now += SESSION_MS - 1
+    gateway_beats(world, late_ms=5_000)
+    world.publish("sessions_extended", by_ms=2_000)
+    world.now += 6_000
+    gateway_beats(world)
+    assert not is_let_in(world)
+    world.publish("controller_started", controller_id="b", controller_epoch=1)
+    world.now += SESSION_MS - 1
+    gateway_beats(world)
+    assert not is_let_in(world)
+
+
+def test_a_directory_of_another_broker_is_refused(world: World) -> None:
+    world.register(2, behind_gateway=True, log_dirs=["disk-two", *DISK])
+    assert world.error == "INVALID_REGISTRATION"
+    assert 2 not in world.state.cluster.brokers
+    world.register(2, behind_gateway=True, log_dirs=["disk-two"])
+    world.register(2, behind_gateway=True, log_dirs=DISK)
+    assert world.error == "INVALID_REGISTRATION", "nor may it go there later"
+    world.publish("broker_unregister", broker=1)
+    world.register(2, behind_gateway=True, log_dirs=DISK)
+    assert world.error == "NONE"
+
+
+def test_brokers_without_a_gateway_bounce_and_name_their_directories_as_they_like(world: World) -> None:
+    world.join(3, log_dirs=DISK)
+    world.join(4, log_dirs=DISK)
+    world.register(3, incarnation="second", log_dirs=OTHER_DISK)
+    assert world.error == "NONE"
+    assert world.broker(3).incarnation == "second"
+
+
+def test_one_without_a_gateway_does_not_take_the_id_of_one_behind_it(world: World) -> None:
+    world.register(1, incarnation="second", log_dirs=DISK)
+    assert world.error == "DUPLICATE_BROKER_REGISTRATION"
