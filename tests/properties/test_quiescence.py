@@ -47,7 +47,12 @@ class Quiet:
     def settle(self) -> None:
         """Start every broker anew, let each follower join its ISR, and let time pass."""
         for broker in BROKERS:
-            self.publish("broker_register", broker=broker, incarnation="last")
+            held = self.state.cluster.brokers.get(broker)
+            disk = held.log_dirs if held is not None else ()
+            if held is not None:
+                # Behind a gateway it would have its id to itself until its session ends.
+                self.publish("broker_connection_lost", broker=broker, broker_epoch=held.broker_epoch)
+            self.publish("broker_register", broker=broker, incarnation="last", log_dirs=disk)
             epoch = self.state.cluster.brokers[broker].broker_epoch
             content = {"want_fence": False, "want_shutdown": False}
             self.publish("broker_heartbeat", broker=broker, broker_epoch=epoch, **content)

@@ -10,7 +10,8 @@ from isrflow.controller_logic.log import decide
 from isrflow.state.cluster import Outcome, State
 from isrflow.state.decisions import Answer, AnyDecision, HighWatermark, LeaderAndIsr, Rejected, StopReplica
 from isrflow.state.event_text import decode
-from isrflow.state.events import Malformed, OfReplica
+from isrflow.state.events import BrokerRegister, Malformed, OfReplica
+from isrflow.state.ids import NO_TIME
 from isrflow.state.policy import Policy
 from tests.properties.laws import check_laws
 from tests.properties.random_logs import Draw, draws, walk
@@ -36,6 +37,7 @@ def test_what_must_hold_holds_after_every_event(drawn: list[Draw]) -> None:
         check_laws(before, outcome, POLICY)
         check_said(raw, outcome.decisions)
         check_namesake(before, raw, outcome)
+        check_registration(before, raw, outcome)
 
 
 def check_namesake(before: State, raw: bytes, outcome: Outcome) -> None:
@@ -47,6 +49,23 @@ def check_namesake(before: State, raw: bytes, outcome: Outcome) -> None:
         assert outcome.state.cluster.moved == before.cluster.moved
         assert all(isinstance(d, Answer | Rejected) for d in outcome.decisions)
         assert all(d.error != "NONE" for d in outcome.decisions if isinstance(d, Answer))
+
+
+def check_registration(before: State, raw: bytes, outcome: Outcome) -> None:
+    """Whoever is refused changes nothing; whoever wants the id of a broker that is heard behind a gateway is."""
+    event = decode(raw)
+    if not isinstance(event, BrokerRegister):
+        return
+    [answer] = [d for d in outcome.decisions if isinstance(d, Answer)]
+    if answer.error != "NONE":
+        assert len(outcome.decisions) == 1
+        assert (outcome.state.cluster.brokers, outcome.changes) == (before.cluster.brokers, {})
+    former = before.cluster.brokers.get(event.broker)
+    if former is None or former.incarnation == event.incarnation or not (former.behind_gateway and former.is_live):
+        return
+    silent_ms = outcome.state.cluster.clock_ms - former.last_contact_ms
+    if former.connection_lost_ms == NO_TIME and silent_ms < POLICY.broker_session_timeout_ms:
+        assert answer.error == "DUPLICATE_BROKER_REGISTRATION"
 
 
 def check_said(raw: bytes, decisions: list[AnyDecision]) -> None:

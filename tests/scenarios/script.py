@@ -111,8 +111,8 @@ class Script:
 
     def register(self, broker: int, **fields: Any) -> None:
         seq = self.write("broker_register", broker=broker, **fields)
-        held = self._state.cluster.brokers[broker]
-        if held.broker_epoch == seq:
+        held = self._state.cluster.brokers.get(broker)
+        if held is not None and held.broker_epoch == seq:
             self.epochs.setdefault(broker, []).append(seq)
 
     def beat(self, broker: int, wishes: Wishes, **fields: Any) -> None:

@@ -10,6 +10,7 @@ import msgspec
 from isrflow.brokers.gateways.kraft.desk import Desk
 from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage, TopicState
 from isrflow.brokers.gateways.kraft.outbox import Lane
+from isrflow.brokers.gateways.kraft.probing import Probes
 from isrflow.brokers.gateways.kraft.settings import Identity, Settings
 from isrflow.brokers.gateways.kraft.sight import Sight
 from isrflow.brokers.gateways.kraft.standing import Standing
@@ -37,6 +38,7 @@ class Context(msgspec.Struct, frozen=True):
     turns: Turns
     workshop: Executor
     sight: Sight
+    probes: Probes
 
     @property
     def is_cut_off(self) -> bool:

@@ -14,8 +14,9 @@ from isrflow.brokers.gateways.kraft.deletions import Deletions
 from isrflow.brokers.gateways.kraft.desk import Desk, NoAnswerError
 from isrflow.brokers.gateways.kraft.follower import follow
 from isrflow.brokers.gateways.kraft.handing_over import hand_over
+from isrflow.brokers.gateways.kraft.metadata.image import Registration
 from isrflow.brokers.gateways.kraft.outbox import Lane, QueueFullError
-from isrflow.brokers.gateways.kraft.probing import is_refused
+from isrflow.brokers.gateways.kraft.probing import Probes
 from isrflow.brokers.gateways.kraft.rebuilding.opening import Opening
 from isrflow.brokers.gateways.kraft.serving import answering
 from isrflow.brokers.gateways.kraft.settings import Identity, Settings
@@ -64,7 +65,7 @@ class Gateway:
         self._deletions = Deletions(lambda report: self._desk.tell(report, lane=Lane.PARTITION))
         self._sight = Sight(settings.controller_quorum_fetch_timeout_ms / 1000)
         self._standing = Standing(identity.gateway, self._incarnation, self._deletions.has_fetched)
-        self._probes: dict[int, asyncio.Future[None]] = {}
+        self._probes = Probes(self._standing, self._registration_of, self._connection_lost)
         self._opening = Opening(
             identity,
             snapshot_interval_bytes=settings.metadata_log_max_record_bytes_between_snapshots,
@@ -91,7 +92,8 @@ class Gateway:
                 if self._is_serving:
                     last = self._heartbeat(want_shutdown=True)
                     await hand_over(self._desk, self._standing, last, self._settings.hand_over_timeout_ms)
-                for task in (*tasks, *self._probes.values()):
+                self._probes.cancel()
+                for task in tasks:
                     task.cancel()
         finally:
             self._desk.close()
@@ -115,6 +117,7 @@ class Gateway:
             turns,
             self._workshop,
             self._sight,
+            self._probes,
         )
         held = read_image(await reached(image, patience_s))
         self._standing.began_with(held.cluster, self._storage.end_offset)
@@ -219,19 +222,13 @@ class Gateway:
         broker = self._standing.disconnected(peer)
         if self._stopping.is_set():
             return
-        if broker is not None and self._standing.leads and broker not in self._probes:
-            probe = asyncio.ensure_future(self._probe(broker))
-            self._probes[broker] = probe
-            probe.add_done_callback(lambda done: self._probes.pop(broker, None))
+        if broker is not None:
+            self._probes.begin(broker)
 
-    async def _probe(self, broker: int) -> None:
-        known, registered = self._standing.brokers.get(broker), self._storage.image.brokers.get(broker)
-        if known is None or registered is None or not known.is_serving:
-            return
-        endpoints = [(host, port) for _, host, port, _ in registered.endpoints]
-        if await is_refused(endpoints) and self._standing.leads:
-            logger.info("connection lost", broker=broker)
-            lost = BrokerConnectionLost(time_ms=now_ms(), broker=broker, broker_epoch=known.broker_epoch)
-            with contextlib.suppress(QueueFullError):
-                # Without it the broker's session ends in its time.
-                self._desk.tell(lost, lane=Lane.BROKER)
+    def _registration_of(self, broker: int) -> Registration | None:
+        return self._storage.image.brokers.get(broker)
+
+    def _connection_lost(self, lost: BrokerConnectionLost) -> None:
+        with contextlib.suppress(QueueFullError):
+            # Without it the broker's session ends in its time.
+            self._desk.tell(lost, lane=Lane.BROKER)

@@ -7,12 +7,58 @@ session decides.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+
+import structlog
+
+from isrflow.brokers.gateways.kraft.metadata.image import Registration
+from isrflow.brokers.gateways.kraft.standing import Standing
+from isrflow.bus.embedded import now_ms
+from isrflow.state.events import BrokerConnectionLost
+
+logger = structlog.get_logger()
 
 DEADLINE_S = 0.5
 PAUSE_S = 0.02
 
 Endpoint = tuple[str, int]
+
+
+class Probes:
+    """Look after brokers that may have died, each once at a time; ``tell`` publishes what is found."""
+
+    def __init__(
+        self,
+        standing: Standing,
+        registration_of: Callable[[int], Registration | None],
+        tell: Callable[[BrokerConnectionLost], None],
+    ) -> None:
+        self._standing = standing
+        self._registration_of = registration_of
+        self._tell = tell
+        self._running: dict[int, asyncio.Future[None]] = {}
+
+    def begin(self, broker: int) -> None:
+        """Probe a broker whose heartbeats come on no open connection; only the gateway that leads would hear them."""
+        if self._standing.leads and broker not in self._running and not self._standing.is_connected(broker):
+            probe = asyncio.ensure_future(self._probe(broker))
+            self._running[broker] = probe
+            probe.add_done_callback(lambda done: self._running.pop(broker, None))
+
+    async def _probe(self, broker: int) -> None:
+        known, registered = self._standing.brokers.get(broker), self._registration_of(broker)
+        if known is None or registered is None or not known.has_served:
+            # One that starts does not listen yet.
+            return
+        endpoints = [(host, port) for _, host, port, _ in registered.endpoints]
+        if await is_refused(endpoints) and self._standing.leads:
+            logger.info("connection lost", broker=broker)
+            self._tell(BrokerConnectionLost(time_ms=now_ms(), broker=broker, broker_epoch=known.broker_epoch))
+
+    def cancel(self) -> None:
+        """End the probes that are under way."""
+        for probe in self._running.values():
+            probe.cancel()
 
 
 async def is_refused(endpoints: Iterable[Endpoint]) -> bool:

@@ -18,13 +18,17 @@ _REGISTERED = (Reason.BROKER_REGISTERED, Reason.BROKER_RESTARTED)
 
 
 class Known(msgspec.Struct):
-    """Hold one broker: its epoch and state as decided, and the log end by which it is told of its registration."""
+    """Hold one broker: its epoch and state as decided, and the log end by which it is told of its registration.
+
+    One that ``has_served`` in this epoch listens as long as it lives.
+    """
 
     broker_epoch: int
     state: str
     registered_by: int
     shutdown_tries: int = 0
     may_stop: bool = False
+    has_served: bool = False
 
     @property
     def is_serving(self) -> bool:
@@ -57,7 +61,8 @@ class Standing:
         """Take up where the engine stands; the metadata log tells of it by ``log_end``, or soon after."""
         self.leader, self.quorum_epoch = cluster.quorum.voter, cluster.quorum.quorum_epoch
         for broker in cluster.brokers.values():
-            self.brokers[broker.broker] = Known(broker.broker_epoch, broker.state.name, log_end)
+            known = Known(broker.broker_epoch, broker.state.name, log_end, has_served=broker.is_live)
+            self.brokers[broker.broker] = known
 
     def heard(self, decisions: Iterable[AnyDecision], log_end: int) -> None:
         """Take in what one event brought; the metadata log tells of it up to ``log_end``."""
@@ -93,6 +98,7 @@ class Standing:
             known.may_stop = decision.state == "shutdown_allowed" or known.shutdown_tries >= SHUTDOWN_TRIES_MAX
         # ``shutdown_allowed`` is said to the broker: what it is in does not end by it.
         known.state = "controlled_shutdown" if decision.state == "shutdown_allowed" else decision.state
+        known.has_served |= known.is_serving
 
     def has_fetched(self, broker: int, offset: int) -> None:
         """Note from where a broker fetches the metadata log."""
@@ -109,10 +115,9 @@ class Standing:
         """Note on which connection a broker sends its heartbeats."""
         self._peers[broker] = peer
 
-    def lives_elsewhere(self, broker: int, peer: Peer) -> bool:
-        """Say whether a broker whose session has not ended sends its heartbeats on another open connection."""
-        known = self.brokers.get(broker)
-        return known is not None and known.is_serving and self._peers.get(broker, peer) is not peer
+    def is_connected(self, broker: int) -> bool:
+        """Say whether the connection is open on which a broker sent its last heartbeat."""
+        return broker in self._peers
 
     def disconnected(self, peer: Peer) -> int | None:
         """Name the broker that sent its heartbeats on a connection that ended; None when none did."""

@@ -4,9 +4,16 @@ import asyncio
 import socket
 
 import pytest
+from msgspec.structs import replace
 
 from isrflow.brokers.gateways.kraft import probing
+from isrflow.brokers.gateways.kraft.metadata.image import Registration
+from isrflow.brokers.gateways.kraft.standing import Standing
 from isrflow.brokers.kafka.cluster import free_ports
+from isrflow.brokers.wire.server import Peer
+from isrflow.state.decisions import BrokerDecision
+from isrflow.state.events import BrokerConnectionLost
+from isrflow.state.reason import Reason
 
 LOOPBACK = "127.0.0.1"
 
@@ -18,6 +25,60 @@ def test_a_port_where_nobody_listens_refuses_and_one_of_two_is_not_enough() -> N
         assert asyncio.run(probing.is_refused([(LOOPBACK, closed)]))
         assert not asyncio.run(probing.is_refused([(LOOPBACK, closed), (LOOPBACK, opened)]))
     assert not asyncio.run(probing.is_refused([]))
+
+
+REGISTRATION = Registration(1, 7, "i", (), (), None, (), fenced=False, in_controlled_shutdown=False)
+
+
+Told = list[BrokerConnectionLost]
+
+
+def probed(port: int, peer: Peer | None = None, state: str = "active", leads: bool = True) -> Told:
+    """Probe broker 1, which listens on ``port``, to the end of all probes; gives what was told."""
+    told: Told = []
+
+    async def scene() -> None:
+        standing = Standing(100, "mine", lambda broker, epoch, offset: None)
+        decision = BrokerDecision(
+            seq=1,
+            controller_epoch=1,
+            time_ms=1,
+            reason=Reason.BROKER_UNFENCED,
+            broker=1,
+            broker_epoch=7,
+            incarnation="i",
+            state=state,
+            rack=None,
+            listeners=(),
+        )
+        standing.heard([decision], 1)
+        standing.leads = leads
+        if peer is not None:
+            standing.connected(1, peer)
+        registered = replace(REGISTRATION, endpoints=(("L", LOOPBACK, port, 0),))
+        probes = probing.Probes(standing, {1: registered}.get, told.append)
+        for _ in range(2):
+            probes.begin(1)
+        probes.begin(2)
+        await asyncio.gather(*probes._running.values())
+
+    asyncio.run(scene())
+    return told
+
+
+def test_a_broker_that_served_and_listens_no_more_is_told_of_once() -> None:
+    [closed] = free_ports(1)
+    [lost] = probed(closed)
+    assert (lost.broker, lost.broker_epoch) == (1, 7)
+
+
+def test_nothing_is_told_of_a_broker_that_may_live() -> None:
+    [closed] = free_ports(1)
+    with socket.create_server((LOOPBACK, 0)) as listening:
+        assert probed(listening.getsockname()[1]) == []
+    assert probed(closed, peer=Peer()) == [], "its heartbeats come on an open connection"
+    assert probed(closed, state="fenced") == [], "it starts, and does not listen yet"
+    assert probed(closed, leads=False) == [], "another gateway hears it"
 
 
 def test_hosts_that_do_not_answer_are_waited_for_no_longer_together_than_alone(monkeypatch: pytest.MonkeyPatch) -> None:

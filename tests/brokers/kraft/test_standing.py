@@ -4,12 +4,14 @@ import asyncio
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from isrflow.brokers.gateways.kraft.deletions import Deletions
 from isrflow.brokers.gateways.kraft.outbox import QueueFullError
 from isrflow.brokers.gateways.kraft.standing import Standing
 from isrflow.brokers.wire.server import Peer
 from isrflow.bus.image import Held
+from isrflow.state.broker import Broker, BrokerState
 from isrflow.state.cluster import Cluster
 from isrflow.state.decisions import AnyDecision, BrokerDecision, QuorumDecision, StopReplica, TopicDecision
 from isrflow.state.events import ReplicaReport
@@ -23,6 +25,7 @@ from isrflow.state.partition import (
 )
 from isrflow.state.reason import Reason
 
+KNOWN = Broker(3, 7, "i", BrokerState.active, None, (), (), 0)
 SAID = {"seq": 1, "controller_epoch": 1, "time_ms": 1, "reason": Reason.GATEWAY_STARTED}
 
 
@@ -166,18 +169,27 @@ def test_what_the_bus_does_not_take_is_reported_with_the_next_fetch() -> None:
     assert [report.broker for report in told] == [1]
 
 
-def test_a_broker_lives_elsewhere_as_long_as_its_session_and_its_connection() -> None:
+def test_a_broker_is_connected_until_the_connection_of_its_last_heartbeat_ends() -> None:
     held, here, there = standing(), Peer(), Peer()
-    held.heard([broker(1, "active")], 1)
-    assert not held.lives_elsewhere(1, here)
+    assert not held.is_connected(1)
+    held.connected(1, here)
     held.connected(1, there)
-    assert held.lives_elsewhere(1, here)
-    assert not held.lives_elsewhere(1, there)
-    held.heard([broker(1, "fenced")], 2)
-    assert not held.lives_elsewhere(1, here)
-    held.heard([broker(1, "active")], 3)
+    held.disconnected(here)
+    assert held.is_connected(1)
     held.disconnected(there)
-    assert not held.lives_elsewhere(1, here)
+    assert not held.is_connected(1)
+
+
+def test_a_broker_that_has_served_listened_in_this_start_of_it() -> None:
+    held = standing()
+    held.heard([broker(1, "fenced")], 1)
+    assert not held.brokers[1].has_served
+    held.heard([broker(1, "active"), broker(1, "fenced")], 2)
+    assert held.brokers[1].has_served
+    held.heard([broker(1, "fenced", 2)], 3)
+    assert not held.brokers[1].has_served
+    held.began_with(Cluster(brokers={3: KNOWN, 4: replace(KNOWN, broker=4, state=BrokerState.fenced)}), 5)
+    assert (held.brokers[3].has_served, held.brokers[4].has_served) == (True, False)
 
 
 @pytest.mark.parametrize(("state", "epoch"), [(TopicState.deleting, -2), (TopicState.created, 4)])

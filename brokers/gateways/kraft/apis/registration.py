@@ -36,13 +36,17 @@ async def broker_registration(context: Context, request: Request, peer: Peer) ->
     if held is not None and _is_registered(held, told):
         return {"BrokerEpoch": held.broker_epoch}
     try:
-        _check(context, told, held, peer)
+        _check(context, told)
     except RefusedError as refusal:
         # A broker logs the error's name and tries again; the reason is found here.
         logger.warning("registration refused", broker=told["BrokerId"], why=str(refusal))
         return {"ErrorCode": refusal.code}
     [answer] = await context.desk.ask_once({("register", told["BrokerId"]): _register(told)}, Lane.BROKER)
+    if answer.error == "DUPLICATE_BROKER_REGISTRATION":
+        # Where the former process is dead it is known so when the broker asks again.
+        context.probes.begin(told["BrokerId"])
     if answer.error != "NONE" or not isinstance(answer.broker_epoch, int):
+        logger.warning("registration refused", broker=told["BrokerId"], why=answer.message)
         return {"ErrorCode": code_of(answer.error)}
     return {"BrokerEpoch": answer.broker_epoch}
 
@@ -66,8 +70,8 @@ def _register(told: Values) -> BrokerRegister:
     )
 
 
-def _check(context: Context, told: Values, held: Registration | None, peer: Peer) -> None:
-    """Refuse a broker that cannot be led, or whose id another live process has."""
+def _check(context: Context, told: Values) -> None:
+    """Refuse a broker that cannot be led; whose id another process has is for the rules to say."""
     if any(listener["SecurityProtocol"] not in _PROTOCOLS for listener in told["Listeners"]):
         raise RefusedError(ErrorCode.INVALID_REQUEST, "a listener's security protocol is none of Kafka's")
     if not told["LogDirs"]:
@@ -84,9 +88,6 @@ def _check(context: Context, told: Values, held: Registration | None, peer: Peer
             raise RefusedError(
                 ErrorCode.UNSUPPORTED_VERSION, f"it supports {name} from {low} to {high}, and the log has {level}"
             )
-    is_another = held is not None and held.incarnation != told["IncarnationId"]
-    if is_another and context.standing.lives_elsewhere(told["BrokerId"], peer):
-        raise RefusedError(ErrorCode.DUPLICATE_BROKER_REGISTRATION, "another process with this id is alive")
 
 
 def _is_registered(held: Registration, told: Values) -> bool:

@@ -1,11 +1,13 @@
 """A broker's life as its requests tell it: registration, heartbeats, the way out."""
 
+import socket
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from isrflow.brokers.wire.errors import ErrorCode
-from tests.support.controller_client import ControllerClient
+from tests.support.controller_client import LOOPBACK, ControllerClient
 from tests.support.engine import wait_until
 from tests.support.gateway_in_process import SUPPORTED, InProcessQuorum, heartbeat
 
@@ -42,10 +44,12 @@ def test_a_broker_registers_in_every_version(quorum: InProcessQuorum, client: Co
 def test_the_same_incarnation_keeps_its_epoch_and_another_gets_a_new_one(
     quorum: InProcessQuorum, client: ControllerClient
 ) -> None:
-    first = quorum.join(client, 11)[11]
+    former = quorum.client()
+    first = quorum.join(former, 11)[11]
     assert registered(quorum, client, 11) == first
     assert quorum.broker(11)["state"] == "active"
-    second = registered(quorum, client, 11, "B")
+    former.close()
+    second = let_in(client, quorum.registration(11, "B"))
     assert second > first
     assert quorum.broker(11)["state"] == "fenced"
     assert client.ask("BrokerHeartbeat", **heartbeat(11, first))["ErrorCode"] == ErrorCode.STALE_BROKER_EPOCH
@@ -78,31 +82,58 @@ def test_a_registration_that_cannot_be_is_refused(
     assert 12 not in {held["broker"] for held in quorum.view()["brokers"]}
 
 
-def test_another_process_gets_a_live_brokers_id_only_once_its_connection_or_session_has_ended(
-    quorum: InProcessQuorum, client: ControllerClient
-) -> None:
-    former = quorum.client()
-    epoch = quorum.join(former, 17)[17]
-    asked = quorum.registration(17, "B")
-    assert client.ask("BrokerRegistration", **asked)["ErrorCode"] == ErrorCode.DUPLICATE_BROKER_REGISTRATION
-    assert former.ask("BrokerHeartbeat", **heartbeat(17, epoch))["IsFenced"] is False
-    # A process that was killed has no connection; whether its session has ended does not matter then.
-    former.close()
+def test_another_process_gets_a_brokers_id_only_once_that_one_is_known_to_be_dead(tmp_path: Path) -> None:
+    """Neither the end of a connection nor a gateway's restart is enough, while the broker's listener accepts."""
+    quorum = InProcessQuorum(tmp_path)
+    try:
+        with socket.create_server((LOOPBACK, 0)) as listening:
+            port = listening.getsockname()[1]
+            listener = {"Name": "PLAINTEXT", "Host": LOOPBACK, "Port": port, "SecurityProtocol": 0}
+            asked = quorum.registration(17, "B", LogDirs=["17MAAAAAAAAAAAAAAAAAAA"])
+            former = quorum.client()
+            told = former.ask("BrokerRegistration", **quorum.registration(17, Listeners=[listener]))
+            former.ask("BrokerHeartbeat", **heartbeat(17, told["BrokerEpoch"]))
+            impostor = quorum.client()
+            assert refused(impostor, asked)
+            former.close()
+            assert refused(impostor, asked)
+            impostor.close()
+            quorum.gateways[100].stop()
+            quorum.start(100)
+            impostor = quorum.client()
+            assert refused(impostor, asked)
+            assert quorum.broker(17)["state"] == "active"
+        # Now nobody listens there. Nothing ended that would tell, so that is found when the next process asks.
+        assert refused(impostor, asked)
+        wait_until(lambda: is_lost(quorum), 30, "the broker to be known as dead")
+        assert refused(impostor, asked), "it has another disk"
+        assert let_in(impostor, quorum.registration(17, "C")) > told["BrokerEpoch"]
+        impostor.close()
+    finally:
+        quorum.stop()
+
+
+def refused(client: ControllerClient, asked: dict[str, object]) -> bool:
+    answer = client.ask("BrokerRegistration", **asked)
+    return bool(answer["ErrorCode"] == ErrorCode.DUPLICATE_BROKER_REGISTRATION)
+
+
+def is_lost(quorum: InProcessQuorum) -> bool:
+    """Say whether the rules were told that a broker's connection is lost."""
+    return any(b'"broker_connection_lost"' in entry.raw for entry in quorum.bus.read(0, quorum.bus.decided_seq()))
+
+
+def let_in(client: ControllerClient, asked: dict[str, object]) -> int:
+    """Register as a broker does, again and again while another process has its id; gives its epoch."""
     told: list[dict[str, int]] = []
 
     def is_let_in() -> bool:
         told.append(client.ask("BrokerRegistration", **asked))
+        assert told[-1]["ErrorCode"] in (ErrorCode.NONE, ErrorCode.DUPLICATE_BROKER_REGISTRATION)
         return told[-1]["ErrorCode"] == ErrorCode.NONE
 
-    wait_until(is_let_in, 30, "the connection's end to be seen")
-    client.ask("BrokerHeartbeat", **heartbeat(17, told[-1]["BrokerEpoch"]))
-    # One whose connection stays open for ever has its place until it is fenced.
-    third = quorum.client()
-    asked = quorum.registration(17, "C")
-    assert third.ask("BrokerRegistration", **asked)["ErrorCode"] == ErrorCode.DUPLICATE_BROKER_REGISTRATION
-    client.ask("BrokerHeartbeat", **heartbeat(17, told[-1]["BrokerEpoch"], WantFence=True))
-    assert third.ask("BrokerRegistration", **asked)["ErrorCode"] == ErrorCode.NONE
-    third.close()
+    wait_until(is_let_in, 30, "the former process to be known as dead")
+    return told[-1]["BrokerEpoch"]
 
 
 def test_leaders_move_away_from_a_broker_whose_one_directory_failed(
@@ -161,6 +192,9 @@ def test_a_broker_may_stop_when_it_leads_nothing_and_the_others_have_heard(
     held = quorum.partition("left")
     assert held["leader"] in (1, 2)
     assert 15 not in held["isr"]
+    # It has left its id, though its connection is open yet: its disk may be replaced meanwhile.
+    replaced = quorum.registration(15, "B", LogDirs=["15MAAAAAAAAAAAAAAAAAAA"])
+    assert let_in(fetching, replaced) > epoch
     fetching.close()
 
 
