@@ -53,11 +53,11 @@ def gateway_heartbeat(draft: Draft, event: GatewayHeartbeat) -> None:
         draft.reject("incarnation", message, Reason.REQUEST_REFUSED)
         draft.answer_if_asked("STALE_BROKER_EPOCH", message)
         return
+    behind = _behind(draft) if event.late_ms else []
     is_stopping = gateway.is_stopping or event.want_shutdown
     draft.gateways[event.gateway] = replace(gateway, last_contact_ms=draft.now, is_stopping=is_stopping)
     if event.gateway == draft.quorum.voter:
-        if event.late_ms:
-            sessions.extend(draft, event.late_ms, _behind(draft))
+        sessions.extend(draft, event.late_ms, behind)
         if is_stopping:
             _elect_another(draft, Reason.GATEWAY_STOPPED)
     draft.answer_if_asked(quorum_epoch=draft.quorum.quorum_epoch)

@@ -14,11 +14,14 @@ from isrflow.controller_logic.fencing import Refusal
 from isrflow.state.broker import Broker
 from isrflow.state.events import BrokerRegister
 from isrflow.state.ids import NO_TIME
+from isrflow.state.rules import OWN_ID_RULES
 
 
 def refusal_of(draft: Draft, event: BrokerRegister) -> Refusal | None:
     """Refuse a process whose id another one has, or whose log directory another broker has."""
     former = draft.brokers.get(event.broker)
+    if draft.rules_version < OWN_ID_RULES:
+        return None
     if not event.behind_gateway and (former is None or not former.behind_gateway):
         return None
     if former is not None and former.incarnation != event.incarnation and _has_its_id(draft, event, former):

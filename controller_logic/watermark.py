@@ -19,6 +19,7 @@ from isrflow.state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET
 from isrflow.state.invariants import broken_watermark
 from isrflow.state.partition import Partition
 from isrflow.state.reason import Reason
+from isrflow.state.rules import AGAIN_RULES
 
 
 def log_end_offset(draft: Draft, event: LogEndOffset) -> None:
@@ -53,7 +54,8 @@ def log_end_offset(draft: Draft, event: LogEndOffset) -> None:
         return
     is_of_this_life = event.broker_epoch in (None, broker.broker_epoch)
     if is_of_this_life and event.leader_epoch == partition.leader_epoch:
-        topic.put(_told(absorbed(partition, event.broker, event.log_end_offset, draft.now), event))
+        after = absorbed(partition, event.broker, event.log_end_offset, draft.now)
+        topic.put(after if draft.rules_version < AGAIN_RULES else _told(after, event))
         draft.moved.add((event.topic, event.partition))
     draft.answer_if_asked()
 

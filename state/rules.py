@@ -9,6 +9,9 @@ by now would be decided otherwise: what was recorded by the rules of before must
    A setting is written as Kafka reads it: neither 1.0 for 1 nor 1 for true.
    A deletion waits for no broker behind a gateway that is away, and says who it waits for.
    Behind a gateway no partition is made that nobody could lead.
+   Behind a gateway a broker has its id, and its log directories, to itself while its session is valid.
+   Where nobody led only replicas that are online are told of the next leader. A high watermark is said again
+   that a leader has grown to which came back with less.
 """
 
 FIRST_RULES = 1
@@ -21,3 +24,9 @@ PLAIN_RULES = 2
 STRAYS_RULES = 2
 # From which version on brokers of Kafka 4 are told of no topic that lacks a partition.
 LED_RULES = 2
+# From which version on a broker behind a gateway is no longer replaced by whoever registers under its id.
+OWN_ID_RULES = 2
+# From which version on an election where nobody led is told to replicas that are online alone.
+TOLD_RULES = 2
+# From which version on a high watermark is said again that a leader with less has grown to.
+AGAIN_RULES = 2

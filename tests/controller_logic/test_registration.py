@@ -3,10 +3,15 @@
 import pytest
 
 from isrflow.state.broker import BrokerState
+from isrflow.state.rules import OWN_ID_RULES
 from tests.controller_logic.world import World
 
 SESSION_MS = 9_000
 DISK, OTHER_DISK = ["disk-one"], ["another"]
+
+
+def claim(world: World, epoch: int, rules_version: int = OWN_ID_RULES) -> None:
+    world.publish("controller_started", controller_id="c", controller_epoch=epoch, rules_version=rules_version)
 
 
 def start_gateway(world: World, incarnation: str = "first") -> None:
@@ -21,6 +26,7 @@ def gateway_beats(world: World, incarnation: str = "first", late_ms: int = 0) ->
 def world() -> World:
     """Broker 1 behind the gateway that leads, and active."""
     world = World()
+    claim(world, 1)
     start_gateway(world)
     world.join(1, behind_gateway=True, log_dirs=DISK)
     return world
@@ -138,7 +144,7 @@ def test_nor_does_another_controller_or_a_time_in_which_nobody_heard(world: Worl
     world.now += 6_000
     gateway_beats(world)
     assert not is_let_in(world)
-    world.publish("controller_started", controller_id="b", controller_epoch=1)
+    claim(world, 2)
     world.now += SESSION_MS - 1
     gateway_beats(world)
     assert not is_let_in(world)
@@ -167,3 +173,8 @@ def test_brokers_without_a_gateway_bounce_and_name_their_directories_as_they_lik
 def test_one_without_a_gateway_does_not_take_the_id_of_one_behind_it(world: World) -> None:
     world.register(1, incarnation="second", log_dirs=DISK)
     assert world.error == "DUPLICATE_BROKER_REGISTRATION"
+
+
+def test_by_the_rules_of_before_another_process_was_a_bounce(world: World) -> None:
+    claim(world, 2, OWN_ID_RULES - 1)
+    assert is_let_in(world, disk=OTHER_DISK)

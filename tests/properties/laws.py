@@ -10,6 +10,7 @@ from isrflow.state.decisions import AnyDecision, LeaderAndIsr
 from isrflow.state.ids import NO_EPOCH, NO_LEADER
 from isrflow.state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
 from isrflow.state.policy import Policy, laid_over
+from isrflow.state.rules import TOLD_RULES
 
 _NONE: Mapping[str, str] = {}
 
@@ -128,7 +129,8 @@ def check_told(state: State, before: Partition | None, after: Partition, decisio
     for decision in decisions:
         if isinstance(decision, LeaderAndIsr) and decision.partition == after.partition:
             assert set(decision.to) <= set(state.cluster.brokers), "nobody else is told"
-            if (before is None or before.leader == NO_LEADER) and decision.leader != NO_LEADER:
+            was_led = before is not None and before.leader != NO_LEADER
+            if not was_led and decision.leader != NO_LEADER and state.cluster.rules_version >= TOLD_RULES:
                 online = {b for b, s in held.items() if s != ReplicaState.OfflineReplica}
                 assert set(decision.to) <= online & {b for b, known in state.cluster.brokers.items() if known.is_active}
 
