@@ -17,10 +17,16 @@ from isrflow.state.events import GatewayHeartbeat, GatewayStarted
 from isrflow.state.ids import NO_LEADER, NO_TIME
 from isrflow.state.quorum import Gateway, Quorum
 from isrflow.state.reason import Reason
+from isrflow.state.rules import UNREPEATED_RULES
 
 # A broker gives up on a leader that is frozen after a time-out, may ask it once more as just another voter, and
 # its heartbeats follow its fetches.
 FIND_LEADER_TIMEOUTS = 3
+
+# Nobody puts a bus back from a backup that is younger.
+LONG_SILENCE_MS = 60_000
+# Some years; of 32 bits that leaves a clock that goes wrong nine times to do so.
+EPOCHS_ON_MAX = 200_000_000
 
 
 def gateway_started(draft: Draft, event: GatewayStarted) -> None:
@@ -57,6 +63,7 @@ def gateway_heartbeat(draft: Draft, event: GatewayHeartbeat) -> None:
     is_stopping = gateway.is_stopping or event.want_shutdown
     draft.gateways[event.gateway] = replace(gateway, last_contact_ms=draft.now, is_stopping=is_stopping)
     if event.gateway == draft.quorum.voter:
+        draft.quorum = replace(draft.quorum, heard_ms=draft.now)
         sessions.extend(draft, event.late_ms, behind)
         if is_stopping:
             _elect_another(draft, Reason.GATEWAY_STOPPED)
@@ -102,8 +109,8 @@ def _elect_another(draft: Draft, reason: Reason) -> None:
 
 def _elect(draft: Draft, gateway: Gateway, behind: list[Broker], reason: Reason) -> None:
     """Let a gateway lead; the brokers ``behind`` the one before had a session until now."""
-    epoch = draft.quorum.quorum_epoch + 1
-    draft.quorum = Quorum(gateway.gateway, gateway.incarnation, gateway.voters, epoch)
+    epoch = draft.quorum.quorum_epoch + _epochs_on(draft)
+    draft.quorum = Quorum(gateway.gateway, gateway.incarnation, gateway.voters, epoch, draft.now)
     find_ms = FIND_LEADER_TIMEOUTS * draft.policy.controller_quorum_fetch_timeout_ms
     sessions.begin_anew(draft, behind, in_ms=find_ms)
     if draft.writes:
@@ -116,6 +123,18 @@ def _elect(draft: Draft, gateway: Gateway, behind: list[Broker], reason: Reason)
                 quorum_epoch=epoch,
             )
         )
+
+
+def _epochs_on(draft: Draft) -> int:
+    """Say by how much the epoch goes up: by one, and after a long silence by one for each second of it.
+
+    Where bus and gateways were put back from a backup, brokers have seen epochs that this log does not know, at most
+    one a second. Were one of them begun again, brokers would take other records for those that they have read.
+    """
+    silent_ms = draft.now - draft.quorum.heard_ms
+    if draft.rules_version < UNREPEATED_RULES or draft.quorum.heard_ms == 0 or silent_ms < LONG_SILENCE_MS:
+        return 1
+    return min(silent_ms // 1_000, EPOCHS_ON_MAX)
 
 
 def _behind(draft: Draft) -> list[Broker]:

@@ -19,9 +19,13 @@ class Gateway(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Quorum(msgspec.Struct, frozen=True, array_like=True):
-    """Hold who leads; an epoch has one leader, in one start of it, and is never used again."""
+    """Hold who leads; an epoch has one leader, in one start of it, and is never used again.
+
+    ``heard_ms`` is when the one that leads was last heard, on the engine's clock; 0 is not known.
+    """
 
     voter: int = NO_LEADER
     incarnation: str = ""
     voters: tuple[int, ...] = ()
     quorum_epoch: int = 0
+    heard_ms: int = 0

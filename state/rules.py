@@ -12,6 +12,7 @@ by now would be decided otherwise: what was recorded by the rules of before must
    Behind a gateway a broker has its id, and its log directories, to itself while its session is valid.
    Where nobody led only replicas that are online are told of the next leader. A high watermark is said again
    that a leader has grown to which came back with less.
+   A quorum that was not heard for long goes on in an epoch that is further on by as many seconds.
 """
 
 FIRST_RULES = 1
@@ -30,3 +31,5 @@ OWN_ID_RULES = 2
 TOLD_RULES = 2
 # From which version on a high watermark is said again that a leader with less has grown to.
 AGAIN_RULES = 2
+# From which version on a quorum that was put back from a backup repeats none of its epochs.
+UNREPEATED_RULES = 2

@@ -41,7 +41,7 @@ def report(partition: int, offset: int) -> Row:
 
 def test_each_says_when_it_entered_and_a_claim_is_known_by_its_place() -> None:
     rows = [control(4, STARTED), control(5, STARTED), control(6, BEAT), report(0, 9)]
-    assert [entry[1:] for entry in entries(rows, 1, 4)] == [
+    assert [entry[1:4] for entry in entries(rows, 1, 4)] == [
         (STARTED, 1_004, True),
         (STARTED, 1_005, False),
         (BEAT, 1_006, False),

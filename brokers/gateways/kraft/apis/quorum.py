@@ -52,13 +52,23 @@ async def fetch(context: Context, request: Request, peer: Peer) -> Values:
 def _is_ahead(context: Context, replica: int, asked: Values) -> bool:
     """Say whether a broker has read more than there is in its epoch: then this log is not all of what was served.
 
-    A broker that was told so would stop, and set its partitions aside. It asks again instead, until the log that it has
-    read from leads.
+    It may be from a backup, and have gone on in a later epoch. A broker that was told so would stop, and set its
+    partitions aside. It asks again instead, until the log that it has read from leads.
     """
-    offset, epoch, end = asked["FetchOffset"], asked["LastFetchedEpoch"], context.log.end_offset
-    if offset <= end or replica not in context.standing.brokers or epoch != context.log.end_of_epoch(epoch).epoch:
+    offset, epoch = asked["FetchOffset"], asked["LastFetchedEpoch"]
+    ends = context.log.end_of_epoch(epoch)
+    if not 0 <= ends.end_offset < offset or replica not in context.standing.brokers:
         return False
-    logger.error("a broker has read more of the metadata log than there is", broker=replica, offset=offset, end=end)
+    if context.log.snapshot_for(offset, epoch) is not None:
+        return False
+    logger.error(
+        "a broker has read more of the metadata log than there is",
+        broker=replica,
+        offset=offset,
+        epoch=epoch,
+        ends_at=ends.end_offset,
+        hint="were the bus and this log put back from a backup? Brokers that have read on cannot be led by it",
+    )
     return True
 
 

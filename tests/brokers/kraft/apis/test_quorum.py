@@ -114,6 +114,7 @@ def test_a_broker_that_has_read_more_than_there_is_is_not_told_to_forget_it(
     last = end(client, epoch)
     assert client.fetch(last + 5, epoch, epoch, replica=1)["ErrorCode"] == ErrorCode.BROKER_NOT_AVAILABLE
     assert client.fetch(last, epoch, epoch, replica=1)["ErrorCode"] == ErrorCode.NONE
+    assert client.fetch(last + 5, epoch, epoch + 3, replica=1)["ErrorCode"] == ErrorCode.BROKER_NOT_AVAILABLE
     told = client.fetch(last, epoch, epoch + 3, replica=1)
     assert told["DivergingEpoch"] == {"Epoch": epoch, "EndOffset": last}
 
