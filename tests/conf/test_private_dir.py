@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from isrflow.conf.private_dir import private_dir
-from isrflow.streaming.checkpoint_lock import is_locked
+from isrflow.streaming.checkpoint_lock import Holder, checkpoint_lock
 from isrflow.streaming.local_dir import local_dir
 
 
@@ -45,7 +45,8 @@ def test_a_file_in_its_place_is_said(tmp_path: Path) -> None:
 
 
 def test_what_the_engine_makes_beside_its_bus_is_the_owners(tmp_path: Path) -> None:
-    assert not is_locked(tmp_path / "data" / "checkpoint")
+    with checkpoint_lock(tmp_path / "data" / "checkpoint", Holder(1, "bus.db", ())) as lock:
+        assert lock.take()
     assert mode_of(tmp_path / "data") == 0o700
     with local_dir(tmp_path / "data" / "spark-local") as directory:
         assert mode_of(directory) == mode_of(directory.parent) == 0o700
