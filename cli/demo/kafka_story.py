@@ -26,7 +26,7 @@ class KafkaStory(Story):
     """Tell how real brokers, led by the engine through a gateway, lose a leader, move replicas and stop."""
 
     steps = (
-        f"start the engine, a gateway and three brokers of Kafka {KAFKA_VERSION}",
+        f"start the engine, two gateways and three brokers of Kafka {KAFKA_VERSION}",
         f"kafka-topics creates {TOPIC}: {CREATED}",
         *FAIL_OVER,
         f"kafka-reassign-partitions takes {TOPIC}-{MOVED_PARTITION} off its first broker",

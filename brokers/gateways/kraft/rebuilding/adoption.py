@@ -82,7 +82,9 @@ def _place(copy: BrokerCopy, bus: Bus, gone: int) -> _Place | None:
     times = {decisions[0].time_ms for decisions in events(bus, gone)}
     candidates = {n for n, one in enumerate(copy.batches) if one.batch.first_timestamp in times}
     for number, image in _images(copy, candidates):
-        if image.quorum_epoch != NO_QUORUM and (units := _matched(copy, number, image, bus, gone)):
+        if image.quorum_epoch == NO_QUORUM:
+            continue
+        if (units := _matched(copy, number, image, bus, gone)) is not None:
             return _Place(number, units)
     return None
 
@@ -108,28 +110,30 @@ def _replay(draft: MetadataDraft, copy: BrokerCopy, one: Copied) -> None:
     draft.quorum_epoch = one.batch.leader_epoch
 
 
-def _matched(copy: BrokerCopy, number: int, image: MetadataImage, bus: Bus, gone: int) -> tuple[Unit, ...]:
-    """Translate the decisions after ``gone`` until all batches from ``number`` on were met; none where one differs."""
+def _matched(copy: BrokerCopy, number: int, image: MetadataImage, bus: Bus, gone: int) -> tuple[Unit, ...] | None:
+    """Translate the decisions after ``gone`` until all batches from ``number`` on were met; None where one differs."""
     first = copy.batches[number]
-    left, offset = copy.data[first.position :], first.batch.base_offset
+    position, offset = first.position, first.batch.base_offset
     units, met = list[Unit](), list[Entry]()
     for decisions in events(bus, gone):
         try:
             image, entry = translate(image, decisions)
         except (StaleDecisionError, ReplayError, LookupError):
-            return ()
+            return None
         if entry is None:
             continue
-        data, end_offset = encode_entry(entry, offset)
-        if not data.startswith(left[: len(data)]):
-            return ()
+        data, offset = encode_entry(entry, offset)
+        held = copy.data[position : position + len(data)]
+        if not data.startswith(held):
+            return None
         met.append(entry)
-        if len(left) >= len(data):
-            units.append(Unit(entry.seq, entry.quorum_epoch, data, end_offset))
-        left, offset = left[len(data) :], end_offset
-        if not left:
-            return tuple(units) if _is_proof(met) else ()
-    return ()
+        if held == data:
+            units.append(Unit(entry.seq, entry.quorum_epoch, data, offset))
+        # A copy may end within what one event brought: then the gateway writes all of that again.
+        position += len(held)
+        if position == len(copy.data):
+            return tuple(units) if _is_proof(met) else None
+    return None
 
 
 def _is_proof(met: Sequence[Entry]) -> bool:
