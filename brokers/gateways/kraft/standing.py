@@ -54,6 +54,8 @@ class Standing:
         self.brokers: dict[int, Known] = {}
         self.fetched: dict[int, int] = {}
         self.fetched_ms: dict[int, int] = {}
+        self.caught_up_ms: dict[int, int] = {}
+        self._former_ends: dict[int, int] = {}
         self._peers: dict[int, Peer] = {}
         self._moved = asyncio.Event()
 
@@ -100,12 +102,20 @@ class Standing:
         known.state = "controlled_shutdown" if decision.state == "shutdown_allowed" else decision.state
         known.has_served |= known.is_serving
 
-    def has_fetched(self, broker: int, offset: int) -> None:
-        """Note from where a broker fetches the metadata log."""
+    def has_fetched(self, broker: int, offset: int, log_end: int) -> None:
+        """Note from where a broker fetches the metadata log, which ends at ``log_end``.
+
+        It has caught up now where that is the end, and had when it fetched last where that was the end then.
+        """
         known = self.brokers.get(broker)
         if known is None:
             return
-        self.fetched_ms[broker] = now_ms()
+        fetched_ms, former_end = self.fetched_ms.get(broker, -1), self._former_ends.get(broker, log_end)
+        self.fetched_ms[broker], self._former_ends[broker] = now_ms(), log_end
+        if offset >= log_end:
+            self.caught_up_ms[broker] = self.fetched_ms[broker]
+        elif offset >= former_end:
+            self.caught_up_ms[broker] = fetched_ms
         if self.fetched.get(broker, -1) != offset:
             self.fetched[broker] = offset
             self._wake()

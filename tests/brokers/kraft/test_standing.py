@@ -6,9 +6,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from isrflow.brokers.gateways.kraft import standing
 from isrflow.brokers.gateways.kraft.deletions import Deletions
 from isrflow.brokers.gateways.kraft.outbox import QueueFullError
-from isrflow.brokers.gateways.kraft.standing import Standing
+from isrflow.brokers.gateways.kraft.standing import Known, Standing
 from isrflow.brokers.wire.server import Peer
 from isrflow.bus.image import Held
 from isrflow.state.broker import Broker, BrokerState
@@ -87,8 +88,8 @@ def test_the_others_have_followed_when_all_that_are_active_fetch_from_there() ->
         first = await held.until_followed(5, but=1, timeout_ms=20)
         waiting = asyncio.ensure_future(held.until_followed(5, but=1, timeout_ms=10_000))
         await asyncio.sleep(0)
-        held.has_fetched(2, 4)
-        held.has_fetched(2, 5)
+        held.has_fetched(2, 4, 20)
+        held.has_fetched(2, 5, 20)
         return [first, await waiting]
 
     assert asyncio.run(story()) == [False, True]
@@ -161,11 +162,11 @@ def test_what_the_bus_does_not_take_is_reported_with_the_next_fetch() -> None:
     held = Standing(100, "mine", deletions.has_fetched)
     held.heard([broker(1, "active")], 1)
     deletions.heard([stop(1)], 10)
-    held.has_fetched(1, 10)
+    held.has_fetched(1, 10, 20)
     assert told == []
     room[0] = True
     for _ in range(2):
-        held.has_fetched(1, 10)
+        held.has_fetched(1, 10, 20)
     assert [report.broker for report in told] == [1]
 
 
@@ -204,3 +205,16 @@ def test_deletions_that_were_under_way_are_taken_up(state: TopicState, epoch: in
     for number in (1, 2, 3, 4):
         deletions.has_fetched(number, 7, 10)
     assert [(report.broker, report.leader_epoch) for report in told] == [(1, epoch), (3, epoch)]
+
+
+def test_a_broker_has_caught_up_when_it_fetches_what_was_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([10, 20, 30, 40])
+    monkeypatch.setattr(standing, "now_ms", lambda: next(clock))
+    held = Standing(100, "mine", lambda *heard: None)
+    held.brokers[1] = Known(1, "active", 0)
+    told = []
+    for offset, log_end in ((5, 9), (9, 9), (9, 12), (11, 14)):
+        held.has_fetched(1, offset, log_end)
+        told.append(held.caught_up_ms.get(1))
+    assert told == [None, 20, 20, 20]
+    assert held.fetched_ms[1] == 40

@@ -8,6 +8,7 @@ from isrflow.brokers.gateways.kraft.messages import Request
 from isrflow.brokers.wire.errors import ErrorCode
 from isrflow.brokers.wire.schema import Values
 from isrflow.brokers.wire.server import Peer
+from isrflow.bus.embedded import now_ms
 
 logger = structlog.get_logger()
 
@@ -38,7 +39,7 @@ async def fetch(context: Context, request: Request, peer: Peer) -> Values:
         return {"ErrorCode": ErrorCode.BROKER_NOT_AVAILABLE}
     partition = refused or _elsewhere(context, asked)
     if partition is None:
-        context.standing.has_fetched(replica, asked["FetchOffset"])
+        context.standing.has_fetched(replica, asked["FetchOffset"], context.log.end_offset)
         await _until_there_is_more(context, told, asked)
         # The quorum may have another leader by now, and then what is here is not this one's to tell.
         partition = _refused(context, asked["CurrentLeaderEpoch"]) or _read(context, told, asked)
@@ -164,11 +165,20 @@ def _snapshot_piece(context: Context, told: Values, asked: Values) -> Values:
 
 
 async def describe_quorum(context: Context, request: Request, peer: Peer) -> Values:
-    """Say who leads the quorum, and how far the brokers have followed."""
-    standing, end = context.standing, context.log.end_offset
-    voters = [{"ReplicaId": voter.voter, "LogEndOffset": end} for voter in context.identity.voters]
+    """Say who leads the quorum, and how far the brokers have followed, and when they last had all of it."""
+    standing, end, now = context.standing, context.log.end_offset, now_ms()
+    voters = [
+        {"ReplicaId": voter.voter, "LogEndOffset": end}
+        | ({"LastFetchTimestamp": now, "LastCaughtUpTimestamp": now} if voter.voter == standing.leader else {})
+        for voter in context.identity.voters
+    ]
     observers = [
-        {"ReplicaId": broker, "LogEndOffset": offset, "LastFetchTimestamp": standing.fetched_ms[broker]}
+        {
+            "ReplicaId": broker,
+            "LogEndOffset": offset,
+            "LastFetchTimestamp": standing.fetched_ms[broker],
+            "LastCaughtUpTimestamp": standing.caught_up_ms.get(broker, -1),
+        }
         for broker, offset in sorted(standing.fetched.items())
         if broker in standing.brokers
     ]

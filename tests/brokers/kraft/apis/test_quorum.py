@@ -183,6 +183,8 @@ def test_the_quorum_is_described(quorum: InProcessQuorum, client: ControllerClie
     assert (partition["LeaderId"], partition["LeaderEpoch"], partition["HighWatermark"]) == (100, epoch, last)
     assert [voter["ReplicaId"] for voter in partition["CurrentVoters"]] == [100, 101]
     assert [(one["ReplicaId"], one["LogEndOffset"]) for one in partition["Observers"]] == [(1, last)]
+    [observer] = partition["Observers"]
+    assert observer["LastCaughtUpTimestamp"] == observer["LastFetchTimestamp"] > 0
     assert [node["NodeId"] for node in told["Nodes"]] == [100, 101]
 
 
