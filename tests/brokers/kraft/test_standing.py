@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from isrflow.brokers.gateways.kraft import standing
+from isrflow.brokers.gateways.kraft import standing as module
 from isrflow.brokers.gateways.kraft.deletions import Deletions
 from isrflow.brokers.gateways.kraft.outbox import QueueFullError
 from isrflow.brokers.gateways.kraft.standing import Known, Standing
@@ -209,7 +209,7 @@ def test_deletions_that_were_under_way_are_taken_up(state: TopicState, epoch: in
 
 def test_a_broker_has_caught_up_when_it_fetches_what_was_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([10, 20, 30, 40])
-    monkeypatch.setattr(standing, "now_ms", lambda: next(clock))
+    monkeypatch.setattr(module, "now_ms", lambda: next(clock))
     held = Standing(100, "mine", lambda *heard: None)
     held.brokers[1] = Known(1, "active", 0)
     told = []
