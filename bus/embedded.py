@@ -29,7 +29,7 @@ from isrflow.bus.interface import (
 from isrflow.bus.locked import LOCK_TIMEOUT_S, while_locked
 from isrflow.bus.outsiders import refuse_engine_kinds
 from isrflow.bus.patience import row_of
-from isrflow.bus.retention import bound_wal, remove_decisions, remove_events
+from isrflow.bus.retention import SLICE_ROWS, bound_wal, remove_decisions, remove_events
 from isrflow.bus.weight import last_within
 from isrflow.state.rules import NEWEST_RULES
 
@@ -278,14 +278,15 @@ class EmbeddedBus(BusFile):
 
     def _remove_slice(self, connection: sqlite3.Connection, retain: int) -> int:
         through = min(self._mark("passed"), self._mark("decided"), self.last_seq() - retain)
-        if decisions := remove_decisions(connection, through):
+        gone, left = 0, SLICE_ROWS
+        if decisions := remove_decisions(connection, through, left):
             # Whoever has followed up to the last one that goes has missed none.
-            count, seq, idx = decisions
+            gone, seq, idx = decisions
             self._set_mark(connection, "trimmed_decisions", seq)
             self._set_mark(connection, "trimmed_decision_idx", idx + 1)
-            return count
-        if events := remove_events(connection, through):
+        # In the same slice, or the few decisions that may go by now would each time come first.
+        if gone < left and (events := remove_events(connection, through, left - gone)):
             count, seq = events
+            gone += count
             self._set_mark(connection, "trimmed", seq)
-            return count
-        return 0
+        return gone

@@ -18,13 +18,13 @@ WAL_BYTES_MAX = 64 * 1024 * 1024
 _CHECKPOINT_WAIT_MS = 50
 
 
-def remove_decisions(connection: sqlite3.Connection, through: int) -> tuple[int, int, int] | None:
+def remove_decisions(connection: sqlite3.Connection, through: int, rows_max: int) -> tuple[int, int, int] | None:
     """Remove the first slice of the decisions of events up to ``through``; None when there is none left.
 
     Returns how many went, and the (seq, index) of the last of them.
     """
     rows = connection.execute(
-        "SELECT seq, idx, length(body) FROM decisions WHERE seq <= ? ORDER BY seq, idx LIMIT ?", (through, SLICE_ROWS)
+        "SELECT seq, idx, length(body) FROM decisions WHERE seq <= ? ORDER BY seq, idx LIMIT ?", (through, rows_max)
     )
     count, size, last = 0, 0, (0, 0)
     for seq, idx, length in rows:
@@ -37,13 +37,13 @@ def remove_decisions(connection: sqlite3.Connection, through: int) -> tuple[int,
     return count, *last
 
 
-def remove_events(connection: sqlite3.Connection, through: int) -> tuple[int, int] | None:
+def remove_events(connection: sqlite3.Connection, through: int, rows_max: int) -> tuple[int, int] | None:
     """Remove the first slice of the events up to ``through``; None when there is none left.
 
     Returns how many went, and the seq of the last of them.
     """
     rows = connection.execute(
-        "SELECT seq, length(raw) FROM events WHERE seq <= ? ORDER BY seq LIMIT ?", (through, SLICE_ROWS)
+        "SELECT seq, length(raw) FROM events WHERE seq <= ? ORDER BY seq LIMIT ?", (through, rows_max)
     )
     count, size, last = 0, 0, 0
     for seq, length in rows:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from isrflow.bus import retention
+from isrflow.bus import embedded, retention
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.interface import BusError, Decided, TrimmedError
 from isrflow.bus.retention import wal_bytes
@@ -19,7 +19,7 @@ EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 
 @pytest.fixture
 def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedBus]:
-    monkeypatch.setattr(retention, "SLICE_ROWS", 10)
+    monkeypatch.setattr(embedded, "SLICE_ROWS", 10)
     bus = EmbeddedBus(tmp_path / "bus.db")
     yield bus
     bus.close()
@@ -46,7 +46,7 @@ def test_a_slice_has_so_many_rows_and_what_stays_is_whole(bus: EmbeddedBus) -> N
             assert bus.decisions((25, first[0].idx - 1), 100)[0] == first[0], "who has followed so far goes on"
             with pytest.raises(TrimmedError):
                 bus.decisions((25, first[0].idx - 2), 100)
-    assert slices == [10, 2, 10, 10, 5]
+    assert slices == [10, 10, 10, 7]
     assert count(bus, "events") == count(bus, "decisions") == 0
     assert bus.decisions((25, 11), 100) == []
 
@@ -54,7 +54,17 @@ def test_a_slice_has_so_many_rows_and_what_stays_is_whole(bus: EmbeddedBus) -> N
 def test_a_slice_has_so_many_bytes(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "SLICE_BYTES", 250)
     fill(bus, events=1, decisions=7, size=100)
-    assert [bus.trim(0) for _ in range(5)] == [3, 3, 1, 1, 0]
+    assert [bus.trim(0) for _ in range(3)] == [3 + 1, 3, 1]
+
+
+def test_new_decisions_do_not_keep_old_events_from_going(bus: EmbeddedBus) -> None:
+    fill(bus, events=50, decisions=0)
+    for seq in range(51, 61):
+        bus.publish([b'{"kind":"log_end_offset","time_ms":1}'])
+        bus.commit(0, seq, [Decided(seq, 0, b"d")], [])
+        bus.passed(seq)
+        bus.trim(retain=0)
+    assert count(bus, "events") == count(bus, "decisions") == 0
 
 
 def test_what_a_kill_left_goes_on_where_it_stopped(bus: EmbeddedBus) -> None:
