@@ -2,6 +2,8 @@
 
 import time
 
+_STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
 
 def now_ms() -> int:
     """Read the wall clock: milliseconds since the Unix epoch, as events carry it.
@@ -12,5 +14,8 @@ def now_ms() -> int:
 
 
 def steady_ms() -> int:
-    """Read a clock that only goes on, and nobody sets: milliseconds since some moment."""
-    return time.monotonic_ns() // 1_000_000
+    """Read a clock that only goes on, and nobody sets: milliseconds since some moment.
+
+    Where there is such a one, it goes on while the machine is suspended.
+    """
+    return time.clock_gettime_ns(_STEADY) // 1_000_000

@@ -53,7 +53,12 @@ def check_balance(draft: Draft) -> None:
 
 def event_of(decision: Imbalance) -> LeaderImbalance:
     """Make the event that brings a merged count back to all shards, to be published on the bus."""
-    return LeaderImbalance(time_ms=decision.time_ms, checked_seq=decision.seq, counts=decision.counts)
+    return LeaderImbalance(
+        time_ms=decision.time_ms,
+        controller_epoch=decision.controller_epoch,
+        checked_seq=decision.seq,
+        counts=decision.counts,
+    )
 
 
 def leader_imbalance(draft: Draft, event: LeaderImbalance) -> None:

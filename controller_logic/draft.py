@@ -281,6 +281,7 @@ class Draft(Minutes):
             controller_id=self.controller_id,
             controller_epoch=self.controller_epoch,
             rules_version=self.rules_version,
+            clock_entered_ms=self.clock_entered_ms,
             settings=self.settings,
             config=self.config,
             broker_config=self.broker_config,

@@ -3,7 +3,8 @@
 
 A report stands for Kafka's fetch, and its place in the log of events for the time of that fetch. What
 was reported in an earlier leader epoch counts no more, as where a Kafka leader begins anew; nor does what
-a broker reported before it started anew, for its log may have lost its end.
+a broker reported before it started anew, for its log may have lost its end. A time that is yet to come was told by a
+clock that a claim has since set back, and is none.
 """
 
 from typing import TypeVar
@@ -72,7 +73,7 @@ def is_caught_up(partition: Partition, place: int, now_ms: int, lag_time_max_ms:
     if partition.log_end_offsets[place] == leader_end_offset(partition):
         return True
     caught_up_time_ms = partition.lags[place].caught_up_time_ms if partition.lags else NO_TIME
-    return caught_up_time_ms != NO_TIME and now_ms - caught_up_time_ms <= lag_time_max_ms
+    return caught_up_time_ms != NO_TIME and 0 <= now_ms - caught_up_time_ms <= lag_time_max_ms
 
 
 def _lag_after(former: ReplicaLag, offset: int, leader_end: int, now_ms: int) -> ReplicaLag:
@@ -81,9 +82,13 @@ def _lag_after(former: ReplicaLag, offset: int, leader_end: int, now_ms: int) ->
     It has caught up now if it is as far as the leader, and had at its report before if it is now as
     far as the leader was then: under steady writes a follower is always a little behind.
     """
-    caught_up_time_ms = former.caught_up_time_ms
+    caught_up_time_ms = _past(former.caught_up_time_ms, now_ms)
     if leader_end != UNKNOWN_OFFSET and offset >= leader_end:
         caught_up_time_ms = now_ms
     elif former.leader_end_offset != UNKNOWN_OFFSET and offset >= former.leader_end_offset:
-        caught_up_time_ms = max(caught_up_time_ms, former.report_time_ms)
+        caught_up_time_ms = max(caught_up_time_ms, _past(former.report_time_ms, now_ms))
     return ReplicaLag(caught_up_time_ms, now_ms, max(leader_end, former.leader_end_offset))
+
+
+def _past(time_ms: int, now_ms: int) -> int:
+    return time_ms if time_ms <= now_ms else NO_TIME

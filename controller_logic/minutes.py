@@ -20,6 +20,7 @@ from isrflow.state.decisions import (
 from isrflow.state.events import AnyEvent, Logged, Malformed, Progress
 from isrflow.state.partition import Partition
 from isrflow.state.reason import Reason
+from isrflow.state.rules import ENGINE_CLOCK_RULES
 
 _TOPIC_EVENTS = frozenset(TOPIC_EVENTS)
 # Written as JSON a character takes up to six bytes, and no bus carries a decision of any length.
@@ -43,6 +44,7 @@ class Minutes:
         self.cluster = cluster
         self.seq = cluster.seq
         self.now = cluster.clock_ms
+        self.clock_entered_ms = cluster.clock_entered_ms
         self.controller_epoch = cluster.controller_epoch
         self.rules_version = cluster.rules_version
         self.raw = b""
@@ -56,7 +58,7 @@ class Minutes:
     def begin(self, logged: Logged) -> None:
         """Take up the next event of the log."""
         self.seq = logged.seq
-        if logged.clock_ms > self.now:
+        if self.rules_version < ENGINE_CLOCK_RULES and logged.clock_ms > self.now:
             self.now = logged.clock_ms
         self.raw = logged.raw
         self.entered_ms = logged.entered_ms

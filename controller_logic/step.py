@@ -6,6 +6,7 @@ from typing import assert_never
 from isrflow.controller_logic import (
     admin,
     balance,
+    clock,
     config,
     deadline,
     deletion,
@@ -25,6 +26,7 @@ from isrflow.state import events as e
 from isrflow.state.cluster import Outcome, State
 from isrflow.state.policy import Policy
 from isrflow.state.reason import Reason
+from isrflow.state.rules import ENGINE_CLOCK_RULES
 
 _NO_OVERRIDES: Mapping[str, str] = {}
 
@@ -48,7 +50,8 @@ def step(
     for logged in events:
         if logged.seq > draft.seq:
             draft.begin(logged)
-            _take_in(draft, logged.event)
+            if draft.rules_version < ENGINE_CLOCK_RULES or clock.is_admitted(draft):
+                _take_in(draft, logged.event)
     return draft.outcome()
 
 

@@ -1,6 +1,6 @@
 """Begin a controller epoch (``KafkaController.onControllerFailover``)."""
 
-from isrflow.controller_logic import balance, deletion, gateways, removal, sessions
+from isrflow.controller_logic import balance, clock, deletion, gateways, removal, sessions
 from isrflow.controller_logic.config import change_settings, text_of
 from isrflow.controller_logic.draft import Draft
 from isrflow.state.change import PartitionChange
@@ -8,7 +8,7 @@ from isrflow.state.decisions import StopReplica
 from isrflow.state.events import ControllerStarted
 from isrflow.state.policy import NAMES, complaint_about
 from isrflow.state.reason import Reason
-from isrflow.state.rules import NEWEST_RULES
+from isrflow.state.rules import ENGINE_CLOCK_RULES, NEWEST_RULES
 
 
 def _resume(draft: Draft) -> None:
@@ -31,6 +31,13 @@ def _resume(draft: Draft) -> None:
                 after = draft.change(topic, partition, PartitionChange(), Reason.REASSIGNMENT)
             if after.removed == partition.removed != ():
                 removal.resume(draft, topic, after)
+
+
+def _begin_clock(draft: Draft, event: ControllerStarted) -> None:
+    if event.rules_version < ENGINE_CLOCK_RULES:
+        draft.now = max(draft.now, event.time_ms)
+    else:
+        clock.begin(draft, event)
 
 
 def controller_started(draft: Draft, event: ControllerStarted) -> None:
@@ -59,6 +66,7 @@ def controller_started(draft: Draft, event: ControllerStarted) -> None:
         return
     draft.controller_epoch = event.controller_epoch
     draft.begin_rules(event.rules_version)
+    _begin_clock(draft, event)
     draft.controller_id = str(event.controller_id)
     sessions.begin_anew(draft, gateways.with_session(draft))
     gateways.begin_anew(draft)

@@ -7,6 +7,7 @@ import msgspec
 
 from isrflow.sinks.metric_snapshot import Histogram, Recent, Snapshot
 from isrflow.state.broker import BrokerState
+from isrflow.state.ids import NO_TIME
 from isrflow.state.reason import Reason
 
 Labelled = Mapping[Any, float]  # by label values, in the order of the labels
@@ -44,7 +45,15 @@ def _is_active(s: Snapshot) -> float:
 
 
 def _lag_ms(s: Snapshot) -> float:
-    return max(0, s.last_batch_ms - s.clock_ms)
+    return max(0, s.last_engine_ms - s.clock_ms)
+
+
+def _skew_s(s: Snapshot) -> float:
+    return (s.last_engine_ms - s.last_batch_ms) / 1000
+
+
+def _bus_skew_s(s: Snapshot) -> float:
+    return 0.0 if s.clock_entered_ms == NO_TIME else (s.clock_ms - s.clock_entered_ms) / 1000
 
 
 def _shrinks(s: Snapshot) -> float:
@@ -110,6 +119,19 @@ OWN = (
         "From the engine's clock at the event that caused a decision until the decision was committed.",
         lambda s: s.delay_seconds,
     ),
+    Series(
+        "isrflow_clock_skew_seconds",
+        "gauge",
+        "How far the engine's clock was ahead of its machine's when decisions were last committed; behind is negative.",
+        _skew_s,
+    ),
+    Series(
+        "isrflow_bus_clock_skew_seconds",
+        "gauge",
+        "How far the engine's clock was ahead of the bus's when the newest decided tick entered that.",
+        _bus_skew_s,
+    ),
+    Series("isrflow_wall_clock_steps", "counter", "How often the machine's clock was set.", lambda s: s.clock_steps),
     Series("isrflow_brokers", "gauge", "Registered brokers, by state.", _brokers, ("state",)),
     Series(
         "isrflow_broker_backlog",

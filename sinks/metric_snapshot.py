@@ -8,6 +8,7 @@ from itertools import accumulate
 import msgspec
 
 from isrflow.state.cluster import Totals
+from isrflow.state.ids import NO_TIME
 
 SECONDS_BUCKETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
 RECENT_BATCHES = 256
@@ -115,6 +116,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     batches: int = 0
     events: int = 0
     last_batch_ms: int = 0
+    last_engine_ms: int = 0
+    clock_steps: int = 0
     batch_seconds: Histogram = Histogram()
     phase_seconds: Mapping[str, float] = {}
 
@@ -128,6 +131,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     decided_seq: int = 0
     seq_step: int = 1
     clock_ms: int = 0
+    clock_entered_ms: int = NO_TIME
     brokers: Mapping[str, int] = {}
     totals: Totals = Totals()
     backlog: Mapping[int, int] = {}

@@ -58,11 +58,23 @@ class Metrics(Collector):
             self._replace(active=False)
 
     def committed(
-        self, *, bodies: Iterable[bytes], clusters: Sequence[Cluster], through: int, last_seq: int, now_ms: int
+        self,
+        *,
+        bodies: Iterable[bytes],
+        clusters: Sequence[Cluster],
+        through: int,
+        last_seq: int,
+        now_ms: int,
+        engine_ms: int,
+        clock_steps: int = 0,
     ) -> None:
-        """Take in a committed batch: its decisions, and every shard's cluster part after it."""
+        """Take in a committed batch: its decisions, and every shard's cluster part after it.
+
+        ``now_ms`` is the wall clock's time, and ``engine_ms`` that of the clock that ticks tell; the wall clock was set
+        ``clock_steps`` times.
+        """
         counts = count_decisions(bodies)
-        delays = {max(0.0, (now_ms - time_ms) / 1000): often for time_ms, often in counts.by_time_ms.items()}
+        delays = {max(0.0, (engine_ms - time_ms) / 1000): often for time_ms, often in counts.by_time_ms.items()}
         with self._lock:
             before = self._snapshot
             self._replace(
@@ -72,6 +84,8 @@ class Metrics(Collector):
                 unclean=before.unclean + counts.unclean,
                 failed_isr_updates=before.failed_isr_updates + counts.failed_isr_updates,
                 last_batch_ms=now_ms,
+                last_engine_ms=engine_ms,
+                clock_steps=clock_steps,
                 last_seq=max(last_seq, through),
                 decided_seq=through,
                 **_cluster_wide(clusters),
@@ -135,6 +149,7 @@ def _cluster_wide(clusters: Sequence[Cluster]) -> dict[str, Any]:
     return {
         "backlog": clusters[0].shown_backlog(backlog),
         "clock_ms": max(cluster.clock_ms for cluster in clusters),
+        "clock_entered_ms": clusters[0].clock_entered_ms,
         "brokers": Counter(broker.state.name for broker in clusters[0].brokers.values()),
         "totals": sum((cluster.totals for cluster in clusters), Totals()),
     }

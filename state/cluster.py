@@ -7,7 +7,7 @@ import msgspec
 
 from isrflow.state.broker import Broker
 from isrflow.state.decisions import AnyDecision
-from isrflow.state.ids import NO_LEADER, shard_of, without_collisions
+from isrflow.state.ids import NO_LEADER, NO_TIME, shard_of, without_collisions
 from isrflow.state.partition import Partition, Topic
 from isrflow.state.quorum import Gateway, Quorum
 from isrflow.state.rules import FIRST_RULES
@@ -73,7 +73,8 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     ``waiting`` its topics whose deletion waits for reassignments one of which has ended. ``balance_due_ms`` is
     when leaders are next counted (0: not set yet), ``imbalance_seq`` the tick whose count has yet to come back
     (-1: none). ``backlog`` counts for each broker the replicas in this shard whose newest request is not completed.
-    ``rules_version`` is that of the newest claim.
+    ``rules_version`` is that of the newest claim. From version 2 on ``clock_ms`` is that of the engine's own events
+    so far, the newest of which reached the bus when that read ``clock_entered_ms``.
     """
 
     version: int = STATE_VERSION
@@ -97,6 +98,7 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     next_producer_id: int = 0
     backlog: dict[int, int] = {}
     rules_version: int = FIRST_RULES
+    clock_entered_ms: int = NO_TIME
 
     @property
     def writes_cluster_decisions(self) -> bool:

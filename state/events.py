@@ -196,6 +196,8 @@ class LeaderImbalance(Event, frozen=True, kw_only=True, tag="leader_imbalance"):
     ``counts`` gives for each preferred broker how many partitions it does not lead, and how many it should.
     """
 
+    controller_epoch: Epoch | None = None
+
     checked_seq: Offset
     counts: Annotated[dict[Id, tuple[Offset, Offset]], Meta(max_length=1_000_000)]
 
@@ -230,11 +232,14 @@ class AllocateProducerIds(Event, frozen=True, kw_only=True, tag="allocate_produc
 class SessionsExtended(Event, frozen=True, kw_only=True, tag="sessions_extended"):
     """The engine was held up for ``by_ms``: what it did not hear meanwhile was not silence."""
 
+    controller_epoch: Epoch | None = None
     by_ms: TimeMs
 
 
 class Tick(Event, frozen=True, kw_only=True, tag="tick"):
     """Time passes: sessions, balance and watermarks are looked at now."""
+
+    controller_epoch: Epoch | None = None
 
 
 AnyEvent = (

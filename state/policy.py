@@ -32,6 +32,7 @@ class Policy(
     controlled_shutdown_enable: bool = True
     broker_connection_lost_grace_ms: Grace = -1
     controller_quorum_fetch_timeout_ms: Millis = 2_000
+    event_time_ahead_max_ms: Millis = 60_000
 
     def overlaid(self, config: dict[str, str]) -> "Policy":
         """Return this policy with the dynamic ``config`` (Kafka's names, text values) laid over it.

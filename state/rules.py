@@ -17,6 +17,8 @@ by now would be decided otherwise: what was recorded by the rules of before must
 
 FIRST_RULES = 1
 NEWEST_RULES = 2
+# From which version on only the engine's own events move the clock.
+ENGINE_CLOCK_RULES = 2
 # From here on nothing is decided that a bus could not carry.
 BOUNDED_RULES = 2
 # From here on settings are written as Kafka reads them.

@@ -10,7 +10,7 @@ import msgspec
 import structlog
 from pyspark.sql import SparkSession
 
-from isrflow.bus.embedded import now_ms
+from isrflow.bus.clock import now_ms
 from isrflow.bus.interface import Bus, Claim, FencedError
 from isrflow.bus.opened import open_bus
 from isrflow.conf.loader import policy_text
@@ -25,11 +25,13 @@ from isrflow.streaming.decider import Decider
 from isrflow.streaming.echo import echoes
 from isrflow.streaming.endpoint import Endpoint
 from isrflow.streaming.ends import JobError, SupersededError
+from isrflow.streaming.engine_clock import EngineClock
 from isrflow.streaming.layout import misfit
 from isrflow.streaming.local_dir import local_dir
 from isrflow.streaming.progress import BatchProgress
 from isrflow.streaming.retention import Retention
 from isrflow.streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of, warm_up
+from isrflow.streaming.skew_log import SkewLog
 from isrflow.streaming.ticker import Ticker
 
 WATCH_INTERVAL_S = 0.2
@@ -76,6 +78,7 @@ class Job:
         self._check_layout()
         self._checkpoint = checkpoint_of(settings)
         self._claim = Claim(0, 0)
+        self._clock = EngineClock()
 
     def run(self) -> None:
         # Before Spark starts, which takes seconds: whoever stops the job meanwhile must be heard.
@@ -125,7 +128,7 @@ class Job:
 
     def _take_over(self, session: SparkSession, lock: CheckpointLock, succeeds: bool) -> None:
         policy = policy_text(msgspec.to_builtins(self._settings.policy))
-        self._claim = self._bus.claim(self._settings.controller_name, policy, now_ms())
+        self._claim = self._bus.claim(self._settings.controller_name, policy, self._clock.read_ms())
         log.info("claimed the controller", controller_epoch=self._claim.controller_epoch, seq=self._claim.seq)
         try:
             if not lock.wait(self._settings.takeover_timeout_ms, self._check_waiting):
@@ -168,26 +171,34 @@ class Job:
 
     def _decide(self, session: SparkSession, lock: CheckpointLock) -> None:
         decisions = DecisionLog(self._bus, self._claim.controller_epoch)
+        skew = SkewLog()
+        ticker = Ticker(
+            self._bus,
+            self._claim,
+            self._clock,
+            self._settings.watermark_interval_ms,
+            self._settings.tick_idle_interval_ms,
+        )
 
         def write(outcomes: Iterable[bytes]) -> None:
             written = decisions.write(outcomes)
             if written:
                 self._bus.publish_own(echoes(written.decisions))
+                clusters = [decode_cluster(body) for body in written.clusters]
+                if clusters:
+                    ticker.decided(written.through, clusters[0].clock_ms)
+                    skew.decided(clusters[0])
                 self._metrics.committed(
                     bodies=(decided.body for decided in written.decisions),
-                    clusters=[decode_cluster(body) for body in written.clusters],
+                    clusters=clusters,
                     through=written.through,
                     last_seq=self._bus.last_seq(),
                     now_ms=now_ms(),
+                    engine_ms=self._clock.read_ms(),
+                    clock_steps=self._clock.steps,
                 )
 
         session.streams.addListener(BatchProgress(self._metrics))
-        ticker = Ticker(
-            self._bus,
-            self._claim.controller_epoch,
-            self._settings.watermark_interval_ms,
-            self._settings.tick_idle_interval_ms,
-        )
         retention = Retention(self._bus, self._settings.retention_events)
         with Decider(session, self._bus, self._settings, write) as decider:
             self._metrics.took_over(self._claim.controller_epoch)

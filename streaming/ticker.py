@@ -1,35 +1,41 @@
 """The ticker: time on the bus, as long as this job is the one that decides."""
 
 import threading
-import time
+from collections import deque
 
 import msgspec
 
-from isrflow.bus.embedded import now_ms
-from isrflow.bus.interface import Bus
+from isrflow.bus.clock import steady_ms
+from isrflow.bus.interface import Bus, Claim
+from isrflow.state.events import SessionsExtended, Tick
+from isrflow.streaming.engine_clock import EngineClock
 
 # A busy machine makes every tick somewhat late; what is held against nobody is more than that.
 LATENESS_MS_MIN = 500
+# As many ticks may wait to be decided; of more the oldest are no longer looked at.
+TICKS_KEPT = 10_000
 
 
 class Ticker(threading.Thread):
     """Put a tick on the bus every ``idle_ms``, and every ``busy_ms`` while offsets come.
 
     When it was held up itself (the process stopped, the machine stalled or was suspended), it says so with
-    the next tick: brokers may have been held up with it, and their heartbeats still be on their way. A wall clock
-    that was set forward counts likewise, for it is what ticks tell.
+    the next tick: brokers may have been held up with it, and their heartbeats still be on their way.
 
     Ends by itself when another job has claimed the controller, or when it fails; ``error`` then says how.
     """
 
-    def __init__(self, bus: Bus, controller_epoch: int, busy_ms: int, idle_ms: int) -> None:
+    def __init__(self, bus: Bus, claim: Claim, clock: EngineClock, busy_ms: int, idle_ms: int) -> None:
         super().__init__(name="isrflow-ticker", daemon=True)
         self.error: Exception | None = None
         self._bus = bus
-        self._controller_epoch = controller_epoch
+        self._controller_epoch = claim.controller_epoch
+        self._clock = clock
         self._busy_ms = busy_ms
         self._idle_ms = idle_ms
         self._stopping = threading.Event()
+        self._told: deque[tuple[int, int]] = deque(maxlen=TICKS_KEPT)
+        self._telling = threading.Lock()
 
     def run(self) -> None:
         try:
@@ -38,26 +44,44 @@ class Ticker(threading.Thread):
             self.error = error
 
     def _tick_until_stopped(self) -> None:
-        last_seq, last_ms = self._tick(0)
-        awake_s, awake_ms, late_ms = time.monotonic(), now_ms(), 0
+        last_seq = self._tick(0)
+        ticked_ms = awake_ms = steady_ms()
+        late_ms = 0
         while not self._stopping.wait(self._busy_ms / 1000):
             if self._bus.claimed_epoch() != self._controller_epoch:
                 return
-            # One clock stands still while the machine is suspended, the other may be set back.
-            gone_ms = max(int((time.monotonic() - awake_s) * 1_000), now_ms() - awake_ms)
-            held_up_ms = gone_ms - self._busy_ms
+            now_ms = steady_ms()
+            held_up_ms = now_ms - awake_ms - self._busy_ms
             late_ms += held_up_ms if held_up_ms >= LATENESS_MS_MIN else 0
-            awake_s, awake_ms = time.monotonic(), now_ms()
-            if now_ms() - last_ms >= self._idle_ms or self._bus.offsets_came(last_seq):
-                last_seq, last_ms = self._tick(late_ms)
+            awake_ms = now_ms
+            if now_ms - ticked_ms >= self._idle_ms or self._bus.offsets_came(last_seq):
+                last_seq, ticked_ms = self._tick(late_ms), now_ms
                 late_ms = 0
 
-    def _tick(self, late_ms: int) -> tuple[int, int]:
-        time_ms = now_ms()
-        events: list[dict[str, str | int]] = [{"kind": "tick", "time_ms": time_ms}]
-        if late_ms:
-            events.insert(0, {"kind": "sessions_extended", "time_ms": time_ms, "by_ms": late_ms})
-        return self._bus.publish_own([msgspec.json.encode(event) for event in events]), time_ms
+    def _tick(self, late_ms: int) -> int:
+        with self._telling:
+            time_ms = self._clock.read_ms()
+            events: list[Tick | SessionsExtended] = [Tick(time_ms=time_ms, controller_epoch=self._controller_epoch)]
+            if late_ms:
+                held_up = SessionsExtended(time_ms=time_ms, controller_epoch=self._controller_epoch, by_ms=late_ms)
+                events.insert(0, held_up)
+            seq = self._bus.publish_own([msgspec.json.encode(event) for event in events])
+            self._told.append((seq, time_ms))
+            return seq
+
+    def decided(self, through: int, clock_ms: int) -> None:
+        """Go on from the clock that the rules have after the events up to ``through``, where that is another.
+
+        So it is after a claim, if the clock of the job before was ahead of this one.
+        """
+        with self._telling:
+            newest_ms = None
+            while self._told and self._told[0][0] <= through:
+                _, newest_ms = self._told.popleft()
+            if newest_ms is not None and newest_ms != clock_ms:
+                self._clock.shift(clock_ms - newest_ms)
+                # What was told before tells the same difference once more.
+                self._told.clear()
 
     def stop(self) -> None:
         self._stopping.set()

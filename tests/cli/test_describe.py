@@ -37,7 +37,16 @@ def test_a_state_that_does_not_move_is_pointed_out(isrflow: Isrflow, bus: Embedd
 
 def test_json_is_the_view_of_the_contract(isrflow: Isrflow, bus: EmbeddedBus) -> None:
     view = json.loads(isrflow("describe", "--format", "json").stdout)
-    assert list(view) == ["controller_epoch", "seq", "time_ms", "brokers", "topics", "partitions"]
+    assert list(view) == [
+        "controller_epoch",
+        "seq",
+        "time_ms",
+        "rules_version",
+        "clock_skew_ms",
+        "brokers",
+        "topics",
+        "partitions",
+    ]
     assert [(p["topic"], p["partition"]) for p in view["partitions"]] == [("audit", 0), ("orders", 0), ("orders", 1)]
     assert view["partitions"][0]["replica_states"] == {"1": "OnlineReplica", "2": "OnlineReplica", "3": "OnlineReplica"}
 

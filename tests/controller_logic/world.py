@@ -9,11 +9,13 @@ from isrflow.controller_logic.step import step
 from isrflow.state.broker import Broker
 from isrflow.state.canonical import number, part_of
 from isrflow.state.decisions import Answer, AnyDecision, Decision, LeaderAndIsr, Rejected, decode
+from isrflow.state.engine_events import ENGINE_KINDS
 from isrflow.state.event_text import decode as decode_event
 from isrflow.state.events import Logged
 from isrflow.state.partition import LeaderRecoveryState, Partition
 from isrflow.state.policy import Policy
 from isrflow.state.reason import Reason
+from isrflow.state.rules import ENGINE_CLOCK_RULES
 from tests.properties.laws import check_laws
 
 _T = TypeVar("_T", bound=Decision)
@@ -38,6 +40,8 @@ class World:
             self.join(broker)
 
     def publish(self, kind: str, **fields: Any) -> list[AnyDecision]:
+        if kind in ENGINE_KINDS:
+            fields.setdefault("controller_epoch", self.state.cluster.controller_epoch)
         raw = msgspec.json.encode({"kind": kind, "time_ms": self.now, **fields})
         return self.publish_raw(raw)
 
@@ -67,11 +71,20 @@ class World:
 
     def fence(self, *brokers: int) -> list[AnyDecision]:
         """Let the sessions of ``brokers`` run out, all at the same tick."""
+        if self.state.cluster.rules_version >= ENGINE_CLOCK_RULES:
+            # A heartbeat counts at the tick before it: so one comes between what is silent and what is heard.
+            self.tick()
+            self.tick(1_000)
+            self._beat_all_but(brokers)
+            return self.tick(8_000)
         self.now += 9_000
+        self._beat_all_but(brokers)
+        return self.publish("tick")
+
+    def _beat_all_but(self, brokers: tuple[int, ...]) -> None:
         for broker, held in self.state.cluster.brokers.items():
             if broker not in brokers and held.is_live:
                 self.publish("broker_heartbeat", broker=broker, broker_epoch=held.broker_epoch, **_CONTENT)
-        return self.publish("tick")
 
     def tick(self, after_ms: int = 0) -> list[AnyDecision]:
         self.now += after_ms

@@ -14,9 +14,10 @@ from isrflow.controller_logic.log import first_states, logged
 from isrflow.controller_logic.step import step
 from isrflow.state.canonical import has_clash, number, part_of
 from isrflow.state.decisions import AnyDecision, Imbalance, decode
+from isrflow.state.engine_events import ENGINE_KINDS
 from isrflow.state.partition import Partition
 from isrflow.state.policy import Policy
-from isrflow.state.rules import FIRST_RULES
+from isrflow.state.rules import ENGINE_CLOCK_RULES, NEWEST_RULES
 
 START_MS = 1_700_000_000_000
 BEAT_MS = 2_000
@@ -46,7 +47,7 @@ class Script:
         self.clock_ms = START_MS
         # Only stories of balance want it: else whoever comes back would be asked to lead again.
         self.settings = {"auto.leader.rebalance.enable": "false"}
-        self.rules_version = FIRST_RULES
+        self.rules_version = NEWEST_RULES
         self.beating: dict[int, Wishes] = {}
         self.epochs: dict[int, list[int]] = {}
         self.behind_gateway: set[int] = set()
@@ -64,6 +65,8 @@ class Script:
 
     def write(self, kind: str, **fields: Any) -> int:
         """Write an event at the present time; returns its seq."""
+        if kind in ENGINE_KINDS and self.rules_version >= ENGINE_CLOCK_RULES:
+            fields.setdefault("controller_epoch", self.controller_epoch)
         return self.write_raw(msgspec.json.encode({"kind": kind, "time_ms": self.clock_ms, **fields}))
 
     def write_raw(self, raw: bytes) -> int:
@@ -120,14 +123,18 @@ class Script:
         self.write("broker_heartbeat", broker=broker, broker_epoch=epoch, **wishes, **fields)
 
     def pass_time(self, ms: int) -> None:
-        """Let time pass; brokers heartbeat on their way, and every heartbeat's round ends with a tick."""
+        """Let time pass, with ticks; brokers heartbeat on their way."""
         while True:
             some = min(ms, BEAT_MS)
             self.clock_ms += some
+            # Under version 1 of the rules a heartbeat moves time; under later ones it counts at the tick before it.
+            if self.rules_version >= ENGINE_CLOCK_RULES:
+                self.write("tick")
             for broker, wishes in self.beating.items():
                 if some:
                     self.beat(broker, wishes)
-            self.write("tick")
+            if self.rules_version < ENGINE_CLOCK_RULES:
+                self.write("tick")
             ms -= some
             if ms == 0:
                 return

@@ -72,7 +72,7 @@ class Engine:
             await asyncio.sleep(self._rng.uniform(0.005, 0.05))
             if self._loop.now - ticked >= TICK_S:
                 ticked = self._loop.now
-                self._bus.publish([msgspec.json.encode(Tick(time_ms=now_ms()))])
+                self._bus.publish([msgspec.json.encode(Tick(time_ms=now_ms(), controller_epoch=epoch))])
             events = self._events(after, states[0].cluster.clock_ms)
             if not events:
                 continue

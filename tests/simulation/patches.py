@@ -1,7 +1,6 @@
 """What the real code finds in place of the machine: the clock, identities, connections, the disk's behaviour."""
 
 import logging
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -41,7 +40,7 @@ def in_place_of_the_machine(loop: VirtualLoop, network: Network, disk: Disk, see
         count(replicas, partition, replica, offset, replica_epoch)
 
     store, count = Segment.append, Replicas.fetched
-    clock = SimpleNamespace(time_ns=time_ns, time=time.time, monotonic=time.monotonic, sleep=time.sleep)
+    clock = SimpleNamespace(time_ns=time_ns, clock_gettime_ns=lambda which: int(loop.now * 1_000_000_000))
     configured = structlog.get_config()
     with ExitStack() as stack:
         for target, name, stand_in in (

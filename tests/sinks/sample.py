@@ -42,6 +42,8 @@ def clusters() -> list[Cluster]:
 def sample(*, kafka_names: bool = True) -> Metrics:
     metrics = Metrics(kafka_names=kafka_names, controller_id="controller-a")
     metrics.took_over(3)
-    metrics.committed(bodies=BODIES, clusters=clusters(), through=4_000, last_seq=4_012, now_ms=NOW_MS)
+    metrics.committed(
+        bodies=BODIES, clusters=clusters(), through=4_000, last_seq=4_012, now_ms=NOW_MS, engine_ms=NOW_MS
+    )
     metrics.batch_ended(duration_ms=320, phases_ms={"addBatch": 250, "walCommit": 30}, events=4_000)
     return metrics

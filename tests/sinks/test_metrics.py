@@ -80,7 +80,14 @@ def test_kafkas_names_can_be_left_out() -> None:
 
 def test_counts_add_up_and_states_are_replaced() -> None:
     metrics = sample()
-    metrics.committed(bodies=BODIES, clusters=clusters()[:1], through=4_012, last_seq=4_012, now_ms=NOW_MS + 500)
+    metrics.committed(
+        bodies=BODIES,
+        clusters=clusters()[:1],
+        through=4_012,
+        last_seq=4_012,
+        now_ms=NOW_MS + 500,
+        engine_ms=NOW_MS + 500,
+    )
     metrics.batch_ended(duration_ms=100, phases_ms={"addBatch": 50}, events=12)
     values = shown(metrics)
     assert values["isrflow_unclean_elections_total"] == 2
@@ -101,7 +108,9 @@ def test_the_lag_grows_while_no_batch_ends_and_never_is_negative() -> None:
 
 def test_the_lag_counts_events_also_where_their_seqs_stand_apart() -> None:
     metrics = Metrics(seq_step=SLOTS)
-    metrics.committed(bodies=(), clusters=(), through=5 * SLOTS + 3, last_seq=5 * SLOTS, now_ms=NOW_MS)
+    metrics.committed(
+        bodies=(), clusters=(), through=5 * SLOTS + 3, last_seq=5 * SLOTS, now_ms=NOW_MS, engine_ms=NOW_MS
+    )
     assert shown(metrics)["isrflow_bus_lag_events"] == 0
     metrics.bus_at(12 * SLOTS)
     assert shown(metrics)["isrflow_bus_lag_events"] == 7

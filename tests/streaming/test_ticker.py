@@ -2,58 +2,74 @@
 
 import itertools
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from isrflow.bus.embedded import EmbeddedBus, now_ms
+from isrflow.bus.clock import now_ms
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import Claim
+from isrflow.state.event_text import decode
+from isrflow.state.events import SessionsExtended, Tick
+from isrflow.streaming.engine_clock import EngineClock
 from isrflow.streaming.ticker import Ticker
 from tests.support.engine import encoded, wait_until
 from tests.support.lock_holder import Holder
 
 BUSY_MS, IDLE_MS = 10, 300_000
+HOUR_MS = 3_600_000
 
 
 @pytest.fixture
-def bus(tmp_path: Path):
+def bus(tmp_path: Path) -> Iterator[EmbeddedBus]:
     bus = EmbeddedBus(tmp_path / "bus.db")
     bus.claim("job", {}, 1)
     yield bus
     bus.close()
 
 
-def ticks(bus: EmbeddedBus) -> int:
-    return sum(msgspec.json.decode(entry.raw)["kind"] == "tick" for entry in bus.read(0, bus.last_seq()))
+def ticker_of(bus: EmbeddedBus, idle_ms: int = IDLE_MS) -> Ticker:
+    return Ticker(bus, Claim(1, 1), EngineClock(), BUSY_MS, idle_ms)
 
 
-def test_an_idle_bus_gets_a_tick_at_each_idle_interval(bus: EmbeddedBus) -> None:
-    ticker = Ticker(bus, 1, BUSY_MS, 40)
-    ticker.start()
-    wait_until(lambda: ticks(bus) >= 4, 30, "four ticks")
+def ticks(bus: EmbeddedBus) -> list[Tick]:
+    events = [decode(entry.raw) for entry in bus.read(0, bus.last_seq())]
+    return [event for event in events if isinstance(event, Tick)]
+
+
+def stop(ticker: Ticker) -> None:
     ticker.stop()
     ticker.join(10)
     assert not ticker.is_alive()
-    times = [msgspec.json.decode(entry.raw)["time_ms"] for entry in bus.read(1, bus.last_seq())]
-    assert all(after - before >= 40 for before, after in itertools.pairwise(times))
+
+
+def test_an_idle_bus_gets_a_tick_at_each_idle_interval(bus: EmbeddedBus) -> None:
+    ticker = ticker_of(bus, 40)
+    ticker.start()
+    wait_until(lambda: len(ticks(bus)) >= 4, 30, "four ticks")
+    stop(ticker)
+    times = [tick.time_ms for tick in ticks(bus)]
+    # The engine's clock leans towards the wall clock by a tenth at most.
+    assert all(after - before >= 35 for before, after in itertools.pairwise(times))
+    assert {tick.controller_epoch for tick in ticks(bus)} == {1}
 
 
 def test_offsets_bring_the_next_tick_forward_and_heartbeats_do_not(bus: EmbeddedBus) -> None:
-    ticker = Ticker(bus, 1, BUSY_MS, IDLE_MS)
+    ticker = ticker_of(bus)
     ticker.start()
-    wait_until(lambda: ticks(bus) == 1, 30, "the first tick")
+    wait_until(lambda: len(ticks(bus)) == 1, 30, "the first tick")
     bus.publish([encoded("broker_heartbeat", broker=1)])
     time.sleep(20 * BUSY_MS / 1000)
-    assert ticks(bus) == 1
+    assert len(ticks(bus)) == 1
     bus.publish([encoded("log_end_offset", topic="t", partition=0)])
-    wait_until(lambda: ticks(bus) == 2, 30, "a tick after the offset")
-    ticker.stop()
-    ticker.join(10)
+    wait_until(lambda: len(ticks(bus)) == 2, 30, "a tick after the offset")
+    stop(ticker)
 
 
 def test_it_ends_when_another_job_has_claimed(bus: EmbeddedBus) -> None:
-    ticker = Ticker(bus, 1, BUSY_MS, BUSY_MS)
+    ticker = ticker_of(bus, BUSY_MS)
     ticker.start()
     bus.claim("other", {}, 2)
     ticker.join(10)
@@ -62,8 +78,8 @@ def test_it_ends_when_another_job_has_claimed(bus: EmbeddedBus) -> None:
 
 
 def extensions(bus: EmbeddedBus) -> list[int]:
-    events = [msgspec.json.decode(entry.raw) for entry in bus.read(1, bus.last_seq())]
-    return [event["by_ms"] for event in events if event["kind"] == "sessions_extended"]
+    events = [decode(entry.raw) for entry in bus.read(1, bus.last_seq())]
+    return [event.by_ms for event in events if isinstance(event, SessionsExtended)]
 
 
 def test_one_that_was_held_up_says_for_how_long(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,32 +92,43 @@ def test_one_that_was_held_up_says_for_how_long(bus: EmbeddedBus, monkeypatch: p
         return claimed_epoch()
 
     monkeypatch.setattr(bus, "claimed_epoch", slow_once)
-    ticker = Ticker(bus, 1, BUSY_MS, BUSY_MS)
+    ticker = ticker_of(bus, BUSY_MS)
     ticker.start()
     wait_until(lambda: len(extensions(bus)) >= 1, 30, "an extension")
-    ticker.stop()
-    ticker.join(10)
+    stop(ticker)
     assert extensions(bus)[0] >= 590
 
 
-def test_a_machine_that_was_suspended_is_told_by_the_wall_clock(
-    bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("set_by_ms", [HOUR_MS, -60_000, -HOUR_MS])
+def test_a_wall_clock_that_is_set_neither_stops_ticks_nor_leaps(
+    bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch, set_by_ms: int
 ) -> None:
-    ahead_ms = 0
-    monkeypatch.setattr("isrflow.streaming.ticker.now_ms", lambda: now_ms() + ahead_ms)
-    ticker = Ticker(bus, 1, BUSY_MS, IDLE_MS)
+    by_ms = 0
+    monkeypatch.setattr("isrflow.streaming.engine_clock.now_ms", lambda: now_ms() + by_ms)
+    ticker = ticker_of(bus, 20)
     ticker.start()
-    wait_until(lambda: ticks(bus) == 1, 30, "the first tick")
-    ahead_ms = 3_600_000
-    wait_until(lambda: ticks(bus) == 2, 30, "a tick after it")
-    assert 3_590_000 < extensions(bus)[0] < 3_700_000
-    # A clock that is set back holds up nobody.
-    ahead_ms = 0
-    bus.publish([encoded("log_end_offset", topic="t", partition=0)])
-    wait_until(lambda: ticks(bus) == 3, 30, "a tick after that")
-    ticker.stop()
-    ticker.join(10)
-    assert len(extensions(bus)) == 1
+    wait_until(lambda: len(ticks(bus)) >= 1, 30, "the first tick")
+    by_ms = set_by_ms
+    wait_until(lambda: len(ticks(bus)) >= 5, 30, "ticks after it")
+    stop(ticker)
+    times = [tick.time_ms for tick in ticks(bus)]
+    assert times == sorted(set(times))
+    assert times[-1] - times[0] < 30_000
+    assert extensions(bus) in ([], [late for late in extensions(bus) if late < 30_000])
+
+
+def test_it_goes_on_from_the_clock_of_the_rules(bus: EmbeddedBus) -> None:
+    ticker = ticker_of(bus, 20)
+    ticker.start()
+    wait_until(lambda: len(ticks(bus)) >= 3, 30, "ticks")
+    first, clock_ms = bus.read(0, 99)[1], ticks(bus)[0].time_ms + 5_000
+    for _ in range(3):
+        # What was told before the clock was shifted shifts it no more.
+        ticker.decided(first.seq, clock_ms)
+    told = len(ticks(bus))
+    wait_until(lambda: len(ticks(bus)) > told + 1, 30, "ticks after it")
+    stop(ticker)
+    assert clock_ms < ticks(bus)[-1].time_ms < clock_ms + 5_000
 
 
 def test_whatever_ends_it_is_its_error(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +136,7 @@ def test_whatever_ends_it_is_its_error(bus: EmbeddedBus, monkeypatch: pytest.Mon
         raise TimeoutError("no answer")
 
     monkeypatch.setattr(bus, "offsets_came", timed_out)
-    ticker = Ticker(bus, 1, BUSY_MS, IDLE_MS)
+    ticker = ticker_of(bus)
     ticker.start()
     ticker.join(10)
     assert isinstance(ticker.error, TimeoutError)

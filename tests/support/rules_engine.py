@@ -8,6 +8,8 @@ import threading
 import time
 from pathlib import Path
 
+import msgspec
+
 from isrflow.bus.embedded import EmbeddedBus, now_ms
 from isrflow.bus.image import read_image
 from isrflow.bus.interface import Decided, FencedError, Page
@@ -16,6 +18,7 @@ from isrflow.controller_logic.step import step
 from isrflow.state.canonical import number, part_of
 from isrflow.state.cluster import MappedTopics, State
 from isrflow.state.codec import encode_cluster, encode_topics
+from isrflow.state.events import Tick
 from isrflow.state.policy import policy_of
 
 POLL_S = 0.02
@@ -74,7 +77,8 @@ class RulesEngine:
             last = bus.last_seq()
             busy = bus.offsets_came(ticked_seq)
             if time.monotonic() - ticked_at >= (TICK_MS_BUSY if busy else TICK_MS_IDLE) / 1000:
-                last = ticked_seq = bus.publish_own([b'{"kind":"tick","time_ms":%d}' % now_ms()])
+                tick = Tick(time_ms=now_ms(), controller_epoch=claim.controller_epoch)
+                last = ticked_seq = bus.publish_own([msgspec.json.encode(tick)])
                 ticked_at = time.monotonic()
             if last == after:
                 time.sleep(POLL_S)
