@@ -47,7 +47,7 @@ def command(
     if not image.pages:
         raise Unreachable(f"no state yet on the bus {settings.bus_name}: start the engine with 'isrflow run'.")
     whole = view_of_image(image)
-    _warn_if_old(whole["time_ms"])
+    _warn_if_old(whole)
     view = _filtered(whole, topic, broker, under_replicated, unavailable)
     if form == "json":
         sys.stdout.buffer.write(msgspec.json.encode(view) + b"\n")
@@ -57,11 +57,16 @@ def command(
             click.echo(line)
 
 
-def _warn_if_old(time_ms: int) -> None:
-    """Say on standard error that the state has not moved for a while: a running engine ticks."""
-    age_s = (now_ms() - time_ms) / 1000
+def _warn_if_old(view: View) -> None:
+    """Say on standard error that the state has not moved for a while (a running engine ticks), and a clock's skew."""
+    skew_ms = view["clock_skew_ms"] or 0
+    # When the newest tick entered the bus, by the bus's clock: the engine's own may be ahead of it.
+    age_s = (now_ms() - view["time_ms"] + skew_ms) / 1000
     if age_s > OLD_AFTER_S:
         click.echo(f"This state is {age_s:.0f} s old: is the engine running?", err=True)
+    if abs(skew_ms) / 1000 > OLD_AFTER_S:
+        direction = "ahead of" if skew_ms > 0 else "behind"
+        click.echo(f"The engine's clock is {abs(skew_ms) / 1000:.0f} s {direction} the bus's.", err=True)
 
 
 def _filtered(view: View, topic: str | None, broker: int | None, under_replicated: bool, unavailable: bool) -> View:
@@ -91,7 +96,9 @@ def _filtered(view: View, topic: str | None, broker: int | None, under_replicate
 
 def table_of(view: View) -> list[str]:
     """Lay a view out in columns, under the words of Kafka's own tools; an absent leader is ``none``."""
-    lines = [f"ControllerEpoch: {view['controller_epoch']}  Seq: {view['seq']}  TimeMs: {view['time_ms']}", ""]
+    head = f"ControllerEpoch: {view['controller_epoch']}  Seq: {view['seq']}  TimeMs: {view['time_ms']}"
+    skew_ms = view["clock_skew_ms"]
+    lines = [head if skew_ms is None else f"{head}  ClockSkewMs: {skew_ms}", ""]
     lines += _columns(
         ("Broker", "BrokerEpoch", "State", "Rack", "Backlog"),
         ((b["broker"], b["broker_epoch"], b["state"], b["rack"] or "-", b["backlog"]) for b in view["brokers"]),

@@ -5,7 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from isrflow.bus.clock import now_ms
 from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import Page
+from isrflow.state.cluster import Cluster
+from isrflow.state.codec import encode_cluster
 from tests.cli.conftest import Isrflow
 
 TABLE = """\
@@ -33,6 +37,16 @@ def test_the_table_has_kafkas_words(isrflow: Isrflow, bus: EmbeddedBus) -> None:
 
 def test_a_state_that_does_not_move_is_pointed_out(isrflow: Isrflow, bus: EmbeddedBus) -> None:
     assert "s old: is the engine running?" in isrflow("describe").stderr
+
+
+@pytest.mark.parametrize(("skew_ms", "said"), [(3_600_000, "3600 s ahead of"), (-60_000, "60 s behind")])
+def test_a_clock_that_is_off_is_pointed_out(isrflow: Isrflow, bus: EmbeddedBus, skew_ms: int, said: str) -> None:
+    entered_ms = now_ms()
+    cluster = Cluster(seq=7, clock_ms=entered_ms + skew_ms, clock_entered_ms=entered_ms, controller_epoch=1)
+    bus.commit(1, 7, [], [Page(0, -1, encode_cluster(cluster))])
+    done = isrflow("describe")
+    assert done.stderr == f"The engine's clock is {said} the bus's.\n"
+    assert f"TimeMs: {entered_ms + skew_ms}  ClockSkewMs: {skew_ms}" in done.stdout
 
 
 def test_json_is_the_view_of_the_contract(isrflow: Isrflow, bus: EmbeddedBus) -> None:

@@ -1,0 +1,51 @@
+"""The engine's time: it begins with the wall clock, goes on with the steady one, and leans towards the wall clock."""
+
+import threading
+
+import structlog
+
+from isrflow.bus.clock import now_ms, steady_ms
+
+# Of the time that passes, how much at most is given or taken to come closer to the wall clock: a session of nine
+# seconds then lasts nine tenths of a second more or less.
+LEAN = 0.1
+# What is set by less is what time servers do all the while.
+STEP_MS_MIN = 1_000
+
+log = structlog.get_logger("isrflow.clock")
+
+
+class EngineClock:
+    """Tell the time that ticks carry; it never goes back, and no faster than time passes but for ``LEAN``.
+
+    So a wall clock that is set, forward or back, neither ends sessions nor makes them last; that it was
+    is told in the log and counted in ``steps``. For several threads.
+    """
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self._lock = threading.Lock()
+        self._steady_ms, self._wall_ms = steady_ms(), now_ms()
+        self._time_ms = float(self._wall_ms)
+
+    def read_ms(self) -> int:
+        """Tell the time."""
+        with self._lock:
+            before_ms, wall_ms, steady_now_ms = steady_ms(), now_ms(), steady_ms()
+            passed_ms = max(0, steady_now_ms - self._steady_ms)
+            self._look_for_step(wall_ms - self._wall_ms - passed_ms, steady_now_ms - before_ms)
+            self._steady_ms, self._wall_ms = steady_now_ms, wall_ms
+            self._time_ms += passed_ms
+            lean_ms = LEAN * passed_ms
+            self._time_ms += min(lean_ms, max(-lean_ms, wall_ms - self._time_ms))
+            return int(self._time_ms)
+
+    def _look_for_step(self, step_ms: int, doubt_ms: int) -> None:
+        if abs(step_ms) - doubt_ms >= STEP_MS_MIN:
+            self.steps += 1
+            log.warning("the wall clock was set; the engine's clock goes on and leans towards it", by_ms=step_ms)
+
+    def shift(self, by_ms: int) -> None:
+        """Go on from another time, because the rules did."""
+        with self._lock:
+            self._time_ms += by_ms

@@ -1,0 +1,37 @@
+"""Tell in the log where the engine's clock is not the bus's."""
+
+import structlog
+
+from isrflow.bus.clock import now_ms
+from isrflow.state.cluster import Cluster
+from isrflow.state.ids import NO_TIME
+
+# Hosts that keep their clocks are nearer to each other than that.
+SKEW_MS_MIN = 2_000
+
+log = structlog.get_logger("isrflow.clock")
+
+
+class SkewLog:
+    """Say how far the engine's clock is off: when that begins, when it has doubled or halved, and when it ends."""
+
+    def __init__(self) -> None:
+        self._said_ms = 0
+        self._clock_ms = 0
+
+    def decided(self, cluster: Cluster) -> None:
+        """Look at the clock after a batch."""
+        if cluster.clock_ms < self._clock_ms:
+            log.warning("the engine's clock was set back by a claim", by_ms=self._clock_ms - cluster.clock_ms)
+        self._clock_ms = cluster.clock_ms
+        # Against the entry of the newest tick: a batch that waited is no skew.
+        entered_ms = now_ms() if cluster.clock_entered_ms == NO_TIME else cluster.clock_entered_ms
+        skew_ms = cluster.clock_ms - entered_ms
+        shown_ms = skew_ms if abs(skew_ms) >= SKEW_MS_MIN else 0
+        if not shown_ms and self._said_ms:
+            log.info("the engine's clock is the bus's again")
+        elif shown_ms and not abs(self._said_ms) / 2 < abs(shown_ms) < 2 * abs(self._said_ms):
+            log.warning("the engine's clock is ahead of the bus's, or behind where it is negative", by_ms=shown_ms)
+        else:
+            return
+        self._said_ms = shown_ms

@@ -1,0 +1,197 @@
+"""The engine's clock under version 2 of the rules: whose events move it, and which times are believed."""
+
+import msgspec
+import pytest
+
+from isrflow.controller_logic.log import Recorded, decide
+from isrflow.state.broker import BrokerState
+from isrflow.state.decisions import Rejected
+from isrflow.state.ids import NO_TIME
+from isrflow.state.policy import Policy
+from isrflow.state.reason import Reason
+from isrflow.state.rules import ENGINE_CLOCK_RULES
+from tests.controller_logic.world import World
+
+HOUR_MS = 3_600_000
+LIMIT_MS = 60_000
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    claim(world, 1)
+    for broker in (1, 2, 3):
+        world.join(broker)
+    world.create("t", (1, 2, 3))
+    return world
+
+
+def claim(world: World, epoch: int, **fields: object) -> None:
+    fields = {"controller_id": "c", "rules_version": ENGINE_CLOCK_RULES} | fields
+    world.publish("controller_started", controller_epoch=epoch, **fields)
+
+
+def states(world: World) -> list[BrokerState]:
+    return [held.state for held in world.state.cluster.brokers.values()]
+
+
+ACTIVE = [BrokerState.active] * 3
+
+
+@pytest.mark.parametrize("ahead_ms", [10_000, HOUR_MS, 10**15])
+def test_nobody_else_moves_the_clock(world: World, ahead_ms: int) -> None:
+    before = world.state.cluster.clock_ms
+    world.now += ahead_ms
+    world.register(4)
+    world.now -= ahead_ms
+    world.tick(500)
+    assert world.state.cluster.clock_ms == before + 500
+    assert states(world)[:3] == ACTIVE
+
+
+def test_what_is_far_ahead_of_its_entry_is_refused(world: World) -> None:
+    world.entered_ms = world.now
+    world.now += LIMIT_MS
+    world.register(4)
+    assert 4 in world.state.cluster.brokers, "as far as the limit hosts may differ"
+    world.now += 1
+    world.register(5, request_id="r")
+    rejected = world.one(Rejected)
+    assert (rejected.field, rejected.reason) == ("time_ms", Reason.TIME_AHEAD)
+    assert rejected.message == "it is 60001 ms ahead of the time at which it came"
+    assert world.error == "INVALID_REQUEST"
+    assert 5 not in world.state.cluster.brokers
+
+
+def test_the_limit_is_a_setting(world: World) -> None:
+    world.publish("alter_config", entity="cluster", config={"event.time.ahead.max.ms": "5"})
+    world.entered_ms = world.now - 6
+    assert world.beat(1)[0].reason == Reason.TIME_AHEAD
+    world.entered_ms += 1
+    assert world.beat(1) == []
+
+
+def test_a_late_event_is_never_refused_and_counts_when_it_came(world: World) -> None:
+    world.tick(8_000)
+    world.now, world.entered_ms = 0, world.now
+    world.beat(1)
+    assert world.broker(1).last_contact_ms == 9_000
+
+
+@pytest.mark.parametrize("kind", ["tick", "sessions_extended", "leader_imbalance"])
+@pytest.mark.parametrize("epoch", [None, 2, 2**31 - 1])
+def test_what_no_engine_made_is_refused(world: World, kind: str, epoch: int | None) -> None:
+    before = world.state.cluster.clock_ms
+    world.now += HOUR_MS
+    world.publish(kind, controller_epoch=epoch, by_ms=1, checked_seq=1, counts={})
+    assert (world.one(Rejected).field, world.one(Rejected).reason) == ("controller_epoch", Reason.UNKNOWN_CLAIM)
+    assert world.state.cluster.clock_ms == before
+    assert states(world) == ACTIVE
+
+
+def test_what_the_engine_of_before_still_sends_is_passed_over(world: World) -> None:
+    claim(world, 2)
+    before = world.state.cluster.clock_ms
+    world.now += HOUR_MS
+    assert world.publish("tick", controller_epoch=1) == []
+    assert world.state.cluster.clock_ms == before
+
+
+def test_a_tick_tells_of_no_more_time_than_passed_on_the_bus(world: World) -> None:
+    world.entered_ms = 5_000_000
+    world.tick(100)
+    world.now += 10**15
+    world.entered_ms += 100
+    world.publish("tick")
+    assert (world.one(Rejected).field, world.one(Rejected).reason) == ("time_ms", Reason.TIME_AHEAD)
+    world.now -= 10**15
+    assert world.tick(100) == []
+    assert states(world) == ACTIVE
+    # The engine was stopped for an hour, and the bus's clock went on.
+    world.entered_ms += HOUR_MS
+    world.tick(HOUR_MS)
+    assert states(world) == [BrokerState.fenced] * 3
+
+
+def test_ticks_go_on_when_the_clock_of_the_bus_is_set_back(world: World) -> None:
+    world.entered_ms = 5_000_000
+    world.tick(100)
+    world.entered_ms -= HOUR_MS
+    for _ in range(90):
+        world.tick(100)
+    assert states(world) == [BrokerState.fenced] * 3
+
+
+def test_a_claim_that_is_a_little_behind_goes_on_from_the_clock(world: World) -> None:
+    world.tick(8_000)
+    world.now -= LIMIT_MS
+    claim(world, 2)
+    assert world.state.cluster.clock_ms == 9_000
+
+
+def test_a_claim_begins_a_clock_that_was_far_ahead_again(world: World) -> None:
+    """So does the first claim by these rules on a bus that some event drove far ahead under the rules of before."""
+    claim(world, 2, rules_version=1)
+    world.offsets("t", b1=10, b2=10, b3=10)
+    world.now += 10**15
+    for broker in (1, 2, 3):
+        world.beat(broker)
+    world.offsets("t", b1=20, b2=20, b3=20)
+    world.publish("gateway_started", gateway=3000, incarnation="g", voters=[3000])
+    world.now -= 10**15
+    world.tick(20_000)
+    assert states(world) == ACTIVE, "nobody is ever fenced again"
+    claim(world, 3)
+    assert world.state.cluster.clock_ms == 21_000
+    assert {held.last_contact_ms for held in world.state.cluster.brokers.values()} == {21_000}
+    assert states(world) == ACTIVE
+    world.tick(8_999)
+    assert states(world) == ACTIVE
+    world.tick(1)
+    assert states(world) == [BrokerState.fenced] * 3
+
+
+def test_a_follower_of_a_time_to_come_has_not_caught_up(world: World) -> None:
+    claim(world, 2, rules_version=1)
+    world.alter_isr("t", (1, 2))
+    world.now += 10**15
+    world.offsets("t", b1=10, b2=10, b3=10)
+    world.now -= 10**15
+    claim(world, 3)
+    world.offsets("t", b1=20, b2=20)
+    world.tick(100)
+    assert world.partition("t").high_watermark == 20, "nobody waits for a follower that was last heard in times to come"
+    world.offsets("t", b3=12)
+    assert world.partition("t").lags[2].caught_up_time_ms == NO_TIME
+
+
+def test_a_job_by_the_rules_of_before_goes_on_from_the_clock(world: World) -> None:
+    world.tick(500)
+    claim(world, 2, rules_version=1)
+    assert world.state.cluster.clock_ms == 1_500
+    world.now += 10
+    world.beat(1)
+    assert world.state.cluster.clock_ms == 1_510, "any event moves it again"
+
+
+@pytest.mark.parametrize("shards", [1, 4])
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_no_cut_shows_where_the_rules_change(shards: int, size: int) -> None:
+    events = [
+        ("controller_started", 1_000, {"controller_id": "c", "controller_epoch": 1}),
+        ("broker_register", 90_000, {"broker": 1, "incarnation": "a"}),
+        ("controller_started", 1_100, {"controller_id": "c", "controller_epoch": 2, "rules_version": 2}),
+        ("create_topic", 10**12, {"topic": "t", "assignment": {"0": [1]}}),
+        ("tick", 1_200, {"controller_epoch": 2}),
+        ("delete_topic", 10**12, {"topic": "other"}),
+        ("controller_started", 1_250, {"controller_id": "c", "controller_epoch": 3}),
+        ("tick", 1_300, {"request_id": 1}),
+        ("delete_topic", 1_350, {"topic": "other"}),
+    ]
+    log: list[Recorded] = []
+    for seq, (kind, time_ms, fields) in enumerate(events, start=1):
+        log.append((seq, msgspec.json.encode({"kind": kind, "time_ms": time_ms, **fields}), None, None))
+    decided = decide(log, Policy(), shards=shards, batch_sizes=(size,))
+    times = {seq: msgspec.json.decode(body)["time_ms"] for seq, _, body in decided.decisions}
+    assert times == {2: 90_000, 4: 1_100, 6: 1_200, 8: 1_300, 9: 1_350}
+    assert decided.view()["time_ms"] == 1_350

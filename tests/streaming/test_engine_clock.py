@@ -1,0 +1,80 @@
+"""The engine's clock against machines' clocks that are set, drift, stand still and are suspended."""
+
+import pytest
+
+from isrflow.streaming import engine_clock
+from isrflow.streaming.engine_clock import EngineClock
+
+HOUR_MS = 3_600_000
+
+
+class Machine:
+    """Hold a machine's clocks; the wall clock may run at another rate than time."""
+
+    def __init__(self) -> None:
+        self.steady_ms = 5_000.0
+        self.wall_ms = 1_000_000.0
+        self.rate = 1.0
+
+    def pass_time(self, ms: float) -> None:
+        self.steady_ms += ms
+        self.wall_ms += ms * self.rate
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    machine = Machine()
+    monkeypatch.setattr(engine_clock, "now_ms", lambda: int(machine.wall_ms))
+    monkeypatch.setattr(engine_clock, "steady_ms", lambda: int(machine.steady_ms))
+    return machine
+
+
+def after(machine: Machine, clock: EngineClock, ms: int, each_ms: int = 100) -> list[int]:
+    """Read the clock every ``each_ms`` until ``ms`` have passed."""
+    read = []
+    for _ in range(ms // each_ms):
+        machine.pass_time(each_ms)
+        read.append(clock.read_ms())
+    return read
+
+
+def test_it_is_the_wall_clock_as_long_as_that_goes_on(machine: Machine) -> None:
+    clock = EngineClock()
+    assert clock.read_ms() == 1_000_000
+    assert after(machine, clock, 10_000)[-1] == 1_010_000
+    assert clock.steps == 0
+
+
+@pytest.mark.parametrize("by_ms", [HOUR_MS, -HOUR_MS, 10_000, -10_000, 1_000, -1_000])
+def test_a_step_of_the_wall_clock_is_told_and_leant_towards(machine: Machine, by_ms: int) -> None:
+    clock = EngineClock()
+    machine.wall_ms += by_ms
+    told = after(machine, clock, 20_000)
+    assert clock.steps == 1
+    pace = [later - earlier for earlier, later in zip([1_000_000, *told], told, strict=False)]
+    assert all(89 <= passed <= 111 for passed in pace), "no time is left out, and none goes back"
+    skew_ms = machine.wall_ms - told[-1]
+    expected_ms = max(0, abs(by_ms) - 2_000)
+    assert abs(abs(skew_ms) - expected_ms) <= 1
+
+
+@pytest.mark.parametrize("rate", [0.95, 1.05])
+def test_a_wall_clock_that_drifts_is_followed(machine: Machine, rate: float) -> None:
+    clock = EngineClock()
+    machine.rate = rate
+    assert abs(after(machine, clock, 600_000)[-1] - machine.wall_ms) <= 1
+    assert clock.steps == 0
+
+
+def test_time_in_which_the_process_stood_still_has_passed(machine: Machine) -> None:
+    clock = EngineClock()
+    machine.pass_time(HOUR_MS)
+    assert clock.read_ms() == 1_000_000 + HOUR_MS
+    assert clock.steps == 0
+
+
+def test_it_goes_on_from_where_it_is_shifted_to(machine: Machine) -> None:
+    clock = EngineClock()
+    clock.shift(5_000)
+    assert clock.read_ms() == 1_005_000
+    assert after(machine, clock, 100) == [1_005_090]
