@@ -1,19 +1,20 @@
 """Random logs that get somewhere: draws are small numbers, read against the state that they lead to."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
 from hypothesis import strategies as st
 
-from isrflow.controller_logic.log import first_states
+from isrflow.bus.interface import Entry
+from isrflow.cli.replay import entries_of
+from isrflow.controller_logic.log import first_states, logged
 from isrflow.controller_logic.step import step
 from isrflow.state.cluster import Outcome, State
-from isrflow.state.event_text import decode
-from isrflow.state.events import Logged
 from isrflow.state.partition import Partition, ReplicaState, Topic, TopicState
 from isrflow.state.policy import Policy
 from isrflow.state.rules import NEWEST_RULES
+from tests.properties.lying_clocks import Clocks, forged
 from tests.properties.scenes import Draw, events_of
 
 BROKERS = (1, 2, 3, 4)
@@ -33,24 +34,34 @@ def draws(*, max_size: int) -> st.SearchStrategy[list[Draw]]:
 def walk(drawn: list[Draw], policy: Policy) -> Iterator[tuple[State, bytes, Outcome]]:
     """Publish an event for each draw; give the state before, its text, and the outcome."""
     state = first_states(1)[0]
-    now = 1_000
+    now = 10_000_000
+    clocks = Clocks()
     of_replicas: list[bytes] = []
-    for seq, draw in enumerate([*_OPENING, *(event for one in drawn for event in events_of(one))], start=1):
+    # Most worlds begin by the newest rules, some by the first; any may change them.
+    opening = _OPENING if len(drawn) % 4 == 1 else [_NEWEST, *_OPENING]
+    for seq, draw in enumerate([*opening, *(event for one in drawn for event in events_of(one))], start=1):
         is_late = draw[0] == "late" and bool(of_replicas)
         now += 0 if is_late else _PAUSES_MS[draw[3]]
+        if draw[0] == "set_clock":
+            clocks.set_bus(draw[1])
         kind, fields = MAKERS[draw[0]](state, *draw[1:])
-        raw = msgspec.json.encode({"kind": kind, "time_ms": now} | fields)
+        raw = msgspec.json.encode({"kind": kind} | clocks.told(state.cluster, kind, draw[1:], now) | fields)
         if is_late:
             # It comes late, or a second time; its topic may be another one by now.
             raw = of_replicas[-1 - (12 * draw[1] + draw[2]) % len(of_replicas)]
         elif kind in _OF_REPLICAS:
             of_replicas.append(raw)
-        clock_ms = max(state.cluster.clock_ms, now)
-        outcome = step(state, [Logged(seq, clock_ms, decode(raw), raw)], policy)
+        outcome = step(state, list(logged(entries([raw], seq))), policy)
         yield state, raw, outcome
         state = outcome.state
 
 
+def entries(raws: Iterable[bytes], first: int = 1) -> list[Entry]:
+    """Read events as a replay does: what they say of what their bus knew is known."""
+    return [entry._replace(seq=seq) for seq, entry in enumerate(entries_of(raws), start=first)]
+
+
+_NEWEST: Draw = ("started", 4, 1, 1)
 _OPENING: list[Draw] = [("register", broker, 0, 0) for broker in range(4)] + [
     ("beat", broker, 0, 0) for broker in range(4)
 ]
@@ -231,7 +242,8 @@ def _started(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     epoch = state.cluster.controller_epoch + (a > 2)
     settings = {"unclean.leader.election.enable": b % 2 == 0, "min.insync.replicas": c % 3}
     told = {"controller_id": "c", "controller_epoch": epoch, "settings": settings}
-    return "controller_started", told | {"rules_version": 1 + (a + b) % NEWEST_RULES}
+    told |= {"rules_version": 1 + (a + b) % NEWEST_RULES, "is_claim": True if a > 7 else None}
+    return "controller_started", forged(told) if c == 11 else told
 
 
 def _imbalance(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
@@ -273,6 +285,7 @@ MAKERS: dict[str, Callable[[State, int, int, int], tuple[str, Fields]]] = {
     "producer_ids": _producer_ids,
     "other": _other,
     "tick": _tick,
+    "set_clock": _tick,
     "late": _tick,
 }
 _OF_REPLICAS = ("alter_isr", "log_end_offset", "replica_report")

@@ -37,7 +37,7 @@ def _namesake(topic: int, b: int, c: int) -> list[Draw]:
 def _blackout(survivors: int, pause: int) -> list[Draw]:
     """Let the sessions of several brokers run out at one tick; a stranger's heartbeat makes the time pass."""
     beats: list[Draw] = [("beat", broker, 0, 0) for broker in range(4) if _SURVIVE[survivors] >> broker & 1]
-    return [("beat", 11, 0, _LONG), *beats, ("tick", 0, 0, 8 + pause % 3)]
+    return [("beat", 11, 0, _LONG), ("tick", 0, 0, 0), *beats, ("tick", 0, 0, 8 + pause % 3)]
 
 
 # Bit by bit who is heard meanwhile: nobody, each alone, and some pairs and threes.

@@ -26,6 +26,8 @@ class Quiet:
 
     def publish(self, kind: str, **fields: Any) -> None:
         cluster = self.state.cluster
+        if kind == "tick":
+            fields["controller_epoch"] = cluster.controller_epoch
         raw = msgspec.json.encode({"kind": kind, "time_ms": cluster.clock_ms, **fields})
         logged = Logged(cluster.seq + 1, cluster.clock_ms, decode(raw), raw)
         outcome = step(self.state, [logged], POLICY)

@@ -15,7 +15,7 @@ from isrflow.state.ids import NO_TIME
 from isrflow.state.policy import Policy
 from isrflow.state.rules import OWN_ID_RULES
 from tests.properties.laws import check_laws
-from tests.properties.random_logs import Draw, draws, walk
+from tests.properties.random_logs import Draw, draws, entries, walk
 
 POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)
 ALWAYS_ANSWERED = {
@@ -91,10 +91,10 @@ def check_said(raw: bytes, decisions: list[AnyDecision]) -> None:
 @settings(max_examples=60, deadline=None)
 @given(draws(max_size=80), st.lists(st.integers(1, 30), min_size=1, max_size=6))
 def test_neither_cuts_nor_shards_show(drawn: list[Draw], batch_sizes: list[int]) -> None:
-    entries = list(enumerate((raw for _, raw, _ in walk(drawn, POLICY)), start=1))
-    whole = decide(entries, POLICY)
+    log = entries(raw for _, raw, _ in walk(drawn, POLICY))
+    whole = decide(log, POLICY)
     for shards in (1, 3, 16):
-        cut = decide(entries, POLICY, shards=shards, batch_sizes=batch_sizes)
+        cut = decide(log, POLICY, shards=shards, batch_sizes=batch_sizes)
         assert cut.decisions == whole.decisions
         assert msgspec.json.encode(cut.view()) == msgspec.json.encode(whole.view())
     assert len({(seq, index) for seq, index, _ in whole.decisions}) == len(whole.decisions)
@@ -103,6 +103,6 @@ def test_neither_cuts_nor_shards_show(drawn: list[Draw], batch_sizes: list[int])
 @settings(max_examples=30, deadline=None)
 @given(draws(max_size=60), st.integers(0, 60))
 def test_what_was_taken_in_is_passed_over(drawn: list[Draw], again_from: int) -> None:
-    entries = list(enumerate((raw for _, raw, _ in walk(drawn, POLICY)), start=1))
-    repeated = [*entries, *entries[again_from:]]
-    assert decide(repeated, POLICY, batch_sizes=(7,)).decisions == decide(entries, POLICY).decisions
+    log = entries(raw for _, raw, _ in walk(drawn, POLICY))
+    repeated = [*log, *log[again_from:]]
+    assert decide(repeated, POLICY, batch_sizes=(7,)).decisions == decide(log, POLICY).decisions
