@@ -2,7 +2,7 @@
 
 ``step`` takes an event to its rule: ``liveness``, ``shutdown``, ``isr``, ``watermark``, ``report``, ``admin``,
 ``deletion``, ``config``, ``requested_election``, ``requested_reassignment``, ``balance``, ``gateways``,
-``producer_ids``, ``takeover``; ``fencing`` stands before them, ``deadline`` before what admins ask, and
+``producer_ids``, ``takeover``; ``clock`` and ``fencing`` stand before them, ``deadline`` before what admins ask, and
 ``registration`` before a broker that wants an id. They ask ``election``, ``partition_machine``,
 ``replica_machine``, ``reassignment`` and ``placement`` what should be, for one partition, as a
 ``PartitionChange``; ``availability`` does so for all that brokers which go and come have a part in,

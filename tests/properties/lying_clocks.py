@@ -3,9 +3,11 @@
 Under version 1 of the rules a lie moves time for all, and nothing more would happen: there clocks are right.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
-from isrflow.bus.interface import EPOCH_MAX
+from isrflow.bus.interface import EPOCH_MAX, Entry
+from isrflow.cli.replay import entries_of
 from isrflow.state.cluster import Cluster
 from isrflow.state.engine_events import ENGINE_KINDS
 from isrflow.state.ids import NO_TIME
@@ -53,3 +55,8 @@ class Clocks:
 def forged(fields: dict[str, Any]) -> dict[str, Any]:
     """Make of a claim one that no job made, which would be the last."""
     return fields | {"controller_epoch": EPOCH_MAX, "is_claim": False}
+
+
+def entries(raws: Iterable[bytes], first: int = 1) -> list[Entry]:
+    """Read events as a replay does: what they say of what their bus knew is known."""
+    return [entry._replace(seq=seq) for seq, entry in enumerate(entries_of(raws), start=first)]

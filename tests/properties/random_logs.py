@@ -1,20 +1,18 @@
 """Random logs that get somewhere: draws are small numbers, read against the state that they lead to."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 from hypothesis import strategies as st
 
-from isrflow.bus.interface import Entry
-from isrflow.cli.replay import entries_of
 from isrflow.controller_logic.log import first_states, logged
 from isrflow.controller_logic.step import step
 from isrflow.state.cluster import Outcome, State
 from isrflow.state.partition import Partition, ReplicaState, Topic, TopicState
 from isrflow.state.policy import Policy
 from isrflow.state.rules import NEWEST_RULES
-from tests.properties.lying_clocks import Clocks, forged
+from tests.properties.lying_clocks import Clocks, entries, forged
 from tests.properties.scenes import Draw, events_of
 
 BROKERS = (1, 2, 3, 4)
@@ -54,11 +52,6 @@ def walk(drawn: list[Draw], policy: Policy) -> Iterator[tuple[State, bytes, Outc
         outcome = step(state, list(logged(entries([raw], seq))), policy)
         yield state, raw, outcome
         state = outcome.state
-
-
-def entries(raws: Iterable[bytes], first: int = 1) -> list[Entry]:
-    """Read events as a replay does: what they say of what their bus knew is known."""
-    return [entry._replace(seq=seq) for seq, entry in enumerate(entries_of(raws), start=first)]
 
 
 _NEWEST: Draw = ("started", 4, 1, 1)

@@ -15,7 +15,8 @@ from isrflow.state.ids import NO_TIME
 from isrflow.state.policy import Policy
 from isrflow.state.rules import OWN_ID_RULES
 from tests.properties.laws import check_laws
-from tests.properties.random_logs import Draw, draws, entries, walk
+from tests.properties.lying_clocks import entries
+from tests.properties.random_logs import Draw, draws, walk
 
 POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)
 ALWAYS_ANSWERED = {

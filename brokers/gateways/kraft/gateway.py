@@ -26,7 +26,7 @@ from isrflow.brokers.gateways.kraft.storage import Storage
 from isrflow.brokers.gateways.kraft.turns import Turns
 from isrflow.brokers.reaching import reached
 from isrflow.brokers.wire.server import Limits, Peer, Server
-from isrflow.bus.embedded import now_ms
+from isrflow.bus.clock import now_ms, steady_ms
 from isrflow.bus.image import read_image
 from isrflow.bus.interface import Bus, Image
 from isrflow.state.decisions import Answer, AnyDecision
@@ -171,15 +171,12 @@ class Gateway:
 
         Now and then one asks whether it counts: a start that never led hears of the next one in no other way.
         """
-        loop = asyncio.get_running_loop()
         interval_s = self._settings.gateway_heartbeat_interval_ms / 1000
         untold_ms = 0
         for number in count():
-            before_s, before_ms = loop.time(), now_ms()
+            before_ms = steady_ms()
             await asyncio.sleep(interval_s)
-            # One clock stands still while the machine is suspended, the other may be set back.
-            gone_ms = max(int((loop.time() - before_s) * 1000), now_ms() - before_ms)
-            late_ms = gone_ms - self._settings.gateway_heartbeat_interval_ms
+            late_ms = steady_ms() - before_ms - self._settings.gateway_heartbeat_interval_ms
             if late_ms < self._settings.gateway_lateness_ms_min:
                 late_ms = 0
             else:

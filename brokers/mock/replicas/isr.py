@@ -9,7 +9,7 @@ from isrflow.brokers.mock.control.outbox import Outbox
 from isrflow.brokers.mock.metadata import Metadata
 from isrflow.brokers.mock.replicas.partition import Partition
 from isrflow.brokers.mock.settings import Settings
-from isrflow.bus.embedded import now_ms
+from isrflow.bus.clock import now_ms, steady_ms
 from isrflow.state.decisions import Answer
 from isrflow.state.events import AlterIsr, TopicPartition
 
@@ -70,7 +70,7 @@ class IsrChanges:
         """Ask for those to leave who lag; a leader that came from an unclean election says it has recovered."""
         if not partition.is_leader or self._outstanding(partition):
             return
-        gone = out_of_sync(partition, now_ms(), self._settings.replica_lag_time_max_ms)
+        gone = out_of_sync(partition, steady_ms(), self._settings.replica_lag_time_max_ms)
         if gone:
             isr = tuple(replica for replica in partition.isr if replica not in gone)
             self._ask(partition, isr, "shrink")
@@ -93,7 +93,7 @@ class IsrChanges:
         self._ask(partition, tuple(r for r in partition.replicas if r in joined), "expand")
 
     def _outstanding(self, partition: Partition) -> bool:
-        now = now_ms()
+        now = steady_ms()
         asked = self._asked.get(partition.place)
         if asked is not None:
             same = (asked.leader_epoch, asked.partition_epoch) == (partition.leader_epoch, partition.partition_epoch)
@@ -110,7 +110,7 @@ class IsrChanges:
             request_id,
             partition.leader_epoch,
             partition.partition_epoch,
-            now_ms() + self._settings.alter_isr_timeout_ms,
+            steady_ms() + self._settings.alter_isr_timeout_ms,
         )
         self._outbox.send(
             AlterIsr(
@@ -140,7 +140,7 @@ class IsrChanges:
             return
         del self._asked[place]
         if answer.error != "NONE":
-            self._not_before[place] = now_ms() + self._settings.alter_isr_backoff_ms
+            self._not_before[place] = steady_ms() + self._settings.alter_isr_backoff_ms
             logger.info("isr change refused", partition=_name(place), error=answer.error, message=answer.message)
 
     def forget(self, place: TopicPartition) -> None:

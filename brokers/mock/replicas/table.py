@@ -19,7 +19,7 @@ from isrflow.brokers.mock.replicas.topic_settings import TopicSettings
 from isrflow.brokers.mock.replicas.waiting import wake
 from isrflow.brokers.mock.settings import Settings
 from isrflow.brokers.wire.errors import ErrorCode, RefusedError
-from isrflow.bus.embedded import now_ms
+from isrflow.bus.clock import steady_ms
 from isrflow.state.decisions import (
     Answer,
     AnyDecision,
@@ -156,7 +156,7 @@ class Replicas:
         high_watermark = self._metadata.high_watermark(partition.place)
         if decision.leader == self._broker:
             self.fetchers.remove(partition)
-            partition.make_leader(decision, high_watermark, now_ms())
+            partition.make_leader(decision, high_watermark, steady_ms())
             return
         partition.make_follower(decision, high_watermark)
         if before != (Role.follower, decision.leader, decision.leader_epoch):
@@ -246,7 +246,7 @@ class Replicas:
         progress = partition.followers.get(replica)
         if progress is None:
             raise RefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {replica} is not assigned")
-        progress.fetched(offset, partition.log.log_end_offset, replica_epoch, now_ms())
+        progress.fetched(offset, partition.log.log_end_offset, replica_epoch, steady_ms())
         self.isr_changes.consider_expanding(partition, replica)
 
     def appended(self, partition: Partition) -> None:
