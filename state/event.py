@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from isrflow.state.limits import Text, TimeMs
+from isrflow.state.limits import Epoch, Text, TimeMs
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
@@ -19,3 +19,9 @@ class AdminEvent(Event, frozen=True, kw_only=True):
     """What an admin asks; once ``timeout_ms`` is over since it came, it is answered so, and not done any more."""
 
     timeout_ms: Annotated[int, Meta(ge=0, le=86_400_000)] | None = None
+
+
+class EngineEvent(Event, frozen=True, kw_only=True):
+    """What only the engine makes, and in which controller epoch."""
+
+    controller_epoch: Epoch | None = None

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from isrflow.state.event import AdminEvent as AdminEvent
+from isrflow.state.event import EngineEvent
 from isrflow.state.event import Event as Event
 from isrflow.state.limits import (
     Assignment,
@@ -190,7 +191,7 @@ class ControllerStarted(Event, frozen=True, kw_only=True, tag="controller_starte
     decided_seq: Offset | None = None
 
 
-class LeaderImbalance(Event, frozen=True, kw_only=True, tag="leader_imbalance"):
+class LeaderImbalance(EngineEvent, frozen=True, kw_only=True, tag="leader_imbalance"):
     """The engine tells all its shards what the tick ``checked_seq`` counted over the whole cluster.
 
     ``counts`` gives for each preferred broker how many partitions it does not lead, and how many it should.
@@ -229,17 +230,14 @@ class AllocateProducerIds(Event, frozen=True, kw_only=True, tag="allocate_produc
     broker_epoch: BrokerEpoch
 
 
-class SessionsExtended(Event, frozen=True, kw_only=True, tag="sessions_extended"):
+class SessionsExtended(EngineEvent, frozen=True, kw_only=True, tag="sessions_extended"):
     """The engine was held up for ``by_ms``: what it did not hear meanwhile was not silence."""
 
-    controller_epoch: Epoch | None = None
     by_ms: TimeMs
 
 
-class Tick(Event, frozen=True, kw_only=True, tag="tick"):
+class Tick(EngineEvent, frozen=True, kw_only=True, tag="tick"):
     """Time passes: sessions, balance and watermarks are looked at now."""
-
-    controller_epoch: Epoch | None = None
 
 
 AnyEvent = (

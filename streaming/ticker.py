@@ -1,7 +1,6 @@
 """The ticker: time on the bus, as long as this job is the one that decides."""
 
 import threading
-from collections import deque
 
 import msgspec
 
@@ -12,8 +11,6 @@ from isrflow.streaming.engine_clock import EngineClock
 
 # A busy machine makes every tick somewhat late; what is held against nobody is more than that.
 LATENESS_MS_MIN = 500
-# As many ticks may wait to be decided; of more the oldest are no longer looked at.
-TICKS_KEPT = 10_000
 
 
 class Ticker(threading.Thread):
@@ -34,7 +31,6 @@ class Ticker(threading.Thread):
         self._busy_ms = busy_ms
         self._idle_ms = idle_ms
         self._stopping = threading.Event()
-        self._told: deque[tuple[int, int]] = deque(maxlen=TICKS_KEPT)
         self._telling = threading.Lock()
 
     def run(self) -> None:
@@ -66,22 +62,13 @@ class Ticker(threading.Thread):
                 held_up = SessionsExtended(time_ms=time_ms, controller_epoch=self._controller_epoch, by_ms=late_ms)
                 events.insert(0, held_up)
             seq = self._bus.publish_own([msgspec.json.encode(event) for event in events])
-            self._told.append((seq, time_ms))
+            self._clock.told(seq, time_ms)
             return seq
 
     def decided(self, through: int, clock_ms: int) -> None:
-        """Go on from the clock that the rules have after the events up to ``through``, where that is another.
-
-        So it is after a claim, if the clock of the job before was ahead of this one.
-        """
+        """Tell the clock what the rules have made of its ticks; not between a tick and its seq."""
         with self._telling:
-            newest_ms = None
-            while self._told and self._told[0][0] <= through:
-                _, newest_ms = self._told.popleft()
-            if newest_ms is not None and newest_ms != clock_ms:
-                self._clock.shift(clock_ms - newest_ms)
-                # What was told before tells the same difference once more.
-                self._told.clear()
+            self._clock.decided(through, clock_ms)
 
     def stop(self) -> None:
         self._stopping.set()

@@ -62,7 +62,9 @@ class BrokersSeen:
             return
         same = (before.broker_epoch, before.leader_epoch, before.partition_epoch)
         outstanding = same == (asked.broker_epoch, asked.leader_epoch, asked.partition_epoch)
-        lost = asked.time_ms - before.time_ms >= ALTER_ISR_TIMEOUT_MS or before.request_id in self._answered
+        # A broker's clock may have been set meanwhile; where it was set back it tells nothing.
+        waited = 0 <= asked.time_ms - before.time_ms < ALTER_ISR_TIMEOUT_MS
+        lost = not waited or before.request_id in self._answered
         if outstanding and not lost:
             self._violated(
                 "B8", f"{place}: broker {asked.broker} asks for {asked.isr} before {before.isr} was answered"

@@ -12,26 +12,30 @@ from collections.abc import Sequence
 import msgspec
 
 from isrflow.brokers.mock.control.feed import _AFTER_ALL_OF
-from isrflow.bus.interface import BusError, Claim, Decided, FencedError, Image, Page
+from isrflow.bus.interface import BusError, Claim, Decided, Entry, FencedError, Image, Page
 from isrflow.state.events import ControllerStarted
 from isrflow.state.rules import NEWEST_RULES
 from tests.simulation.brokers_seen import BrokersSeen
 from tests.simulation.network import BUS, Network
 from tests.simulation.virtual_loop import PROCESS
+from tests.simulation.wall_clocks import WallClocks
 
 
 class SimulatedBus:
     """Hold what was published, decided and committed."""
 
-    def __init__(self) -> None:
-        self.events: list[bytes] = []
+    def __init__(self, clocks: WallClocks) -> None:
+        self._clocks = clocks
+        self.events: list[Entry] = []
         self.decided: list[Decided] = []
         self.shown_at: list[float] = []
         self.image = Image(0, [])
         self.controller_epoch = 0
 
-    def publish(self, events: Sequence[bytes]) -> int:
-        self.events += events
+    def publish(self, events: Sequence[bytes], *, is_claim: bool = False) -> int:
+        entered_ms = self._clocks.now_ms(BUS)
+        first = len(self.events) + 1
+        self.events += [Entry(seq, raw, entered_ms, is_claim) for seq, raw in enumerate(events, first)]
         return len(self.events)
 
     def claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
@@ -43,7 +47,7 @@ class SimulatedBus:
             settings=dict(settings),
             rules_version=NEWEST_RULES,
         )
-        return Claim(self.controller_epoch, self.publish([msgspec.json.encode(started)]))
+        return Claim(self.controller_epoch, self.publish([msgspec.json.encode(started)], is_claim=True))
 
     def commit(self, epoch: int, through: int, decided: Sequence[Decided], pages: Sequence[Page], now: float) -> None:
         if epoch != self.controller_epoch:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from isrflow.bus.embedded import now_ms
 from isrflow.bus.interface import Decided, FencedError, Page
 from isrflow.controller_logic.balance import event_of
+from isrflow.controller_logic.log import logged
 from isrflow.controller_logic.routing import route
 from isrflow.controller_logic.step import step
 from isrflow.state.canonical import number, part_of
@@ -20,11 +20,11 @@ from isrflow.state.cluster import Cluster, MappedTopics, Outcome, State
 from isrflow.state.codec import decode_cluster, decode_topics, encode_cluster, encode_topics
 from isrflow.state.decisions import AnyDecision, Imbalance
 from isrflow.state.decisions import decode as decision_of
-from isrflow.state.event_text import decode
 from isrflow.state.events import Logged, Progress, Tick
 from isrflow.state.partition import Topic
 from isrflow.state.policy import policy_of
 from isrflow.state.shard_outcome import CLUSTER_PAGE
+from isrflow.streaming.engine_clock import EngineClock
 from tests.simulation.bus import SimulatedBus
 from tests.simulation.virtual_loop import VirtualLoop
 
@@ -65,15 +65,18 @@ class Engine:
 
     async def run(self) -> None:
         """Claim the next controller epoch and decide under it."""
-        epoch = self._bus.claim("simulated", self._settings, now_ms()).controller_epoch
+        clock = EngineClock()
+        claim = self._bus.claim("simulated", self._settings, clock.read_ms())
+        epoch = claim.controller_epoch
         states = [self._state(shard) for shard in range(self._shards)]
         after, ticked = self._bus.image.seq, -TICK_S
         while epoch == self._bus.controller_epoch:
             await asyncio.sleep(self._rng.uniform(0.005, 0.05))
             if self._loop.now - ticked >= TICK_S:
                 ticked = self._loop.now
-                self._bus.publish([msgspec.json.encode(Tick(time_ms=now_ms(), controller_epoch=epoch))])
-            events = self._events(after, states[0].cluster.clock_ms)
+                tick = Tick(time_ms=clock.read_ms(), controller_epoch=epoch)
+                clock.told(self._bus.publish([msgspec.json.encode(tick)]), tick.time_ms)
+            events = self._events(after)
             if not events:
                 continue
             outcomes = [step(state, self._of_shard(events, n), policy_of({})) for n, state in enumerate(states)]
@@ -84,6 +87,7 @@ class Engine:
                 return
             states, after = [outcome.state for outcome in outcomes], events[-1].seq
             self._committed(_batch(events, decisions, states))
+            clock.decided(after, states[0].cluster.clock_ms)
             self._echo(decisions)
 
     def _state(self, shard: int) -> State:
@@ -97,14 +101,8 @@ class Engine:
                 topics |= {topic.topic: topic for topic in decode_topics(page.body)}
         return State(cluster, topics)
 
-    def _events(self, after: int, clock_ms: int) -> list[Logged]:
-        events = self._bus.events[after : after + self._rng.choice((1, 4, 20, 1_000))]
-        batch = []
-        for seq, raw in enumerate(events, after + 1):
-            event = decode(raw)
-            clock_ms = max(clock_ms, getattr(event, "time_ms", 0))
-            batch.append(Logged(seq, clock_ms, event, raw))
-        return batch
+    def _events(self, after: int) -> list[Logged]:
+        return list(logged(self._bus.events[after : after + self._rng.choice((1, 4, 20, 1_000))]))
 
     def _of_shard(self, events: list[Logged], shard: int) -> list[Logged]:
         if self._shards == 1:

@@ -7,18 +7,25 @@ import asyncio
 import random
 from typing import Protocol
 
+from tests.simulation.bus import SimulatedBus
 from tests.simulation.network import BUS, Network
 from tests.simulation.requests import Asked, Requests
-from tests.simulation.virtual_loop import Process
+from tests.simulation.virtual_loop import START_MS, Process
+from tests.simulation.wall_clocks import Setting, WallClocks
 
 REST_S = (0.03, 0.7)
 LASTS_S = (0.1, 2.0)
+HOUR_MS = 3_600_000
+# What a clock shows whose author counts microseconds.
+MICROSECONDS_MS = 1_700_000_000_000_000
 
 
 class Cluster(Asked, Protocol):
     """Be what faults happen to."""
 
     network: Network
+    clocks: WallClocks
+    bus: SimulatedBus
     processes: dict[int, Process]
     machine_crashes: bool
 
@@ -56,6 +63,8 @@ class Faults:
             kinds += [self._fill_disk, self._lose_log_dir]
         if self._cluster.scenery.duplicates:
             kinds.append(self._duplicate)
+        if self._cluster.scenery.clocks_lie:
+            kinds += [self._set_clock, self._set_clock, self._forge]
         while loop.time() + (rest_s := self._rng.uniform(*REST_S)) < until_s:
             await asyncio.sleep(rest_s)
             self._rng.choice(kinds)()
@@ -126,3 +135,26 @@ class Faults:
         self._requests.report_offline(broker)
         self._cluster.kill_broker(broker, machine=False)
         self._later(self._cluster.start_broker, broker)
+
+    def _set_clock(self) -> None:
+        """Set a host's clock, the bus's among them; it drifts besides, until it is set right again."""
+        hosts = [*sorted(process.name for process in self._cluster.processes.values()), "engine", BUS]
+        host = self._rng.choice(hosts)
+        ahead_ms = self._rng.choice((10_000, HOUR_MS, -HOUR_MS, -60_000, MICROSECONDS_MS if host != BUS else 0))
+        self._cluster.row("fault", host, f"its clock is {ahead_ms} ms ahead")
+        self._cluster.clocks.set(host, Setting(ahead_ms, self._rng.choice((0.0, 0.2, -0.2))))
+        self._later(self._cluster.clocks.set, host, Setting())
+
+    def _forge(self) -> None:
+        """Publish past all doors what only the engine makes."""
+        who = self._rng.choice(("", ',"controller_epoch":2147483647'))
+        told = self._rng.choice(
+            (
+                '"kind":"controller_started","controller_id":"forged","rules_version":2,"controller_epoch":2147483647',
+                f'"kind":"tick"{who}',
+                f'"kind":"sessions_extended","by_ms":5000{who}',
+            )
+        )
+        time_ms = self._rng.choice((0, START_MS + HOUR_MS, MICROSECONDS_MS))
+        self._cluster.row("fault", "somebody", f"forges {told}")
+        self._cluster.bus.publish([f'{{"time_ms":{time_ms},{told}}}'.encode()])

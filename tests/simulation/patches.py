@@ -20,16 +20,22 @@ from isrflow.bus import clock as bus_clock
 from tests.simulation.brokers_seen import BrokersSeen
 from tests.simulation.disk import Disk
 from tests.simulation.network import ASKED, Network, connections_over
-from tests.simulation.virtual_loop import START_MS, VirtualLoop
+from tests.simulation.virtual_loop import PROCESS, VirtualLoop
+from tests.simulation.wall_clocks import WallClocks
 
 
 @contextmanager
-def in_place_of_the_machine(loop: VirtualLoop, network: Network, disk: Disk, seen: BrokersSeen) -> Iterator[None]:
-    """Let the real code run on ``loop``'s clock, ``network`` and ``disk``; ``seen`` sees which fetches count."""
+def in_place_of_the_machine(
+    loop: VirtualLoop, clocks: WallClocks, network: Network, disk: Disk, seen: BrokersSeen
+) -> Iterator[None]:
+    """Let the real code run on ``loop``'s time, the hosts' ``clocks``, ``network`` and ``disk``.
+
+    ``seen`` sees which fetches count.
+    """
     numbers = iter(range(2**62))
 
     def time_ns() -> int:
-        return (START_MS + int(loop.now * 1000)) * 1_000_000
+        return clocks.now_ms(PROCESS.get().name) * 1_000_000
 
     def append(segment: Segment, data: Any) -> None:
         disk.check_room(segment)

@@ -12,7 +12,8 @@ class Scenery(NamedTuple):
     ``lasts_s`` is how long faults go on. With ``unclean`` a topic may elect unclean leaders, and an
     admin asks for it; with ``comes_and_goes`` topics are created and deleted meanwhile; with
     ``balanced`` leaders go back to preferred replicas by themselves; with ``duplicates`` other processes
-    register under brokers' ids.
+    register under brokers' ids. Where ``clocks_lie`` hosts' clocks are set and drift, and ticks and claims
+    are forged.
     """
 
     brokers: tuple[int, ...]
@@ -27,6 +28,7 @@ class Scenery(NamedTuple):
     disks_fail: bool
     idempotent: bool
     duplicates: bool
+    clocks_lie: bool
 
     @property
     def engine_settings(self) -> dict[str, str]:
@@ -77,4 +79,5 @@ def draw(rng: random.Random) -> Scenery:
         disks_fail=rng.random() < 0.2,
         idempotent=rng.random() < 0.4,
         duplicates=rng.random() < 0.2,
+        clocks_lie=rng.random() < 0.3,
     )

@@ -31,6 +31,7 @@ from tests.simulation.quiescence import unsettled
 from tests.simulation.requests import Requests
 from tests.simulation.scenery import draw
 from tests.simulation.virtual_loop import Process, StuckError, VirtualLoop
+from tests.simulation.wall_clocks import WallClocks
 
 STAYS, COMES_AND_GOES = "t", "u"
 BROKERS_S, TOPIC_S = 0.6, 1.0
@@ -73,7 +74,8 @@ class World:
         self.violated: Violated | None = None
         self.loop = VirtualLoop(self._ran)
         self.network = Network(self.loop, self._random(), 0.1, lambda what: self._violate("crash", what))
-        self.bus = SimulatedBus()
+        self.clocks = WallClocks(self.loop)
+        self.bus = SimulatedBus(self.clocks)
         self.late_words = LateWords(self.bus, self.loop, random.Random(seed))
         self.checkers = Checkers(self._violate, self.row)
         self.processes: dict[int, Process] = {}
@@ -122,7 +124,7 @@ class World:
         collecting = gc.isenabled()
         gc.disable()  # when garbage goes must not matter, nor take time
         try:
-            with in_place_of_the_machine(self.loop, self.network, self._disk, self.checkers.brokers):
+            with in_place_of_the_machine(self.loop, self.clocks, self.network, self._disk, self.checkers.brokers):
                 try:
                     self._play()
                 finally:
@@ -178,6 +180,7 @@ class World:
         self.network.cut = set()
         self.network.slow = 0.01
         self._disk.full.clear()
+        self.clocks.set_right()
         for broker in self.scenery.brokers:
             self.resume_broker(broker)
         self._start_brokers()

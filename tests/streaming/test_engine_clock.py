@@ -73,8 +73,17 @@ def test_time_in_which_the_process_stood_still_has_passed(machine: Machine) -> N
     assert clock.steps == 0
 
 
-def test_it_goes_on_from_where_it_is_shifted_to(machine: Machine) -> None:
+@pytest.mark.parametrize("by_ms", [5_000, -5_000])
+def test_it_goes_on_from_the_clock_of_the_rules_once(machine: Machine, by_ms: int) -> None:
     clock = EngineClock()
-    clock.shift(5_000)
-    assert clock.read_ms() == 1_005_000
-    assert after(machine, clock, 100) == [1_005_090]
+    for seq in (1, 2, 3):
+        clock.told(seq, clock.read_ms())
+        machine.pass_time(100)
+    clock.decided(1, 1_000_000 + by_ms)
+    # What was told before the shift shifts no more.
+    clock.decided(3, 1_000_200 + by_ms)
+    expected_ms = 1_000_300 + by_ms
+    assert abs(clock.read_ms() - expected_ms) <= 30
+    clock.told(4, clock.read_ms())
+    clock.decided(9, clock.read_ms())
+    assert abs(clock.read_ms() - expected_ms) <= 30

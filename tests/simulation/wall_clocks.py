@@ -1,0 +1,33 @@
+"""The wall clocks of the hosts: each may be set, and drift, while time goes on as it does."""
+
+from typing import NamedTuple
+
+from tests.simulation.virtual_loop import START_MS, VirtualLoop
+
+
+class Setting(NamedTuple):
+    """Hold how far a clock is off, and by which share of the time that passes it is more so."""
+
+    ahead_ms: int = 0
+    drift: float = 0.0
+
+
+class WallClocks:
+    """Tell the time on each host; a process that starts anew on one finds its clock as it is."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
+        self._set: dict[str, Setting] = {}
+
+    def now_ms(self, host: str) -> int:
+        """Read a host's clock."""
+        ahead_ms, drift = self._set.get(host, Setting())
+        return START_MS + int(self._loop.now * 1000 * (1 + drift)) + ahead_ms
+
+    def set(self, host: str, setting: Setting) -> None:
+        """Set a host's clock."""
+        self._set[host] = setting
+
+    def set_right(self) -> None:
+        """Set all clocks right."""
+        self._set.clear()
