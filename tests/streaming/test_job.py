@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import Page
+from isrflow.bus.interface import Claim, Page
 from isrflow.conf.jars import JarsError
 from isrflow.conf.settings import Settings
 from isrflow.sinks.metrics import Metrics, MetricsError
@@ -18,6 +18,7 @@ from isrflow.state.partition import Topic, TopicState
 from isrflow.state.shard_outcome import CLUSTER_PAGE
 from isrflow.streaming.checkpoint_lock import Holder, checkpoint_lock
 from isrflow.streaming.ends import JobError, SupersededError
+from isrflow.streaming.engine_clock import EngineClock
 from isrflow.streaming.job import Job
 from isrflow.streaming.session import build_session
 from isrflow.streaming.ticker import Ticker
@@ -46,7 +47,7 @@ def watched(job: Job, ticker: Ticker) -> None:
 def claimed(bus: EmbeddedBus) -> tuple[Job, Ticker]:
     job = Job(bus, Settings(metrics_port=-1, checkpoint_dir=str(bus.path) + ".checkpoint"), Metrics())
     job._claim = bus.claim("job", {}, 1)
-    return job, Ticker(bus, 1, 10, 10)
+    return job, Ticker(bus, Claim(1, 1), EngineClock(), 10, 10)
 
 
 def test_pages_other_than_those_of_the_state_are_refused(bus: EmbeddedBus) -> None:
