@@ -105,8 +105,9 @@ class Job:
         try:
             yield
         except OSError as error:
+            where = error.filename or self._checkpoint.parent
             raise JobError(
-                f"checkpoint {self._checkpoint} cannot be used: {error.filename}: {error.strerror}; set checkpoint.dir"
+                f"checkpoint {self._checkpoint} cannot be used: {where}: {error.strerror or error}; set checkpoint.dir"
             ) from error
 
     def _prepare(self, lock: CheckpointLock) -> None:
