@@ -18,6 +18,7 @@ from isrflow.state.event_text import decode
 from isrflow.state.events import AlterIsr, AnyEvent, DeleteTopic, GatewayHeartbeat, Malformed
 from tests.brokers.kraft.apis.asking import asked, created
 from tests.support.controller_client import ControllerClient
+from tests.support.engine import wait_until
 from tests.support.gateway_in_process import InProcessQuorum, heartbeat
 
 EVENTS_MAX = 1_000
@@ -89,6 +90,27 @@ def test_as_much_as_may_be_is_done(quorum: InProcessQuorum, client: ControllerCl
     wide = client.forward("CreateTopics", Topics=[asked("as-wide", RECORDS_MAX - 1)])["Topics"]
     assert [one["ErrorCode"] for one in wide] == [ErrorCode.NONE]
     assert quorum.partition("as-wide", RECORDS_MAX - 2)["leader"] == 1
+
+
+def test_a_gateway_whose_own_words_find_no_room_goes_on(
+    quorum: InProcessQuorum, client: ControllerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outbox = quorum.gateways[100]._gateway._desk._outbox
+    tries = 0
+
+    def full(*given: Any) -> None:
+        nonlocal tries
+        tries += 1
+        raise QueueFullError("no room")
+
+    monkeypatch.setattr(outbox, "put", full)
+    assert client.forward("DeleteTopics", Topics=[{"Name": "held"}])["Responses"][0]["ErrorCode"] == (
+        ErrorCode.REQUEST_TIMED_OUT
+    )
+    wait_until(lambda: tries >= 4, 30, "heartbeats to be left out")
+    monkeypatch.undo()
+    assert not quorum.gateways[100].has_ended
+    created(client, "after-all", replicas=1)
 
 
 # The desk alone, on a bus of its own
