@@ -1,0 +1,183 @@
+"""The desk alone, on a bus of its own: who finds room, whose turn it is, and what is asked only once."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import pytest
+
+from isrflow.brokers.gateways.kraft.desk import Desk, NoAnswerError
+from isrflow.brokers.gateways.kraft.outbox import SHARES, Lane, Letter, Outbox, QueueFullError
+from isrflow.brokers.gateways.kraft.settings import settings_of
+from isrflow.bus.interface import BusError
+from isrflow.state.decisions import Answer
+from isrflow.state.event_text import decode
+from isrflow.state.events import AlterIsr, AnyEvent, DeleteTopic, GatewayHeartbeat, Malformed
+
+EVENTS_MAX = 1_000
+
+
+class Taking:
+    """A bus that takes events, or does not."""
+
+    def __init__(self) -> None:
+        self.open = True
+        self.taken: list[AnyEvent | Malformed] = []
+
+    def publish(self, events: Sequence[bytes]) -> int:
+        self.taken += [decode(raw) for raw in events]
+        return len(self.taken)
+
+
+def at_the_desk(story: Callable[[Desk, Taking], Awaitable[None]], **settings: Any) -> None:
+    """Play a story at a desk."""
+
+    async def play() -> None:
+        bus = Taking()
+        given = {"events.waiting.max": EVENTS_MAX, "answer.timeout.ms": 50} | settings
+        desk = Desk(bus, "i", settings_of(given))  # type: ignore[arg-type]
+        running = asyncio.ensure_future(desk.run())
+        try:
+            await story(desk, bus)
+        finally:
+            running.cancel()
+            desk.close()
+
+    asyncio.run(play())
+
+
+def beat() -> GatewayHeartbeat:
+    return GatewayHeartbeat(time_ms=1, gateway=100, incarnation="i")
+
+
+def deletion(number: int) -> DeleteTopic:
+    return DeleteTopic(time_ms=1, topic=f"t{number}")
+
+
+def test_what_admins_ask_leaves_room_for_brokers_and_these_for_the_gateway() -> None:
+    outbox = Outbox(EVENTS_MAX, bytes_max=1 << 30)
+
+    def fill(lane: Lane, size: int = 1) -> int:
+        """Send as many as are taken."""
+        for count in range(EVENTS_MAX + 1):
+            try:
+                outbox.put([letter(lane, size)], lane)
+            except QueueFullError:
+                return count
+        raise AssertionError("no limit")
+
+    assert [fill(lane) for lane in (Lane.ADMIN, Lane.PARTITION, Lane.BROKER, Lane.GATEWAY)] == [500, 300, 100, 100]
+    outbox = Outbox(EVENTS_MAX, bytes_max=100)
+    assert [fill(lane, 10) for lane in (Lane.ADMIN, Lane.PARTITION, Lane.BROKER, Lane.GATEWAY)] == [5, 3, 1, 1]
+
+
+def letter(lane: Lane, size: int = 1) -> Letter:
+    return Letter(b"x" * size, size, lane)
+
+
+def test_the_gateways_own_goes_first_and_nobody_waits_for_ever() -> None:
+    outbox = Outbox(100_000)
+    for lane in (Lane.ADMIN, Lane.PARTITION, Lane.BROKER, Lane.GATEWAY):
+        outbox.put([letter(lane) for _ in range(12_000)], lane)
+    calls = [[one.lane for one in outbox.next_call()] for _ in range(6)]
+    assert calls[0][0] == Lane.GATEWAY
+    seen = [set(call) for call in calls]
+    assert Lane.GATEWAY in seen[2]
+    assert {Lane.BROKER, Lane.PARTITION, Lane.ADMIN} <= set().union(*seen[2:6])
+
+
+def test_a_full_desk_refuses_admins_and_goes_on() -> None:
+    async def story(desk: Desk, bus: Taking) -> None:
+        room = int(SHARES[Lane.ADMIN] * EVENTS_MAX)
+        waiting = asyncio.ensure_future(desk.ask(*(deletion(number) for number in range(room)), lane=Lane.ADMIN))
+        await asyncio.sleep(0)
+        with pytest.raises(QueueFullError, match="1 more are too many"):
+            await desk.ask(deletion(0), lane=Lane.ADMIN)
+        desk.tell(beat(), lane=Lane.GATEWAY)
+        with pytest.raises(NoAnswerError):
+            await waiting
+        assert beat() in bus.taken
+        # Who is not answered does not keep the room.
+        with pytest.raises(NoAnswerError):
+            await desk.ask(deletion(0), lane=Lane.ADMIN)
+
+    at_the_desk(story)
+
+
+def isr(partition_epoch: int = 1, members: tuple[int, ...] = (1,)) -> AlterIsr:
+    return AlterIsr(
+        time_ms=1,
+        topic="t",
+        partition=0,
+        broker=1,
+        broker_epoch=1,
+        leader_epoch=1,
+        partition_epoch=partition_epoch,
+        isr=members,
+    )
+
+
+async def none_answers(desk: Desk, event: AlterIsr) -> None:
+    with pytest.raises(NoAnswerError):
+        await desk.ask_once({("isr", event.partition_epoch): event}, Lane.PARTITION)
+
+
+def answer_to(event: Any) -> Answer:
+    told = {"seq": 9, "controller_epoch": 1, "time_ms": 1, "reason": "REQUEST_DONE"}
+    return Answer(**told, request_id=event.request_id, request="alter_isr", error="NONE", message="")
+
+
+def test_who_asks_again_waits_for_the_answer_to_what_was_asked_first() -> None:
+    async def story(desk: Desk, bus: Taking) -> None:
+        for _ in range(10):
+            await none_answers(desk, isr())
+        assert len(bus.taken) == 1
+        again = asyncio.ensure_future(desk.ask_once({("isr", 1): isr()}, Lane.PARTITION))
+        await asyncio.sleep(0)
+        desk.answered(9, [answer_to(bus.taken[0])])
+        assert [one.error for one in await again] == ["NONE"]
+        # What was answered may be asked anew.
+        await none_answers(desk, isr())
+        assert len(bus.taken) == 2
+
+    at_the_desk(story)
+
+
+def test_another_question_is_one_of_its_own() -> None:
+    async def story(desk: Desk, bus: Taking) -> None:
+        await none_answers(desk, isr())
+        await none_answers(desk, isr(members=(1, 2)))
+        await none_answers(desk, isr(partition_epoch=2))
+        assert len(bus.taken) == 3
+
+    at_the_desk(story)
+
+
+def test_a_question_that_the_engine_passed_over_is_asked_again() -> None:
+    async def story(desk: Desk, bus: Taking) -> None:
+        await none_answers(desk, isr())
+        desk.answered(1, [])
+        await none_answers(desk, isr())
+        assert len(bus.taken) == 2
+
+    at_the_desk(story)
+
+
+def test_what_nobody_waits_for_any_more_is_not_published_when_the_bus_is_back() -> None:
+    async def story(desk: Desk, bus: Taking) -> None:
+        def refuse(events: Sequence[bytes]) -> int:
+            raise BusError("out of reach")
+
+        taken, bus.publish = bus.publish, refuse  # type: ignore[method-assign]
+        desk.tell(beat(), lane=Lane.GATEWAY)
+        await asyncio.sleep(0)
+        first = asyncio.ensure_future(desk.ask(deletion(1), lane=Lane.ADMIN))
+        with pytest.raises(NoAnswerError):
+            await first
+        bus.publish = taken  # type: ignore[method-assign]
+        with pytest.raises(NoAnswerError):
+            await desk.ask(deletion(2), lane=Lane.ADMIN, timeout_ms=500)
+        assert [type(event).__name__ for event in bus.taken] == ["GatewayHeartbeat", "DeleteTopic"]
+        assert isinstance(bus.taken[1], DeleteTopic) and bus.taken[1].topic == "t2"
+
+    at_the_desk(story)
