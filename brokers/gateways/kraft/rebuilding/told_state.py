@@ -17,12 +17,10 @@ def differences(image: MetadataImage, state: Image) -> str:
     """Name some things of which a log and the state tell otherwise; nothing where they agree."""
     decisions = list(decisions_of(state))
     told = translate(MetadataImage(), decisions).image if decisions else MetadataImage()
-    held = read_image(state)
-    going = {topic.topic_id for topic in held.topics if topic.shown_state.name != "created"}
     found = [
-        *_quorum(image, held.cluster),
+        *_quorum(image, read_image(state).cluster),
         *_brokers(image, told),
-        *_topics(image, told, going),
+        *_topics(image, told),
         *_configs(image, told),
     ]
     if image.next_producer_id != told.next_producer_id:
@@ -44,8 +42,8 @@ def _brokers(image: MetadataImage, told: MetadataImage) -> Iterator[str]:
             yield f"broker {broker}"
 
 
-def _topics(image: MetadataImage, told: MetadataImage, going: set[str]) -> Iterator[str]:
-    for topic_id in sorted((image.topics.keys() | told.topics.keys()) - going):
+def _topics(image: MetadataImage, told: MetadataImage) -> Iterator[str]:
+    for topic_id in sorted(image.topics.keys() | told.topics.keys()):
         ours, theirs = image.topics.get(topic_id), told.topics.get(topic_id)
         if ours is None or theirs is None:
             yield f"topic {(ours or theirs or image.topics[topic_id]).name}"

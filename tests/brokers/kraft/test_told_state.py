@@ -1,0 +1,40 @@
+"""Whatever the rules decide, the metadata log comes to the state; a log that lacks what was decided last does not."""
+
+from hypothesis import given, settings
+
+from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage
+from isrflow.brokers.gateways.kraft.metadata.translate import translate
+from isrflow.brokers.gateways.kraft.rebuilding.told_state import differences
+from isrflow.bus.interface import Image, Page
+from isrflow.state.canonical import number, part_of
+from isrflow.state.cluster import State
+from isrflow.state.codec import encode_cluster, encode_topics
+from isrflow.state.decisions import decode
+from isrflow.state.policy import Policy
+from tests.properties.random_logs import Draw, draws, walk
+
+POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)
+LEADER: Draw = ("gateway", 0, 0, 0)
+# What the log tells of a broker and the state does not, or not for as long.
+_UNTOLD = ("RegisterBrokerRecord", "BrokerRegistrationChangeRecord")
+
+
+def stored(state: State) -> Image:
+    topics = [topic for name in state.topics.names() if (topic := state.topics.get(name)) is not None]
+    return Image(1, [Page(0, -1, encode_cluster(state.cluster)), Page(0, 0, encode_topics(topics))])
+
+
+@settings(max_examples=100, deadline=None)
+@given(draws(max_size=60))
+def test_a_log_comes_to_the_state_and_one_that_lacks_something_does_not(drawn: list[Draw]) -> None:
+    image = MetadataImage()
+    for _, _, outcome in walk([LEADER, *drawn], POLICY):
+        decisions = [decode(body) for _, _, body in number([part_of(decision) for decision in outcome.decisions])]
+        if not decisions:
+            continue
+        before = image
+        image, entry = translate(before, decisions)
+        state = stored(outcome.state)
+        assert differences(image, state) == ""
+        if entry is not None and any(record.name not in _UNTOLD for record in entry.records):
+            assert differences(before, state) != ""
