@@ -71,7 +71,10 @@ def begin(draft: Draft, event: ControllerStarted) -> None:
     if draft.now - event.time_ms > LEAP_MS_MAX:
         draft.now = event.time_ms
         for broker in list(draft.brokers.values()):
-            draft.put_broker(replace(broker, last_contact_ms=draft.now, connection_lost_ms=NO_TIME))
+            # One that has never been heard has no session either.
+            last_contact_ms = NO_TIME if broker.last_contact_ms == NO_TIME else draft.now
+            draft.put_broker(replace(broker, last_contact_ms=last_contact_ms, connection_lost_ms=NO_TIME))
+        draft.quorum = replace(draft.quorum, heard_ms=min(draft.now, draft.quorum.heard_ms))
     draft.now = max(draft.now, event.time_ms)
     _note_entry(draft)
 

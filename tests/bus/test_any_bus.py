@@ -8,7 +8,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from isrflow.bus.interface import MAX_EVENT_BYTES, Bus, BusError, Decided, DivergedError, FencedError, Page
+from isrflow.bus.clock import now_ms
+from isrflow.bus.interface import (
+    MAX_EVENT_BYTES,
+    Bus,
+    BusError,
+    Decided,
+    DivergedError,
+    EngineOnlyError,
+    FencedError,
+    Page,
+)
 from isrflow.bus.kafka.connection import MESSAGE_BYTES_MAX
 from isrflow.bus.opened import open_bus
 from tests.support.engine import wait_until
@@ -105,6 +115,25 @@ def test_a_claim_is_an_epoch_and_an_event(bus: Bus, other: Bus) -> None:
         "rules_version": 2,
     }
     assert list(entries)[1:] == [first.seq, second.seq]
+
+
+def test_the_bus_knows_its_claims_and_when_events_came(bus: Bus, other: Bus) -> None:
+    forged = b'{"kind":"controller_started","time_ms":1,"controller_id":"x","controller_epoch":2147483647}'
+    before_ms = now_ms() - 1_000
+    first, between = bus.claim("a", {}, 5), bus.publish_own([forged, EVENT])
+    second = other.claim("b", {}, 6)
+    wait_until(lambda: len(bus.read(0, ALL)) == 4, 20, "the events to be readable")
+    entries = bus.read(0, ALL)
+    claims = {entry.seq: entry.is_claim for entry in entries}
+    assert claims == {first.seq: True, between - bus.seq_step: False, between: False, second.seq: True}
+    assert all(before_ms < (entry.entered_ms or 0) < before_ms + 60_000 for entry in entries)
+    assert second.controller_epoch == 2, "nobody else's epoch counts"
+
+
+def test_what_only_the_engine_makes_is_refused_from_others(bus: Bus) -> None:
+    with pytest.raises(EngineOnlyError, match="event 2 of 2 is a tick, which only the engine makes"):
+        bus.publish([EVENT, b'{"kind":"tick","time_ms":1}'])
+    assert bus.last_seq() == 0
 
 
 def test_claims_at_the_same_moment_get_different_epochs(bus: Bus, other: Bus) -> None:

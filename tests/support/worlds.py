@@ -9,6 +9,7 @@ from isrflow.controller_logic.log import first_states, logged
 from isrflow.controller_logic.step import step
 from isrflow.state.partition import Partition
 from isrflow.state.policy import Policy
+from isrflow.state.rules import FIRST_RULES, NEWEST_RULES
 
 START_MS = 1_700_000_000_000
 BROKERS = (1, 2, 3, 4, 5)
@@ -19,6 +20,7 @@ class World:
     """Write events that mostly make sense, since it follows what they lead to; a seed gives one log."""
 
     def __init__(self, seed: int) -> None:
+        self._seed = seed
         self._random = random.Random(seed)
         self._seq = 0
         self._time_ms = START_MS
@@ -36,7 +38,9 @@ class World:
                 return
 
     def _all(self) -> Iterator[bytes]:
-        yield self._written("controller_started", controller_id="world", controller_epoch=1)
+        # Of three worlds one goes by the rules of before.
+        rules = FIRST_RULES if self._seed % 3 == 0 else NEWEST_RULES
+        yield self._written("controller_started", controller_id="world", controller_epoch=1, rules_version=rules)
         for broker in BROKERS:
             yield self._register(broker)
         for broker in BROKERS:
@@ -72,7 +76,7 @@ class World:
         return self._heartbeat(self._random.choice(speaking or list(self._epochs)))
 
     def _tick(self) -> bytes:
-        return self._written("tick")
+        return self._written("tick", controller_epoch=1)
 
     def _fault(self) -> bytes:
         broker = self._random.choice(BROKERS)
