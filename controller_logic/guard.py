@@ -33,6 +33,9 @@ def guarded_step(state: State, events: Sequence[Logged], policy: Policy, *, over
     """
     try:
         return _checked(step(state, events, policy, overrides=overrides))
+    except MemoryError:
+        # No event's fault, and another machine would decide it.
+        raise
     except Exception as error:
         if len(events) == 1:
             return _without(state, events[0], error, policy, overrides)

@@ -150,6 +150,15 @@ def test_one_that_fails_is_found_by_halves(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(taken) < 40
 
 
+def test_where_memory_is_short_no_event_is_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(admin, "create_topic", failing)
+    with pytest.raises(MemoryError):
+        guarded_step(first_states(1)[0], list(logged(enumerate(LOG, start=1))), Policy(), overrides={})
+
+
 def test_what_cannot_be_written_down_has_failed_too(monkeypatch: pytest.MonkeyPatch) -> None:
     def saying(draft: Draft, event: Any) -> None:
         draft.answer(message=event.topic.replace("a", "\ud800"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from isrflow.bus.embedded import EmbeddedBus
-from isrflow.streaming.checkpoint import has_batches, settle
+from isrflow.streaming.checkpoint import has_batches, settle, shuffle_partitions
 
 
 @pytest.fixture
@@ -142,3 +142,19 @@ def test_what_is_in_the_place_of_the_one_aside_gives_way(checkpoint: Path, bus: 
     bus.commit(1, 13, [], [])
     checkpoint.with_name("checkpoint.aside").write_text("a file")
     assert not stays(checkpoint, bus)
+
+
+def test_what_spark_noted_says_over_how_many_partitions_the_state_is_spread(checkpoint: Path) -> None:
+    assert shuffle_partitions(checkpoint) is None
+    write(checkpoint, "offsets/4", 'v1\n{"conf":{"spark.sql.shuffle.partitions":"3"}}\n{"seq": 13}')
+    assert shuffle_partitions(checkpoint) == 3
+    assert shuffle_partitions(checkpoint.with_name("none")) is None
+    for text in (
+        "",
+        "v1",
+        "v1\nno json\n{}",
+        'v1\n{"conf":{}}\n{}',
+        'v1\n{"conf":{"spark.sql.shuffle.partitions":"x"}}\n',
+    ):
+        write(checkpoint, "offsets/5", text)
+        assert shuffle_partitions(checkpoint) is None
