@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from isrflow.bus.image import read_image
 from isrflow.bus.interface import Image
@@ -50,7 +51,7 @@ class _Teller:
     def cluster(self) -> Iterator[AnyDecision]:
         for broker in self._cluster.brokers.values():
             yield self._broker(broker)
-        yield self._config("cluster", None, self._cluster.config)
+        yield replace(self._config("cluster", None, self._cluster.config), in_force=self._cluster.in_force or UNSET)
         for name, config in self._cluster.broker_config.items():
             yield self._config("broker", name, config)
         if self._cluster.next_producer_id > 0:

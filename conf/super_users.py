@@ -8,7 +8,7 @@ SuperUsers = Annotated[
     str,
     Meta(
         max_length=65_536,
-        pattern=r"^([A-Za-z][^:;]*:[^;]+(; *[A-Za-z][^:;]*:[^;]+)*;?)?\Z",
+        pattern=r"^([A-Za-z][^:;\n]*:[^;\n]+(; *[A-Za-z][^:;\n]*:[^;\n]+)*;?)?\Z",
         description="principals such as User:alice;User:bob",
     ),
 ]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from isrflow.controller_logic.availability import elect_all_leaderless, elect_leaderless, look_at_reassignments
+from isrflow.controller_logic.broker_settings import say_cluster
 from isrflow.controller_logic.config_limits import complaint_about_shared, complaint_about_size
 from isrflow.controller_logic.draft import Draft
 from isrflow.controller_logic.topic_draft import TopicDraft
@@ -93,8 +94,8 @@ def _alter_cluster(draft: Draft, event: AlterConfig) -> None:
         def set_config() -> None:
             draft.config = after
 
-        _say(draft, "cluster", None, after)
         change_settings(draft, set_config)
+        say_cluster(draft)
     draft.answer()
 
 

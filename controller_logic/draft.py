@@ -38,6 +38,7 @@ class Draft(Minutes):
         self.settings = cluster.settings
         self.config = cluster.config
         self.broker_config = cluster.broker_config
+        self.in_force = cluster.in_force
         self.brokers = dict(cluster.brokers)
         self.moved = set(cluster.moved)
         self.waiting = set(cluster.waiting)
@@ -87,11 +88,9 @@ class Draft(Minutes):
         self.live = frozenset(b.broker for b in self.brokers.values() if b.is_live)
         # Brokers of Kafka 4 report neither that they lead nor that they follow.
         self.reporting = frozenset(b for b in self.live if not self.brokers[b].behind_gateway)
-        self.awaited = frozenset(b.broker for b in self.brokers.values() if self._reports_deletions(b))
-
-    def _reports_deletions(self, broker: Broker) -> bool:
         # One of Kafka 4 that is away finds its strays when it starts: it knows them by their topics' ids.
-        return self.rules_version < STRAYS_RULES or broker.is_active or not broker.behind_gateway
+        away = frozenset(b.broker for b in self.brokers.values() if b.behind_gateway and not b.is_active)
+        self.awaited = self.brokers.keys() - (away if self.rules_version >= STRAYS_RULES else frozenset())
 
     def begin_rules(self, version: int) -> None:
         """Decide by a version of the rules from here on."""
@@ -285,6 +284,7 @@ class Draft(Minutes):
             settings=self.settings,
             config=self.config,
             broker_config=self.broker_config,
+            in_force=self.in_force,
             brokers=self.brokers,
             moved=tuple(sorted(self.moved)),
             waiting=tuple(sorted(self.waiting)),

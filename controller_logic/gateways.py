@@ -7,17 +7,20 @@ goes up, and the brokers behind the gateways get time to find the new leader and
 nobody passed their heartbeats on meanwhile.
 """
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from isrflow.controller_logic import sessions
+from isrflow.controller_logic.broker_settings import say_what_changed
 from isrflow.controller_logic.draft import Draft
 from isrflow.state.broker import Broker
 from isrflow.state.decisions import QuorumDecision
 from isrflow.state.events import GatewayHeartbeat, GatewayStarted
 from isrflow.state.ids import NO_LEADER, NO_TIME
+from isrflow.state.metadata_format import FIRST_FORMAT, NEWEST_FORMAT
 from isrflow.state.quorum import Gateway, Quorum
 from isrflow.state.reason import Reason
-from isrflow.state.rules import UNREPEATED_RULES
+from isrflow.state.rules import TOLD_RULES, UNREPEATED_RULES
 
 # A broker gives up on a leader that is frozen after a time-out, may ask it once more as just another voter, and
 # its heartbeats follow its fetches.
@@ -36,14 +39,22 @@ def gateway_started(draft: Draft, event: GatewayStarted) -> None:
         draft.reject("voters", message, Reason.REQUEST_REFUSED)
         draft.answer_if_asked("INVALID_REQUEST", message)
         return
+    if draft.rules_version >= TOLD_RULES and event.metadata_format < draft.quorum.metadata_format:
+        message = f"the metadata log is of format {draft.quorum.metadata_format}, and it writes {event.metadata_format}"
+        draft.reject("metadata_format", f"gateway {event.gateway} is too old: {message}", Reason.REQUEST_REFUSED)
+        draft.answer_if_asked("UNSUPPORTED_VERSION", message)
+        return
     former = draft.gateways.get(event.gateway)
     behind = _behind(draft)
     voters = tuple(sorted(set(event.voters)))
-    gateway = Gateway(event.gateway, event.incarnation, voters, draft.now)
+    writes = _format_told(draft, event.metadata_format)
+    gateway = Gateway(event.gateway, event.incarnation, voters, draft.now, metadata_format=writes)
     draft.gateways[event.gateway] = gateway
     is_new = former is None or former.incarnation != event.incarnation
     if is_new and draft.quorum.voter in (NO_LEADER, event.gateway):
         _elect(draft, gateway, behind, Reason.GATEWAY_STARTED)
+    else:
+        _go_on_in_newer_format(draft)
     draft.answer_if_asked(quorum_epoch=draft.quorum.quorum_epoch)
 
 
@@ -61,12 +72,17 @@ def gateway_heartbeat(draft: Draft, event: GatewayHeartbeat) -> None:
         return
     behind = _behind(draft) if event.late_ms else []
     is_stopping = gateway.is_stopping or event.want_shutdown
-    draft.gateways[event.gateway] = replace(gateway, last_contact_ms=draft.now, is_stopping=is_stopping)
+    gateway = replace(gateway, last_contact_ms=draft.now, is_stopping=is_stopping)
+    if event.metadata_format is not UNSET:
+        gateway = replace(gateway, metadata_format=_format_told(draft, event.metadata_format))
+    draft.gateways[event.gateway] = gateway
     if event.gateway == draft.quorum.voter:
         draft.quorum = replace(draft.quorum, heard_ms=draft.now)
         sessions.extend(draft, event.late_ms, behind)
         if is_stopping:
             _elect_another(draft, Reason.GATEWAY_STOPPED)
+    if event.metadata_format is not UNSET:
+        _go_on_in_newer_format(draft)
     draft.answer_if_asked(quorum_epoch=draft.quorum.quorum_epoch)
 
 
@@ -107,10 +123,37 @@ def _elect_another(draft: Draft, reason: Reason) -> None:
         _elect(draft, heard[0], _behind(draft), reason)
 
 
+def _format_told(draft: Draft, told: int) -> int:
+    return FIRST_FORMAT if draft.rules_version < TOLD_RULES else min(told, NEWEST_FORMAT)
+
+
+def _format(draft: Draft) -> int:
+    """Name the newest format of the metadata log that all gateways which may be writing one can write.
+
+    One that stops is among them until it is silent.
+    """
+    if draft.rules_version < TOLD_RULES:
+        return FIRST_FORMAT
+    writing = [gateway.metadata_format for gateway in draft.gateways.values() if not _is_silent(draft, gateway)]
+    return max(draft.quorum.metadata_format, min(writing, default=FIRST_FORMAT))
+
+
+def _go_on_in_newer_format(draft: Draft) -> None:
+    """Let the leader lead on in a newer format, as soon as every gateway can write it.
+
+    Those that cannot and were not heard would write another log than all others, so they count no more.
+    """
+    leader = draft.gateways.get(draft.quorum.voter)
+    if leader is not None and _is_heard(draft, leader) and _format(draft) > draft.quorum.metadata_format:
+        _elect(draft, leader, _behind(draft), Reason.GATEWAY_STARTED)
+
+
 def _elect(draft: Draft, gateway: Gateway, behind: list[Broker], reason: Reason) -> None:
     """Let a gateway lead; the brokers ``behind`` the one before had a session until now."""
-    epoch = draft.quorum.quorum_epoch + _epochs_on(draft)
-    draft.quorum = Quorum(gateway.gateway, gateway.incarnation, gateway.voters, epoch, draft.now)
+    epoch, metadata_format = draft.quorum.quorum_epoch + _epochs_on(draft), _format(draft)
+    draft.quorum = Quorum(gateway.gateway, gateway.incarnation, gateway.voters, epoch, draft.now, metadata_format)
+    draft.gateways = {n: held for n, held in draft.gateways.items() if held.metadata_format >= metadata_format}
+    say_what_changed(draft)
     find_ms = FIND_LEADER_TIMEOUTS * draft.policy.controller_quorum_fetch_timeout_ms
     sessions.begin_anew(draft, behind, in_ms=find_ms)
     if draft.writes:
@@ -121,6 +164,7 @@ def _elect(draft: Draft, gateway: Gateway, behind: list[Broker], reason: Reason)
                 incarnation=gateway.incarnation,
                 voters=gateway.voters,
                 quorum_epoch=epoch,
+                metadata_format=UNSET if metadata_format == FIRST_FORMAT else metadata_format,
             )
         )
 
@@ -142,5 +186,8 @@ def _behind(draft: Draft) -> list[Broker]:
 
 
 def _is_heard(draft: Draft, gateway: Gateway) -> bool:
-    silent_ms = draft.now - gateway.last_contact_ms
-    return not gateway.is_stopping and silent_ms < draft.policy.controller_quorum_fetch_timeout_ms
+    return not gateway.is_stopping and not _is_silent(draft, gateway)
+
+
+def _is_silent(draft: Draft, gateway: Gateway) -> bool:
+    return draft.now - gateway.last_contact_ms >= draft.policy.controller_quorum_fetch_timeout_ms

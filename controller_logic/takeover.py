@@ -1,6 +1,7 @@
 """Begin a controller epoch (``KafkaController.onControllerFailover``)."""
 
 from isrflow.controller_logic import balance, clock, deletion, gateways, removal, sessions
+from isrflow.controller_logic.broker_settings import say_what_changed
 from isrflow.controller_logic.config import change_settings, text_of
 from isrflow.controller_logic.draft import Draft
 from isrflow.state.change import PartitionChange
@@ -83,6 +84,7 @@ def controller_started(draft: Draft, event: ControllerStarted) -> None:
         draft.settings = settings
 
     change_settings(draft, set_settings)
+    say_what_changed(draft)
     balance.begin_anew(draft)
     _resume(draft)
     draft.answer_if_asked()

@@ -75,6 +75,7 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     (-1: none). ``backlog`` counts for each broker the replicas in this shard whose newest request is not completed.
     ``rules_version`` is that of the newest claim. From version 2 on ``clock_ms`` is that of the engine's own events
     so far, the newest of which reached the bus when that read ``clock_entered_ms``.
+    ``in_force`` are the settings that brokers behind gateways were last told to act on.
     """
 
     version: int = STATE_VERSION
@@ -99,6 +100,7 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     backlog: dict[int, int] = {}
     rules_version: int = FIRST_RULES
     clock_entered_ms: int = NO_TIME
+    in_force: dict[str, str] = {}
 
     @property
     def writes_cluster_decisions(self) -> bool:

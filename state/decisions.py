@@ -170,11 +170,15 @@ class Answer(Decision, frozen=True, kw_only=True, tag="answer"):
 
 
 class ConfigDecision(Decision, frozen=True, kw_only=True, tag="config"):
-    """The dynamic settings of an entity as they now stand."""
+    """The dynamic settings of an entity as they now stand.
+
+    ``in_force`` are, of the cluster, those that brokers act on, from wherever they came: they go before ``config``.
+    """
 
     entity: str
     name: str | None
     config: dict[str, str]
+    in_force: dict[str, str] | UnsetType = UNSET
 
 
 class Rejected(Decision, frozen=True, kw_only=True, tag="rejected"):
@@ -202,13 +206,15 @@ class Imbalance(Decision, frozen=True, kw_only=True, tag="imbalance"):
 class QuorumDecision(Decision, frozen=True, kw_only=True, tag="quorum"):
     """Which gateway leads the metadata quorum, in which start of it and which quorum epoch.
 
-    ``voters`` are the gateways that brokers know, in rising order.
+    ``voters`` are the gateways that brokers know, in rising order; from here on the metadata log is written in
+    ``metadata_format``, of which the absence means the first.
     """
 
     voter: int
     incarnation: str
     voters: tuple[int, ...]
     quorum_epoch: int
+    metadata_format: int | UnsetType = UNSET
 
 
 class ProducerIds(Decision, frozen=True, kw_only=True, tag="producer_ids"):

@@ -12,6 +12,8 @@ from msgspec import Meta
 from isrflow.state.event import AdminEvent as AdminEvent
 from isrflow.state.event import EngineEvent
 from isrflow.state.event import Event as Event
+from isrflow.state.gateway_events import GatewayHeartbeat as GatewayHeartbeat
+from isrflow.state.gateway_events import GatewayStarted as GatewayStarted
 from isrflow.state.limits import (
     Assignment,
     BrokerEpoch,
@@ -201,26 +203,6 @@ class LeaderImbalance(EngineEvent, frozen=True, kw_only=True, tag="leader_imbala
 
     checked_seq: Offset
     counts: Annotated[dict[Id, tuple[Offset, Offset]], Meta(max_length=1_000_000)]
-
-
-class GatewayStarted(Event, frozen=True, kw_only=True, tag="gateway_started"):
-    """A gateway starts, as one of the ``voters`` that its brokers know."""
-
-    gateway: Id
-    incarnation: Text
-    voters: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=64)]
-
-
-class GatewayHeartbeat(Event, frozen=True, kw_only=True, tag="gateway_heartbeat"):
-    """A gateway lives; it was held up for ``late_ms`` since its last heartbeat, and heard no broker meanwhile.
-
-    One that ends in order says so by ``want_shutdown``.
-    """
-
-    gateway: Id
-    incarnation: Text
-    late_ms: TimeMs = 0
-    want_shutdown: bool = False
 
 
 class AllocateProducerIds(Event, frozen=True, kw_only=True, tag="allocate_producer_ids"):

@@ -3,12 +3,14 @@
 import msgspec
 
 from isrflow.state.ids import NO_LEADER
+from isrflow.state.metadata_format import FIRST_FORMAT
 
 
 class Gateway(msgspec.Struct, frozen=True, array_like=True):
     """Hold one gateway in its newest start; ``last_contact_ms`` is on the engine's clock.
 
     One that ``is_stopping`` said so, and leads no more where another one can.
+    ``metadata_format`` is the newest that it can write.
     """
 
     gateway: int
@@ -16,12 +18,14 @@ class Gateway(msgspec.Struct, frozen=True, array_like=True):
     voters: tuple[int, ...]
     last_contact_ms: int
     is_stopping: bool = False
+    metadata_format: int = FIRST_FORMAT
 
 
 class Quorum(msgspec.Struct, frozen=True, array_like=True):
     """Hold who leads; an epoch has one leader, in one start of it, and is never used again.
 
     ``heard_ms`` is when the one that leads was last heard, on the engine's clock; 0 is not known.
+    ``metadata_format`` is the one that the metadata log is written in.
     """
 
     voter: int = NO_LEADER
@@ -29,3 +33,4 @@ class Quorum(msgspec.Struct, frozen=True, array_like=True):
     voters: tuple[int, ...] = ()
     quorum_epoch: int = 0
     heard_ms: int = 0
+    metadata_format: int = FIRST_FORMAT

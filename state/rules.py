@@ -13,6 +13,7 @@ by now would be decided otherwise: what was recorded by the rules of before must
    Where nobody led only replicas that are online are told of the next leader. A high watermark is said again
    that a leader has grown to which came back with less.
    A quorum that was not heard for long goes on in an epoch that is further on by as many seconds.
+   Brokers of Kafka 4 are told of the settings of the cluster that they act on.
 """
 
 FIRST_RULES = 1
@@ -35,3 +36,5 @@ TOLD_RULES = 2
 AGAIN_RULES = 2
 # From which version on a quorum that was put back from a backup repeats none of its epochs.
 UNREPEATED_RULES = 2
+# From which version on the engine's own settings are said to brokers, where gateways can write them down.
+TOLD_RULES = 2

@@ -1,7 +1,7 @@
 """One Kafka node: its folder, its storage, its process."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from isrflow.brokers.kafka.properties import NodeSpec, log_dirs, log_properties, server_properties
@@ -27,6 +27,8 @@ class KafkaNode(Service):
     def __init__(self, spec: NodeSpec, folder: Path, brokers: int = 1) -> None:
         super().__init__(f"{'+'.join(spec.roles)} {spec.node_id}", folder, "server.log", "console.log")
         self.spec = spec
+        # What the engine that leads this node has settled; read when the node starts.
+        self.engine_settings: Mapping[str, str] = {}
         self._brokers = brokers
         self._properties = self.folder / "server.properties"
         self._log_properties = self.folder / "log4j.properties"
@@ -40,7 +42,7 @@ class KafkaNode(Service):
     def write_properties(self) -> None:
         """Write the files that the node reads at its start. Raises ``ValueError`` or OSError."""
         private_dir(self.folder)
-        self._properties.write_text(server_properties(self.spec, self.folder, self._brokers))
+        self._properties.write_text(server_properties(self.spec, self.folder, self._brokers, self.engine_settings))
         self._log_properties.write_text(log_properties(self.log))
 
     def format(self, cluster_id: str) -> None:

@@ -1,8 +1,9 @@
 """What a Kafka node is told: its place in the cluster, and the files that say so."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 import msgspec
@@ -40,10 +41,13 @@ def log_dirs(spec: NodeSpec, folder: Path) -> list[Path]:
     return [folder / f"data-{number}" for number in range(spec.log_dirs)]
 
 
-def server_properties(spec: NodeSpec, folder: Path, brokers: int) -> str:
+def server_properties(
+    spec: NodeSpec, folder: Path, brokers: int, engine: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """Write ``server.properties`` for a node whose files are under ``folder``, in a cluster of so many brokers.
 
-    Raises ``ValueError`` for an override that is no setting.
+    ``engine`` are settings of the engine that leads it; the node's own overrides go before them. Raises
+    ``ValueError`` for an override that is no setting.
     """
     replicas = min(3, brokers)
     listeners = {LISTENER: spec.port, CONTROLLER_LISTENER: spec.controller_port}
@@ -72,7 +76,7 @@ def server_properties(spec: NodeSpec, folder: Path, brokers: int) -> str:
     }
     if spec.rack is not None:
         settings["broker.rack"] = spec.rack
-    return "".join(_line(key, value) for key, value in (settings | _checked(spec.overrides)).items())
+    return "".join(_line(key, value) for key, value in (settings | dict(engine) | _checked(spec.overrides)).items())
 
 
 def _checked(overrides: dict[str, str]) -> dict[str, str]:

@@ -18,8 +18,9 @@ from isrflow.brokers.voters import Voter
 from isrflow.bus.image import read_image
 from isrflow.cli.cluster.bus_place import BusPlace
 from isrflow.cli.cluster.engine import EngineProcess, decides
-from isrflow.conf.loader import load
+from isrflow.conf.loader import as_text, load
 from isrflow.state.cluster import Cluster
+from isrflow.state.policy import Policy, laid_over
 
 FILE = "led.json"
 ENGINE = "engine"
@@ -29,6 +30,13 @@ GATEWAYS, GATEWAYS_MAX = 2, 9
 # A broker gives up when it is not registered in time; an engine that starts cold on a busy machine takes longer than
 # Kafka's minute.
 PATIENCE = {"initial.broker.registration.timeout.ms": "180000"}
+# Of these no broker can be told while it runs.
+IN_BROKERS_FILES = (
+    "broker.heartbeat.interval.ms",
+    "default.replication.factor",
+    "num.partitions",
+    "replica.lag.time.max.ms",
+)
 
 Say = Callable[[str], None]
 
@@ -150,6 +158,9 @@ class LedCluster:
                 gateway.wait_until_started()
             if self.engine.state != "stopped":
                 self.engine.wait_until_started()
+            settings = broker_settings(cluster_on(self.bus))
+            for node in self.kafka.nodes.values():
+                node.engine_settings = settings
             self.kafka.up()
             undo.pop_all()
 
@@ -203,6 +214,13 @@ class LedCluster:
             self.bus.remove()
         remove([self.engine.folder, *(gateway.folder for gateway in self.gateways.values())])
         self.kafka.delete(with_them=[self.folder / FILE])
+
+
+def broker_settings(cluster: Cluster) -> dict[str, str]:
+    """Give what brokers act on of the engine's settings and read from their file alone, as it is in force."""
+    policy = laid_over(laid_over(Policy(), cluster.settings), cluster.config)
+    values = msgspec.to_builtins(policy)
+    return {name: as_text(values[name]) for name in IN_BROKERS_FILES}
 
 
 def cluster_on(place: BusPlace) -> Cluster:

@@ -8,6 +8,7 @@ from isrflow.state.canonical import has_clash
 from isrflow.state.cluster import Outcome, State, Totals, counted
 from isrflow.state.decisions import AnyDecision, LeaderAndIsr
 from isrflow.state.ids import NO_EPOCH, NO_LEADER
+from isrflow.state.metadata_format import IN_FORCE_FORMAT
 from isrflow.state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
 from isrflow.state.policy import Policy, laid_over
 from isrflow.state.rules import TOLD_RULES
@@ -34,6 +35,7 @@ def check_laws(before: State, outcome: Outcome, policy: Policy, overrides: Mappi
                 check_change(held[0], partition, outcome.decisions)
     assert not has_clash(outcome.decisions), "two decisions in one place"
     check_totals(after, policy, overrides)
+    check_in_force(after, policy, overrides)
     check_bytes(outcome)
 
 
@@ -138,6 +140,19 @@ def check_told(state: State, before: Partition | None, after: Partition, decisio
 def _is_behind_gateway(state: State, broker: int) -> bool:
     held = state.cluster.brokers.get(broker)
     return held is not None and held.behind_gateway
+
+
+def check_in_force(state: State, policy: Policy, overrides: Mapping[str, str]) -> None:
+    """Hold that brokers behind gateways know what is in force, where the rules and the log's format have it."""
+    cluster = state.cluster
+    if cluster.rules_version >= TOLD_RULES and cluster.quorum.metadata_format >= IN_FORCE_FORMAT:
+        for layer in (cluster.settings, cluster.config, overrides):
+            policy = laid_over(policy, layer)
+        told = {
+            "min.insync.replicas": str(policy.min_insync_replicas),
+            "unclean.leader.election.enable": "true" if policy.unclean_leader_election_enable else "false",
+        }
+        assert cluster.in_force == told
 
 
 def check_totals(state: State, policy: Policy, overrides: Mapping[str, str]) -> None:

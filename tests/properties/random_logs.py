@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from isrflow.controller_logic.log import first_states, logged
 from isrflow.controller_logic.step import step
 from isrflow.state.cluster import Outcome, State
+from isrflow.state.metadata_format import NEWEST_FORMAT
 from isrflow.state.partition import Partition, ReplicaState, Topic, TopicState
 from isrflow.state.policy import Policy
 from isrflow.state.rules import NEWEST_RULES
@@ -104,7 +105,7 @@ def _register(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
 def _gateway(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     who = {"gateway": 100 + a % 2, "incarnation": f"g{b % 3}"}
     if c % 3 == 0:
-        return "gateway_started", who | {"voters": [101, 100]}
+        return "gateway_started", who | {"voters": [101, 100], "metadata_format": 1 + b % NEWEST_FORMAT}
     held = state.cluster.gateways.get(100 + a % 2)
     told = {"late_ms": c * 100} | ({"want_shutdown": True} if b == 7 else {})
     return "gateway_heartbeat", who | ({"incarnation": held.incarnation} if held else {}) | told

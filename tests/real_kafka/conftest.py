@@ -23,10 +23,18 @@ def engine() -> Iterator[SparkEngine]:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory, engine: SparkEngine) -> Iterator[RealCluster]:
+def policy() -> dict[str, object]:
+    """What the engine is started with; a module that wants other settings has a fixture of this name."""
+    return dict(POLICY)
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    tmp_path_factory: pytest.TempPathFactory, engine: SparkEngine, policy: dict[str, object]
+) -> Iterator[RealCluster]:
     """Three brokers behind two gateways, under an engine that decides."""
     cluster = RealCluster(tmp_path_factory.mktemp("real"), gateways=2)
-    engine.start(cluster.bus_path, **POLICY)
+    engine.start(cluster.bus_path, **policy)
     try:
         cluster.start()
         yield cluster

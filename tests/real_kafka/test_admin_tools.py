@@ -11,6 +11,8 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from kafka import TopicPartition as Partition
 from kafka.admin import KafkaAdminClient
 
+from isrflow.bus.embedded import now_ms
+from tests.real_kafka.conftest import POLICY
 from tests.support.mock_cluster import wait_until
 from tests.support.real_cluster import RealCluster
 from tests.support.rules_engine import RulesEngine
@@ -24,6 +26,11 @@ def engine() -> Iterator[RulesEngine]:
     engine = RulesEngine()
     yield engine
     engine.stop()
+
+
+@pytest.fixture(scope="module")
+def policy() -> dict[str, object]:
+    return POLICY | {"min_insync_replicas": 2, "num_partitions": 3, "default_replication_factor": 2}
 
 
 def reassignment(path: Path, **replicas: list[int]) -> str:
@@ -115,6 +122,50 @@ def consume(cluster: RealCluster, topic: str, count: int) -> list[bytes | None]:
         return found
     finally:
         consumer.close()
+
+
+def test_a_topic_without_sizes_gets_those_of_the_engine(cluster: RealCluster) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.create_topics([NewTopic("sized")])["sized"].result(30)
+    assert [len(held["replicas"]) for held in cluster.partitions("sized").values()] == [2, 2, 2]
+
+
+def test_brokers_keep_to_the_engines_min_isr(cluster: RealCluster) -> None:
+    """With one in sync they refuse what the topic's own setting does not allow, until the engine's allows it."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    own = {"min.insync.replicas": "1"}
+    wanted = [
+        NewTopic("safe", 1, replica_assignment=[[1, 2]]),
+        NewTopic("own", 1, replica_assignment=[[1, 2]], config=own),
+    ]
+    for future in admin.create_topics(wanted).values():
+        future.result(30)
+    for topic in ("safe", "own"):
+        cluster.wait_for_isr(topic, 2)
+        assert refusal_of_a_write(cluster, topic) is None
+    cluster.broker(2).kill()
+    wait_until(lambda: cluster.partitions("safe")[0]["isr"] == (1,), "one member to be left in the ISR")
+    assert refusal_of_a_write(cluster, "own") is None
+    assert refusal_of_a_write(cluster, "safe") == "NOT_ENOUGH_REPLICAS"
+    for value in ("1", None):
+        alter = {"kind": "alter_config", "time_ms": now_ms(), "entity": "cluster"}
+        cluster.bus.publish([json.dumps(alter | {"config": {"min.insync.replicas": value}}).encode()])
+        refusal = None if value else "NOT_ENOUGH_REPLICAS"
+        wait_until(lambda wanted=refusal: refusal_of_a_write(cluster, "safe") == wanted, f"refusal {refusal}")  # type: ignore[misc]
+    cluster.restart(2)
+    cluster.wait_for_isr("safe", 2)
+    wait_until(lambda: refusal_of_a_write(cluster, "safe") is None, "writes to be taken again")
+
+
+def refusal_of_a_write(cluster: RealCluster, topic: str) -> str | None:
+    """Write a record once, to who leads now; give the error by which it is refused."""
+    told: list[KafkaError | None] = []
+    fields = {"acks": "all", "retries": 0, "message.timeout.ms": 30_000}
+    producer = Producer({"bootstrap.servers": cluster.bootstrap} | fields)
+    producer.produce(topic, b"record", on_delivery=lambda error, _: told.append(error))
+    assert producer.flush(30) == 0
+    [error] = told
+    return None if error is None else str(error.name())
 
 
 def test_settings_are_altered_step_by_step(cluster: RealCluster) -> None:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 import structlog
+from msgspec.structs import replace
 
 from isrflow.brokers.gateways.kraft.context import Context
 from isrflow.brokers.gateways.kraft.deletions import Deletions
@@ -31,6 +32,7 @@ from isrflow.bus.image import read_image
 from isrflow.bus.interface import Bus, Image
 from isrflow.state.decisions import Answer, AnyDecision
 from isrflow.state.events import BrokerConnectionLost, GatewayHeartbeat, GatewayStarted
+from isrflow.state.metadata_format import NEWEST_FORMAT
 
 logger = structlog.get_logger()
 
@@ -151,7 +153,11 @@ class Gateway:
         voters = tuple(voter.voter for voter in self._identity.voters)
         self._desk.tell(
             GatewayStarted(
-                time_ms=now_ms(), gateway=self._identity.gateway, incarnation=self._incarnation, voters=voters
+                time_ms=now_ms(),
+                gateway=self._identity.gateway,
+                incarnation=self._incarnation,
+                voters=voters,
+                metadata_format=NEWEST_FORMAT,
             ),
             lane=Lane.GATEWAY,
         )
@@ -208,7 +214,8 @@ class Gateway:
         )
 
     async def _ask(self, heartbeat: GatewayHeartbeat) -> None:
-        """Send a heartbeat, and end when it is of no start that counts."""
+        """Send a heartbeat, and end when it is of no start that counts; an engine that was older learns the format."""
+        heartbeat = replace(heartbeat, metadata_format=NEWEST_FORMAT)
         with contextlib.suppress(NoAnswerError, QueueFullError):
             [answer] = await self._desk.ask(heartbeat, lane=Lane.GATEWAY)
             if answer.error == "STALE_BROKER_EPOCH":

@@ -25,6 +25,12 @@ def test_a_broker_asks_the_controllers_that_were_named(tmp_path: Path) -> None:
     assert (told["broker.rack"], told["default.replication.factor"]) == ("a", "2")
 
 
+def test_what_the_engine_has_settled_goes_before_the_cluster_s_size_and_after_what_was_typed(tmp_path: Path) -> None:
+    (spec,) = broker_specs(1, [Voter(100, "127.0.0.1", 9093)], overrides={"num.partitions": "9"})
+    told = read(server_properties(spec, tmp_path, 3, {"default.replication.factor": "2", "num.partitions": "6"}))
+    assert (told["default.replication.factor"], told["num.partitions"]) == ("2", "9")
+
+
 def test_the_first_node_of_a_plain_cluster_is_its_controller(tmp_path: Path) -> None:
     first, second = plain_specs(2)
     told = read(server_properties(first, tmp_path, 2))

@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from isrflow.brokers.gateways.kraft.log import entries
 from isrflow.brokers.gateways.kraft.log.entries import encode_entry, records_in
+from isrflow.brokers.gateways.kraft.log.errors import StorageError
 from isrflow.brokers.gateways.kraft.metadata.draft import MetadataDraft, ReplayError
 from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage
 from isrflow.brokers.gateways.kraft.metadata.partitions import StaleDecisionError
@@ -83,6 +85,10 @@ CASES: dict[str, tuple[AnyDecision, list[Record]]] = {
     "a setting is removed": (config("topic", "t"), settings(2, "t", a=None)),
     "a setting of a topic that is gone": (config("topic", "u", a="1"), []),
     "a setting of all brokers": (config("cluster", None, a="1"), settings(4, "", a="1")),
+    "what is in force goes before what was set": (
+        replace(config("cluster", None, a="1", b="1"), in_force={"a": "2", "c": "3"}),
+        settings(4, "", a="2", b="1", c="3"),
+    ),
     "a setting of a broker": (config("broker", "3", a="1"), settings(4, "3", a="1")),
     "producer ids": (
         ProducerIds(**said(), broker=1, broker_epoch=1, next_producer_id=1_000),
@@ -220,6 +226,11 @@ def test_nothing_is_written_before_the_quorum_has_a_leader() -> None:
     assert {r.values["Name"]: r.values["FeatureLevel"] for r in features} == FEATURES
     assert features[0].values["Name"] == "metadata.version"
     assert [r.name for r in others] == ["RegisterBrokerRecord"] * 3 + ["TopicRecord"]
+
+
+def test_a_format_of_the_future_is_refused() -> None:
+    with pytest.raises(StorageError, match="begins metadata format 3; this isrflow writes those up to 2"):
+        translate(after(STANDING), [replace(quorum(epoch=2), metadata_format=3)])
 
 
 def test_a_later_leader_is_told_alone() -> None:

@@ -68,7 +68,9 @@ def check(broker: Broker, state: State) -> None:
     }
     assert {key: partition_seen(partition) for key, partition in broker.partitions.items()} == known
     check_brokers(broker, state)
-    configs = {(2, topic.topic): topic.config for topic in topics} | {(4, ""): state.cluster.config}
+    configs = {(2, topic.topic): topic.config for topic in topics} | {
+        (4, ""): state.cluster.config | state.cluster.in_force
+    }
     configs |= {(4, name): config for name, config in state.cluster.broker_config.items()}
     assert {k: c for k, c in broker.configs.items() if c} == {k: c for k, c in configs.items() if c}
     assert max(0, broker.next_producer_id) == state.cluster.next_producer_id

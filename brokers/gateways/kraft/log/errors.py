@@ -17,3 +17,7 @@ class DamagedError(StorageError):
 
 class LackingError(StorageError):
     """The log lacks what decisions came to that retention has removed from the bus."""
+
+
+class UnknownFormatError(StorageError):
+    """The decisions are to be written down in a format that this code does not have."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from msgspec import UNSET
+
 from isrflow.brokers.gateways.kraft.metadata.draft import MetadataDraft
 from isrflow.brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE, TOPIC_RESOURCE
 from isrflow.brokers.gateways.kraft.record_frame import Record
@@ -44,10 +46,14 @@ def created_topics(draft: MetadataDraft, decisions: Iterable[TopicDecision]) -> 
 
 
 def config_records(draft: MetadataDraft, decision: ConfigDecision) -> Iterator[Record]:
-    """Tell which settings of an entity are others than before; those of a topic that is gone went with it."""
+    """Tell which settings of an entity are others than before; those of a topic that is gone went with it.
+
+    All brokers are told what is in force of what they act on, and the cluster's dynamic settings.
+    """
     match decision.entity:
         case "cluster":
-            yield from _differences(draft, (BROKER_RESOURCE, ALL_BROKERS), decision.config)
+            in_force = {} if decision.in_force is UNSET else decision.in_force
+            yield from _differences(draft, (BROKER_RESOURCE, ALL_BROKERS), {**decision.config, **in_force})
         case "broker":
             yield from _differences(draft, (BROKER_RESOURCE, decision.name or ""), decision.config)
         case "topic" if (name := decision.name or "") in draft.topic_ids.held:

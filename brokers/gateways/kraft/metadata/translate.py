@@ -11,6 +11,9 @@ the image, and stands in the first records of all, after the features.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
+from msgspec import UNSET
+
+from isrflow.brokers.gateways.kraft.log.errors import UnknownFormatError
 from isrflow.brokers.gateways.kraft.metadata.draft import MetadataDraft
 from isrflow.brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
 from isrflow.brokers.gateways.kraft.metadata.partitions import (
@@ -32,6 +35,7 @@ from isrflow.state.decisions import (
     TopicDecision,
 )
 from isrflow.state.ids import NO_LEADER
+from isrflow.state.metadata_format import NEWEST_FORMAT
 
 # What a cluster of Kafka 4.1 is formatted with, but for the eligible leader replicas, of which the rules know nothing.
 FEATURES = {"metadata.version": 27, "group.version": 1, "transaction.version": 2}
@@ -72,7 +76,8 @@ def translate(image: MetadataImage, decisions: Sequence[AnyDecision]) -> Transla
     The same image and decisions give the same entry. What the entry says, replayed into ``image``, gives
     the image returned: nothing else is known of what was decided before.
 
-    Raises ``StaleDecisionError`` for decisions that are older than those in the image.
+    Raises ``StaleDecisionError`` for decisions that are older than those in the image, ``UnknownFormatError`` for those
+    that this code cannot write down.
     """
     first = decisions[0]
     assert all(decision.seq == first.seq for decision in decisions), "decisions of one seq"
@@ -121,6 +126,11 @@ def _leader_change(draft: MetadataDraft, decisions: Sequence[AnyDecision]) -> Le
     for decision in _of(decisions, QuorumDecision):
         if decision.voter == NO_LEADER:
             continue
+        if decision.metadata_format is not UNSET and decision.metadata_format > NEWEST_FORMAT:
+            raise UnknownFormatError(
+                f"decision {decision.seq} begins metadata format {decision.metadata_format}; this isrflow writes those "
+                f"up to {NEWEST_FORMAT}: start a newer one"
+            )
         if decision.quorum_epoch <= draft.quorum_epoch:
             raise StaleDecisionError(
                 f"decision {decision.seq} begins quorum epoch {decision.quorum_epoch} after {draft.quorum_epoch}"

@@ -1,0 +1,43 @@
+"""Tell brokers behind gateways which of the cluster's settings are in force, as far as they act on them themselves.
+
+A leader refuses writes below min.insync.replicas by itself. What an engine has in its own file it says with its claim,
+of which brokers hear nothing: so it is said to them as a decision, when it becomes something else and once to those
+who never heard of it.
+"""
+
+import msgspec
+from msgspec import UNSET
+
+from isrflow.controller_logic.draft import Draft
+from isrflow.state.decisions import ConfigDecision
+from isrflow.state.metadata_format import IN_FORCE_FORMAT
+from isrflow.state.policy import TOPIC_NAMES, Policy
+from isrflow.state.reason import Reason
+from isrflow.state.rules import TOLD_RULES
+
+
+def in_force(policy: Policy) -> dict[str, str]:
+    """Give the settings that brokers act on, as text; they are those that a topic may have of its own."""
+    values = msgspec.to_builtins(policy)
+    return {name: str(values[name]).lower() for name in sorted(TOPIC_NAMES)}
+
+
+def _can_be_told(draft: Draft) -> bool:
+    return draft.rules_version >= TOLD_RULES and draft.quorum.metadata_format >= IN_FORCE_FORMAT
+
+
+def say_cluster(draft: Draft) -> None:
+    """Say the cluster's dynamic settings, and to gateways that can write it what is in force."""
+    told = in_force(draft.policy) if _can_be_told(draft) else {}
+    draft.in_force = told
+    if draft.writes:
+        said = draft.said(Reason.CONFIG_CHANGED)
+        draft.decisions.append(
+            ConfigDecision(**said, entity="cluster", name=None, config=draft.config, in_force=told or UNSET)
+        )
+
+
+def say_what_changed(draft: Draft) -> None:
+    """Say the cluster's settings where brokers have others than are in force."""
+    if _can_be_told(draft) and draft.in_force != in_force(draft.policy):
+        say_cluster(draft)

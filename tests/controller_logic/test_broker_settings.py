@@ -1,0 +1,149 @@
+"""Brokers behind gateways are told what is in force of the settings that they act on."""
+
+from typing import Any
+
+import pytest
+from msgspec import UNSET
+
+from isrflow.state.decisions import ConfigDecision, QuorumDecision, Rejected
+from isrflow.state.metadata_format import NEWEST_FORMAT
+from isrflow.state.rules import TOLD_RULES
+from tests.controller_logic.world import World
+
+MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
+
+
+def claim(world: World, epoch: int, *, rules_version: int = TOLD_RULES, **settings: Any) -> None:
+    named = {name.replace("_", "."): value for name, value in settings.items()}
+    told = {"controller_id": "j", "controller_epoch": epoch, "rules_version": rules_version}
+    world.publish("controller_started", **told, settings=named)
+
+
+def start(world: World, gateway: int = 100, incarnation: str = "a", **fields: Any) -> None:
+    fields = {"metadata_format": NEWEST_FORMAT} | fields
+    world.publish("gateway_started", gateway=gateway, incarnation=incarnation, voters=[100, 101], **fields)
+
+
+def beat(world: World, gateway: int, incarnation: str = "a", **fields: Any) -> None:
+    world.publish("gateway_heartbeat", gateway=gateway, incarnation=incarnation, **fields)
+
+
+def told(world: World) -> dict[str, str]:
+    """Give what the last event's one config decision says to be in force."""
+    in_force = world.one(ConfigDecision).in_force
+    assert isinstance(in_force, dict)
+    return in_force
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    claim(world, 1, min_insync_replicas=2)
+    return world
+
+
+def test_the_first_gateway_hears_what_the_engine_was_started_with(world: World) -> None:
+    start(world)
+    assert told(world) == {MIN_ISR: "2", UNCLEAN: "false"}
+    assert (world.one(ConfigDecision).entity, world.one(ConfigDecision).config) == ("cluster", {})
+    assert world.one(QuorumDecision).metadata_format == NEWEST_FORMAT
+    start(world, 101)
+    assert world.kinds == ""
+
+
+def test_what_an_admin_sets_is_in_force_and_what_is_removed_no_more(world: World) -> None:
+    start(world)
+    world.publish("alter_config", entity="cluster", config={MIN_ISR: 3, "log.retention.ms": "1000"})
+    assert told(world) == {MIN_ISR: "3", UNCLEAN: "false"}
+    assert world.one(ConfigDecision).config == {"log.retention.ms": "1000", MIN_ISR: "3"}
+    world.publish("alter_config", entity="cluster", config={MIN_ISR: None})
+    assert told(world) == {MIN_ISR: "2", UNCLEAN: "false"}
+    world.publish("alter_config", entity="cluster", config={MIN_ISR: 9}, validate_only=True)
+    assert world.kinds == "answer"
+    world.publish("alter_config", entity="broker", name="1", config={"log.cleaner.threads": "2"})
+    assert world.one(ConfigDecision).in_force is UNSET
+
+
+def test_a_take_over_with_other_settings_is_told_and_one_with_the_same_is_not(world: World) -> None:
+    start(world)
+    claim(world, 2, min_insync_replicas=2)
+    assert world.kinds == ""
+    claim(world, 3, min_insync_replicas=1, unclean_leader_election_enable=True)
+    assert told(world) == {MIN_ISR: "1", UNCLEAN: "true"}
+    claim(world, 4, min_insync_replicas=1, unclean_leader_election_enable=True, num_partitions=6)
+    assert world.kinds == "", "of what brokers do not act on they are told nothing"
+
+
+def test_a_cluster_that_was_led_before_is_told_once_when_its_gateway_is_new() -> None:
+    world = World()
+    claim(world, 1, rules_version=1, min_insync_replicas=2)
+    start(world, metadata_format=1)
+    claim(world, 2, min_insync_replicas=2)
+    assert world.kinds == ""
+    world.publish("alter_config", entity="cluster", config={MIN_ISR: 3})
+    assert world.one(ConfigDecision).in_force is UNSET, "it could not write that down"
+    start(world, incarnation="b")
+    assert told(world) == {MIN_ISR: "3", UNCLEAN: "false"}
+    start(world, incarnation="c")
+    assert world.kinds == "quorum"
+
+
+def test_a_gateway_that_was_new_before_the_engine_says_so_with_a_heartbeat() -> None:
+    world = World()
+    claim(world, 1, rules_version=1, min_insync_replicas=2)
+    start(world)
+    assert world.kinds == "quorum"
+    claim(world, 2, min_insync_replicas=2)
+    beat(world, 100)
+    assert world.kinds == ""
+    beat(world, 100, metadata_format=NEWEST_FORMAT)
+    assert told(world) == {MIN_ISR: "2", UNCLEAN: "false"}
+    decision = world.one(QuorumDecision)
+    assert (decision.voter, decision.incarnation, decision.quorum_epoch, decision.metadata_format) == (100, "a", 2, 2)
+    beat(world, 100, metadata_format=NEWEST_FORMAT)
+    assert world.kinds == ""
+
+
+def test_nothing_is_told_until_the_last_gateway_that_is_heard_can_write_it(world: World) -> None:
+    start(world, 100, metadata_format=1)
+    start(world, 101, metadata_format=1)
+    start(world, 100, "b")
+    assert world.kinds == "quorum"
+    start(world, 101, "b")
+    assert told(world) == {MIN_ISR: "2", UNCLEAN: "false"}
+    assert (world.one(QuorumDecision).voter, world.one(QuorumDecision).incarnation) == (100, "b")
+
+
+def test_one_that_is_gone_is_not_waited_for_and_counts_no_more_when_it_is_back_as_it_was(world: World) -> None:
+    start(world, 100, metadata_format=1)
+    start(world, 101, metadata_format=1)
+    world.tick(2_000)
+    start(world, 100, "b")
+    assert told(world) == {MIN_ISR: "2", UNCLEAN: "false"}
+    beat(world, 101, request_id=7)
+    assert world.error == "STALE_BROKER_EPOCH"
+    start(world, 101, "b", metadata_format=1, request_id=8)
+    assert (world.one(Rejected).field, world.error) == ("metadata_format", "UNSUPPORTED_VERSION")
+    assert 101 not in world.state.cluster.gateways
+    start(world, 101, "c")
+    assert world.kinds == ""
+
+
+def test_brokers_without_gateways_are_told_what_they_were_always_told(world: World) -> None:
+    world.publish("alter_config", entity="cluster", config={MIN_ISR: 3})
+    assert world.one(ConfigDecision).in_force is UNSET
+    assert world.state.cluster.in_force == {}
+
+
+def test_one_that_stops_may_be_writing_until_it_is_silent(world: World) -> None:
+    start(world, 100, metadata_format=1)
+    start(world, 101)
+    beat(world, 100, want_shutdown=True)
+    assert (world.one(QuorumDecision).voter, world.kinds) == (101, "quorum")
+    beat(world, 101, metadata_format=NEWEST_FORMAT)
+    assert world.kinds == ""
+    world.tick(1_000)
+    beat(world, 101)
+    world.tick(1_000)
+    beat(world, 101, metadata_format=NEWEST_FORMAT)
+    assert told(world) == {MIN_ISR: "2", UNCLEAN: "false"}
