@@ -126,6 +126,7 @@ class Gateway:
         self._deletions.began_with(held, self._storage.end_offset)
         limits = Limits(
             socket_request_max_bytes=self._settings.socket_request_max_bytes,
+            queued_max_request_bytes=self._settings.queued_max_request_bytes,
             max_connections=self._settings.max_connections,
             connections_max_idle_ms=self._settings.connections_max_idle_ms,
             requests_in_flight=REQUESTS_IN_FLIGHT,

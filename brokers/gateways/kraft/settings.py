@@ -56,6 +56,7 @@ class Settings(
     fetch_max_bytes: Bytes = 8_388_608
     fetch_max_wait_ms: Millis = 1_000
     socket_request_max_bytes: Bytes = 104_857_600
+    queued_max_request_bytes: Bytes = 268_435_456
     max_connections: Count = 2_000
     connections_max_idle_ms: Millis = 600_000
     events_waiting_max: Events = 100_000
