@@ -78,7 +78,7 @@ def test_wherever_copy_and_bus_end_the_log_is_the_same_or_refused(
     tmp_path: Path, busses: list[DecidedBus], events: list[bytes]
 ) -> None:
     came = refused = 0
-    for gone in range(1, len(events) + 1, 5):
+    for gone in range(1, len(events) + 1, 9):
         bus = decided(tmp_path / f"{gone}.db", events)
         busses.append(bus)
         expected = written(tmp_path / f"{gone}", bus)
@@ -96,8 +96,8 @@ def test_wherever_copy_and_bus_end_the_log_is_the_same_or_refused(
                 assert expected.startswith(log_of(log))
                 assert written(log, bus) == expected
                 came += 1
-    assert came > 20
-    assert refused > 20
+    assert came > 10
+    assert refused > 10
 
 
 def test_a_log_that_was_made_again_goes_on_as_the_lost_one_would(tmp_path: Path, busses: list[DecidedBus]) -> None:

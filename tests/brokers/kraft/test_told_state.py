@@ -24,7 +24,7 @@ def stored(state: State) -> Image:
     return Image(1, [Page(0, -1, encode_cluster(state.cluster)), Page(0, 0, encode_topics(topics))])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(draws(max_size=60))
 def test_a_log_comes_to_the_state_and_one_that_lacks_something_does_not(drawn: list[Draw]) -> None:
     image = MetadataImage()

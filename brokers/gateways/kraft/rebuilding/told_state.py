@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 
-from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage
+from msgspec.structs import replace
+
+from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage, Registration
 from isrflow.brokers.gateways.kraft.metadata.translate import translate
 from isrflow.brokers.image import decisions_of
 from isrflow.bus.image import read_image
@@ -37,9 +39,13 @@ def _quorum(image: MetadataImage, cluster: Cluster) -> Iterator[str]:
 def _brokers(image: MetadataImage, told: MetadataImage) -> Iterator[str]:
     for broker in sorted(image.brokers.keys() | told.brokers.keys()):
         ours, theirs = image.brokers.get(broker), told.brokers.get(broker)
-        # That a fenced broker was leaving when it was fenced is in the log alone.
-        if ours is None or theirs is None or (ours.broker_epoch, ours.fenced) != (theirs.broker_epoch, theirs.fenced):
+        if ours is None or theirs is None or _registered(ours) != _registered(theirs):
             yield f"broker {broker}"
+
+
+def _registered(broker: Registration) -> Registration:
+    # That a fenced broker was leaving when it was fenced is in the log alone.
+    return replace(broker, in_controlled_shutdown=False)
 
 
 def _topics(image: MetadataImage, told: MetadataImage) -> Iterator[str]:
