@@ -54,6 +54,9 @@ def test_it_is_short() -> None:
 
 def test_a_bus_that_a_worker_could_not_read_is_told_as_such() -> None:
     assert bus_error_in(WORKER) == "bus data/bus.db: database disk image is malformed"
+    assert (
+        bus_error_in("isrflow.bus.interface.DamagedError: event 7 is damaged on disk") == "event 7 is damaged on disk"
+    )
     assert bus_error_in(BATCH) is None
     # Events that are gone are of no concern to a query that begins after them.
     assert bus_error_in("isrflow.bus.interface.TrimmedError: bus x: events up to 7 were removed") is None
