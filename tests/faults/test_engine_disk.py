@@ -37,7 +37,7 @@ def test_a_full_disk_and_a_read_only_one_lose_nothing(tmp_path: Path) -> None:
             disk.fill()
             assert_ended_with_a_message(engine, "full")
             with pytest.raises(BusError, match="full"):
-                bus.publish([log[200] + b" " * 100_000])
+                bus.publish_own([log[200] + b" " * 100_000])
             disk.free()
             engine = went_on(bus, disk, log[200:400])
             assert engine.stop() == 0
