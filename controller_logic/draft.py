@@ -17,7 +17,7 @@ from isrflow.state.invariants import broken_rules
 from isrflow.state.partition import Partition, ReplicaState, Topic
 from isrflow.state.policy import Policy, laid_over
 from isrflow.state.reason import Reason
-from isrflow.state.rules import STRAYS_RULES, TOLD_RULES
+from isrflow.state.rules import ONLINE_RULES, STRAYS_RULES
 
 _DELETION_STARTED = ReplicaState.ReplicaDeletionStarted
 _OFFLINE_PLACE = Totals.__struct_fields__.index("offline")
@@ -224,7 +224,7 @@ class Draft(Minutes):
             if end is not None:
                 change, reason = end, Reason.REASSIGNMENT
                 to = to and tuple([broker for broker in to if broker not in before.removing_replicas])
-        if to is None and before.leader == NO_LEADER and self.rules_version >= TOLD_RULES:
+        if to is None and before.leader == NO_LEADER and self.rules_version >= ONLINE_RULES:
             # As in the classic controller, who is on its way out, or without its log, is not asked to follow.
             to = self._told_by_election(before, change)
         after = apply(before, change, self.reporting if to is None else self.reporting.intersection(to))

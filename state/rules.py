@@ -31,7 +31,7 @@ LED_RULES = 2
 # From which version on a broker behind a gateway is no longer replaced by whoever registers under its id.
 OWN_ID_RULES = 2
 # From which version on an election where nobody led is told to replicas that are online alone.
-TOLD_RULES = 2
+ONLINE_RULES = 2
 # From which version on a high watermark is said again that a leader with less has grown to.
 AGAIN_RULES = 2
 # From which version on a quorum that was put back from a backup repeats none of its epochs.

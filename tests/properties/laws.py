@@ -11,7 +11,7 @@ from isrflow.state.ids import NO_EPOCH, NO_LEADER
 from isrflow.state.metadata_format import IN_FORCE_FORMAT
 from isrflow.state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
 from isrflow.state.policy import Policy, laid_over
-from isrflow.state.rules import TOLD_RULES
+from isrflow.state.rules import ONLINE_RULES, TOLD_RULES
 
 _NONE: Mapping[str, str] = {}
 
@@ -132,7 +132,7 @@ def check_told(state: State, before: Partition | None, after: Partition, decisio
         if isinstance(decision, LeaderAndIsr) and decision.partition == after.partition:
             assert set(decision.to) <= set(state.cluster.brokers), "nobody else is told"
             was_led = before is not None and before.leader != NO_LEADER
-            if not was_led and decision.leader != NO_LEADER and state.cluster.rules_version >= TOLD_RULES:
+            if not was_led and decision.leader != NO_LEADER and state.cluster.rules_version >= ONLINE_RULES:
                 online = {b for b, s in held.items() if s != ReplicaState.OfflineReplica}
                 assert set(decision.to) <= online & {b for b, known in state.cluster.brokers.items() if known.is_active}
 
