@@ -30,8 +30,8 @@ from isrflow.brokers.wire.messages import WireError
 from isrflow.bus.image import read_image
 from isrflow.bus.interface import Bus
 
-# Two events of one millisecond may well come to the same of these. Of others each is there once: they bear an id or an
-# epoch, or fit the partition epoch that was decided.
+# Two events of one time may well come to the same of these, and the engine's clock may begin again. Any other is
+# there once: it bears an id or an epoch, or fits the partition epoch that was decided.
 _RECURRING = ("ConfigRecord", "NoOpRecord", "RegisterBrokerRecord", "BrokerRegistrationChangeRecord")
 
 
@@ -137,16 +137,9 @@ def _matched(copy: BrokerCopy, number: int, image: MetadataImage, bus: Bus, gone
 
 
 def _is_proof(met: Sequence[Entry]) -> bool:
-    """Say whether decisions that are gone cannot have come to the same bytes.
-
-    They would bear the time of the newest of those that are gone, all of them: the bus's time never goes back.
-    """
+    """Say whether decisions that are gone cannot have come to the same bytes."""
     records = [record for entry in met for record in entry.records]
-    return (
-        len({entry.time_ms for entry in met}) > 1
-        or any(entry.leader_change for entry in met)
-        or any(record.name not in _RECURRING for record in records)
-    )
+    return any(entry.leader_change for entry in met) or any(record.name not in _RECURRING for record in records)
 
 
 def _proven_by_state(longest: BrokerCopy, bus: Bus, gone: int, seen: Set[int]) -> _Place:
