@@ -83,3 +83,28 @@ def test_what_cannot_be_written_is_named(isrflow: Isrflow, tmp_path: Path) -> No
 def test_an_empty_log_is_an_empty_cluster(isrflow: Isrflow, tmp_path: Path) -> None:
     assert replayed(isrflow, "", "--state", "state.json") == []
     assert json.loads((tmp_path / "state.json").read_text())["brokers"] == []
+
+
+def test_what_the_bus_knew_of_an_event_is_judged_by(isrflow: Isrflow, tmp_path: Path) -> None:
+    claim = {"kind": "controller_started", "time_ms": 1_000, "controller_id": "a", "rules_version": 2}
+    events = [
+        claim | {"controller_epoch": 1, "is_claim": True, "entered_ms": 1_000},
+        claim | {"controller_epoch": 2**31 - 1, "is_claim": False, "entered_ms": 1_000},
+        {"kind": "delete_topic", "topic": "t", "time_ms": 61_001, "entered_ms": 1_000},
+        {"kind": "delete_topic", "topic": "t", "time_ms": 61_001},
+    ]
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    done = isrflow("replay", "events.jsonl", "--out", "-")
+    assert [json.loads(line)["reason"] for line in done.stdout.splitlines()] == [
+        "UNKNOWN_CLAIM",
+        "TIME_AHEAD",
+        "REQUEST_REFUSED",
+    ]
+
+
+@pytest.mark.parametrize(("field", "value"), [("entered_ms", '"x"'), ("entered_ms", "-1"), ("is_claim", "1")])
+def test_what_the_bus_cannot_have_known_is_named(isrflow: Isrflow, tmp_path: Path, field: str, value: str) -> None:
+    (tmp_path / "events.jsonl").write_text(f'{{"kind":"tick","time_ms":1,"{field}":{value}}}\n')
+    done = isrflow("replay", "events.jsonl", "--out", "-")
+    assert done.exit_code == 2
+    assert f"line 1: {field} is {value}" in done.stderr

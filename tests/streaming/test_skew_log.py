@@ -1,0 +1,32 @@
+"""What the log says of a clock that is off: when it begins, when it changes much, and when it is over."""
+
+from structlog.testing import capture_logs
+
+from isrflow.state.cluster import Cluster
+from isrflow.streaming.skew_log import SkewLog
+
+
+def said(*skews_ms: int) -> list[tuple[str, int | None]]:
+    log = SkewLog()
+    with capture_logs() as lines:
+        for nth, skew_ms in enumerate(skews_ms):
+            entered_ms = 10_000_000 * (nth + 1)
+            log.decided(Cluster(clock_ms=entered_ms + skew_ms, clock_entered_ms=entered_ms))
+    return [(line["log_level"], line.get("by_ms")) for line in lines]
+
+
+def test_a_clock_that_is_right_is_not_worth_a_word() -> None:
+    assert said(0, 1_999, -1_999, 0) == []
+
+
+def test_a_skew_is_said_when_it_begins_doubles_halves_and_ends() -> None:
+    told = said(5_000, 5_100, 10_000, 9_000, 5_000, -4_000, 100, 0)
+    assert told == [("warning", 5_000), ("warning", 10_000), ("warning", 5_000), ("warning", -4_000), ("info", None)]
+
+
+def test_a_clock_that_a_claim_set_back_is_said() -> None:
+    log = SkewLog()
+    with capture_logs() as lines:
+        log.decided(Cluster(clock_ms=10**15, clock_entered_ms=10**15))
+        log.decided(Cluster(clock_ms=1_000, clock_entered_ms=1_000))
+    assert [line["by_ms"] for line in lines] == [10**15 - 1_000]
