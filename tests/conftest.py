@@ -9,12 +9,18 @@ from isrflow.conf.jars import fetch
 
 
 @pytest.fixture(scope="session")
-def kafka_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a plain Kafka node, which ends with the session; whoever uses it takes a prefix of its own."""
+def kafka_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """A plain Kafka node, which ends with the session; every user of it takes a prefix of its own."""
     fetch("kafka-broker")
     cluster = KafkaCluster.create(tmp_path_factory.mktemp("kafka"), plain_specs(1))
     try:
         cluster.up()
-        yield cluster.bootstrap
+        yield cluster
     finally:
         cluster.kill()
+
+
+@pytest.fixture(scope="session")
+def kafka_servers(kafka_node: KafkaCluster) -> str:
+    """The address of the plain Kafka node."""
+    return kafka_node.bootstrap

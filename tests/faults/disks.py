@@ -1,6 +1,7 @@
 """A disk of its own for a test: small enough to fill up, and free to be made read-only."""
 
 import contextlib
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -62,6 +63,22 @@ def small_disk(folder: Path, mib: int) -> Iterator[Disk]:
     finally:
         # Lazily, because a process that was just killed may still hold a file for a moment.
         subprocess.run(["umount", "--lazy", str(folder)], check=True, timeout=MOUNT_TIMEOUT_S)
+
+
+@contextlib.contextmanager
+def small_disk_under(folder: Path, mib: int) -> Iterator[Disk]:
+    """Put what a folder holds on a disk of its own until the block ends; nobody may use it before and after."""
+    aside = folder.with_name(f"{folder.name}.aside")
+    folder.rename(aside)
+    try:
+        with small_disk(folder, mib) as disk:
+            shutil.copytree(aside, folder, dirs_exist_ok=True)
+            yield disk
+            shutil.rmtree(aside)
+            shutil.copytree(folder, aside)
+        folder.rmdir()
+    finally:
+        aside.rename(folder)
 
 
 def _mount(*arguments: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 
 from isrflow.bus.image import read_image
+from tests.faults.disks import small_disk_under
 from tests.real_kafka.conftest import POLICY
 from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.support.mock_cluster import wait_until
@@ -58,6 +59,24 @@ def test_each_broker_is_frozen_in_turn_for_longer_than_its_session(cluster: Real
         traffic.goes_on()
         cluster.broker(broker).resume()
         cluster.wait_for_isr("each_broker_is_frozen_in_turn_for_longer_than_its_session", 3)
+
+
+def test_a_broker_whose_disk_is_full_ends_and_comes_back(cluster: RealCluster, traffic: Traffic) -> None:
+    broker, topic = cluster.broker(3), "a_broker_whose_disk_is_full_ends_and_comes_back"
+    assert broker.stop()
+    with small_disk_under(broker.folder, mib=1_000) as disk:
+        cluster.restart(3)
+        cluster.wait_for_isr(topic, 3)
+        disk.fill()
+        wait_until(lambda: cluster.states()[3] == "fenced", "the broker that cannot write to be fenced")
+        wait_until(lambda: broker.state == "stopped", "it to end")
+        traffic.goes_on()
+        disk.free()
+        cluster.restart(3)
+        cluster.wait_for_isr(topic, 3)
+        assert broker.stop()
+    cluster.restart(3)
+    cluster.wait_for_isr(topic, 3)
 
 
 def test_gateways_are_killed_and_frozen(cluster: RealCluster, traffic: Traffic) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from isrflow.brokers.kafka.cluster import KafkaCluster
 from isrflow.bus.image import view_of_image
 from isrflow.bus.interface import Bus
 from isrflow.bus.kafka.bus import KafkaBus
@@ -26,6 +27,8 @@ BATCH = 3
 SUPERSEDED = 4
 CRASH_TIMEOUT_S = 180.0
 HEARD_TIMEOUT_S = 60.0
+# Longer than a session.
+BUS_FROZEN_S = 10.0
 
 
 @pytest.fixture
@@ -68,7 +71,9 @@ def feed_until_dead(engine: Engine, bus: Bus, log: list[bytes], sent: int) -> in
 
 
 @pytest.mark.timeout(600)
-def test_a_job_that_is_killed_or_loses_its_place_leaves_one_whole_decision_log(bus: KafkaBus, tmp_path: Path) -> None:
+def test_a_job_that_is_killed_or_loses_its_place_or_its_kafka_leaves_one_whole_decision_log(
+    bus: KafkaBus, kafka_node: KafkaCluster, tmp_path: Path
+) -> None:
     log = control_events(seed=11, count=6_000)
     sent = 0
     for point in POINTS:
@@ -89,6 +94,11 @@ def test_a_job_that_is_killed_or_loses_its_place_leaves_one_whole_decision_log(b
         assert "controller epoch 4" in frozen.log.read_text()
         decided(bus, bus.publish([AWAITED]), engine=second)
         watermark_follows_offsets(bus, second)
+        for node in kafka_node.nodes.values():
+            node.pause()
+            time.sleep(BUS_FROZEN_S)
+            node.resume()
+        decided(bus, bus.publish([AWAITED]), engine=second)
         assert second.stop() == 0
     finally:
         for engine in filter(None, (frozen, second)):

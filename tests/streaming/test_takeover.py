@@ -64,6 +64,27 @@ def test_a_second_job_takes_over_and_the_first_stops_and_a_lost_bus_stops_the_se
 
 
 @pytest.mark.timeout(300)
+def test_of_two_jobs_that_start_at_once_one_decides(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    log = [raw for _, raw in recorded(seed=7, count=200)]
+    jobs = [Engine(tmp_path), Engine(tmp_path, log=tmp_path / "other.log")]
+    try:
+        wait_until(lambda: any(job.process.poll() is not None for job in jobs), 120, "one of them to give way")
+        gave_way, decides = sorted(jobs, key=lambda job: job.process.poll() is None)
+        assert gave_way.wait() == SUPERSEDED
+        assert_no_stacks(gave_way)
+        decided(bus, bus.publish_own(log), engine=decides)
+        assert decides.stop() == 0
+    finally:
+        for job in jobs:
+            job.kill()
+    expected = by_rules(bus)
+    assert decisions_of(bus) == expected.decisions
+    assert view_of_image(bus.image()) == expected.view()
+    bus.close()
+
+
+@pytest.mark.timeout(300)
 def test_a_frozen_job_does_not_hold_up_its_successor_and_writes_nothing_after_it(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     log = [raw for _, raw in recorded(seed=6, count=200)]
