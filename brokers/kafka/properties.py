@@ -13,6 +13,8 @@ from isrflow.brokers.voters import NodeId, Port, Voter, text_of
 
 Role = Literal["broker", "controller"]
 LISTENER, CONTROLLER_LISTENER = "PLAINTEXT", "CONTROLLER"
+# Where a broker keeps its copy of the metadata log, below its first log directory.
+METADATA_DIRECTORY = "__cluster_metadata-0"
 LOOPBACK = "127.0.0.1"
 LOG_FILE_BYTES_MAX, LOG_FILES_KEPT = 50_000_000, 3
 _KEY = re.compile(r"[A-Za-z0-9._-]+")

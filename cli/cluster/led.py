@@ -8,11 +8,10 @@ from pathlib import Path
 import msgspec
 
 from isrflow.brokers.gateways.kraft.process import GatewayProcess
-from isrflow.brokers.gateways.kraft.rebuilding.broker_copy import METADATA_DIRECTORY
 from isrflow.brokers.kafka.cluster import FILE as CLUSTER_FILE
 from isrflow.brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports, refuse_taken, remove
 from isrflow.brokers.kafka.node import KafkaError
-from isrflow.brokers.kafka.properties import LOOPBACK
+from isrflow.brokers.kafka.properties import LOOPBACK, METADATA_DIRECTORY
 from isrflow.brokers.service import Service, kill_all
 from isrflow.brokers.voters import Voter
 from isrflow.bus.image import read_image

@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 
 from isrflow.brokers.gateways.kraft.log.errors import StorageError
-from isrflow.brokers.gateways.kraft.rebuilding.opening import rebuild as rebuilt
 from isrflow.brokers.gateways.kraft.settings import Identity
 from isrflow.bus.interface import BusError
 from isrflow.cli.cluster.bus_place import BusPlace
@@ -49,6 +48,9 @@ def rebuild(
       isrflow cluster rebuild --gateway 100 --without 3
       isrflow cluster rebuild --log data/gateway-100 --cluster-id ID --bus data/bus.db --from DIR
     """
+    # This loads the codec of Kafka's messages, which other commands do without.
+    from isrflow.brokers.gateways.kraft.rebuilding.opening import rebuild as rebuilt
+
     identity, place = _of_cluster(folder, gateway, copies) if log is None else _by_hand(log, cluster_id, bus, copies)
     try:
         with_bus = place.open(read_only=True)

@@ -114,6 +114,7 @@ def test_a_claim_is_an_epoch_and_an_event(bus: Bus, other: Bus) -> None:
         "controller_epoch": 1,
         "settings": {"min.insync.replicas": "2"},
         "rules_version": 2,
+        "decided_seq": 0,
     }
     assert list(entries)[1:] == [first.seq, second.seq]
 

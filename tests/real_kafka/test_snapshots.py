@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from isrflow.brokers.gateways.kraft.log import snapshots
-from isrflow.brokers.gateways.kraft.rebuilding.broker_copy import METADATA_DIRECTORY
+from isrflow.brokers.kafka.properties import METADATA_DIRECTORY
 from isrflow.brokers.wire.batch_header import batches_in
 from isrflow.bus.image import read_image
 from tests.support.broker_copies import log_of

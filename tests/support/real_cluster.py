@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from isrflow.brokers.gateways.kraft.process import GatewayProcess
-from isrflow.brokers.gateways.kraft.rebuilding.broker_copy import METADATA_DIRECTORY
 from isrflow.brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports, random_cluster_id
 from isrflow.brokers.kafka.node import KafkaNode
+from isrflow.brokers.kafka.properties import METADATA_DIRECTORY
 from isrflow.brokers.kafka.tools import run_tool
 from isrflow.brokers.voters import Voter
 from isrflow.bus.embedded import EmbeddedBus

@@ -6,12 +6,13 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from isrflow.brokers.gateways.kraft.storage import SNAPSHOT_INTERVAL_BYTES
 from isrflow.brokers.voters import Voter
 from isrflow.conf.super_users import SuperUsers
 from isrflow.conf.together import GATEWAY_HEARTBEAT_MS
 from isrflow.state import policy
 
+# metadata.log.max.record.bytes.between.snapshots; Kafka's is 20 MiB.
+SNAPSHOT_INTERVAL_BYTES = 8 * 1024 * 1024
 Millis = Annotated[int, Meta(ge=1, le=86_400_000)]
 Bytes = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]

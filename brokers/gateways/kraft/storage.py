@@ -15,11 +15,10 @@ from isrflow.brokers.gateways.kraft.log.segment import Unit
 from isrflow.brokers.gateways.kraft.log.snapshots import Piece, SnapshotId
 from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage
 from isrflow.brokers.gateways.kraft.metadata.translate import translate
+from isrflow.brokers.gateways.kraft.settings import SNAPSHOT_INTERVAL_BYTES
 from isrflow.bus.interface import Bus
 from isrflow.state.decisions import AnyDecision
 
-# metadata.log.max.record.bytes.between.snapshots; Kafka's is 20 MiB.
-SNAPSHOT_INTERVAL_BYTES = 8 * 1024 * 1024
 # How many events may come to nothing before that is noted: at a start they are not read again.
 NOTED_EVERY_EVENTS = 1_000
 

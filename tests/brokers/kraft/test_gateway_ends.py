@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from isrflow.brokers.gateways.kraft import __main__ as command
-from isrflow.brokers.gateways.kraft import gateway
+from isrflow.brokers.gateways.kraft import probing
 from isrflow.brokers.gateways.kraft.gateway import SupersededError
 from isrflow.brokers.gateways.kraft.settings import Identity
 from isrflow.brokers.kafka.cluster import free_ports
@@ -112,14 +112,14 @@ def test_a_gateway_that_ends_looks_after_nobody(monkeypatch: pytest.MonkeyPatch,
     async def no_answer(endpoints: Any) -> bool:
         return await asyncio.get_running_loop().create_future()
 
-    monkeypatch.setattr(gateway, "is_refused", no_answer)
+    monkeypatch.setattr(probing, "is_refused", no_answer)
     quorum = InProcessQuorum(tmp_path)
     client = quorum.client()
     try:
         quorum.join(client, 1)
         quorum.gateways[100].stop()
         # Its connection ended with the gateway, and not with the broker.
-        assert quorum.gateways[100]._gateway._probes == {}
+        assert quorum.gateways[100]._gateway._probes._running == {}
     finally:
         client.close()
         quorum.stop()

@@ -14,9 +14,9 @@ from isrflow.brokers.gateways.kraft.log import snapshots
 from isrflow.brokers.gateways.kraft.log.errors import StorageError
 from isrflow.brokers.gateways.kraft.log.snapshots import SnapshotId
 from isrflow.brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
+from isrflow.brokers.kafka.properties import METADATA_DIRECTORY
 from isrflow.brokers.wire.batch_header import Batch, batch_at, intact
 
-METADATA_DIRECTORY = "__cluster_metadata-0"
 _SEGMENT = re.compile(r"([0-9]{20})\.log")
 _EPOCHS = "leader-epoch-checkpoint"
 
