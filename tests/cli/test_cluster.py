@@ -56,9 +56,13 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.timeout(600)
 def test_one_command_starts_all_of_it_and_one_ends_it(folder: Path, tmp_path: Path) -> None:
     fetch("kafka-tools")
-    bus = ("--bus", str(tmp_path / "bus.db"))
-    code, said = isrflow(folder, "up", "--brokers", "2", "--gateways", "2", "--heap", "384m", *bus)
+    conf = tmp_path / "isrflow.toml"
+    conf.write_text('num.partitions = 4\nsuper.users = "User:ANONYMOUS"\n')
+    places = ("--bus", str(tmp_path / "bus.db"), "--conf", str(conf))
+    code, said = isrflow(folder, "up", "--brokers", "2", "--gateways", "2", "--heap", "384m", *places)
     assert code == 0, said
+    assert "num.partitions=4\n" in (folder / "node-1" / "server.properties").read_text()
+    assert "User:ANONYMOUS" in (folder / "gateway-100" / "gateway.log").read_text()
     assert "no engine decides" in said
     code, found = status_of(folder)
     assert code == 0
