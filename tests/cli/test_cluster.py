@@ -20,9 +20,8 @@ from isrflow.cli import command
 from isrflow.cli.cluster import bus_place
 from isrflow.cli.cluster.bus_place import BusPlace
 from isrflow.cli.cluster.engine import EngineProcess, decides, free_metrics_port, starting_for_ms
-from isrflow.cli.cluster.led import LedCluster, broker_settings
+from isrflow.cli.cluster.led import LedCluster
 from isrflow.conf.jars import fetch
-from isrflow.state.cluster import Cluster
 from tests.support.engine import encoded
 from tests.support.mock_cluster import wait_until
 from tests.support.rules_engine import RulesEngine
@@ -285,16 +284,6 @@ def test_a_folder_without_a_cluster_is_named(what: str, tmp_path: Path) -> None:
     code, said = isrflow(tmp_path / "none", what)
     assert code == 3
     assert f"{tmp_path / 'none'} has no cluster" in said
-
-
-def test_brokers_get_in_their_files_what_is_in_force_of_the_engines_settings() -> None:
-    started, altered = {"num.partitions": "6", "min.insync.replicas": "2"}, {"default.replication.factor": "3"}
-    assert broker_settings(Cluster(settings=started, config=altered | {"num.partitions": "many"})) == {
-        "broker.heartbeat.interval.ms": "2000",
-        "default.replication.factor": "3",
-        "num.partitions": "6",
-        "replica.lag.time.max.ms": "30000",
-    }
 
 
 def test_metrics_go_elsewhere_when_their_port_is_taken(tmp_path: Path) -> None:
