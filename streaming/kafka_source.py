@@ -1,6 +1,6 @@
 """The bus on Kafka as a Spark source: both topics in one stream, put in one order batch by batch."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 import pyarrow as pa
@@ -9,11 +9,13 @@ from pyspark.sql.functions import unix_millis
 
 from isrflow.bus.interface import Entry
 from isrflow.bus.kafka.bus import KafkaBus
+from isrflow.bus.kafka.claims import Claims
 from isrflow.bus.kafka.places import offset_after, seq_of, unplaced
 from isrflow.bus.outsiders import is_started
 from isrflow.conf.settings import Settings
 from isrflow.state.event_text import decode
 from isrflow.state.events import Tick
+from isrflow.state.found import found_ms
 from isrflow.streaming.source import BYTES_PER_ARROW_BATCH, rows_of
 
 EARLIEST = -2
@@ -43,14 +45,14 @@ def events(session: SparkSession, bus: KafkaBus, settings: Settings, *, after: i
 
 
 def in_order(
-    batches: Iterator[pa.RecordBatch], *, events_topic: str, claimed: Callable[[], Collection[int]]
+    batches: Iterator[pa.RecordBatch], *, events_topic: str, claimed: Callable[[], Claims]
 ) -> Iterator[pa.RecordBatch]:
     """Give a micro-batch's rows (topic, partition, offset, value, timestamp) as events, in bounded Arrow batches.
 
     Offsets stand right before the batch's last tick, which is what makes something of them, or where there is
     none at the end. What they get is the seqs after the event before them; where that is the last one of an
     earlier batch, ``unplaced`` stands for it. A batch that comes again holds the same rows, so it gets the same.
-    ``claimed`` gives the offsets of claims, and is asked where there may be one.
+    ``claimed`` gives the newest claims, and is asked where there may be one, or an event with a deadline.
     """
     columns = [[column.to_pylist() for column in batch.columns] for batch in batches]
     rows = [row for batch in columns for row in zip(*batch, strict=True)]
@@ -60,15 +62,22 @@ def in_order(
     )
     if not rows:
         return
-    claims = claimed() if any(is_started(raw) for _, raw, _ in control) else ()
+    claims = claimed() if any(_asks_for_claims(raw) for _, raw, _ in control) else Claims()
     at = _place_of_offsets(control)
     before = seq_of(control[at - 1][0]) if at else None
-    events = [Entry(seq_of(offset), raw, ms, offset in claims) for offset, raw, ms in control]
+    events = [
+        Entry(seq_of(offset), raw, ms, offset in claims.offsets, found_ms(seq_of(offset), claims.found))
+        for offset, raw, ms in control
+    ]
     between = [
         Entry(unplaced(nth) if before is None else before + nth, raw, ms, False)
         for nth, (_, _, raw, ms) in enumerate(offsets, start=1)
     ]
     yield from _slices([*events[:at], *between, *events[at:]])
+
+
+def _asks_for_claims(raw: bytes) -> bool:
+    return b"timeout_ms" in raw or is_started(raw)
 
 
 def _slices(entries: list[Entry]) -> Iterator[pa.RecordBatch]:

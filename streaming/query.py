@@ -83,12 +83,12 @@ def _events(
     else:
         # Kafka's client is loaded only where it is used.
         from isrflow.bus.kafka.bus import KafkaBus
-        from isrflow.bus.kafka.claims import claimed_offsets_of
+        from isrflow.bus.kafka.claims import newest_claims_of
         from isrflow.streaming import kafka_source
 
         assert isinstance(bus, KafkaBus)
         events = kafka_source.events(session, bus, settings, after=after)
-        claimed = functools.partial(claimed_offsets_of, str(bus.address))
+        claimed = functools.partial(newest_claims_of, str(bus.address))
         in_order = functools.partial(kafka_source.in_order, events_topic=bus.address.events, claimed=claimed)
     # With one partition all the way Spark needs no exchange, and a batch is one stage instead of two.
     return (events.coalesce(1) if settings.shuffle_partitions == 1 or in_order else events), in_order

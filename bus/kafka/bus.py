@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from isrflow.bus import pieces
 from isrflow.bus.interface import BusError, Claim, Decided, DivergedError, Entry, Image, Page, TrimmedError
 from isrflow.bus.kafka.address import parse
-from isrflow.bus.kafka.claims import claimed_offsets
+from isrflow.bus.kafka.claims import newest_claims
 from isrflow.bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, Connection
 from isrflow.bus.kafka.controller import DECISION_KEY, MARK_KEY, PREVIOUS, Controller, page_of
 from isrflow.bus.kafka.log_reader import LogReader, Record
@@ -82,7 +82,7 @@ class KafkaBus:
             records = self._events.take(end, _ALL)
         # Only a claim is asked about, and it is rare.
         has_started = any(is_started(record.value) for record in records)
-        claims = claimed_offsets(self._connection) if has_started else frozenset()
+        claims = newest_claims(self._connection).offsets if has_started else frozenset()
         return [Entry(seq_of(r.offset), r.value, r.time_ms, r.offset in claims) for r in records]
 
     def is_decided_to(self, offset: int) -> bool:

@@ -1,16 +1,26 @@
 """Tell which ``controller_started`` events on Kafka are claims: those that a mark names with their place."""
 
 import time
+from typing import NamedTuple
 
 from isrflow.bus.interface import BusError
 from isrflow.bus.kafka.address import parse
 from isrflow.bus.kafka.connection import RETRY_PAUSE_S, TRANSACTION_TIMEOUT_MS, Connection
 from isrflow.bus.kafka.log_reader import LogReader
 from isrflow.bus.kafka.mark import Mark, decode_mark
+from isrflow.bus.kafka.places import seq_of
+from isrflow.state.found import Found
 
 
-def claimed_offsets(connection: Connection) -> frozenset[int]:
-    """Give the offsets of the newest claims among the control events; all that can be read by now are there.
+class Claims(NamedTuple):
+    """Name the offsets of claims among the control events, and what each of them found undecided."""
+
+    offsets: frozenset[int] = frozenset()
+    found: tuple[Found, ...] = ()
+
+
+def newest_claims(connection: Connection) -> Claims:
+    """Give the newest claims; all that can be read by now are there.
 
     A claim's event and its mark are one transaction, whose topics become readable one after the other. The mark was
     written before the event can be read, so what is written by now is waited for, though it is not committed yet.
@@ -28,9 +38,12 @@ def claimed_offsets(connection: Connection) -> frozenset[int]:
     finally:
         marks.close()
     mark = Mark() if newest is None else decode_mark(newest.value)
-    return frozenset(offset for _, offset in mark.claims)
+    return Claims(
+        frozenset(offset for _, offset in mark.claims),
+        tuple(Found(through, seq_of(offset), time_ms) for through, offset, time_ms in mark.found),
+    )
 
 
-def claimed_offsets_of(url: str) -> frozenset[int]:
-    """Do what ``claimed_offsets`` does, in a process that has no connection yet."""
-    return claimed_offsets(Connection(parse(url)))
+def newest_claims_of(url: str) -> Claims:
+    """Do what ``newest_claims`` does, in a process that has no connection yet."""
+    return newest_claims(Connection(parse(url)))

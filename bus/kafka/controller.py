@@ -101,6 +101,7 @@ class Controller:
             "controller_epoch": mark.controller_epoch,
             "settings": settings,
             "rules_version": NEWEST_RULES,
+            "decided_seq": before.through,
         }
         producer.begin_transaction()
         sent = Sent()
@@ -108,7 +109,7 @@ class Controller:
         producer.produce(events, value=msgspec.json.encode(started), partition=0, on_delivery=sent.told)
         # The mark says where the event stands, so that must be known first.
         self._flush(producer)
-        mark = mark.with_claim(mark.controller_epoch, sent.last_offset())
+        mark = mark.with_claim(mark.controller_epoch, sent.last_offset(), sent.last_time_ms())
         producer.produce(self._topic, key=MARK_KEY, value=msgspec.json.encode(mark), partition=0)
         self._end(producer)
         self._producer, self._held_epoch, self._mark = producer, mark.controller_epoch, mark

@@ -13,7 +13,8 @@ class Mark(msgspec.Struct, frozen=True):
     ``last_decision`` is the (seq, index) of the newest decision in the log, and ``decisions_end`` the offset after
     it. A transaction's topics become readable one after the other, so a reader who finds less than that still
     stands where the mark before this one did, at ``before``. ``bus_id`` is what the bus is known by. ``claims`` are
-    the newest claims, each an epoch and the offset of its event.
+    the newest claims, each an epoch and the offset of its event; ``found`` says of each how far was decided by then,
+    the offset of its event, and the time of that.
     """
 
     controller_epoch: int = 0
@@ -24,11 +25,13 @@ class Mark(msgspec.Struct, frozen=True):
     before: int = 0
     bus_id: int = 0
     claims: tuple[tuple[int, int], ...] = ()
+    found: tuple[tuple[int, int, int], ...] = ()
 
-    def with_claim(self, controller_epoch: int, offset: int) -> "Mark":
-        """Return the mark with one more claim; the oldest of too many goes, for it was decided long ago."""
+    def with_claim(self, controller_epoch: int, offset: int, time_ms: int) -> "Mark":
+        """Return the mark with one more claim; the oldest of too many goes, because it was decided long ago."""
         claims = (*self.claims, (controller_epoch, offset))[-CLAIMS_KEPT:]
-        return msgspec.structs.replace(self, claims=claims)
+        found = (*self.found, (self.through, offset, time_ms))[-CLAIMS_KEPT:]
+        return msgspec.structs.replace(self, claims=claims, found=found)
 
 
 def decode_mark(body: bytes) -> Mark:

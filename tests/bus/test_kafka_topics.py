@@ -14,15 +14,18 @@ from isrflow.bus.interface import BusError
 from isrflow.bus.kafka import topics
 from isrflow.bus.kafka.address import parse
 from isrflow.bus.kafka.bus import KafkaBus
+from isrflow.bus.kafka.claims import newest_claims_of
 from isrflow.bus.kafka.connection import Connection
 from isrflow.bus.kafka.controller import Controller
 from isrflow.bus.kafka.log_reader import LogReader
 from isrflow.bus.kafka.places import seq_of
 from isrflow.bus.opened import open_bus
+from isrflow.state.found import Found, found_in
 from tests.support.engine import wait_until
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 MIB = 1024 * 1024
+ALL = 2**62
 
 
 @pytest.fixture
@@ -153,3 +156,17 @@ def settings_of(admin: AdminClient, topic: str, *names: str) -> list[str]:
     resource = ConfigResource(ResourceType.TOPIC, topic)
     found = admin.describe_configs([resource])[resource].result(20)
     return [found[name].value for name in names]
+
+
+@pytest.mark.cluster
+def test_a_claim_says_what_it_found_undecided(bus: KafkaBus) -> None:
+    bus.publish([EVENT])
+    first = bus.claim("a", {}, 5)
+    bus.commit(first.controller_epoch, first.seq, [], [])
+    bus.publish([EVENT])
+    second = bus.claim("b", {}, 6)
+    wait_until(lambda: len(bus.read(0, ALL)) == 4, 20, "the events to be readable")
+    entered_ms = {entry.seq: entry.entered_ms for entry in bus.read(0, ALL)}[second.seq]
+    assert entered_ms is not None
+    assert newest_claims_of(str(bus.address)).found[-1] == Found(first.seq, second.seq, entered_ms)
+    assert found_in(entry[:4] for entry in bus.read(0, ALL))[-1] == Found(first.seq, second.seq, entered_ms)

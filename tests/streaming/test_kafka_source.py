@@ -6,11 +6,15 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
+from isrflow.bus.kafka.claims import Claims
 from isrflow.bus.kafka.places import SLOTS, offset_after, placed, seq_of, unplaced
+from isrflow.state.found import Found
 from isrflow.streaming import kafka_source
 from isrflow.streaming.kafka_source import in_order
 
 TICK, BEAT, BAD = b'{"kind":"tick","time_ms":1}', b'{"kind":"broker_heartbeat"}', b"\xff"
+FOUND = (Found(3 * SLOTS, 6 * SLOTS, 9_000),)
+ASKED = b'{"kind":"create_topic","timeout_ms":5}'
 STARTED = b'{"kind":"controller_started"}'
 Row = tuple[str, int, int, bytes | None, int]
 _COLUMNS = ("topic", "partition", "offset", "value", "timestamp")
@@ -21,7 +25,9 @@ def ordered(rows: list[Row], batches: int = 1) -> list[tuple[int, bytes]]:
 
 
 def entries(rows: list[Row], batches: int = 1, *claims: int) -> list[tuple[int, bytes, int, bool]]:
-    asked = list(in_order(_arrow(rows, batches), events_topic="bus.events", claimed=lambda: claims))
+    asked = list(
+        in_order(_arrow(rows, batches), events_topic="bus.events", claimed=lambda: Claims(frozenset(claims), FOUND))
+    )
     return [entry for batch in asked for entry in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
 
 
@@ -50,10 +56,15 @@ def test_each_says_when_it_entered_and_a_claim_is_known_by_its_place() -> None:
 
 
 def test_claims_are_asked_for_only_where_there_may_be_one() -> None:
-    def claimed() -> tuple[int, ...]:
+    def claimed() -> Claims:
         raise AssertionError
 
     assert list(in_order(_arrow([control(6, BEAT)], 1), events_topic="bus.events", claimed=claimed))
+
+
+def test_what_a_claim_found_undecided_is_told() -> None:
+    rows = [control(1, ASKED), control(2, ASKED), control(3, ASKED), control(4, ASKED), control(5, ASKED)]
+    assert [entry[4] for entry in entries(rows)] == [None, None, 9_000, 9_000, None]
 
 
 def test_offsets_stand_before_the_last_tick() -> None:
