@@ -1,8 +1,7 @@
 """An engine, gateways and brokers of real Kafka that belong together, in one folder that remembers them."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import msgspec
@@ -15,10 +14,12 @@ from isrflow.brokers.kafka.properties import LOOPBACK, METADATA_DIRECTORY
 from isrflow.brokers.service import Service, kill_all
 from isrflow.brokers.voters import Voter
 from isrflow.bus.image import read_image
+from isrflow.bus.interface import BusError
 from isrflow.cli.cluster.bus_place import BusPlace
 from isrflow.cli.cluster.engine import EngineProcess, decides
 from isrflow.conf.loader import as_text, load
 from isrflow.state.cluster import Cluster
+from isrflow.state.ids import NO_LEADER
 from isrflow.state.policy import Policy, laid_over
 
 FILE = "led.json"
@@ -184,12 +185,17 @@ class LedCluster:
     def down(self) -> list[str]:
         """Stop brokers, gateways, and the engine if it was started here; name those that had to be killed."""
         killed = [self.kafka.nodes[number].name for number in self.kafka.down()]
-        with ThreadPoolExecutor(len(self.gateways)) as pool:
-            stopped = zip(self.gateways.values(), pool.map(GatewayProcess.stop, self.gateways.values()), strict=True)
-            killed += [gateway.name for gateway, in_order in stopped if not in_order]
+        killed += [gateway.name for gateway in self._leader_last() if not gateway.stop()]
         if not self.engine.stop():
             killed.append(self.engine.name)
         return killed
+
+    def _leader_last(self) -> list[GatewayProcess]:
+        """List the gateways so that none hands over to the next: no broker would read who leads then."""
+        leader = NO_LEADER
+        with suppress(BusError):
+            leader = cluster_on(self.bus).quorum.voter
+        return sorted(self.gateways.values(), key=lambda gateway: gateway.voter.voter == leader)
 
     def kill(self) -> None:
         """End everything that was started here at once."""

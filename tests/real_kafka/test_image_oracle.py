@@ -49,7 +49,8 @@ def told(state: State) -> str:
         for _, b in sorted(state.cluster.brokers.items())
     ]
     partitions: dict[str, str] = {}
-    configs = {f"4//{key}": value for key, value in state.cluster.config.items()}
+    of_all = {**state.cluster.config, **state.cluster.in_force}
+    configs = {f"4//{key}": value for key, value in of_all.items()}
     for name, config in state.cluster.broker_config.items():
         configs |= {f"4/{name}/{key}": value for key, value in config.items()}
     for name in state.topics.names():

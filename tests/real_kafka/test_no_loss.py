@@ -2,14 +2,19 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
+from msgspec.structs import replace
 
+from isrflow.brokers.kafka.cluster import free_ports
+from isrflow.brokers.kafka.node import KafkaNode
 from isrflow.bus.image import read_image
 from tests.faults.disks import small_disk_under
 from tests.real_kafka.conftest import POLICY
 from tests.real_kafka.traffic import PARTITIONS, Traffic
+from tests.support.clients import read_all
 from tests.support.mock_cluster import wait_until
 from tests.support.real_cluster import RealCluster
 from tests.support.spark_engine import SparkEngine
@@ -162,3 +167,34 @@ def _consumed(cluster: RealCluster, count: int) -> list[bytes]:
     finally:
         consumer.close()
     return values
+
+
+def test_a_second_process_with_a_brokers_id_is_refused(cluster: RealCluster, tmp_path: Path) -> None:
+    """Its disk is empty, and the gateway that knew the broker's connection is gone: it would lead what it has not."""
+    cluster.tool("TopicCommand", "--create --topic guarded --replica-assignment 1")
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "log_level": 0})
+    records = [b"%d" % number for number in range(10)]
+    for record in records:
+        producer.produce("guarded", record)
+    assert producer.flush(60) == 0
+    registered = {held["broker"]: held["incarnation"] for held in cluster.view()["brokers"]}
+    first = _leader(cluster)
+    cluster.gateways[first].kill()
+    wait_until(lambda: _leader(cluster) != first, "the other gateway to lead")
+    spec = replace(cluster.broker(1).spec, port=free_ports(1)[0])
+    impostor = KafkaNode(spec, tmp_path / "impostor", len(registered))
+    impostor.format(cluster.cluster_id)
+    impostor.start()
+    try:
+        refused = b"DUPLICATE_BROKER_REGISTRATION"
+        wait_until(lambda: impostor.log.exists() and refused in impostor.log.read_bytes(), "the process to be refused")
+    finally:
+        impostor.kill()
+        cluster.gateways[first].start()
+        cluster.gateways[first].wait_until_started()
+    assert {held["broker"]: held["incarnation"] for held in cluster.view()["brokers"]} == registered
+    # The one that has the disk is let in again, killed though it was.
+    cluster.broker(1).kill()
+    cluster.restart(1)
+    wait_until(lambda: cluster.states()[1] == "active", "the broker to be active again")
+    assert [record.value for record in read_all(cluster.bootstrap, "guarded", 1)] == records

@@ -25,7 +25,6 @@ NAMES = (
     "reassign/changed_and_cancelled_while_nobody_leads",
     "reassign/fewer_replicas",
     "reassign/leader_is_removed",
-    "reassign/of_a_partition_that_nobody_led",
     "reassign/one_after_another",
     "reassign/one_replica",
     "reassign/order_only",

@@ -10,6 +10,7 @@ from isrflow.controller_logic.step import step
 from isrflow.state.canonical import number, part_of
 from isrflow.state.codec import encode_cluster, encode_topics
 from isrflow.state.policy import Policy
+from tests.properties.lying_clocks import entries
 
 # Nobody claims the bus: a claim is an event, and would come before those of the test.
 NO_CLAIM = 0
@@ -27,9 +28,8 @@ class DecidedBus:
         """Publish ``raws``, decide and commit them as one batch, and return the last one's seq."""
         after = self.bus.last_seq()
         last = self.bus.publish_own(raws)
-        # As of a recorded log: these events may be anybody's.
-        entries = [(entry.seq, entry.raw) for entry in self.bus.read(after, last)]
-        outcome = step(self.state, list(logged(entries)), self._policy)
+        # As of a recorded log: what a text says of its entry and of claims stands.
+        outcome = step(self.state, list(logged(entries(raws, after + 1))), self._policy)
         self.state = outcome.state
         decisions = [Decided(*one) for one in number([part_of(decision) for decision in outcome.decisions])]
         held = [topic for name in self.state.topics.names() if (topic := self.state.topics.get(name)) is not None]
