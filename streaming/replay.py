@@ -19,7 +19,7 @@ from isrflow.streaming.session import SPARK_ERRORS, build_session, choose_java, 
 
 EVENTS_PER_BATCH = 50
 BATCHES_AT_MOST = 40
-STALL_TIMEOUT_S = 120
+STALL_TIMEOUT_S = 240
 DECISIONS_PER_READ = 10_000
 
 

@@ -13,7 +13,7 @@ from isrflow.conf.jars import fetch
 from tests.support.engine import wait_until
 from tests.support.rules_engine import RulesEngine
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 
 class Cluster(KafkaDemoCluster):

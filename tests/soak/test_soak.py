@@ -37,7 +37,7 @@ def test_one_descriptor_a_batch_is_noticed_within_two_minutes() -> None:
 
 @pytest.mark.spark
 @pytest.mark.cluster
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 def test_nothing_grows_in_two_minutes(tmp_path: Path) -> None:
     samples = soak(tmp_path, MINUTES)
     found = findings(samples)

@@ -10,7 +10,7 @@ from tests.support.scrape import metrics_url, scrape
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(400)
 def test_a_running_engine_is_scraped(tmp_path: Path) -> None:
     with running_engine(tmp_path, "metrics.port=0", "min.insync.replicas=2") as bus:
         url = metrics_url(tmp_path / "engine.log")

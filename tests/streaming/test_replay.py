@@ -13,7 +13,7 @@ from tests.support.worlds import recorded
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("seed", "count", "max_events", "settings"),
     [
@@ -31,7 +31,7 @@ def test_rules_and_spark_decide_alike(seed: int, count: int, max_events: int | N
     assert view == expected.view()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_seqs_with_gaps_and_other_settings() -> None:
     log = [Entry(seq * 1_000, raw) for seq, raw in recorded(4, 200)]
     overrides = {"unclean.leader.election.enable": "true", "broker.session.timeout.ms": "2000"}

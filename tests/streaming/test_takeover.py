@@ -33,7 +33,7 @@ def controller_epochs(bus: EmbeddedBus) -> list[int]:
     return [epoch for epoch in dict.fromkeys(epochs) if epoch]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_second_job_takes_over_and_the_first_stops_and_a_lost_bus_stops_the_second(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     log = [raw for _, raw in recorded(seed=5, count=300)]
@@ -62,7 +62,7 @@ def test_a_second_job_takes_over_and_the_first_stops_and_a_lost_bus_stops_the_se
     bus.close()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_of_two_jobs_that_start_at_once_one_decides(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     log = [raw for _, raw in recorded(seed=7, count=200)]
@@ -83,7 +83,7 @@ def test_of_two_jobs_that_start_at_once_one_decides(tmp_path: Path) -> None:
     bus.close()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_frozen_job_does_not_hold_up_its_successor_and_writes_nothing_after_it(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     log = [raw for _, raw in recorded(seed=6, count=200)]
@@ -111,7 +111,7 @@ def test_a_frozen_job_does_not_hold_up_its_successor_and_writes_nothing_after_it
     bus.close()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_without_its_checkpoint_or_with_a_stale_one_the_job_goes_on_from_the_state_on_the_bus(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     log = [raw for _, raw in recorded(seed=9, count=400)]

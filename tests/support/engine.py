@@ -19,8 +19,8 @@ from isrflow.controller_logic.log import Decided, decide
 from isrflow.state.policy import Policy
 
 ISRFLOW = Path(sys.executable).with_name("isrflow")
-START_TIMEOUT_S = 120.0
-DECIDE_TIMEOUT_S = 120.0
+START_TIMEOUT_S = 240.0
+DECIDE_TIMEOUT_S = 240.0
 STOP_TIMEOUT_S = 60.0
 
 
