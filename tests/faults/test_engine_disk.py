@@ -11,7 +11,7 @@ from tests.faults.disks import Disk, small_disk
 from tests.support.engine import Engine, by_rules, decided, decisions_of
 from tests.support.worlds import recorded
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 CANNOT_REACH = 3
 
 

@@ -141,7 +141,7 @@ DAMAGE: tuple[Callable[[Log], None], ...] = (
 )
 
 
-@pytest.mark.timeout(280)
+@pytest.mark.timeout(560)
 def test_damage_costs_the_checkpoint_and_nothing_else(session: SparkSession, tmp_path: Path) -> None:
     log = Log(session, tmp_path)
     log.go_on(batches=3)
