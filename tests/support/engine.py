@@ -21,7 +21,7 @@ from isrflow.state.policy import Policy
 ISRFLOW = Path(sys.executable).with_name("isrflow")
 START_TIMEOUT_S = 240.0
 DECIDE_TIMEOUT_S = 240.0
-STOP_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 180.0
 
 
 # Answered with a refusal, which changes nothing: to await that something was decided.
