@@ -1,6 +1,6 @@
 """The embedded bus's table of events: when each entered, and which are claims.
 
-Files of before have no column of entry times; an isrflow of before goes on with one that has, and leaves it empty.
+A file of an older isrflow has no column of entry times, and gets one from the first process that writes to it.
 """
 
 import sqlite3
