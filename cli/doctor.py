@@ -18,6 +18,7 @@ _FOR = {
     "kafka-broker": "for brokers of real Kafka",
     "kafka-tools": "for Kafka's own admin tools",
     CONNECTOR: "for a bus on Kafka",
+    "spark-files": "for shorter batches",
 }
 
 
@@ -37,9 +38,9 @@ class Finding(NamedTuple):
 def command(settings: Settings, names: tuple[str, ...], fetching: bool) -> None:
     """Say whether Java, the bus and Kafka's jars are there; with --fetch, fetch jars first.
 
-    There are three sets of jars, pinned by hash and kept in a cache (ISRFLOW_CACHE, or the user's own): kafka-broker,
-    kafka-tools and spark-kafka. Exit code 3 when there is no Java, when a jar is not what was pinned, or when the bus
-    is on Kafka and spark-kafka is not there.
+    There are four sets of jars, pinned by hash and kept in a cache (ISRFLOW_CACHE, or the user's own): kafka-broker,
+    kafka-tools, spark-kafka and spark-files. Exit code 3 when there is no Java, when a jar is not what was pinned, or
+    when the bus is on Kafka and spark-kafka is not there.
 
     \b
     Examples:

@@ -8,6 +8,7 @@ The sets (``SETS``) and their hashes are in ``jars.lock.toml``, which ``make loc
 * ``kafka-broker``  a Kafka broker or controller of ``KAFKA_VERSION``, with a binding for its logs
 * ``kafka-tools``   the stock admin tools of the same version
 * ``spark-kafka``   Spark's Kafka source and sink, four jars that were tried together
+* ``spark-files``   a local file system for Spark that starts no process for each file it makes
 
 jgo knows where jars come from, and looks into a local Maven repository first. A jar stands in the cache under its
 hash, and only gets there once the hash fits: what is in its place is the right one, and ``damaged`` looks once more.
@@ -28,7 +29,7 @@ import msgspec
 from isrflow.conf.cache import cache_dir
 
 KAFKA_VERSION = "4.1.0"
-SETS = ("kafka-broker", "kafka-tools", "spark-kafka")
+SETS = ("kafka-broker", "kafka-tools", "spark-kafka", "spark-files")
 LOCK_NAME = "jars.lock.toml"
 FETCHES_AT_ONCE = 4
 FETCH_TIMEOUT_S = 60

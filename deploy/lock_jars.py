@@ -22,7 +22,9 @@ BY_NAME = {
         "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
         "org.apache.kafka:kafka-clients:3.9.2",
         "org.apache.commons:commons-pool2:2.13.1",
-    ]
+    ],
+    # Its dependency is Hadoop's client, which Spark brings.
+    "spark-files": ["com.globalmentor:hadoop-bare-naked-local-fs:0.1.0"],
 }
 
 

@@ -16,13 +16,14 @@ from pyspark.sql import SparkSession
 
 from isrflow.bus.opened import KAFKA
 from isrflow.conf import LOG4J2
-from isrflow.conf.jars import jars
+from isrflow.conf.jars import jars, missing
 from isrflow.conf.java import java_home
 from isrflow.conf.settings import Settings
 from isrflow.streaming.source import BYTES_PER_ARROW_BATCH
 
 # What Spark raises: by itself, and through the bridge to its JVM, which is gone when the JVM is.
 SPARK_ERRORS = (PySparkException, Py4JError, ConnectionError)
+LOCAL_FILES = "spark-files"
 _REASON_LINES_MAX = 3
 _starting_jvm = threading.Event()
 
@@ -42,6 +43,22 @@ def choose_java() -> None:
 def connector_jars(settings: Settings) -> list[Path]:
     """List what Spark needs beside its own jars; raises ``conf.jars.JarsError`` when any of it is not there."""
     return jars("spark-kafka") if settings.bus.startswith(KAFKA) else []
+
+
+def _local_files() -> dict[str, str]:
+    """Choose how Spark makes local files: in Java alone where the jar for that is in the cache.
+
+    Hadoop has no native code here, and runs ``chmod`` for each file that it makes: some forty processes a batch.
+    """
+    if missing(LOCAL_FILES):
+        # Spark keeps checksums of its own beside its checkpoint files; Hadoop's would double the files of each batch.
+        return {"spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs"}
+    checkpointing = "org.apache.spark.sql.execution.streaming.checkpointing"
+    return {
+        "spark.driver.extraClassPath": ",".join(str(jar) for jar in jars(LOCAL_FILES)),
+        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
+        "spark.sql.streaming.checkpointFileManagerClass": f"{checkpointing}.FileSystemBasedCheckpointFileManager",
+    }
 
 
 def build_session(settings: Settings, local_dir: Path, stacks: Path | None = None) -> SparkSession:
@@ -125,8 +142,7 @@ def _conf(settings: Settings, local_dir: Path, stacks: Path | None) -> dict[str,
         "spark.sql.adaptive.enabled": "false",
         # A batch's own plan is a few rows long: generating code for it costs more than it saves.
         "spark.sql.codegen.wholeStage": "false",
-        # Spark keeps checksums of its own beside its checkpoint files; Hadoop's would double the files of each batch.
-        "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+        **_local_files(),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
         # Between Spark and Python rows travel in slices, and a slice is held whole, several times.

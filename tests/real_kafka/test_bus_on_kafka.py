@@ -76,10 +76,12 @@ def test_a_cluster_lives_on_topics_of_another_kafka(led: LedCluster, url: str) -
         wait_until(moved, "the other broker to lead", TIMEOUT_S)
         sent |= send(led, "without one").acknowledged
         # A gateway that starts again makes nothing of what it has written already.
-        [gateway] = led.gateways.values()
-        gateway.kill()
-        gateway.start()
-        gateway.wait_until_started()
+        for gateway in led.gateways.values():
+            gateway.kill()
+        for gateway in led.gateways.values():
+            gateway.start()
+        for gateway in led.gateways.values():
+            gateway.wait_until_started()
         led.kafka.nodes[1].start()
         led.kafka.nodes[1].wait_until_started()
 

@@ -21,6 +21,7 @@ from tests.scenarios.by_rules import ByRules
 from tests.scenarios.story import Story, all_stories
 from tests.scenarios.telling import scenes, tell
 from tests.support.forked_python import forked_python
+from tests.support.spark import end_spark
 
 AT_ONCE = (os.cpu_count() or 1) + 1
 STORIES = all_stories()
@@ -48,6 +49,7 @@ def played(
     with forked_python(session.sparkContext, tmp_path_factory.mktemp("python")), ThreadPoolExecutor(AT_ONCE) as pool:
         yield {story.name: pool.submit(play, story) for story in asked}
         pool.shutdown(cancel_futures=True)
+    end_spark(session)
 
 
 @pytest.mark.spark
