@@ -169,9 +169,10 @@ class EmbeddedBus(BusFile):
                 "decided_seq": self._mark("decided"),
             }
             seq = append(connection, [row_of(msgspec.json.encode(started))])
+            (entered_ms,) = connection.execute("SELECT entered_ms FROM events WHERE seq = ?", (seq,)).fetchone()
             connection.execute("INSERT INTO claims VALUES (?, ?, ?, ?)", (epoch, controller_id, seq, time_ms))
             connection.execute("INSERT OR IGNORE INTO marks VALUES ('bus_id', ?)", (draw_bus_id(),))
-            return Claim(epoch, seq)
+            return Claim(epoch, seq, entered_ms)
 
     def claimed_epoch(self) -> int:
         with self._errors(), self._snapshot() as connection:

@@ -60,10 +60,11 @@ class Decided(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """Hold a job's right to decide: its epoch, and the seq of its ``controller_started``."""
+    """Hold a job's right to decide: its epoch, the seq of its ``controller_started``, and when the bus got that."""
 
     controller_epoch: int
     seq: int
+    entered_ms: int
 
 
 class Page(NamedTuple):

@@ -2,6 +2,7 @@
 
 from isrflow.controller_logic.draft import Draft
 from isrflow.state.event import AdminEvent
+from isrflow.state.events import Logged
 
 
 def is_over(draft: Draft, event: AdminEvent) -> bool:
@@ -13,10 +14,28 @@ def is_over(draft: Draft, event: AdminEvent) -> bool:
     """
     if event.timeout_ms is None or draft.found_ms is None:
         return False
-    asked_ms = event.time_ms if draft.entered_ms is None else min(event.time_ms, draft.entered_ms)
-    waited_ms = draft.found_ms - asked_ms
+    waited_ms = _waited_ms(event, draft.entered_ms, draft.found_ms)
     if waited_ms < event.timeout_ms:
         return False
     message = f"it is not done: nobody decided it for {waited_ms} ms, and {event.timeout_ms} ms were allowed"
     draft.answer("REQUEST_TIMED_OUT", message)
     return True
+
+
+def expires_ms(logged: Logged) -> int | None:
+    """Say up to when, by the bus's clock, an event may be decided as it stands; None where that does not matter.
+
+    It does not where the rules know already that its time is over. The bus's clock alone counts here: an author whose
+    own is behind would make everybody wait.
+    """
+    event = logged.event
+    if not isinstance(event, AdminEvent) or event.timeout_ms is None or logged.entered_ms is None:
+        return None
+    if logged.found_ms is not None and _waited_ms(event, logged.entered_ms, logged.found_ms) >= event.timeout_ms:
+        return None
+    return logged.entered_ms + event.timeout_ms
+
+
+def _waited_ms(event: AdminEvent, entered_ms: int | None, found_ms: int) -> int:
+    asked_ms = event.time_ms if entered_ms is None else min(event.time_ms, entered_ms)
+    return found_ms - asked_ms

@@ -1,6 +1,6 @@
 """The decision log: merge what the shards of a batch made, number it, and write it once."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from isrflow.bus.interface import Bus, Decided, Page
@@ -18,11 +18,18 @@ class Written(NamedTuple):
 
 
 class DecisionLog:
-    """Write batches of decisions on behalf of one controller epoch."""
+    """Write batches of decisions on behalf of one controller epoch.
 
-    def __init__(self, bus: Bus, controller_epoch: int) -> None:
+    ``check`` gets a batch's last event, and up to when what admins asked in it may be decided; it raises where it is
+    too late for that. It is called last before the commit.
+    """
+
+    def __init__(
+        self, bus: Bus, controller_epoch: int, check: Callable[[int, int], None] = lambda through, expires_ms: None
+    ) -> None:
         self._bus = bus
         self._controller_epoch = controller_epoch
+        self._check = check
 
     def write(self, outcomes: Iterable[bytes]) -> Written | None:
         """Commit a batch's decisions and state pages together; None when there was no event in it.
@@ -37,5 +44,8 @@ class DecisionLog:
         parts = (part for shard in shards for part in shard.parts)
         decisions = [Decided(seq, index, body) for seq, index, body in number(parts)]
         pages = [Page(shard.shard, page, body) for shard in shards for page, body in shard.pages]
+        expires_ms = min((shard.expires_ms for shard in shards if shard.expires_ms is not None), default=None)
+        if expires_ms is not None:
+            self._check(through, expires_ms)
         self._bus.commit(self._controller_epoch, through, decisions, pages)
         return Written(through, decisions, [page.body for page in pages if page.page == CLUSTER_PAGE])

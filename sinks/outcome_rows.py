@@ -30,9 +30,9 @@ def rows_of(outcome: ShardOutcome) -> Iterator[bytes]:
         yield _packed(outcome)
         return
     for piece in parts:
-        yield _packed(ShardOutcome(outcome.shard, outcome.seq, piece, []))
+        yield _packed(ShardOutcome(outcome.shard, outcome.seq, piece, [], outcome.expires_ms))
     for stored in pages:
-        yield _packed(ShardOutcome(outcome.shard, outcome.seq, [], stored))
+        yield _packed(ShardOutcome(outcome.shard, outcome.seq, [], stored, outcome.expires_ms))
 
 
 def outcomes_of(rows: Iterable[bytes]) -> list[ShardOutcome]:

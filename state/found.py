@@ -1,4 +1,4 @@
-"""What a job found undecided when it took over: nobody decides that in time any more.
+"""What a job found undecided when it claimed: nobody decides that in time any more.
 
 A claim's event says up to which seq was decided by then (``decided_seq``). All between that and the claim itself was
 decided after the claim, however much later than it came.

@@ -11,13 +11,14 @@ class ShardOutcome(msgspec.Struct, frozen=True, array_like=True):
     """Hold the decisions to be numbered, and the pages that changed as they now stand.
 
     ``seq`` is the last event of the batch, the same in every shard. Page ``CLUSTER_PAGE`` is the
-    shard's cluster part.
+    shard's cluster part. ``expires_ms`` is up to when, by the bus's clock, all that admins asked is decided in time.
     """
 
     shard: int
     seq: int
     parts: list[Part]
     pages: list[tuple[int, bytes]]
+    expires_ms: int | None = None
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -13,6 +13,7 @@ from isrflow.bus.interface import Bus, BusError, DivergedError
 from isrflow.conf.settings import Settings
 from isrflow.streaming.checkpoint import has_batches, move_aside, settle
 from isrflow.streaming.checkpoint_place import check_usable, checkpoint_of
+from isrflow.streaming.deadlines import LateError
 from isrflow.streaming.ends import JobError
 from isrflow.streaming.query import start_query, stop_between_batches
 from isrflow.streaming.query_failure import bus_error_in, cause_in, lack_in
@@ -77,7 +78,8 @@ class Decider:
     def go_on(self) -> None:
         """Begin once more after the query ended, where that can be.
 
-        Raises ``FencedError`` where another job took over, ``BusError`` or ``JobError`` where the job ends.
+        Raises ``FencedError`` where another job took over, ``LateError`` where the job has to claim once more,
+        ``BusError`` or ``JobError`` where it ends.
         """
         error = None if self._query is None else self._query.exception()
         self._go_on_after("" if error is None else str(error))
@@ -98,7 +100,7 @@ class Decider:
     def _mendable_cause(self, told: str) -> str:
         """Say why the query failed; raises where a new checkpoint would not help."""
         error = self._not_written
-        if isinstance(error, BusError) and not isinstance(error, DivergedError):
+        if isinstance(error, LateError | BusError) and not isinstance(error, DivergedError):
             raise error
         cause = str(error) if error is not None else cause_in(told)
         if (of_bus := bus_error_in(told)) and error is None:

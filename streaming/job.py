@@ -21,6 +21,7 @@ from isrflow.state.codec import CodecError, decode_cluster
 from isrflow.streaming.checkpoint import settle
 from isrflow.streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
 from isrflow.streaming.checkpoint_place import check_usable, checkpoint_of, log_of
+from isrflow.streaming.deadlines import Deadlines, LateError
 from isrflow.streaming.decider import Decider
 from isrflow.streaming.echo import echoes
 from isrflow.streaming.endpoint import Endpoint
@@ -77,8 +78,9 @@ class Job:
         self._stopping = threading.Event()
         self._check_layout()
         self._checkpoint = checkpoint_of(settings)
-        self._claim = Claim(0, 0)
+        self._claim = Claim(0, 0, 0)
         self._clock = EngineClock()
+        self._deadlines = Deadlines(bus, settings.policy.broker_session_timeout_ms)
 
     def run(self) -> None:
         # Before Spark starts, which takes seconds: whoever stops the job meanwhile must be heard.
@@ -128,19 +130,35 @@ class Job:
                 session.stop()
 
     def _take_over(self, session: SparkSession, lock: CheckpointLock, succeeds: bool) -> None:
-        policy = policy_text(msgspec.to_builtins(self._settings.policy))
-        self._claim = self._bus.claim(self._settings.controller_name, policy, self._clock.read_ms())
-        log.info("claimed the controller", controller_epoch=self._claim.controller_epoch, seq=self._claim.seq)
+        self._claim_controller()
         try:
             if not lock.wait(self._settings.takeover_timeout_ms, self._check_waiting):
                 log.warning("the job before this one holds the checkpoint and does not answer; going on without it")
             if succeeds:
                 self._endpoint.open_when_free()
-            with self._checkpoint_errors():
-                settle(self._checkpoint, self._bus)
-            self._decide(session, lock)
+            session.streams.addListener(BatchProgress(self._metrics))
+            self._decide_until_stopped(session, lock)
         except _StoppedError:
             log.info("stopping", controller_epoch=self._claim.controller_epoch)
+
+    def _claim_controller(self) -> None:
+        policy = policy_text(msgspec.to_builtins(self._settings.policy))
+        self._claim = self._bus.claim(self._settings.controller_name, policy, self._clock.read_ms())
+        self._deadlines.begin(self._claim)
+        log.info("claimed the controller", controller_epoch=self._claim.controller_epoch, seq=self._claim.seq)
+
+    def _decide_until_stopped(self, session: SparkSession, lock: CheckpointLock) -> None:
+        """Decide; where a batch would be too late, claim once more, so that it comes again and the rules know."""
+        while True:
+            with self._checkpoint_errors():
+                settle(self._checkpoint, self._bus)
+            try:
+                self._decide(session, lock)
+                return
+            except LateError as error:
+                log.warning("a batch was too late and is decided once more", why=str(error))
+            self._check_waiting()
+            self._claim_controller()
 
     def _check_waiting(self) -> None:
         if self._stopping.is_set():
@@ -171,7 +189,7 @@ class Job:
             signal.signal(number, stop)
 
     def _decide(self, session: SparkSession, lock: CheckpointLock) -> None:
-        decisions = DecisionLog(self._bus, self._claim.controller_epoch)
+        decisions = DecisionLog(self._bus, self._claim.controller_epoch, self._deadlines.check)
         skew = SkewLog()
         ticker = Ticker(
             self._bus,
@@ -189,6 +207,7 @@ class Job:
                 if clusters:
                     ticker.decided(written.through, clusters[0].clock_ms)
                     skew.decided(clusters[0])
+                    self._deadlines.decided(clusters[0])
                 self._metrics.committed(
                     bodies=(decided.body for decided in written.decisions),
                     clusters=clusters,
@@ -199,7 +218,6 @@ class Job:
                     clock_steps=self._clock.steps,
                 )
 
-        session.streams.addListener(BatchProgress(self._metrics))
         retention = Retention(self._bus, self._settings.retention_events)
         with Decider(session, self._bus, self._settings, write) as decider:
             self._metrics.took_over(self._claim.controller_epoch)

@@ -7,6 +7,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle
 
 from isrflow.bus.kafka.places import placed
+from isrflow.controller_logic.deadline import expires_ms
 from isrflow.controller_logic.guard import guarded_step
 from isrflow.sinks.outcome_rows import rows_of
 from isrflow.state.cluster import Cluster, State
@@ -82,6 +83,7 @@ class ShardOperator(StatefulProcessor):
             seq=outcome.state.cluster.seq,
             parts=outcome.parts,
             pages=[*pages, (CLUSTER_PAGE, cluster)],
+            expires_ms=min((ends for one in events if (ends := expires_ms(one)) is not None), default=None),
         )
         for row in rows_of(made):
             yield Row(shard=shard, seq=made.seq, outcome=row)

@@ -113,7 +113,7 @@ class Controller:
         producer.produce(self._topic, key=MARK_KEY, value=msgspec.json.encode(mark), partition=0)
         self._end(producer)
         self._producer, self._held_epoch, self._mark = producer, mark.controller_epoch, mark
-        return Claim(mark.controller_epoch, seq_of(sent.last_offset()))
+        return Claim(mark.controller_epoch, seq_of(sent.last_offset()), sent.last_time_ms())
 
     def commit(
         self,

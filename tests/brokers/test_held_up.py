@@ -14,10 +14,10 @@ from isrflow.brokers.voters import Voter
 from isrflow.brokers.wire.errors import ErrorCode
 from isrflow.bus.embedded import EmbeddedBus
 from isrflow.bus.interface import Bus
-from isrflow.state.decisions import BrokerDecision, QuorumDecision, decode
+from isrflow.state.decisions import Answer, BrokerDecision, QuorumDecision, decode
 from isrflow.state.reason import Reason
 from tests.support.controller_client import LOOPBACK, ControllerClient
-from tests.support.engine import Engine, wait_until
+from tests.support.engine import Engine, by_rules, decisions_of, encoded, wait_until
 from tests.support.gateway_in_process import SUPPORTED, heartbeat
 from tests.support.mock_cluster import MockCluster
 from tests.support.rules_engine import RulesEngine
@@ -37,8 +37,21 @@ def fenced(bus: Bus, after: int) -> list[BrokerDecision]:
     return [one for one in decisions if isinstance(one, BrokerDecision) and one.reason in silent]
 
 
+def asked(topic: str, timeout_ms: int) -> bytes:
+    """Write a request for a topic, whose id is the topic's name."""
+    fields = {"topic": topic, "partitions": 1, "replication_factor": 1}
+    return encoded("create_topic", request_id=topic, timeout_ms=timeout_ms, **fields)
+
+
+def answers(bus: Bus) -> dict[str, str]:
+    """Tell how each request for a topic was answered."""
+    decisions = [decode(one.body) for one in bus.decisions((0, -1), 100_000)]
+    requests = [one for one in decisions if isinstance(one, Answer) and one.request == "create_topic"]
+    return {str(one.request_id): one.error for one in requests}
+
+
 @pytest.mark.spark
-def test_an_engine_that_was_frozen_fences_nobody(tmp_path: Path) -> None:
+def test_an_engine_that_was_frozen_fences_nobody_and_does_nothing_too_late(tmp_path: Path) -> None:
     cluster = MockCluster(tmp_path)
     engine = Engine(tmp_path, f"broker.session.timeout.ms={SESSION_MS}", "broker.heartbeat.interval.ms=300")
     try:
@@ -46,15 +59,20 @@ def test_an_engine_that_was_frozen_fences_nobody(tmp_path: Path) -> None:
         cluster.start()
         seq = cluster.bus.last_seq()
         engine.signal_all(signal.SIGSTOP)
+        cluster.bus.publish([asked("late", timeout_ms=1_000), asked("patient", timeout_ms=600_000)])
         time.sleep(FROZEN_S)
         engine.signal_all(signal.SIGCONT)
         time.sleep(AFTER_S)
         caught_up = cluster.bus.last_seq()
         wait_until(lambda: cluster.bus.decided_seq() >= caught_up, TIMEOUT_S, "the engine to catch up")
         assert fenced(cluster.bus, seq) == []
+        assert answers(cluster.bus) == {"late": "REQUEST_TIMED_OUT", "patient": "NONE"}
         # Who does fall silent is fenced as before.
         cluster.kill(2)
         wait_until(lambda: [one.broker for one in fenced(cluster.bus, seq)] == [2], TIMEOUT_S, "it to be fenced")
+        assert cluster.bus.claimed_epoch() == 2, "its own, once more"
+        assert engine.stop() == 0
+        assert decisions_of(cluster.bus) == by_rules(cluster.bus).decisions
     finally:
         cluster.stop()
         engine.kill()

@@ -81,8 +81,8 @@ def test_an_event_too_large_is_refused_whole(bus: EmbeddedBus) -> None:
 
 def test_a_claim_is_an_epoch_and_an_event(bus: EmbeddedBus) -> None:
     bus.publish([EVENT])
-    assert bus.claim("a", {"min.insync.replicas": "2"}, 5) == (1, 2)
-    assert bus.claim("b", {}, 6) == (2, 3)
+    assert bus.claim("a", {"min.insync.replicas": "2"}, 5)[:2] == (1, 2)
+    assert bus.claim("b", {}, 6)[:2] == (2, 3)
     assert bus.claimed_epoch() == 2
     started = msgspec.json.decode(bus.read(1, 2)[0].raw)
     assert started == {

@@ -50,7 +50,7 @@ def test_only_what_a_job_claimed_is_a_claim(bus: EmbeddedBus) -> None:
     bus.claim("a", {}, 1)
     bus.publish_own([FORGED])
     assert [entry.is_claim for entry in bus.read(0, 9)] == [True, False]
-    assert bus.claim("b", {}, 2) == (2, 3), "nobody else's epoch counts"
+    assert bus.claim("b", {}, 2)[:2] == (2, 3), "nobody else's epoch counts"
 
 
 @pytest.mark.parametrize("kind", ["tick", "controller_started", "sessions_extended", "leader_imbalance"])

@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from isrflow.controller_logic.log import decide
+from isrflow.controller_logic.deadline import expires_ms
+from isrflow.controller_logic.log import decide, logged
 from isrflow.state.event import AdminEvent
 from isrflow.state.events import AnyEvent
 from isrflow.state.policy import Policy
@@ -105,3 +106,22 @@ def test_it_comes_out_the_same_wherever_the_log_is_cut() -> None:
     assert {one["request"] for one in whole if one.get("error") == "REQUEST_TIMED_OUT"} == set(list(ASKED)[3:])
     assert decisions(lines, batch_sizes=(1,)) == whole
     assert decisions(lines, shards=3, batch_sizes=(2, 3)) == whole
+
+
+@pytest.mark.parametrize(
+    ("found_ms", "entered_ms", "fields", "expires"),
+    [
+        (None, T + 300, {"timeout_ms": 50}, T + 350),
+        (T + 149, T + 300, {"timeout_ms": 50}, T + 350),
+        (T + 150, T + 300, {"timeout_ms": 50}, None),
+        (None, None, {"timeout_ms": 50}, None),
+        (None, T + 300, {}, None),
+    ],
+    ids=["never found", "found in time", "found too late", "from a recorded log", "no deadline"],
+)
+def test_up_to_when_it_may_be_decided_says_the_bus(
+    found_ms: int | None, entered_ms: int | None, fields: dict[str, Any], expires: int | None
+) -> None:
+    _, raw, _, _ = line(7, "create_topic", 100, **ASKED["create_topic"], **fields)
+    [asked] = logged([(7, raw, entered_ms, False, found_ms)])
+    assert expires_ms(asked) == expires

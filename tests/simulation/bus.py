@@ -47,7 +47,8 @@ class SimulatedBus:
             settings=dict(settings),
             rules_version=NEWEST_RULES,
         )
-        return Claim(self.controller_epoch, self.publish([msgspec.json.encode(started)], is_claim=True))
+        seq = self.publish([msgspec.json.encode(started)], is_claim=True)
+        return Claim(self.controller_epoch, seq, self._clocks.now_ms(BUS))
 
     def commit(self, epoch: int, through: int, decided: Sequence[Decided], pages: Sequence[Page], now: float) -> None:
         if epoch != self.controller_epoch:

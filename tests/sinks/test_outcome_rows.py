@@ -12,7 +12,8 @@ from isrflow.state.shard_outcome import CLUSTER_PAGE, ShardOutcome
 
 def made(decisions: int, pages: int, size: int) -> ShardOutcome:
     parts = [Part(7, 0, "topic", n, -1, b'{"partition":%d%s}' % (n, b" " * size)) for n in range(decisions)]
-    return ShardOutcome(3, 7, parts, [*((n, b"p" * size) for n in range(pages)), (CLUSTER_PAGE, b"c")])
+    stored = [*((n, b"p" * size) for n in range(pages)), (CLUSTER_PAGE, b"c")]
+    return ShardOutcome(3, 7, parts, stored, expires_ms=99)
 
 
 def test_what_a_batch_makes_as_a_rule_is_one_row_as_it_is() -> None:
@@ -34,7 +35,7 @@ def test_what_is_long_comes_in_several_rows_and_nothing_is_lost(
     assert all(len(row) < outcome_rows._PACKED_BYTES_MIN + 100 for row in rows)
     random.Random(1).shuffle(rows)
     found = outcomes_of(rows)
-    assert {(one.shard, one.seq) for one in found} == {(3, 7)}
+    assert {(one.shard, one.seq, one.expires_ms) for one in found} == {(3, 7, 99)}
     assert sorted(part for one in found for part in one.parts) == sorted(outcome.parts)
     assert sorted(page for one in found for page in one.pages) == sorted(outcome.pages)
 

@@ -13,6 +13,7 @@ from isrflow.bus.interface import BusError, Decided, FencedError
 from isrflow.conf.settings import Settings
 from isrflow.streaming import decider
 from isrflow.streaming.checkpoint import has_batches, settle
+from isrflow.streaming.deadlines import LateError
 from isrflow.streaming.decider import Decider
 from isrflow.streaming.ends import JobError
 
@@ -158,9 +159,12 @@ def test_decisions_that_came_out_differently_are_left_as_they_were_written(start
     [
         (FencedError("epoch 2 was claimed"), "epoch 2"),
         (BusError("bus x: disk I/O error"), "disk I/O"),
+        (LateError("it was to be done before"), "to be done before"),
     ],
 )
-def test_what_the_bus_refuses_is_raised_as_it_is(started: Started, raised: Exception, match: str) -> None:
+def test_what_the_bus_refuses_and_what_is_too_late_is_raised_as_it_is(
+    started: Started, raised: Exception, match: str
+) -> None:
     started.write_error = raised
     with started.decider() as running:
         started.queries[0].fail_to_commit()

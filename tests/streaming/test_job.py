@@ -47,7 +47,7 @@ def watched(job: Job, ticker: Ticker) -> None:
 def claimed(bus: EmbeddedBus) -> tuple[Job, Ticker]:
     job = Job(bus, Settings(metrics_port=-1, checkpoint_dir=str(bus.path) + ".checkpoint"), Metrics())
     job._claim = bus.claim("job", {}, 1)
-    return job, Ticker(bus, Claim(1, 1), EngineClock(), 10, 10)
+    return job, Ticker(bus, Claim(1, 1, 1), EngineClock(), 10, 10)
 
 
 def test_pages_other_than_those_of_the_state_are_refused(bus: EmbeddedBus) -> None:

@@ -31,7 +31,7 @@ def bus(tmp_path: Path) -> Iterator[EmbeddedBus]:
 
 
 def ticker_of(bus: EmbeddedBus, idle_ms: int = IDLE_MS) -> Ticker:
-    return Ticker(bus, Claim(1, 1), EngineClock(), BUSY_MS, idle_ms)
+    return Ticker(bus, Claim(1, 1, 1), EngineClock(), BUSY_MS, idle_ms)
 
 
 def ticks(bus: EmbeddedBus) -> list[Tick]:

@@ -1,0 +1,148 @@
+"""A batch that comes too late for what was asked in it is not committed; after another claim it says so."""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from isrflow.bus.embedded import EmbeddedBus
+from isrflow.bus.interface import Claim
+from isrflow.controller_logic.log import decide
+from isrflow.sinks.decision_log import DecisionLog
+from isrflow.state.cluster import Cluster
+from isrflow.state.policy import Policy
+from isrflow.streaming.deadlines import LATE_MS_MAX, Deadlines, LateError
+from tests.support.engine import decisions_of
+from tests.support.operators import OperatorCluster
+
+SESSION_MS = 9_000
+HOUR_MS = 3_600_000
+
+
+class Time:
+    """Tell every clock here; the bus's wall clock is 1000 s ahead of the steady one."""
+
+    def __init__(self) -> None:
+        self.steady_ms = 5_000
+
+    @property
+    def now_ms(self) -> int:
+        return self.steady_ms + 1_000_000
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    time = Time()
+    monkeypatch.setattr("isrflow.streaming.deadlines.steady_ms", lambda: time.steady_ms)
+    monkeypatch.setattr("isrflow.bus.event_table.now_ms", lambda: time.now_ms)
+    return time
+
+
+@pytest.fixture
+def bus(tmp_path: Path) -> Iterator[EmbeddedBus]:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    yield bus
+    bus.close()
+
+
+def begun(bus: EmbeddedBus, time: Time) -> Deadlines:
+    deadlines = Deadlines(bus, SESSION_MS)
+    deadlines.begin(bus.claim("job", {}, time.now_ms))
+    return deadlines
+
+
+def is_too_late(deadlines: Deadlines, expires_ms: int, through: int = 9) -> bool:
+    try:
+        deadlines.check(through, expires_ms)
+    except LateError:
+        return True
+    return False
+
+
+def test_it_is_measured_from_the_claim_on_by_the_bus_s_clock(bus: EmbeddedBus, time: Time) -> None:
+    deadlines = begun(bus, time)
+    expires_ms = time.now_ms + 20_000
+    time.steady_ms += 20_000 + LATE_MS_MAX
+    assert not is_too_late(deadlines, expires_ms)
+    time.steady_ms += 1
+    assert is_too_late(deadlines, expires_ms)
+
+
+def test_a_batch_that_is_on_the_bus_already_stays_as_it_is(bus: EmbeddedBus, time: Time) -> None:
+    deadlines = begun(bus, time)
+    bus.publish([b"event"] * 9)
+    bus.commit(1, 9, [], [])
+    assert not is_too_late(deadlines, time.now_ms - HOUR_MS)
+    assert is_too_late(deadlines, time.now_ms - HOUR_MS, through=10)
+
+
+def test_a_bus_whose_clock_was_set_forward_is_followed(bus: EmbeddedBus, time: Time) -> None:
+    deadlines = begun(bus, time)
+    expires_ms = time.now_ms + HOUR_MS
+    deadlines.decided(Cluster(shard=0, shards=1, clock_entered_ms=expires_ms))
+    assert not is_too_late(deadlines, expires_ms)
+    time.steady_ms += LATE_MS_MAX + 1
+    assert is_too_late(deadlines, expires_ms)
+    # The next claim is later than any tick before it, or the clock was set back.
+    deadlines.begin(Claim(2, 10, time.now_ms))
+    time.steady_ms += HOUR_MS
+    assert not is_too_late(deadlines, time.now_ms)
+
+
+def test_a_slow_engine_claims_once_more_every_two_sessions_at_most(bus: EmbeddedBus, time: Time) -> None:
+    deadlines = begun(bus, time)
+    claims = []
+    for _ in range(100):
+        # Whatever is asked waits for three seconds after its time.
+        time.steady_ms += 1_000
+        if is_too_late(deadlines, time.now_ms - 3_000):
+            claims.append(time.steady_ms)
+            deadlines.begin(bus.claim("job", {}, time.now_ms))
+    assert [after - before for before, after in itertools.pairwise(claims)] == [2 * SESSION_MS] * 5
+
+
+def asked(topic: str, time: Time, timeout_ms: int) -> bytes:
+    fields = {"topic": topic, "partitions": 1, "replication_factor": 1, "timeout_ms": timeout_ms}
+    return msgspec.json.encode({"kind": "create_topic", "time_ms": time.now_ms, "request_id": topic, **fields})
+
+
+def registered(time: Time) -> list[bytes]:
+    broker = {"time_ms": time.now_ms, "broker": 1}
+    beat = {"broker_epoch": 2, "want_fence": False, "want_shutdown": False}
+    events = [{"kind": "broker_register", "incarnation": "a"}, {"kind": "broker_heartbeat", **beat}]
+    return [msgspec.json.encode(event | broker) for event in events]
+
+
+def test_what_was_asked_while_the_engine_stood_still_is_refused_and_a_replay_says_the_same(
+    bus: EmbeddedBus, time: Time
+) -> None:
+    deadlines = begun(bus, time)
+    bus.publish([*registered(time), asked("late", time, 20_000), asked("patient", time, 2 * HOUR_MS)])
+    planned = bus.last_seq()
+    frozen = OperatorCluster(bus)
+    frozen.log = DecisionLog(bus, 1, deadlines.check)
+    time.steady_ms += HOUR_MS
+    with pytest.raises(LateError, match="was to be done 3580000 ms ago"):
+        frozen.batch(bus.read(0, planned))
+    assert (bus.decided_seq(), decisions_of(bus)) == (0, [])
+    deadlines.begin(bus.claim("job", {}, time.now_ms))
+    again = OperatorCluster(bus)
+    again.log = DecisionLog(bus, 2, deadlines.check)
+    # The batch that was planned, and what came after it.
+    again.batch(bus.read(0, planned))
+    again.batch(bus.read(planned, bus.last_seq()))
+    told = [msgspec.json.decode(body) for _, _, body in decisions_of(bus)]
+    answers = {one["request_id"]: one["error"] for one in told if one["kind"] == "answer" and one["request_id"]}
+    assert answers == {"late": "REQUEST_TIMED_OUT", "patient": "NONE"}
+    assert {one["topic"] for one in told if one["kind"] == "topic"} == {"patient"}
+    # Killed between the bus's commit and Spark's, it comes again an hour later, to the next job.
+    time.steady_ms += 2 * HOUR_MS
+    deadlines.begin(bus.claim("next", {}, time.now_ms))
+    later = OperatorCluster(bus)
+    later.log = DecisionLog(bus, 3, deadlines.check)
+    later.batch(bus.read(0, planned))
+    assert decisions_of(bus) == decide(bus.read(0, bus.decided_seq()), Policy()).decisions
+    recorded = [entry[:4] for entry in bus.read(0, bus.last_seq())]
+    assert decide(recorded, Policy()).decisions[: len(told)] == decisions_of(bus)
