@@ -4,33 +4,11 @@ A flipped bit inside of an event would be decided on, and one in a page of state
 decision and page has a CRC-32 beside it. Rows that an isrflow of before has written have none, and are believed.
 """
 
-import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from isrflow.bus.interface import DamagedError
-
-COLUMN = "crc"
-TABLES = ("events", "decisions", "pages")
-
-
-def missing(connection: sqlite3.Connection, tables: Sequence[str] = TABLES) -> list[str]:
-    """Name those of ``tables`` that keep no checksums."""
-    return [
-        table for table in tables if COLUMN not in {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
-    ]
-
-
-def keep(connection: sqlite3.Connection) -> None:
-    """Let every table keep checksums from now on; in a write transaction, because another process may do so too."""
-    for table in missing(connection):
-        connection.execute(f"ALTER TABLE {table} ADD COLUMN {COLUMN} INTEGER")
-
-
-def column_of(connection: sqlite3.Connection, table: str) -> str:
-    """Give what to select for a row's checksum: NULL where the table has none."""
-    return "NULL" if missing(connection, [table]) else COLUMN
 
 
 def with_crc(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:

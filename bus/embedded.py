@@ -7,9 +7,10 @@ from pathlib import Path
 import msgspec
 
 from isrflow.bus import checksums, pieces
+from isrflow.bus.added_columns import CRC, AddedColumns
 from isrflow.bus.bus_file import Access, BusFile
 from isrflow.bus.clock import now_ms as now_ms
-from isrflow.bus.event_table import append, entries_between, has_times, insert_recorded, keep_times
+from isrflow.bus.event_table import append, entries_between, insert_recorded
 from isrflow.bus.file_place import check_same
 from isrflow.bus.interface import (
     MAX_EVENT_BYTES,
@@ -62,6 +63,7 @@ class EmbeddedBus(BusFile):
         self, path: Path | str, access: Access = Access.MAKE, *, lock_timeout_s: float = LOCK_TIMEOUT_S
     ) -> None:
         super().__init__(path, access, lock_timeout_s)
+        self._columns = AddedColumns()
         try:
             with self._errors():
                 self._open()
@@ -91,11 +93,9 @@ class EmbeddedBus(BusFile):
 
     def _grow(self) -> None:
         """Give a file of before the columns that it lacks."""
-        connection = self._connection()
-        if not has_times(connection) or checksums.missing(connection):
-            with self._write():
-                keep_times(connection)
-                checksums.keep(connection)
+        if self._columns.missing(self._connection()):
+            with self._write() as connection:
+                self._columns.add(connection)
 
     def publish(self, events: Sequence[bytes]) -> int:
         refuse_engine_kinds(events)
@@ -132,7 +132,7 @@ class EmbeddedBus(BusFile):
             trimmed = self._mark("trimmed")
             if after < trimmed and through > after:
                 raise TrimmedError(f"bus {self.path}: events up to {trimmed} were removed; {after + 1} was asked for")
-            return entries_between(connection, after, through)
+            return entries_between(connection, self._columns, after, through)
 
     def batch_end(self, after: int, count: int, bytes_max: int = 2**62, *, wait: bool) -> int:
         """Return where a batch that starts after ``after`` ends: ``count`` events on, or at the newest.
@@ -232,7 +232,7 @@ class EmbeddedBus(BusFile):
                     f"bus {self.path}: decisions of events up to {gone[0]} were removed: "
                     f"read on from {gone[0] + 1}, or take the state as it is"
                 )
-            crcs = checksums.column_of(connection, "decisions")
+            crcs = self._columns.of(connection, "decisions", CRC)
             rows = connection.execute(
                 f"SELECT seq, idx, body, {crcs} FROM decisions WHERE (seq, idx) > (?, ?) ORDER BY seq, idx LIMIT ?",
                 (*after, limit),
@@ -259,7 +259,7 @@ class EmbeddedBus(BusFile):
 
     def image(self) -> Image:
         with self._errors(), self._snapshot() as connection:
-            crcs = checksums.column_of(connection, "pages")
+            crcs = self._columns.of(connection, "pages", CRC)
             rows = connection.execute(f"SELECT shard, page, body, {crcs} FROM pages")
             pages = (
                 Page(shard, page, checksums.check(body, crc, f"bus {self.path}: page ({shard}, {page}) of the state"))

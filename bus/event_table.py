@@ -1,30 +1,16 @@
-"""The embedded bus's table of events: when each entered, and which are claims.
-
-A file of an older isrflow has no column of entry times, and gets one from the first process that writes to it.
-"""
+"""The embedded bus's table of events: when each entered, and which are claims."""
 
 import sqlite3
 from collections.abc import Sequence
 
-from isrflow.bus.checksums import check, column_of, with_crc
+from isrflow.bus.added_columns import CRC, ENTERED, AddedColumns
+from isrflow.bus.checksums import check, with_crc
 from isrflow.bus.clock import now_ms
 from isrflow.bus.interface import Entry
 from isrflow.bus.patience import Row, row_of
 from isrflow.state.found import Found, found_by, found_ms
 
-_COLUMN = "entered_ms"
 _FORGED = "SELECT seq FROM recorded_claims WHERE NOT is_claim"
-
-
-def has_times(connection: sqlite3.Connection) -> bool:
-    """Say whether the table keeps entry times."""
-    return any(row[1] == _COLUMN for row in connection.execute("PRAGMA table_info(events)"))
-
-
-def keep_times(connection: sqlite3.Connection) -> None:
-    """Let the table keep entry times from now on; in a write transaction, because another process may do so too."""
-    if not has_times(connection):
-        connection.execute(f"ALTER TABLE events ADD COLUMN {_COLUMN} INTEGER")
 
 
 def append(connection: sqlite3.Connection, rows: Sequence[Row]) -> int:
@@ -53,10 +39,10 @@ def insert_recorded(connection: sqlite3.Connection, entries: Sequence[Entry]) ->
     connection.executemany("INSERT INTO recorded_claims VALUES (?, ?)", told)
 
 
-def entries_between(connection: sqlite3.Connection, after: int, through: int) -> list[Entry]:
+def entries_between(connection: sqlite3.Connection, columns: AddedColumns, after: int, through: int) -> list[Entry]:
     """Read events in order; whether one is a claim says the table of claims, or the recorded log that was put here."""
     span = (after, through)
-    times, crcs = _COLUMN if has_times(connection) else "NULL", column_of(connection, "events")
+    times, crcs = columns.of(connection, "events", ENTERED), columns.of(connection, "events", CRC)
     stored = connection.execute(
         f"SELECT seq, raw, {times}, {crcs} FROM events WHERE seq > ? AND seq <= ? ORDER BY seq", span
     )
@@ -64,15 +50,14 @@ def entries_between(connection: sqlite3.Connection, after: int, through: int) ->
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'recorded_claims'").fetchone():
         told = connection.execute("SELECT * FROM recorded_claims WHERE seq > ? AND seq <= ?", span)
         is_claim = {seq: bool(value) for seq, value in told}
-        found = _found(connection, after, f"kind = 'controller_started' AND seq NOT IN ({_FORGED})")
+        found = _found(connection, times, after, f"kind = 'controller_started' AND seq NOT IN ({_FORGED})")
         return [Entry(seq, raw, ms, is_claim.get(seq), found_ms(seq, found)) for seq, raw, ms in rows]
     claims = {row[0] for row in connection.execute("SELECT seq FROM claims WHERE seq > ? AND seq <= ?", span)}
-    found = _found(connection, after, "seq IN (SELECT seq FROM claims WHERE seq > ?1)")
+    found = _found(connection, times, after, "seq IN (SELECT seq FROM claims WHERE seq > ?1)")
     return [Entry(seq, raw, ms, seq in claims, found_ms(seq, found)) for seq, raw, ms in rows]
 
 
-def _found(connection: sqlite3.Connection, after: int, which: str) -> list[Found]:
+def _found(connection: sqlite3.Connection, times: str, after: int, which: str) -> list[Found]:
     """Read what claims found undecided after ``after``: also those that stand far behind."""
-    column = _COLUMN if has_times(connection) else "NULL"
-    rows = connection.execute(f"SELECT seq, raw, {column} FROM events WHERE seq > ?1 AND {which}", (after,))
+    rows = connection.execute(f"SELECT seq, raw, {times} FROM events WHERE seq > ?1 AND {which}", (after,))
     return [found for seq, raw, ms in rows if (found := found_by(seq, raw, ms)) is not None]

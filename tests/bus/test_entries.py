@@ -88,8 +88,21 @@ def test_a_file_of_before_gets_entry_times(tmp_path: Path) -> None:
     assert (claim.entered_ms, claim.is_claim) == (None, True)
     assert (old.entered_ms, old.is_claim) == (None, False)
     assert new.entered_ms is not None
+    assert reader.read(0, 9) == [claim, old, new], "whoever reads since before the writer came sees them too"
     for bus in buses:
         bus.close()
+
+
+def test_a_file_that_has_all_columns_is_asked_once(bus: EmbeddedBus) -> None:
+    bus.publish([EVENT])
+    bus.read(0, 1)
+    asked: list[str] = []
+    bus._connection().set_trace_callback(asked.append)
+    bus.read(0, 1)
+    bus.decisions((0, -1), 1)
+    bus.image()
+    assert any("raw" in statement for statement in asked)
+    assert not any("table_info" in statement for statement in asked)
 
 
 def test_a_recorded_log_stands_as_it_is(bus: EmbeddedBus) -> None:
