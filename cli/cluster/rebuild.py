@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from isrflow.brokers.gateways.kraft.log.errors import StorageError
+from isrflow.brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option, copies_option
 from isrflow.brokers.gateways.kraft.settings import Identity
 from isrflow.bus.interface import BusError
 from isrflow.cli.cluster.bus_place import BusPlace
@@ -14,17 +15,10 @@ from isrflow.cli.options import bus_option
 
 
 @click.command("rebuild")
-@click.option("--gateway", type=int, help="A gateway of the cluster in --dir, such as 100.")
+@click.option("--gateway", type=GATEWAY_ID, help="A gateway of the cluster in --dir, such as 100.")
 @click.option("--log", type=click.Path(path_type=Path), help="The --dir of a gateway that was started by hand.")
-@click.option("--cluster-id", metavar="ID", help="With --log: Kafka's cluster id.")
-@click.option(
-    "--from",
-    "copies",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="A broker's __cluster_metadata-0; once for each broker. With --gateway those of the cluster, if not said.",
-)
+@cluster_id_option("With --log: Kafka's cluster id.")
+@copies_option("--from", "; once for each broker. With --gateway those of the cluster, if not said.")
 @click.option("--without", multiple=True, type=int, metavar="ID", help="A broker that is lost and never starts again.")
 @bus_option
 @dir_option

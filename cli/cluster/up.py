@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from isrflow.brokers.gateways.kraft.options import cluster_id_option
 from isrflow.brokers.kafka.cluster import FILE, KafkaCluster, broker_specs, plain_specs
 from isrflow.brokers.service import ServiceError
 from isrflow.brokers.voters import Voter, voters_of
@@ -41,7 +42,7 @@ def _settings(context: click.Context, parameter: click.Parameter, texts: Sequenc
 @click.option("--gateways", type=click.IntRange(1, GATEWAYS_MAX), help=f"How many gateways; {GATEWAYS} if not said.")
 @click.option("--plain", is_flag=True, help="A plain Kafka cluster: no engine, the first broker is the controller.")
 @click.option("--voters", callback=_voters, metavar="ID@HOST:PORT,...", help="Brokers alone, led by these.")
-@click.option("--cluster-id", metavar="ID", help="Kafka's cluster id; drawn if not said.")
+@cluster_id_option("Kafka's cluster id; drawn if not said.")
 @click.option("--heap", metavar="SIZE", help="Each broker's Java heap, such as 512m.")
 @click.option(
     "--set", "overrides", multiple=True, callback=_settings, metavar="KEY=VALUE", help="A setting of Kafka's brokers."

@@ -29,6 +29,7 @@ CRASH_TIMEOUT_S = 180.0
 HEARD_TIMEOUT_S = 60.0
 # Longer than a session.
 BUS_FROZEN_S = 10.0
+ENGINE_FROZEN_S = 4.0
 
 
 @pytest.fixture
@@ -94,6 +95,7 @@ def test_a_job_that_is_killed_or_loses_its_place_or_its_kafka_leaves_one_whole_d
         assert "controller epoch 4" in frozen.log.read_text()
         decided(bus, bus.publish([AWAITED]), engine=second)
         watermark_follows_offsets(bus, second)
+        what_is_asked_of_a_frozen_job_is_not_done_late(bus, second)
         for node in kafka_node.nodes.values():
             node.pause()
             time.sleep(BUS_FROZEN_S)
@@ -132,6 +134,18 @@ def watermark_follows_offsets(bus: KafkaBus, engine: Engine) -> None:
         report = {"topic": "reported", "partition": 0, "broker": 901, "leader_epoch": 0, "log_end_offset": end}
         bus.publish([encoded("log_end_offset", **report)])
         wait_until(lambda end=end: watermark(bus, "reported") == end, HEARD_TIMEOUT_S, f"high watermark {end}")
+
+
+def what_is_asked_of_a_frozen_job_is_not_done_late(bus: KafkaBus, engine: Engine) -> None:
+    claimed = bus.claimed_epoch()
+    engine.signal_all(signal.SIGSTOP)
+    fields = {"topic": "late", "partitions": 1, "replication_factor": 1, "timeout_ms": 1_000}
+    seq = bus.publish([encoded("create_topic", request_id="late", **fields)])
+    time.sleep(ENGINE_FROZEN_S)
+    engine.signal_all(signal.SIGCONT)
+    decided(bus, seq, engine=engine)
+    assert [b'"error":"REQUEST_TIMED_OUT"' in body for at, _, body in decisions_of(bus) if at == seq] == [True]
+    assert bus.claimed_epoch() == claimed + 1
 
 
 def watermark(bus: Bus, topic: str) -> int:

@@ -11,6 +11,7 @@ import msgspec
 import structlog
 
 from isrflow.brokers.gateways.kraft.gateway import Gateway, SupersededError
+from isrflow.brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option, copies_option
 from isrflow.brokers.gateways.kraft.settings import Identity, Settings, settings_of
 from isrflow.brokers.gateways.kraft.storage import StorageError
 from isrflow.brokers.reaching import reached
@@ -71,20 +72,13 @@ async def _serve(identity: Identity, settings: Settings, url: str) -> None:
 
 
 @click.command()
-@click.option("--gateway", required=True, type=click.IntRange(0, 2**31 - 1), help="Its id among the voters.")
+@click.option("--gateway", required=True, type=GATEWAY_ID, help="Its id among the voters.")
 @click.option("--voters", required=True, help="As brokers have it in controller.quorum.voters: ID@HOST:PORT,...")
-@click.option("--cluster-id", required=True, help="The cluster id that the brokers' storage was formatted with.")
+@cluster_id_option("The cluster id that the brokers' storage was formatted with.", required=True)
 @click.option("--bus", required=True, metavar="PATH|URL", help="The bus.")
 @click.option("--dir", "directory", required=True, type=click.Path(path_type=Path), help="Where its log lives.")
 @click.option("--listen-port", default=None, type=click.IntRange(0, 65_535), help="Where it listens, if elsewhere.")
-@click.option(
-    "--rebuild-from",
-    "copies",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="A broker's __cluster_metadata-0, from which a lost log is made again; once for each broker.",
-)
+@copies_option("--rebuild-from", ", from which a lost log is made again; once for each broker.")
 @click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A setting.")
 def main(
     gateway: int,

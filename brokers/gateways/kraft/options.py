@@ -1,0 +1,27 @@
+"""The options that gateways, and the commands which start them and make their logs again, have in common."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+_Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+GATEWAY_ID = click.IntRange(0, 2**31 - 1)
+
+
+def cluster_id_option(told: str, *, required: bool = False) -> _Option:
+    """Add ``cluster_id``, Kafka's id of the cluster."""
+    return click.option("--cluster-id", required=required, metavar="ID", help=told)
+
+
+def copies_option(name: str, told: str) -> _Option:
+    """Add ``copies``, brokers' directories of the metadata log; ``told`` goes on from what one is."""
+    return click.option(
+        name,
+        "copies",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help=f"A broker's __cluster_metadata-0{told}",
+    )
