@@ -41,7 +41,7 @@ class Entry(NamedTuple):
 
     ``entered_ms`` is the bus's own time when it came, and ``is_claim`` says whether the bus knows it as a job's claim.
     In a recorded log both may be None, not known: then they are not judged by. ``found_ms`` is the bus's time when a
-    job that took over last found it undecided, None where none did.
+    job that claimed last found it undecided, None where none did.
     """
 
     seq: int

@@ -269,7 +269,7 @@ class Logged(msgspec.Struct, frozen=True):
     ``clock_ms`` is the greatest ``time_ms`` up to here of the events that came along, on whichever
     shard they belong to; ``raw`` is the text that was published. ``entered_ms`` is the bus's time when it came, and
     ``is_claim`` says whether the bus knows it as a job's claim; None is not known. ``found_ms`` is when a job that
-    took over last found it undecided.
+    claimed last found it undecided.
     """
 
     seq: int
