@@ -8,7 +8,7 @@ BIN := .venv/bin
 setup: .venv/setup.stamp
 
 .venv/setup.stamp: deploy/requirements.lock pyproject.toml deploy/setup.sh
-	@deploy/setup.sh
+	@bash deploy/setup.sh
 
 # Tests wait more than they work, for processes that start and time-outs that run: two at a time, a file each.
 test: setup lint

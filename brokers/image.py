@@ -6,11 +6,11 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from isrflow.bus.image import read_image
-from isrflow.bus.interface import Image
-from isrflow.state.broker import Broker
-from isrflow.state.cluster import Cluster
-from isrflow.state.decisions import (
+from bus.image import read_image
+from bus.interface import Image
+from state.broker import Broker
+from state.cluster import Cluster
+from state.decisions import (
     AnyDecision,
     BrokerDecision,
     ConfigDecision,
@@ -19,9 +19,9 @@ from isrflow.state.decisions import (
     TopicDecision,
     leader_and_isr_of,
 )
-from isrflow.state.ids import NO_EPOCH
-from isrflow.state.partition import Topic
-from isrflow.state.reason import Reason
+from state.ids import NO_EPOCH
+from state.partition import Topic
+from state.reason import Reason
 
 # The state does not say who was given the last block.
 _NO_BROKER = -1

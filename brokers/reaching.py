@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import structlog
 
-from isrflow.bus.interface import BusError, TrimmedError
+from bus.interface import BusError, TrimmedError
 
 logger = structlog.get_logger()
 

@@ -5,8 +5,8 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from isrflow.brokers.process import DetachedProcess, State
-from isrflow.conf.private_dir import private_dir
+from brokers.process import DetachedProcess, State
+from conf.private_dir import private_dir
 
 START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 60.0

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from isrflow.bus.file_place import check_same, look, make_file, state_alone
-from isrflow.bus.interface import BusError
-from isrflow.bus.locked import LOCK_TOLD_S, while_locked
+from bus.file_place import check_same, look, make_file, state_alone
+from bus.interface import BusError
+from bus.locked import LOCK_TOLD_S, while_locked
 
 # The log beside the file is cut to this when it begins again.
 JOURNAL_BYTES_KEPT = 16 * 1024 * 1024

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import msgspec
 
-from isrflow.bus import checksums, pieces
-from isrflow.bus.added_columns import CRC, AddedColumns
-from isrflow.bus.bus_file import Access, BusFile
-from isrflow.bus.clock import now_ms as now_ms
-from isrflow.bus.event_table import append, entries_between, insert_recorded
-from isrflow.bus.file_place import check_same
-from isrflow.bus.interface import (
+from bus import checksums, pieces
+from bus.added_columns import CRC, AddedColumns
+from bus.bus_file import Access, BusFile
+from bus.clock import now_ms as now_ms
+from bus.event_table import append, entries_between, insert_recorded
+from bus.file_place import check_same
+from bus.interface import (
     MAX_EVENT_BYTES,
     BusError,
     Claim,
@@ -27,12 +27,12 @@ from isrflow.bus.interface import (
     draw_bus_id,
     epoch_after,
 )
-from isrflow.bus.locked import LOCK_TIMEOUT_S, while_locked
-from isrflow.bus.outsiders import refuse_engine_kinds
-from isrflow.bus.patience import row_of
-from isrflow.bus.retention import SLICE_ROWS, bound_wal, remove_decisions, remove_events
-from isrflow.bus.weight import last_within
-from isrflow.state.rules import NEWEST_RULES
+from bus.locked import LOCK_TIMEOUT_S, while_locked
+from bus.outsiders import refuse_engine_kinds
+from bus.patience import row_of
+from bus.retention import SLICE_ROWS, bound_wal, remove_decisions, remove_events
+from bus.weight import last_within
+from state.rules import NEWEST_RULES
 
 SCHEMA_VERSION = 1
 

@@ -3,12 +3,12 @@
 import sqlite3
 from collections.abc import Sequence
 
-from isrflow.bus.added_columns import CRC, ENTERED, AddedColumns
-from isrflow.bus.checksums import check, with_crc
-from isrflow.bus.clock import now_ms
-from isrflow.bus.interface import Entry
-from isrflow.bus.patience import Row, row_of
-from isrflow.state.found import Found, found_by, found_ms
+from bus.added_columns import CRC, ENTERED, AddedColumns
+from bus.checksums import check, with_crc
+from bus.clock import now_ms
+from bus.interface import Entry
+from bus.patience import Row, row_of
+from state.found import Found, found_by, found_ms
 
 _FORGED = "SELECT seq FROM recorded_claims WHERE NOT is_claim"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from isrflow.bus.interface import BusError, NoBusError
-from isrflow.conf.private_dir import private_dir
+from bus.interface import BusError, NoBusError
+from conf.private_dir import private_dir
 
 # What a bus tells of a cluster is its owner's. SQLite gives -wal and -shm the mode of the file itself.
 FILE_MODE = 0o600

@@ -2,12 +2,12 @@
 
 from typing import Any, NamedTuple
 
-from isrflow.bus.interface import Image
-from isrflow.state.cluster import Cluster
-from isrflow.state.codec import decode_cluster, joined_topics
-from isrflow.state.partition import Topic
-from isrflow.state.shard_outcome import CLUSTER_PAGE
-from isrflow.state.view import view_of
+from bus.interface import Image
+from state.cluster import Cluster
+from state.codec import decode_cluster, joined_topics
+from state.partition import Topic
+from state.shard_outcome import CLUSTER_PAGE
+from state.view import view_of
 
 
 class Held(NamedTuple):

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from isrflow.bus.interface import BusError
-from isrflow.bus.telling import warn
+from bus.interface import BusError
+from bus.telling import warn
 
 # How long commands and brokers wait for a file that is locked; for the engine it is ``sqlite.lock.timeout.ms``.
 LOCK_TIMEOUT_S = 20.0

@@ -1,11 +1,11 @@
 """Open a bus by the name that settings and commands give it."""
 
-from isrflow.bus.bus_file import Access
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import Bus, BusError
-from isrflow.bus.kafka.address import SCHEME
-from isrflow.bus.locked import LOCK_TIMEOUT_S
-from isrflow.conf.settings import SQLITE
+from bus.bus_file import Access
+from bus.embedded import EmbeddedBus
+from bus.interface import Bus, BusError
+from bus.kafka.address import SCHEME
+from bus.locked import LOCK_TIMEOUT_S
+from conf.settings import SQLITE
 
 KAFKA = SCHEME
 
@@ -26,7 +26,7 @@ def open_bus(
     """
     if url.startswith(KAFKA):
         # A client in C that takes a while to load: no other bus pays for it.
-        from isrflow.bus.kafka.bus import KafkaBus
+        from bus.kafka.bus import KafkaBus
 
         try:
             return KafkaBus(url, create=create and not read_only, replication_factor=replication_factor)

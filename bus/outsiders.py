@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from isrflow.bus.interface import EngineOnlyError
-from isrflow.state.engine_events import ENGINE_KINDS
-from isrflow.state.events import ControllerStarted
+from bus.interface import EngineOnlyError
+from state.engine_events import ENGINE_KINDS
+from state.events import ControllerStarted
 
 
 class _Kind(msgspec.Struct):

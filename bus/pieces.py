@@ -6,7 +6,7 @@ A page has any length; a message of Kafka has not. Whoever writes or reads state
 import struct
 from collections.abc import Iterable, Iterator
 
-from isrflow.bus.interface import BusError, Page
+from bus.interface import BusError, Page
 
 PIECE_BYTES_MAX = 4 * 1024 * 1024
 # No state begins like this: its first byte is a version, and those count up from 1.

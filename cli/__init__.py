@@ -5,13 +5,13 @@ import sys
 
 import click
 
-from isrflow import __version__
-from isrflow.bus.interface import BusError, FencedError
-from isrflow.cli.errors import Refused, Unreachable, WrongUse
-from isrflow.conf.jars import JarsError
-from isrflow.conf.java import JavaError
-from isrflow.conf.loader import SettingsError
-from isrflow.state.codec import CodecError
+from bus.interface import BusError, FencedError
+from cli.errors import Refused, Unreachable, WrongUse
+from conf.jars import JarsError
+from conf.java import JavaError
+from conf.loader import SettingsError
+from conf.python import VERSION
+from state.codec import CodecError
 
 COMMANDS = ("run", "publish", "replay", "decisions", "describe", "demo", "doctor", "cluster")
 
@@ -25,7 +25,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"isrflow.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"cli.{cmd_name}").command
         return command
 
     def invoke(self, ctx: click.Context) -> object:
@@ -45,7 +45,7 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(__version__, prog_name="isrflow")
+@click.version_option(VERSION, prog_name="isrflow")
 def command() -> None:
     """Decide who leads and who is in sync: Kafka's controller as a Spark Structured Streaming job.
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import click
 import msgspec
 
-from isrflow.bus.interface import Bus, Decided
-from isrflow.cli.options import existing_bus, with_settings
-from isrflow.conf.settings import Settings
-from isrflow.state.decisions import KIND_RANK
+from bus.interface import Bus, Decided
+from cli.options import existing_bus, with_settings
+from conf.settings import Settings
+from state.decisions import KIND_RANK
 
 DECISIONS_PER_READ = 5_000
 POLL_INTERVAL_S = 0.1

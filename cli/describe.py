@@ -7,11 +7,11 @@ from typing import Any
 import click
 import msgspec
 
-from isrflow.bus.embedded import now_ms
-from isrflow.bus.image import view_of_image
-from isrflow.cli.errors import Refused, Unreachable
-from isrflow.cli.options import existing_bus, with_settings
-from isrflow.conf.settings import Settings
+from bus.embedded import now_ms
+from bus.image import view_of_image
+from cli.errors import Refused, Unreachable
+from cli.options import existing_bus, with_settings
+from conf.settings import Settings
 
 OLD_AFTER_S = 10.0
 

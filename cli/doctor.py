@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import click
 
-from isrflow.bus.opened import KAFKA
-from isrflow.cli.errors import Unreachable
-from isrflow.cli.options import existing_bus, with_settings
-from isrflow.conf.cache import cache_dir
-from isrflow.conf.jars import SETS, Jar, JarsError, damaged, fetch, missing, pinned
-from isrflow.conf.java import JavaError, java_home
-from isrflow.conf.settings import Settings
+from bus.opened import KAFKA
+from cli.errors import Unreachable
+from cli.options import existing_bus, with_settings
+from conf.cache import cache_dir
+from conf.jars import SETS, Jar, JarsError, damaged, fetch, missing, pinned
+from conf.java import JavaError, java_home
+from conf.settings import Settings
 
 CONNECTOR = "spark-kafka"
 _FOR = {

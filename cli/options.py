@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from isrflow.bus.interface import Bus, BusError
-from isrflow.bus.opened import open_bus
-from isrflow.cli.errors import Unreachable
-from isrflow.conf.loader import load
-from isrflow.conf.settings import SQLITE, Settings
+from bus.interface import Bus, BusError
+from bus.opened import open_bus
+from cli.errors import Unreachable
+from conf.loader import load
+from conf.settings import SQLITE, Settings
 
 conf_option = click.option(
     "--conf",

@@ -7,14 +7,14 @@ from typing import BinaryIO
 import click
 import msgspec
 
-from isrflow.bus.embedded import now_ms
-from isrflow.bus.interface import MAX_EVENT_BYTES, Bus
-from isrflow.bus.opened import open_bus
-from isrflow.bus.outsiders import engine_kind_of
-from isrflow.cli.decisions import DECISIONS_PER_READ, INDEX_MAX
-from isrflow.cli.errors import Refused, Unreachable, WrongUse
-from isrflow.cli.options import with_settings
-from isrflow.conf.settings import Settings
+from bus.embedded import now_ms
+from bus.interface import MAX_EVENT_BYTES, Bus
+from bus.opened import open_bus
+from bus.outsiders import engine_kind_of
+from cli.decisions import DECISIONS_PER_READ, INDEX_MAX
+from cli.errors import Refused, Unreachable, WrongUse
+from cli.options import with_settings
+from conf.settings import Settings
 
 EVENTS_PER_TRANSACTION = 1_000
 CHUNK_BYTES = 256 * 1024

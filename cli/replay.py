@@ -8,12 +8,12 @@ from typing import IO, Any, BinaryIO, Literal, TypeVar
 import click
 import msgspec
 
-from isrflow.bus.interface import Entry
-from isrflow.cli.errors import Unreachable, WrongUse
-from isrflow.cli.options import conf_option, set_option
-from isrflow.conf.loader import from_sets, load, policy_text
-from isrflow.conf.settings import Settings
-from isrflow.state.limits import TimeMs
+from bus.interface import Entry
+from cli.errors import Unreachable, WrongUse
+from cli.options import conf_option, set_option
+from conf.loader import from_sets, load, policy_text
+from conf.settings import Settings
+from state.limits import TimeMs
 
 BODIES_PER_WRITE = 1_000
 _SEQ_DIGITS_MAX = len(str(2**63))
@@ -134,13 +134,13 @@ def _decide(
 ) -> tuple[Iterable[bytes], dict[str, Any]]:
     if engine == "spark":
         # Spark takes seconds to import: the rules' engine does not pay for it.
-        from isrflow.streaming.replay import replay
+        from streaming.replay import replay
 
         try:
             return replay(entries, settings, overrides)
         except (TimeoutError, RuntimeError) as error:
             raise Unreachable(f"the Spark engine gave up: {error}") from error
-    from isrflow.controller_logic.log import decide
+    from controller_logic.log import decide
 
     decided = decide(entries, settings.policy, overrides=overrides)
     return (body for _, _, body in decided.decisions), decided.view()

@@ -2,10 +2,10 @@
 
 import click
 
-from isrflow.cli.errors import Superseded, Unreachable
-from isrflow.cli.options import with_settings
-from isrflow.conf.logs import configure
-from isrflow.conf.settings import Settings
+from cli.errors import Superseded, Unreachable
+from cli.options import with_settings
+from conf.logs import configure
+from conf.settings import Settings
 
 
 @click.command("run")
@@ -22,9 +22,9 @@ def command(settings: Settings) -> None:
       isrflow run --conf conf/profiles/laptop.toml --set metrics.port=0
     """
     # Spark takes seconds to import: no other command pays for it.
-    from isrflow.sinks.metrics import MetricsError
-    from isrflow.streaming.ends import JobError, SupersededError
-    from isrflow.streaming.job import run
+    from sinks.metrics import MetricsError
+    from streaming.ends import JobError, SupersededError
+    from streaming.job import run
 
     configure(settings.log_format)
     try:

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from isrflow.conf.cache import cache_dir
+from conf.cache import cache_dir
 
 KAFKA_VERSION = "4.1.0"
 SETS = ("kafka-broker", "kafka-tools", "spark-kafka", "spark-files")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from isrflow.conf.cache import cache_dir
+from conf.cache import cache_dir
 
 MAJOR_MIN = 17
 CHOICE_VARIABLE = "ISRFLOW_JAVA"

@@ -8,10 +8,10 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from isrflow.conf.settings import Settings
-from isrflow.conf.together import complaint_about
-from isrflow.state.policy import NAMES as POLICY_KEYS
-from isrflow.state.policy import Policy
+from conf.settings import Settings
+from conf.together import complaint_about
+from state.policy import NAMES as POLICY_KEYS
+from state.policy import Policy
 
 _TYPES: dict[str, Any] = {
     f.encode_name: f.type for struct in (Policy, Settings) for f in msgspec.structs.fields(struct) if f.name != "policy"

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, field
 
-from isrflow.conf.super_users import SuperUsers
-from isrflow.state.policy import Count, Policy
+from conf.super_users import SuperUsers
+from state.policy import Count, Policy
 
 DEFAULT_BUS = "sqlite:data/bus.db"
 SQLITE = "sqlite:"

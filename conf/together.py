@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import msgspec
 
-from isrflow.conf.settings import Settings
+from conf.settings import Settings
 
 # How often a gateway is heard, where it is told nothing else.
 GATEWAY_HEARTBEAT_MS = 400

@@ -2,20 +2,20 @@
 
 import re
 
-from isrflow.controller_logic import deletion
-from isrflow.controller_logic.config import complaint_about_growth, complaint_about_topic_config, text_of
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.election import elect_first
-from isrflow.controller_logic.fencing import Refusal
-from isrflow.controller_logic.partition_machine import led_by
-from isrflow.controller_logic.placement import Start, place, start_of
-from isrflow.controller_logic.replica_machine import first_states, online_replicas
-from isrflow.controller_logic.topic_draft import TopicDraft
-from isrflow.state.events import CreatePartitions, CreateTopic
-from isrflow.state.ids import NO_LEADER, topic_id_of
-from isrflow.state.partition import Partition, PartitionState, Topic, TopicState
-from isrflow.state.reason import Reason
-from isrflow.state.rules import BOUNDED_RULES, LED_RULES, STRAYS_RULES
+from controller_logic import deletion
+from controller_logic.config import complaint_about_growth, complaint_about_topic_config, text_of
+from controller_logic.draft import Draft
+from controller_logic.election import elect_first
+from controller_logic.fencing import Refusal
+from controller_logic.partition_machine import led_by
+from controller_logic.placement import Start, place, start_of
+from controller_logic.replica_machine import first_states, online_replicas
+from controller_logic.topic_draft import TopicDraft
+from state.events import CreatePartitions, CreateTopic
+from state.ids import NO_LEADER, topic_id_of
+from state.partition import Partition, PartitionState, Topic, TopicState
+from state.reason import Reason
+from state.rules import BOUNDED_RULES, LED_RULES, STRAYS_RULES
 
 NAME_LENGTH_MAX = 249
 PARTITIONS_MAX = 100_000

@@ -5,9 +5,9 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from isrflow.state.change import PartitionChange
-from isrflow.state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET
-from isrflow.state.partition import Partition, ReplicaLag
+from state.change import PartitionChange
+from state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET
+from state.partition import Partition, ReplicaLag
 
 _T = TypeVar("_T")
 _NO_LAG = ReplicaLag()

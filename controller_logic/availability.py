@@ -6,14 +6,14 @@ from collections.abc import Set
 
 from msgspec.structs import replace
 
-from isrflow.controller_logic import deletion, partition_machine, progress, removal
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.replica_machine import online_replicas, taken_offline, taken_online
-from isrflow.controller_logic.topic_draft import TopicDraft
-from isrflow.state.change import PartitionChange
-from isrflow.state.ids import NO_EPOCH, NO_LEADER
-from isrflow.state.partition import Partition, RemovedReplica
-from isrflow.state.reason import Reason
+from controller_logic import deletion, partition_machine, progress, removal
+from controller_logic.draft import Draft
+from controller_logic.replica_machine import online_replicas, taken_offline, taken_online
+from controller_logic.topic_draft import TopicDraft
+from state.change import PartitionChange
+from state.ids import NO_EPOCH, NO_LEADER
+from state.partition import Partition, RemovedReplica
+from state.reason import Reason
 
 
 def brokers_failed(draft: Draft, failed: Set[int]) -> None:

@@ -11,15 +11,15 @@ A count is taken once: that of another check than the last, or one that comes ag
 import hashlib
 from collections.abc import Iterator, Mapping
 
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.election import elect_preferred
-from isrflow.controller_logic.partition_machine import led_by
-from isrflow.controller_logic.replica_machine import online_replicas
-from isrflow.controller_logic.topic_draft import TopicDraft
-from isrflow.state.decisions import Imbalance
-from isrflow.state.events import LeaderImbalance
-from isrflow.state.partition import Partition
-from isrflow.state.reason import Reason
+from controller_logic.draft import Draft
+from controller_logic.election import elect_preferred
+from controller_logic.partition_machine import led_by
+from controller_logic.replica_machine import online_replicas
+from controller_logic.topic_draft import TopicDraft
+from state.decisions import Imbalance
+from state.events import LeaderImbalance
+from state.partition import Partition
+from state.reason import Reason
 
 # Kafka's: the first check of a new controller.
 FIRST_CHECK_MS = 5_000

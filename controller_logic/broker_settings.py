@@ -8,12 +8,12 @@ who never heard of it.
 import msgspec
 from msgspec import UNSET
 
-from isrflow.controller_logic.draft import Draft
-from isrflow.state.decisions import ConfigDecision
-from isrflow.state.metadata_format import IN_FORCE_FORMAT
-from isrflow.state.policy import TOPIC_NAMES, Policy
-from isrflow.state.reason import Reason
-from isrflow.state.rules import TOLD_RULES
+from controller_logic.draft import Draft
+from state.decisions import ConfigDecision
+from state.metadata_format import IN_FORCE_FORMAT
+from state.policy import TOPIC_NAMES, Policy
+from state.reason import Reason
+from state.rules import TOLD_RULES
 
 
 def in_force(policy: Policy) -> dict[str, str]:

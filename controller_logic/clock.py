@@ -10,11 +10,11 @@ every broker, or end for good that anybody is fenced.
 
 from msgspec.structs import replace
 
-from isrflow.controller_logic.draft import Draft
-from isrflow.state.engine_events import ENGINE_EVENTS
-from isrflow.state.events import ControllerStarted, Event, LeaderImbalance, SessionsExtended, Tick
-from isrflow.state.ids import NO_TIME
-from isrflow.state.reason import Reason
+from controller_logic.draft import Draft
+from state.engine_events import ENGINE_EVENTS
+from state.events import ControllerStarted, Event, LeaderImbalance, SessionsExtended, Tick
+from state.ids import NO_TIME
+from state.reason import Reason
 
 # How far a claim may lie behind the clock for it to go on, and how much more time than passed on the bus a tick may
 # tell of. No setting, because an engine must be able to rely on it.

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Mapping
 
-from isrflow.controller_logic.availability import elect_all_leaderless, elect_leaderless, look_at_reassignments
-from isrflow.controller_logic.broker_settings import say_cluster
-from isrflow.controller_logic.config_limits import complaint_about_shared, complaint_about_size
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.topic_draft import TopicDraft
-from isrflow.state.decisions import ConfigDecision
-from isrflow.state.events import AlterConfig
-from isrflow.state.ids import BROKER_ID_MAX
-from isrflow.state.limits import Scalar
-from isrflow.state.policy import TOPIC_NAMES, complaint_about
-from isrflow.state.reason import Reason
-from isrflow.state.rules import BOUNDED_RULES, PLAIN_RULES
+from controller_logic.availability import elect_all_leaderless, elect_leaderless, look_at_reassignments
+from controller_logic.broker_settings import say_cluster
+from controller_logic.config_limits import complaint_about_shared, complaint_about_size
+from controller_logic.draft import Draft
+from controller_logic.topic_draft import TopicDraft
+from state.decisions import ConfigDecision
+from state.events import AlterConfig
+from state.ids import BROKER_ID_MAX
+from state.limits import Scalar
+from state.policy import TOPIC_NAMES, complaint_about
+from state.reason import Reason
+from state.rules import BOUNDED_RULES, PLAIN_RULES
 
 
 def text_of(config: Mapping[str, Scalar]) -> dict[str, str | None]:

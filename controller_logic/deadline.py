@@ -1,8 +1,8 @@
 """Tell what was asked too long ago: who asked was told that it timed out, and must not get it later."""
 
-from isrflow.controller_logic.draft import Draft
-from isrflow.state.event import AdminEvent
-from isrflow.state.events import Logged
+from controller_logic.draft import Draft
+from state.event import AdminEvent
+from state.events import Logged
 
 
 def is_over(draft: Draft, event: AdminEvent) -> bool:

@@ -18,15 +18,15 @@ last replica is successful. While a partition of it is reassigned its deletion w
 
 from collections.abc import Callable, Collection, Set
 
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.replica_machine import moved, online_replicas, to_be_deleted
-from isrflow.controller_logic.topic_draft import TopicDraft
-from isrflow.state.change import PartitionChange
-from isrflow.state.events import DeleteTopic, ReplicaReport
-from isrflow.state.ids import NO_LEADER
-from isrflow.state.partition import Partition, PartitionState, ReplicaState, TopicState
-from isrflow.state.reason import Reason
-from isrflow.state.rules import STRAYS_RULES
+from controller_logic.draft import Draft
+from controller_logic.replica_machine import moved, online_replicas, to_be_deleted
+from controller_logic.topic_draft import TopicDraft
+from state.change import PartitionChange
+from state.events import DeleteTopic, ReplicaReport
+from state.ids import NO_LEADER
+from state.partition import Partition, PartitionState, ReplicaState, TopicState
+from state.reason import Reason
+from state.rules import STRAYS_RULES
 
 # Kafka's LeaderAndIsr.EpochDuringDelete: a broker obeys it whatever epoch it holds (KIP-570).
 EPOCH_DURING_DELETE = -2

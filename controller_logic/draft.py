@@ -4,20 +4,20 @@ from collections.abc import Iterator, Mapping, Set
 
 import msgspec
 
-from isrflow.controller_logic.apply import apply
-from isrflow.controller_logic.minutes import Minutes
-from isrflow.controller_logic.reassignment import Brokers, completed
-from isrflow.controller_logic.replica_machine import online_replicas
-from isrflow.controller_logic.topic_draft import TopicDraft
-from isrflow.state.broker import Broker
-from isrflow.state.change import PartitionChange
-from isrflow.state.cluster import Outcome, State, Totals, counted
-from isrflow.state.ids import NO_EPOCH, NO_LEADER, without_collisions
-from isrflow.state.invariants import broken_rules
-from isrflow.state.partition import Partition, ReplicaState, Topic
-from isrflow.state.policy import Policy, laid_over
-from isrflow.state.reason import Reason
-from isrflow.state.rules import ONLINE_RULES, STRAYS_RULES
+from controller_logic.apply import apply
+from controller_logic.minutes import Minutes
+from controller_logic.reassignment import Brokers, completed
+from controller_logic.replica_machine import online_replicas
+from controller_logic.topic_draft import TopicDraft
+from state.broker import Broker
+from state.change import PartitionChange
+from state.cluster import Outcome, State, Totals, counted
+from state.ids import NO_EPOCH, NO_LEADER, without_collisions
+from state.invariants import broken_rules
+from state.partition import Partition, ReplicaState, Topic
+from state.policy import Policy, laid_over
+from state.reason import Reason
+from state.rules import ONLINE_RULES, STRAYS_RULES
 
 _DELETION_STARTED = ReplicaState.ReplicaDeletionStarted
 _OFFLINE_PLACE = Totals.__struct_fields__.index("offline")

@@ -2,12 +2,12 @@
 
 from typing import NamedTuple
 
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.topic_draft import TopicDraft
-from isrflow.state.broker import Broker
-from isrflow.state.events import AlterIsr, OfReplica
-from isrflow.state.partition import Partition
-from isrflow.state.reason import Reason
+from controller_logic.draft import Draft
+from controller_logic.topic_draft import TopicDraft
+from state.broker import Broker
+from state.events import AlterIsr, OfReplica
+from state.partition import Partition
+from state.reason import Reason
 
 
 class Refusal(NamedTuple):

@@ -10,17 +10,17 @@ nobody passed their heartbeats on meanwhile.
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from isrflow.controller_logic import sessions
-from isrflow.controller_logic.broker_settings import say_what_changed
-from isrflow.controller_logic.draft import Draft
-from isrflow.state.broker import Broker
-from isrflow.state.decisions import QuorumDecision
-from isrflow.state.events import GatewayHeartbeat, GatewayStarted
-from isrflow.state.ids import NO_LEADER, NO_TIME
-from isrflow.state.metadata_format import FIRST_FORMAT, NEWEST_FORMAT
-from isrflow.state.quorum import Gateway, Quorum
-from isrflow.state.reason import Reason
-from isrflow.state.rules import TOLD_RULES, UNREPEATED_RULES
+from controller_logic import sessions
+from controller_logic.broker_settings import say_what_changed
+from controller_logic.draft import Draft
+from state.broker import Broker
+from state.decisions import QuorumDecision
+from state.events import GatewayHeartbeat, GatewayStarted
+from state.ids import NO_LEADER, NO_TIME
+from state.metadata_format import FIRST_FORMAT, NEWEST_FORMAT
+from state.quorum import Gateway, Quorum
+from state.reason import Reason
+from state.rules import TOLD_RULES, UNREPEATED_RULES
 
 # A broker gives up on a leader that is frozen after a time-out, may ask it once more as just another voter, and
 # its heartbeats follow its fetches.

@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from isrflow.controller_logic.minutes import shown
-from isrflow.controller_logic.step import step
-from isrflow.state.canonical import Part, has_clash, part_of
-from isrflow.state.cluster import Changes, Outcome, State
-from isrflow.state.decisions import AnyDecision, Rejected
-from isrflow.state.events import Logged, Progress
-from isrflow.state.policy import Policy
-from isrflow.state.reason import Reason
+from controller_logic.minutes import shown
+from controller_logic.step import step
+from state.canonical import Part, has_clash, part_of
+from state.cluster import Changes, Outcome, State
+from state.decisions import AnyDecision, Rejected
+from state.events import Logged, Progress
+from state.policy import Policy
+from state.reason import Reason
 
 
 class Guarded(NamedTuple):

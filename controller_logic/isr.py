@@ -2,16 +2,16 @@
 ``KafkaController.tryProcessAlterPartition``).
 """
 
-from isrflow.controller_logic import fencing
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.fencing import Refusal
-from isrflow.controller_logic.lag import has_reported
-from isrflow.controller_logic.replica_machine import online_replicas
-from isrflow.controller_logic.watermark import committed_end
-from isrflow.state.change import PartitionChange
-from isrflow.state.events import AlterIsr
-from isrflow.state.partition import LeaderRecoveryState, Partition
-from isrflow.state.reason import Reason
+from controller_logic import fencing
+from controller_logic.draft import Draft
+from controller_logic.fencing import Refusal
+from controller_logic.lag import has_reported
+from controller_logic.replica_machine import online_replicas
+from controller_logic.watermark import committed_end
+from state.change import PartitionChange
+from state.events import AlterIsr
+from state.partition import LeaderRecoveryState, Partition
+from state.reason import Reason
 
 RECOVERED, RECOVERING = LeaderRecoveryState.RECOVERED, LeaderRecoveryState.RECOVERING
 _UNKNOWN_BROKER_EPOCH = -1

@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from isrflow.state.ids import NO_EPOCH, NO_LEADER, NO_TIME, UNKNOWN_OFFSET
-from isrflow.state.partition import Partition, ReplicaLag
+from state.ids import NO_EPOCH, NO_LEADER, NO_TIME, UNKNOWN_OFFSET
+from state.partition import Partition, ReplicaLag
 
 _T = TypeVar("_T")
 _UNTOLD = ReplicaLag()

@@ -14,23 +14,23 @@ Registering again in the same incarnation amends what is known, and changes no s
 
 from msgspec.structs import replace
 
-from isrflow.controller_logic import fencing, gateways
-from isrflow.controller_logic.availability import broker_started, broker_unregistered, brokers_failed
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.registration import refusal_of
-from isrflow.controller_logic.sessions import extend, heard
-from isrflow.controller_logic.shutdown import ask_shutdown
-from isrflow.controller_logic.watermark import forget_log_ends
-from isrflow.state.broker import Broker, BrokerState
-from isrflow.state.events import (
+from controller_logic import fencing, gateways
+from controller_logic.availability import broker_started, broker_unregistered, brokers_failed
+from controller_logic.draft import Draft
+from controller_logic.registration import refusal_of
+from controller_logic.sessions import extend, heard
+from controller_logic.shutdown import ask_shutdown
+from controller_logic.watermark import forget_log_ends
+from state.broker import Broker, BrokerState
+from state.events import (
     BrokerConnectionLost,
     BrokerHeartbeat,
     BrokerRegister,
     BrokerUnregister,
     SessionsExtended,
 )
-from isrflow.state.ids import NO_TIME
-from isrflow.state.reason import Reason
+from state.ids import NO_TIME
+from state.reason import Reason
 
 
 def register(draft: Draft, event: BrokerRegister) -> None:

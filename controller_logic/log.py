@@ -4,15 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import cycle, islice
 from typing import Any, NamedTuple
 
-from isrflow.controller_logic.guard import guarded_step
-from isrflow.controller_logic.routing import route
-from isrflow.state.canonical import number
-from isrflow.state.cluster import Cluster, MappedTopics, State
-from isrflow.state.event_text import decode
-from isrflow.state.events import ControllerStarted, Event, Logged, Progress
-from isrflow.state.found import found_in, found_ms
-from isrflow.state.policy import Policy
-from isrflow.state.view import view_of
+from controller_logic.guard import guarded_step
+from controller_logic.routing import route
+from state.canonical import number
+from state.cluster import Cluster, MappedTopics, State
+from state.event_text import decode
+from state.events import ControllerStarted, Event, Logged, Progress
+from state.found import found_in, found_ms
+from state.policy import Policy
+from state.view import view_of
 
 # An event's seq, its text, and where they are known when it entered its bus, whether that knew it as a claim, and
 # when a job that took over found it undecided.

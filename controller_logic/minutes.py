@@ -4,11 +4,11 @@ from typing import Any
 
 from msgspec import UNSET
 
-from isrflow.controller_logic.routing import TOPIC_EVENTS
-from isrflow.controller_logic.topic_draft import TopicDraft
-from isrflow.state.broker import Broker
-from isrflow.state.cluster import Cluster
-from isrflow.state.decisions import (
+from controller_logic.routing import TOPIC_EVENTS
+from controller_logic.topic_draft import TopicDraft
+from state.broker import Broker
+from state.cluster import Cluster
+from state.decisions import (
     Answer,
     AnyDecision,
     BrokerDecision,
@@ -17,10 +17,10 @@ from isrflow.state.decisions import (
     TopicDecision,
     leader_and_isr_of,
 )
-from isrflow.state.events import AnyEvent, Logged, Malformed, Progress
-from isrflow.state.partition import Partition
-from isrflow.state.reason import Reason
-from isrflow.state.rules import ENGINE_CLOCK_RULES
+from state.events import AnyEvent, Logged, Malformed, Progress
+from state.partition import Partition
+from state.reason import Reason
+from state.rules import ENGINE_CLOCK_RULES
 
 _TOPIC_EVENTS = frozenset(TOPIC_EVENTS)
 # Written as JSON a character takes up to six bytes, and no bus carries a decision of any length.

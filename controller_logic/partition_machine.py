@@ -17,11 +17,11 @@ The functions that may find nothing to change give None then.
 
 from collections.abc import Set
 
-from isrflow.controller_logic.election import Elected, elect_first, elect_offline
-from isrflow.controller_logic.replica_machine import ReplicaStates
-from isrflow.state.change import PartitionChange
-from isrflow.state.ids import NO_EPOCH, NO_LEADER
-from isrflow.state.partition import LeaderRecoveryState, Partition, PartitionState
+from controller_logic.election import Elected, elect_first, elect_offline
+from controller_logic.replica_machine import ReplicaStates
+from state.change import PartitionChange
+from state.ids import NO_EPOCH, NO_LEADER
+from state.partition import LeaderRecoveryState, Partition, PartitionState
 
 _ONLINE = PartitionState.OnlinePartition
 

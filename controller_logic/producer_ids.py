@@ -1,10 +1,10 @@
 """Hand out blocks of producer ids, each id once (KIP-730, ``ProducerIdControlManager``)."""
 
-from isrflow.controller_logic import fencing
-from isrflow.controller_logic.draft import Draft
-from isrflow.state.decisions import ProducerIds
-from isrflow.state.events import AllocateProducerIds
-from isrflow.state.reason import Reason
+from controller_logic import fencing
+from controller_logic.draft import Draft
+from state.decisions import ProducerIds
+from state.events import AllocateProducerIds
+from state.reason import Reason
 
 # Kafka's ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE.
 BLOCK_SIZE = 1_000

@@ -12,12 +12,12 @@ answer has yet to do never grows beyond one request a replica. What is decided d
 
 from msgspec.structs import replace
 
-from isrflow.controller_logic.apply import asked
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.topic_draft import TopicDraft
-from isrflow.state.events import ReplicaReport
-from isrflow.state.ids import NO_EPOCH
-from isrflow.state.partition import Partition
+from controller_logic.apply import asked
+from controller_logic.draft import Draft
+from controller_logic.topic_draft import TopicDraft
+from state.events import ReplicaReport
+from state.ids import NO_EPOCH
+from state.partition import Partition
 
 Epochs = tuple[int, ...]
 

@@ -20,13 +20,13 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from isrflow.controller_logic.apply import apply
-from isrflow.controller_logic.election import elect_first, elect_offline, elect_reassigned
-from isrflow.controller_logic.partition_machine import led_by
-from isrflow.controller_logic.replica_machine import ReplicaStates, moved, online_replicas, removed_replicas
-from isrflow.state.change import PartitionChange
-from isrflow.state.ids import NO_EPOCH, NO_LEADER
-from isrflow.state.partition import Partition, RemovedReplica, ReplicaState
+from controller_logic.apply import apply
+from controller_logic.election import elect_first, elect_offline, elect_reassigned
+from controller_logic.partition_machine import led_by
+from controller_logic.replica_machine import ReplicaStates, moved, online_replicas, removed_replicas
+from state.change import PartitionChange
+from state.ids import NO_EPOCH, NO_LEADER
+from state.partition import Partition, RemovedReplica, ReplicaState
 
 Ids = tuple[int, ...]
 

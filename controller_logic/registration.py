@@ -8,13 +8,13 @@ the connection is known to be lost: the former one is dead, and this is what cam
 All other brokers keep ZooKeeper mode's rule: another incarnation is a bounce.
 """
 
-from isrflow.controller_logic import gateways
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.fencing import Refusal
-from isrflow.state.broker import Broker
-from isrflow.state.events import BrokerRegister
-from isrflow.state.ids import NO_TIME
-from isrflow.state.rules import OWN_ID_RULES
+from controller_logic import gateways
+from controller_logic.draft import Draft
+from controller_logic.fencing import Refusal
+from state.broker import Broker
+from state.events import BrokerRegister
+from state.ids import NO_TIME
+from state.rules import OWN_ID_RULES
 
 
 def refusal_of(draft: Draft, event: BrokerRegister) -> Refusal | None:

@@ -11,13 +11,13 @@ from collections.abc import Set
 
 from msgspec.structs import replace
 
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.replica_machine import moved, to_be_deleted
-from isrflow.controller_logic.topic_draft import TopicDraft
-from isrflow.state.change import PartitionChange
-from isrflow.state.events import ReplicaReport
-from isrflow.state.partition import Partition, RemovedReplica, ReplicaState
-from isrflow.state.reason import Reason
+from controller_logic.draft import Draft
+from controller_logic.replica_machine import moved, to_be_deleted
+from controller_logic.topic_draft import TopicDraft
+from state.change import PartitionChange
+from state.events import ReplicaReport
+from state.partition import Partition, RemovedReplica, ReplicaState
+from state.reason import Reason
 
 Removed = tuple[RemovedReplica, ...]
 

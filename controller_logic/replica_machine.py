@@ -19,9 +19,9 @@ partition that is created are online or offline at once, and only one that is mo
 
 from collections.abc import Set
 
-from isrflow.state.ids import NO_EPOCH
-from isrflow.state.partition import Partition, RemovedReplica, ReplicaState
-from isrflow.state.transitions import REPLICA_MAY_COME_FROM
+from state.ids import NO_EPOCH
+from state.partition import Partition, RemovedReplica, ReplicaState
+from state.transitions import REPLICA_MAY_COME_FROM
 
 _OFFLINE = ReplicaState.OfflineReplica
 _ONLINE = ReplicaState.OnlineReplica

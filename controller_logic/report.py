@@ -1,12 +1,12 @@
 """Take in what became of a decision on a broker: it is carried out, or a log directory is lost (KIP-112)."""
 
-from isrflow.controller_logic import deletion, fencing, progress, removal
-from isrflow.controller_logic.availability import replica_started, replicas_failed
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.fencing import Refusal
-from isrflow.state.events import ReplicaReport
-from isrflow.state.partition import ReplicaState
-from isrflow.state.reason import Reason
+from controller_logic import deletion, fencing, progress, removal
+from controller_logic.availability import replica_started, replicas_failed
+from controller_logic.draft import Draft
+from controller_logic.fencing import Refusal
+from state.events import ReplicaReport
+from state.partition import ReplicaState
+from state.reason import Reason
 
 # What a broker answers for a replica whose log directory is lost; other errors say that a decision
 # came late or twice, and the replica is as well as before.

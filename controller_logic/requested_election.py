@@ -1,21 +1,21 @@
 """Hold the elections that an admin asks for (KIP-183, 460; ``KafkaController.processReplicaLeaderElection``)."""
 
-from isrflow.controller_logic import partition_machine
-from isrflow.controller_logic.admin import NAME_LENGTH_MAX
-from isrflow.controller_logic.availability import election_reason
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.election import elect_preferred
-from isrflow.controller_logic.fencing import Refusal
-from isrflow.controller_logic.replica_machine import online_replicas
-from isrflow.controller_logic.topic_draft import TopicDraft
-from isrflow.state.canonical import RESULTS_MAX, bounded, first_refusal
-from isrflow.state.change import PartitionChange
-from isrflow.state.decisions import PartitionResult
-from isrflow.state.events import ElectLeaders, TopicPartition
-from isrflow.state.ids import NO_LEADER
-from isrflow.state.partition import Partition
-from isrflow.state.reason import Reason
-from isrflow.state.rules import BOUNDED_RULES
+from controller_logic import partition_machine
+from controller_logic.admin import NAME_LENGTH_MAX
+from controller_logic.availability import election_reason
+from controller_logic.draft import Draft
+from controller_logic.election import elect_preferred
+from controller_logic.fencing import Refusal
+from controller_logic.replica_machine import online_replicas
+from controller_logic.topic_draft import TopicDraft
+from state.canonical import RESULTS_MAX, bounded, first_refusal
+from state.change import PartitionChange
+from state.decisions import PartitionResult
+from state.events import ElectLeaders, TopicPartition
+from state.ids import NO_LEADER
+from state.partition import Partition
+from state.reason import Reason
+from state.rules import BOUNDED_RULES
 
 _NOT_NEEDED = "ELECTION_NOT_NEEDED"
 

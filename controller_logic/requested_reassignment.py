@@ -1,12 +1,12 @@
 """Take in where an admin wants a partition to be (KIP-455; ``KafkaController.processApiPartitionReassignment``)."""
 
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.fencing import Refusal
-from isrflow.controller_logic.reassignment import Brokers, begun, origin_of
-from isrflow.controller_logic.topic_draft import TopicDraft
-from isrflow.state.events import AlterReassignment
-from isrflow.state.partition import Partition
-from isrflow.state.reason import Reason
+from controller_logic.draft import Draft
+from controller_logic.fencing import Refusal
+from controller_logic.reassignment import Brokers, begun, origin_of
+from controller_logic.topic_draft import TopicDraft
+from state.events import AlterReassignment
+from state.partition import Partition
+from state.reason import Reason
 
 
 def alter_reassignment(draft: Draft, event: AlterReassignment) -> None:

@@ -1,6 +1,6 @@
 """Which shard an event belongs to."""
 
-from isrflow.state.events import (
+from state.events import (
     AlterIsr,
     AlterReassignment,
     AnyEvent,
@@ -12,7 +12,7 @@ from isrflow.state.events import (
     Progress,
     ReplicaReport,
 )
-from isrflow.state.ids import shard_of
+from state.ids import shard_of
 
 TOPIC_EVENTS = (
     LogEndOffset,

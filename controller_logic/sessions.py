@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from isrflow.controller_logic.draft import Draft
-from isrflow.state.broker import Broker
-from isrflow.state.ids import NO_TIME
+from controller_logic.draft import Draft
+from state.broker import Broker
+from state.ids import NO_TIME
 
 
 def heard(broker: Broker, now_ms: int) -> Broker:

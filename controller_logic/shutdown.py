@@ -4,16 +4,16 @@
 
 from msgspec.structs import replace
 
-from isrflow.controller_logic import fencing, partition_machine
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.election import elect_away
-from isrflow.controller_logic.replica_machine import online_replicas, taken_offline
-from isrflow.controller_logic.sessions import heard
-from isrflow.controller_logic.topic_draft import TopicDraft
-from isrflow.state.broker import Broker, BrokerState
-from isrflow.state.events import ControlledShutdown
-from isrflow.state.partition import Partition, ReplicaState
-from isrflow.state.reason import Reason
+from controller_logic import fencing, partition_machine
+from controller_logic.draft import Draft
+from controller_logic.election import elect_away
+from controller_logic.replica_machine import online_replicas, taken_offline
+from controller_logic.sessions import heard
+from controller_logic.topic_draft import TopicDraft
+from state.broker import Broker, BrokerState
+from state.events import ControlledShutdown
+from state.partition import Partition, ReplicaState
+from state.reason import Reason
 
 # A replica that a reassignment adds is new until that ends, and may be in the ISR before.
 _FOLLOWING = (ReplicaState.NewReplica, ReplicaState.OnlineReplica)

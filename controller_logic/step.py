@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from isrflow.controller_logic import (
+from controller_logic import (
     admin,
     balance,
     clock,
@@ -20,13 +20,13 @@ from isrflow.controller_logic import (
     shutdown,
     takeover,
 )
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.watermark import advance_watermarks, log_end_offset
-from isrflow.state import events as e
-from isrflow.state.cluster import Outcome, State
-from isrflow.state.policy import Policy
-from isrflow.state.reason import Reason
-from isrflow.state.rules import ENGINE_CLOCK_RULES
+from controller_logic.draft import Draft
+from controller_logic.watermark import advance_watermarks, log_end_offset
+from state import events as e
+from state.cluster import Outcome, State
+from state.policy import Policy
+from state.reason import Reason
+from state.rules import ENGINE_CLOCK_RULES
 
 _NO_OVERRIDES: Mapping[str, str] = {}
 

@@ -1,15 +1,15 @@
 """Begin a controller epoch (``KafkaController.onControllerFailover``)."""
 
-from isrflow.controller_logic import balance, clock, deletion, gateways, removal, sessions
-from isrflow.controller_logic.broker_settings import say_what_changed
-from isrflow.controller_logic.config import change_settings, text_of
-from isrflow.controller_logic.draft import Draft
-from isrflow.state.change import PartitionChange
-from isrflow.state.decisions import StopReplica
-from isrflow.state.events import ControllerStarted
-from isrflow.state.policy import NAMES, complaint_about
-from isrflow.state.reason import Reason
-from isrflow.state.rules import ENGINE_CLOCK_RULES, NEWEST_RULES
+from controller_logic import balance, clock, deletion, gateways, removal, sessions
+from controller_logic.broker_settings import say_what_changed
+from controller_logic.config import change_settings, text_of
+from controller_logic.draft import Draft
+from state.change import PartitionChange
+from state.decisions import StopReplica
+from state.events import ControllerStarted
+from state.policy import NAMES, complaint_about
+from state.reason import Reason
+from state.rules import ENGINE_CLOCK_RULES, NEWEST_RULES
 
 
 def _resume(draft: Draft) -> None:

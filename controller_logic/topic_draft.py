@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from isrflow.state.partition import Partition, ReplicaState, Topic, TopicState
-from isrflow.state.policy import TOPIC_NAMES, Policy, laid_over
+from state.partition import Partition, ReplicaState, Topic, TopicState
+from state.policy import TOPIC_NAMES, Policy, laid_over
 
 _CREATED = TopicState.created
 

@@ -7,19 +7,19 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from isrflow.controller_logic import fencing
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.fencing import Refusal
-from isrflow.controller_logic.lag import absorbed, forgotten, is_caught_up, leader_end_offset
-from isrflow.controller_logic.replica_machine import online_replicas
-from isrflow.controller_logic.topic_draft import TopicDraft
-from isrflow.state.decisions import HighWatermark
-from isrflow.state.events import LogEndOffset
-from isrflow.state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET
-from isrflow.state.invariants import broken_watermark
-from isrflow.state.partition import Partition
-from isrflow.state.reason import Reason
-from isrflow.state.rules import AGAIN_RULES
+from controller_logic import fencing
+from controller_logic.draft import Draft
+from controller_logic.fencing import Refusal
+from controller_logic.lag import absorbed, forgotten, is_caught_up, leader_end_offset
+from controller_logic.replica_machine import online_replicas
+from controller_logic.topic_draft import TopicDraft
+from state.decisions import HighWatermark
+from state.events import LogEndOffset
+from state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET
+from state.invariants import broken_watermark
+from state.partition import Partition
+from state.reason import Reason
+from state.rules import AGAIN_RULES
 
 
 def log_end_offset(draft: Draft, event: LogEndOffset) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jgo.maven import MavenContext
 
-from isrflow.conf.jars import KAFKA_VERSION, LOCK_NAME
+from conf.jars import KAFKA_VERSION, LOCK_NAME
 
 PLACE = Path(__file__).parents[1] / "conf" / LOCK_NAME
 # The binding fits the slf4j that Kafka brings; without one its brokers log nothing.

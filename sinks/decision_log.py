@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from isrflow.bus.interface import Bus, Decided, Page
-from isrflow.sinks.outcome_rows import outcomes_of
-from isrflow.state.canonical import number
-from isrflow.state.shard_outcome import CLUSTER_PAGE
+from bus.interface import Bus, Decided, Page
+from sinks.outcome_rows import outcomes_of
+from state.canonical import number
+from state.shard_outcome import CLUSTER_PAGE
 
 
 class Written(NamedTuple):

@@ -5,10 +5,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from isrflow.sinks.metric_snapshot import Histogram, Recent, Snapshot
-from isrflow.state.broker import BrokerState
-from isrflow.state.ids import NO_TIME
-from isrflow.state.reason import Reason
+from sinks.metric_snapshot import Histogram, Recent, Snapshot
+from state.broker import BrokerState
+from state.ids import NO_TIME
+from state.reason import Reason
 
 Labelled = Mapping[Any, float]  # by label values, in the order of the labels
 Value = float | Histogram | Recent | Labelled

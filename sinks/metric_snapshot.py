@@ -7,8 +7,8 @@ from itertools import accumulate
 
 import msgspec
 
-from isrflow.state.cluster import Totals
-from isrflow.state.ids import NO_TIME
+from state.cluster import Totals
+from state.ids import NO_TIME
 
 SECONDS_BUCKETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
 RECENT_BATCHES = 256

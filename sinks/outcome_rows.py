@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from isrflow.state.shard_outcome import ShardOutcome, decode_outcome, encode_outcome
+from state.shard_outcome import ShardOutcome, decode_outcome, encode_outcome
 
 ROW_BYTES_MAX = 4 * 1024 * 1024
 # A row's decisions are much alike, so a longer one shrinks to a tenth and less.

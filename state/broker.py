@@ -4,8 +4,8 @@ from enum import IntEnum
 
 import msgspec
 
-from isrflow.state.ids import NO_TIME
-from isrflow.state.registration import Feature, Listener
+from state.ids import NO_TIME
+from state.registration import Feature, Listener
 
 
 class BrokerState(IntEnum):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from isrflow.state.decisions import (
+from state.decisions import (
     KIND_RANK,
     Answer,
     AnyDecision,
@@ -20,7 +20,7 @@ from isrflow.state.decisions import (
     decode,
     encode,
 )
-from isrflow.state.reason import Reason
+from state.reason import Reason
 
 # What an answer of any length would come to no bus could carry.
 RESULTS_MAX = 10_000

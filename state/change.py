@@ -2,7 +2,7 @@
 
 import msgspec
 
-from isrflow.state.partition import LeaderRecoveryState, PartitionState, RemovedReplica, ReplicaState
+from state.partition import LeaderRecoveryState, PartitionState, RemovedReplica, ReplicaState
 
 
 class PartitionChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):

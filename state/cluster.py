@@ -5,12 +5,12 @@ from typing import Protocol
 
 import msgspec
 
-from isrflow.state.broker import Broker
-from isrflow.state.decisions import AnyDecision
-from isrflow.state.ids import NO_LEADER, NO_TIME, shard_of, without_collisions
-from isrflow.state.partition import Partition, Topic
-from isrflow.state.quorum import Gateway, Quorum
-from isrflow.state.rules import FIRST_RULES
+from state.broker import Broker
+from state.decisions import AnyDecision
+from state.ids import NO_LEADER, NO_TIME, shard_of, without_collisions
+from state.partition import Partition, Topic
+from state.quorum import Gateway, Quorum
+from state.rules import FIRST_RULES
 
 STATE_VERSION = 1
 

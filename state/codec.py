@@ -5,10 +5,10 @@ from typing import TypeVar
 
 import msgspec
 
-from isrflow.state.cluster import STATE_VERSION, Cluster
-from isrflow.state.partition import Topic
-from isrflow.state.rules import NEWEST_RULES
-from isrflow.state.slices import Slice, whole
+from state.cluster import STATE_VERSION, Cluster
+from state.partition import Topic
+from state.rules import NEWEST_RULES
+from state.slices import Slice, whole
 
 _T = TypeVar("_T")
 _VERSION_BYTE = bytes([STATE_VERSION])

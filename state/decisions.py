@@ -3,9 +3,9 @@
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from isrflow.state.partition import LeaderRecoveryState, Partition
-from isrflow.state.reason import Reason
-from isrflow.state.registration import Feature, Listener
+from state.partition import LeaderRecoveryState, Partition
+from state.reason import Reason
+from state.registration import Feature, Listener
 
 CONTRACT_VERSION = 1
 

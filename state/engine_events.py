@@ -1,6 +1,6 @@
 """Which events only the engine makes: nobody else may publish them."""
 
-from isrflow.state.events import ControllerStarted, LeaderImbalance, SessionsExtended, Tick
+from state.events import ControllerStarted, LeaderImbalance, SessionsExtended, Tick
 
 ENGINE_EVENTS = (ControllerStarted, LeaderImbalance, SessionsExtended, Tick)
 ENGINE_KINDS = frozenset(str(kind.__struct_config__.tag) for kind in ENGINE_EVENTS)

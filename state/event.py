@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from isrflow.state.limits import Epoch, Text, TimeMs
+from state.limits import Epoch, Text, TimeMs
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):

@@ -5,9 +5,9 @@ from typing import TypeVar
 
 import msgspec
 
-from isrflow.state.events import AnyEvent, Malformed
-from isrflow.state.limits import Text
-from isrflow.state.nesting import LEVELS_MAX, is_too_deep
+from state.events import AnyEvent, Malformed
+from state.limits import Text
+from state.nesting import LEVELS_MAX, is_too_deep
 
 # What is wrong is said with the value that is, which may be megabytes.
 MESSAGE_CHARS_MAX = 1_024

@@ -9,12 +9,12 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from isrflow.state.event import AdminEvent as AdminEvent
-from isrflow.state.event import EngineEvent
-from isrflow.state.event import Event as Event
-from isrflow.state.gateway_events import GatewayHeartbeat as GatewayHeartbeat
-from isrflow.state.gateway_events import GatewayStarted as GatewayStarted
-from isrflow.state.limits import (
+from state.event import AdminEvent as AdminEvent
+from state.event import EngineEvent
+from state.event import Event as Event
+from state.gateway_events import GatewayHeartbeat as GatewayHeartbeat
+from state.gateway_events import GatewayStarted as GatewayStarted
+from state.limits import (
     Assignment,
     BrokerEpoch,
     Config,
@@ -29,8 +29,8 @@ from isrflow.state.limits import (
     Texts,
     TimeMs,
 )
-from isrflow.state.registration import Feature, Listener
-from isrflow.state.rules import FIRST_RULES
+from state.registration import Feature, Listener
+from state.rules import FIRST_RULES
 
 
 class TopicPartition(msgspec.Struct, frozen=True, order=True):

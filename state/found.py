@@ -7,8 +7,8 @@ decided after the claim, however much later than it came.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from isrflow.state.event_text import decode
-from isrflow.state.events import ControllerStarted
+from state.event_text import decode
+from state.events import ControllerStarted
 
 
 class Found(NamedTuple):

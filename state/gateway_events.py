@@ -4,9 +4,9 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
-from isrflow.state.event import Event
-from isrflow.state.limits import Id, MetadataFormat, Text, TimeMs
-from isrflow.state.metadata_format import FIRST_FORMAT
+from state.event import Event
+from state.limits import Id, MetadataFormat, Text, TimeMs
+from state.metadata_format import FIRST_FORMAT
 
 
 class GatewayStarted(Event, frozen=True, kw_only=True, tag="gateway_started"):

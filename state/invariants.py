@@ -7,9 +7,9 @@ too: a change that breaks a rule is not made.
 from collections.abc import Container, Set
 from functools import lru_cache
 
-from isrflow.state.ids import NO_EPOCH, NO_LEADER
-from isrflow.state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
-from isrflow.state.transitions import PARTITION_MOVES, REPLICA_MOVES
+from state.ids import NO_EPOCH, NO_LEADER
+from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
+from state.transitions import PARTITION_MOVES, REPLICA_MOVES
 
 # All of this is asked after each change, where finding a member in its enum costs more than comparing it.
 _ONLINE = PartitionState.OnlinePartition

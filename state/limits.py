@@ -4,8 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from isrflow.state.metadata_format import FIRST_FORMAT
-from isrflow.state.rules import FIRST_RULES
+from state.metadata_format import FIRST_FORMAT
+from state.rules import FIRST_RULES
 
 Id = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Epoch = Annotated[int, Meta(ge=0, le=2**31 - 1)]

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 import msgspec
 
-from isrflow.state.ids import NO_EPOCH, NO_LEADER, NO_TIME, UNKNOWN_OFFSET
+from state.ids import NO_EPOCH, NO_LEADER, NO_TIME, UNKNOWN_OFFSET
 
 
 class PartitionState(IntEnum):

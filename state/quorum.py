@@ -2,8 +2,8 @@
 
 import msgspec
 
-from isrflow.state.ids import NO_LEADER
-from isrflow.state.metadata_format import FIRST_FORMAT
+from state.ids import NO_LEADER
+from state.metadata_format import FIRST_FORMAT
 
 
 class Gateway(msgspec.Struct, frozen=True, array_like=True):

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from isrflow.state.limits import Text
+from state.limits import Text
 
 
 class Listener(msgspec.Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from isrflow.state.canonical import Part
+from state.canonical import Part
 
 CLUSTER_PAGE = -1
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from isrflow.state.partition import Topic, TopicState
+from state.partition import Topic, TopicState
 
 # It says on which page a partition is stored: as fixed as the pages themselves.
 SLICE_PARTITIONS = 1_000

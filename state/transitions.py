@@ -7,8 +7,8 @@ from collections.abc import Mapping, Set
 from enum import IntEnum
 from typing import TypeVar
 
-from isrflow.state.partition import PartitionState as P
-from isrflow.state.partition import ReplicaState as R
+from state.partition import PartitionState as P
+from state.partition import ReplicaState as R
 
 _S = TypeVar("_S", bound=IntEnum)
 

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from isrflow.state.broker import Broker
-from isrflow.state.cluster import Cluster
-from isrflow.state.ids import NO_EPOCH, NO_TIME
-from isrflow.state.partition import Partition, Topic, TopicState
+from state.broker import Broker
+from state.cluster import Cluster
+from state.ids import NO_EPOCH, NO_TIME
+from state.partition import Partition, Topic, TopicState
 
 
 def view_of(cluster: Cluster, topics: Iterable[Topic]) -> dict[str, Any]:

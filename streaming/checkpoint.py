@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import structlog
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import Bus
-from isrflow.bus.kafka.places import offset_after
-from isrflow.conf.private_dir import private_dir
+from bus.embedded import EmbeddedBus
+from bus.interface import Bus
+from bus.kafka.places import offset_after
+from conf.private_dir import private_dir
 
 if TYPE_CHECKING:
-    from isrflow.bus.kafka.bus import KafkaBus
+    from bus.kafka.bus import KafkaBus
 
 
 class _Noted(msgspec.Struct):
@@ -138,7 +138,7 @@ def _is_decided_to(bus: Bus, end: int) -> bool:
 
 def _on_kafka(bus: Bus) -> "KafkaBus":
     # Kafka's client is loaded only where it is used.
-    from isrflow.bus.kafka.bus import KafkaBus
+    from bus.kafka.bus import KafkaBus
 
     assert isinstance(bus, KafkaBus)
     return bus

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import Bus
-from isrflow.conf.private_dir import private_dir
-from isrflow.streaming.ends import JobError
+from bus.embedded import EmbeddedBus
+from bus.interface import Bus
+from conf.private_dir import private_dir
+from streaming.ends import JobError
 
 POLL_INTERVAL_S = 0.05
 # Between taking the lock and saying who did, its holder does nothing else.

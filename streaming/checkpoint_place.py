@@ -7,9 +7,9 @@ import re
 import tempfile
 from pathlib import Path
 
-from isrflow.bus.kafka.address import SCHEME, parse
-from isrflow.conf.private_dir import private_dir
-from isrflow.conf.settings import DEFAULT_BUS, SQLITE, Settings
+from bus.kafka.address import SCHEME, parse
+from conf.private_dir import private_dir
+from conf.settings import DEFAULT_BUS, SQLITE, Settings
 
 SUFFIX = ".checkpoint"
 # What a small batch writes; less room than that is none.

@@ -5,9 +5,9 @@ has made no claim meanwhile: so it asks before it commits a batch, and commits n
 asked in it. It claims once more instead, and decides the batch again, which now says so.
 """
 
-from isrflow.bus.clock import steady_ms
-from isrflow.bus.interface import Bus, Claim
-from isrflow.state.cluster import Cluster
+from bus.clock import steady_ms
+from bus.interface import Bus, Claim
+from state.cluster import Cluster
 
 # What is done by so much too late is not worth a claim, which holds up everybody for as long as a query takes to start.
 LATE_MS_MAX = 1_000

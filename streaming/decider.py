@@ -9,15 +9,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from isrflow.bus.interface import Bus, BusError, DivergedError
-from isrflow.conf.settings import Settings
-from isrflow.streaming.checkpoint import has_batches, move_aside, settle
-from isrflow.streaming.checkpoint_place import check_usable, checkpoint_of
-from isrflow.streaming.deadlines import LateError
-from isrflow.streaming.ends import JobError
-from isrflow.streaming.query import start_query, stop_between_batches
-from isrflow.streaming.query_failure import bus_error_in, cause_in, lack_in
-from isrflow.streaming.session import SPARK_ERRORS
+from bus.interface import Bus, BusError, DivergedError
+from conf.settings import Settings
+from streaming.checkpoint import has_batches, move_aside, settle
+from streaming.checkpoint_place import check_usable, checkpoint_of
+from streaming.deadlines import LateError
+from streaming.ends import JobError
+from streaming.query import start_query, stop_between_batches
+from streaming.query_failure import bus_error_in, cause_in, lack_in
+from streaming.session import SPARK_ERRORS
 
 log = structlog.get_logger("isrflow.job")
 

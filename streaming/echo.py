@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from isrflow.bus.interface import Decided
-from isrflow.controller_logic.balance import event_of
-from isrflow.state.decisions import Imbalance, decode
+from bus.interface import Decided
+from controller_logic.balance import event_of
+from state.decisions import Imbalance, decode
 
 _KIND = b'{"kind":"imbalance",'
 

@@ -5,7 +5,7 @@ import time
 
 import structlog
 
-from isrflow.sinks.metrics import Metrics, MetricsError
+from sinks.metrics import Metrics, MetricsError
 
 RETRY_INTERVAL_S = 3.0
 

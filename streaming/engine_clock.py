@@ -5,7 +5,7 @@ from collections import deque
 
 import structlog
 
-from isrflow.bus.clock import now_ms, steady_ms
+from bus.clock import now_ms, steady_ms
 
 # Of the time that passes, how much at most is given or taken to come closer to the wall clock: a session of nine
 # seconds then lasts nine tenths of a second more or less.

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 import pyarrow as pa
 
-from isrflow.controller_logic.log import logged
-from isrflow.controller_logic.routing import route
+from controller_logic.log import logged
+from controller_logic.routing import route
 
 SCHEMA = "shard INT, events BINARY"
 ARROW_SCHEMA = pa.schema([("shard", pa.int32()), ("events", pa.binary())])

@@ -10,30 +10,30 @@ import msgspec
 import structlog
 from pyspark.sql import SparkSession
 
-from isrflow.bus.clock import now_ms
-from isrflow.bus.interface import Bus, Claim, FencedError
-from isrflow.bus.opened import open_bus
-from isrflow.conf.loader import policy_text
-from isrflow.conf.settings import Settings
-from isrflow.sinks.decision_log import DecisionLog
-from isrflow.sinks.metrics import Metrics
-from isrflow.state.codec import CodecError, decode_cluster
-from isrflow.streaming.checkpoint import settle
-from isrflow.streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
-from isrflow.streaming.checkpoint_place import check_usable, checkpoint_of, log_of
-from isrflow.streaming.deadlines import Deadlines, LateError
-from isrflow.streaming.decider import Decider
-from isrflow.streaming.echo import echoes
-from isrflow.streaming.endpoint import Endpoint
-from isrflow.streaming.ends import JobError, SupersededError
-from isrflow.streaming.engine_clock import EngineClock
-from isrflow.streaming.layout import misfit
-from isrflow.streaming.local_dir import local_dir
-from isrflow.streaming.progress import BatchProgress
-from isrflow.streaming.retention import Retention
-from isrflow.streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of, warm_up
-from isrflow.streaming.skew_log import SkewLog
-from isrflow.streaming.ticker import Ticker
+from bus.clock import now_ms
+from bus.interface import Bus, Claim, FencedError
+from bus.opened import open_bus
+from conf.loader import policy_text
+from conf.settings import Settings
+from sinks.decision_log import DecisionLog
+from sinks.metrics import Metrics
+from state.codec import CodecError, decode_cluster
+from streaming.checkpoint import settle
+from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
+from streaming.checkpoint_place import check_usable, checkpoint_of, log_of
+from streaming.deadlines import Deadlines, LateError
+from streaming.decider import Decider
+from streaming.echo import echoes
+from streaming.endpoint import Endpoint
+from streaming.ends import JobError, SupersededError
+from streaming.engine_clock import EngineClock
+from streaming.layout import misfit
+from streaming.local_dir import local_dir
+from streaming.progress import BatchProgress
+from streaming.retention import Retention
+from streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of, warm_up
+from streaming.skew_log import SkewLog
+from streaming.ticker import Ticker
 
 WATCH_INTERVAL_S = 0.2
 TICKER_STOP_TIMEOUT_S = 20.0

@@ -7,16 +7,16 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import unix_millis
 
-from isrflow.bus.interface import Entry
-from isrflow.bus.kafka.bus import KafkaBus
-from isrflow.bus.kafka.claims import Claims
-from isrflow.bus.kafka.places import offset_after, seq_of, unplaced
-from isrflow.bus.outsiders import is_started
-from isrflow.conf.settings import Settings
-from isrflow.state.event_text import decode
-from isrflow.state.events import Tick
-from isrflow.state.found import found_ms
-from isrflow.streaming.source import BYTES_PER_ARROW_BATCH, rows_of
+from bus.interface import Entry
+from bus.kafka.bus import KafkaBus
+from bus.kafka.claims import Claims
+from bus.kafka.places import offset_after, seq_of, unplaced
+from bus.outsiders import is_started
+from conf.settings import Settings
+from state.event_text import decode
+from state.events import Tick
+from state.found import found_ms
+from streaming.source import BYTES_PER_ARROW_BATCH, rows_of
 
 EARLIEST = -2
 

@@ -2,11 +2,11 @@
 
 import math
 
-from isrflow.bus.interface import Image
-from isrflow.conf.settings import Settings
-from isrflow.state.codec import CodecError, decode_cluster, decode_slices
-from isrflow.state.ids import page_of, topic_hash
-from isrflow.state.shard_outcome import CLUSTER_PAGE
+from bus.interface import Image
+from conf.settings import Settings
+from state.codec import CodecError, decode_cluster, decode_slices
+from state.ids import page_of, topic_hash
+from state.shard_outcome import CLUSTER_PAGE
 
 _PAGES_MAX = 1 << 20
 Places = dict[tuple[str, int], int]

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from isrflow.conf.private_dir import private_dir
+from conf.private_dir import private_dir
 
 _PREFIX = "job-"
 

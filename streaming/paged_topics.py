@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-from isrflow.state.cluster import Changes
-from isrflow.state.codec import decode_slices, encode_slices
-from isrflow.state.ids import page_of, without_collisions
-from isrflow.state.partition import Topic
-from isrflow.state.slices import Slice, slices_of, whole
+from state.cluster import Changes
+from state.codec import decode_slices, encode_slices
+from state.ids import page_of, without_collisions
+from state.partition import Topic
+from state.slices import Slice, slices_of, whole
 
 Page = dict[str, Slice]
 

@@ -8,7 +8,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from isrflow.sinks.metrics import Metrics
+from sinks.metrics import Metrics
 
 WHOLE_BATCH = "triggerExecution"
 

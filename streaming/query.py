@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from pyspark.sql import DataFrame, GroupedData, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import Bus, Image
-from isrflow.conf.settings import Settings
-from isrflow.streaming import fan_out, shard, source
-from isrflow.streaming.checkpoint import has_batches, shuffle_partitions
-from isrflow.streaming.checkpoint_place import checkpoint_of
-from isrflow.streaming.shared_keys import shared_keys
+from bus.embedded import EmbeddedBus
+from bus.interface import Bus, Image
+from conf.settings import Settings
+from streaming import fan_out, shard, source
+from streaming.checkpoint import has_batches, shuffle_partitions
+from streaming.checkpoint_place import checkpoint_of
+from streaming.shared_keys import shared_keys
 
 QUERY_NAME = "isrflow"
 BATCH_END_TIMEOUT_S = 10.0
@@ -82,9 +82,9 @@ def _events(
         events, in_order = _embedded(session, bus, settings, after=after, wait=wait), None
     else:
         # Kafka's client is loaded only where it is used.
-        from isrflow.bus.kafka.bus import KafkaBus
-        from isrflow.bus.kafka.claims import newest_claims_of
-        from isrflow.streaming import kafka_source
+        from bus.kafka.bus import KafkaBus
+        from bus.kafka.claims import newest_claims_of
+        from streaming import kafka_source
 
         assert isinstance(bus, KafkaBus)
         events = kafka_source.events(session, bus, settings, after=after)

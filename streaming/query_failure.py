@@ -9,7 +9,7 @@ _NAMED = re.compile(r"(?:Caused by: |: )?(?P<kind>[A-Za-z0-9_.\x24]+(?:Error|Exc
 _WRAPPING = ("Traceback (most recent call last):", "Exception thrown in awaitResult", "An error occurred while calling")
 _PROXY = "An exception was raised by the Python Proxy"
 # That events are gone is no concern of a query that begins after them.
-_OF_BUS = re.compile(r"isrflow\.bus\.interface\.(?!TrimmedError)[A-Za-z]+: (?P<said>\S.*)")
+_OF_BUS = re.compile(r"bus\.interface\.(?!TrimmedError)[A-Za-z]+: (?P<said>\S.*)")
 # Another checkpoint would fail the same way.
 _LACKING = {
     "No space left on device": "the disk is full, and there is no room for the checkpoint",

@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.image import view_of_image
-from isrflow.bus.interface import Entry
-from isrflow.conf.settings import Settings
-from isrflow.sinks.decision_log import DecisionLog
-from isrflow.streaming.query import start_query, stop_between_batches
-from isrflow.streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of
+from bus.embedded import EmbeddedBus
+from bus.image import view_of_image
+from bus.interface import Entry
+from conf.settings import Settings
+from sinks.decision_log import DecisionLog
+from streaming.query import start_query, stop_between_batches
+from streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of
 
 EVENTS_PER_BATCH = 50
 BATCHES_AT_MOST = 40

@@ -5,7 +5,7 @@ import time
 
 import structlog
 
-from isrflow.bus.interface import Bus, BusError
+from bus.interface import Bus, BusError
 
 INTERVAL_S = 30.0
 # Others write at least as long as a slice took, so that none of them waits for more than one.

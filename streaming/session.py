@@ -14,12 +14,13 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from isrflow.bus.opened import KAFKA
-from isrflow.conf import LOG4J2
-from isrflow.conf.jars import jars, missing
-from isrflow.conf.java import java_home
-from isrflow.conf.settings import Settings
-from isrflow.streaming.source import BYTES_PER_ARROW_BATCH
+from bus.opened import KAFKA
+from conf import LOG4J2
+from conf.jars import jars, missing
+from conf.java import java_home
+from conf.python import keep_paths_safe
+from conf.settings import Settings
+from streaming.source import BYTES_PER_ARROW_BATCH
 
 # What Spark raises: by itself, and through the bridge to its JVM, which is gone when the JVM is.
 SPARK_ERRORS = (PySparkException, Py4JError, ConnectionError)
@@ -70,6 +71,7 @@ def build_session(settings: Settings, local_dir: Path, stacks: Path | None = Non
     """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    keep_paths_safe()
     builder = SparkSession.builder.appName("isrflow").master(f"local[{max(2, settings.shuffle_partitions)}]")
     for key, value in _conf(settings, local_dir, stacks).items():
         builder = builder.config(key, value)

@@ -6,18 +6,18 @@ from typing import Any
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle
 
-from isrflow.bus.kafka.places import placed
-from isrflow.controller_logic.deadline import expires_ms
-from isrflow.controller_logic.guard import guarded_step
-from isrflow.sinks.outcome_rows import rows_of
-from isrflow.state.cluster import Cluster, State
-from isrflow.state.codec import decode_cluster, encode_cluster
-from isrflow.state.event_text import decode
-from isrflow.state.events import AnyEvent, Logged, Malformed, Progress
-from isrflow.state.policy import Policy
-from isrflow.state.shard_outcome import CLUSTER_PAGE, ShardOutcome
-from isrflow.streaming.fan_out import Packed, Routed, decode_packed
-from isrflow.streaming.paged_topics import PagedTopics
+from bus.kafka.places import placed
+from controller_logic.deadline import expires_ms
+from controller_logic.guard import guarded_step
+from sinks.outcome_rows import rows_of
+from state.cluster import Cluster, State
+from state.codec import decode_cluster, encode_cluster
+from state.event_text import decode
+from state.events import AnyEvent, Logged, Malformed, Progress
+from state.policy import Policy
+from state.shard_outcome import CLUSTER_PAGE, ShardOutcome
+from streaming.fan_out import Packed, Routed, decode_packed
+from streaming.paged_topics import PagedTopics
 
 SCHEMA = "shard INT, seq LONG, outcome BINARY"
 INITIAL_SCHEMA = "shard INT, page INT, body BINARY"

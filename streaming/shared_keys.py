@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
-from isrflow.streaming.fan_out import SHARED
+from streaming.fan_out import SHARED
 
 # As Spark spreads a stateful operator's keys: a part of every checkpoint, so it stays.
 _SEED = 42

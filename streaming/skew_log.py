@@ -2,9 +2,9 @@
 
 import structlog
 
-from isrflow.bus.clock import now_ms
-from isrflow.state.cluster import Cluster
-from isrflow.state.ids import NO_TIME
+from bus.clock import now_ms
+from state.cluster import Cluster
+from state.ids import NO_TIME
 
 # Hosts that keep their clocks are nearer to each other than that.
 SKEW_MS_MIN = 2_000

@@ -8,10 +8,10 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 from pyspark.sql.types import StructType
 
-from isrflow.bus.bus_file import Access
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import Entry
-from isrflow.bus.locked import LOCK_TIMEOUT_S
+from bus.bus_file import Access
+from bus.embedded import EmbeddedBus
+from bus.interface import Entry
+from bus.locked import LOCK_TIMEOUT_S
 
 FORMAT = "isrflow-bus"
 SCHEMA = "seq LONG, raw BINARY, entered_ms LONG, is_claim BOOLEAN, found_ms LONG"

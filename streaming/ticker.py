@@ -4,10 +4,10 @@ import threading
 
 import msgspec
 
-from isrflow.bus.clock import steady_ms
-from isrflow.bus.interface import Bus, Claim
-from isrflow.state.events import SessionsExtended, Tick
-from isrflow.streaming.engine_clock import EngineClock
+from bus.clock import steady_ms
+from bus.interface import Bus, Claim
+from state.events import SessionsExtended, Tick
+from streaming.engine_clock import EngineClock
 
 # A busy machine makes every tick somewhat late; what is held against nobody is more than that.
 LATENESS_MS_MIN = 500

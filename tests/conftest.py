@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from isrflow.brokers.kafka.cluster import KafkaCluster, plain_specs
-from isrflow.conf.jars import fetch
+from brokers.kafka.cluster import KafkaCluster, plain_specs
+from conf.jars import fetch
 
 
 @pytest.fixture(scope="session")

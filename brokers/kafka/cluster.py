@@ -13,11 +13,11 @@ from types import MappingProxyType
 
 import msgspec
 
-from isrflow.brokers.kafka.node import KafkaError, KafkaNode
-from isrflow.brokers.kafka.properties import LOOPBACK, NodeSpec
-from isrflow.brokers.service import START_TIMEOUT_S, STOP_TIMEOUT_S, kill_all
-from isrflow.brokers.voters import Voter
-from isrflow.conf.private_dir import private_dir
+from brokers.kafka.node import KafkaError, KafkaNode
+from brokers.kafka.properties import LOOPBACK, NodeSpec
+from brokers.service import START_TIMEOUT_S, STOP_TIMEOUT_S, kill_all
+from brokers.voters import Voter
+from conf.private_dir import private_dir
 
 FILE = "cluster.json"
 NODES_MAX = 64

@@ -4,11 +4,11 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from isrflow.brokers.kafka.properties import NodeSpec, log_dirs, log_properties, server_properties
-from isrflow.brokers.service import Service, ServiceError
-from isrflow.conf.jars import jars
-from isrflow.conf.java import java_home
-from isrflow.conf.private_dir import private_dir
+from brokers.kafka.properties import NodeSpec, log_dirs, log_properties, server_properties
+from brokers.service import Service, ServiceError
+from conf.jars import jars
+from conf.java import java_home
+from conf.private_dir import private_dir
 
 FORMAT_TIMEOUT_S = 120.0
 # What a node says when everything of it runs, which for a broker includes that it was unfenced.

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from isrflow.brokers.voters import NodeId, Port, Voter, text_of
+from brokers.voters import NodeId, Port, Voter, text_of
 
 Role = Literal["broker", "controller"]
 LISTENER, CONTROLLER_LISTENER = "PLAINTEXT", "CONTROLLER"

@@ -3,8 +3,8 @@
 import subprocess
 from collections.abc import Sequence
 
-from isrflow.conf.jars import jars
-from isrflow.conf.java import java_home
+from conf.jars import jars
+from conf.java import java_home
 
 TOOL_TIMEOUT_S = 90.0
 TOPICS = "TopicCommand"

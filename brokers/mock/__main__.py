@@ -1,4 +1,4 @@
-"""Start one mock broker: ``python -m isrflow.brokers.mock --broker 1 --bus PATH --dir DIR``."""
+"""Start one mock broker: ``python -m brokers.mock --broker 1 --bus PATH --dir DIR``."""
 
 import asyncio
 import signal
@@ -9,11 +9,11 @@ import click
 import msgspec
 import structlog
 
-from isrflow.brokers.mock.broker import Broker, DirectoryLostError
-from isrflow.brokers.mock.control.lifecycle import ReplacedError
-from isrflow.brokers.mock.settings import Identity, Settings, settings_of
-from isrflow.bus.interface import Bus, BusError
-from isrflow.bus.opened import open_bus
+from brokers.mock.broker import Broker, DirectoryLostError
+from brokers.mock.control.lifecycle import ReplacedError
+from brokers.mock.settings import Identity, Settings, settings_of
+from bus.interface import Bus, BusError
+from bus.opened import open_bus
 
 EXIT_REFUSED, EXIT_WRONG_USE, EXIT_UNREACHABLE = 1, 2, 3
 

@@ -8,21 +8,21 @@ from typing import NoReturn
 
 import structlog
 
-from isrflow.brokers.files import replace
-from isrflow.brokers.mock.apis.context import Context
-from isrflow.brokers.mock.apis.serving import APIS, serving
-from isrflow.brokers.mock.control.feed import Feed
-from isrflow.brokers.mock.control.folding import folded
-from isrflow.brokers.mock.control.lifecycle import Lifecycle
-from isrflow.brokers.mock.control.outbox import Outbox
-from isrflow.brokers.mock.log.directory import LogDirectory
-from isrflow.brokers.mock.metadata import Metadata
-from isrflow.brokers.mock.replicas.table import Replicas
-from isrflow.brokers.mock.replicas.waiting import Purgatory
-from isrflow.brokers.mock.settings import Identity, Settings
-from isrflow.brokers.wire.server import Limits, Server, answering
-from isrflow.bus.interface import Bus, BusError
-from isrflow.state.decisions import AnyDecision
+from brokers.files import replace
+from brokers.mock.apis.context import Context
+from brokers.mock.apis.serving import APIS, serving
+from brokers.mock.control.feed import Feed
+from brokers.mock.control.folding import folded
+from brokers.mock.control.lifecycle import Lifecycle
+from brokers.mock.control.outbox import Outbox
+from brokers.mock.log.directory import LogDirectory
+from brokers.mock.metadata import Metadata
+from brokers.mock.replicas.table import Replicas
+from brokers.mock.replicas.waiting import Purgatory
+from brokers.mock.settings import Identity, Settings
+from brokers.wire.server import Limits, Server, answering
+from bus.interface import Bus, BusError
+from state.decisions import AnyDecision
 
 logger = structlog.get_logger()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from isrflow.state.decisions import (
+from state.decisions import (
     AnyDecision,
     BrokerDecision,
     ConfigDecision,
@@ -14,8 +14,8 @@ from isrflow.state.decisions import (
     LeaderAndIsr,
     TopicDecision,
 )
-from isrflow.state.events import TopicPartition
-from isrflow.state.registration import Listener
+from state.events import TopicPartition
+from state.registration import Listener
 
 LIVE_STATES = frozenset({"active", "controlled_shutdown"})
 NO_TOPIC_ID = uuid.UUID(int=0)

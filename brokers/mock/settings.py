@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from isrflow.state import policy
+from state import policy
 
 Millis = Annotated[int, Meta(ge=1, le=86_400_000)]
 Bytes = Annotated[int, Meta(ge=1, le=2**31 - 1)]

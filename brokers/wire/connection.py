@@ -5,7 +5,7 @@ from typing import Any
 
 from kafka.protocol.api_header import ResponseClassRegistry
 
-from isrflow.brokers.wire.messages import FRAME_LENGTH_BYTES, WireError, encode_request
+from brokers.wire.messages import FRAME_LENGTH_BYTES, WireError, encode_request
 
 
 class Connection:

@@ -12,7 +12,7 @@ from kafka.protocol.api_header import RequestHeader, ResponseClassRegistry
 from kafka.protocol.api_key import ApiKey
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
-from isrflow.brokers.wire.errors import ErrorCode
+from brokers.wire.errors import ErrorCode
 
 FRAME_LENGTH_BYTES = 4
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from isrflow.brokers.wire.layout import FIXED_SIZES
+from brokers.wire.layout import FIXED_SIZES
 
 STRING_BYTES_MAX = 32_767
 ELEMENTS_MAX = 1_000_000

@@ -15,8 +15,8 @@ from kafka.errors import CorruptRecordError
 from kafka.record.default_records import DefaultRecordBase, DefaultRecordBatch
 from kafka.record.util import calc_crc32c, encode_varint
 
-from isrflow.brokers.wire.batch_header import CRC_FROM, HEADER, LENGTH_UP_TO, MAGIC, Batch, intact
-from isrflow.brokers.wire.messages import WireError
+from brokers.wire.batch_header import CRC_FROM, HEADER, LENGTH_UP_TO, MAGIC, Batch, intact
+from brokers.wire.messages import WireError
 
 # Kafka's own name of them: ControlRecordType.
 LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER = 2, 3, 4

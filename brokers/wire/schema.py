@@ -21,9 +21,9 @@ array's length, knows no metadata records, and names no field in its errors.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from isrflow.brokers.wire.layout import FIXED_SIZES, SIZED, STRUCT_DEFAULT, FieldLayout, Layout, LayoutError
-from isrflow.brokers.wire.messages import WireError
-from isrflow.brokers.wire.plain import Fault, Plain, Reader, array_of, fixed, sized, write_uvarint
+from brokers.wire.layout import FIXED_SIZES, SIZED, STRUCT_DEFAULT, FieldLayout, Layout, LayoutError
+from brokers.wire.messages import WireError
+from brokers.wire.plain import Fault, Plain, Reader, array_of, fixed, sized, write_uvarint
 
 Values = dict[str, Any]
 TAGS_MAX = 1_000

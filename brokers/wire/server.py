@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from isrflow.brokers.wire.messages import (
+from brokers.wire.messages import (
     FRAME_LENGTH_BYTES,
     Api,
     Request,

@@ -4,18 +4,18 @@ import threading
 import time
 from collections.abc import Sequence
 
-from isrflow.bus import pieces
-from isrflow.bus.interface import BusError, Claim, Decided, DivergedError, Entry, Image, Page, TrimmedError
-from isrflow.bus.kafka.address import parse
-from isrflow.bus.kafka.claims import newest_claims
-from isrflow.bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, Connection
-from isrflow.bus.kafka.controller import DECISION_KEY, MARK_KEY, PREVIOUS, Controller, page_of
-from isrflow.bus.kafka.log_reader import LogReader, Record
-from isrflow.bus.kafka.mark import Mark, decode_mark
-from isrflow.bus.kafka.places import SLOTS, offset_after, seq_of
-from isrflow.bus.kafka.publisher import Publisher, replica_of
-from isrflow.bus.kafka.topics import READ_WHOLE_TIMEOUT_MS, open_topics
-from isrflow.bus.outsiders import is_started, refuse_engine_kinds
+from bus import pieces
+from bus.interface import BusError, Claim, Decided, DivergedError, Entry, Image, Page, TrimmedError
+from bus.kafka.address import parse
+from bus.kafka.claims import newest_claims
+from bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, Connection
+from bus.kafka.controller import DECISION_KEY, MARK_KEY, PREVIOUS, Controller, page_of
+from bus.kafka.log_reader import LogReader, Record
+from bus.kafka.mark import Mark, decode_mark
+from bus.kafka.places import SLOTS, offset_after, seq_of
+from bus.kafka.publisher import Publisher, replica_of
+from bus.kafka.topics import READ_WHOLE_TIMEOUT_MS, open_topics
+from bus.outsiders import is_started, refuse_engine_kinds
 
 _ALL = 2**62
 

@@ -3,13 +3,13 @@
 import time
 from typing import NamedTuple
 
-from isrflow.bus.interface import BusError
-from isrflow.bus.kafka.address import parse
-from isrflow.bus.kafka.connection import RETRY_PAUSE_S, TRANSACTION_TIMEOUT_MS, Connection
-from isrflow.bus.kafka.log_reader import LogReader
-from isrflow.bus.kafka.mark import Mark, decode_mark
-from isrflow.bus.kafka.places import seq_of
-from isrflow.state.found import Found
+from bus.interface import BusError
+from bus.kafka.address import parse
+from bus.kafka.connection import RETRY_PAUSE_S, TRANSACTION_TIMEOUT_MS, Connection
+from bus.kafka.log_reader import LogReader
+from bus.kafka.mark import Mark, decode_mark
+from bus.kafka.places import seq_of
+from state.found import Found
 
 
 class Claims(NamedTuple):

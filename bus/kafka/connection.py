@@ -9,8 +9,8 @@ from typing import Any
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from isrflow.bus.interface import BusError, FencedError
-from isrflow.bus.kafka.address import Address
+from bus.interface import BusError, FencedError
+from bus.kafka.address import Address
 
 REQUEST_TIMEOUT_S = 20.0
 RETRY_PAUSE_S = 0.05

@@ -13,14 +13,14 @@ from collections.abc import Callable, Sequence
 import msgspec
 from confluent_kafka import KafkaException, Producer
 
-from isrflow.bus import pieces
-from isrflow.bus.interface import BusError, Claim, Decided, FencedError, Page, draw_bus_id, epoch_after
-from isrflow.bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS, Connection, is_fenced
-from isrflow.bus.kafka.log_reader import LogReader
-from isrflow.bus.kafka.mark import Mark, decode_mark
-from isrflow.bus.kafka.places import seq_of
-from isrflow.bus.kafka.sent import Sent
-from isrflow.state.rules import NEWEST_RULES
+from bus import pieces
+from bus.interface import BusError, Claim, Decided, FencedError, Page, draw_bus_id, epoch_after
+from bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS, Connection, is_fenced
+from bus.kafka.log_reader import LogReader
+from bus.kafka.mark import Mark, decode_mark
+from bus.kafka.places import seq_of
+from bus.kafka.sent import Sent
+from state.rules import NEWEST_RULES
 
 # What waits in the client for its turn; whoever writes more waits too.
 QUEUE_KBYTES_MAX = 128 * 1024

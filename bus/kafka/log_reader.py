@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
-from isrflow.bus.interface import BusError
-from isrflow.bus.kafka.connection import REQUEST_TIMEOUT_S, Connection, is_passing
+from bus.interface import BusError
+from bus.kafka.connection import REQUEST_TIMEOUT_S, Connection, is_passing
 
 _FETCH_AT_ONCE = 10_000
 _FIRST_STEP_BACK = 2

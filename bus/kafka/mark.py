@@ -2,7 +2,7 @@
 
 import msgspec
 
-from isrflow.bus.interface import BusError
+from bus.interface import BusError
 
 CLAIMS_KEPT = 100
 

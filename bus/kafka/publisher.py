@@ -8,9 +8,9 @@ from typing import TypeVar
 import msgspec
 from confluent_kafka import Producer
 
-from isrflow.bus.interface import MAX_EVENT_BYTES, BusError
-from isrflow.bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, Connection
-from isrflow.bus.kafka.sent import Sent
+from bus.interface import MAX_EVENT_BYTES, BusError
+from bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, Connection
+from bus.kafka.sent import Sent
 
 # An append is of one batch or of none, so what must stay together goes in one. A record has its own few bytes.
 BATCH_BYTES_MAX = MESSAGE_BYTES_MAX * 3 // 4

@@ -3,8 +3,8 @@
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType  # type: ignore[attr-defined]
 
-from isrflow.bus.interface import BusError, NoBusError
-from isrflow.bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, Connection
+from bus.interface import BusError, NoBusError
+from bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, Connection
 
 OFFSETS_PARTITIONS = 4
 # Whoever reads the whole state must find each page as it was when the reading began, or newer.

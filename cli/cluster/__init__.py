@@ -2,10 +2,10 @@
 
 import click
 
-from isrflow.cli.cluster.down import down
-from isrflow.cli.cluster.rebuild import rebuild
-from isrflow.cli.cluster.status import status
-from isrflow.cli.cluster.up import up
+from cli.cluster.down import down
+from cli.cluster.rebuild import rebuild
+from cli.cluster.status import status
+from cli.cluster.up import up
 
 
 @click.group("cluster")

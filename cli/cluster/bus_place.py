@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from isrflow.bus.interface import Bus, NoBusError
-from isrflow.bus.opened import KAFKA, open_bus
-from isrflow.conf.private_dir import private_dir
-from isrflow.conf.settings import SQLITE
+from bus.interface import Bus, NoBusError
+from bus.opened import KAFKA, open_bus
+from conf.private_dir import private_dir
+from conf.settings import SQLITE
 
 
 class BusPlace(NamedTuple):

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from isrflow.brokers.service import ServiceError
-from isrflow.cli.cluster.folder import dir_option, opened
-from isrflow.cli.errors import Refused, Unreachable
+from brokers.service import ServiceError
+from cli.cluster.folder import dir_option, opened
+from cli.errors import Refused, Unreachable
 
 
 @click.command("down")

@@ -1,18 +1,18 @@
 """The engine as a process of its own: started where none decides, and found again by its folder."""
 
 import socket
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from isrflow.brokers.service import Service
-from isrflow.bus.embedded import now_ms
-from isrflow.bus.interface import Bus
-from isrflow.cli.cluster.bus_place import BusPlace
-from isrflow.conf.loader import load
-from isrflow.state.event_text import decode
-from isrflow.state.events import ControllerStarted
+from brokers.service import Service
+from bus.embedded import now_ms
+from bus.interface import Bus
+from cli.cluster.bus_place import BusPlace
+from conf.loader import load
+from conf.python import PYTHON
+from state.event_text import decode
+from state.events import ControllerStarted
 
 # An engine puts a tick on its bus every half a second; on a busy machine a batch may take some.
 SILENCE_MAX_S = 8.0
@@ -47,8 +47,8 @@ class EngineProcess(Service):
         ours = (f"bus={self._bus.url}", f"checkpoint.dir={self.folder / 'checkpoint'}")
         sets = (*ours, *self._settings, f"metrics.port={metrics}")
         conf = ("--conf", str(self._conf)) if self._conf else ()
-        program = "from isrflow.cli import main; main()"
-        return [sys.executable, "-c", program, "run", *conf, *(part for text in sets for part in ("--set", text))]
+        program = "from cli import main; main()"
+        return [*PYTHON, "-c", program, "run", *conf, *(part for text in sets for part in ("--set", text))]
 
     def is_ready(self) -> bool:
         """Say whether the engine decides."""

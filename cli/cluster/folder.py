@@ -4,10 +4,10 @@ from pathlib import Path
 
 import click
 
-from isrflow.brokers.kafka.cluster import KafkaCluster
-from isrflow.brokers.kafka.node import KafkaError
-from isrflow.cli.cluster.led import LedCluster
-from isrflow.cli.errors import Unreachable
+from brokers.kafka.cluster import KafkaCluster
+from brokers.kafka.node import KafkaError
+from cli.cluster.led import LedCluster
+from cli.errors import Unreachable
 
 dir_option = click.option(
     "--dir",

@@ -6,21 +6,21 @@ from pathlib import Path
 
 import msgspec
 
-from isrflow.brokers.gateways.kraft.process import GatewayProcess
-from isrflow.brokers.kafka.cluster import FILE as CLUSTER_FILE
-from isrflow.brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports, refuse_taken, remove
-from isrflow.brokers.kafka.node import KafkaError
-from isrflow.brokers.kafka.properties import LOOPBACK, METADATA_DIRECTORY
-from isrflow.brokers.service import Service, kill_all
-from isrflow.brokers.voters import Voter
-from isrflow.bus.image import read_image
-from isrflow.bus.interface import BusError
-from isrflow.cli.cluster.bus_place import BusPlace
-from isrflow.cli.cluster.engine import EngineProcess, decides
-from isrflow.conf.loader import as_text, load
-from isrflow.state.cluster import Cluster
-from isrflow.state.ids import NO_LEADER
-from isrflow.state.policy import Policy, laid_over
+from brokers.gateways.kraft.process import GatewayProcess
+from brokers.kafka.cluster import FILE as CLUSTER_FILE
+from brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports, refuse_taken, remove
+from brokers.kafka.node import KafkaError
+from brokers.kafka.properties import LOOPBACK, METADATA_DIRECTORY
+from brokers.service import Service, kill_all
+from brokers.voters import Voter
+from bus.image import read_image
+from bus.interface import BusError
+from cli.cluster.bus_place import BusPlace
+from cli.cluster.engine import EngineProcess, decides
+from conf.loader import as_text, load
+from state.cluster import Cluster
+from state.ids import NO_LEADER
+from state.policy import Policy, laid_over
 
 FILE = "led.json"
 ENGINE = "engine"

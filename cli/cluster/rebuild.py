@@ -4,14 +4,14 @@ from pathlib import Path
 
 import click
 
-from isrflow.brokers.gateways.kraft.log.errors import StorageError
-from isrflow.brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option, copies_option
-from isrflow.brokers.gateways.kraft.settings import Identity
-from isrflow.bus.interface import BusError
-from isrflow.cli.cluster.bus_place import BusPlace
-from isrflow.cli.cluster.folder import dir_option, opened
-from isrflow.cli.errors import Refused, Unreachable, WrongUse
-from isrflow.cli.options import bus_option
+from brokers.gateways.kraft.log.errors import StorageError
+from brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option, copies_option
+from brokers.gateways.kraft.settings import Identity
+from bus.interface import BusError
+from cli.cluster.bus_place import BusPlace
+from cli.cluster.folder import dir_option, opened
+from cli.errors import Refused, Unreachable, WrongUse
+from cli.options import bus_option
 
 
 @click.command("rebuild")
@@ -43,7 +43,7 @@ def rebuild(
       isrflow cluster rebuild --log data/gateway-100 --cluster-id ID --bus data/bus.db --from DIR
     """
     # This loads the codec of Kafka's messages, which other commands do without.
-    from isrflow.brokers.gateways.kraft.rebuilding.opening import rebuild as rebuilt
+    from brokers.gateways.kraft.rebuilding.opening import rebuild as rebuilt
 
     identity, place = _of_cluster(folder, gateway, copies) if log is None else _by_hand(log, cluster_id, bus, copies)
     try:

@@ -6,14 +6,14 @@ from typing import Any
 import click
 import msgspec
 
-from isrflow.brokers.kafka.cluster import KafkaCluster
-from isrflow.brokers.kafka.node import KafkaNode
-from isrflow.brokers.service import Service
-from isrflow.cli.cluster.engine import decides
-from isrflow.cli.cluster.folder import dir_option, opened
-from isrflow.cli.cluster.led import LedCluster, cluster_on
-from isrflow.cli.errors import Unreachable
-from isrflow.state.cluster import Cluster
+from brokers.kafka.cluster import KafkaCluster
+from brokers.kafka.node import KafkaNode
+from brokers.service import Service
+from cli.cluster.engine import decides
+from cli.cluster.folder import dir_option, opened
+from cli.cluster.led import LedCluster, cluster_on
+from cli.errors import Unreachable
+from state.cluster import Cluster
 
 Row = dict[str, Any]
 

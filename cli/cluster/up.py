@@ -6,18 +6,18 @@ from typing import Any
 
 import click
 
-from isrflow.brokers.gateways.kraft.options import cluster_id_option
-from isrflow.brokers.kafka.cluster import FILE, KafkaCluster, broker_specs, plain_specs
-from isrflow.brokers.service import ServiceError
-from isrflow.brokers.voters import Voter, voters_of
-from isrflow.bus.opened import KAFKA
-from isrflow.cli.cluster.folder import dir_option, opened
-from isrflow.cli.cluster.led import FILE as LED_FILE
-from isrflow.cli.cluster.led import GATEWAYS, GATEWAYS_MAX, BusTakenError, LedCluster
-from isrflow.cli.errors import Refused, Unreachable, WrongUse
-from isrflow.cli.options import bus_option, bus_set, conf_option
-from isrflow.conf.jars import KAFKA_VERSION, fetch, missing
-from isrflow.conf.loader import load
+from brokers.gateways.kraft.options import cluster_id_option
+from brokers.kafka.cluster import FILE, KafkaCluster, broker_specs, plain_specs
+from brokers.service import ServiceError
+from brokers.voters import Voter, voters_of
+from bus.opened import KAFKA
+from cli.cluster.folder import dir_option, opened
+from cli.cluster.led import FILE as LED_FILE
+from cli.cluster.led import GATEWAYS, GATEWAYS_MAX, BusTakenError, LedCluster
+from cli.errors import Refused, Unreachable, WrongUse
+from cli.options import bus_option, bus_set, conf_option
+from conf.jars import KAFKA_VERSION, fetch, missing
+from conf.loader import load
 
 BROKERS = 3
 

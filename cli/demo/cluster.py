@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from isrflow.brokers.kafka.cluster import free_ports
-from isrflow.brokers.service import Service, kill_all
-from isrflow.bus.embedded import EmbeddedBus
+from brokers.kafka.cluster import free_ports
+from brokers.service import Service, kill_all
+from bus.embedded import EmbeddedBus
 
 BROKERS = (1, 2, 3)
 HOST = "127.0.0.1"

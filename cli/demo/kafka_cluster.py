@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
-from isrflow.brokers.kafka.tools import LEADER_ELECTION, REASSIGN_PARTITIONS, TOPICS, run_tool
-from isrflow.brokers.service import Service
-from isrflow.cli.cluster.led import LedCluster
-from isrflow.cli.demo.cluster import BROKERS, HOST, DemoCluster
-from isrflow.cli.demo.errors import DemoError
+from brokers.kafka.tools import LEADER_ELECTION, REASSIGN_PARTITIONS, TOPICS, run_tool
+from brokers.service import Service
+from cli.cluster.led import LedCluster
+from cli.demo.cluster import BROKERS, HOST, DemoCluster
+from cli.demo.errors import DemoError
 
 HEAP = "384m"
 # A broker whose port refuses is fenced at once. Leaders go back when the story asks for it, not before.

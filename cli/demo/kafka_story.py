@@ -2,8 +2,8 @@
 
 import time
 
-from isrflow.cli.demo.kafka_cluster import KafkaDemoCluster
-from isrflow.cli.demo.story import (
+from cli.demo.kafka_cluster import KafkaDemoCluster
+from cli.demo.story import (
     CALM_S,
     CREATED,
     FAIL_OVER,
@@ -14,9 +14,9 @@ from isrflow.cli.demo.story import (
     Story,
     is_whole,
 )
-from isrflow.cli.demo.traffic import Writer
-from isrflow.cli.demo.watch import Watch
-from isrflow.conf.jars import KAFKA_VERSION
+from cli.demo.traffic import Writer
+from cli.demo.watch import Watch
+from conf.jars import KAFKA_VERSION
 
 MOVED_PARTITION = 1
 STOPPED_PARTITION = 2

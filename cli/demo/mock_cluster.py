@@ -1,15 +1,15 @@
 """The cluster of mock brokers."""
 
 import json
-import sys
 from pathlib import Path
 
 import msgspec
 
-from isrflow.brokers.service import Service
-from isrflow.bus.embedded import now_ms
-from isrflow.cli.cluster.engine import EngineProcess
-from isrflow.cli.demo.cluster import BROKERS, HOST, DemoCluster
+from brokers.service import Service
+from bus.embedded import now_ms
+from cli.cluster.engine import EngineProcess
+from cli.demo.cluster import BROKERS, HOST, DemoCluster
+from conf.python import PYTHON
 
 TIMES = ("broker.session.timeout.ms=3000", "broker.heartbeat.interval.ms=500")
 
@@ -26,7 +26,7 @@ class MockBroker(Service):
     def command(self) -> list[str]:
         self._told.unlink(missing_ok=True)
         sets = [part for text in TIMES for part in ("--set", text)]
-        command = [sys.executable, "-m", "isrflow.brokers.mock", "--broker", str(self._broker), "--bus", str(self._bus)]
+        command = [*PYTHON, "-m", "brokers.mock", "--broker", str(self._broker), "--bus", str(self._bus)]
         return [*command, "--dir", str(self.folder), "--host", HOST, *sets]
 
     def is_ready(self) -> bool:

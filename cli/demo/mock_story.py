@@ -1,6 +1,6 @@
 """The story with mock brokers: a leader is killed, and nothing is lost."""
 
-from isrflow.cli.demo.story import CREATED, FAIL_OVER, READ_BACK, TOPIC, Result, Story
+from cli.demo.story import CREATED, FAIL_OVER, READ_BACK, TOPIC, Result, Story
 
 
 class MockStory(Story):

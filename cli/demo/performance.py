@@ -13,19 +13,19 @@ from types import FrameType
 
 import click
 
-from isrflow.brokers.kafka.tools import ToolError
-from isrflow.brokers.service import ServiceError
-from isrflow.cli.demo import screen
-from isrflow.cli.demo.cluster import HOST, DemoCluster
-from isrflow.cli.demo.errors import DemoError
-from isrflow.cli.demo.kafka_cluster import KafkaDemoCluster
-from isrflow.cli.demo.kafka_story import KafkaStory
-from isrflow.cli.demo.mock_cluster import MockDemoCluster
-from isrflow.cli.demo.mock_story import MockStory
-from isrflow.cli.demo.story import TOPIC, Result, Story
-from isrflow.cli.demo.watch import Watch
-from isrflow.cli.errors import Refused, Unreachable
-from isrflow.conf.jars import fetch, missing
+from brokers.kafka.tools import ToolError
+from brokers.service import ServiceError
+from cli.demo import screen
+from cli.demo.cluster import HOST, DemoCluster
+from cli.demo.errors import DemoError
+from cli.demo.kafka_cluster import KafkaDemoCluster
+from cli.demo.kafka_story import KafkaStory
+from cli.demo.mock_cluster import MockDemoCluster
+from cli.demo.mock_story import MockStory
+from cli.demo.story import TOPIC, Result, Story
+from cli.demo.watch import Watch
+from cli.errors import Refused, Unreachable
+from conf.jars import fetch, missing
 
 CHECK_INTERVAL_S = 0.5
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from isrflow.cli.demo.cluster import BROKERS
-from isrflow.cli.demo.story import TOPIC, Story, is_whole
-from isrflow.cli.demo.watch import Watch
-from isrflow.state.decisions import (
+from cli.demo.cluster import BROKERS
+from cli.demo.story import TOPIC, Story, is_whole
+from cli.demo.watch import Watch
+from state.decisions import (
     Answer,
     AnyDecision,
     BrokerDecision,

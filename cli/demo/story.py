@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import msgspec
 
-from isrflow.brokers.service import START_TIMEOUT_S
-from isrflow.cli.demo.cluster import BROKERS, DemoCluster
-from isrflow.cli.demo.errors import DemoError
-from isrflow.cli.demo.traffic import Account, Writer, account, read_all
-from isrflow.cli.demo.watch import Led, Watch
+from brokers.service import START_TIMEOUT_S
+from cli.demo.cluster import BROKERS, DemoCluster
+from cli.demo.errors import DemoError
+from cli.demo.traffic import Account, Writer, account, read_all
+from cli.demo.watch import Led, Watch
 
 TOPIC = "orders"
 PARTITIONS = 3

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import BusError
-from isrflow.cli.demo.errors import DemoError
-from isrflow.state.decisions import Answer, AnyDecision, BrokerDecision, HighWatermark, LeaderAndIsr, decode
+from bus.embedded import EmbeddedBus
+from bus.interface import BusError
+from cli.demo.errors import DemoError
+from state.decisions import Answer, AnyDecision, BrokerDecision, HighWatermark, LeaderAndIsr, decode
 
 POLL_S = 0.01
 DECISIONS_PER_READ = 1_000

@@ -24,8 +24,8 @@ import psutil
 from confluent_kafka import ElectionType, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from isrflow.bus.interface import Bus
-from isrflow.state.decisions import BrokerDecision, decode
+from bus.interface import Bus
+from state.decisions import BrokerDecision, decode
 from tests.bench.failover_client import Pace
 from tests.bench.failover_setups import BROKERS, Running, Setup, setups
 

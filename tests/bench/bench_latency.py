@@ -7,9 +7,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from isrflow.brokers.kafka.cluster import KafkaCluster, plain_specs
-from isrflow.bus.interface import Bus
-from isrflow.conf.jars import fetch
+from brokers.kafka.cluster import KafkaCluster, plain_specs
+from bus.interface import Bus
+from conf.jars import fetch
 from tests.support.engine import decided, encoded, running_engine
 from tests.support.scrape import metrics_url, scrape
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from isrflow.bus.embedded import EmbeddedBus
+from bus.embedded import EmbeddedBus
 from tests.support.engine import decided, encoded, running_engine
 
 BROKERS = 10

@@ -7,12 +7,12 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from isrflow.controller_logic.log import first_states
-from isrflow.controller_logic.step import step
-from isrflow.state.canonical import number, part_of
-from isrflow.state.cluster import Outcome, State
-from isrflow.state.codec import decode_topics, encode_topics
-from isrflow.state.events import (
+from controller_logic.log import first_states
+from controller_logic.step import step
+from state.canonical import number, part_of
+from state.cluster import Outcome, State
+from state.codec import decode_topics, encode_topics
+from state.events import (
     AnyEvent,
     BrokerHeartbeat,
     BrokerRegister,
@@ -22,7 +22,7 @@ from isrflow.state.events import (
     Logged,
     Tick,
 )
-from isrflow.state.policy import Policy
+from state.policy import Policy
 
 BROKERS = range(1, 11)
 PARTITIONS_PER_TOPIC = 100

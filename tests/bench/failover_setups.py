@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from isrflow.brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports
-from isrflow.brokers.kafka.properties import LOOPBACK, NodeSpec
-from isrflow.brokers.voters import Voter
-from isrflow.bus.interface import Bus
-from isrflow.conf.jars import fetch
+from brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports
+from brokers.kafka.properties import LOOPBACK, NodeSpec
+from brokers.voters import Voter
+from bus.interface import Bus
+from conf.jars import fetch
 from tests.support.real_cluster import OVERRIDES, RealCluster
 from tests.support.spark_engine import SparkEngine
 

@@ -9,9 +9,9 @@ import kafka
 import pytest
 from kafka.protocol.producer import ProduceRequest
 
-from isrflow.brokers.wire.batch_header import batches_in
-from isrflow.brokers.wire.errors import ErrorCode
-from isrflow.cli.demo import traffic
+from brokers.wire.batch_header import batches_in
+from brokers.wire.errors import ErrorCode
+from cli.demo import traffic
 from tests.support.batches import batch
 from tests.support.clients import ConfluentSender, KafkaPythonSender, read_all
 from tests.support.mock_cluster import MockCluster, wait_until

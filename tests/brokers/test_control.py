@@ -7,14 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from isrflow.brokers.image import decisions_of
-from isrflow.brokers.mock.control.feed import Feed
-from isrflow.brokers.mock.control.outbox import LogEnd, Outbox
-from isrflow.brokers.mock.metadata import Metadata
-from isrflow.brokers.mock.settings import settings_of
-from isrflow.bus.embedded import EmbeddedBus, now_ms
-from isrflow.state.decisions import AnyDecision, decode
-from isrflow.state.events import BrokerConnectionLost, TopicPartition
+from brokers.image import decisions_of
+from brokers.mock.control.feed import Feed
+from brokers.mock.control.outbox import LogEnd, Outbox
+from brokers.mock.metadata import Metadata
+from brokers.mock.settings import settings_of
+from bus.embedded import EmbeddedBus, now_ms
+from state.decisions import AnyDecision, decode
+from state.events import BrokerConnectionLost, TopicPartition
 from tests.support.mock_cluster import wait_until
 from tests.support.rules_engine import RulesEngine
 

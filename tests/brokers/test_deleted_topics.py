@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.brokers.mock.control.outbox import Outbox
-from isrflow.brokers.mock.log.directory import LogDirectory
-from isrflow.brokers.mock.metadata import Metadata
-from isrflow.brokers.mock.replicas.table import Replicas
-from isrflow.brokers.mock.settings import Settings
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.state.decisions import TopicDecision
-from isrflow.state.ids import NO_LEADER
-from isrflow.state.reason import Reason
+from brokers.mock.control.outbox import Outbox
+from brokers.mock.log.directory import LogDirectory
+from brokers.mock.metadata import Metadata
+from brokers.mock.replicas.table import Replicas
+from brokers.mock.settings import Settings
+from bus.embedded import EmbeddedBus
+from state.decisions import TopicDecision
+from state.ids import NO_LEADER
+from state.reason import Reason
 from tests.brokers.test_partition import BASE, PLACE, told
 
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from isrflow.brokers.mock.log.directory import LogDirectory
-from isrflow.brokers.mock.log.log import LogConfig
-from isrflow.state.events import TopicPartition
+from brokers.mock.log.directory import LogDirectory
+from brokers.mock.log.log import LogConfig
+from state.events import TopicPartition
 from tests.support.batches import batch
 
 PLACE = TopicPartition("t", 0)

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from isrflow.brokers.mock.broker import Broker
-from isrflow.brokers.mock.control.folding import folded
-from isrflow.brokers.mock.replicas.partition import Partition
-from isrflow.brokers.mock.settings import Identity, Settings
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.state.decisions import AnyDecision, HighWatermark, LeaderAndIsr, StopReplica
-from isrflow.state.events import ReplicaReport, TopicPartition
-from isrflow.state.reason import Reason
+from brokers.mock.broker import Broker
+from brokers.mock.control.folding import folded
+from brokers.mock.replicas.partition import Partition
+from brokers.mock.settings import Identity, Settings
+from bus.embedded import EmbeddedBus
+from state.decisions import AnyDecision, HighWatermark, LeaderAndIsr, StopReplica
+from state.events import ReplicaReport, TopicPartition
+from state.reason import Reason
 from tests.brokers.test_partition import BASE, told
 from tests.support.batches import batch
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.process import GatewayProcess
-from isrflow.brokers.kafka.cluster import free_ports, random_cluster_id
-from isrflow.brokers.voters import Voter
-from isrflow.brokers.wire.errors import ErrorCode
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import Bus
-from isrflow.state.decisions import Answer, BrokerDecision, QuorumDecision, decode
-from isrflow.state.reason import Reason
+from brokers.gateways.kraft.process import GatewayProcess
+from brokers.kafka.cluster import free_ports, random_cluster_id
+from brokers.voters import Voter
+from brokers.wire.errors import ErrorCode
+from bus.embedded import EmbeddedBus
+from bus.interface import Bus
+from state.decisions import Answer, BrokerDecision, QuorumDecision, decode
+from state.reason import Reason
 from tests.support.controller_client import LOOPBACK, ControllerClient
 from tests.support.engine import Engine, by_rules, decided, decisions_of, encoded, wait_until
 from tests.support.gateway_in_process import SUPPORTED, heartbeat

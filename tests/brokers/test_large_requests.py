@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from isrflow.brokers.wire.server import LARGE_REQUEST_BYTES, Limits, Peer, Server
+from brokers.wire.server import LARGE_REQUEST_BYTES, Limits, Peer, Server
 
 LARGE = LARGE_REQUEST_BYTES + 1
 LIMITS = Limits(queued_max_request_bytes=LARGE, large_request_timeout_ms=300)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.brokers.mock.log.epochs import Entry
-from isrflow.brokers.mock.log.log import Log, LogConfig
-from isrflow.brokers.wire.batch_header import batches_in
-from isrflow.brokers.wire.errors import ErrorCode, RefusedError
+from brokers.mock.log.epochs import Entry
+from brokers.mock.log.log import Log, LogConfig
+from brokers.wire.batch_header import batches_in
+from brokers.wire.errors import ErrorCode, RefusedError
 from tests.support.batches import batch
 
 SMALL_SEGMENTS = LogConfig(segment_bytes=250)

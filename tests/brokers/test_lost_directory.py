@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kafka.protocol.producer import ProduceRequest
 
-from isrflow.brokers.wire.errors import ErrorCode
+from brokers.wire.errors import ErrorCode
 from tests.brokers.test_cluster import produced, wait_for_like_logs
 from tests.support.batches import batch
 from tests.support.mock_cluster import MockCluster, wait_until

@@ -5,14 +5,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from isrflow.brokers.mock.log.log import Log, LogConfig
-from isrflow.brokers.mock.replicas.isr import may_join, out_of_sync
-from isrflow.brokers.mock.replicas.partition import Partition, Role
-from isrflow.brokers.mock.replicas.truncation import question, truncation
-from isrflow.brokers.wire.errors import ErrorCode, RefusedError
-from isrflow.state.decisions import LeaderAndIsr
-from isrflow.state.events import TopicPartition
-from isrflow.state.reason import Reason
+from brokers.mock.log.log import Log, LogConfig
+from brokers.mock.replicas.isr import may_join, out_of_sync
+from brokers.mock.replicas.partition import Partition, Role
+from brokers.mock.replicas.truncation import question, truncation
+from brokers.wire.errors import ErrorCode, RefusedError
+from state.decisions import LeaderAndIsr
+from state.events import TopicPartition
+from state.reason import Reason
 from tests.support.batches import batch
 
 PLACE = TopicPartition("t", 0)

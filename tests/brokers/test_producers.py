@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.brokers.mock.log.log import Log, LogConfig
-from isrflow.brokers.mock.log.producers import _after
+from brokers.mock.log.log import Log, LogConfig
+from brokers.mock.log.producers import _after
 from tests.support.batches import batch
 
 

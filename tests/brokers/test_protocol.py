@@ -10,10 +10,10 @@ from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest, OffsetForL
 from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, MetadataRequest
 from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 
-from isrflow.brokers.mock.apis.serving import APIS
-from isrflow.brokers.mock.metadata import uuid_of
-from isrflow.brokers.wire.batch_header import batches_in
-from isrflow.brokers.wire.errors import ErrorCode
+from brokers.mock.apis.serving import APIS
+from brokers.mock.metadata import uuid_of
+from brokers.wire.batch_header import batches_in
+from brokers.wire.errors import ErrorCode
 from tests.support.batches import batch
 from tests.support.mock_cluster import MockCluster, wait_until
 from tests.support.raw import RawClient

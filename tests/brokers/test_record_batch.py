@@ -7,7 +7,7 @@ from kafka.record import MemoryRecordsBuilder
 from kafka.record.default_records import ControlRecord
 from kafka.record.memory_records import MemoryRecords
 
-from isrflow.brokers.wire.record_batch import (
+from brokers.wire.record_batch import (
     LEADER_CHANGE,
     BatchError,
     RecordBatch,
@@ -82,7 +82,7 @@ def test_a_damaged_batch_is_found_and_those_before_it_are_read(second: bytes, sa
 def test_a_batch_has_records_and_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="at least one record"):
         encode_batch(0, 0, 0, [])
-    monkeypatch.setattr("isrflow.brokers.wire.record_batch.BATCH_BYTES_MAX", 100)
+    monkeypatch.setattr("brokers.wire.record_batch.BATCH_BYTES_MAX", 100)
     with pytest.raises(ValueError, match="a batch of 170 bytes; the limit is 100"):
         encode_batch(0, 0, 0, [(None, bytes(100))])
 

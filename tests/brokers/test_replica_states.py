@@ -9,9 +9,9 @@ import pytest
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from isrflow.brokers.mock.log.directory import HIGH_WATERMARKS_FILE, LogDirectory
-from isrflow.brokers.wire.errors import ErrorCode
-from isrflow.state.events import TopicPartition
+from brokers.mock.log.directory import HIGH_WATERMARKS_FILE, LogDirectory
+from brokers.wire.errors import ErrorCode
+from state.events import TopicPartition
 from tests.brokers.test_cluster import events_logged, produced, wait_for_like_logs
 from tests.support.clients import read_all
 from tests.support.mock_cluster import SETTINGS, MockCluster, wait_until

@@ -11,20 +11,20 @@ import pytest
 from kafka.protocol.producer import ProduceRequest
 from msgspec.structs import replace
 
-from isrflow.brokers.mock.apis import produce
-from isrflow.brokers.mock.apis.context import Context
-from isrflow.brokers.mock.control.outbox import Outbox
-from isrflow.brokers.mock.log.directory import LogDirectory
-from isrflow.brokers.mock.metadata import Metadata
-from isrflow.brokers.mock.replicas.partition import Role
-from isrflow.brokers.mock.replicas.table import Replicas
-from isrflow.brokers.mock.replicas.waiting import Purgatory, wake
-from isrflow.brokers.mock.settings import settings_of
-from isrflow.brokers.wire.errors import ErrorCode
-from isrflow.brokers.wire.messages import Request
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.state.decisions import Answer, AnyDecision, HighWatermark, TopicDecision
-from isrflow.state.reason import Reason
+from brokers.mock.apis import produce
+from brokers.mock.apis.context import Context
+from brokers.mock.control.outbox import Outbox
+from brokers.mock.log.directory import LogDirectory
+from brokers.mock.metadata import Metadata
+from brokers.mock.replicas.partition import Role
+from brokers.mock.replicas.table import Replicas
+from brokers.mock.replicas.waiting import Purgatory, wake
+from brokers.mock.settings import settings_of
+from brokers.wire.errors import ErrorCode
+from brokers.wire.messages import Request
+from bus.embedded import EmbeddedBus
+from state.decisions import Answer, AnyDecision, HighWatermark, TopicDecision
+from state.reason import Reason
 from tests.brokers.test_folding import STOP
 from tests.brokers.test_partition import PLACE, told
 from tests.support.batches import batch

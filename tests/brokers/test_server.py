@@ -14,9 +14,9 @@ from kafka.protocol.metadata import (
 )
 from kafka.protocol.producer import EndTxnRequest
 
-from isrflow.brokers.wire.errors import ErrorCode
-from isrflow.brokers.wire.messages import API_VERSIONS, api, api_versions
-from isrflow.brokers.wire.server import Limits, Server, answering
+from brokers.wire.errors import ErrorCode
+from brokers.wire.messages import API_VERSIONS, api, api_versions
+from brokers.wire.server import Limits, Server, answering
 from tests.support.raw import RawClient
 
 FIND = api(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isrflow.brokers.voters import Voter, text_of, voters_of
+from brokers.voters import Voter, text_of, voters_of
 
 
 def test_voters_are_read_as_brokers_have_them() -> None:

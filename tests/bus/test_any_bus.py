@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from isrflow.bus.clock import now_ms
-from isrflow.bus.interface import (
+from bus.clock import now_ms
+from bus.interface import (
     MAX_EVENT_BYTES,
     Bus,
     BusError,
@@ -19,8 +19,8 @@ from isrflow.bus.interface import (
     FencedError,
     Page,
 )
-from isrflow.bus.kafka.connection import MESSAGE_BYTES_MAX
-from isrflow.bus.opened import open_bus
+from bus.kafka.connection import MESSAGE_BYTES_MAX
+from bus.opened import open_bus
 from tests.support.engine import wait_until
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
@@ -189,7 +189,7 @@ def test_a_page_has_any_length(bus: Bus, other: Bus) -> None:
 
 
 def test_a_batch_may_be_larger_than_what_waits_to_be_sent(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isrflow.bus.kafka.controller.QUEUE_KBYTES_MAX", 16 * 1024)
+    monkeypatch.setattr("bus.kafka.controller.QUEUE_KBYTES_MAX", 16 * 1024)
     epoch, body = claimed(bus), b"d" * (MESSAGE_BYTES_MAX // 2)
     many = [Decided(1, idx, body) for idx in range(4)]
     bus.commit(epoch, 1, many, [])

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from isrflow.bus.bus_file import Access
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import BusError, Decided, NoBusError, Page
-from isrflow.bus.locked import while_locked
-from isrflow.bus.opened import open_bus
+from bus.bus_file import Access
+from bus.embedded import EmbeddedBus
+from bus.interface import BusError, Decided, NoBusError, Page
+from bus.locked import while_locked
+from bus.opened import open_bus
 from tests.support.lock_holder import Holder
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'

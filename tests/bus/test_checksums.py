@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.bus.bus_file import Access
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import DamagedError, Decided, Page
+from bus.bus_file import Access
+from bus.embedded import EmbeddedBus
+from bus.interface import DamagedError, Decided, Page
 from tests.support.engine import encoded
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import (
+from bus.embedded import EmbeddedBus
+from bus.interface import (
     MAX_EVENT_BYTES,
     BusError,
     Decided,
@@ -19,7 +19,7 @@ from isrflow.bus.interface import (
     Page,
     TrimmedError,
 )
-from isrflow.bus.weight import PARTITION_BYTES, partitions_named
+from bus.weight import PARTITION_BYTES, partitions_named
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 BEAT = b'{"kind":"broker_heartbeat","time_ms":1}'

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from isrflow.bus.bus_file import Access
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import BusError, EngineOnlyError, Entry
+from bus.bus_file import Access
+from bus.embedded import EmbeddedBus
+from bus.interface import BusError, EngineOnlyError, Entry
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 FORGED = b'{"kind":"controller_started","time_ms":1,"controller_id":"x","controller_epoch":2147483647}'
@@ -40,7 +40,7 @@ def bus(tmp_path: Path):
 def test_the_bus_says_when_an_event_entered_whatever_its_author_says(
     bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("isrflow.bus.event_table.now_ms", lambda: 7_000)
+    monkeypatch.setattr("bus.event_table.now_ms", lambda: 7_000)
     bus.publish([EVENT, b"no json"])
     bus.claim("a", {}, 5)
     assert [entry.entered_ms for entry in bus.read(0, 9)] == [7_000] * 3

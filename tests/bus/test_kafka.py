@@ -7,13 +7,13 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from isrflow.bus.interface import BusError, Decided, NoBusError, Page, TrimmedError
-from isrflow.bus.kafka import topics
-from isrflow.bus.kafka.address import Address, parse
-from isrflow.bus.kafka.bus import KafkaBus
-from isrflow.bus.kafka.controller import Controller
-from isrflow.bus.kafka.places import SLOTS
-from isrflow.bus.opened import open_bus
+from bus.interface import BusError, Decided, NoBusError, Page, TrimmedError
+from bus.kafka import topics
+from bus.kafka.address import Address, parse
+from bus.kafka.bus import KafkaBus
+from bus.kafka.controller import Controller
+from bus.kafka.places import SLOTS
+from bus.opened import open_bus
 from tests.support.engine import wait_until
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'

@@ -10,17 +10,17 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
-from isrflow.bus.interface import BusError
-from isrflow.bus.kafka import topics
-from isrflow.bus.kafka.address import parse
-from isrflow.bus.kafka.bus import KafkaBus
-from isrflow.bus.kafka.claims import newest_claims_of
-from isrflow.bus.kafka.connection import Connection
-from isrflow.bus.kafka.controller import Controller
-from isrflow.bus.kafka.log_reader import LogReader
-from isrflow.bus.kafka.places import seq_of
-from isrflow.bus.opened import open_bus
-from isrflow.state.found import Found, found_in
+from bus.interface import BusError
+from bus.kafka import topics
+from bus.kafka.address import parse
+from bus.kafka.bus import KafkaBus
+from bus.kafka.claims import newest_claims_of
+from bus.kafka.connection import Connection
+from bus.kafka.controller import Controller
+from bus.kafka.log_reader import LogReader
+from bus.kafka.places import seq_of
+from bus.opened import open_bus
+from state.found import Found, found_in
 from tests.support.engine import wait_until
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
@@ -76,7 +76,7 @@ def test_a_state_that_changes_faster_than_it_is_read_is_not_read_for_ever(
     monkeypatch: pytest.MonkeyPatch, bus: KafkaBus
 ) -> None:
     ends = count(1)
-    monkeypatch.setattr("isrflow.bus.kafka.bus.READ_WHOLE_TIMEOUT_MS", 100)
+    monkeypatch.setattr("bus.kafka.bus.READ_WHOLE_TIMEOUT_MS", 100)
     monkeypatch.setattr(Connection, "end_offset", lambda self, topic: next(ends))
     monkeypatch.setattr(LogReader, "take", lambda self, end, limit: time.sleep(0.01) or [])
     with pytest.raises(BusError, match="changes faster than it can be read"):

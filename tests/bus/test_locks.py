@@ -4,8 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.opened import open_bus
+from bus.embedded import EmbeddedBus
+from bus.opened import open_bus
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 
@@ -16,7 +16,7 @@ def test_a_bus_opened_twice_in_a_process_is_still_in_use_for_others(tmp_path: Pa
     # To look at a file by opening and closing it would let go of the locks of this process, and the other one, which
     # then is the last that closes the bus, would remove the log beside it.
     EmbeddedBus(path).close()
-    opened_and_closed = f"from isrflow.bus.embedded import EmbeddedBus; EmbeddedBus({str(path)!r}).close()"
+    opened_and_closed = f"from bus.embedded import EmbeddedBus; EmbeddedBus({str(path)!r}).close()"
     subprocess.run([sys.executable, "-c", opened_and_closed], check=True, timeout=60)
     seq = bus.publish([EVENT])
     reader = open_bus(str(path), read_only=True)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from isrflow.bus import pieces
-from isrflow.bus.interface import BusError, Page
-from isrflow.bus.kafka.connection import MESSAGE_BYTES_MAX
+from bus import pieces
+from bus.interface import BusError, Page
+from bus.kafka.connection import MESSAGE_BYTES_MAX
 
 PIECE_BYTES_MAX = pieces.PIECE_BYTES_MAX
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from isrflow.bus import embedded, retention
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import BusError, Decided, TrimmedError
-from isrflow.bus.retention import wal_bytes
-from isrflow.streaming.retention import Retention
+from bus import embedded, retention
+from bus.embedded import EmbeddedBus
+from bus.interface import BusError, Decided, TrimmedError
+from bus.retention import wal_bytes
+from streaming.retention import Retention
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import Decided, Page
-from isrflow.cli import command
-from isrflow.state.broker import Broker, BrokerState
-from isrflow.state.cluster import Cluster
-from isrflow.state.codec import encode_cluster, encode_topics
-from isrflow.state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
+from bus.embedded import EmbeddedBus
+from bus.interface import Decided, Page
+from cli import command
+from state.broker import Broker, BrokerState
+from state.cluster import Cluster
+from state.codec import encode_cluster, encode_topics
+from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
 
 Isrflow = Callable[..., Result]
 

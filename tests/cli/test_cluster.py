@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from isrflow.brokers.kafka.cluster import KafkaCluster, free_ports
-from isrflow.brokers.kafka.node import KafkaError
-from isrflow.brokers.kafka.tools import TOPICS, run_tool
-from isrflow.bus.embedded import EmbeddedBus, now_ms
-from isrflow.bus.interface import Bus, BusError, Entry, NoBusError
-from isrflow.cli import command
-from isrflow.cli.cluster import bus_place
-from isrflow.cli.cluster.bus_place import BusPlace
-from isrflow.cli.cluster.engine import EngineProcess, decides, free_metrics_port, starting_for_ms
-from isrflow.cli.cluster.led import LedCluster
-from isrflow.conf.jars import fetch
+from brokers.kafka.cluster import KafkaCluster, free_ports
+from brokers.kafka.node import KafkaError
+from brokers.kafka.tools import TOPICS, run_tool
+from bus.embedded import EmbeddedBus, now_ms
+from bus.interface import Bus, BusError, Entry, NoBusError
+from cli import command
+from cli.cluster import bus_place
+from cli.cluster.bus_place import BusPlace
+from cli.cluster.engine import EngineProcess, decides, free_metrics_port, starting_for_ms
+from cli.cluster.led import LedCluster
+from conf.jars import fetch
 from tests.support.engine import encoded
 from tests.support.mock_cluster import wait_until
 from tests.support.rules_engine import RulesEngine

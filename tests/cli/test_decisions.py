@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import Decided
+from bus.embedded import EmbeddedBus
+from bus.interface import Decided
 from tests.cli.conftest import Isrflow
 
-COMMAND = [sys.executable, "-c", "from isrflow.cli import main; main()", "decisions"]
+COMMAND = [sys.executable, "-c", "from cli import main; main()", "decisions"]
 
 
 def lines(text: str) -> list[Any]:

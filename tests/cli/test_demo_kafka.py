@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.cli.demo.kafka_cluster import KafkaDemoCluster
-from isrflow.cli.demo.kafka_story import KafkaStory
-from isrflow.cli.demo.story import TOPIC
-from isrflow.cli.demo.watch import Watch
-from isrflow.conf.jars import fetch
+from cli.demo.kafka_cluster import KafkaDemoCluster
+from cli.demo.kafka_story import KafkaStory
+from cli.demo.story import TOPIC
+from cli.demo.watch import Watch
+from conf.jars import fetch
 from tests.support.engine import wait_until
 from tests.support.rules_engine import RulesEngine
 

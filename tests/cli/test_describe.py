@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.bus.clock import now_ms
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import Page
-from isrflow.state.cluster import Cluster
-from isrflow.state.codec import encode_cluster
+from bus.clock import now_ms
+from bus.embedded import EmbeddedBus
+from bus.interface import Page
+from state.cluster import Cluster
+from state.codec import encode_cluster
 from tests.cli.conftest import Isrflow
 
 TABLE = """\

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.cli import command
-from isrflow.cli import doctor as doctor_command
-from isrflow.cli.errors import Unreachable
-from isrflow.conf.jars import pinned
+from bus.embedded import EmbeddedBus
+from cli import command
+from cli import doctor as doctor_command
+from cli.errors import Unreachable
+from conf.jars import pinned
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 import pytest
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.cli import COMMANDS, command
+from bus.embedded import EmbeddedBus
+from cli import COMMANDS, command
 
 ROOT = Path(__file__).parents[2]
 CONF = ROOT / "conf"
@@ -82,7 +82,7 @@ def test_the_readme_lists_every_command() -> None:
 
 def test_help_is_fast_and_leaves_spark_alone() -> None:
     program = (
-        "import sys; from isrflow.cli import command; command(['--help'], standalone_mode=False); "
+        "import sys; from cli import command; command(['--help'], standalone_mode=False); "
         "slow = {'pyspark', 'pyarrow', 'pandas', 'prometheus_client', 'rich', 'kafka'} & set(sys.modules); "
         "assert not slow, slow"
     )

@@ -1,7 +1,7 @@
 """What brokers are given of the settings of the engine that leads them."""
 
-from isrflow.cli.cluster.led import broker_settings
-from isrflow.state.cluster import Cluster
+from cli.cluster.led import broker_settings
+from state.cluster import Cluster
 
 
 def test_brokers_get_in_their_files_what_is_in_force_of_the_engines_settings() -> None:

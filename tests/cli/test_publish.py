@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import MAX_EVENT_BYTES, Decided
-from isrflow.cli.publish import EVENTS_PER_TRANSACTION, publish_lines, with_time
+from bus.embedded import EmbeddedBus
+from bus.interface import MAX_EVENT_BYTES, Decided
+from cli.publish import EVENTS_PER_TRANSACTION, publish_lines, with_time
 from tests.cli.conftest import Isrflow
 
 
@@ -101,7 +101,7 @@ def test_a_file_that_is_not_there_is_wrong_use(isrflow: Isrflow) -> None:
 
 def test_a_pipe_is_published_as_it_comes(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
-    command = [sys.executable, "-c", "from isrflow.cli import main; main()", "publish", "-", "--bus", str(bus.path)]
+    command = [sys.executable, "-c", "from cli import main; main()", "publish", "-", "--bus", str(bus.path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
         assert process.stdin
         for count in (1, 2):

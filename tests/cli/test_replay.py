@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from isrflow.cli.errors import WrongUse
-from isrflow.cli.replay import entries_of
+from cli.errors import WrongUse
+from cli.replay import entries_of
 from tests.cli.conftest import Isrflow
 from tests.cli.test_examples import EVENTS
 

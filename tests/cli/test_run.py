@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.conf.settings import Settings
-from isrflow.streaming import job
-from isrflow.streaming.ends import SupersededError
+from conf.settings import Settings
+from streaming import job
+from streaming.ends import SupersededError
 from tests.cli.conftest import Isrflow
 
-COMMAND = [sys.executable, "-c", "from isrflow.cli import main; main()", "run"]
+COMMAND = [sys.executable, "-c", "from cli import main; main()", "run"]
 
 
 def test_wrong_settings_are_said_before_spark_starts(isrflow: Isrflow) -> None:

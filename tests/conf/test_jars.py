@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.conf import jars as under_test
-from isrflow.conf.jars import SETS, Jar, JarsError, damaged, fetch, jars, missing, pinned
+from conf import jars as under_test
+from conf.jars import SETS, Jar, JarsError, damaged, fetch, jars, missing, pinned
 
 
 @pytest.fixture(autouse=True)

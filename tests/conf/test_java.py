@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.conf import java
-from isrflow.conf.java import CHOICE_VARIABLE, Java, JavaError, home_without_vector, java_home, probe
+from conf import java
+from conf.java import CHOICE_VARIABLE, Java, JavaError, home_without_vector, java_home, probe
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.conf.private_dir import private_dir
-from isrflow.streaming.checkpoint_lock import Holder, checkpoint_lock
-from isrflow.streaming.local_dir import local_dir
+from conf.private_dir import private_dir
+from streaming.checkpoint_lock import Holder, checkpoint_lock
+from streaming.local_dir import local_dir
 
 
 @pytest.fixture(autouse=True)

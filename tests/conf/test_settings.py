@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from isrflow import conf
-from isrflow.brokers.gateways.kraft.settings import Settings as GatewaySettings
-from isrflow.conf.loader import KEYS, SettingsError, from_sets, load, policy_text
-from isrflow.conf.settings import Settings
-from isrflow.conf.together import GATEWAY_HEARTBEAT_MS
-from isrflow.state.policy import NAMES
+import conf
+from brokers.gateways.kraft.settings import Settings as GatewaySettings
+from conf.loader import KEYS, SettingsError, from_sets, load, policy_text
+from conf.settings import Settings
+from conf.together import GATEWAY_HEARTBEAT_MS
+from state.policy import NAMES
 
 
 def test_the_reference_file_holds_every_key_with_its_default() -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from isrflow.state.decisions import StopReplica
+from state.decisions import StopReplica
 from tests.controller_logic.world import World
 
 

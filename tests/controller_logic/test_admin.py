@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from isrflow.controller_logic import admin
-from isrflow.state.decisions import Answer, LeaderAndIsr, TopicDecision
+from controller_logic import admin
+from state.decisions import Answer, LeaderAndIsr, TopicDecision
 from tests.controller_logic.world import World
 
 

@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from isrflow.controller_logic.apply import apply
-from isrflow.state.change import PartitionChange
-from isrflow.state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaLag, ReplicaState
+from controller_logic.apply import apply
+from state.change import PartitionChange
+from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaLag, ReplicaState
 
 ONLINE, OFFLINE = ReplicaState.OnlineReplica, ReplicaState.OfflineReplica
 FOO = Partition(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isrflow.state.decisions import LeaderAndIsr
+from state.decisions import LeaderAndIsr
 from tests.controller_logic.world import World
 
 

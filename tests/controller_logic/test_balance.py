@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from isrflow.controller_logic import balance
-from isrflow.controller_logic.log import decide
-from isrflow.state.decisions import Imbalance, LeaderAndIsr
-from isrflow.state.policy import Policy
+from controller_logic import balance
+from controller_logic.log import decide
+from state.decisions import Imbalance, LeaderAndIsr
+from state.policy import Policy
 from tests.controller_logic.world import World
 
 INTERVAL_MS = 300_000

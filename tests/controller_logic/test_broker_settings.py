@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from isrflow.state.decisions import ConfigDecision, QuorumDecision, Rejected
-from isrflow.state.metadata_format import NEWEST_FORMAT
-from isrflow.state.rules import TOLD_RULES
+from state.decisions import ConfigDecision, QuorumDecision, Rejected
+from state.metadata_format import NEWEST_FORMAT
+from state.rules import TOLD_RULES
 from tests.controller_logic.world import World
 
 MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"

@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-from isrflow.controller_logic.log import Recorded, decide
-from isrflow.state.broker import BrokerState
-from isrflow.state.decisions import Rejected
-from isrflow.state.ids import NO_TIME
-from isrflow.state.policy import Policy
-from isrflow.state.reason import Reason
-from isrflow.state.rules import ENGINE_CLOCK_RULES
+from controller_logic.log import Recorded, decide
+from state.broker import BrokerState
+from state.decisions import Rejected
+from state.ids import NO_TIME
+from state.policy import Policy
+from state.reason import Reason
+from state.rules import ENGINE_CLOCK_RULES
 from tests.controller_logic.world import World
 
 HOUR_MS = 3_600_000

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from isrflow.state.decisions import Answer, ConfigDecision
+from state.decisions import Answer, ConfigDecision
 from tests.controller_logic.world import World
 
 UNCLEAN = "unclean.leader.election.enable"

@@ -3,14 +3,14 @@
 import msgspec
 import pytest
 
-from isrflow.bus.interface import Entry
-from isrflow.bus.kafka.connection import MESSAGE_BYTES_MAX
-from isrflow.controller_logic.config_limits import ENTITY_BYTES_MAX, KEYS_MAX, SHARED_BYTES_MAX, VALUE_BYTES_MAX
-from isrflow.controller_logic.log import decide
-from isrflow.state.canonical import RESULTS_MAX, bounded
-from isrflow.state.decisions import Answer, ConfigDecision, PartitionResult, TopicDecision, encode
-from isrflow.state.policy import Policy
-from isrflow.state.rules import BOUNDED_RULES
+from bus.interface import Entry
+from bus.kafka.connection import MESSAGE_BYTES_MAX
+from controller_logic.config_limits import ENTITY_BYTES_MAX, KEYS_MAX, SHARED_BYTES_MAX, VALUE_BYTES_MAX
+from controller_logic.log import decide
+from state.canonical import RESULTS_MAX, bounded
+from state.decisions import Answer, ConfigDecision, PartitionResult, TopicDecision, encode
+from state.policy import Policy
+from state.rules import BOUNDED_RULES
 from tests.controller_logic.world import World
 
 BIG = "x" * VALUE_BYTES_MAX

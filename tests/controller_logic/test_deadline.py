@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from isrflow.controller_logic.deadline import expires_ms
-from isrflow.controller_logic.log import decide, logged
-from isrflow.state.event import AdminEvent
-from isrflow.state.events import AnyEvent
-from isrflow.state.policy import Policy
+from controller_logic.deadline import expires_ms
+from controller_logic.log import decide, logged
+from state.event import AdminEvent
+from state.events import AnyEvent
+from state.policy import Policy
 
 T = 1_000_000
 Line = tuple[int, bytes, int | None, bool | None]

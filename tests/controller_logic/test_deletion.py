@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from isrflow.controller_logic import deletion
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.log import decide
-from isrflow.state.decisions import Answer, LeaderAndIsr, Rejected, StopReplica, TopicDecision
-from isrflow.state.events import ReplicaReport
-from isrflow.state.partition import Partition
-from isrflow.state.policy import Policy
-from isrflow.state.rules import STRAYS_RULES
+from controller_logic import deletion
+from controller_logic.draft import Draft
+from controller_logic.log import decide
+from state.decisions import Answer, LeaderAndIsr, Rejected, StopReplica, TopicDecision
+from state.events import ReplicaReport
+from state.partition import Partition
+from state.policy import Policy
+from state.rules import STRAYS_RULES
 from tests.controller_logic.world import World
 
 

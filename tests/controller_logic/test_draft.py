@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from isrflow.controller_logic import draft as draft_module
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.log import decide
-from isrflow.state.policy import Policy
+from controller_logic import draft as draft_module
+from controller_logic.draft import Draft
+from controller_logic.log import decide
+from state.policy import Policy
 from tests.controller_logic.moving import move, told_to_delete
 from tests.controller_logic.world import World
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isrflow.state.decisions import LeaderAndIsr, StopReplica, TopicDecision
+from state.decisions import LeaderAndIsr, StopReplica, TopicDecision
 from tests.controller_logic.moving import assigned, move, removed, report, told_to_delete
 from tests.controller_logic.world import World
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from isrflow.state.broker import BrokerState
-from isrflow.state.decisions import Answer, BrokerDecision, QuorumDecision, Rejected
+from state.broker import BrokerState
+from state.decisions import Answer, BrokerDecision, QuorumDecision, Rejected
 from tests.controller_logic.world import World
 
 VOTERS = [100, 101]

@@ -6,19 +6,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from isrflow.bus.interface import MAX_EVENT_BYTES
-from isrflow.controller_logic import admin, guard, liveness
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.guard import guarded_step
-from isrflow.controller_logic.log import decide, first_states, logged
-from isrflow.controller_logic.minutes import RAW_CHARS_MAX
-from isrflow.controller_logic.step import step
-from isrflow.state.canonical import number, part_of
-from isrflow.state.cluster import Outcome, State
-from isrflow.state.decisions import ConfigDecision, Rejected
-from isrflow.state.events import Logged, Tick
-from isrflow.state.policy import Policy
-from isrflow.state.reason import Reason
+from bus.interface import MAX_EVENT_BYTES
+from controller_logic import admin, guard, liveness
+from controller_logic.draft import Draft
+from controller_logic.guard import guarded_step
+from controller_logic.log import decide, first_states, logged
+from controller_logic.minutes import RAW_CHARS_MAX
+from controller_logic.step import step
+from state.canonical import number, part_of
+from state.cluster import Outcome, State
+from state.decisions import ConfigDecision, Rejected
+from state.events import Logged, Tick
+from state.policy import Policy
+from state.reason import Reason
 from tests.support.worlds import recorded
 
 BAD_SEQ = 60

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from isrflow.state.decisions import Answer, LeaderAndIsr
+from state.decisions import Answer, LeaderAndIsr
 from tests.controller_logic.world import World
 
 

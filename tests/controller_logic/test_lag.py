@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from isrflow.controller_logic.lag import absorbed, is_caught_up, leader_end_offset
-from isrflow.state.partition import Partition, PartitionState, ReplicaLag, ReplicaState
+from controller_logic.lag import absorbed, is_caught_up, leader_end_offset
+from state.partition import Partition, PartitionState, ReplicaLag, ReplicaState
 
 DUO = Partition(
     0,

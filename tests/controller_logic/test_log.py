@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from isrflow.controller_logic import log as log_module
-from isrflow.controller_logic.guard import guarded_step
-from isrflow.controller_logic.log import decide
-from isrflow.controller_logic.routing import route
-from isrflow.state.cluster import Outcome, State
-from isrflow.state.event_text import decode
-from isrflow.state.events import Logged, Malformed, Progress
-from isrflow.state.ids import shard_of
-from isrflow.state.policy import Policy
+from controller_logic import log as log_module
+from controller_logic.guard import guarded_step
+from controller_logic.log import decide
+from controller_logic.routing import route
+from state.cluster import Outcome, State
+from state.event_text import decode
+from state.events import Logged, Malformed, Progress
+from state.ids import shard_of
+from state.policy import Policy
 
 LOG = [
     json.dumps(event).encode()

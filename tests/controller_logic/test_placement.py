@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from isrflow.controller_logic.placement import Start, place, start_of
+from controller_logic.placement import Start, place, start_of
 
 SIX = dict.fromkeys(range(6))
 RACKS = {0: "a", 1: "b", 2: "c", 3: "a", 4: "b", 5: "c"}

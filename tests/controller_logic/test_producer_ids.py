@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from isrflow.controller_logic import producer_ids
-from isrflow.state.decisions import Answer, ProducerIds
+from controller_logic import producer_ids
+from state.decisions import Answer, ProducerIds
 from tests.controller_logic.world import World
 
 

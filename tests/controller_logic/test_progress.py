@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from isrflow.state.view import view_of
+from state.view import view_of
 from tests.controller_logic.world import World
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from isrflow.state.broker import BrokerState
-from isrflow.state.rules import OWN_ID_RULES
+from state.broker import BrokerState
+from state.rules import OWN_ID_RULES
 from tests.controller_logic.world import World
 
 SESSION_MS = 9_000

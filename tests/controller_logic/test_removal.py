@@ -2,7 +2,7 @@
 
 import pytest
 
-from isrflow.state.rules import STRAYS_RULES
+from state.rules import STRAYS_RULES
 from tests.controller_logic.moving import move, removed, report, told_to_delete
 from tests.controller_logic.world import World
 

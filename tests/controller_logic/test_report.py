@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from isrflow.state.decisions import LeaderAndIsr, Rejected
-from isrflow.state.view import view_of
+from state.decisions import LeaderAndIsr, Rejected
+from state.view import view_of
 from tests.controller_logic.world import World
 
 

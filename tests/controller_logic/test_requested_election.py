@@ -2,7 +2,7 @@
 
 import pytest
 
-from isrflow.state.decisions import Answer
+from state.decisions import Answer
 from tests.controller_logic.world import World
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from isrflow.controller_logic.log import decide
-from isrflow.state.ids import shard_of
-from isrflow.state.policy import Policy
+from controller_logic.log import decide
+from state.ids import shard_of
+from state.policy import Policy
 
 TOPICS = ("a", "b", "c", "d")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from isrflow.state.broker import BrokerState
-from isrflow.state.decisions import Answer, BrokerDecision, LeaderAndIsr, StopReplica
+from state.broker import BrokerState
+from state.decisions import Answer, BrokerDecision, LeaderAndIsr, StopReplica
 from tests.controller_logic.world import World
 
 

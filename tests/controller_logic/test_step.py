@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from isrflow.controller_logic import draft as draft_module
-from isrflow.controller_logic import isr
-from isrflow.controller_logic.log import first_states, logged
-from isrflow.controller_logic.step import step
-from isrflow.state import codec
-from isrflow.state.cluster import Totals
-from isrflow.state.decisions import Answer, Rejected
-from isrflow.state.events import AnyEvent, Logged, Progress
-from isrflow.state.policy import Policy
+from controller_logic import draft as draft_module
+from controller_logic import isr
+from controller_logic.log import first_states, logged
+from controller_logic.step import step
+from state import codec
+from state.cluster import Totals
+from state.decisions import Answer, Rejected
+from state.events import AnyEvent, Logged, Progress
+from state.policy import Policy
 from tests.controller_logic.world import World
 
 ROOT = Path(__file__).parents[2]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isrflow.state.decisions import Answer, Rejected
+from state.decisions import Answer, Rejected
 from tests.controller_logic.world import World
 
 UNCLEAN = "unclean.leader.election.enable"

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from isrflow.controller_logic import watermark as watermark_module
-from isrflow.controller_logic.watermark import Derived
-from isrflow.state.decisions import Answer, HighWatermark, Rejected
+from controller_logic import watermark as watermark_module
+from controller_logic.watermark import Derived
+from state.decisions import Answer, HighWatermark, Rejected
 from tests.controller_logic.world import World
 
 

@@ -4,18 +4,18 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from isrflow.controller_logic.log import first_states
-from isrflow.controller_logic.step import step
-from isrflow.state.broker import Broker
-from isrflow.state.canonical import number, part_of
-from isrflow.state.decisions import Answer, AnyDecision, Decision, LeaderAndIsr, Rejected, decode
-from isrflow.state.engine_events import ENGINE_KINDS
-from isrflow.state.event_text import decode as decode_event
-from isrflow.state.events import Logged
-from isrflow.state.partition import LeaderRecoveryState, Partition
-from isrflow.state.policy import Policy
-from isrflow.state.reason import Reason
-from isrflow.state.rules import ENGINE_CLOCK_RULES
+from controller_logic.log import first_states
+from controller_logic.step import step
+from state.broker import Broker
+from state.canonical import number, part_of
+from state.decisions import Answer, AnyDecision, Decision, LeaderAndIsr, Rejected, decode
+from state.engine_events import ENGINE_KINDS
+from state.event_text import decode as decode_event
+from state.events import Logged
+from state.partition import LeaderRecoveryState, Partition
+from state.policy import Policy
+from state.reason import Reason
+from state.rules import ENGINE_CLOCK_RULES
 from tests.properties.laws import check_laws
 
 _T = TypeVar("_T", bound=Decision)

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import pytest
 
-from isrflow.controller_logic.apply import apply
-from isrflow.controller_logic.election import Elected, elect_away, elect_first, elect_offline, elect_preferred
-from isrflow.controller_logic.partition_machine import elected_online, without
-from isrflow.controller_logic.replica_machine import online_replicas, taken_offline
-from isrflow.state.ids import NO_LEADER
-from isrflow.state.invariants import broken_rules
-from isrflow.state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
+from controller_logic.apply import apply
+from controller_logic.election import Elected, elect_away, elect_first, elect_offline, elect_preferred
+from controller_logic.partition_machine import elected_online, without
+from controller_logic.replica_machine import online_replicas, taken_offline
+from state.ids import NO_LEADER
+from state.invariants import broken_rules
+from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
 
 Ids = tuple[int, ...]
 

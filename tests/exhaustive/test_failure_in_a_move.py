@@ -6,18 +6,18 @@ from itertools import chain, combinations, permutations
 import pytest
 from msgspec.structs import replace
 
-from isrflow.controller_logic.apply import apply
-from isrflow.controller_logic.availability import brokers_failed
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.log import first_states
-from isrflow.controller_logic.reassignment import Brokers, begun, completed
-from isrflow.state.broker import Broker, BrokerState
-from isrflow.state.canonical import has_clash
-from isrflow.state.cluster import State
-from isrflow.state.decisions import Rejected, StopReplica
-from isrflow.state.ids import NO_LEADER
-from isrflow.state.partition import Partition, PartitionState, RemovedReplica, ReplicaState, Topic, TopicState
-from isrflow.state.policy import Policy
+from controller_logic.apply import apply
+from controller_logic.availability import brokers_failed
+from controller_logic.draft import Draft
+from controller_logic.log import first_states
+from controller_logic.reassignment import Brokers, begun, completed
+from state.broker import Broker, BrokerState
+from state.canonical import has_clash
+from state.cluster import State
+from state.decisions import Rejected, StopReplica
+from state.ids import NO_LEADER
+from state.partition import Partition, PartitionState, RemovedReplica, ReplicaState, Topic, TopicState
+from state.policy import Policy
 
 Ids = tuple[int, ...]
 ALL = (1, 2, 3, 4)

@@ -5,11 +5,11 @@ from itertools import combinations, permutations
 
 import pytest
 
-from isrflow.controller_logic.apply import apply
-from isrflow.controller_logic.reassignment import Brokers, begun, completed, origin_of, target_of
-from isrflow.state.change import PartitionChange
-from isrflow.state.invariants import broken_rules
-from isrflow.state.partition import Partition, PartitionState, ReplicaState
+from controller_logic.apply import apply
+from controller_logic.reassignment import Brokers, begun, completed, origin_of, target_of
+from state.change import PartitionChange
+from state.invariants import broken_rules
+from state.partition import Partition, PartitionState, ReplicaState
 
 Ids = tuple[int, ...]
 ALL = (1, 2, 3, 4)

@@ -5,18 +5,18 @@ from itertools import product
 import pytest
 from msgspec.structs import replace
 
-from isrflow.controller_logic.draft import Draft
-from isrflow.controller_logic.log import first_states
-from isrflow.controller_logic.replica_machine import moved
-from isrflow.state.broker import Broker, BrokerState
-from isrflow.state.change import PartitionChange
-from isrflow.state.cluster import State
-from isrflow.state.decisions import LeaderAndIsr, Rejected
-from isrflow.state.ids import NO_LEADER
-from isrflow.state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
-from isrflow.state.policy import Policy
-from isrflow.state.reason import Reason
-from isrflow.state.transitions import PARTITION_MAY_COME_FROM, PARTITION_MOVES, REPLICA_MAY_COME_FROM, REPLICA_MOVES
+from controller_logic.draft import Draft
+from controller_logic.log import first_states
+from controller_logic.replica_machine import moved
+from state.broker import Broker, BrokerState
+from state.change import PartitionChange
+from state.cluster import State
+from state.decisions import LeaderAndIsr, Rejected
+from state.ids import NO_LEADER
+from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
+from state.policy import Policy
+from state.reason import Reason
+from state.transitions import PARTITION_MAY_COME_FROM, PARTITION_MOVES, REPLICA_MAY_COME_FROM, REPLICA_MOVES
 
 # Kafka's valid previous states, written out once more: what moves where, in words.
 LEGAL_REPLICA = """

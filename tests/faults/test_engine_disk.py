@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.image import view_of_image
-from isrflow.bus.interface import BusError
+from bus.embedded import EmbeddedBus
+from bus.image import view_of_image
+from bus.interface import BusError
 from tests.faults.disks import Disk, small_disk
 from tests.support.engine import Engine, by_rules, decided, decisions_of
 from tests.support.worlds import recorded

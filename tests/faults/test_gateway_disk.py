@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.log.segment import SUFFIX
+from brokers.gateways.kraft.log.segment import SUFFIX
 from tests.faults.disks import small_disk
 from tests.support.engine import decided, encoded, wait_until
 from tests.support.gateway_in_process import GatewayThread, InProcessQuorum

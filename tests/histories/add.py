@@ -6,8 +6,8 @@ EVENTS has one event a line, in the order of seq, as ``isrflow replay`` reads th
 import sys
 from pathlib import Path
 
-from isrflow.controller_logic.log import decide
-from isrflow.state.policy import Policy
+from controller_logic.log import decide
+from state.policy import Policy
 from tests.histories.recorded import add, digest_of_all
 
 

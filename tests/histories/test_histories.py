@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.controller_logic.log import decide
-from isrflow.state import decisions as d
-from isrflow.state import events as e
-from isrflow.state.event_text import decode
-from isrflow.state.policy import Policy
+from bus.embedded import EmbeddedBus
+from controller_logic.log import decide
+from state import decisions as d
+from state import events as e
+from state.event_text import decode
+from state.policy import Policy
 from tests.histories.difference import first_difference
 from tests.histories.recorded import FOLDER, History, all_histories, digest_of, digest_of_all, digests_of_events
 from tests.support.operators import OperatorCluster

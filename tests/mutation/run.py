@@ -20,7 +20,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("brokers", "bus", "cli", "conf", "controller_logic", "sinks", "state", "streaming")
-MUTATED = "isrflow.controller_logic."
+MUTATED = "controller_logic."
 TESTS = ("tests/controller_logic", "tests/exhaustive", "tests/scenarios/test_stories.py", "tests/state")
 ARGUMENTS = (
     "-q",
@@ -39,22 +39,21 @@ timeout = 300
 addopts = "--strict-markers --strict-config --import-mode=importlib"
 markers = ["spark: starts a Spark session", "cluster: starts broker processes"]
 [tool.mutmut]
-source_paths = ["isrflow/controller_logic"]
-also_copy = ["isrflow", "docs"]
+source_paths = ["controller_logic"]
 use_git_change_detection = false
 """
 
 
 def lay_out(target: Path) -> None:
-    """Copy the tree with its import name as a folder, for mutmut names a mutant by its path."""
-    package = target / "isrflow"
-    package.mkdir(parents=True)
-    shutil.copy(ROOT / "deploy" / "pkg" / "isrflow" / "__init__.py", package)
-    for room in ROOMS:
-        shutil.copytree(ROOT / room, package / room, ignore=shutil.ignore_patterns("__pycache__"))
-    for folder in ("tests", "docs"):
+    """Copy what the tests need, and have mutmut make its mutants of it."""
+    target.mkdir(parents=True)
+    for folder in (*ROOMS, "tests", "docs"):
         shutil.copytree(ROOT / folder, target / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    lists = f"pytest_add_cli_args = {json.dumps(ARGUMENTS)}\npytest_add_cli_args_test_selection = {json.dumps(TESTS)}\n"
+    others = [room for room in ROOMS if room != "controller_logic"]
+    lists = f"also_copy = {json.dumps([*others, 'docs'])}\n"
+    lists += (
+        f"pytest_add_cli_args = {json.dumps(ARGUMENTS)}\npytest_add_cli_args_test_selection = {json.dumps(TESTS)}\n"
+    )
     (target / "pyproject.toml").write_text(CONFIG + lists)
     # A name that fits no mutant: they are made, and the tests that reach them found, but none is run.
     command = [sys.executable, "-m", "mutmut", "run", "--max-children", "1", "nothing"]
@@ -116,7 +115,7 @@ def main(target: Path) -> None:
     judged = {line.split()[-1] for line in verdicts.read_text().splitlines()}
     made = [
         name
-        for path in sorted((mutants_folder / "isrflow" / "controller_logic").glob("*.meta"))
+        for path in sorted((mutants_folder / "controller_logic").glob("*.meta"))
         for name in json.loads(path.read_text())["exit_code_by_key"]
     ]
     reached = json.loads((mutants_folder / "mutmut-stats.json").read_text())["tests_by_mangled_function_name"]

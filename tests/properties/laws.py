@@ -3,15 +3,15 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from isrflow.state import codec
-from isrflow.state.canonical import has_clash
-from isrflow.state.cluster import Outcome, State, Totals, counted
-from isrflow.state.decisions import AnyDecision, LeaderAndIsr
-from isrflow.state.ids import NO_EPOCH, NO_LEADER
-from isrflow.state.metadata_format import IN_FORCE_FORMAT
-from isrflow.state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
-from isrflow.state.policy import Policy, laid_over
-from isrflow.state.rules import ONLINE_RULES, TOLD_RULES
+from state import codec
+from state.canonical import has_clash
+from state.cluster import Outcome, State, Totals, counted
+from state.decisions import AnyDecision, LeaderAndIsr
+from state.ids import NO_EPOCH, NO_LEADER
+from state.metadata_format import IN_FORCE_FORMAT
+from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
+from state.policy import Policy, laid_over
+from state.rules import ONLINE_RULES, TOLD_RULES
 
 _NONE: Mapping[str, str] = {}
 

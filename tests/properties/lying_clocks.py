@@ -6,12 +6,12 @@ Under version 1 of the rules a lie moves time for all, and nothing more would ha
 from collections.abc import Iterable
 from typing import Any
 
-from isrflow.bus.interface import EPOCH_MAX, Entry
-from isrflow.cli.replay import entries_of
-from isrflow.state.cluster import Cluster
-from isrflow.state.engine_events import ENGINE_KINDS
-from isrflow.state.ids import NO_TIME
-from isrflow.state.rules import ENGINE_CLOCK_RULES
+from bus.interface import EPOCH_MAX, Entry
+from cli.replay import entries_of
+from state.cluster import Cluster
+from state.engine_events import ENGINE_KINDS
+from state.ids import NO_TIME
+from state.rules import ENGINE_CLOCK_RULES
 
 HOUR_MS = 3_600_000
 # By how much the bus's clock is off.

@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from isrflow.controller_logic.log import first_states, logged
-from isrflow.controller_logic.step import step
-from isrflow.state.cluster import Outcome, State
-from isrflow.state.metadata_format import NEWEST_FORMAT
-from isrflow.state.partition import Partition, ReplicaState, Topic, TopicState
-from isrflow.state.policy import Policy
-from isrflow.state.rules import NEWEST_RULES
+from controller_logic.log import first_states, logged
+from controller_logic.step import step
+from state.cluster import Outcome, State
+from state.metadata_format import NEWEST_FORMAT
+from state.partition import Partition, ReplicaState, Topic, TopicState
+from state.policy import Policy
+from state.rules import NEWEST_RULES
 from tests.properties.lying_clocks import Clocks, entries, forged
 from tests.properties.scenes import Draw, events_of
 

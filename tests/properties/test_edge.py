@@ -10,22 +10,22 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage
-from isrflow.brokers.gateways.kraft.metadata.translate import translate
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.image import view_of_image
-from isrflow.bus.interface import Decided, Entry
-from isrflow.bus.kafka.publisher import replica_of
-from isrflow.bus.patience import row_of
-from isrflow.cli.publish import with_time
-from isrflow.controller_logic.log import decide
-from isrflow.state.decisions import Answer, AnyDecision, Rejected
-from isrflow.state.decisions import decode as decode_decision
-from isrflow.state.event_text import decode
-from isrflow.state.events import Malformed
-from isrflow.state.policy import Policy
-from isrflow.state.rules import NEWEST_RULES
-from isrflow.streaming.echo import echoes
+from brokers.gateways.kraft.metadata.image import MetadataImage
+from brokers.gateways.kraft.metadata.translate import translate
+from bus.embedded import EmbeddedBus
+from bus.image import view_of_image
+from bus.interface import Decided, Entry
+from bus.kafka.publisher import replica_of
+from bus.patience import row_of
+from cli.publish import with_time
+from controller_logic.log import decide
+from state.decisions import Answer, AnyDecision, Rejected
+from state.decisions import decode as decode_decision
+from state.event_text import decode
+from state.events import Malformed
+from state.policy import Policy
+from state.rules import NEWEST_RULES
+from streaming.echo import echoes
 from tests.properties.test_random_worlds import ALWAYS_ANSWERED
 from tests.properties.wild_events import BROKERS, texts
 from tests.support.engine import decisions_of

@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 from hypothesis import given, settings
 
-from isrflow.controller_logic.step import step
-from isrflow.state.cluster import State
-from isrflow.state.decisions import AnyDecision, StopReplica
-from isrflow.state.event_text import decode
-from isrflow.state.events import Logged
-from isrflow.state.partition import Partition, Topic
-from isrflow.state.policy import Policy
+from controller_logic.step import step
+from state.cluster import State
+from state.decisions import AnyDecision, StopReplica
+from state.event_text import decode
+from state.events import Logged
+from state.partition import Partition, Topic
+from state.policy import Policy
 from tests.properties.random_logs import BROKERS, Draw, draws, walk
 
 POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)

@@ -6,15 +6,15 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isrflow.controller_logic.log import decide
-from isrflow.state.cluster import Outcome, State
-from isrflow.state.decisions import Answer, AnyDecision, HighWatermark, LeaderAndIsr, Rejected, StopReplica
-from isrflow.state.event_text import decode
-from isrflow.state.events import BrokerRegister, Malformed, OfReplica
-from isrflow.state.ids import NO_TIME
-from isrflow.state.policy import Policy
-from isrflow.state.reason import Reason
-from isrflow.state.rules import OWN_ID_RULES
+from controller_logic.log import decide
+from state.cluster import Outcome, State
+from state.decisions import Answer, AnyDecision, HighWatermark, LeaderAndIsr, Rejected, StopReplica
+from state.event_text import decode
+from state.events import BrokerRegister, Malformed, OfReplica
+from state.ids import NO_TIME
+from state.policy import Policy
+from state.reason import Reason
+from state.rules import OWN_ID_RULES
 from tests.properties.laws import check_laws
 from tests.properties.lying_clocks import entries
 from tests.properties.random_logs import Draw, draws, walk

@@ -6,12 +6,12 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isrflow.state.cluster import State
-from isrflow.state.decisions import AnyDecision
-from isrflow.state.event_text import decode
-from isrflow.state.events import LogEndOffset, Tick
-from isrflow.state.ids import NO_LEADER
-from isrflow.state.partition import Partition, ReplicaState
+from state.cluster import State
+from state.decisions import AnyDecision
+from state.event_text import decode
+from state.events import LogEndOffset, Tick
+from state.ids import NO_LEADER
+from state.partition import Partition, ReplicaState
 from tests.controller_logic.world import World
 
 BROKERS = (1, 2, 3, 4)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from isrflow.state.events import AnyEvent
+from state.events import AnyEvent
 from tests.properties.random_logs import TOPICS
 
 BROKERS = (1, 2, 3)

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from isrflow.brokers.kafka.cluster import KafkaCluster
-from isrflow.brokers.kafka.tools import TOPICS, run_tool
-from isrflow.bus.image import view_of_image
-from isrflow.bus.opened import open_bus
-from isrflow.cli import command
-from isrflow.cli.cluster.led import LedCluster
-from isrflow.conf.jars import fetch
+from brokers.kafka.cluster import KafkaCluster
+from brokers.kafka.tools import TOPICS, run_tool
+from bus.image import view_of_image
+from bus.opened import open_bus
+from cli import command
+from cli.cluster.led import LedCluster
+from conf.jars import fetch
 from tests.support.clients import ConfluentSender, read_all
 from tests.support.mock_cluster import wait_until
 

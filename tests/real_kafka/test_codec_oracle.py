@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.messages import layouts, message
-from isrflow.brokers.wire.layout import FieldLayout, Layout
-from isrflow.brokers.wire.plain import uuid_text
-from isrflow.conf.jars import fetch
-from isrflow.conf.java import java_home
+from brokers.gateways.kraft.messages import layouts, message
+from brokers.wire.layout import FieldLayout, Layout
+from brokers.wire.plain import uuid_text
+from conf.jars import fetch
+from conf.java import java_home
 
 pytestmark = pytest.mark.cluster
 MESSAGES_EACH = 20

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.log import entries, snapshots
-from isrflow.conf.jars import fetch
-from isrflow.conf.java import java_home
-from isrflow.state.broker import BrokerState
-from isrflow.state.cluster import State
-from isrflow.state.ids import NO_EPOCH
-from isrflow.state.partition import Partition, TopicState
-from isrflow.state.policy import Policy
+from brokers.gateways.kraft.log import entries, snapshots
+from conf.jars import fetch
+from conf.java import java_home
+from state.broker import BrokerState
+from state.cluster import State
+from state.ids import NO_EPOCH
+from state.partition import Partition, TopicState
+from state.policy import Policy
 from tests.brokers.kraft.storages import follow, opened
 from tests.properties.random_logs import WEIGHTED, Draw, walk
 from tests.support.decided_bus import DecidedBus

@@ -8,9 +8,9 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from msgspec.structs import replace
 
-from isrflow.brokers.kafka.cluster import free_ports
-from isrflow.brokers.kafka.node import KafkaNode
-from isrflow.bus.image import read_image
+from brokers.kafka.cluster import free_ports
+from brokers.kafka.node import KafkaNode
+from bus.image import read_image
 from tests.faults.disks import small_disk_under
 from tests.real_kafka.conftest import POLICY
 from tests.real_kafka.traffic import PARTITIONS, Traffic

@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from isrflow.brokers.kafka.cluster import KafkaCluster
-from isrflow.brokers.service import ServiceError
-from isrflow.cli import command
-from isrflow.conf.jars import fetch
+from brokers.kafka.cluster import KafkaCluster
+from brokers.service import ServiceError
+from cli import command
+from conf.jars import fetch
 
 pytestmark = pytest.mark.cluster
 RECORDS = 200

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from isrflow.brokers.gateways.kraft.log import snapshots
-from isrflow.brokers.kafka.properties import METADATA_DIRECTORY
-from isrflow.brokers.wire.batch_header import batches_in
-from isrflow.bus.image import read_image
+from brokers.gateways.kraft.log import snapshots
+from brokers.kafka.properties import METADATA_DIRECTORY
+from brokers.wire.batch_header import batches_in
+from bus.image import read_image
 from tests.support.broker_copies import log_of
 from tests.support.clients import ConfluentSender, read_all
 from tests.support.controller_client import ControllerClient

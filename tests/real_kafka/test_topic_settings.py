@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.topic_settings import NAMES, complaint_about
-from isrflow.conf.jars import fetch
-from isrflow.conf.java import java_home
+from brokers.gateways.kraft.topic_settings import NAMES, complaint_about
+from conf.jars import fetch
+from conf.java import java_home
 
 pytestmark = pytest.mark.cluster
 SOURCE = Path(__file__).with_name("TopicSettings.java")

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.image import view_of_image
-from isrflow.bus.interface import Decided
+from bus.embedded import EmbeddedBus
+from bus.image import view_of_image
+from bus.interface import Decided
 from tests.support.operators import OperatorCluster
 
 DECISIONS_MAX = 100_000

@@ -12,12 +12,12 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.image import view_of_image
-from isrflow.bus.interface import Decided, Entry, Image
-from isrflow.conf.settings import Settings
-from isrflow.sinks.decision_log import DecisionLog
-from isrflow.streaming.query import start_query, stop_between_batches
+from bus.embedded import EmbeddedBus
+from bus.image import view_of_image
+from bus.interface import Decided, Entry, Image
+from conf.settings import Settings
+from sinks.decision_log import DecisionLog
+from streaming.query import start_query, stop_between_batches
 from tests.scenarios.by_operators import DECISIONS_MAX
 from tests.scenarios.telling import Scene
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from isrflow.bus.interface import Decided
-from isrflow.controller_logic.log import first_states, logged
-from isrflow.controller_logic.step import step
-from isrflow.state.canonical import number, part_of
-from isrflow.state.policy import Policy
-from isrflow.state.view import view_of
+from bus.interface import Decided
+from controller_logic.log import first_states, logged
+from controller_logic.step import step
+from state.canonical import number, part_of
+from state.policy import Policy
+from state.view import view_of
 
 
 class ByRules:

@@ -1,8 +1,8 @@
 """Check by a second way what every trace must keep (who leads, epochs, the ISR), and complain in the text."""
 
-from isrflow.state.decisions import LeaderAndIsr
-from isrflow.state.ids import NO_LEADER
-from isrflow.state.reason import Reason
+from state.decisions import LeaderAndIsr
+from state.ids import NO_LEADER
+from state.reason import Reason
 
 MARK = "!! "
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from isrflow.state.decisions import LeaderAndIsr
+from state.decisions import LeaderAndIsr
 from tests.scenarios.rendering import listed
 
 WIDTH_MAX = 40

@@ -6,8 +6,8 @@ from typing import assert_never
 
 from msgspec import UNSET
 
-from isrflow.state import decisions as d
-from isrflow.state.ids import NO_LEADER
+from state import decisions as d
+from state.ids import NO_LEADER
 from tests.scenarios.complaints import complaints_about
 
 _ANSWERED = ("remaining", "leader", "leader_epoch", "partition_epoch", "isr", "assignment")

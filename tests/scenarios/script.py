@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from isrflow.controller_logic.balance import event_of
-from isrflow.controller_logic.log import first_states, logged
-from isrflow.controller_logic.step import step
-from isrflow.state.canonical import has_clash, number, part_of
-from isrflow.state.decisions import AnyDecision, Imbalance, decode
-from isrflow.state.engine_events import ENGINE_KINDS
-from isrflow.state.partition import Partition
-from isrflow.state.policy import Policy
-from isrflow.state.rules import ENGINE_CLOCK_RULES, NEWEST_RULES
+from controller_logic.balance import event_of
+from controller_logic.log import first_states, logged
+from controller_logic.step import step
+from state.canonical import has_clash, number, part_of
+from state.decisions import AnyDecision, Imbalance, decode
+from state.engine_events import ENGINE_KINDS
+from state.partition import Partition
+from state.policy import Policy
+from state.rules import ENGINE_CLOCK_RULES, NEWEST_RULES
 
 START_MS = 1_700_000_000_000
 BEAT_MS = 2_000

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-from isrflow.bus.interface import Decided
+from bus.interface import Decided
 from tests.scenarios import picture
 from tests.scenarios.rendering import Rendering
 from tests.scenarios.script import Script, Written

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.state.rules import FIRST_RULES
+from state.rules import FIRST_RULES
 from tests.scenarios import script
 from tests.scenarios.by_operators import ByOperators
 from tests.scenarios.by_rules import ByRules

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.conf.settings import Settings
-from isrflow.streaming.session import build_session, choose_java
+from conf.settings import Settings
+from streaming.session import build_session, choose_java
 from tests.scenarios.by_query import ByQuery
 from tests.scenarios.by_rules import ByRules
 from tests.scenarios.story import Story, all_stories

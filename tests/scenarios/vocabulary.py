@@ -7,7 +7,7 @@ and ``request-id=`` puts a request id on the event.
 from collections.abc import Callable
 from typing import Any
 
-from isrflow.state.rules import FIRST_RULES
+from state.rules import FIRST_RULES
 from tests.scenarios.arguments import asked, duration_ms, epoch_told, ids, partition_of, settings_in
 from tests.scenarios.script import ALIVE, Script
 from tests.scenarios.starting import beats, register_broker, registration

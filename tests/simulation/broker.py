@@ -8,15 +8,15 @@ machine, what a disk loses (``disk``).
 from pathlib import Path
 from typing import Any
 
-from isrflow.brokers.mock.apis.context import Context
-from isrflow.brokers.mock.apis.serving import serving
-from isrflow.brokers.mock.broker import Broker, DirectoryLostError
-from isrflow.brokers.mock.control.lifecycle import ReplacedError
-from isrflow.brokers.mock.replicas.partition import Partition
-from isrflow.brokers.mock.replicas.waiting import Purgatory
-from isrflow.brokers.mock.settings import Identity, Settings
-from isrflow.bus.interface import Bus
-from isrflow.state.events import TopicPartition
+from brokers.mock.apis.context import Context
+from brokers.mock.apis.serving import serving
+from brokers.mock.broker import Broker, DirectoryLostError
+from brokers.mock.control.lifecycle import ReplacedError
+from brokers.mock.replicas.partition import Partition
+from brokers.mock.replicas.waiting import Purgatory
+from brokers.mock.settings import Identity, Settings
+from bus.interface import Bus
+from state.events import TopicPartition
 from tests.simulation.network import PORTS_FROM, Network
 
 

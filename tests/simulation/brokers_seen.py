@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from isrflow.brokers.mock.replicas.partition import Partition, Role
-from isrflow.bus.interface import Decided
-from isrflow.state.decisions import Answer, LeaderAndIsr
-from isrflow.state.decisions import decode as decision_of
-from isrflow.state.event_text import decode
-from isrflow.state.events import AlterIsr, TopicPartition
-from isrflow.state.ids import NO_LEADER
+from brokers.mock.replicas.partition import Partition, Role
+from bus.interface import Decided
+from state.decisions import Answer, LeaderAndIsr
+from state.decisions import decode as decision_of
+from state.event_text import decode
+from state.events import AlterIsr, TopicPartition
+from state.ids import NO_LEADER
 from tests.simulation.scenery import ALTER_ISR_TIMEOUT_MS
 
 _ALTER_ISR = b'"alter_isr"'

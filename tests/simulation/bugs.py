@@ -7,15 +7,15 @@ from unittest.mock import patch
 
 from msgspec.structs import replace
 
-from isrflow.brokers.mock.apis import produce
-from isrflow.brokers.mock.log.epochs import EndOffset
-from isrflow.brokers.mock.log.log import Log
-from isrflow.brokers.mock.replicas import fetcher, isr
-from isrflow.brokers.mock.replicas.partition import Partition, Role
-from isrflow.brokers.mock.replicas.truncation import Truncation
-from isrflow.controller_logic import isr as isr_rules
-from isrflow.controller_logic import watermark
-from isrflow.state.partition import Partition as Record
+from brokers.mock.apis import produce
+from brokers.mock.log.epochs import EndOffset
+from brokers.mock.log.log import Log
+from brokers.mock.replicas import fetcher, isr
+from brokers.mock.replicas.partition import Partition, Role
+from brokers.mock.replicas.truncation import Truncation
+from controller_logic import isr as isr_rules
+from controller_logic import watermark
+from state.partition import Partition as Record
 
 _may_join = isr.may_join
 _derived = watermark.derived

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from isrflow.brokers.mock.control.feed import _AFTER_ALL_OF
-from isrflow.bus.interface import BusError, Claim, Decided, Entry, FencedError, Image, Page
-from isrflow.state.events import ControllerStarted
-from isrflow.state.rules import NEWEST_RULES
+from brokers.mock.control.feed import _AFTER_ALL_OF
+from bus.interface import BusError, Claim, Decided, Entry, FencedError, Image, Page
+from state.events import ControllerStarted
+from state.rules import NEWEST_RULES
 from tests.simulation.brokers_seen import BrokersSeen
 from tests.simulation.network import BUS, Network
 from tests.simulation.virtual_loop import PROCESS

@@ -8,11 +8,11 @@ brokers do by ``brokers_seen``, and what clients are told by ``clients_seen``.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from isrflow.brokers.mock.log.log import Log
-from isrflow.brokers.mock.replicas.partition import Partition, Role
-from isrflow.state.decisions import HighWatermark, LeaderAndIsr, TopicDecision
-from isrflow.state.events import TopicPartition
-from isrflow.state.ids import NO_LEADER
+from brokers.mock.log.log import Log
+from brokers.mock.replicas.partition import Partition, Role
+from state.decisions import HighWatermark, LeaderAndIsr, TopicDecision
+from state.events import TopicPartition
+from state.ids import NO_LEADER
 from tests.simulation.broker import SimulatedBroker
 from tests.simulation.brokers_seen import BrokersSeen
 from tests.simulation.clients_seen import ClientsSeen

@@ -8,10 +8,10 @@ from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import ProduceRequest
 
-from isrflow.brokers.wire.batch_header import Batch, batches_in
-from isrflow.brokers.wire.errors import ErrorCode
-from isrflow.brokers.wire.messages import WireError
-from isrflow.state.events import TopicPartition
+from brokers.wire.batch_header import Batch, batches_in
+from brokers.wire.errors import ErrorCode
+from brokers.wire.messages import WireError
+from state.events import TopicPartition
 from tests.simulation.clients_seen import ClientsSeen
 from tests.simulation.network import PORTS_FROM, Connection, Network
 from tests.support.batches import batch

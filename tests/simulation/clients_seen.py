@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Callable
 
-from isrflow.brokers.wire.batch_header import Batch
-from isrflow.state.events import TopicPartition
+from brokers.wire.batch_header import Batch
+from state.events import TopicPartition
 from tests.simulation.logs_seen import LogsSeen, Record
 
 

@@ -3,9 +3,9 @@
 from collections import deque
 from collections.abc import Callable, Mapping
 
-from isrflow.state.broker import Broker
-from isrflow.state.cluster import Cluster
-from isrflow.state.decisions import (
+from state.broker import Broker
+from state.cluster import Cluster
+from state.decisions import (
     AnyDecision,
     BrokerDecision,
     ConfigDecision,
@@ -14,9 +14,9 @@ from isrflow.state.decisions import (
     Rejected,
     TopicDecision,
 )
-from isrflow.state.events import AlterIsr, BrokerRegister, LogEndOffset, Logged, TopicPartition
-from isrflow.state.ids import NO_LEADER
-from isrflow.state.reason import Reason
+from state.events import AlterIsr, BrokerRegister, LogEndOffset, Logged, TopicPartition
+from state.ids import NO_LEADER
+from state.reason import Reason
 from tests.simulation.engine import Batch
 from tests.simulation.records_seen import shape_of, step_of
 

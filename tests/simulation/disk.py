@@ -7,7 +7,7 @@ import errno
 import random
 from pathlib import Path
 
-from isrflow.brokers.mock.log.segment import SUFFIX, Segment
+from brokers.mock.log.segment import SUFFIX, Segment
 
 
 class Disk:

@@ -10,21 +10,21 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from isrflow.bus.interface import Decided, FencedError, Page
-from isrflow.controller_logic.balance import event_of
-from isrflow.controller_logic.log import logged
-from isrflow.controller_logic.routing import route
-from isrflow.controller_logic.step import step
-from isrflow.state.canonical import number, part_of
-from isrflow.state.cluster import Cluster, MappedTopics, Outcome, State
-from isrflow.state.codec import decode_cluster, decode_topics, encode_cluster, encode_topics
-from isrflow.state.decisions import AnyDecision, Imbalance
-from isrflow.state.decisions import decode as decision_of
-from isrflow.state.events import Logged, Progress, Tick
-from isrflow.state.partition import Topic
-from isrflow.state.policy import policy_of
-from isrflow.state.shard_outcome import CLUSTER_PAGE
-from isrflow.streaming.engine_clock import EngineClock
+from bus.interface import Decided, FencedError, Page
+from controller_logic.balance import event_of
+from controller_logic.log import logged
+from controller_logic.routing import route
+from controller_logic.step import step
+from state.canonical import number, part_of
+from state.cluster import Cluster, MappedTopics, Outcome, State
+from state.codec import decode_cluster, decode_topics, encode_cluster, encode_topics
+from state.decisions import AnyDecision, Imbalance
+from state.decisions import decode as decision_of
+from state.events import Logged, Progress, Tick
+from state.partition import Topic
+from state.policy import policy_of
+from state.shard_outcome import CLUSTER_PAGE
+from streaming.engine_clock import EngineClock
 from tests.simulation.bus import SimulatedBus
 from tests.simulation.virtual_loop import VirtualLoop
 

@@ -3,9 +3,9 @@
 import random
 from collections.abc import Sequence
 
-from isrflow.state.decisions import TopicDecision
-from isrflow.state.event_text import decode
-from isrflow.state.events import OfReplica
+from state.decisions import TopicDecision
+from state.event_text import decode
+from state.events import OfReplica
 from tests.simulation.bus import SimulatedBus
 from tests.simulation.engine import Batch
 from tests.simulation.virtual_loop import VirtualLoop

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from isrflow.brokers.mock.log.log import Log
-from isrflow.brokers.wire.batch_header import batches_in
-from isrflow.state.events import TopicPartition
+from brokers.mock.log.log import Log
+from brokers.wire.batch_header import batches_in
+from state.events import TopicPartition
 
 
 class Record(NamedTuple):

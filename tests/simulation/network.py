@@ -10,8 +10,8 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from isrflow.brokers.mock.apis.serving import APIS
-from isrflow.brokers.wire.messages import Request, WireError
+from brokers.mock.apis.serving import APIS
+from brokers.wire.messages import Request, WireError
 from tests.simulation.virtual_loop import PROCESS, Process, VirtualLoop
 
 PORTS_FROM = 10_000

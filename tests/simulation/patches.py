@@ -10,13 +10,13 @@ from unittest.mock import patch
 
 import structlog
 
-from isrflow.brokers import files
-from isrflow.brokers.mock.log.segment import Segment
-from isrflow.brokers.mock.metadata import uuid_of
-from isrflow.brokers.mock.replicas import fetcher
-from isrflow.brokers.mock.replicas.partition import Partition
-from isrflow.brokers.mock.replicas.table import Replicas
-from isrflow.bus import clock as bus_clock
+from brokers import files
+from brokers.mock.log.segment import Segment
+from brokers.mock.metadata import uuid_of
+from brokers.mock.replicas import fetcher
+from brokers.mock.replicas.partition import Partition
+from brokers.mock.replicas.table import Replicas
+from bus import clock as bus_clock
 from tests.simulation.brokers_seen import BrokersSeen
 from tests.simulation.disk import Disk
 from tests.simulation.network import ASKED, Network, connections_over

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from isrflow.state.events import TopicPartition
-from isrflow.state.partition import Partition, TopicState
+from state.events import TopicPartition
+from state.partition import Partition, TopicState
 from tests.simulation.logs_seen import Record
 
 

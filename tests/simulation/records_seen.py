@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from isrflow.state.decisions import LeaderAndIsr
-from isrflow.state.ids import NO_LEADER
+from state.decisions import LeaderAndIsr
+from state.ids import NO_LEADER
 
 Wrong = tuple[str, str]
 

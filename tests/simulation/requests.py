@@ -5,8 +5,8 @@ import random
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from isrflow.bus.embedded import now_ms
-from isrflow.state.events import (
+from bus.embedded import now_ms
+from state.events import (
     AlterConfig,
     AlterReassignment,
     AnyEvent,

@@ -3,7 +3,7 @@
 import random
 from typing import NamedTuple
 
-from isrflow.brokers.mock.settings import Settings
+from brokers.mock.settings import Settings
 
 
 class Scenery(NamedTuple):

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from isrflow.state.broker import Broker, BrokerState
-from isrflow.state.cluster import Cluster
-from isrflow.state.decisions import (
+from state.broker import Broker, BrokerState
+from state.cluster import Cluster
+from state.decisions import (
     AnyDecision,
     BrokerDecision,
     HighWatermark,
@@ -15,8 +15,8 @@ from isrflow.state.decisions import (
     Rejected,
     TopicDecision,
 )
-from isrflow.state.events import AnyEvent, LogEndOffset, Logged, TopicPartition
-from isrflow.state.reason import Reason
+from state.events import AnyEvent, LogEndOffset, Logged, TopicPartition
+from state.reason import Reason
 from tests.simulation.decisions_seen import DecisionsSeen
 from tests.simulation.engine import Batch
 from tests.simulation.records_seen import shape_of, step_of

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from isrflow.brokers.mock.replicas.partition import Role
-from isrflow.bus.interface import Decided
-from isrflow.state.events import AlterIsr
+from brokers.mock.replicas.partition import Role
+from bus.interface import Decided
+from state.events import AlterIsr
 from tests.simulation.brokers_seen import BrokersSeen
 from tests.simulation.clients_seen import ClientsSeen
 from tests.simulation.logs_seen import LogsSeen, Record

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from isrflow.state.events import TopicPartition
-from isrflow.state.partition import TopicState
+from state.events import TopicPartition
+from state.partition import TopicState
 from tests.simulation.logs_seen import Record
 from tests.simulation.quiescence import unsettled
 from tests.simulation.world import World

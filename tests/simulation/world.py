@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from isrflow.state.events import AnyEvent, TopicPartition
+from state.events import AnyEvent, TopicPartition
 from tests.simulation.broker import SimulatedBroker, gives_up
 from tests.simulation.bus import BusLink, SimulatedBus
 from tests.simulation.checkers import Checkers

@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from isrflow.sinks.metrics import Metrics
-from isrflow.state.broker import Broker, BrokerState
-from isrflow.state.cluster import Cluster, Totals
+from sinks.metrics import Metrics
+from state.broker import Broker, BrokerState
+from state.cluster import Cluster, Totals
 
 NOW_MS = 1_700_000_000_250
 

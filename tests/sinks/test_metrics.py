@@ -8,9 +8,9 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from isrflow.bus.kafka.places import SLOTS
-from isrflow.sinks.metric_snapshot import RECENT_BATCHES, Histogram, Recent, count_decisions
-from isrflow.sinks.metrics import Metrics, MetricsError
+from bus.kafka.places import SLOTS
+from sinks.metric_snapshot import RECENT_BATCHES, Histogram, Recent, count_decisions
+from sinks.metrics import Metrics, MetricsError
 from tests.sinks.sample import BODIES, NOW_MS, clusters, sample
 
 

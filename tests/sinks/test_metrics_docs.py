@@ -6,8 +6,8 @@ from pathlib import Path
 
 from prometheus_client import generate_latest
 
-from isrflow.sinks.metric_names import KAFKA, OWN, Series
-from isrflow.sinks.metrics import Metrics
+from sinks.metric_names import KAFKA, OWN, Series
+from sinks.metrics import Metrics
 from tests.sinks.sample import sample
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"

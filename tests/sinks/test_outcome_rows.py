@@ -4,10 +4,10 @@ import random
 
 import pytest
 
-from isrflow.sinks import outcome_rows
-from isrflow.sinks.outcome_rows import outcomes_of, rows_of
-from isrflow.state.canonical import Part
-from isrflow.state.shard_outcome import CLUSTER_PAGE, ShardOutcome
+from sinks import outcome_rows
+from sinks.outcome_rows import outcomes_of, rows_of
+from state.canonical import Part
+from state.shard_outcome import CLUSTER_PAGE, ShardOutcome
 
 
 def made(decisions: int, pages: int, size: int) -> ShardOutcome:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from isrflow.state.canonical import has_clash, number, part_of
-from isrflow.state.decisions import (
+from state.canonical import has_clash, number, part_of
+from state.decisions import (
     KIND_RANK,
     Answer,
     AnyDecision,
@@ -17,7 +17,7 @@ from isrflow.state.decisions import (
     Rejected,
     StopReplica,
 )
-from isrflow.state.reason import Reason
+from state.reason import Reason
 
 COMMON: dict[str, Any] = {"controller_epoch": 1, "time_ms": 5, "reason": Reason.REQUEST_DONE}
 

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from isrflow.state.broker import Broker, BrokerState
-from isrflow.state.cluster import Cluster, Totals
-from isrflow.state.codec import (
+from state.broker import Broker, BrokerState
+from state.cluster import Cluster, Totals
+from state.codec import (
     CodecError,
     decode_cluster,
     decode_slices,
@@ -19,7 +19,7 @@ from isrflow.state.codec import (
     encode_topics,
     joined_topics,
 )
-from isrflow.state.partition import (
+from state.partition import (
     LeaderRecoveryState,
     Partition,
     PartitionState,
@@ -29,8 +29,8 @@ from isrflow.state.partition import (
     Topic,
     TopicState,
 )
-from isrflow.state.registration import Listener
-from isrflow.state.slices import Slice
+from state.registration import Listener
+from state.slices import Slice
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 BROKER = Broker(

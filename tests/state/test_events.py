@@ -2,9 +2,9 @@
 
 import pytest
 
-from isrflow.state.event_text import MESSAGE_CHARS_MAX, decode
-from isrflow.state.events import AlterIsr, Malformed, Tick
-from isrflow.state.nesting import LEVELS_MAX, is_too_deep
+from state.event_text import MESSAGE_CHARS_MAX, decode
+from state.events import AlterIsr, Malformed, Tick
+from state.nesting import LEVELS_MAX, is_too_deep
 
 
 def test_an_event_is_read() -> None:

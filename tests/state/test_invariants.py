@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from isrflow.state.invariants import broken_rules, broken_watermark
-from isrflow.state.partition import (
+from state.invariants import broken_rules, broken_watermark
+from state.partition import (
     LeaderRecoveryState,
     Partition,
     PartitionState,

@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from isrflow.state.partition import Partition, PartitionState, ReplicaState
+from state.partition import Partition, PartitionState, ReplicaState
 
 EPOCHS = (-1, 0, 1)
 

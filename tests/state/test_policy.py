@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from isrflow.state.policy import NAMES, Policy, complaint_about, laid_over, policy_of
+from state.policy import NAMES, Policy, complaint_about, laid_over, policy_of
 
 
 def test_names_are_kafkas() -> None:

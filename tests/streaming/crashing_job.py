@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from isrflow.cli import main
-from isrflow.sinks.decision_log import DecisionLog, Written
-from isrflow.streaming import query, shard, source
+from cli import main
+from sinks.decision_log import DecisionLog, Written
+from streaming import query, shard, source
 
 JOB_PID = os.getpid()
 POINT, BATCH = sys.argv[1], int(sys.argv[2])
@@ -74,7 +74,7 @@ class CrashingLog(DecisionLog):
 
 
 def crash_in_transactions() -> None:
-    from isrflow.bus.kafka.controller import Controller, Mark
+    from bus.kafka.controller import Controller, Mark
 
     written = Controller._write_decisions
 
@@ -88,7 +88,7 @@ def crash_in_transactions() -> None:
 
 
 if __name__ == "__main__":
-    from isrflow.streaming import job
+    from streaming import job
 
     job.DecisionLog = CrashingLog  # type: ignore[misc]
     query.source.BusSource = CrashingSource  # type: ignore[misc]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.streaming.checkpoint import has_batches, settle, shuffle_partitions
+from bus.embedded import EmbeddedBus
+from streaming.checkpoint import has_batches, settle, shuffle_partitions
 
 
 @pytest.fixture

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
-from isrflow.streaming.ends import JobError
+from bus.embedded import EmbeddedBus
+from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
+from streaming.ends import JobError
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.streaming.checkpoint_lock import Holder, checkpoint_lock
+from bus.embedded import EmbeddedBus
+from streaming.checkpoint_lock import Holder, checkpoint_lock
 with checkpoint_lock(Path(sys.argv[1]), Holder.of(EmbeddedBus(sys.argv[2]), "bus.db")) as lock:
     print(lock.take(), flush=True)
     time.sleep(60)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.conf.loader import load
-from isrflow.conf.settings import Settings
-from isrflow.streaming import checkpoint_place
-from isrflow.streaming.checkpoint_place import check_usable, checkpoint_of
+from conf.loader import load
+from conf.settings import Settings
+from streaming import checkpoint_place
+from streaming.checkpoint_place import check_usable, checkpoint_of
 
 
 def place(bus: str) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.conf.java import CHOICE_VARIABLE
+from conf.java import CHOICE_VARIABLE
 from tests.support.engine import ISRFLOW
 from tests.support.worlds import recorded
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.image import view_of_image
+from bus.embedded import EmbeddedBus
+from bus.image import view_of_image
 from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of
 from tests.support.worlds import recorded
 

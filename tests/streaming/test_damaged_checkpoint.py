@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.image import view_of_image
-from isrflow.conf.settings import Settings
-from isrflow.sinks.decision_log import DecisionLog
-from isrflow.streaming.checkpoint import has_batches, settle
-from isrflow.streaming.decider import Decider
-from isrflow.streaming.session import build_session, choose_java
+from bus.embedded import EmbeddedBus
+from bus.image import view_of_image
+from conf.settings import Settings
+from sinks.decision_log import DecisionLog
+from streaming.checkpoint import has_batches, settle
+from streaming.decider import Decider
+from streaming.session import build_session, choose_java
 from tests.support.engine import by_rules, decisions_of, encoded, wait_until
 from tests.support.forked_python import forked_python
 from tests.support.worlds import recorded

@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import Claim
-from isrflow.controller_logic.log import decide
-from isrflow.sinks.decision_log import DecisionLog
-from isrflow.state.cluster import Cluster
-from isrflow.state.policy import Policy
-from isrflow.streaming.deadlines import LATE_MS_MAX, Deadlines, LateError
+from bus.embedded import EmbeddedBus
+from bus.interface import Claim
+from controller_logic.log import decide
+from sinks.decision_log import DecisionLog
+from state.cluster import Cluster
+from state.policy import Policy
+from streaming.deadlines import LATE_MS_MAX, Deadlines, LateError
 from tests.support.engine import decisions_of
 from tests.support.operators import OperatorCluster
 
@@ -35,8 +35,8 @@ class Time:
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     time = Time()
-    monkeypatch.setattr("isrflow.streaming.deadlines.steady_ms", lambda: time.steady_ms)
-    monkeypatch.setattr("isrflow.bus.event_table.now_ms", lambda: time.now_ms)
+    monkeypatch.setattr("streaming.deadlines.steady_ms", lambda: time.steady_ms)
+    monkeypatch.setattr("bus.event_table.now_ms", lambda: time.now_ms)
     return time
 
 

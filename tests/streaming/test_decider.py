@@ -8,14 +8,14 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import BusError, Decided, FencedError
-from isrflow.conf.settings import Settings
-from isrflow.streaming import decider
-from isrflow.streaming.checkpoint import has_batches, settle
-from isrflow.streaming.deadlines import LateError
-from isrflow.streaming.decider import Decider
-from isrflow.streaming.ends import JobError
+from bus.embedded import EmbeddedBus
+from bus.interface import BusError, Decided, FencedError
+from conf.settings import Settings
+from streaming import decider
+from streaming.checkpoint import has_batches, settle
+from streaming.deadlines import LateError
+from streaming.decider import Decider
+from streaming.ends import JobError
 
 Commit = Callable[[Iterable[bytes]], None]
 
@@ -177,7 +177,7 @@ def test_what_the_bus_refuses_and_what_is_too_late_is_raised_as_it_is(
     ("text", "raised", "match"),
     [
         ("java.io.IOException: No space left on device", JobError, "there is no room for the checkpoint"),
-        ("isrflow.bus.interface.BusError: bus x: database is locked", BusError, "^bus x: database is locked"),
+        ("bus.interface.BusError: bus x: database is locked", BusError, "^bus x: database is locked"),
     ],
 )
 def test_what_a_new_checkpoint_does_not_mend_ends_the_job(

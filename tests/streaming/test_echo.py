@@ -4,10 +4,10 @@ from pathlib import Path
 
 import msgspec
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.image import view_of_image
-from isrflow.bus.interface import Decided
-from isrflow.streaming.echo import echoes
+from bus.embedded import EmbeddedBus
+from bus.image import view_of_image
+from bus.interface import Decided
+from streaming.echo import echoes
 from tests.support.engine import decisions_of
 from tests.support.operators import OperatorCluster
 

@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from isrflow.sinks.metrics import Metrics, MetricsError
-from isrflow.streaming.endpoint import Endpoint
+from sinks.metrics import Metrics, MetricsError
+from streaming.endpoint import Endpoint
 from tests.support.scrape import scrape
 
 

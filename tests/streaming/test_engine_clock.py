@@ -2,8 +2,8 @@
 
 import pytest
 
-from isrflow.streaming import engine_clock
-from isrflow.streaming.engine_clock import EngineClock
+from streaming import engine_clock
+from streaming.engine_clock import EngineClock
 
 HOUR_MS = 3_600_000
 

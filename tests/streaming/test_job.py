@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import Claim, Page
-from isrflow.conf.jars import JarsError
-from isrflow.conf.settings import Settings
-from isrflow.sinks.metrics import Metrics, MetricsError
-from isrflow.state.cluster import Cluster
-from isrflow.state.codec import encode_cluster, encode_topics
-from isrflow.state.partition import Topic, TopicState
-from isrflow.state.shard_outcome import CLUSTER_PAGE
-from isrflow.streaming.checkpoint_lock import Holder, checkpoint_lock
-from isrflow.streaming.ends import JobError, SupersededError
-from isrflow.streaming.engine_clock import EngineClock
-from isrflow.streaming.job import Job
-from isrflow.streaming.session import build_session
-from isrflow.streaming.ticker import Ticker
+from bus.embedded import EmbeddedBus
+from bus.interface import Claim, Page
+from conf.jars import JarsError
+from conf.settings import Settings
+from sinks.metrics import Metrics, MetricsError
+from state.cluster import Cluster
+from state.codec import encode_cluster, encode_topics
+from state.partition import Topic, TopicState
+from state.shard_outcome import CLUSTER_PAGE
+from streaming.checkpoint_lock import Holder, checkpoint_lock
+from streaming.ends import JobError, SupersededError
+from streaming.engine_clock import EngineClock
+from streaming.job import Job
+from streaming.session import build_session
+from streaming.ticker import Ticker
 
 
 @pytest.fixture

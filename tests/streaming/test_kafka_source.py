@@ -6,11 +6,11 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from isrflow.bus.kafka.claims import Claims
-from isrflow.bus.kafka.places import SLOTS, offset_after, placed, seq_of, unplaced
-from isrflow.state.found import Found
-from isrflow.streaming import kafka_source
-from isrflow.streaming.kafka_source import in_order
+from bus.kafka.claims import Claims
+from bus.kafka.places import SLOTS, offset_after, placed, seq_of, unplaced
+from state.found import Found
+from streaming import kafka_source
+from streaming.kafka_source import in_order
 
 TICK, BEAT, BAD = b'{"kind":"tick","time_ms":1}', b'{"kind":"broker_heartbeat"}', b"\xff"
 FOUND = (Found(3 * SLOTS, 6 * SLOTS, 9_000),)

@@ -3,15 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
-from isrflow.bus.interface import Image, Page
-from isrflow.conf.settings import Settings
-from isrflow.state.cluster import Cluster
-from isrflow.state.codec import encode_cluster, encode_slices, encode_topics
-from isrflow.state.ids import page_of, shard_of
-from isrflow.state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
-from isrflow.state.shard_outcome import CLUSTER_PAGE
-from isrflow.state.slices import slices_of
-from isrflow.streaming.layout import misfit
+from bus.interface import Image, Page
+from conf.settings import Settings
+from state.cluster import Cluster
+from state.codec import encode_cluster, encode_slices, encode_topics
+from state.ids import page_of, shard_of
+from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
+from state.shard_outcome import CLUSTER_PAGE
+from state.slices import slices_of
+from streaming.layout import misfit
 
 NAMES = [f"topic-{number}" for number in range(40)]
 

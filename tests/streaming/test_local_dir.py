@@ -4,12 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from isrflow.streaming.local_dir import local_dir
+from streaming.local_dir import local_dir
 
 HOLD = """
 import sys
 from pathlib import Path
-from isrflow.streaming.local_dir import local_dir
+from streaming.local_dir import local_dir
 with local_dir(Path(sys.argv[1])) as directory:
     (directory / "blocks").write_text("x")
     print(directory, flush=True)

@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from isrflow.brokers.kafka.cluster import KafkaCluster
-from isrflow.bus.image import view_of_image
-from isrflow.bus.interface import Bus
-from isrflow.bus.kafka.bus import KafkaBus
-from isrflow.bus.kafka.places import SLOTS
-from isrflow.conf.jars import fetch
+from brokers.kafka.cluster import KafkaCluster
+from bus.image import view_of_image
+from bus.interface import Bus
+from bus.kafka.bus import KafkaBus
+from bus.kafka.places import SLOTS
+from conf.jars import fetch
 from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of, encoded, wait_until
 from tests.support.worlds import recorded
 

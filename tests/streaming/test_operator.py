@@ -5,15 +5,15 @@ import pytest
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.image import view_of_image
-from isrflow.bus.interface import Image
-from isrflow.controller_logic.log import decide
-from isrflow.state.event_text import decode
-from isrflow.state.ids import shard_of
-from isrflow.state.policy import Policy
-from isrflow.streaming.fan_out import ARROW_SCHEMA, SHARED, decode_packed, fan_out
-from isrflow.streaming.shard import ShardOperator
+from bus.embedded import EmbeddedBus
+from bus.image import view_of_image
+from bus.interface import Image
+from controller_logic.log import decide
+from state.event_text import decode
+from state.ids import shard_of
+from state.policy import Policy
+from streaming.fan_out import ARROW_SCHEMA, SHARED, decode_packed, fan_out
+from streaming.shard import ShardOperator
 from tests.support.engine import decisions_of, encoded
 from tests.support.operators import PAGES, SHARDS, OperatorCluster, arrow, packed_rows
 from tests.support.worlds import recorded

@@ -5,21 +5,21 @@ from collections.abc import Iterable
 import pytest
 from msgspec.structs import replace
 
-from isrflow.bus.image import read_image
-from isrflow.bus.interface import Image, Page
-from isrflow.bus.pieces import PIECE_BYTES_MAX
-from isrflow.controller_logic.admin import PARTITIONS_MAX
-from isrflow.controller_logic.step import step
-from isrflow.state.cluster import Cluster, State
-from isrflow.state.codec import CodecError, decode_topics, encode_slices, encode_topics, joined_topics
-from isrflow.state.decisions import Answer
-from isrflow.state.event_text import decode
-from isrflow.state.events import Logged
-from isrflow.state.ids import page_of
-from isrflow.state.partition import ReplicaLag, Topic
-from isrflow.state.policy import Policy
-from isrflow.state.slices import SLICE_PARTITIONS, slices_of, whole
-from isrflow.streaming.paged_topics import PagedTopics
+from bus.image import read_image
+from bus.interface import Image, Page
+from bus.pieces import PIECE_BYTES_MAX
+from controller_logic.admin import PARTITIONS_MAX
+from controller_logic.step import step
+from state.cluster import Cluster, State
+from state.codec import CodecError, decode_topics, encode_slices, encode_topics, joined_topics
+from state.decisions import Answer
+from state.event_text import decode
+from state.events import Logged
+from state.ids import page_of
+from state.partition import ReplicaLag, Topic
+from state.policy import Policy
+from state.slices import SLICE_PARTITIONS, slices_of, whole
+from streaming.paged_topics import PagedTopics
 from tests.support.engine import encoded
 
 PAGES = 16

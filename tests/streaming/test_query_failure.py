@@ -2,7 +2,7 @@
 
 import pytest
 
-from isrflow.streaming.query_failure import CAUSE_CHARS_MAX, bus_error_in, cause_in, lack_in
+from streaming.query_failure import CAUSE_CHARS_MAX, bus_error_in, cause_in, lack_in
 
 PLAN = """
 === Streaming Query ===
@@ -27,7 +27,7 @@ Caused by: java.io.IOException: Stream is corrupted
 WORKER = """Job aborted: Task 0 failed: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
   File "/x/isrflow/streaming/source.py", line 86, in read
     entries = bus.read(after, through)
-isrflow.bus.interface.BusError: bus data/bus.db: database disk image is malformed
+bus.interface.BusError: bus data/bus.db: database disk image is malformed
 
 \tat org.apache.spark.api.python.BasePythonRunner.handlePythonException(PythonRunner.scala:581)
 """
@@ -54,12 +54,10 @@ def test_it_is_short() -> None:
 
 def test_a_bus_that_a_worker_could_not_read_is_told_as_such() -> None:
     assert bus_error_in(WORKER) == "bus data/bus.db: database disk image is malformed"
-    assert (
-        bus_error_in("isrflow.bus.interface.DamagedError: event 7 is damaged on disk") == "event 7 is damaged on disk"
-    )
+    assert bus_error_in("bus.interface.DamagedError: event 7 is damaged on disk") == "event 7 is damaged on disk"
     assert bus_error_in(BATCH) is None
     # Events that are gone are of no concern to a query that begins after them.
-    assert bus_error_in("isrflow.bus.interface.TrimmedError: bus x: events up to 7 were removed") is None
+    assert bus_error_in("bus.interface.TrimmedError: bus x: events up to 7 were removed") is None
 
 
 def test_what_no_new_checkpoint_mends_is_told_apart() -> None:

@@ -3,11 +3,11 @@
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from isrflow.bus.interface import Entry
-from isrflow.conf.settings import Settings
-from isrflow.controller_logic.log import decide
-from isrflow.streaming import replay as module
-from isrflow.streaming.replay import replay
+from bus.interface import Entry
+from conf.settings import Settings
+from controller_logic.log import decide
+from streaming import replay as module
+from streaming.replay import replay
 from tests.support.worlds import recorded
 
 pytestmark = pytest.mark.spark

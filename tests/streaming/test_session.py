@@ -6,7 +6,7 @@ import sys
 import pytest
 from py4j.protocol import Py4JError
 
-from isrflow.streaming import session
+from streaming import session
 
 ASK = "import signal; print(signal.getsignal(signal.SIGTERM).name)"
 

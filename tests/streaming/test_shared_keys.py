@@ -1,6 +1,6 @@
 """Each of Spark's partitions gets what all shards take in, before its first shard (on Spark: ``test_replay``)."""
 
-from isrflow.streaming.shared_keys import _keys
+from streaming.shared_keys import _keys
 
 
 def test_every_partition_gets_one_key_and_none_is_a_shards() -> None:

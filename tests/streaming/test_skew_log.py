@@ -2,8 +2,8 @@
 
 from structlog.testing import capture_logs
 
-from isrflow.state.cluster import Cluster
-from isrflow.streaming.skew_log import SkewLog
+from state.cluster import Cluster
+from streaming.skew_log import SkewLog
 
 
 def said(*skews_ms: int) -> list[tuple[str, int | None]]:

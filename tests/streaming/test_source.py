@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import Entry
-from isrflow.streaming import source
-from isrflow.streaming.source import BusReader
+from bus.embedded import EmbeddedBus
+from bus.interface import Entry
+from streaming import source
+from streaming.source import BusReader
 
 FIRST = 10**12
 

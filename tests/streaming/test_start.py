@@ -7,8 +7,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.streaming.checkpoint_lock import Holder, checkpoint_lock
+from bus.embedded import EmbeddedBus
+from streaming.checkpoint_lock import Holder, checkpoint_lock
 from tests.support.engine import START_TIMEOUT_S, Engine, wait_until
 
 pytestmark = pytest.mark.spark

@@ -6,11 +6,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from isrflow.brokers.kafka.cluster import free_ports
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.image import view_of_image
-from isrflow.controller_logic.log import decide
-from isrflow.state.policy import Policy
+from brokers.kafka.cluster import free_ports
+from bus.embedded import EmbeddedBus
+from bus.image import view_of_image
+from controller_logic.log import decide
+from state.policy import Policy
 from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of, wait_until
 from tests.support.worlds import recorded
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from isrflow.bus.clock import now_ms
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import Claim
-from isrflow.state.event_text import decode
-from isrflow.state.events import SessionsExtended, Tick
-from isrflow.streaming.engine_clock import EngineClock
-from isrflow.streaming.ticker import Ticker
+from bus.clock import now_ms
+from bus.embedded import EmbeddedBus
+from bus.interface import Claim
+from state.event_text import decode
+from state.events import SessionsExtended, Tick
+from streaming.engine_clock import EngineClock
+from streaming.ticker import Ticker
 from tests.support.engine import encoded, wait_until
 from tests.support.lock_holder import Holder
 
@@ -104,7 +104,7 @@ def test_a_wall_clock_that_is_set_neither_stops_ticks_nor_leaps(
     bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch, set_by_ms: int
 ) -> None:
     by_ms = 0
-    monkeypatch.setattr("isrflow.streaming.engine_clock.now_ms", lambda: now_ms() + by_ms)
+    monkeypatch.setattr("streaming.engine_clock.now_ms", lambda: now_ms() + by_ms)
     ticker = ticker_of(bus, 20)
     ticker.start()
     wait_until(lambda: len(ticks(bus)) >= 1, 30, "the first tick")
@@ -143,7 +143,7 @@ def test_whatever_ends_it_is_its_error(bus: EmbeddedBus, monkeypatch: pytest.Mon
 
 
 def test_a_bus_that_somebody_has_locked_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isrflow.bus.bus_file.LOCK_TOLD_S", 0.02)
+    monkeypatch.setattr("bus.bus_file.LOCK_TOLD_S", 0.02)
     bus = EmbeddedBus(tmp_path / "bus.db", lock_timeout_s=120)
     bus.claim("job", {}, 1)
     holder = Holder(bus.path)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from isrflow.brokers.gateways.kraft.log import snapshots
-from isrflow.brokers.gateways.kraft.log.snapshots import path_of
-from isrflow.brokers.wire.batch_header import batches_in
-from isrflow.brokers.wire.record_batch import decode_batches
+from brokers.gateways.kraft.log import snapshots
+from brokers.gateways.kraft.log.snapshots import path_of
+from brokers.wire.batch_header import batches_in
+from brokers.wire.record_batch import decode_batches
 
 CLUSTER_ID = "cccccccccccccccccccccc"
 

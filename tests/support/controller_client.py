@@ -3,8 +3,8 @@
 import socket
 from typing import Any
 
-from isrflow.brokers.gateways.kraft.messages import decode_response, encode_message, encode_request, framed, layouts
-from isrflow.brokers.wire.schema import Values
+from brokers.gateways.kraft.messages import decode_response, encode_message, encode_request, framed, layouts
+from brokers.wire.schema import Values
 
 LOOPBACK = "127.0.0.1"
 TIMEOUT_S = 30

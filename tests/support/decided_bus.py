@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import Decided, Page
-from isrflow.controller_logic.log import first_states, logged
-from isrflow.controller_logic.step import step
-from isrflow.state.canonical import number, part_of
-from isrflow.state.codec import encode_cluster, encode_topics
-from isrflow.state.policy import Policy
+from bus.embedded import EmbeddedBus
+from bus.interface import Decided, Page
+from controller_logic.log import first_states, logged
+from controller_logic.step import step
+from state.canonical import number, part_of
+from state.codec import encode_cluster, encode_topics
+from state.policy import Policy
 from tests.properties.lying_clocks import entries
 
 # Nobody claims the bus: a claim is an event, and would come before those of the test.

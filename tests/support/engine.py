@@ -12,11 +12,11 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from isrflow.bus.embedded import now_ms
-from isrflow.bus.interface import Bus
-from isrflow.bus.opened import open_bus
-from isrflow.controller_logic.log import Decided, decide
-from isrflow.state.policy import Policy
+from bus.embedded import now_ms
+from bus.interface import Bus
+from bus.opened import open_bus
+from controller_logic.log import Decided, decide
+from state.policy import Policy
 
 ISRFLOW = Path(sys.executable).with_name("isrflow")
 START_TIMEOUT_S = 240.0

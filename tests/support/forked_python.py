@@ -86,8 +86,8 @@ def _import_what_takes_long() -> None:
     for name in (
         "pyspark.worker",
         "pyspark.sql.worker.plan_data_source_read",
-        "isrflow.streaming.shard",
-        "isrflow.streaming.source",
+        "streaming.shard",
+        "streaming.source",
     ):
         importlib.import_module(name)
 

@@ -5,13 +5,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from isrflow.brokers.gateways.kraft.gateway import Gateway
-from isrflow.brokers.gateways.kraft.settings import Identity, settings_of
-from isrflow.brokers.kafka.cluster import free_ports, random_cluster_id
-from isrflow.brokers.voters import Voter
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.image import read_image, view_of_image
-from isrflow.state.quorum import Quorum as QuorumState
+from brokers.gateways.kraft.gateway import Gateway
+from brokers.gateways.kraft.settings import Identity, settings_of
+from brokers.kafka.cluster import free_ports, random_cluster_id
+from brokers.voters import Voter
+from bus.embedded import EmbeddedBus
+from bus.image import read_image, view_of_image
+from state.quorum import Quorum as QuorumState
 from tests.support.controller_client import LOOPBACK, ControllerClient
 from tests.support.engine import wait_until
 from tests.support.rules_engine import RulesEngine

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 from kafka.protocol.metadata import MetadataRequest
 
-from isrflow.bus.embedded import EmbeddedBus, now_ms
-from isrflow.bus.image import view_of_image
+from bus.embedded import EmbeddedBus, now_ms
+from bus.image import view_of_image
 from tests.support.raw import RawClient
 
 START_TIMEOUT_S = 30.0
@@ -62,7 +62,7 @@ class MockCluster:
         folder = self.folder(broker)
         folder.mkdir(parents=True, exist_ok=True)
         sets = [part for setting in self._settings for part in ("--set", setting)]
-        command = [sys.executable, "-m", "isrflow.brokers.mock", "--broker", str(broker), "--bus", str(self.bus_path)]
+        command = [sys.executable, "-m", "brokers.mock", "--broker", str(broker), "--bus", str(self.bus_path)]
         with (self.directory / f"broker-{broker}.log").open("ab") as output:
             self._processes[broker] = subprocess.Popen(
                 [*command, "--dir", str(folder), *sets], stdin=subprocess.DEVNULL, stdout=output, stderr=output

@@ -7,14 +7,14 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import Entry
-from isrflow.controller_logic.log import Recorded
-from isrflow.sinks.decision_log import DecisionLog
-from isrflow.state.policy import Policy
-from isrflow.streaming import source
-from isrflow.streaming.fan_out import SHARED, fan_out
-from isrflow.streaming.shard import ShardOperator
+from bus.embedded import EmbeddedBus
+from bus.interface import Entry
+from controller_logic.log import Recorded
+from sinks.decision_log import DecisionLog
+from state.policy import Policy
+from streaming import source
+from streaming.fan_out import SHARED, fan_out
+from streaming.shard import ShardOperator
 
 SHARDS, PAGES = 4, 3
 

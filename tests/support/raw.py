@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka.protocol.api_header import ResponseClassRegistry
 
-from isrflow.brokers.wire.messages import encode_request
+from brokers.wire.messages import encode_request
 
 TIMEOUT_S = 15
 

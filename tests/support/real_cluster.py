@@ -6,15 +6,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from isrflow.brokers.gateways.kraft.process import GatewayProcess
-from isrflow.brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports, random_cluster_id
-from isrflow.brokers.kafka.node import KafkaNode
-from isrflow.brokers.kafka.properties import METADATA_DIRECTORY
-from isrflow.brokers.kafka.tools import run_tool
-from isrflow.brokers.voters import Voter
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.image import view_of_image
-from isrflow.conf.jars import fetch
+from brokers.gateways.kraft.process import GatewayProcess
+from brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports, random_cluster_id
+from brokers.kafka.node import KafkaNode
+from brokers.kafka.properties import METADATA_DIRECTORY
+from brokers.kafka.tools import run_tool
+from brokers.voters import Voter
+from bus.embedded import EmbeddedBus
+from bus.image import view_of_image
+from conf.jars import fetch
 from tests.support.mock_cluster import wait_until
 
 LOOPBACK = "127.0.0.1"

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import msgspec
 
-from isrflow.bus.embedded import EmbeddedBus, now_ms
-from isrflow.bus.image import read_image
-from isrflow.bus.interface import Decided, FencedError, Page
-from isrflow.controller_logic.log import logged
-from isrflow.controller_logic.step import step
-from isrflow.state.canonical import number, part_of
-from isrflow.state.cluster import MappedTopics, State
-from isrflow.state.codec import encode_cluster, encode_topics
-from isrflow.state.events import Tick
-from isrflow.state.policy import policy_of
+from bus.embedded import EmbeddedBus, now_ms
+from bus.image import read_image
+from bus.interface import Decided, FencedError, Page
+from controller_logic.log import logged
+from controller_logic.step import step
+from state.canonical import number, part_of
+from state.cluster import MappedTopics, State
+from state.codec import encode_cluster, encode_topics
+from state.events import Tick
+from state.policy import policy_of
 
 POLL_S = 0.02
 TICK_MS_BUSY = 100

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from isrflow.bus.embedded import EmbeddedBus
+from bus.embedded import EmbeddedBus
 from tests.support.engine import Engine
 
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from isrflow.controller_logic.log import first_states, logged
-from isrflow.controller_logic.step import step
-from isrflow.state.partition import Partition
-from isrflow.state.policy import Policy
-from isrflow.state.rules import FIRST_RULES, NEWEST_RULES
+from controller_logic.log import first_states, logged
+from controller_logic.step import step
+from state.partition import Partition
+from state.policy import Policy
+from state.rules import FIRST_RULES, NEWEST_RULES
 
 START_MS = 1_700_000_000_000
 BROKERS = (1, 2, 3, 4, 5)

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from isrflow.state.decisions import KIND_RANK, AnyDecision, Decision
-from isrflow.state.events import AnyEvent, Event
-from isrflow.state.view import view_of
+from state.decisions import KIND_RANK, AnyDecision, Decision
+from state.events import AnyEvent, Event
+from state.view import view_of
 from tests.controller_logic.world import World
 
 ROOT = Path(__file__).parents[2]

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 from functools import cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,13 @@ LONG_FILES: dict[str, str] = {}
 
 @cache
 def tracked() -> tuple[Path, ...]:
+    if not (ROOT / ".git").exists():
+        # An exported archive: what it brought, without what set-up and tests made since.
+        made = {".venv", ".hypothesis", "build", "dist", "data", "__pycache__"}
+        paths = (path for path in ROOT.rglob("*") if not made & set(path.relative_to(ROOT).parts))
+        return tuple(path for path in paths if path.is_file() and not re.search(r"(_cache|egg-info)/", str(path)))
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    paths = (ROOT / name for name in listed.split("\0") if name)
-    return tuple(path for path in paths if path.is_file() and not path.is_symlink())
+    return tuple(path for name in listed.split("\0") if name and (path := ROOT / name).is_file())
 
 
 def name_of(path: Path) -> str:
@@ -57,6 +62,15 @@ def test_modules_are_named_for_what_they_hold() -> None:
     vague = re.compile(r"(^|_)(manager|helper|helpers|util|utils|misc|common)(_|$)")
     parts = {part for path in python_files() for part in path.relative_to(ROOT).with_suffix("").parts}
     assert [part for part in sorted(parts) if vague.search(part)] == []
+
+
+def test_no_link_is_tracked() -> None:
+    assert [name_of(path) for path in tracked() if path.is_symlink()] == []
+
+
+def test_no_other_installed_package_has_a_name_of_ours() -> None:
+    owners = packages_distributions()
+    assert {room: owners.get(room) for room in ROOMS} == {room: ["isrflow"] for room in ROOMS}
 
 
 def test_every_module_says_what_it_is_for() -> None:

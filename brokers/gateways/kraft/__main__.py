@@ -1,4 +1,4 @@
-"""Start one gateway: ``python -m isrflow.brokers.gateways.kraft --gateway 100 --voters 100@H:P --bus URL ...``."""
+"""Start one gateway: ``python -m brokers.gateways.kraft --gateway 100 --voters 100@H:P --bus URL ...``."""
 
 import asyncio
 import gc
@@ -10,15 +10,15 @@ import click
 import msgspec
 import structlog
 
-from isrflow.brokers.gateways.kraft.gateway import Gateway, SupersededError
-from isrflow.brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option, copies_option
-from isrflow.brokers.gateways.kraft.settings import Identity, Settings, settings_of
-from isrflow.brokers.gateways.kraft.storage import StorageError
-from isrflow.brokers.reaching import reached
-from isrflow.brokers.voters import voters_of
-from isrflow.bus.interface import Bus, BusError
-from isrflow.bus.opened import open_bus
-from isrflow.conf.logs import configure
+from brokers.gateways.kraft.gateway import Gateway, SupersededError
+from brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option, copies_option
+from brokers.gateways.kraft.settings import Identity, Settings, settings_of
+from brokers.gateways.kraft.storage import StorageError
+from brokers.reaching import reached
+from brokers.voters import voters_of
+from bus.interface import Bus, BusError
+from bus.opened import open_bus
+from conf.logs import configure
 
 # One look at all objects of a large cluster's image takes half a second, in which no broker is heard; what is read of
 # one large request would bring on several. What is garbage in circles, mostly of errors, is little and dies young.

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import structlog
 
-from isrflow.brokers.gateways.kraft.messages import Request, decode_message
-from isrflow.brokers.gateways.kraft.refusals import refusal_of, refusal_of_resources
-from isrflow.brokers.wire.errors import ErrorCode, RefusedError
-from isrflow.brokers.wire.messages import WireError
-from isrflow.brokers.wire.schema import Values
-from isrflow.conf.super_users import super_users_of
+from brokers.gateways.kraft.messages import Request, decode_message
+from brokers.gateways.kraft.refusals import refusal_of, refusal_of_resources
+from brokers.wire.errors import ErrorCode, RefusedError
+from brokers.wire.messages import WireError
+from brokers.wire.schema import Values
+from conf.super_users import super_users_of
 
 logger = structlog.get_logger()
 

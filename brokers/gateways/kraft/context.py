@@ -7,18 +7,18 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from isrflow.brokers.gateways.kraft.desk import Desk
-from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage, TopicState
-from isrflow.brokers.gateways.kraft.outbox import Lane
-from isrflow.brokers.gateways.kraft.probing import Probes
-from isrflow.brokers.gateways.kraft.settings import Identity, Settings
-from isrflow.brokers.gateways.kraft.sight import Sight
-from isrflow.brokers.gateways.kraft.standing import Standing
-from isrflow.brokers.gateways.kraft.storage import Storage
-from isrflow.brokers.gateways.kraft.turns import Turns
-from isrflow.brokers.wire.schema import Values
-from isrflow.state.decisions import Answer
-from isrflow.state.event import AdminEvent
+from brokers.gateways.kraft.desk import Desk
+from brokers.gateways.kraft.metadata.image import MetadataImage, TopicState
+from brokers.gateways.kraft.outbox import Lane
+from brokers.gateways.kraft.probing import Probes
+from brokers.gateways.kraft.settings import Identity, Settings
+from brokers.gateways.kraft.sight import Sight
+from brokers.gateways.kraft.standing import Standing
+from brokers.gateways.kraft.storage import Storage
+from brokers.gateways.kraft.turns import Turns
+from brokers.wire.schema import Values
+from state.decisions import Answer
+from state.event import AdminEvent
 
 # From how many things on, or of a message from how many bytes on, work is done in another thread.
 ASIDE_MIN = 500

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import structlog
 
-from isrflow.brokers.gateways.kraft.outbox import QueueFullError
-from isrflow.bus.embedded import now_ms
-from isrflow.bus.image import Held
-from isrflow.state.decisions import AnyDecision, BrokerDecision, StopReplica, TopicDecision
-from isrflow.state.events import ReplicaReport
-from isrflow.state.partition import ReplicaState
+from brokers.gateways.kraft.outbox import QueueFullError
+from bus.embedded import now_ms
+from bus.image import Held
+from state.decisions import AnyDecision, BrokerDecision, StopReplica, TopicDecision
+from state.events import ReplicaReport
+from state.partition import ReplicaState
 
 logger = structlog.get_logger()
 

@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 from msgspec.structs import replace
 
-from isrflow.brokers.gateways.kraft.outbox import Lane, Letter, Outbox, Waiter
-from isrflow.brokers.gateways.kraft.settings import Settings
-from isrflow.brokers.gateways.kraft.slices import in_slices
-from isrflow.brokers.reaching import reached
-from isrflow.bus.interface import MAX_EVENT_BYTES, Bus
-from isrflow.state.decisions import Answer
-from isrflow.state.event import AdminEvent, Event
+from brokers.gateways.kraft.outbox import Lane, Letter, Outbox, Waiter
+from brokers.gateways.kraft.settings import Settings
+from brokers.gateways.kraft.slices import in_slices
+from brokers.reaching import reached
+from bus.interface import MAX_EVENT_BYTES, Bus
+from state.decisions import Answer
+from state.event import AdminEvent, Event
 
 # After how many time-outs of the quorum without the bus somebody else may lead; a busy machine has room below that.
 CUT_OFF_TIMEOUTS = 2

@@ -6,13 +6,13 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 
 import structlog
 
-from isrflow.brokers.gateways.kraft.log.whole_events import whole_events
-from isrflow.brokers.gateways.kraft.settings import Settings
-from isrflow.brokers.gateways.kraft.sight import Sight
-from isrflow.brokers.gateways.kraft.storage import Prepared, Storage
-from isrflow.brokers.reaching import RETRY_MS
-from isrflow.bus.interface import Bus, BusError, TrimmedError
-from isrflow.state.decisions import AnyDecision, decode
+from brokers.gateways.kraft.log.whole_events import whole_events
+from brokers.gateways.kraft.settings import Settings
+from brokers.gateways.kraft.sight import Sight
+from brokers.gateways.kraft.storage import Prepared, Storage
+from brokers.reaching import RETRY_MS
+from bus.interface import Bus, BusError, TrimmedError
+from state.decisions import AnyDecision, decode
 
 logger = structlog.get_logger()
 

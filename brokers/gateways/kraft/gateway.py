@@ -10,29 +10,29 @@ from itertools import count
 import structlog
 from msgspec.structs import replace
 
-from isrflow.brokers.gateways.kraft.context import Context
-from isrflow.brokers.gateways.kraft.deletions import Deletions
-from isrflow.brokers.gateways.kraft.desk import Desk, NoAnswerError
-from isrflow.brokers.gateways.kraft.follower import follow
-from isrflow.brokers.gateways.kraft.handing_over import hand_over
-from isrflow.brokers.gateways.kraft.metadata.image import Registration
-from isrflow.brokers.gateways.kraft.outbox import Lane, QueueFullError
-from isrflow.brokers.gateways.kraft.probing import Probes
-from isrflow.brokers.gateways.kraft.rebuilding.opening import Opening
-from isrflow.brokers.gateways.kraft.serving import answering
-from isrflow.brokers.gateways.kraft.settings import Identity, Settings
-from isrflow.brokers.gateways.kraft.sight import Sight
-from isrflow.brokers.gateways.kraft.standing import Standing
-from isrflow.brokers.gateways.kraft.storage import Storage
-from isrflow.brokers.gateways.kraft.turns import Turns
-from isrflow.brokers.reaching import reached
-from isrflow.brokers.wire.server import Limits, Peer, Server
-from isrflow.bus.clock import now_ms, steady_ms
-from isrflow.bus.image import read_image
-from isrflow.bus.interface import Bus, Image
-from isrflow.state.decisions import Answer, AnyDecision
-from isrflow.state.events import BrokerConnectionLost, GatewayHeartbeat, GatewayStarted
-from isrflow.state.metadata_format import NEWEST_FORMAT
+from brokers.gateways.kraft.context import Context
+from brokers.gateways.kraft.deletions import Deletions
+from brokers.gateways.kraft.desk import Desk, NoAnswerError
+from brokers.gateways.kraft.follower import follow
+from brokers.gateways.kraft.handing_over import hand_over
+from brokers.gateways.kraft.metadata.image import Registration
+from brokers.gateways.kraft.outbox import Lane, QueueFullError
+from brokers.gateways.kraft.probing import Probes
+from brokers.gateways.kraft.rebuilding.opening import Opening
+from brokers.gateways.kraft.serving import answering
+from brokers.gateways.kraft.settings import Identity, Settings
+from brokers.gateways.kraft.sight import Sight
+from brokers.gateways.kraft.standing import Standing
+from brokers.gateways.kraft.storage import Storage
+from brokers.gateways.kraft.turns import Turns
+from brokers.reaching import reached
+from brokers.wire.server import Limits, Peer, Server
+from bus.clock import now_ms, steady_ms
+from bus.image import read_image
+from bus.interface import Bus, Image
+from state.decisions import Answer, AnyDecision
+from state.events import BrokerConnectionLost, GatewayHeartbeat, GatewayStarted
+from state.metadata_format import NEWEST_FORMAT
 
 logger = structlog.get_logger()
 

@@ -6,10 +6,10 @@ import time
 
 import structlog
 
-from isrflow.brokers.gateways.kraft.desk import Desk, NoAnswerError
-from isrflow.brokers.gateways.kraft.outbox import Lane, QueueFullError
-from isrflow.brokers.gateways.kraft.standing import Standing
-from isrflow.state.events import GatewayHeartbeat
+from brokers.gateways.kraft.desk import Desk, NoAnswerError
+from brokers.gateways.kraft.outbox import Lane, QueueFullError
+from brokers.gateways.kraft.standing import Standing
+from state.events import GatewayHeartbeat
 
 # How long brokers get to be told who leads instead: their fetches wait here, and are answered at once.
 TELL_BROKERS_S = 0.25

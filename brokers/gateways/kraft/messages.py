@@ -6,7 +6,7 @@
     decode_response(api_key, version, frame) -> Response
 
 A frame here is what stands between two length prefixes, header included: just what an Envelope carries.
-``framed(frame)`` puts the prefix of four bytes in front. ``values`` are dicts as ``isrflow.brokers.wire.schema`` tells
+``framed(frame)`` puts the prefix of four bytes in front. ``values`` are dicts as ``brokers.wire.schema`` tells
 (Kafka's field names, a uuid as text). Everything raises ``MessageError`` where bytes or values do not fit their
 layout, and its subclass ``UnsupportedError`` for a request whose API or version has no layout: that holds what its
 header said, for an answer. Metadata records are in ``record_frame``.
@@ -17,10 +17,10 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from isrflow.brokers.wire.layout import Layout, read_layout
-from isrflow.brokers.wire.messages import FRAME_LENGTH_BYTES
-from isrflow.brokers.wire.plain import Reader
-from isrflow.brokers.wire.schema import Message, MessageError, Values
+from brokers.wire.layout import Layout, read_layout
+from brokers.wire.messages import FRAME_LENGTH_BYTES
+from brokers.wire.plain import Reader
+from brokers.wire.schema import Message, MessageError, Values
 
 API_VERSIONS_KEY = 18
 

@@ -7,9 +7,9 @@ from enum import IntEnum
 
 import msgspec
 
-from isrflow.bus.interface import MAX_EVENT_BYTES
-from isrflow.state.decisions import Answer
-from isrflow.state.events import Event
+from bus.interface import MAX_EVENT_BYTES
+from state.decisions import Answer
+from state.events import Event
 
 # In bytes, all that an outbox holds.
 HELD_BYTES_MAX = 64 * 1024 * 1024

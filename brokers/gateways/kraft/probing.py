@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
-from isrflow.brokers.gateways.kraft.metadata.image import Registration
-from isrflow.brokers.gateways.kraft.standing import Standing
-from isrflow.bus.embedded import now_ms
-from isrflow.state.events import BrokerConnectionLost
+from brokers.gateways.kraft.metadata.image import Registration
+from brokers.gateways.kraft.standing import Standing
+from bus.embedded import now_ms
+from state.events import BrokerConnectionLost
 
 logger = structlog.get_logger()
 

@@ -1,13 +1,13 @@
 """A gateway as a process of its own, started and found again like the brokers that it leads."""
 
 import socket
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from isrflow.brokers.service import Service
-from isrflow.brokers.voters import Voter, text_of
+from brokers.service import Service
+from brokers.voters import Voter, text_of
+from conf.python import PYTHON
 
 _CONNECT_TIMEOUT_S = 0.5
 
@@ -44,7 +44,7 @@ class GatewayProcess(Service):
 
     def command(self) -> list[str]:
         sets = (part for key, value in self.settings.items() for part in ("--set", f"{key}={value}"))
-        return [sys.executable, "-m", "isrflow.brokers.gateways.kraft", *self._arguments, *sets]
+        return [*PYTHON, "-m", "brokers.gateways.kraft", *self._arguments, *sets]
 
     def is_ready(self) -> bool:
         """Say whether the gateway listens, which it does once it holds what was decided."""

@@ -8,9 +8,9 @@ The bytes are what stands as the value of a log record, and are a pure function 
 from functools import cache
 from typing import NamedTuple
 
-from isrflow.brokers.gateways.kraft.messages import layouts, message
-from isrflow.brokers.wire.plain import Fault, Reader, write_uvarint
-from isrflow.brokers.wire.schema import MessageError, Values
+from brokers.gateways.kraft.messages import layouts, message
+from brokers.wire.plain import Fault, Reader, write_uvarint
+from brokers.wire.schema import MessageError, Values
 
 FRAME_VERSION = 1
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from itertools import chain
 
-from isrflow.brokers.gateways.kraft.messages import Request
-from isrflow.brokers.gateways.kraft.metadata.image import GROUP_RESOURCE, TOPIC_RESOURCE
-from isrflow.brokers.wire.errors import ErrorCode
-from isrflow.brokers.wire.schema import Values
+from brokers.gateways.kraft.messages import Request
+from brokers.gateways.kraft.metadata.image import GROUP_RESOURCE, TOPIC_RESOURCE
+from brokers.wire.errors import ErrorCode
+from brokers.wire.schema import Values
 
 
 def refusal_of(request: Request, error: ErrorCode, message: str | None = None) -> Values:

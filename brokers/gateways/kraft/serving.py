@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from isrflow.brokers.gateways.kraft.apis import bounds, configs, elections, partitions, quorum, registration, topics
-from isrflow.brokers.gateways.kraft.authorization import DIRECT, Caller, caller_of, refused_to
-from isrflow.brokers.gateways.kraft.context import ASIDE_MIN, BYTES_PER_THING, Context
-from isrflow.brokers.gateways.kraft.desk import NoAnswerError, TooLargeError
-from isrflow.brokers.gateways.kraft.messages import (
+from brokers.gateways.kraft.apis import bounds, configs, elections, partitions, quorum, registration, topics
+from brokers.gateways.kraft.authorization import DIRECT, Caller, caller_of, refused_to
+from brokers.gateways.kraft.context import ASIDE_MIN, BYTES_PER_THING, Context
+from brokers.gateways.kraft.desk import NoAnswerError, TooLargeError
+from brokers.gateways.kraft.messages import (
     API_VERSIONS_KEY,
     Request,
     UnsupportedError,
@@ -18,12 +18,12 @@ from isrflow.brokers.gateways.kraft.messages import (
     encode_response,
     framed,
 )
-from isrflow.brokers.gateways.kraft.outbox import QueueFullError
-from isrflow.brokers.gateways.kraft.refusals import refusal_of
-from isrflow.brokers.wire.errors import ErrorCode, RefusedError
-from isrflow.brokers.wire.messages import WireError
-from isrflow.brokers.wire.schema import Values
-from isrflow.brokers.wire.server import Answer, Peer
+from brokers.gateways.kraft.outbox import QueueFullError
+from brokers.gateways.kraft.refusals import refusal_of
+from brokers.wire.errors import ErrorCode, RefusedError
+from brokers.wire.messages import WireError
+from brokers.wire.schema import Values
+from brokers.wire.server import Answer, Peer
 
 Handler = Callable[[Context, Request, Peer], Awaitable[Values]]
 

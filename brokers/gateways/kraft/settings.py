@@ -6,10 +6,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from isrflow.brokers.voters import Voter
-from isrflow.conf.super_users import SuperUsers
-from isrflow.conf.together import GATEWAY_HEARTBEAT_MS
-from isrflow.state import policy
+from brokers.voters import Voter
+from conf.super_users import SuperUsers
+from conf.together import GATEWAY_HEARTBEAT_MS
+from state import policy
 
 # metadata.log.max.record.bytes.between.snapshots; Kafka's is 20 MiB.
 SNAPSHOT_INTERVAL_BYTES = 8 * 1024 * 1024

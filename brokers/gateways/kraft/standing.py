@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from isrflow.brokers.wire.server import Peer
-from isrflow.bus.embedded import now_ms
-from isrflow.state.cluster import Cluster
-from isrflow.state.decisions import AnyDecision, BrokerDecision, QuorumDecision
-from isrflow.state.reason import Reason
+from brokers.wire.server import Peer
+from bus.embedded import now_ms
+from state.cluster import Cluster
+from state.decisions import AnyDecision, BrokerDecision, QuorumDecision
+from state.reason import Reason
 
 # controlled.shutdown.max.retries.
 SHUTDOWN_TRIES_MAX = 3

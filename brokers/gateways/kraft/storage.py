@@ -6,18 +6,18 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from isrflow.brokers.gateways.kraft.log import snapshots
-from isrflow.brokers.gateways.kraft.log.comparison import compared
-from isrflow.brokers.gateways.kraft.log.entries import encode_entry
-from isrflow.brokers.gateways.kraft.log.errors import StorageError as StorageError
-from isrflow.brokers.gateways.kraft.log.metadata_log import EpochEnd, MetadataLog
-from isrflow.brokers.gateways.kraft.log.segment import Unit
-from isrflow.brokers.gateways.kraft.log.snapshots import Piece, SnapshotId
-from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage
-from isrflow.brokers.gateways.kraft.metadata.translate import translate
-from isrflow.brokers.gateways.kraft.settings import SNAPSHOT_INTERVAL_BYTES
-from isrflow.bus.interface import Bus
-from isrflow.state.decisions import AnyDecision
+from brokers.gateways.kraft.log import snapshots
+from brokers.gateways.kraft.log.comparison import compared
+from brokers.gateways.kraft.log.entries import encode_entry
+from brokers.gateways.kraft.log.errors import StorageError as StorageError
+from brokers.gateways.kraft.log.metadata_log import EpochEnd, MetadataLog
+from brokers.gateways.kraft.log.segment import Unit
+from brokers.gateways.kraft.log.snapshots import Piece, SnapshotId
+from brokers.gateways.kraft.metadata.image import MetadataImage
+from brokers.gateways.kraft.metadata.translate import translate
+from brokers.gateways.kraft.settings import SNAPSHOT_INTERVAL_BYTES
+from bus.interface import Bus
+from state.decisions import AnyDecision
 
 # How many events may come to nothing before that is noted: at a start they are not read again.
 NOTED_EVERY_EVENTS = 1_000

@@ -3,12 +3,12 @@
 import uuid
 from typing import NamedTuple
 
-from isrflow.brokers.mock.log.directory import LogDirectory
-from isrflow.brokers.mock.metadata import Metadata
-from isrflow.brokers.mock.replicas.table import Replicas
-from isrflow.brokers.mock.replicas.waiting import Purgatory
-from isrflow.brokers.mock.settings import Settings
-from isrflow.brokers.wire.errors import ErrorCode, RefusedError
+from brokers.mock.log.directory import LogDirectory
+from brokers.mock.metadata import Metadata
+from brokers.mock.replicas.table import Replicas
+from brokers.mock.replicas.waiting import Purgatory
+from brokers.mock.settings import Settings
+from brokers.wire.errors import ErrorCode, RefusedError
 
 
 class Context(NamedTuple):

@@ -5,9 +5,9 @@ from typing import Any
 from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorResponse
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse
 
-from isrflow.brokers.mock.apis.context import Context
-from isrflow.brokers.wire.errors import ErrorCode
-from isrflow.brokers.wire.messages import Request, api
+from brokers.mock.apis.context import Context
+from brokers.wire.errors import ErrorCode
+from brokers.wire.messages import Request, api
 
 FIND_COORDINATOR = api(FindCoordinatorRequest, FindCoordinatorResponse, (0, 4))
 INIT_PRODUCER_ID = api(InitProducerIdRequest, InitProducerIdResponse, (0, 4))

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 from kafka.protocol.consumer import FetchRequest, FetchResponse
 
-from isrflow.brokers.mock.apis.context import Context
-from isrflow.brokers.mock.replicas.partition import Partition
-from isrflow.brokers.wire.errors import ErrorCode, RefusedError
-from isrflow.brokers.wire.messages import Request, api
-from isrflow.state.events import TopicPartition
+from brokers.mock.apis.context import Context
+from brokers.mock.replicas.partition import Partition
+from brokers.wire.errors import ErrorCode, RefusedError
+from brokers.wire.messages import Request, api
+from state.events import TopicPartition
 
 API = api(FetchRequest, FetchResponse, (4, 16))
 CONSUMER = -1

@@ -4,12 +4,12 @@ from typing import Any
 
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
-from isrflow.brokers.mock.apis.context import Context
-from isrflow.brokers.mock.metadata import NO_TOPIC_ID, uuid_of
-from isrflow.brokers.wire.errors import ErrorCode
-from isrflow.brokers.wire.messages import Request, api
-from isrflow.state.decisions import LeaderAndIsr
-from isrflow.state.ids import NO_LEADER
+from brokers.mock.apis.context import Context
+from brokers.mock.metadata import NO_TOPIC_ID, uuid_of
+from brokers.wire.errors import ErrorCode
+from brokers.wire.messages import Request, api
+from state.decisions import LeaderAndIsr
+from state.ids import NO_LEADER
 
 API = api(MetadataRequest, MetadataResponse, (0, 12))
 CLUSTER_ID = "isrflow"

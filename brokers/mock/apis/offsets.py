@@ -10,12 +10,12 @@ from kafka.protocol.consumer import (
     OffsetSpec,
 )
 
-from isrflow.brokers.mock.apis.context import Context
-from isrflow.brokers.mock.replicas.partition import Partition
-from isrflow.brokers.wire.errors import ErrorCode, RefusedError
-from isrflow.brokers.wire.messages import Request, api
-from isrflow.state.events import TopicPartition
-from isrflow.state.ids import NO_EPOCH
+from brokers.mock.apis.context import Context
+from brokers.mock.replicas.partition import Partition
+from brokers.wire.errors import ErrorCode, RefusedError
+from brokers.wire.messages import Request, api
+from state.events import TopicPartition
+from state.ids import NO_EPOCH
 
 LIST_OFFSETS = api(ListOffsetsRequest, ListOffsetsResponse, (1, 7))
 OFFSET_FOR_LEADER_EPOCH = api(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, (2, 4))

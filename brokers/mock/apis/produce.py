@@ -5,11 +5,11 @@ from typing import Any
 
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from isrflow.brokers.mock.apis.context import Context
-from isrflow.brokers.mock.replicas.partition import Partition
-from isrflow.brokers.wire.errors import ErrorCode, RefusedError
-from isrflow.brokers.wire.messages import Request, WireError, api
-from isrflow.state.events import TopicPartition
+from brokers.mock.apis.context import Context
+from brokers.mock.replicas.partition import Partition
+from brokers.wire.errors import ErrorCode, RefusedError
+from brokers.wire.messages import Request, WireError, api
+from state.events import TopicPartition
 
 # Versions 0 to 2 are told of and then refused, as Kafka does: librdkafka needs to see them (KAFKA-18659).
 API = api(ProduceRequest, ProduceResponse, (3, 12), min_advertised=0)

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from isrflow.brokers.mock.apis import coordination, fetch, metadata, offsets, produce
-from isrflow.brokers.mock.apis.context import Context
-from isrflow.brokers.wire.messages import API_VERSIONS, Api, Request, api_versions
+from brokers.mock.apis import coordination, fetch, metadata, offsets, produce
+from brokers.mock.apis.context import Context
+from brokers.wire.messages import API_VERSIONS, Api, Request, api_versions
 
 _Handler = Callable[[Context, Request], Awaitable[Any | None]]
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from isrflow.brokers.image import decisions_of
-from isrflow.brokers.mock.settings import Settings
-from isrflow.brokers.reaching import RETRY_MS
-from isrflow.bus.interface import Bus, BusError, TrimmedError
-from isrflow.state.decisions import AnyDecision, decode
+from brokers.image import decisions_of
+from brokers.mock.settings import Settings
+from brokers.reaching import RETRY_MS
+from bus.interface import Bus, BusError, TrimmedError
+from state.decisions import AnyDecision, decode
 
 logger = structlog.get_logger()
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from isrflow.state.decisions import AnyDecision, LeaderAndIsr, StopReplica
-from isrflow.state.events import TopicPartition
+from state.decisions import AnyDecision, LeaderAndIsr, StopReplica
+from state.events import TopicPartition
 
 
 def folded(decisions: Sequence[AnyDecision], broker: int) -> frozenset[int]:

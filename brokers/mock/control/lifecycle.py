@@ -12,12 +12,12 @@ from enum import Enum
 
 import structlog
 
-from isrflow.brokers.mock.control.outbox import Outbox
-from isrflow.brokers.mock.settings import Identity, Settings
-from isrflow.bus.embedded import now_ms
-from isrflow.state.decisions import Answer, AnyDecision, BrokerDecision
-from isrflow.state.events import BrokerHeartbeat, BrokerRegister
-from isrflow.state.registration import Listener
+from brokers.mock.control.outbox import Outbox
+from brokers.mock.settings import Identity, Settings
+from bus.embedded import now_ms
+from state.decisions import Answer, AnyDecision, BrokerDecision
+from state.events import BrokerHeartbeat, BrokerRegister
+from state.registration import Listener
 
 logger = structlog.get_logger()
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from isrflow.brokers.mock.settings import Settings
-from isrflow.brokers.reaching import reached
-from isrflow.bus.embedded import now_ms
-from isrflow.bus.interface import Bus, BusError
-from isrflow.state.events import AnyEvent, LogEndOffset, TopicPartition
+from brokers.mock.settings import Settings
+from brokers.reaching import reached
+from bus.embedded import now_ms
+from bus.interface import Bus, BusError
+from state.events import AnyEvent, LogEndOffset, TopicPartition
 
 WAITING_MAX = 200_000
 

@@ -5,8 +5,8 @@ import struct
 from kafka.errors import KafkaError
 from kafka.record.default_records import DefaultRecordBase, DefaultRecordBatch
 
-from isrflow.brokers.wire.batch_header import LENGTH_UP_TO, MAGIC, Batch, batch_at, intact
-from isrflow.brokers.wire.errors import ErrorCode, RefusedError
+from brokers.wire.batch_header import LENGTH_UP_TO, MAGIC, Batch, batch_at, intact
+from brokers.wire.errors import ErrorCode, RefusedError
 
 NO_PRODUCER_ID = -1
 _BASE_OFFSET = struct.Struct(">q")

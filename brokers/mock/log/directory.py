@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from isrflow.brokers.files import flush_directory, replace
-from isrflow.brokers.mock.log.log import Log, LogConfig
-from isrflow.conf.private_dir import private_dir
-from isrflow.state.events import TopicPartition
+from brokers.files import flush_directory, replace
+from brokers.mock.log.log import Log, LogConfig
+from conf.private_dir import private_dir
+from state.events import TopicPartition
 
 logger = structlog.get_logger()
 

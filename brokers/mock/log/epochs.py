@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from isrflow.brokers.files import replace
+from brokers.files import replace
 
 FILE = "leader-epoch-checkpoint"
 UNDEFINED = -1

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
-from isrflow.brokers.files import flush_directory
-from isrflow.brokers.mock.log.batch import first_at_or_after, produced, stamped
-from isrflow.brokers.mock.log.epochs import EndOffset, LeaderEpochs
-from isrflow.brokers.mock.log.producers import Producers
-from isrflow.brokers.mock.log.segment import SUFFIX, Segment
-from isrflow.brokers.wire.batch_header import batches_in, intact
-from isrflow.brokers.wire.errors import ErrorCode, RefusedError
+from brokers.files import flush_directory
+from brokers.mock.log.batch import first_at_or_after, produced, stamped
+from brokers.mock.log.epochs import EndOffset, LeaderEpochs
+from brokers.mock.log.producers import Producers
+from brokers.mock.log.segment import SUFFIX, Segment
+from brokers.wire.batch_header import batches_in, intact
+from brokers.wire.errors import ErrorCode, RefusedError
 
 logger = structlog.get_logger()
 

@@ -3,9 +3,9 @@
 from collections import OrderedDict, deque
 from typing import NamedTuple
 
-from isrflow.brokers.mock.log.batch import NO_PRODUCER_ID
-from isrflow.brokers.wire.batch_header import Batch
-from isrflow.brokers.wire.errors import ErrorCode, RefusedError
+from brokers.mock.log.batch import NO_PRODUCER_ID
+from brokers.wire.batch_header import Batch
+from brokers.wire.errors import ErrorCode, RefusedError
 
 BATCHES_KEPT = 5
 PRODUCERS_MAX = 10_000

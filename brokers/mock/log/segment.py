@@ -5,8 +5,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from isrflow.brokers.files import write_all
-from isrflow.brokers.wire.batch_header import HEADER, Batch, batch_at, batches_in, intact
+from brokers.files import write_all
+from brokers.wire.batch_header import HEADER, Batch, batch_at, batches_in, intact
 
 SUFFIX = ".log"
 INDEX_INTERVAL_BYTES = 4_096

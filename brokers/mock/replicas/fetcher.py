@@ -10,16 +10,16 @@ from typing import Any
 import structlog
 from kafka.protocol.consumer import OffsetSpec
 
-from isrflow.brokers.mock.log.epochs import EndOffset
-from isrflow.brokers.mock.metadata import Metadata, uuid_of
-from isrflow.brokers.mock.replicas.partition import Partition
-from isrflow.brokers.mock.replicas.questions import ends_of_epochs, more, offset_at
-from isrflow.brokers.mock.replicas.truncation import question, truncation
-from isrflow.brokers.mock.settings import Settings
-from isrflow.brokers.wire.connection import Connection
-from isrflow.brokers.wire.errors import ErrorCode, RefusedError
-from isrflow.brokers.wire.messages import WireError
-from isrflow.state.events import TopicPartition
+from brokers.mock.log.epochs import EndOffset
+from brokers.mock.metadata import Metadata, uuid_of
+from brokers.mock.replicas.partition import Partition
+from brokers.mock.replicas.questions import ends_of_epochs, more, offset_at
+from brokers.mock.replicas.truncation import question, truncation
+from brokers.mock.settings import Settings
+from brokers.wire.connection import Connection
+from brokers.wire.errors import ErrorCode, RefusedError
+from brokers.wire.messages import WireError
+from state.events import TopicPartition
 
 logger = structlog.get_logger()
 

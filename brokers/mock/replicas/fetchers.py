@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import structlog
 
-from isrflow.brokers.mock.metadata import Metadata
-from isrflow.brokers.mock.replicas.fetcher import Fetcher
-from isrflow.brokers.mock.replicas.partition import Partition
-from isrflow.brokers.mock.settings import Settings
+from brokers.mock.metadata import Metadata
+from brokers.mock.replicas.fetcher import Fetcher
+from brokers.mock.replicas.partition import Partition
+from brokers.mock.settings import Settings
 
 logger = structlog.get_logger()
 

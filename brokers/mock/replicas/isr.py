@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import structlog
 
-from isrflow.brokers.mock.control.outbox import Outbox
-from isrflow.brokers.mock.metadata import Metadata
-from isrflow.brokers.mock.replicas.partition import Partition
-from isrflow.brokers.mock.settings import Settings
-from isrflow.bus.clock import now_ms, steady_ms
-from isrflow.state.decisions import Answer
-from isrflow.state.events import AlterIsr, TopicPartition
+from brokers.mock.control.outbox import Outbox
+from brokers.mock.metadata import Metadata
+from brokers.mock.replicas.partition import Partition
+from brokers.mock.settings import Settings
+from bus.clock import now_ms, steady_ms
+from state.decisions import Answer
+from state.events import AlterIsr, TopicPartition
 
 logger = structlog.get_logger()
 

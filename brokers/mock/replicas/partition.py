@@ -11,13 +11,13 @@ A ``term`` is one stretch of leading: what was appended in one term says nothing
 import asyncio
 from enum import Enum
 
-from isrflow.brokers.mock.log.log import Appended, Log
-from isrflow.brokers.mock.replicas.progress import Progress
-from isrflow.brokers.mock.replicas.waiting import wake
-from isrflow.brokers.wire.errors import ErrorCode, RefusedError
-from isrflow.state.decisions import LeaderAndIsr
-from isrflow.state.events import TopicPartition
-from isrflow.state.ids import NO_EPOCH, NO_LEADER
+from brokers.mock.log.log import Appended, Log
+from brokers.mock.replicas.progress import Progress
+from brokers.mock.replicas.waiting import wake
+from brokers.wire.errors import ErrorCode, RefusedError
+from state.decisions import LeaderAndIsr
+from state.events import TopicPartition
+from state.ids import NO_EPOCH, NO_LEADER
 
 
 class Role(Enum):

@@ -5,10 +5,10 @@ from typing import Any
 
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest, OffsetSpec
 
-from isrflow.brokers.mock.metadata import uuid_of
-from isrflow.brokers.mock.replicas.partition import Partition
-from isrflow.brokers.mock.settings import Settings
-from isrflow.state.events import TopicPartition
+from brokers.mock.metadata import uuid_of
+from brokers.mock.replicas.partition import Partition
+from brokers.mock.settings import Settings
+from state.events import TopicPartition
 
 FETCH_VERSION = 15
 OFFSET_FOR_LEADER_EPOCH_VERSION = 4

@@ -1,8 +1,8 @@
 """What the broker reports of its replicas: a decision is carried out, could not be, or a log is lost."""
 
-from isrflow.brokers.mock.control.outbox import Outbox
-from isrflow.bus.embedded import now_ms
-from isrflow.state.events import ReplicaReport, TopicPartition
+from brokers.mock.control.outbox import Outbox
+from bus.embedded import now_ms
+from state.events import ReplicaReport, TopicPartition
 
 # Per partition, as ReplicaManager answers LeaderAndIsr and StopReplica.
 STALE_CONTROLLER_EPOCH = "STALE_CONTROLLER_EPOCH"

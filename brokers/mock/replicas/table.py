@@ -2,25 +2,25 @@
 
 import structlog
 
-from isrflow.brokers.mock.control.outbox import LogEnd, Outbox
-from isrflow.brokers.mock.log.directory import LogDirectory
-from isrflow.brokers.mock.metadata import Metadata
-from isrflow.brokers.mock.replicas.fetchers import Fetchers
-from isrflow.brokers.mock.replicas.isr import IsrChanges
-from isrflow.brokers.mock.replicas.partition import Partition, Role
-from isrflow.brokers.mock.replicas.reports import (
+from brokers.mock.control.outbox import LogEnd, Outbox
+from brokers.mock.log.directory import LogDirectory
+from brokers.mock.metadata import Metadata
+from brokers.mock.replicas.fetchers import Fetchers
+from brokers.mock.replicas.isr import IsrChanges
+from brokers.mock.replicas.partition import Partition, Role
+from brokers.mock.replicas.reports import (
     FENCED_LEADER_EPOCH,
     KAFKA_STORAGE_ERROR,
     STALE_CONTROLLER_EPOCH,
     UNKNOWN_TOPIC_OR_PARTITION,
     Reports,
 )
-from isrflow.brokers.mock.replicas.topic_settings import TopicSettings
-from isrflow.brokers.mock.replicas.waiting import wake
-from isrflow.brokers.mock.settings import Settings
-from isrflow.brokers.wire.errors import ErrorCode, RefusedError
-from isrflow.bus.clock import steady_ms
-from isrflow.state.decisions import (
+from brokers.mock.replicas.topic_settings import TopicSettings
+from brokers.mock.replicas.waiting import wake
+from brokers.mock.settings import Settings
+from brokers.wire.errors import ErrorCode, RefusedError
+from bus.clock import steady_ms
+from state.decisions import (
     Answer,
     AnyDecision,
     ConfigDecision,
@@ -29,8 +29,8 @@ from isrflow.state.decisions import (
     StopReplica,
     TopicDecision,
 )
-from isrflow.state.events import TopicPartition
-from isrflow.state.ids import NO_LEADER
+from state.events import TopicPartition
+from state.ids import NO_LEADER
 
 logger = structlog.get_logger()
 

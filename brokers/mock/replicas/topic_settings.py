@@ -1,8 +1,8 @@
 """What a replica is told by settings: its topic's own, else the cluster's, else its broker's."""
 
-from isrflow.brokers.mock.log.log import LogConfig
-from isrflow.brokers.mock.metadata import Metadata
-from isrflow.brokers.mock.settings import Settings
+from brokers.mock.log.log import LogConfig
+from brokers.mock.metadata import Metadata
+from brokers.mock.settings import Settings
 
 
 class TopicSettings:

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from isrflow.brokers.mock.log.epochs import UNDEFINED, EndOffset
-from isrflow.brokers.mock.log.log import Log
+from brokers.mock.log.epochs import UNDEFINED, EndOffset
+from brokers.mock.log.log import Log
 
 
 class Truncation(NamedTuple):

@@ -5,10 +5,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from isrflow.brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports, plain_specs, random_cluster_id
-from isrflow.brokers.kafka.node import KafkaError
-from isrflow.brokers.kafka.properties import NodeSpec, server_properties
-from isrflow.brokers.voters import Voter
+from brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports, plain_specs, random_cluster_id
+from brokers.kafka.node import KafkaError
+from brokers.kafka.properties import NodeSpec, server_properties
+from brokers.voters import Voter
 
 
 def read(text: str) -> dict[str, str]:

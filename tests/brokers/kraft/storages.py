@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from isrflow.brokers.gateways.kraft.storage import Storage
-from isrflow.bus.interface import Bus
-from isrflow.state.decisions import AnyDecision, decode
+from brokers.gateways.kraft.storage import Storage
+from bus.interface import Bus
+from state.decisions import AnyDecision, decode
 
 START_MS = 1_700_000_000_000
 DIRECTORY = "AAAAAAAAAAAAAAAAAAAA{:02d}"
@@ -103,7 +103,7 @@ def opened(directory: Path, bus: Bus, **options: int) -> Storage:
 
 def whole(storage: Storage, max_bytes: int = 1_000) -> bytes:
     """Read a log from its start, as a broker does: from where the batches read before end."""
-    from isrflow.brokers.wire.record_batch import decode_batches
+    from brokers.wire.record_batch import decode_batches
 
     data, offset = b"", storage.start_offset
     while piece := storage.read(offset, max_bytes):

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.rebuilding.opening import rebuild
-from isrflow.brokers.gateways.kraft.settings import Identity
-from isrflow.brokers.gateways.kraft.storage import StorageError
-from isrflow.brokers.voters import Voter
+from brokers.gateways.kraft.rebuilding.opening import rebuild
+from brokers.gateways.kraft.settings import Identity
+from brokers.gateways.kraft.storage import StorageError
+from brokers.voters import Voter
 from tests.brokers.kraft.storages import (
     START_MS,
     beats,

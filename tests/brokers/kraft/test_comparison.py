@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.storage import StorageError
-from isrflow.bus.interface import Bus, Decided, Entry, TrimmedError
+from brokers.gateways.kraft.storage import StorageError
+from bus.interface import Bus, Decided, Entry, TrimmedError
 from tests.brokers.kraft.storages import BEGINNING, follow, gateway, opened, story, topic, whole
 from tests.support.decided_bus import DecidedBus
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from isrflow.brokers.wire.errors import ErrorCode
-from isrflow.bus.interface import BusError
+from brokers.wire.errors import ErrorCode
+from bus.interface import BusError
 from tests.support.controller_client import ControllerClient
 from tests.support.engine import wait_until
 from tests.support.gateway_in_process import InProcessQuorum, heartbeat

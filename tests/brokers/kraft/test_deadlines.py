@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from isrflow.brokers.wire.errors import ErrorCode
+from brokers.wire.errors import ErrorCode
 from tests.brokers.kraft.apis.asking import asked, create, created, topics
 from tests.support.gateway_in_process import InProcessQuorum
 

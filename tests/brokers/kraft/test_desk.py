@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.desk import Desk, NoAnswerError
-from isrflow.brokers.gateways.kraft.outbox import SHARES, Lane, Letter, Outbox, QueueFullError
-from isrflow.brokers.gateways.kraft.settings import settings_of
-from isrflow.bus.interface import BusError
-from isrflow.state.decisions import Answer
-from isrflow.state.event_text import decode
-from isrflow.state.events import AlterIsr, AnyEvent, DeleteTopic, GatewayHeartbeat, Malformed
+from brokers.gateways.kraft.desk import Desk, NoAnswerError
+from brokers.gateways.kraft.outbox import SHARES, Lane, Letter, Outbox, QueueFullError
+from brokers.gateways.kraft.settings import settings_of
+from bus.interface import BusError
+from state.decisions import Answer
+from state.event_text import decode
+from state.events import AlterIsr, AnyEvent, DeleteTopic, GatewayHeartbeat, Malformed
 
 EVENTS_MAX = 1_000
 

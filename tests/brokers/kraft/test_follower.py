@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.follower import follow
-from isrflow.brokers.gateways.kraft.log import whole_events as reading
-from isrflow.brokers.gateways.kraft.log.whole_events import whole_events
-from isrflow.brokers.gateways.kraft.settings import Settings
-from isrflow.brokers.gateways.kraft.sight import Sight
-from isrflow.bus.interface import Decided
+from brokers.gateways.kraft.follower import follow
+from brokers.gateways.kraft.log import whole_events as reading
+from brokers.gateways.kraft.log.whole_events import whole_events
+from brokers.gateways.kraft.settings import Settings
+from brokers.gateways.kraft.sight import Sight
+from bus.interface import Decided
 from tests.brokers.kraft import storages
 from tests.brokers.kraft.storages import BEGINNING, opened, story, topic, whole
 from tests.support.decided_bus import DecidedBus

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from isrflow.brokers.gateways.kraft import __main__ as command
-from isrflow.brokers.gateways.kraft import probing
-from isrflow.brokers.gateways.kraft.gateway import SupersededError
-from isrflow.brokers.gateways.kraft.settings import Identity
-from isrflow.brokers.kafka.cluster import free_ports
-from isrflow.bus.embedded import EmbeddedBus
-from isrflow.bus.interface import BusError
+from brokers.gateways.kraft import __main__ as command
+from brokers.gateways.kraft import probing
+from brokers.gateways.kraft.gateway import SupersededError
+from brokers.gateways.kraft.settings import Identity
+from brokers.kafka.cluster import free_ports
+from bus.embedded import EmbeddedBus
+from bus.interface import BusError
 from tests.support.engine import wait_until
 from tests.support.gateway_in_process import GatewayThread, InProcessQuorum
 

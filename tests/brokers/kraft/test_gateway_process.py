@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.gateway import SupersededError
-from isrflow.brokers.gateways.kraft.process import GatewayProcess
-from isrflow.brokers.gateways.kraft.settings import Identity
-from isrflow.brokers.gateways.kraft.storage import StorageError
-from isrflow.brokers.kafka.cluster import free_ports, random_cluster_id
-from isrflow.brokers.service import ServiceError
-from isrflow.brokers.voters import Voter
-from isrflow.brokers.wire.errors import ErrorCode
-from isrflow.bus.embedded import EmbeddedBus, now_ms
-from isrflow.bus.image import read_image
+from brokers.gateways.kraft.gateway import SupersededError
+from brokers.gateways.kraft.process import GatewayProcess
+from brokers.gateways.kraft.settings import Identity
+from brokers.gateways.kraft.storage import StorageError
+from brokers.kafka.cluster import free_ports, random_cluster_id
+from brokers.service import ServiceError
+from brokers.voters import Voter
+from brokers.wire.errors import ErrorCode
+from bus.embedded import EmbeddedBus, now_ms
+from bus.image import read_image
 from tests.brokers.kraft.storages import beats, event, follow, opened, registered, topic, whole
 from tests.support.controller_client import LOOPBACK, ControllerClient
 from tests.support.engine import wait_until

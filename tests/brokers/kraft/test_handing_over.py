@@ -4,7 +4,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from isrflow.brokers.wire.errors import ErrorCode
+from brokers.wire.errors import ErrorCode
 from tests.support.gateway_in_process import InProcessQuorum, heartbeat
 
 

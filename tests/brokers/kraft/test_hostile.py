@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.context import Context
-from isrflow.brokers.gateways.kraft.messages import Request, decode_message, encode_request, framed
-from isrflow.brokers.gateways.kraft.serving import APIS, ENVELOPE_KEY, MESSAGE_LENGTH_MAX
-from isrflow.brokers.wire.errors import ErrorCode
-from isrflow.brokers.wire.schema import Values
-from isrflow.brokers.wire.server import Peer
+from brokers.gateways.kraft.context import Context
+from brokers.gateways.kraft.messages import Request, decode_message, encode_request, framed
+from brokers.gateways.kraft.serving import APIS, ENVELOPE_KEY, MESSAGE_LENGTH_MAX
+from brokers.wire.errors import ErrorCode
+from brokers.wire.schema import Values
+from brokers.wire.server import Peer
 from tests.support.controller_client import ControllerClient, key_of
 from tests.support.engine import wait_until
 from tests.support.gateway_in_process import InProcessQuorum, heartbeat

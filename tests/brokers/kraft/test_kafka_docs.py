@@ -4,12 +4,12 @@ import os
 import re
 from pathlib import Path
 
-from isrflow.brokers.gateways.kraft import settings
-from isrflow.brokers.gateways.kraft.log import comparison, directory
-from isrflow.brokers.gateways.kraft.messages import layouts
-from isrflow.brokers.gateways.kraft.serving import APIS
-from isrflow.conf.jars import KAFKA_VERSION
-from isrflow.state.policy import Policy
+from brokers.gateways.kraft import settings
+from brokers.gateways.kraft.log import comparison, directory
+from brokers.gateways.kraft.messages import layouts
+from brokers.gateways.kraft.serving import APIS
+from conf.jars import KAFKA_VERSION
+from state.policy import Policy
 
 DOCS = Path(__file__).parents[3] / "docs" / "kafka.md"
 BEGIN, END = "<!-- apis -->\n", "<!-- end of apis -->"

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.messages import layouts
-from isrflow.brokers.wire.layout import Versions, versions
-from isrflow.conf.jars import KAFKA_VERSION, fetch
+from brokers.gateways.kraft.messages import layouts
+from brokers.wire.layout import Versions, versions
+from conf.jars import KAFKA_VERSION, fetch
 
 JARS_WITH_SCHEMAS = ("kafka-clients", "kafka-metadata")
 Shape = dict[str, Any]
@@ -33,7 +33,7 @@ def released() -> dict[str, Shape]:
 
 
 def ours(name: str) -> Shape:
-    text = (files("isrflow.brokers.gateways.kraft") / "layouts" / f"{name}.json").read_text()
+    text = (files("brokers.gateways.kraft") / "layouts" / f"{name}.json").read_text()
     read: Shape = json.loads(text)
     return read
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.messages import (
+from brokers.gateways.kraft.messages import (
     MessageError,
     UnsupportedError,
     decode_message,
@@ -14,7 +14,7 @@ from isrflow.brokers.gateways.kraft.messages import (
     framed,
     layouts,
 )
-from isrflow.brokers.gateways.kraft.record_frame import decode_record, encode_record
+from brokers.gateways.kraft.record_frame import decode_record, encode_record
 
 HEARTBEAT = 63
 

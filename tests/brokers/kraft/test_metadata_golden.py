@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from msgspec import UNSET
 
-from isrflow.brokers.gateways.kraft.log.entries import encode_entry, records_in
-from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage
-from isrflow.brokers.gateways.kraft.metadata.translate import translate
-from isrflow.state.decisions import QuorumDecision, decode
-from isrflow.state.metadata_format import FIRST_FORMAT, NEWEST_FORMAT
+from brokers.gateways.kraft.log.entries import encode_entry, records_in
+from brokers.gateways.kraft.metadata.image import MetadataImage
+from brokers.gateways.kraft.metadata.translate import translate
+from state.decisions import QuorumDecision, decode
+from state.metadata_format import FIRST_FORMAT, NEWEST_FORMAT
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 FORMATS = range(FIRST_FORMAT, NEWEST_FORMAT + 1)

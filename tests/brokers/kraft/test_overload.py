@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.apis.bounds import RECORDS_MAX
-from isrflow.brokers.gateways.kraft.outbox import QueueFullError
-from isrflow.brokers.wire.errors import ErrorCode
-from isrflow.state.event_text import decode
+from brokers.gateways.kraft.apis.bounds import RECORDS_MAX
+from brokers.gateways.kraft.outbox import QueueFullError
+from brokers.wire.errors import ErrorCode
+from state.event_text import decode
 from tests.brokers.kraft.apis.asking import asked, created
 from tests.support.controller_client import ControllerClient
 from tests.support.engine import wait_until

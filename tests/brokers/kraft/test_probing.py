@@ -6,14 +6,14 @@ import socket
 import pytest
 from msgspec.structs import replace
 
-from isrflow.brokers.gateways.kraft import probing
-from isrflow.brokers.gateways.kraft.metadata.image import Registration
-from isrflow.brokers.gateways.kraft.standing import Standing
-from isrflow.brokers.kafka.cluster import free_ports
-from isrflow.brokers.wire.server import Peer
-from isrflow.state.decisions import BrokerDecision
-from isrflow.state.events import BrokerConnectionLost
-from isrflow.state.reason import Reason
+from brokers.gateways.kraft import probing
+from brokers.gateways.kraft.metadata.image import Registration
+from brokers.gateways.kraft.standing import Standing
+from brokers.kafka.cluster import free_ports
+from brokers.wire.server import Peer
+from state.decisions import BrokerDecision
+from state.events import BrokerConnectionLost
+from state.reason import Reason
 
 LOOPBACK = "127.0.0.1"
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.log import directory as directories
-from isrflow.brokers.gateways.kraft.log.errors import DamagedError
-from isrflow.brokers.gateways.kraft.rebuilding import adoption, opening, peer
-from isrflow.brokers.gateways.kraft.rebuilding.opening import Opening
-from isrflow.brokers.gateways.kraft.settings import Identity
-from isrflow.brokers.gateways.kraft.storage import StorageError
+from brokers.gateways.kraft.log import directory as directories
+from brokers.gateways.kraft.log.errors import DamagedError
+from brokers.gateways.kraft.rebuilding import adoption, opening, peer
+from brokers.gateways.kraft.rebuilding.opening import Opening
+from brokers.gateways.kraft.settings import Identity
+from brokers.gateways.kraft.storage import StorageError
 from tests.brokers.kraft.storages import topic
 from tests.support.broker_copies import broker_copy, log_of
 from tests.support.engine import wait_until

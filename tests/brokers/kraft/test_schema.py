@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isrflow.brokers.gateways.kraft.messages import layouts, message
-from isrflow.brokers.wire.layout import FieldLayout, LayoutError, read_layout
-from isrflow.brokers.wire.plain import ELEMENTS_MAX, uuid_bytes, uuid_text, write_uvarint
-from isrflow.brokers.wire.schema import Message, MessageError
+from brokers.gateways.kraft.messages import layouts, message
+from brokers.wire.layout import FieldLayout, LayoutError, read_layout
+from brokers.wire.plain import ELEMENTS_MAX, uuid_bytes, uuid_text, write_uvarint
+from brokers.wire.schema import Message, MessageError
 
 EVERY_VERSION = [
     (name, version) for name, layout in layouts().items() for version in range(layout.valid.low, layout.valid.high + 1)

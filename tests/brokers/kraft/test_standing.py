@@ -6,17 +6,17 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from isrflow.brokers.gateways.kraft import standing as module
-from isrflow.brokers.gateways.kraft.deletions import Deletions
-from isrflow.brokers.gateways.kraft.outbox import QueueFullError
-from isrflow.brokers.gateways.kraft.standing import Known, Standing
-from isrflow.brokers.wire.server import Peer
-from isrflow.bus.image import Held
-from isrflow.state.broker import Broker, BrokerState
-from isrflow.state.cluster import Cluster
-from isrflow.state.decisions import AnyDecision, BrokerDecision, QuorumDecision, StopReplica, TopicDecision
-from isrflow.state.events import ReplicaReport
-from isrflow.state.partition import (
+from brokers.gateways.kraft import standing as module
+from brokers.gateways.kraft.deletions import Deletions
+from brokers.gateways.kraft.outbox import QueueFullError
+from brokers.gateways.kraft.standing import Known, Standing
+from brokers.wire.server import Peer
+from bus.image import Held
+from state.broker import Broker, BrokerState
+from state.cluster import Cluster
+from state.decisions import AnyDecision, BrokerDecision, QuorumDecision, StopReplica, TopicDecision
+from state.events import ReplicaReport
+from state.partition import (
     Partition,
     PartitionState,
     RemovedReplica,
@@ -24,7 +24,7 @@ from isrflow.state.partition import (
     Topic,
     TopicState,
 )
-from isrflow.state.reason import Reason
+from state.reason import Reason
 
 KNOWN = Broker(3, 7, "i", BrokerState.active, None, (), (), 0)
 SAID = {"seq": 1, "controller_epoch": 1, "time_ms": 1, "reason": Reason.GATEWAY_STARTED}

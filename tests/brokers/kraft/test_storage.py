@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.storage import Storage, StorageError
-from isrflow.brokers.wire.record_batch import decode_batches
+from brokers.gateways.kraft.storage import Storage, StorageError
+from brokers.wire.record_batch import decode_batches
 from tests.brokers.kraft.storages import BEGINNING, beats, event, follow, gateway, opened, story, topic, whole
 from tests.support.decided_bus import DecidedBus
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.log import ends
-from isrflow.brokers.gateways.kraft.storage import Storage, StorageError
+from brokers.gateways.kraft.log import ends
+from brokers.gateways.kraft.storage import Storage, StorageError
 from tests.brokers.kraft.storages import BEGINNING, follow, following, opened, topic, whole
 from tests.brokers.kraft.test_comparison import trimmed
 from tests.support.decided_bus import DecidedBus

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from isrflow.brokers.files import write_all
-from isrflow.brokers.gateways.kraft.log import ends, segment, snapshots
-from isrflow.brokers.gateways.kraft.storage import Storage
+from brokers.files import write_all
+from brokers.gateways.kraft.log import ends, segment, snapshots
+from brokers.gateways.kraft.storage import Storage
 from tests.brokers.kraft.storages import follow, opened, story, whole
 from tests.support.decided_bus import DecidedBus
 

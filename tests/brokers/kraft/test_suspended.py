@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from isrflow.bus.clock import now_ms, steady_ms
+from bus.clock import now_ms, steady_ms
 from tests.support.engine import wait_until
 from tests.support.gateway_in_process import TIMEOUT_S, InProcessQuorum
 
@@ -16,8 +16,8 @@ def test_what_the_steady_clock_skipped_is_told_with_the_next_heartbeat(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ahead_ms = wall_ahead_ms = 0
-    monkeypatch.setattr("isrflow.brokers.gateways.kraft.gateway.now_ms", lambda: now_ms() + wall_ahead_ms)
-    monkeypatch.setattr("isrflow.brokers.gateways.kraft.gateway.steady_ms", lambda: steady_ms() + ahead_ms)
+    monkeypatch.setattr("brokers.gateways.kraft.gateway.now_ms", lambda: now_ms() + wall_ahead_ms)
+    monkeypatch.setattr("brokers.gateways.kraft.gateway.steady_ms", lambda: steady_ms() + ahead_ms)
     quorum = InProcessQuorum(tmp_path, gateway_heartbeat_interval_ms=50)
     try:
         seq = quorum.bus.last_seq()

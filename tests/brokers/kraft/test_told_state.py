@@ -2,15 +2,15 @@
 
 from hypothesis import given, settings
 
-from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage
-from isrflow.brokers.gateways.kraft.metadata.translate import translate
-from isrflow.brokers.gateways.kraft.rebuilding.told_state import differences
-from isrflow.bus.interface import Image, Page
-from isrflow.state.canonical import number, part_of
-from isrflow.state.cluster import State
-from isrflow.state.codec import encode_cluster, encode_topics
-from isrflow.state.decisions import decode
-from isrflow.state.policy import Policy
+from brokers.gateways.kraft.metadata.image import MetadataImage
+from brokers.gateways.kraft.metadata.translate import translate
+from brokers.gateways.kraft.rebuilding.told_state import differences
+from bus.interface import Image, Page
+from state.canonical import number, part_of
+from state.cluster import State
+from state.codec import encode_cluster, encode_topics
+from state.decisions import decode
+from state.policy import Policy
 from tests.properties.random_logs import Draw, draws, walk
 
 POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)

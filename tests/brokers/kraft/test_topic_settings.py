@@ -2,7 +2,7 @@
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.topic_settings import complaint_about
+from brokers.gateways.kraft.topic_settings import complaint_about
 
 
 @pytest.mark.parametrize(

@@ -5,24 +5,24 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from isrflow.brokers.gateways.kraft.log import entries
-from isrflow.brokers.gateways.kraft.log.entries import encode_entry, records_in
-from isrflow.brokers.gateways.kraft.log.errors import StorageError
-from isrflow.brokers.gateways.kraft.metadata.draft import MetadataDraft, ReplayError
-from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage
-from isrflow.brokers.gateways.kraft.metadata.partitions import StaleDecisionError
-from isrflow.brokers.gateways.kraft.metadata.translate import FEATURES, Entry, translate
-from isrflow.brokers.gateways.kraft.metadata.uuids import UNASSIGNED_DIRECTORY, uuid_of
-from isrflow.brokers.gateways.kraft.record_frame import Record
-from isrflow.brokers.wire.record_batch import decode_batches
-from isrflow.state.decisions import (
+from brokers.gateways.kraft.log import entries
+from brokers.gateways.kraft.log.entries import encode_entry, records_in
+from brokers.gateways.kraft.log.errors import StorageError
+from brokers.gateways.kraft.metadata.draft import MetadataDraft, ReplayError
+from brokers.gateways.kraft.metadata.image import MetadataImage
+from brokers.gateways.kraft.metadata.partitions import StaleDecisionError
+from brokers.gateways.kraft.metadata.translate import FEATURES, Entry, translate
+from brokers.gateways.kraft.metadata.uuids import UNASSIGNED_DIRECTORY, uuid_of
+from brokers.gateways.kraft.record_frame import Record
+from brokers.wire.record_batch import decode_batches
+from state.decisions import (
     Answer,
     AnyDecision,
     HighWatermark,
     ProducerIds,
     StopReplica,
 )
-from isrflow.state.registration import Listener
+from state.registration import Listener
 from tests.brokers.kraft.told import (
     BROKERS,
     DIRECTORIES,

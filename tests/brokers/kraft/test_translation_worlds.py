@@ -5,18 +5,18 @@ from typing import Any
 
 from hypothesis import given, settings
 
-from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage
-from isrflow.brokers.gateways.kraft.metadata.snapshot import image_of, records_of
-from isrflow.brokers.gateways.kraft.metadata.translate import Entry, translate
-from isrflow.brokers.gateways.kraft.metadata.uuids import UNASSIGNED_DIRECTORY, uuid_of
-from isrflow.brokers.gateways.kraft.record_frame import decode_record, encode_record
-from isrflow.state.broker import BrokerState
-from isrflow.state.canonical import number, part_of
-from isrflow.state.cluster import Outcome, State
-from isrflow.state.decisions import AnyDecision, decode
-from isrflow.state.ids import NO_EPOCH
-from isrflow.state.partition import Partition, TopicState
-from isrflow.state.policy import Policy
+from brokers.gateways.kraft.metadata.image import MetadataImage
+from brokers.gateways.kraft.metadata.snapshot import image_of, records_of
+from brokers.gateways.kraft.metadata.translate import Entry, translate
+from brokers.gateways.kraft.metadata.uuids import UNASSIGNED_DIRECTORY, uuid_of
+from brokers.gateways.kraft.record_frame import decode_record, encode_record
+from state.broker import BrokerState
+from state.canonical import number, part_of
+from state.cluster import Outcome, State
+from state.decisions import AnyDecision, decode
+from state.ids import NO_EPOCH
+from state.partition import Partition, TopicState
+from state.policy import Policy
 from tests.properties.random_logs import Draw, draws, walk
 from tests.support.kraft_image import Broker
 

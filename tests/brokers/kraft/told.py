@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage
-from isrflow.brokers.gateways.kraft.metadata.translate import translate
-from isrflow.brokers.gateways.kraft.record_frame import Record
-from isrflow.state.decisions import (
+from brokers.gateways.kraft.metadata.image import MetadataImage
+from brokers.gateways.kraft.metadata.translate import translate
+from brokers.gateways.kraft.record_frame import Record
+from state.decisions import (
     AnyDecision,
     BrokerDecision,
     ConfigDecision,
@@ -14,8 +14,8 @@ from isrflow.state.decisions import (
     QuorumDecision,
     TopicDecision,
 )
-from isrflow.state.reason import Reason
-from isrflow.state.registration import Feature, Listener
+from state.reason import Reason
+from state.registration import Feature, Listener
 
 ID, OTHER_ID = "aaaaaaaaaaaaaaaaaaaaaQ", "bbbbbbbbbbbbbbbbbbbbbQ"
 DIRECTORIES = {broker: f"{broker}dddddddddddddddddddQ"[:21] + "Q" for broker in (1, 2, 3, 4)}

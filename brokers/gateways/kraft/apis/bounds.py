@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from isrflow.brokers.gateways.kraft.context import Context, config_of
-from isrflow.brokers.gateways.kraft.messages import Request
-from isrflow.brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE
-from isrflow.brokers.wire.schema import Values
+from brokers.gateways.kraft.context import Context, config_of
+from brokers.gateways.kraft.messages import Request
+from brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE
+from brokers.wire.schema import Values
 
 # In records of the metadata log; more is refused as a whole.
 RECORDS_MAX = 10_000

@@ -4,17 +4,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from isrflow.brokers.gateways.kraft.context import Context, config_of, text
-from isrflow.brokers.gateways.kraft.messages import Request
-from isrflow.brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE, TOPIC_RESOURCE
-from isrflow.brokers.gateways.kraft.slices import in_slices
-from isrflow.brokers.gateways.kraft.topic_settings import complaint_about, is_list
-from isrflow.brokers.wire.errors import ErrorCode, RefusedError, code_of
-from isrflow.brokers.wire.schema import Values
-from isrflow.brokers.wire.server import Peer
-from isrflow.bus.embedded import now_ms
-from isrflow.state.decisions import Answer
-from isrflow.state.events import AlterConfig
+from brokers.gateways.kraft.context import Context, config_of, text
+from brokers.gateways.kraft.messages import Request
+from brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE, TOPIC_RESOURCE
+from brokers.gateways.kraft.slices import in_slices
+from brokers.gateways.kraft.topic_settings import complaint_about, is_list
+from brokers.wire.errors import ErrorCode, RefusedError, code_of
+from brokers.wire.schema import Values
+from brokers.wire.server import Peer
+from bus.embedded import now_ms
+from state.decisions import Answer
+from state.events import AlterConfig
 
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 # What a list that was never set is added to and taken from, where that is not nothing.

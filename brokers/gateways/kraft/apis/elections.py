@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Literal
 
-from isrflow.brokers.gateways.kraft.context import Context, text
-from isrflow.brokers.gateways.kraft.messages import Request
-from isrflow.brokers.gateways.kraft.metadata.image import PartitionState, TopicState
-from isrflow.brokers.gateways.kraft.refusals import refusal_of
-from isrflow.brokers.wire.errors import ErrorCode, code_of
-from isrflow.brokers.wire.schema import Values
-from isrflow.brokers.wire.server import Peer
-from isrflow.bus.embedded import now_ms
-from isrflow.state.decisions import Answer, PartitionResult
-from isrflow.state.events import AlterReassignment, ElectLeaders, TopicPartition
+from brokers.gateways.kraft.context import Context, text
+from brokers.gateways.kraft.messages import Request
+from brokers.gateways.kraft.metadata.image import PartitionState, TopicState
+from brokers.gateways.kraft.refusals import refusal_of
+from brokers.wire.errors import ErrorCode, code_of
+from brokers.wire.schema import Values
+from brokers.wire.server import Peer
+from bus.embedded import now_ms
+from state.decisions import Answer, PartitionResult
+from state.events import AlterReassignment, ElectLeaders, TopicPartition
 
 _TYPES: dict[int, Literal["preferred", "unclean"]] = {0: "preferred", 1: "unclean"}
 

@@ -8,9 +8,9 @@ import re
 
 import msgspec
 
-from isrflow.brokers.gateways.kraft.context import Context
-from isrflow.brokers.wire.errors import ErrorCode
-from isrflow.brokers.wire.schema import Values
+from brokers.gateways.kraft.context import Context
+from brokers.wire.errors import ErrorCode
+from brokers.wire.schema import Values
 
 GATEWAY_LOG_TOPIC = "__gateway_log"
 LIST = {"EndOffset": -1, "Epoch": -1}

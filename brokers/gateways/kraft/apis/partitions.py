@@ -3,16 +3,16 @@
 from collections.abc import Hashable
 from itertools import islice
 
-from isrflow.brokers.gateways.kraft.context import Context
-from isrflow.brokers.gateways.kraft.messages import Request
-from isrflow.brokers.gateways.kraft.outbox import Lane
-from isrflow.brokers.gateways.kraft.slices import in_slices
-from isrflow.brokers.wire.errors import ErrorCode, code_of
-from isrflow.brokers.wire.schema import Values
-from isrflow.brokers.wire.server import Peer
-from isrflow.bus.embedded import now_ms
-from isrflow.state.decisions import Answer
-from isrflow.state.events import AllocateProducerIds, AlterIsr, Event
+from brokers.gateways.kraft.context import Context
+from brokers.gateways.kraft.messages import Request
+from brokers.gateways.kraft.outbox import Lane
+from brokers.gateways.kraft.slices import in_slices
+from brokers.wire.errors import ErrorCode, code_of
+from brokers.wire.schema import Values
+from brokers.wire.server import Peer
+from bus.embedded import now_ms
+from state.decisions import Answer
+from state.events import AllocateProducerIds, AlterIsr, Event
 
 _OF_THE_BROKER = ("STALE_BROKER_EPOCH", "BROKER_ID_NOT_REGISTERED")
 

@@ -2,13 +2,13 @@
 
 import structlog
 
-from isrflow.brokers.gateways.kraft.apis import gateway_log
-from isrflow.brokers.gateways.kraft.context import Context
-from isrflow.brokers.gateways.kraft.messages import Request
-from isrflow.brokers.wire.errors import ErrorCode
-from isrflow.brokers.wire.schema import Values
-from isrflow.brokers.wire.server import Peer
-from isrflow.bus.embedded import now_ms
+from brokers.gateways.kraft.apis import gateway_log
+from brokers.gateways.kraft.context import Context
+from brokers.gateways.kraft.messages import Request
+from brokers.wire.errors import ErrorCode
+from brokers.wire.schema import Values
+from brokers.wire.server import Peer
+from bus.embedded import now_ms
 
 logger = structlog.get_logger()
 

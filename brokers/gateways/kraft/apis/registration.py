@@ -2,21 +2,21 @@
 
 import structlog
 
-from isrflow.brokers.gateways.kraft.context import Context, text
-from isrflow.brokers.gateways.kraft.desk import NoAnswerError
-from isrflow.brokers.gateways.kraft.messages import Request
-from isrflow.brokers.gateways.kraft.metadata.image import Registration
-from isrflow.brokers.gateways.kraft.metadata.registrations import PROTOCOLS
-from isrflow.brokers.gateways.kraft.metadata.uuids import is_reserved
-from isrflow.brokers.gateways.kraft.outbox import Lane
-from isrflow.brokers.gateways.kraft.standing import Known
-from isrflow.brokers.wire.errors import ErrorCode, RefusedError, code_of
-from isrflow.brokers.wire.schema import Values
-from isrflow.brokers.wire.server import Peer
-from isrflow.bus.embedded import now_ms
-from isrflow.state.decisions import Answer
-from isrflow.state.events import BrokerHeartbeat, BrokerRegister, BrokerUnregister
-from isrflow.state.registration import Feature, Listener
+from brokers.gateways.kraft.context import Context, text
+from brokers.gateways.kraft.desk import NoAnswerError
+from brokers.gateways.kraft.messages import Request
+from brokers.gateways.kraft.metadata.image import Registration
+from brokers.gateways.kraft.metadata.registrations import PROTOCOLS
+from brokers.gateways.kraft.metadata.uuids import is_reserved
+from brokers.gateways.kraft.outbox import Lane
+from brokers.gateways.kraft.standing import Known
+from brokers.wire.errors import ErrorCode, RefusedError, code_of
+from brokers.wire.schema import Values
+from brokers.wire.server import Peer
+from bus.embedded import now_ms
+from state.decisions import Answer
+from state.events import BrokerHeartbeat, BrokerRegister, BrokerUnregister
+from state.registration import Feature, Listener
 
 logger = structlog.get_logger()
 

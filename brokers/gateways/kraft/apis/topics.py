@@ -2,18 +2,18 @@
 
 from collections import Counter
 
-from isrflow.brokers.gateways.kraft.apis.quorum import METADATA_TOPIC
-from isrflow.brokers.gateways.kraft.context import Context, text
-from isrflow.brokers.gateways.kraft.messages import Request
-from isrflow.brokers.gateways.kraft.metadata.image import TopicState
-from isrflow.brokers.gateways.kraft.slices import in_slices
-from isrflow.brokers.gateways.kraft.topic_settings import complaint_about
-from isrflow.brokers.wire.errors import ErrorCode, code_of
-from isrflow.brokers.wire.schema import Values
-from isrflow.brokers.wire.server import Peer
-from isrflow.bus.embedded import now_ms
-from isrflow.state.decisions import Answer
-from isrflow.state.events import CreatePartitions, CreateTopic, DeleteTopic
+from brokers.gateways.kraft.apis.quorum import METADATA_TOPIC
+from brokers.gateways.kraft.context import Context, text
+from brokers.gateways.kraft.messages import Request
+from brokers.gateways.kraft.metadata.image import TopicState
+from brokers.gateways.kraft.slices import in_slices
+from brokers.gateways.kraft.topic_settings import complaint_about
+from brokers.wire.errors import ErrorCode, code_of
+from brokers.wire.schema import Values
+from brokers.wire.server import Peer
+from bus.embedded import now_ms
+from state.decisions import Answer
+from state.events import CreatePartitions, CreateTopic, DeleteTopic
 
 _NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 # Kafka's Topic.MAX_NAME_LENGTH.

@@ -9,20 +9,20 @@ the log's own records stand in for them.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from isrflow.brokers.gateways.kraft.log import snapshots
-from isrflow.brokers.gateways.kraft.log.ends import End
-from isrflow.brokers.gateways.kraft.log.entries import encode_entry, records_in
-from isrflow.brokers.gateways.kraft.log.errors import LackingError, StorageError
-from isrflow.brokers.gateways.kraft.log.metadata_log import MetadataLog
-from isrflow.brokers.gateways.kraft.log.segment import Unit
-from isrflow.brokers.gateways.kraft.log.whole_events import AFTER_ALL_OF, whole_events
-from isrflow.brokers.gateways.kraft.metadata.draft import MetadataDraft
-from isrflow.brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
-from isrflow.brokers.gateways.kraft.metadata.translate import translate
-from isrflow.brokers.image import decisions_of
-from isrflow.bus.image import read_image
-from isrflow.bus.interface import Bus, TrimmedError
-from isrflow.state.decisions import AnyDecision, decode
+from brokers.gateways.kraft.log import snapshots
+from brokers.gateways.kraft.log.ends import End
+from brokers.gateways.kraft.log.entries import encode_entry, records_in
+from brokers.gateways.kraft.log.errors import LackingError, StorageError
+from brokers.gateways.kraft.log.metadata_log import MetadataLog
+from brokers.gateways.kraft.log.segment import Unit
+from brokers.gateways.kraft.log.whole_events import AFTER_ALL_OF, whole_events
+from brokers.gateways.kraft.metadata.draft import MetadataDraft
+from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
+from brokers.gateways.kraft.metadata.translate import translate
+from brokers.image import decisions_of
+from bus.image import read_image
+from bus.interface import Bus, TrimmedError
+from state.decisions import AnyDecision, decode
 
 
 class Begun(NamedTuple):

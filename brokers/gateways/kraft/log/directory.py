@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from isrflow.brokers.files import flush_directory
-from isrflow.brokers.gateways.kraft.log.errors import StorageError
-from isrflow.conf.private_dir import private_dir
+from brokers.files import flush_directory
+from brokers.gateways.kraft.log.errors import StorageError
+from conf.private_dir import private_dir
 
 LOCK = ".lock"
 UNFINISHED, REBUILT, PLACING = "rebuilt.part", "rebuilt", "placing"

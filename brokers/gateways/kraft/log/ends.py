@@ -7,9 +7,9 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from isrflow.brokers.files import write_all
-from isrflow.brokers.gateways.kraft.log.directory import copy_aside
-from isrflow.brokers.gateways.kraft.log.errors import DamagedError
+from brokers.files import write_all
+from brokers.gateways.kraft.log.directory import copy_aside
+from brokers.gateways.kraft.log.errors import DamagedError
 
 SUFFIX = ".ends"
 _END = struct.Struct(">qqqiI")

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from isrflow.brokers.gateways.kraft.messages import encode_message
-from isrflow.brokers.gateways.kraft.metadata.translate import Entry, LeaderChange
-from isrflow.brokers.gateways.kraft.record_frame import Record, decode_record, encode_record
-from isrflow.brokers.wire.record_batch import LEADER_CHANGE, KeyAndValue, control_key, decode_batches, encode_batch
+from brokers.gateways.kraft.messages import encode_message
+from brokers.gateways.kraft.metadata.translate import Entry, LeaderChange
+from brokers.gateways.kraft.record_frame import Record, decode_record, encode_record
+from brokers.wire.record_batch import LEADER_CHANGE, KeyAndValue, control_key, decode_batches, encode_batch
 
 # KafkaRaftClient.MAX_BATCH_SIZE_BYTES.
 BATCH_BYTES_MAX = 8 * 1024 * 1024

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from isrflow.brokers.files import flush_directory
-from isrflow.brokers.gateways.kraft.log import segment as segments
-from isrflow.brokers.gateways.kraft.log import snapshots
-from isrflow.brokers.gateways.kraft.log.directory import locked
-from isrflow.brokers.gateways.kraft.log.ends import End
-from isrflow.brokers.gateways.kraft.log.errors import DamagedError
-from isrflow.brokers.gateways.kraft.log.segment import Segment, Unit
-from isrflow.brokers.gateways.kraft.log.snapshots import SnapshotId
-from isrflow.brokers.gateways.kraft.metadata.image import NO_QUORUM
+from brokers.files import flush_directory
+from brokers.gateways.kraft.log import segment as segments
+from brokers.gateways.kraft.log import snapshots
+from brokers.gateways.kraft.log.directory import locked
+from brokers.gateways.kraft.log.ends import End
+from brokers.gateways.kraft.log.errors import DamagedError
+from brokers.gateways.kraft.log.segment import Segment, Unit
+from brokers.gateways.kraft.log.snapshots import SnapshotId
+from brokers.gateways.kraft.metadata.image import NO_QUORUM
 
 _BASE = re.compile(r"[0-9]{20}")
 # What a disk says of a file that it cannot give.

@@ -9,11 +9,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from isrflow.brokers.files import flush_directory, write_all
-from isrflow.brokers.gateways.kraft.log import ends
-from isrflow.brokers.gateways.kraft.log.ends import End, EndsFile
-from isrflow.brokers.gateways.kraft.log.errors import DamagedError
-from isrflow.brokers.wire.batch_header import batches_in
+from brokers.files import flush_directory, write_all
+from brokers.gateways.kraft.log import ends
+from brokers.gateways.kraft.log.ends import End, EndsFile
+from brokers.gateways.kraft.log.errors import DamagedError
+from brokers.wire.batch_header import batches_in
 
 SUFFIX = ".log"
 

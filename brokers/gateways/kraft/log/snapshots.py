@@ -7,16 +7,16 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from isrflow.brokers.files import flush_directory, write_all
-from isrflow.brokers.gateways.kraft.log.entries import control_record, portions
-from isrflow.brokers.gateways.kraft.log.errors import DamagedError
-from isrflow.brokers.gateways.kraft.metadata.draft import ReplayError
-from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage
-from isrflow.brokers.gateways.kraft.metadata.snapshot import image_of, records_of
-from isrflow.brokers.gateways.kraft.record_frame import Record, decode_record, encode_record
-from isrflow.brokers.wire.batch_header import batches_in, intact
-from isrflow.brokers.wire.messages import WireError
-from isrflow.brokers.wire.record_batch import (
+from brokers.files import flush_directory, write_all
+from brokers.gateways.kraft.log.entries import control_record, portions
+from brokers.gateways.kraft.log.errors import DamagedError
+from brokers.gateways.kraft.metadata.draft import ReplayError
+from brokers.gateways.kraft.metadata.image import MetadataImage
+from brokers.gateways.kraft.metadata.snapshot import image_of, records_of
+from brokers.gateways.kraft.record_frame import Record, decode_record, encode_record
+from brokers.wire.batch_header import batches_in, intact
+from brokers.wire.messages import WireError
+from brokers.wire.record_batch import (
     SNAPSHOT_FOOTER,
     SNAPSHOT_HEADER,
     KeyAndValue,

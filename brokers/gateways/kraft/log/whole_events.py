@@ -2,7 +2,7 @@
 
 from itertools import groupby
 
-from isrflow.bus.interface import Bus, Decided
+from bus.interface import Bus, Decided
 
 CHUNK = 5_000
 AFTER_ALL_OF = 2**31

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from isrflow.brokers.gateways.kraft.metadata.image import (
+from brokers.gateways.kraft.metadata.image import (
     TOPIC_RESOURCE,
     MetadataImage,
     PartitionState,
@@ -13,8 +13,8 @@ from isrflow.brokers.gateways.kraft.metadata.image import (
     TopicState,
     Values,
 )
-from isrflow.brokers.gateways.kraft.metadata.table import Table
-from isrflow.brokers.gateways.kraft.record_frame import Record
+from brokers.gateways.kraft.metadata.table import Table
+from brokers.gateways.kraft.record_frame import Record
 
 LEADER_UNCHANGED = -2
 RECOVERY_UNCHANGED = -1

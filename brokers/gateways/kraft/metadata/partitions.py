@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from isrflow.brokers.gateways.kraft.metadata.draft import MetadataDraft, partition_after
-from isrflow.brokers.gateways.kraft.metadata.image import Ids, PartitionState, Values
-from isrflow.brokers.gateways.kraft.metadata.uuids import UNASSIGNED_DIRECTORY
-from isrflow.brokers.gateways.kraft.record_frame import Record
-from isrflow.state.decisions import LeaderAndIsr
-from isrflow.state.partition import LeaderRecoveryState
+from brokers.gateways.kraft.metadata.draft import MetadataDraft, partition_after
+from brokers.gateways.kraft.metadata.image import Ids, PartitionState, Values
+from brokers.gateways.kraft.metadata.uuids import UNASSIGNED_DIRECTORY
+from brokers.gateways.kraft.record_frame import Record
+from state.decisions import LeaderAndIsr
+from state.partition import LeaderRecoveryState
 
 PARTITION_VERSION = 1
 PARTITION_CHANGE_VERSION = 1

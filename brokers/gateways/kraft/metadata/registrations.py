@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
-from isrflow.brokers.gateways.kraft.metadata.draft import MetadataDraft, registration_after
-from isrflow.brokers.gateways.kraft.metadata.image import Registration, Values
-from isrflow.brokers.gateways.kraft.metadata.uuids import uuid_of
-from isrflow.brokers.gateways.kraft.record_frame import Record
-from isrflow.state.decisions import BrokerDecision
+from brokers.gateways.kraft.metadata.draft import MetadataDraft, registration_after
+from brokers.gateways.kraft.metadata.image import Registration, Values
+from brokers.gateways.kraft.metadata.uuids import uuid_of
+from brokers.gateways.kraft.record_frame import Record
+from state.decisions import BrokerDecision
 
 REGISTER_VERSION = 3
 CHANGE_VERSION = 2

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 
-from isrflow.brokers.gateways.kraft.metadata.draft import MetadataDraft
-from isrflow.brokers.gateways.kraft.metadata.image import NO_PRODUCER_ID, MetadataImage
-from isrflow.brokers.gateways.kraft.metadata.partitions import whole
-from isrflow.brokers.gateways.kraft.metadata.registrations import registered
-from isrflow.brokers.gateways.kraft.metadata.topics import config_record, topic_record
-from isrflow.brokers.gateways.kraft.record_frame import Record
+from brokers.gateways.kraft.metadata.draft import MetadataDraft
+from brokers.gateways.kraft.metadata.image import NO_PRODUCER_ID, MetadataImage
+from brokers.gateways.kraft.metadata.partitions import whole
+from brokers.gateways.kraft.metadata.registrations import registered
+from brokers.gateways.kraft.metadata.topics import config_record, topic_record
+from brokers.gateways.kraft.record_frame import Record
 
 FEATURE_VERSION = 0
 PRODUCER_IDS_VERSION = 0

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import UNSET
 
-from isrflow.brokers.gateways.kraft.metadata.draft import MetadataDraft
-from isrflow.brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE, TOPIC_RESOURCE
-from isrflow.brokers.gateways.kraft.record_frame import Record
-from isrflow.brokers.wire.plain import STRING_BYTES_MAX
-from isrflow.state.decisions import ConfigDecision, LeaderAndIsr, TopicDecision
+from brokers.gateways.kraft.metadata.draft import MetadataDraft
+from brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE, TOPIC_RESOURCE
+from brokers.gateways.kraft.record_frame import Record
+from brokers.wire.plain import STRING_BYTES_MAX
+from state.decisions import ConfigDecision, LeaderAndIsr, TopicDecision
 
 TOPIC_VERSION = 0
 REMOVE_TOPIC_VERSION = 0

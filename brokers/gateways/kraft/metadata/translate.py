@@ -13,19 +13,19 @@ from typing import NamedTuple, TypeVar
 
 from msgspec import UNSET
 
-from isrflow.brokers.gateways.kraft.log.errors import UnknownFormatError
-from isrflow.brokers.gateways.kraft.metadata.draft import MetadataDraft
-from isrflow.brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
-from isrflow.brokers.gateways.kraft.metadata.partitions import (
+from brokers.gateways.kraft.log.errors import UnknownFormatError
+from brokers.gateways.kraft.metadata.draft import MetadataDraft
+from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
+from brokers.gateways.kraft.metadata.partitions import (
     StaleDecisionError,
     moved_directories,
     partition_records,
 )
-from isrflow.brokers.gateways.kraft.metadata.registrations import broker_records
-from isrflow.brokers.gateways.kraft.metadata.snapshot import producer_ids, records_of
-from isrflow.brokers.gateways.kraft.metadata.topics import config_records, created_topics, removed_topics
-from isrflow.brokers.gateways.kraft.record_frame import Record
-from isrflow.state.decisions import (
+from brokers.gateways.kraft.metadata.registrations import broker_records
+from brokers.gateways.kraft.metadata.snapshot import producer_ids, records_of
+from brokers.gateways.kraft.metadata.topics import config_records, created_topics, removed_topics
+from brokers.gateways.kraft.record_frame import Record
+from state.decisions import (
     AnyDecision,
     BrokerDecision,
     ConfigDecision,
@@ -34,8 +34,8 @@ from isrflow.state.decisions import (
     QuorumDecision,
     TopicDecision,
 )
-from isrflow.state.ids import NO_LEADER
-from isrflow.state.metadata_format import NEWEST_FORMAT
+from state.ids import NO_LEADER
+from state.metadata_format import NEWEST_FORMAT
 
 # What a cluster of Kafka 4.1 is formatted with, but for the eligible leader replicas, of which the rules know nothing.
 FEATURES = {"metadata.version": 27, "group.version": 1, "transaction.version": 2}

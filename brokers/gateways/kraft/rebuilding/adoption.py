@@ -13,22 +13,22 @@ from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
-from isrflow.brokers.files import flush_directory
-from isrflow.brokers.gateways.kraft.log.comparison import events, is_trimmed, trimmed_through
-from isrflow.brokers.gateways.kraft.log.ends import End
-from isrflow.brokers.gateways.kraft.log.entries import encode_entry, records_in
-from isrflow.brokers.gateways.kraft.log.errors import StorageError
-from isrflow.brokers.gateways.kraft.log.segment import Segment, Unit
-from isrflow.brokers.gateways.kraft.log.snapshots import path_of
-from isrflow.brokers.gateways.kraft.metadata.draft import MetadataDraft, ReplayError
-from isrflow.brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
-from isrflow.brokers.gateways.kraft.metadata.partitions import StaleDecisionError
-from isrflow.brokers.gateways.kraft.metadata.translate import Entry, translate
-from isrflow.brokers.gateways.kraft.rebuilding.broker_copy import BrokerCopy, Copied, CopyError, read
-from isrflow.brokers.gateways.kraft.rebuilding.told_state import differences
-from isrflow.brokers.wire.messages import WireError
-from isrflow.bus.image import read_image
-from isrflow.bus.interface import Bus
+from brokers.files import flush_directory
+from brokers.gateways.kraft.log.comparison import events, is_trimmed, trimmed_through
+from brokers.gateways.kraft.log.ends import End
+from brokers.gateways.kraft.log.entries import encode_entry, records_in
+from brokers.gateways.kraft.log.errors import StorageError
+from brokers.gateways.kraft.log.segment import Segment, Unit
+from brokers.gateways.kraft.log.snapshots import path_of
+from brokers.gateways.kraft.metadata.draft import MetadataDraft, ReplayError
+from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
+from brokers.gateways.kraft.metadata.partitions import StaleDecisionError
+from brokers.gateways.kraft.metadata.translate import Entry, translate
+from brokers.gateways.kraft.rebuilding.broker_copy import BrokerCopy, Copied, CopyError, read
+from brokers.gateways.kraft.rebuilding.told_state import differences
+from brokers.wire.messages import WireError
+from bus.image import read_image
+from bus.interface import Bus
 
 # Two events of one time may well come to the same of these, and the engine's clock may begin again. Any other is
 # there once: it bears an id or an epoch, or fits the partition epoch that was decided.

@@ -10,12 +10,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from isrflow.brokers.gateways.kraft.log import snapshots
-from isrflow.brokers.gateways.kraft.log.errors import StorageError
-from isrflow.brokers.gateways.kraft.log.snapshots import SnapshotId
-from isrflow.brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
-from isrflow.brokers.kafka.properties import METADATA_DIRECTORY
-from isrflow.brokers.wire.batch_header import Batch, batch_at, intact
+from brokers.gateways.kraft.log import snapshots
+from brokers.gateways.kraft.log.errors import StorageError
+from brokers.gateways.kraft.log.snapshots import SnapshotId
+from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
+from brokers.kafka.properties import METADATA_DIRECTORY
+from brokers.wire.batch_header import Batch, batch_at, intact
 
 _SEGMENT = re.compile(r"([0-9]{20})\.log")
 _EPOCHS = "leader-epoch-checkpoint"

@@ -13,17 +13,17 @@ from pathlib import Path
 
 import structlog
 
-from isrflow.brokers.gateways.kraft.log import directory as directories
-from isrflow.brokers.gateways.kraft.log.comparison import compared, is_trimmed
-from isrflow.brokers.gateways.kraft.log.errors import DamagedError, LackingError, StorageError
-from isrflow.brokers.gateways.kraft.log.metadata_log import MetadataLog
-from isrflow.brokers.gateways.kraft.rebuilding import peer
-from isrflow.brokers.gateways.kraft.rebuilding.adoption import adopt
-from isrflow.brokers.gateways.kraft.settings import Identity
-from isrflow.brokers.gateways.kraft.storage import Storage
-from isrflow.brokers.reaching import reached
-from isrflow.brokers.voters import Voter
-from isrflow.bus.interface import Bus
+from brokers.gateways.kraft.log import directory as directories
+from brokers.gateways.kraft.log.comparison import compared, is_trimmed
+from brokers.gateways.kraft.log.errors import DamagedError, LackingError, StorageError
+from brokers.gateways.kraft.log.metadata_log import MetadataLog
+from brokers.gateways.kraft.rebuilding import peer
+from brokers.gateways.kraft.rebuilding.adoption import adopt
+from brokers.gateways.kraft.settings import Identity
+from brokers.gateways.kraft.storage import Storage
+from brokers.reaching import reached
+from brokers.voters import Voter
+from bus.interface import Bus
 
 logger = structlog.get_logger()
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 
-from isrflow.brokers.files import flush_directory, write_all
-from isrflow.brokers.gateways.kraft.apis.gateway_log import GATEWAY_LOG_TOPIC, LIST, id_of
-from isrflow.brokers.gateways.kraft.messages import decode_response, encode_request, framed
-from isrflow.brokers.voters import Voter
-from isrflow.brokers.wire.errors import ErrorCode
-from isrflow.brokers.wire.messages import FRAME_LENGTH_BYTES, WireError
-from isrflow.brokers.wire.schema import Values
+from brokers.files import flush_directory, write_all
+from brokers.gateways.kraft.apis.gateway_log import GATEWAY_LOG_TOPIC, LIST, id_of
+from brokers.gateways.kraft.messages import decode_response, encode_request, framed
+from brokers.voters import Voter
+from brokers.wire.errors import ErrorCode
+from brokers.wire.messages import FRAME_LENGTH_BYTES, WireError
+from brokers.wire.schema import Values
 
 _KEY, _VERSION = 59, 1
 _TIMEOUT_S = 10.0

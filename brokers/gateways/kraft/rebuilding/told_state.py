@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from isrflow.brokers.gateways.kraft.metadata.image import MetadataImage, Registration
-from isrflow.brokers.gateways.kraft.metadata.translate import translate
-from isrflow.brokers.image import decisions_of
-from isrflow.bus.image import read_image
-from isrflow.bus.interface import Image
-from isrflow.state.cluster import Cluster
-from isrflow.state.ids import NO_LEADER
+from brokers.gateways.kraft.metadata.image import MetadataImage, Registration
+from brokers.gateways.kraft.metadata.translate import translate
+from brokers.image import decisions_of
+from bus.image import read_image
+from bus.interface import Image
+from state.cluster import Cluster
+from state.ids import NO_LEADER
 
 _SHOWN = 3
 

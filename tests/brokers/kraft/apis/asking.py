@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from isrflow.brokers.wire.errors import ErrorCode
+from brokers.wire.errors import ErrorCode
 from tests.support.controller_client import ControllerClient
 from tests.support.gateway_in_process import InProcessQuorum
 

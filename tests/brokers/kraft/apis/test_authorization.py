@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.authorization import ANONYMOUS, INTERNAL_TOPICS, READING, principal_of
-from isrflow.brokers.gateways.kraft.messages import layouts
-from isrflow.brokers.gateways.kraft.serving import APIS
-from isrflow.brokers.wire.errors import ErrorCode, RefusedError
-from isrflow.brokers.wire.schema import Values
+from brokers.gateways.kraft.authorization import ANONYMOUS, INTERNAL_TOPICS, READING, principal_of
+from brokers.gateways.kraft.messages import layouts
+from brokers.gateways.kraft.serving import APIS
+from brokers.wire.errors import ErrorCode, RefusedError
+from brokers.wire.schema import Values
 from tests.brokers.kraft.apis.asking import asked, topics
 from tests.support.controller_client import ControllerClient, principal_bytes
 from tests.support.gateway_in_process import InProcessQuorum

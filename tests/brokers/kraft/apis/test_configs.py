@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from isrflow.brokers.wire.errors import ErrorCode
+from brokers.wire.errors import ErrorCode
 from tests.brokers.kraft.apis.asking import asked, create, created, topics
 from tests.support.controller_client import ControllerClient
 from tests.support.gateway_in_process import InProcessQuorum

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.log.entries import records_in
-from isrflow.brokers.wire.errors import ErrorCode
-from isrflow.brokers.wire.record_batch import decode_batches
+from brokers.gateways.kraft.log.entries import records_in
+from brokers.wire.errors import ErrorCode
+from brokers.wire.record_batch import decode_batches
 from tests.support.controller_client import ControllerClient
 from tests.support.engine import wait_until
 from tests.support.gateway_in_process import InProcessQuorum

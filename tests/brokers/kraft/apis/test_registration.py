@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isrflow.brokers.wire.errors import ErrorCode
+from brokers.wire.errors import ErrorCode
 from tests.support.controller_client import LOOPBACK, ControllerClient
 from tests.support.engine import wait_until
 from tests.support.gateway_in_process import SUPPORTED, InProcessQuorum, heartbeat

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.log.entries import records_in
-from isrflow.brokers.wire.errors import ErrorCode
+from brokers.gateways.kraft.log.entries import records_in
+from brokers.wire.errors import ErrorCode
 from tests.support.controller_client import ControllerClient
 from tests.support.gateway_in_process import InProcessQuorum
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from isrflow.brokers.gateways.kraft.messages import decode_request, decode_response, encode_request, encode_response
-from isrflow.brokers.gateways.kraft.refusals import refusal_of
-from isrflow.brokers.gateways.kraft.serving import APIS
-from isrflow.brokers.wire.errors import ErrorCode
+from brokers.gateways.kraft.messages import decode_request, decode_response, encode_request, encode_response
+from brokers.gateways.kraft.refusals import refusal_of
+from brokers.gateways.kraft.serving import APIS
+from brokers.wire.errors import ErrorCode
 from tests.support.controller_client import ControllerClient
 
 ALL = [(key, version) for key, api in APIS.items() for version in range(api.min_version, api.max_version + 1)]
