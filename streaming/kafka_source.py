@@ -1,6 +1,9 @@
 """The bus on Kafka as a Spark source: both topics in one stream, put in one order batch by batch."""
 
-from collections.abc import Callable, Iterator
+import tempfile
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -19,6 +22,10 @@ from state.found import found_ms
 from streaming.source import BYTES_PER_ARROW_BATCH, rows_of
 
 EARLIEST = -2
+# What a batch on the embedded bus weighs at most, unless it is set otherwise.
+RAW_BYTES_IN_MEMORY = 32 * 1024 * 1024
+# Spark's client for Kafka gives so many records at once, unpacked and however long each is; its default is 500.
+RECORDS_PER_POLL = 32
 
 
 def events(session: SparkSession, bus: KafkaBus, settings: Settings, *, after: int) -> DataFrame:
@@ -36,6 +43,7 @@ def events(session: SparkSession, bus: KafkaBus, settings: Settings, *, after: i
         session.readStream.format("kafka")
         .option("kafka.bootstrap.servers", address.servers)
         .option("kafka.isolation.level", "read_committed")
+        .option("kafka.max.poll.records", RECORDS_PER_POLL)
         .option("subscribe", f"{address.events},{address.offsets}")
         .option("startingOffsets", msgspec.json.encode(starting).decode())
         .option("maxOffsetsPerTrigger", settings.max_events_per_batch)
@@ -45,7 +53,7 @@ def events(session: SparkSession, bus: KafkaBus, settings: Settings, *, after: i
 
 
 def in_order(
-    batches: Iterator[pa.RecordBatch], *, events_topic: str, claimed: Callable[[], Claims]
+    batches: Iterator[pa.RecordBatch], *, events_topic: str, claimed: Callable[[], Claims], spill_dir: str | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Give a micro-batch's rows (topic, partition, offset, value, timestamp) as events, in bounded Arrow batches.
 
@@ -53,51 +61,97 @@ def in_order(
     none at the end. What they get is the seqs after the event before them; where that is the last one of an
     earlier batch, ``unplaced`` stands for it. A batch that comes again holds the same rows, so it gets the same.
     ``claimed`` gives the newest claims, and is asked where there may be one, or an event with a deadline.
+    All rows are read before the first event is given. Past ``RAW_BYTES_IN_MEMORY`` their values wait in an unnamed
+    file in ``spill_dir``.
     """
-    columns = [[column.to_pylist() for column in batch.columns] for batch in batches]
-    rows = [row for batch in columns for row in zip(*batch, strict=True)]
-    control = sorted((offset, raw or b"", ms) for topic, _, offset, raw, ms in rows if topic == events_topic)
-    offsets = sorted(
-        (partition, offset, raw or b"", ms) for topic, partition, offset, raw, ms in rows if topic != events_topic
-    )
-    if not rows:
-        return
-    claims = claimed() if any(_asks_for_claims(raw) for _, raw, _ in control) else Claims()
-    at = _place_of_offsets(control)
-    before = seq_of(control[at - 1][0]) if at else None
-    events = [
-        Entry(seq_of(offset), raw, ms, offset in claims.offsets, found_ms(seq_of(offset), claims.found))
-        for offset, raw, ms in control
-    ]
-    between = [
-        Entry(unplaced(nth) if before is None else before + nth, raw, ms, False)
-        for nth, (_, _, raw, ms) in enumerate(offsets, start=1)
-    ]
-    yield from _slices([*events[:at], *between, *events[at:]])
+    with tempfile.SpooledTemporaryFile(RAW_BYTES_IN_MEMORY, dir=spill_dir) as raws:
+        rows = _Rows(events_topic, raws)
+        for batch in batches:
+            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                rows.add(*row)
+        if rows.control or rows.offsets:
+            claims = claimed() if rows.ask_for_claims else Claims()
+            yield from _slices(rows.placed(), claims, raws)
+
+
+class _Row(NamedTuple):
+    """Hold what puts a row in its order, and where its value waits."""
+
+    is_control: bool
+    partition: int
+    offset: int
+    ms: int
+    start: int
+    length: int
+
+
+class _Rows:
+    """Gather what the order of a micro-batch needs to know of its rows; their values go to a file."""
+
+    def __init__(self, events_topic: str, raws: IO[bytes]) -> None:
+        self._events_topic = events_topic
+        self._raws = raws
+        self._last_tick = -1
+        self._end = 0
+        self.control: list[_Row] = []
+        self.offsets: list[_Row] = []
+        self.ask_for_claims = False
+
+    def add(self, topic: str, partition: int, offset: int, value: bytes | None, ms: int) -> None:
+        raw = value or b""
+        row = _Row(topic == self._events_topic, partition, offset, ms, self._end, len(raw))
+        self._raws.write(raw)
+        self._end += len(raw)
+        if not row.is_control:
+            self.offsets.append(row)
+            return
+        self.control.append(row)
+        self.ask_for_claims = self.ask_for_claims or _asks_for_claims(raw)
+        if offset > self._last_tick and _is_tick(raw):
+            self._last_tick = offset
+
+    def placed(self) -> Iterator[tuple[int, _Row]]:
+        """Give the rows in the order of events, each with its seq."""
+        self.control.sort(key=_offset)
+        self.offsets.sort()
+        at = bisect_left(self.control, self._last_tick, key=_offset) if self._last_tick >= 0 else len(self.control)
+        before = seq_of(self.control[at - 1].offset) if at else None
+        for row in self.control[:at]:
+            yield seq_of(row.offset), row
+        for nth, row in enumerate(self.offsets, start=1):
+            yield unplaced(nth) if before is None else before + nth, row
+        for row in self.control[at:]:
+            yield seq_of(row.offset), row
+
+
+def _offset(row: _Row) -> int:
+    return row.offset
 
 
 def _asks_for_claims(raw: bytes) -> bool:
     return b"timeout_ms" in raw or is_started(raw)
 
 
-def _slices(entries: list[Entry]) -> Iterator[pa.RecordBatch]:
-    """Cut after ``BYTES_PER_ARROW_BATCH``, or one event that is longer; Spark has no bound in bytes for this source."""
-    start, total = 0, 0
-    for place, entry in enumerate(entries):
-        if place > start and total + len(entry.raw) > BYTES_PER_ARROW_BATCH:
-            yield rows_of(entries[start:place])
-            start, total = place, 0
-        total += len(entry.raw)
-    yield rows_of(entries[start:])
-
-
-def _place_of_offsets(control: list[tuple[int, bytes, int]]) -> int:
-    """Return how many control events stand before the offsets."""
-    for place in range(len(control) - 1, -1, -1):
-        if _is_tick(control[place][1]):
-            return place
-    return len(control)
-
-
 def _is_tick(raw: bytes) -> bool:
     return b"tick" in raw and isinstance(decode(raw), Tick)
+
+
+def _slices(placed: Iterable[tuple[int, _Row]], claims: Claims, raws: IO[bytes]) -> Iterator[pa.RecordBatch]:
+    """Cut after ``BYTES_PER_ARROW_BATCH``, or one event that is longer; Spark has no bound in bytes for this source."""
+    entries: list[Entry] = []
+    total = 0
+    for seq, row in placed:
+        if entries and total + row.length > BYTES_PER_ARROW_BATCH:
+            yield rows_of(entries)
+            entries, total = [], 0
+        total += row.length
+        entries.append(_entry(seq, row, claims, raws))
+    yield rows_of(entries)
+
+
+def _entry(seq: int, row: _Row, claims: Claims, raws: IO[bytes]) -> Entry:
+    raws.seek(row.start)
+    raw = raws.read(row.length)
+    if not row.is_control:
+        return Entry(seq, raw, row.ms, False)
+    return Entry(seq, raw, row.ms, row.offset in claims.offsets, found_ms(seq, claims.found))

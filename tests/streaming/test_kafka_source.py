@@ -1,7 +1,9 @@
 """The order that a micro-batch from Kafka gets: control events by offset, offsets before the last tick."""
 
 import random
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -119,6 +121,45 @@ def test_many_bytes_are_cut_into_several_arrow_batches_in_one_order(monkeypatch:
     assert len(batches) > 20
     assert all(batch.column(1).nbytes < 200 or batch.num_rows == 1 for batch in batches)
     assert ordered(rows, 3) == expected
+
+
+def test_what_waits_in_a_file_comes_out_as_what_waits_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(60):
+        rows, claims = _drawn(random.Random(seed))
+        expected = entries(rows, 1 + seed % 4, *claims)
+        assert sorted(raw for _, raw, *_ in expected) == sorted(value or b"" for *_, value, _ in rows)
+        with monkeypatch.context() as patched:
+            patched.setattr(kafka_source, "RAW_BYTES_IN_MEMORY", 1 + seed % 50)
+            assert entries(rows, 1 + seed % 4, *claims) == expected
+
+
+def _drawn(rng: random.Random) -> tuple[list[Row], list[int]]:
+    """Draw a micro-batch as it may come, and which of its offsets are claims."""
+    values = (TICK, BEAT, BAD, None, STARTED, ASKED, BEAT * 40)
+    rows = [control(offset, rng.choice(values)) for offset in rng.sample(range(60), rng.randrange(30))]
+    rows += [report(rng.randrange(4), offset) for offset in rng.sample(range(90), rng.randrange(30))]
+    rng.shuffle(rows)
+    return rows, rng.sample(range(60), 10)
+
+
+def test_a_batch_of_any_length_is_held_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_source, "RAW_BYTES_IN_MEMORY", 1_000_000)
+    monkeypatch.setattr(kafka_source, "BYTES_PER_ARROW_BATCH", 1_000_000)
+    arriving = (batch for first in range(0, 400, 4) for batch in _arrow(_long(range(first, first + 4)), 1))
+    tracemalloc.start()
+    try:
+        for batch in in_order(arriving, events_topic="bus.events", claimed=Claims, spill_dir=str(tmp_path)):
+            assert 0 < batch.num_rows <= 10
+            # The file has no name, so it is gone with its process.
+            assert not list(tmp_path.iterdir())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10_000_000
+
+
+def _long(offsets: Iterable[int]) -> list[Row]:
+    return [control(offset, b"x" * 100_000) for offset in offsets]
 
 
 def test_an_empty_batch_is_no_batch() -> None:
