@@ -1,12 +1,14 @@
 """Fan out: send each event to the shard that holds its topic, or once to all shards together."""
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 
 from controller_logic.log import logged
 from controller_logic.routing import route
+from streaming.spill import Spill, Spilled
 
 SCHEMA = "shard INT, events BINARY"
 ARROW_SCHEMA = pa.schema([("shard", pa.int32()), ("events", pa.binary())])
@@ -19,7 +21,7 @@ class Routed(msgspec.Struct, frozen=True, array_like=True):
 
     seq: int
     clock_ms: int
-    raw: bytes | None
+    raw: bytes | Spilled | None
     entered_ms: int | None = None
     is_claim: bool | None = None
     found_ms: int | None = None
@@ -49,31 +51,40 @@ def fan_out(
     shards: int,
     shared_keys: Sequence[int] = (SHARED,),
     in_order: Ordered | None = None,
+    spill_dir: Path | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Turn rows of events, in the order of seq, into one packed row a shard, and one for all of them.
 
     ``in_order`` makes such rows of what the source gives, where that has another order. Every shard
     gets a row, so that all of them know the same seq and clock after each batch. What all shards take in is not
-    copied for each: it stands once under each of ``shared_keys``.
+    copied for each: it stands once under each of ``shared_keys``. Texts past ``SHIPPED_BYTES_MAX`` go to a file in
+    ``spill_dir``.
     """
-    for batch in in_order(batches) if in_order else batches:
-        if batch.num_rows == 0:
-            continue
-        packed: list[list[Routed]] = [[] for _ in range(shards)]
-        shared: list[Routed] = []
-        seq, clock_ms = 0, 0
-        for entry in logged(zip(*(column.to_pylist() for column in batch.columns), strict=True)):
-            seq, clock_ms = entry.seq, entry.clock_ms
-            shard = route(entry.event, shards)
-            (shared if shard is None else packed[shard]).append(
-                Routed(seq, clock_ms, entry.raw, entry.entered_ms, entry.is_claim, entry.found_ms)
-            )
-        if shared:
-            yield _rows(shared_keys, [_encoder.encode(Packed(0, shared))] * len(shared_keys))
-        for target in packed:
-            if not any(events and events[-1].seq == seq for events in (target, shared)):
-                target.append(Routed(seq, clock_ms, None))
-        yield _rows(range(shards), [_encoder.encode(Packed(len(shared), target)) for target in packed])
+    with Spill(spill_dir) as spill:
+        for batch in in_order(batches) if in_order else batches:
+            if batch.num_rows:
+                yield from _fanned_out(batch, shards, shared_keys, spill)
+
+
+def _fanned_out(
+    batch: pa.RecordBatch, shards: int, shared_keys: Sequence[int], spill: Spill
+) -> Iterator[pa.RecordBatch]:
+    packed: list[list[Routed]] = [[] for _ in range(shards)]
+    shared: list[Routed] = []
+    seq, clock_ms = 0, 0
+    for entry in logged(zip(*(column.to_pylist() for column in batch.columns), strict=True)):
+        seq, clock_ms = entry.seq, entry.clock_ms
+        shard = route(entry.event, shards)
+        (shared if shard is None else packed[shard]).append(
+            Routed(seq, clock_ms, spill.shipped(entry.raw), entry.entered_ms, entry.is_claim, entry.found_ms)
+        )
+    spill.flush()
+    if shared:
+        yield _rows(shared_keys, [_encoder.encode(Packed(0, shared))] * len(shared_keys))
+    for target in packed:
+        if not any(events and events[-1].seq == seq for events in (target, shared)):
+            target.append(Routed(seq, clock_ms, None))
+    yield _rows(range(shards), [_encoder.encode(Packed(len(shared), target)) for target in packed])
 
 
 def _rows(keys: Sequence[int], bodies: Sequence[bytes]) -> pa.RecordBatch:

@@ -3,6 +3,7 @@
 import tempfile
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import IO, NamedTuple
 
 import msgspec
@@ -53,7 +54,11 @@ def events(session: SparkSession, bus: KafkaBus, settings: Settings, *, after: i
 
 
 def in_order(
-    batches: Iterator[pa.RecordBatch], *, events_topic: str, claimed: Callable[[], Claims], spill_dir: str | None = None
+    batches: Iterator[pa.RecordBatch],
+    *,
+    events_topic: str,
+    claimed: Callable[[], Claims],
+    spill_dir: Path | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Give a micro-batch's rows (topic, partition, offset, value, timestamp) as events, in bounded Arrow batches.
 
@@ -64,7 +69,7 @@ def in_order(
     All rows are read before the first event is given. Past ``RAW_BYTES_IN_MEMORY`` their values wait in an unnamed
     file in ``spill_dir``.
     """
-    with tempfile.SpooledTemporaryFile(RAW_BYTES_IN_MEMORY, dir=spill_dir) as raws:
+    with tempfile.SpooledTemporaryFile(RAW_BYTES_IN_MEMORY, dir=None if spill_dir is None else str(spill_dir)) as raws:
         rows = _Rows(events_topic, raws)
         for batch in batches:
             for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
@@ -137,7 +142,7 @@ def _is_tick(raw: bytes) -> bool:
 
 
 def _slices(placed: Iterable[tuple[int, _Row]], claims: Claims, raws: IO[bytes]) -> Iterator[pa.RecordBatch]:
-    """Cut after ``BYTES_PER_ARROW_BATCH``, or one event that is longer; Spark has no bound in bytes for this source."""
+    """Cut after ``BYTES_PER_ARROW_BATCH``, or one event that is longer."""
     entries: list[Entry] = []
     total = 0
     for seq, row in placed:

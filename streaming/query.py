@@ -1,8 +1,10 @@
 """The query: bus, fan-out, shards, decisions."""
 
 import functools
+import tempfile
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from pyspark.sql import DataFrame, GroupedData, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -16,6 +18,7 @@ from streaming.checkpoint_place import checkpoint_of
 from streaming.shared_keys import shared_keys
 
 QUERY_NAME = "isrflow"
+SPILL_DIR = "spilled"
 BATCH_END_TIMEOUT_S = 10.0
 BATCH_END_POLL_S = 0.005
 
@@ -37,10 +40,14 @@ def start_query(
     """
     checkpoint = checkpoint_of(settings)
     image = Image(0, []) if has_batches(checkpoint) else bus.image()
-    operator = shard.ShardOperator(settings.shards, settings.pages, settings.policy, overrides)
-    events, in_order = _events(session, bus, settings, after=image.seq, wait=wait)
+    local_dir = Path(session.sparkContext.getConf().get("spark.local.dir") or tempfile.gettempdir())
+    spill_dir = local_dir / SPILL_DIR
+    operator = shard.ShardOperator(settings.shards, settings.pages, settings.policy, overrides, spill_dir)
+    events, in_order = _events(session, bus, settings, local_dir, after=image.seq, wait=wait)
     keys = shared_keys(session, shuffle_partitions(checkpoint) or settings.shuffle_partitions)
-    spread = functools.partial(fan_out.fan_out, shards=settings.shards, shared_keys=keys, in_order=in_order)
+    spread = functools.partial(
+        fan_out.fan_out, shards=settings.shards, shared_keys=keys, in_order=in_order, spill_dir=spill_dir
+    )
     outcomes = (
         events.mapInArrow(spread, fan_out.SCHEMA)
         .groupBy("shard")
@@ -75,7 +82,7 @@ def stop_between_batches(query: StreamingQuery) -> None:
 
 
 def _events(
-    session: SparkSession, bus: Bus, settings: Settings, *, after: int, wait: bool
+    session: SparkSession, bus: Bus, settings: Settings, local_dir: Path, *, after: int, wait: bool
 ) -> tuple[DataFrame, fan_out.Ordered | None]:
     """Choose the source by the bus: its rows, and what puts them in order where they are in none."""
     if isinstance(bus, EmbeddedBus):
@@ -89,7 +96,9 @@ def _events(
         assert isinstance(bus, KafkaBus)
         events = kafka_source.events(session, bus, settings, after=after)
         claimed = functools.partial(newest_claims_of, str(bus.address))
-        in_order = functools.partial(kafka_source.in_order, events_topic=bus.address.events, claimed=claimed)
+        in_order = functools.partial(
+            kafka_source.in_order, events_topic=bus.address.events, claimed=claimed, spill_dir=local_dir
+        )
     # With one partition all the way Spark needs no exchange, and a batch is one stage instead of two.
     return (events.coalesce(1) if settings.shuffle_partitions == 1 or in_order else events), in_order
 

@@ -1,6 +1,7 @@
 """The one stateful operator: a shard of topics, stepped by the rules."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import Row
@@ -10,18 +11,20 @@ from bus.kafka.places import placed
 from controller_logic.deadline import expires_ms
 from controller_logic.guard import guarded_step
 from sinks.outcome_rows import rows_of
-from state.cluster import Cluster, State
+from state.canonical import Part
+from state.cluster import Changes, Cluster, State
 from state.codec import decode_cluster, encode_cluster
 from state.event_text import decode
-from state.events import AnyEvent, Logged, Malformed, Progress
+from state.events import AnyEvent, Logged, Malformed
+from state.partition import Topic
 from state.policy import Policy
 from state.shard_outcome import CLUSTER_PAGE, ShardOutcome
 from streaming.fan_out import Packed, Routed, decode_packed
 from streaming.paged_topics import PagedTopics
+from streaming.taken_in import Waiting, in_steps, taken_in
 
 SCHEMA = "shard INT, seq LONG, outcome BINARY"
 INITIAL_SCHEMA = "shard INT, page INT, body BINARY"
-_PROGRESS = Progress()
 
 
 class SparkPages:
@@ -45,12 +48,15 @@ class SparkPages:
 class ShardOperator(StatefulProcessor):
     """Step one shard a batch: gather its events, put them in order, decide, store what changed."""
 
-    def __init__(self, shards: int, pages: int, policy: Policy, overrides: dict[str, str]) -> None:
+    def __init__(
+        self, shards: int, pages: int, policy: Policy, overrides: dict[str, str], spill_dir: Path | None = None
+    ) -> None:
         self._shared = SharedEvents()
         self._shards = shards
         self._page_count = pages
         self._policy = policy
         self._overrides = overrides
+        self._spill_dir = spill_dir
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._cluster = handle.getValueState("cluster", "body BINARY")
@@ -70,27 +76,32 @@ class ShardOperator(StatefulProcessor):
             self._shared.take(packed)
             return
         state = self._state(shard)
-        events = self._in_order(packed, state.cluster.seq)
-        outcome = guarded_step(state, events, self._policy, overrides=self._overrides)
-        topics, cluster = outcome.state.topics, encode_cluster(outcome.state.cluster)
+        parts: list[Part] = []
+        changes: dict[str, Topic | None] = {}
+        ends_ms: list[int] = []
+        for events in in_steps(self._in_order(packed, state.cluster.seq), self._spill_dir):
+            if parts:
+                yield from _rows(ShardOutcome(shard, state.cluster.seq, parts, []))
+            outcome = guarded_step(state, events, self._policy, overrides=self._overrides)
+            state, parts = outcome.state, outcome.parts
+            changes.update(outcome.changes)
+            ends_ms += [ends for one in events if (ends := expires_ms(one)) is not None]
+        pages = self._stored(state, changes)
+        yield from _rows(ShardOutcome(shard, state.cluster.seq, parts, pages, min(ends_ms, default=None)))
+
+    def _stored(self, state: State, changes: Changes) -> list[tuple[int, bytes]]:
+        """Store what changed, and give it as pages."""
+        topics, cluster = state.topics, encode_cluster(state.cluster)
         assert isinstance(topics, PagedTopics)
-        pages = topics.changed_pages(outcome.changes)
+        pages = topics.changed_pages(changes)
         for page, body in pages:
             self._pages.store(page, body)
         self._cluster.update((cluster,))
-        made = ShardOutcome(
-            shard=shard,
-            seq=outcome.state.cluster.seq,
-            parts=outcome.parts,
-            pages=[*pages, (CLUSTER_PAGE, cluster)],
-            expires_ms=min((ends for one in events if (ends := expires_ms(one)) is not None), default=None),
-        )
-        for row in rows_of(made):
-            yield Row(shard=shard, seq=made.seq, outcome=row)
+        return [*pages, (CLUSTER_PAGE, cluster)]
 
-    def _in_order(self, packed: Sequence[Packed], before: int) -> list[Logged]:
+    def _in_order(self, packed: Sequence[Packed], before: int) -> list[Logged | Waiting]:
         """Gather a shard's own events and the shared ones; ``before`` is the last that the state has taken in."""
-        own = [_logged(r, placed(r.seq, before)) for one in packed for r in one.routed]
+        own = [taken_in(r, placed(r.seq, before)) for one in packed for r in one.routed]
         return sorted(own + self._shared.placed(before, sum(one.shared_count for one in packed)), key=_seq)
 
     def _state(self, shard: int) -> State:
@@ -102,22 +113,32 @@ class ShardOperator(StatefulProcessor):
         pass
 
 
+def _rows(made: ShardOutcome) -> Iterator[Row]:
+    for row in rows_of(made):
+        yield Row(shard=made.shard, seq=made.seq, outcome=row)
+
+
 class SharedEvents:
-    """Hold what all shards take in of a batch, read once for those of one Spark partition.
+    """Hold what all shards take in of a batch, read once for those of one Spark partition, unless it was spilled.
 
     Their rows come before any shard's: a partition is sorted by key, and works its keys one after the other.
     """
 
     def __init__(self) -> None:
-        self._routed: list[tuple[Routed, AnyEvent | Malformed]] = []
+        self._routed: list[tuple[Routed, AnyEvent | Malformed | None]] = []
         self._before: int | None = None
-        self._logged: list[Logged] = []
+        self._placed: list[Logged | Waiting] = []
 
     def take(self, packed: Iterable[Packed]) -> None:
-        self._routed = [(r, decode(r.raw)) for one in packed for r in one.routed if r.raw is not None]
+        self._routed = [
+            (r, decode(r.raw) if isinstance(r.raw, bytes) else None)
+            for one in packed
+            for r in one.routed
+            if r.raw is not None
+        ]
         self._before = None
 
-    def placed(self, before: int, count: int) -> list[Logged]:
+    def placed(self, before: int, count: int) -> list[Logged | Waiting]:
         """Give them as they stand after the event ``before``; raises ``RuntimeError`` where some are missing."""
         if not count:
             return []
@@ -125,16 +146,9 @@ class SharedEvents:
             raise RuntimeError(f"of {count} events for all shards {len(self._routed)} have come to this one")
         if self._before != before:
             self._before = before
-            self._logged = [_logged(r, placed(r.seq, before), event) for r, event in self._routed]
-        return self._logged
+            self._placed = [taken_in(r, placed(r.seq, before), event) for r, event in self._routed]
+        return self._placed
 
 
-def _logged(routed: Routed, seq: int, event: AnyEvent | Malformed | None = None) -> Logged:
-    if routed.raw is None:
-        return Logged(seq, routed.clock_ms, _PROGRESS, b"")
-    event = event or decode(routed.raw)
-    return Logged(seq, routed.clock_ms, event, routed.raw, routed.entered_ms, routed.is_claim, routed.found_ms)
-
-
-def _seq(logged: Logged) -> int:
-    return logged.seq
+def _seq(event: Logged | Waiting) -> int:
+    return event.seq

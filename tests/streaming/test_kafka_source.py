@@ -148,7 +148,7 @@ def test_a_batch_of_any_length_is_held_in_bounded_memory(tmp_path: Path, monkeyp
     arriving = (batch for first in range(0, 400, 4) for batch in _arrow(_long(range(first, first + 4)), 1))
     tracemalloc.start()
     try:
-        for batch in in_order(arriving, events_topic="bus.events", claimed=Claims, spill_dir=str(tmp_path)):
+        for batch in in_order(arriving, events_topic="bus.events", claimed=Claims, spill_dir=tmp_path):
             assert 0 < batch.num_rows <= 10
             # The file has no name, so it is gone with its process.
             assert not list(tmp_path.iterdir())

@@ -9,9 +9,11 @@ from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
 from bus.interface import Image
 from controller_logic.log import decide
+from sinks.decision_log import DecisionLog
 from state.event_text import decode
 from state.ids import shard_of
 from state.policy import Policy
+from streaming import spill, taken_in
 from streaming.fan_out import ARROW_SCHEMA, SHARED, decode_packed, fan_out
 from streaming.shard import ShardOperator
 from tests.support.engine import decisions_of, encoded
@@ -29,6 +31,62 @@ def test_operators_decide_as_the_rules_do(tmp_path, batch: int, pieces: int) -> 
     expected = decide(log, Policy())
     assert decisions_of(bus) == expected.decisions
     assert view_of_image(bus.image()) == expected.view()
+
+
+@pytest.mark.parametrize("shipped_bytes", [0, 30_000])
+def test_what_does_not_travel_with_its_row_is_decided_alike(tmp_path, monkeypatch, shipped_bytes: int) -> None:
+    monkeypatch.setattr(spill, "SHIPPED_BYTES_MAX", shipped_bytes)
+    monkeypatch.setattr(taken_in, "STEP_BYTES_MAX", 2_000)
+    log = recorded(seed=21, count=800)
+    bus, left = EmbeddedBus(tmp_path / "bus.db"), tmp_path / "spilled"
+    cluster = OperatorCluster(bus, left)
+    for first in range(0, len(log), 400):
+        cluster.batch(log[first : first + 400], 5)
+        spilled = sum(len(raw) for _, raw, *_ in log[first : first + 400]) - shipped_bytes
+        # One file, of this batch alone.
+        (size,) = (file.stat().st_size for file in left.iterdir())
+        assert spilled <= size < spilled + 1_000
+    expected = decide(log, Policy())
+    assert decisions_of(bus) == expected.decisions
+    assert view_of_image(bus.image()) == expected.view()
+
+
+def test_a_batch_of_any_length_is_shipped_as_little_and_decided_in_steps(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(spill, "SHIPPED_BYTES_MAX", 100_000)
+    monkeypatch.setattr(taken_in, "STEP_BYTES_MAX", 100_000)
+    beat = b'{"kind":"broker_heartbeat","time_ms":1,"broker":1,"broker_epoch":1,"want_fence":false,'
+    beat += b'"want_shutdown":false,"x":"%s"}' % (b"x" * 40_000)
+    rows = packed_rows(
+        fan_out((arrow([(seq, beat)]) for seq in range(1, 101)), shards=SHARDS, spill_dir=tmp_path / "spilled")
+    )
+    assert sum(len(body) for _, body in rows) < 150_000
+    shared = [taken_in.taken_in(r, r.seq) for to, body in rows if to == SHARED for r in decode_packed(body).routed]
+    steps = list(taken_in.in_steps(shared, tmp_path / "spilled"))
+    assert [len(step) for step in steps[1:-1]] == [2] * (len(steps) - 2)
+    assert [(one.seq, one.raw) for step in steps for one in step] == [(seq, beat) for seq in range(1, 101)]
+
+
+def test_a_deadline_in_any_step_counts(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(spill, "SHIPPED_BYTES_MAX", 0)
+    monkeypatch.setattr(taken_in, "STEP_BYTES_MAX", 0)
+    told: list[int] = []
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    cluster = OperatorCluster(bus, tmp_path / "spilled")
+    cluster.log = DecisionLog(bus, 0, lambda through, expires_ms: told.append(expires_ms))
+    asked = [encoded("delete_topic", topic="t", request_id="r", timeout_ms=timeout_ms) for timeout_ms in (70, 50, 60)]
+    cluster.batch([(seq, raw, 1_000, False) for seq, raw in enumerate(asked, start=1)])
+    assert told == [1_050]
+
+
+def test_a_file_that_was_cut_off_is_told(tmp_path) -> None:
+    with spill.Spill(tmp_path) as taken:
+        taken._shipped = spill.SHIPPED_BYTES_MAX
+        place = taken.shipped(b"abcdef")
+    assert isinstance(place, spill.Spilled)
+    assert list(spill.texts(tmp_path, [place, place])) == [b"abcdef"] * 2
+    (tmp_path / place.file).write_bytes(b"abc")
+    with pytest.raises(OSError, match="was cut off"):
+        list(spill.texts(tmp_path, [place]))
 
 
 def test_a_batch_that_comes_again_finds_the_state_of_before(tmp_path) -> None:

@@ -8,6 +8,8 @@ from conf.settings import Settings
 from controller_logic.log import decide
 from streaming import replay as module
 from streaming.replay import replay
+from streaming.spill import SHIPPED_BYTES_MAX
+from tests.support.engine import encoded
 from tests.support.worlds import recorded
 
 pytestmark = pytest.mark.spark
@@ -40,6 +42,19 @@ def test_seqs_with_gaps_and_other_settings() -> None:
     assert list(bodies) == [body for _, _, body in expected.decisions]
     assert view == expected.view()
     assert view["seq"] == 200_000
+
+
+@pytest.mark.timeout(600)
+def test_a_batch_that_is_too_much_to_travel_through_spark_is_decided_alike() -> None:
+    one = encoded("delete_topic", topic="t", request_id="r", x="x" * 4_000_000)
+    all_shards = encoded("broker_unregister", broker=9, request_id="r", x="x" * 4_000_000)
+    log = recorded(5, 60)
+    first = len(log) + 1
+    log += enumerate([one, all_shards] * (SHIPPED_BYTES_MAX // len(one + all_shards) + 2), start=first)
+    expected = decide(log, Settings().policy)
+    bodies, view = replay([Entry(*entry) for entry in log], Settings(max_bytes_per_batch=2**30), {}, 1_000)
+    assert list(bodies) == [body for _, _, body in expected.decisions]
+    assert view == expected.view()
 
 
 def test_a_query_that_fails_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
