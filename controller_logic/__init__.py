@@ -2,8 +2,8 @@
 
 ``step`` takes an event to its rule: ``liveness``, ``shutdown``, ``isr``, ``watermark``, ``report``, ``admin``,
 ``deletion``, ``config``, ``requested_election``, ``requested_reassignment``, ``balance``, ``gateways``,
-``producer_ids``, ``takeover``; ``clock`` and ``fencing`` stand before them, ``deadline`` before what admins ask, and
-``registration`` before a broker that wants an id. They ask ``election``, ``partition_machine``,
+``producer_ids``, ``no_op``, ``takeover``; ``clock`` and ``fencing`` stand before them, ``deadline`` before what
+admins ask, and ``registration`` before a broker that wants an id. They ask ``election``, ``partition_machine``,
 ``replica_machine``, ``reassignment`` and ``placement`` what should be, for one partition, as a
 ``PartitionChange``; ``availability`` does so for all that brokers which go and come have a part in,
 ``removal`` for what a reassignment left behind. ``sessions`` says what counts as a broker's silence,

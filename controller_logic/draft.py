@@ -15,7 +15,7 @@ from state.cluster import Outcome, State, Totals, counted
 from state.ids import NO_EPOCH, NO_LEADER, without_collisions
 from state.invariants import broken_rules
 from state.partition import Partition, ReplicaState, Topic
-from state.policy import Policy, laid_over
+from state.policy import Policy, base_of, laid_over
 from state.reason import Reason
 from state.rules import ONLINE_RULES, STRAYS_RULES
 
@@ -49,7 +49,7 @@ class Draft(Minutes):
         self.next_producer_id = cluster.next_producer_id
         self._counts: list[int] = list(msgspec.structs.astuple(cluster.totals))
         self._backlog = dict(cluster.backlog)
-        self._base_policy = policy
+        self._base_policy = base_of(policy)
         self._overrides = dict(overrides)
         self._stored = state.topics
         self._open: dict[str, TopicDraft | None] = {}

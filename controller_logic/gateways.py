@@ -20,15 +20,17 @@ from state.ids import NO_LEADER, NO_TIME
 from state.metadata_format import FIRST_FORMAT, NEWEST_FORMAT
 from state.quorum import Gateway, Quorum
 from state.reason import Reason
-from state.rules import TOLD_RULES, UNREPEATED_RULES
+from state.rules import ANY_BACKUP_RULES, TOLD_RULES, UNREPEATED_RULES
 
 # A broker gives up on a leader that is frozen after a time-out, may ask it once more as just another voter, and
 # its heartbeats follow its fetches.
 FIND_LEADER_TIMEOUTS = 3
 
-# Nobody puts a bus back from a backup that is younger.
+# No gateway starts, or is stopped, more often; while a backup is put back nothing runs for longer than that.
+EPOCH_MS = 500
+# By rules of before, which took no backup to be put back that is younger.
 LONG_SILENCE_MS = 60_000
-# Some years; of 32 bits that leaves a clock that goes wrong nine times to do so.
+# Three years; of 32 bits that leaves a clock that goes wrong nine times to do so.
 EPOCHS_ON_MAX = 200_000_000
 
 
@@ -93,6 +95,12 @@ def watch_leader(draft: Draft) -> None:
         _elect_another(draft, Reason.GATEWAY_STOPPED if leader.is_stopping else Reason.GATEWAY_SILENT)
 
 
+def is_led(draft: Draft) -> bool:
+    """Say whether a gateway leads the quorum that was heard in time, and does not stop."""
+    leader = draft.gateways.get(draft.quorum.voter)
+    return leader is not None and _is_heard(draft, leader)
+
+
 def heard_until(draft: Draft, broker: Broker) -> int:
     """Give the time up to which a broker could be heard, in ms: behind a gateway while that one was."""
     leader = draft.gateways.get(draft.quorum.voter) if broker.behind_gateway else None
@@ -115,6 +123,23 @@ def begin_anew(draft: Draft) -> None:
     """Hold no silence of a time without a controller against the gateways."""
     for number, gateway in draft.gateways.items():
         draft.gateways[number] = replace(gateway, last_contact_ms=draft.now)
+
+
+def lead_on(draft: Draft) -> None:
+    """After a time without a controller let the leader lead on in another epoch.
+
+    What is decided from here on is not what brokers may have read in the last one, were all of this put back from a
+    backup. Brokers hear of the claim's settings in either case.
+    """
+    leader = draft.gateways.get(draft.quorum.voter)
+    unheard_ms = draft.now - draft.quorum.heard_ms
+    if (
+        draft.rules_version >= ANY_BACKUP_RULES
+        and leader is not None
+        and unheard_ms >= draft.policy.controller_quorum_fetch_timeout_ms
+    ):
+        _elect(draft, leader, _behind(draft), Reason.CONTROLLER_STARTED)
+    say_what_changed(draft)
 
 
 def _elect_another(draft: Draft, reason: Reason) -> None:
@@ -151,7 +176,8 @@ def _go_on_in_newer_format(draft: Draft) -> None:
 def _elect(draft: Draft, gateway: Gateway, behind: list[Broker], reason: Reason) -> None:
     """Let a gateway lead; the brokers ``behind`` the one before had a session until now."""
     epoch, metadata_format = draft.quorum.quorum_epoch + _epochs_on(draft), _format(draft)
-    draft.quorum = Quorum(gateway.gateway, gateway.incarnation, gateway.voters, epoch, draft.now, metadata_format)
+    who = (gateway.gateway, gateway.incarnation, gateway.voters)
+    draft.quorum = Quorum(*who, epoch, _at_least_ms(draft), metadata_format, no_op_ms=draft.now)
     draft.gateways = {n: held for n, held in draft.gateways.items() if held.metadata_format >= metadata_format}
     say_what_changed(draft)
     find_ms = FIND_LEADER_TIMEOUTS * draft.policy.controller_quorum_fetch_timeout_ms
@@ -170,15 +196,24 @@ def _elect(draft: Draft, gateway: Gateway, behind: list[Broker], reason: Reason)
 
 
 def _epochs_on(draft: Draft) -> int:
-    """Say by how much the epoch goes up: by one, and after a long silence by one for each second of it.
+    """Say by how much the epoch goes up: by one, and after a silence by one for each half second of it.
 
     Where bus and gateways were put back from a backup, brokers have seen epochs that this log does not know, at most
-    one a second. Were one of them begun again, brokers would take other records for those that they have read.
+    one in half a second. Were one of them begun again, brokers would take other records for those that they have read.
     """
-    silent_ms = draft.now - draft.quorum.heard_ms
-    if draft.rules_version < UNREPEATED_RULES or draft.quorum.heard_ms == 0 or silent_ms < LONG_SILENCE_MS:
+    if draft.rules_version < UNREPEATED_RULES or draft.quorum.heard_ms == 0:
         return 1
-    return min(silent_ms // 1_000, EPOCHS_ON_MAX)
+    if draft.rules_version < ANY_BACKUP_RULES:
+        silent_ms = draft.now - draft.quorum.heard_ms
+        return 1 if silent_ms < LONG_SILENCE_MS else min(silent_ms // 1_000, EPOCHS_ON_MAX)
+    return max(1, min((_at_least_ms(draft) - draft.quorum.heard_ms) // EPOCH_MS, EPOCHS_ON_MAX))
+
+
+def _at_least_ms(draft: Draft) -> int:
+    """Say what time it is, as far as is known: the clock stands still until a claim, and that has found this event."""
+    if draft.rules_version < ANY_BACKUP_RULES or draft.found_ms is None:
+        return draft.now
+    return max(draft.now, draft.found_ms)
 
 
 def _behind(draft: Draft) -> list[Broker]:

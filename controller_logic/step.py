@@ -13,6 +13,7 @@ from controller_logic import (
     gateways,
     isr,
     liveness,
+    no_op,
     producer_ids,
     report,
     requested_election,
@@ -145,4 +146,5 @@ def _tick(draft: Draft) -> None:
         deletion.begin_waiting(draft)
     advance_watermarks(draft)
     balance.check_balance(draft)
+    no_op.say_nothing(draft)
     draft.answer_if_asked()

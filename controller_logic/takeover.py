@@ -1,7 +1,6 @@
 """Begin a controller epoch (``KafkaController.onControllerFailover``)."""
 
 from controller_logic import balance, clock, deletion, gateways, removal, sessions
-from controller_logic.broker_settings import say_what_changed
 from controller_logic.config import change_settings, text_of
 from controller_logic.draft import Draft
 from state.change import PartitionChange
@@ -84,7 +83,7 @@ def controller_started(draft: Draft, event: ControllerStarted) -> None:
         draft.settings = settings
 
     change_settings(draft, set_settings)
-    say_what_changed(draft)
+    gateways.lead_on(draft)
     balance.begin_anew(draft)
     _resume(draft)
     draft.answer_if_asked()

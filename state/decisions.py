@@ -225,6 +225,13 @@ class ProducerIds(Decision, frozen=True, kw_only=True, tag="producer_ids"):
     next_producer_id: int
 
 
+class NoOp(Decision, frozen=True, kw_only=True, tag="no_op"):
+    """Nothing but that the controller decides: an idle metadata log gets a record by it (KIP-835).
+
+    Its time is later than that of any before in the same quorum epoch.
+    """
+
+
 AnyDecision = (
     LeaderAndIsr
     | StopReplica
@@ -237,6 +244,7 @@ AnyDecision = (
     | Imbalance
     | QuorumDecision
     | ProducerIds
+    | NoOp
 )
 
 KIND_RANK: dict[str, int] = {kind.__struct_config__.tag: rank for rank, kind in enumerate(AnyDecision.__args__)}

@@ -9,6 +9,8 @@ from msgspec import Meta
 
 Millis = Annotated[int, Meta(ge=1, le=2**53)]
 Grace = Annotated[int, Meta(ge=-1, le=2**53)]
+# 0 means never.
+Interval = Annotated[int, Meta(ge=0, le=2**53)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Percentage = Annotated[int, Meta(ge=0, le=100)]
 
@@ -33,6 +35,7 @@ class Policy(
     broker_connection_lost_grace_ms: Grace = -1
     controller_quorum_fetch_timeout_ms: Millis = 2_000
     event_time_ahead_max_ms: Millis = 60_000
+    metadata_max_idle_interval_ms: Interval = 5_000
 
     def overlaid(self, config: dict[str, str]) -> "Policy":
         """Return this policy with the dynamic ``config`` (Kafka's names, text values) laid over it.
@@ -55,6 +58,11 @@ def policy_of(settings: dict[str, Any]) -> Policy:
     Raises ``msgspec.ValidationError`` that names the key, for an unknown key or a value out of range.
     """
     return msgspec.convert(settings, Policy, strict=False)
+
+
+def base_of(policy: Policy) -> Policy:
+    """Return what holds where a log says nothing: settings that logs of before do not name are off, whatever is set."""
+    return msgspec.structs.replace(policy, metadata_max_idle_interval_ms=0)
 
 
 def laid_over(policy: Policy, config: Mapping[str, str]) -> Policy:

@@ -25,7 +25,8 @@ class Quorum(msgspec.Struct, frozen=True, array_like=True):
     """Hold who leads; an epoch has one leader, in one start of it, and is never used again.
 
     ``heard_ms`` is when the one that leads was last heard, on the engine's clock; 0 is not known.
-    ``metadata_format`` is the one that the metadata log is written in.
+    ``metadata_format`` is the one that the metadata log is written in. ``no_op_ms`` is when the newest ``no_op`` was
+    decided, or the epoch began.
     """
 
     voter: int = NO_LEADER
@@ -34,3 +35,4 @@ class Quorum(msgspec.Struct, frozen=True, array_like=True):
     quorum_epoch: int = 0
     heard_ms: int = 0
     metadata_format: int = FIRST_FORMAT
+    no_op_ms: int = 0

@@ -14,10 +14,12 @@ by now would be decided otherwise: what was recorded by the rules of before must
    that a leader has grown to which came back with less.
    A quorum that was not heard for long goes on in an epoch that is further on by as many seconds.
    Brokers of Kafka 4 are told of the settings of the cluster that they act on.
+3: a quorum that was put back from a backup of any age goes on in an epoch that is further on than those that were lost,
+   before anything is decided that comes to a record.
 """
 
 FIRST_RULES = 1
-NEWEST_RULES = 2
+NEWEST_RULES = 3
 # From which version on only the engine's own events move the clock.
 ENGINE_CLOCK_RULES = 2
 # From here on nothing is decided that a bus could not carry.
@@ -36,5 +38,7 @@ ONLINE_RULES = 2
 AGAIN_RULES = 2
 # From which version on a quorum that was put back from a backup repeats none of its epochs.
 UNREPEATED_RULES = 2
+# From which version on that holds for a backup of any age, and begins with the claim.
+ANY_BACKUP_RULES = 3
 # From which version on the engine's own settings are said to brokers, where gateways can write them down.
 TOLD_RULES = 2

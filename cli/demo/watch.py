@@ -10,7 +10,7 @@ import msgspec
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError
 from cli.demo.errors import DemoError
-from state.decisions import Answer, AnyDecision, BrokerDecision, HighWatermark, LeaderAndIsr, decode
+from state.decisions import Answer, AnyDecision, BrokerDecision, HighWatermark, LeaderAndIsr, NoOp, decode
 
 POLL_S = 0.01
 DECISIONS_PER_READ = 1_000
@@ -85,7 +85,7 @@ class Watch(threading.Thread):
                     before, high_watermark=decision.high_watermark
                 )
                 return
-            case Answer(error="NONE"):
+            case Answer(error="NONE") | NoOp():
                 return
         self.latest.append(decision)
         self.on_decision(decision)

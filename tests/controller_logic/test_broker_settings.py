@@ -99,7 +99,12 @@ def test_a_gateway_that_was_new_before_the_engine_says_so_with_a_heartbeat() -> 
     beat(world, 100, metadata_format=NEWEST_FORMAT)
     assert told(world) == {MIN_ISR: "2", UNCLEAN: "false"}
     decision = world.one(QuorumDecision)
-    assert (decision.voter, decision.incarnation, decision.quorum_epoch, decision.metadata_format) == (100, "a", 2, 2)
+    assert (decision.voter, decision.incarnation, decision.quorum_epoch, decision.metadata_format) == (
+        100,
+        "a",
+        2,
+        NEWEST_FORMAT,
+    )
     beat(world, 100, metadata_format=NEWEST_FORMAT)
     assert world.kinds == ""
 

@@ -1,44 +1,107 @@
 """A quorum's epoch is never begun twice, not even where what is known of it was put back from a backup."""
 
+import pytest
+
+from controller_logic.gateways import EPOCH_MS, EPOCHS_ON_MAX
+from state.decisions import QuorumDecision
+from state.reason import Reason
+from state.rules import ANY_BACKUP_RULES, UNREPEATED_RULES
 from tests.controller_logic.test_gateways import gateway_beats, leads, start, tick
 from tests.controller_logic.test_gateways import world as world
 from tests.controller_logic.world import World
 
 
-def test_a_quorum_put_back_from_a_backup_repeats_no_epoch() -> None:
+def claim(world: World, epoch: int, rules_version: int = ANY_BACKUP_RULES) -> None:
+    world.publish("controller_started", controller_id="c", controller_epoch=epoch, rules_version=rules_version)
+
+
+def led(rules_version: int = ANY_BACKUP_RULES) -> World:
+    """Make a world whose quorum is led by gateway 100, which was heard just now."""
     world = World()
-    world.publish("controller_started", controller_id="c", controller_epoch=1, rules_version=2)
+    claim(world, 1, rules_version)
     start(world, 100)
     gateway_beats(world, 100)
-    backup = world.state
-    # What is lost: within an hour gateway 100 starts again and again.
-    for life in range(50):
-        world.now += 60_000
-        tick(world)
+    return world
+
+
+def started_again_and_again(world: World, lives: int, every_ms: int) -> int:
+    """Let the gateway that leads start many times; give the last epoch."""
+    for life in range(lives):
+        tick(world, every_ms)
         gateway_beats(world, 100, "first" if life == 0 else f"life {life - 1}")
         start(world, 100, f"life {life}")
-    seen = leads(world)[1]
-    now = world.now
-    world.state = backup
-    world.now = now
-    # The engine comes first, and holds no silence against gateways.
-    world.publish("controller_started", controller_id="c", controller_epoch=2, rules_version=2)
-    tick(world)
-    start(world, 100, "put back")
+    return leads(world)[1]
+
+
+def put_back(world: World, backup: World) -> None:
+    """Let what is decided be as it once was; time goes on."""
+    world.state = backup.state
+
+
+@pytest.mark.parametrize("every_ms", [EPOCH_MS, 3 * EPOCH_MS, 60_000])
+@pytest.mark.parametrize("lives", [1, 2, 50])
+@pytest.mark.parametrize("is_engine_first", [True, False])
+def test_a_quorum_put_back_from_a_backup_repeats_no_epoch(every_ms: int, lives: int, is_engine_first: bool) -> None:
+    world, backup = led(), led()
+    seen = started_again_and_again(world, lives, every_ms)
+    put_back(world, backup)
+    # So long it takes to put it back, at the least.
+    world.now += 2 * EPOCH_MS
+    if is_engine_first:
+        # It holds no silence against gateways.
+        claim(world, 2)
+        tick(world)
+        start(world, 100, "put back")
+    else:
+        # Nothing has moved the engine's clock since the backup, but the claim that is to come has found the event.
+        now, world.found_ms = world.now, world.now
+        world.now = backup.now
+        start(world, 100, "put back")
+        world.now, world.found_ms = now, None
+        claim(world, 2)
     assert leads(world)[1] > seen
 
 
-def test_a_short_silence_takes_the_next_epoch(world: World) -> None:
-    world.publish("controller_started", controller_id="c", controller_epoch=2, rules_version=2)
+def test_nothing_is_decided_in_the_last_epoch_after_a_time_without_an_engine(world: World) -> None:
+    claim(world, 2)
     gateway_beats(world, 100)
+    epoch = leads(world)[1]
+    world.now += 30_000
+    claim(world, 3)
+    decision = world.one(QuorumDecision)
+    assert (decision.voter, decision.incarnation, decision.reason) == (100, "first", Reason.CONTROLLER_STARTED)
+    assert decision.quorum_epoch == epoch + 30_000 // EPOCH_MS
+    world.now += 1_000
+    claim(world, 4)
+    assert world.all(QuorumDecision) == [], "so short a time nothing can be put back in"
+
+
+def test_a_short_silence_takes_the_next_epoch(world: World) -> None:
+    claim(world, 2)
+    gateway_beats(world, 100)
+    epoch = leads(world)[1]
+    tick(world, EPOCH_MS)
+    start(world, 100, "second")
+    assert leads(world) == (100, epoch + 1)
+
+
+def test_by_rules_of_before_a_backup_of_a_minute_ago_is_not_known() -> None:
+    world = led(UNREPEATED_RULES)
     tick(world, 59_000)
     start(world, 100, "second")
     assert leads(world) == (100, 2)
+    gateway_beats(world, 100, "second")
+    tick(world, 60_000)
+    claim(world, 2, UNREPEATED_RULES)
+    assert world.all(QuorumDecision) == []
+    start(world, 100, "third")
+    assert leads(world) == (100, 62)
 
 
 def test_a_clock_that_jumps_leaves_epochs_for_later(world: World) -> None:
-    world.publish("controller_started", controller_id="c", controller_epoch=2, rules_version=2)
+    claim(world, 2)
     gateway_beats(world, 100)
+    epoch = leads(world)[1]
     tick(world, 10**12)
     start(world, 100, "second")
-    assert leads(world) == (100, 200_000_001)
+    assert leads(world) == (100, epoch + EPOCHS_ON_MAX)

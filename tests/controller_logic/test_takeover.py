@@ -3,6 +3,7 @@
 import pytest
 
 from state.decisions import Answer, Rejected
+from state.rules import NEWEST_RULES
 from tests.controller_logic.world import World
 
 UNCLEAN = "unclean.leader.election.enable"
@@ -83,7 +84,8 @@ def test_the_rules_of_the_newest_claim_are_in_force(world: World) -> None:
 
 
 def test_rules_that_are_not_there_are_refused(world: World) -> None:
-    world.publish("controller_started", controller_id="b", controller_epoch=4, rules_version=3, request_id=1)
+    unknown = NEWEST_RULES + 1
+    world.publish("controller_started", controller_id="b", controller_epoch=4, rules_version=unknown, request_id=1)
     assert world.one(Rejected).field == "rules_version"
     assert world.error == "UNSUPPORTED_VERSION"
     assert (world.state.cluster.controller_epoch, world.state.cluster.rules_version) == (3, 1)

@@ -32,6 +32,7 @@ class World:
         # What a bus knows of the events that are published from now on.
         self.entered_ms: int | None = None
         self.is_claim: bool | None = None
+        self.found_ms: int | None = None
         self.decisions: list[AnyDecision] = []
         self.log: list[bytes] = []
         # Not where a test breaks a rule on purpose, or makes thousands of changes on the way to its subject.
@@ -48,7 +49,7 @@ class World:
     def publish_raw(self, raw: bytes) -> list[AnyDecision]:
         self.log.append(raw)
         event = decode_event(raw)
-        logged = Logged(self.state.cluster.seq + 1, self.now, event, raw, self.entered_ms, self.is_claim)
+        logged = Logged(self.state.cluster.seq + 1, self.now, event, raw, self.entered_ms, self.is_claim, self.found_ms)
         outcome = step(self.state, [logged], self.policy, overrides=self.overrides)
         before, self.state = self.state, outcome.state
         self.decisions = [decode(body) for _, _, body in number(part_of(d) for d in outcome.decisions)]

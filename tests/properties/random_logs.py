@@ -235,6 +235,8 @@ def _config(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
 def _started(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
     epoch = state.cluster.controller_epoch + (a > 2)
     settings = {"unclean.leader.election.enable": b % 2 == 0, "min.insync.replicas": c % 3}
+    if a % 2:
+        settings["metadata.max.idle.interval.ms"] = 1_000 * (b % 3)
     told = {"controller_id": "c", "controller_epoch": epoch, "settings": settings}
     told |= {"rules_version": 1 + (a + b) % NEWEST_RULES, "is_claim": True if a > 7 else None}
     return "controller_started", forged(told) if c == 11 else told

@@ -54,6 +54,7 @@ def test_kinds_stand_as_in_the_contract() -> None:
         "imbalance",
         "quorum",
         "producer_ids",
+        "no_op",
     ]
 
 

@@ -83,6 +83,9 @@ class Broker:
             assert config.get(values["Name"]) != values["Value"]
             config[values["Name"]] = values["Value"]
 
+    def _NoOpRecord(self, values: NAME) -> None:
+        assert values == {}
+
     def _ProducerIdsRecord(self, values: NAME) -> None:
         assert values["NextProducerId"] > self.next_producer_id
         self.next_producer_id = values["NextProducerId"]

@@ -163,6 +163,38 @@ def test_where_no_decision_is_left_all_brokers_are_asked_and_the_longest_counts(
     rebuilt(tmp_path / "trusted", bus, longest, without=frozenset({1, 2}))
 
 
+@pytest.mark.parametrize("kept", [1, 7, 40])
+def test_where_all_decisions_that_are_left_say_nothing_their_times_prove_the_place(
+    tmp_path: Path, busses: list[DecidedBus], kept: int
+) -> None:
+    started = {"controller_id": "c", "controller_epoch": 1, "rules_version": 2}
+    idle = [
+        event("controller_started", **started, settings={"metadata.max.idle.interval.ms": 5_000}),
+        *story(2)[1:],
+        event("gateway_started", gateway=100, incarnation="g", voters=[100], metadata_format=3),
+    ]
+    for number in range(1, 41):
+        now_ms = START_MS + 5_000 * number
+        idle.append(event("tick", now_ms - 1, controller_epoch=1))
+        idle.append(event("gateway_heartbeat", now_ms, gateway=100, incarnation="g"))
+        idle.append(event("tick", now_ms, controller_epoch=1))
+    bus = decided(tmp_path / "bus.db", idle)
+    busses.append(bus)
+    held = written(tmp_path / "there", bus)
+    *_, before, last = cuts_of(held)
+    bus.trim(3 * kept - 1)
+    for size in (before, last):
+        copy = broker_copy(tmp_path / f"{size}", tmp_path / "there", size=size)
+        log = tmp_path / f"{size}" / "again"
+        if size == before and kept == 1:
+            # It ends before the oldest decision, and whether that is all no single copy can prove.
+            with pytest.raises(StorageError, match="those of 2, 3 are missing"):
+                rebuilt(log, bus, copy)
+        else:
+            rebuilt(log, bus, copy)
+            assert written(log, bus) == held
+
+
 def test_copies_that_are_not_to_be_trusted_are_refused(tmp_path: Path, busses: list[DecidedBus]) -> None:
     bus = decided(tmp_path / "bus.db", story(3))
     busses.append(bus)

@@ -19,7 +19,7 @@ from brokers.gateways.kraft.log.entries import encode_entry, records_in
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
 from state.decisions import QuorumDecision, decode
-from state.metadata_format import FIRST_FORMAT, NEWEST_FORMAT
+from state.metadata_format import FIRST_FORMAT, NEWEST_FORMAT, NO_OP_FORMAT
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 FORMATS = range(FIRST_FORMAT, NEWEST_FORMAT + 1)
@@ -85,3 +85,4 @@ def test_every_record_that_a_log_may_have_is_in_them() -> None:
         "TopicRecord",
         "UnregisterBrokerRecord",
     }
+    assert "NoOpRecord" in {record.name for data in logs(NO_OP_FORMAT).values() for record in records_in(data)}

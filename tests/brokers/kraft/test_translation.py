@@ -22,6 +22,7 @@ from state.decisions import (
     ProducerIds,
     StopReplica,
 )
+from state.metadata_format import NEWEST_FORMAT
 from state.registration import Listener
 from tests.brokers.kraft.told import (
     BROKERS,
@@ -229,8 +230,8 @@ def test_nothing_is_written_before_the_quorum_has_a_leader() -> None:
 
 
 def test_a_format_of_the_future_is_refused() -> None:
-    with pytest.raises(StorageError, match="begins metadata format 3; this isrflow writes those up to 2"):
-        translate(after(STANDING), [replace(quorum(epoch=2), metadata_format=3)])
+    with pytest.raises(StorageError, match="begins metadata format 4; this isrflow writes those up to 3"):
+        translate(after(STANDING), [replace(quorum(epoch=2), metadata_format=NEWEST_FORMAT + 1)])
 
 
 def test_a_later_leader_is_told_alone() -> None:

@@ -54,11 +54,12 @@ def _is_ahead(context: Context, replica: int, asked: Values) -> bool:
     """Say whether a broker has read more than there is in its epoch: then this log is not all of what was served.
 
     It may be from a backup, and have gone on in a later epoch. A broker that was told so would stop, and set its
-    partitions aside. It asks again instead, until the log that it has read from leads.
+    partitions aside. It asks again instead, until the log that it has read from leads. It need not be known here: it
+    may have registered after the backup.
     """
     offset, epoch = asked["FetchOffset"], asked["LastFetchedEpoch"]
     ends = context.log.end_of_epoch(epoch)
-    if not 0 <= ends.end_offset < offset or replica not in context.standing.brokers:
+    if not 0 <= ends.end_offset < offset or replica < 0:
         return False
     if context.log.snapshot_for(offset, epoch) is not None:
         return False

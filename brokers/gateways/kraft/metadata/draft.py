@@ -85,7 +85,7 @@ class MetadataDraft:
                 self._set_config(values)
             case "ProducerIdsRecord":
                 self.next_producer_id = values["NextProducerId"]
-            case "BeginTransactionRecord" | "EndTransactionRecord":
+            case "BeginTransactionRecord" | "EndTransactionRecord" | "NoOpRecord":
                 pass
             case _:
                 raise ReplayError(f"a {record.name} is nothing that this log holds")

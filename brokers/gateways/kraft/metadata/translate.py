@@ -2,7 +2,7 @@
 
 The records of a seq stand together, so that a broker sees a fenced broker and the elections that follow
 at once. Within them nothing comes before what it refers to: topics that go, brokers, topics that come,
-settings, partitions, producer ids.
+settings, partitions, producer ids, what says nothing.
 
 Before the quorum has its first leader there is no log to write to: what is decided until then is held in
 the image, and stands in the first records of all, after the features.
@@ -30,6 +30,7 @@ from state.decisions import (
     BrokerDecision,
     ConfigDecision,
     LeaderAndIsr,
+    NoOp,
     ProducerIds,
     QuorumDecision,
     TopicDecision,
@@ -39,6 +40,8 @@ from state.metadata_format import NEWEST_FORMAT
 
 # What a cluster of Kafka 4.1 is formatted with, but for the eligible leader replicas, of which the rules know nothing.
 FEATURES = {"metadata.version": 27, "group.version": 1, "transaction.version": 2}
+
+NO_OP = Record("NoOpRecord", 0, {})
 
 _D = TypeVar("_D", bound=AnyDecision)
 
@@ -119,6 +122,7 @@ def _replayed(draft: MetadataDraft, decisions: Sequence[AnyDecision]) -> list[Re
         say(partition_records(draft, partition))
     for ids in _of(decisions, ProducerIds):
         say([producer_ids(ids.broker, ids.broker_epoch, ids.next_producer_id)])
+    say(NO_OP for _ in _of(decisions, NoOp))
     return said
 
 

@@ -31,8 +31,9 @@ from bus.image import read_image
 from bus.interface import Bus
 
 # Two events of one time may well come to the same of these, and the engine's clock may begin again. Any other is
-# there once: it bears an id or an epoch, or fits the partition epoch that was decided.
-_RECURRING = ("ConfigRecord", "NoOpRecord", "RegisterBrokerRecord", "BrokerRegistrationChangeRecord")
+# there once: it bears an id or an epoch, fits the partition epoch that was decided, or is of a time that comes once in
+# its quorum epoch (``NoOp``).
+_RECURRING = ("ConfigRecord", "RegisterBrokerRecord", "BrokerRegistrationChangeRecord")
 
 
 class _Place(NamedTuple):

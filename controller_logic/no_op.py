@@ -1,0 +1,30 @@
+"""Keep brokers' view of an idle metadata log young (KIP-835, ``QuorumController.registerWriteNoOpRecord``).
+
+A broker tells how far behind it is by the age of the newest record, so where nothing is decided a record that says
+nothing has to come now and then. Kafka's controller writes one in every interval, whatever else it wrote, and so it is
+here: no shard knows what the others decided.
+"""
+
+from msgspec.structs import replace
+
+from controller_logic import gateways
+from controller_logic.draft import Draft
+from state.decisions import NoOp
+from state.metadata_format import NO_OP_FORMAT
+from state.reason import Reason
+
+
+def say_nothing(draft: Draft) -> None:
+    """Decide nothing, where metadata.max.idle.interval.ms has passed since that was last done and a gateway leads.
+
+    A clock that was taken back has to pass the last one again, or a new quorum epoch to begin: two batches of the log
+    with nothing else in them are never the same, by which a log that was lost is found again in a broker's copy.
+    """
+    interval_ms = draft.policy.metadata_max_idle_interval_ms
+    if interval_ms == 0 or draft.quorum.metadata_format < NO_OP_FORMAT:
+        return
+    if draft.now - draft.quorum.no_op_ms < interval_ms or not gateways.is_led(draft):
+        return
+    draft.quorum = replace(draft.quorum, no_op_ms=draft.now)
+    if draft.writes:
+        draft.decisions.append(NoOp(**draft.said(Reason.MAX_IDLE_INTERVAL)))

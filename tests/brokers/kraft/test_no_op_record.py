@@ -1,0 +1,22 @@
+"""A decision that says nothing comes to a record that says nothing."""
+
+from brokers.gateways.kraft.log.entries import encode_entry, records_in
+from brokers.gateways.kraft.metadata.image import MetadataImage
+from brokers.gateways.kraft.metadata.translate import translate
+from brokers.gateways.kraft.record_frame import Record
+from state.decisions import NoOp
+from tests.brokers.kraft.told import STANDING, after, broker, records, said
+
+
+def test_what_says_nothing_is_a_record_that_says_nothing() -> None:
+    assert records(NoOp(**said())) == [Record("NoOpRecord", 0, {})]
+    translated = translate(after(STANDING), [NoOp(**said())])
+    assert translated.image == after(STANDING)
+    assert translated.entry is not None
+    data, end_offset = encode_entry(translated.entry, 7)
+    assert (end_offset, [record.name for record in records_in(data)]) == (8, ["NoOpRecord"])
+    assert records(NoOp(**said()), broker(1, "fenced"))[-1].name == "NoOpRecord"
+
+
+def test_what_says_nothing_begins_no_log() -> None:
+    assert translate(MetadataImage(), [NoOp(**said())]) == (MetadataImage(), None)

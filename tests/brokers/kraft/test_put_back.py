@@ -1,0 +1,198 @@
+"""Bus and gateway put back from a backup together: no quorum epoch is given out again, and no broker is led astray."""
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from brokers.gateways.kraft.process import GatewayProcess
+from brokers.kafka.cluster import free_ports, random_cluster_id
+from brokers.voters import Voter
+from brokers.wire.errors import ErrorCode
+from brokers.wire.record_batch import decode_batches
+from bus.embedded import EmbeddedBus
+from bus.image import read_image
+from tests.brokers.kraft.storages import beats, event, registered
+from tests.support.controller_client import LOOPBACK, ControllerClient
+from tests.support.engine import wait_until
+from tests.support.rules_engine import RulesEngine
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+TIMEOUT_S = 60.0
+_ALL = 1_000_000
+# Idle logs go on too, and would soon be longer than what was lost.
+SETTINGS = {"broker_session_timeout_ms": 600_000, "metadata_max_idle_interval_ms": 300}
+
+
+def topic(name: str) -> bytes:
+    return event("create_topic", topic=name, partitions=1, replication_factor=1)
+
+
+class Led:
+    """Hold an engine and one gateway, whose files are in ``folder``, each of which runs or does not."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (port,) = free_ports(1)
+        self._voter = Voter(100, LOOPBACK, port)
+        self._cluster_id = random_cluster_id()
+        self.bus = EmbeddedBus(folder / "bus.db")
+        self.engine = RulesEngine()
+        self.gateway = self._process()
+
+    def _process(self) -> GatewayProcess:
+        bus = str(self.folder / "bus.db")
+        return GatewayProcess(self._voter, [self._voter], self._cluster_id, bus, self.folder / "gateway-100")
+
+    def start_engine(self) -> None:
+        self.engine = RulesEngine()
+        self.engine.start(self.folder / "bus.db", **SETTINGS)
+
+    def start_gateway(self) -> None:
+        self.gateway.start()
+        self.gateway.wait_until_started(TIMEOUT_S)
+
+    def take(self, *events: bytes) -> None:
+        """Let the engine decide events."""
+        seq = self.bus.publish(events)
+        wait_until(lambda: self.bus.decided_seq() >= seq, TIMEOUT_S, "the events to be decided")
+
+    def join(self, broker: int) -> None:
+        self.take(registered(broker))
+        self.take(*beats((broker, read_image(self.bus.image()).cluster.brokers[broker].broker_epoch)))
+
+    def epochs(self) -> list[int]:
+        """Give each epoch of the quorum that was given out, in order, as far as this bus knows."""
+        decided = [msgspec.json.decode(one.body) for one in self.bus.decisions((0, -1), _ALL)]
+        return [one["quorum_epoch"] for one in decided if one["kind"] == "quorum"]
+
+    def client(self) -> ControllerClient:
+        return ControllerClient(self._voter.port)
+
+    def until_led(self, after: int) -> int:
+        """Wait until the gateway leads in an epoch after another; give it."""
+        client = self.client()
+        found = after
+
+        def leads() -> bool:
+            nonlocal found
+            found = client.fetch(0, 0)["CurrentLeader"]["LeaderEpoch"]
+            return found > after and client.fetch(0, found)["ErrorCode"] == ErrorCode.NONE
+
+        wait_until(leads, TIMEOUT_S, f"an epoch after {after}")
+        client.close()
+        return found
+
+    def read(self, epoch: int, name: str) -> tuple[int, int]:
+        """Read the log as a broker does until it tells of a topic; give the offset and the epoch where that ends."""
+        client = self.client()
+        at = offset = last_epoch = 0
+
+        def is_told() -> bool:
+            nonlocal at, offset, last_epoch
+            told = client.fetch(offset, epoch, last_epoch)
+            assert told["ErrorCode"] == ErrorCode.NONE, told
+            for batch in decode_batches(told["Records"]):
+                offset, last_epoch = batch.next_offset, batch.leader_epoch
+                if any(name.encode() in value for _, value in batch.records):
+                    at = offset
+                    return True
+            return False
+
+        wait_until(is_told, TIMEOUT_S, f"topic {name} in the log")
+        client.close()
+        return at, last_epoch
+
+    def back_up(self, into: Path) -> None:
+        """Copy all while it runs, the gateway's files before the bus that they follow from."""
+        shutil.copytree(self.folder / "gateway-100", into / "gateway-100")
+        with sqlite3.connect(self.folder / "bus.db") as here, sqlite3.connect(into / "bus.db") as there:
+            here.backup(there)
+        here.close()
+        there.close()
+
+    def put_back(self, backup: Path) -> None:
+        """End all, and put a backup in the place of what there is."""
+        assert self.gateway.stop()
+        self.engine.stop()
+        self.bus.close()
+        shutil.rmtree(self.folder)
+        shutil.copytree(backup, self.folder)
+        self.bus = EmbeddedBus(self.folder / "bus.db")
+        self.gateway = self._process()
+
+    def end(self) -> None:
+        self.gateway.kill()
+        self.engine.stop()
+        self.bus.close()
+
+
+def lose(led: Led, epoch: int) -> list[tuple[int, int]]:
+    """Let a broker, topics and quorum epochs come that will be lost; give where a broker had read to meanwhile."""
+    led.join(2)
+    lost = []
+    for number in range(2):
+        name = f"lost-{number}"
+        led.take(topic(name))
+        lost.append(led.read(epoch, name))
+        assert led.gateway.stop()
+        led.start_gateway()
+        epoch = led.until_led(epoch)
+    led.take(topic("last"))
+    return [*lost, led.read(epoch, "last")]
+
+
+def check_who_is_led(led: Led, epoch: int, kept: tuple[int, int], lost: list[tuple[int, int]]) -> None:
+    """See that who has read what was lost is given nothing, and who has not goes on."""
+    # The log goes on beyond all that was lost, and still nobody is given what stands there now.
+    client = led.client()
+    wait_until(lambda: client.fetch(*kept[:1], epoch, kept[1])["HighWatermark"] > lost[-1][0] + 5, TIMEOUT_S, "more")
+    for offset, last_epoch in lost:
+        for broker in (1, 2):
+            told = client.fetch(offset, epoch, last_epoch, replica=broker)
+            assert told.get("ErrorCode") == ErrorCode.BROKER_NOT_AVAILABLE, (offset, last_epoch, broker, told)
+    # Who has read nothing that was lost goes on.
+    told = client.fetch(kept[0], epoch, kept[1], replica=1)
+    assert (told["ErrorCode"], told["DivergingEpoch"]["Epoch"]) == (ErrorCode.NONE, -1)
+    assert told["Records"]
+    client.close()
+
+
+@pytest.mark.parametrize("is_engine_first", [True, False], ids=["engine first", "gateway first"])
+def test_a_backup_of_some_seconds_ago_gives_out_no_epoch_again(tmp_path: Path, is_engine_first: bool) -> None:
+    (tmp_path / "live").mkdir()
+    led = Led(tmp_path / "live")
+    try:
+        led.start_engine()
+        led.start_gateway()
+        epoch = led.until_led(0)
+        led.join(1)
+        led.take(topic("kept"))
+        kept = led.read(epoch, "kept")
+        (tmp_path / "backup").mkdir()
+        led.back_up(tmp_path / "backup")
+
+        lost = lose(led, epoch)
+        given_out = led.epochs()
+        assert len(set(given_out)) == len(given_out) == 3
+
+        led.put_back(tmp_path / "backup")
+        known = led.epochs()
+        assert given_out[: len(known)] == known != given_out
+        if is_engine_first:
+            led.start_engine()
+            # What is decided before any gateway is there must not be taken for what was.
+            led.take(topic("other"))
+            led.start_gateway()
+        else:
+            led.start_gateway()
+            led.start_engine()
+        after = led.until_led(max(known))
+        wait_until(lambda: led.epochs()[-1] == after, TIMEOUT_S, "the epoch on the bus")
+        assert min(set(led.epochs()) - set(known)) > max(given_out)
+
+        check_who_is_led(led, after, kept, lost)
+    finally:
+        led.end()

@@ -1,0 +1,128 @@
+"""An idle metadata log gets a record now and then: when, and when not."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from controller_logic.log import decide
+from state.decisions import NoOp, QuorumDecision
+from state.metadata_format import NEWEST_FORMAT, NO_OP_FORMAT
+from state.policy import Policy
+from state.reason import Reason
+from state.rules import NEWEST_RULES
+from tests.controller_logic.world import World
+
+NAME = "metadata.max.idle.interval.ms"
+
+
+def claim(world: World, epoch: int = 1, **settings: int) -> None:
+    told = {"controller_id": "j", "controller_epoch": epoch, "rules_version": NEWEST_RULES}
+    world.publish("controller_started", **told, settings={NAME: 5_000} if not settings else settings["settings"])
+
+
+def start(world: World, incarnation: str = "a", metadata_format: int = NEWEST_FORMAT) -> None:
+    told = {"incarnation": incarnation, "voters": [100], "metadata_format": metadata_format}
+    world.publish("gateway_started", gateway=100, **told)
+
+
+def beat(world: World, incarnation: str = "a") -> None:
+    world.publish("gateway_heartbeat", gateway=100, incarnation=incarnation)
+
+
+def no_ops(world: World, for_ms: int, incarnation: str = "a") -> Iterator[int]:
+    """Let time go by in ticks of an idle engine, with a gateway that is heard; give the times of what says nothing."""
+    for _ in range(for_ms // 500):
+        beat(world, incarnation)
+        world.tick(500)
+        assert {decision.reason for decision in world.all(NoOp)} <= {Reason.MAX_IDLE_INTERVAL}
+        yield from [decision.time_ms for decision in world.all(NoOp)]
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    claim(world)
+    return world
+
+
+def test_one_comes_in_every_interval(world: World) -> None:
+    start(world)
+    began = world.now
+    assert list(no_ops(world, 21_000)) == [began + 5_000, began + 10_000, began + 15_000, began + 20_000]
+
+
+def test_others_that_are_decided_meanwhile_put_it_off_no_more_than_in_kafka(world: World) -> None:
+    start(world)
+    began = world.now
+    list(no_ops(world, 4_500))
+    world.publish("create_topic", topic="t", assignment={"0": [1]})
+    assert list(no_ops(world, 1_000)) == [began + 5_000]
+
+
+def test_none_comes_without_a_quorum_that_is_led(world: World) -> None:
+    for _ in range(20):
+        world.tick(500)
+        assert world.all(NoOp) == []
+    start(world)
+    for _ in range(20):
+        world.tick(500)
+        assert world.all(NoOp) == [], "nobody heard the gateway, so no broker would hear of it"
+    assert len(list(no_ops(world, 5_000))) == 1
+
+
+def test_one_is_said_only_where_every_gateway_can_write_it_down(world: World) -> None:
+    start(world, metadata_format=NO_OP_FORMAT - 1)
+    assert list(no_ops(world, 10_000)) == []
+    start(world, "b")
+    assert world.one(QuorumDecision).metadata_format == NO_OP_FORMAT
+    assert len(list(no_ops(world, 10_000, "b"))) == 2
+
+
+@pytest.mark.parametrize("settings", [{NAME: 0}, {}, {NAME: -1}])
+def test_none_comes_where_the_claim_says_so_or_says_nothing(settings: dict[str, int]) -> None:
+    world = World()
+    claim(world, settings=settings)
+    assert world.policy.metadata_max_idle_interval_ms > 0, "what the reader of a log is set to does not count"
+    start(world)
+    assert list(no_ops(world, 10_000)) == []
+
+
+def test_the_interval_may_be_changed_while_all_runs(world: World) -> None:
+    start(world)
+    world.publish("alter_config", entity="cluster", config={NAME: 500})
+    assert len(list(no_ops(world, 5_000))) == 10
+    world.publish("alter_config", entity="cluster", config={NAME: 0})
+    assert list(no_ops(world, 10_000)) == []
+
+
+def test_a_take_over_begins_no_interval(world: World) -> None:
+    start(world)
+    began = world.now
+    list(no_ops(world, 3_000))
+    claim(world, 2)
+    assert list(no_ops(world, 3_000)) == [began + 5_000]
+
+
+def test_a_clock_that_was_taken_back_makes_none_of_a_time_that_was(world: World) -> None:
+    start(world)
+    world.now += 3_600_000
+    assert list(no_ops(world, 1_000)) == [world.now]
+    world.now -= 3_600_000
+    claim(world, 2)
+    assert list(no_ops(world, 10_000)) == [], "one of the same bytes might be in the log"
+    start(world, "b")
+    began = world.now
+    assert list(no_ops(world, 5_000, "b")) == [began + 5_000], "a batch bears the quorum's epoch too"
+
+
+def test_shards_and_batches_show_in_none(world: World) -> None:
+    start(world)
+    for number in range(30):
+        if number % 7 == 0:
+            world.publish("create_topic", topic=f"t{number}", partitions=1, replication_factor=1)
+        list(no_ops(world, 1_500))
+    entries = list(enumerate(world.log, 1))
+    whole = decide(entries, Policy()).decisions
+    assert [json.loads(body)["kind"] for _, _, body in whole].count("no_op") == 9
+    assert decide(entries, Policy(), shards=5, batch_sizes=(1, 7, 3)).decisions == whole
