@@ -29,6 +29,7 @@ _PASSING = frozenset(
         KafkaError._NOENT,  # it knows of no leader yet
         KafkaError.OFFSET_NOT_AVAILABLE,
         KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.UNKNOWN_LEADER_EPOCH,  # the broker has yet to hear of it
         KafkaError._TRANSPORT,
     }
 )
@@ -123,6 +124,9 @@ class Connection:
                 except KafkaException as error:
                     if not is_passing(error.args[0]) or time.monotonic() > deadline:
                         raise
+                    if error.args[0].code() == KafkaError.FENCED_LEADER_EPOCH:
+                        # The client would go on with the epoch that it knows, for minutes.
+                        self.admin.list_topics(topic, timeout=REQUEST_TIMEOUT_S)
                     time.sleep(RETRY_PAUSE_S)
 
     def _ask_offsets(self, asked: dict[TopicPartition, OffsetSpec], isolation: IsolationLevel) -> list[int]:

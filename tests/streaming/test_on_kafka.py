@@ -27,8 +27,8 @@ BATCH = 3
 SUPERSEDED = 4
 CRASH_TIMEOUT_S = 180.0
 HEARD_TIMEOUT_S = 60.0
-# Longer than a session.
-BUS_FROZEN_S = 10.0
+# Longer than a session of Kafka's own, so that the node leads in another epoch afterwards.
+BUS_FROZEN_S = 12.0
 ENGINE_FROZEN_S = 4.0
 
 
