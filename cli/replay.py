@@ -62,7 +62,7 @@ def command(
       isrflow replay events.jsonl --out - --set unclean.leader.election.enable=true
       isrflow replay events.jsonl --out decisions.jsonl --engine spark
     """
-    settings = load(conf, sets, together=False)
+    settings = load(conf, sets, cross_check=False)
     overrides = policy_text(from_sets(sets))
     bodies, view = _decide(engine, list(entries_of(events)), settings, overrides)
     try:

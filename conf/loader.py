@@ -8,8 +8,8 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
+from conf.cross_checks import complaint_about
 from conf.settings import Settings
-from conf.together import complaint_about
 from state.policy import NAMES as POLICY_KEYS
 from state.policy import Policy
 
@@ -23,10 +23,10 @@ class SettingsError(Exception):
     """A setting is unknown or has a wrong value; the message names it, and what was expected."""
 
 
-def load(path: Path | None = None, sets: Iterable[str] = (), *, together: bool = True) -> Settings:
+def load(path: Path | None = None, sets: Iterable[str] = (), *, cross_check: bool = True) -> Settings:
     """Return the settings of the TOML file at ``path``, with ``sets`` (``key=value`` texts) over them.
 
-    Without ``together`` they need not fit each other: a replay sends no heartbeats and no ticks. Raises
+    Without ``cross_check`` they need not fit each other: a replay sends no heartbeats and no ticks. Raises
     ``SettingsError``.
     """
     values = _from_file(path) if path else {}
@@ -34,7 +34,7 @@ def load(path: Path | None = None, sets: Iterable[str] = (), *, together: bool =
     policy = {key: value for key, value in values.items() if key in POLICY_KEYS}
     engine = {key: value for key, value in values.items() if key not in POLICY_KEYS}
     settings = msgspec.convert(engine | {"policy": policy}, Settings)
-    if together and (complaint := complaint_about(settings, values)):
+    if cross_check and (complaint := complaint_about(settings, values)):
         raise SettingsError(complaint)
     return settings
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from brokers.service import ServiceError
-from cli.cluster.folder import dir_option, opened
+from cli.cluster.folder import dir_option, open_cluster
 from cli.errors import Refused, Unreachable
 
 
@@ -22,7 +22,7 @@ def down(delete: bool, folder: Path) -> None:
       isrflow cluster down
       isrflow cluster down --delete
     """
-    kafka, led = opened(folder)
+    kafka, led = open_cluster(folder)
     try:
         killed = led.down() if led else [kafka.nodes[number].name for number in kafka.down()]
         if delete:

@@ -6,7 +6,7 @@ import click
 
 from brokers.kafka.cluster import KafkaCluster
 from brokers.kafka.node import KafkaError
-from cli.cluster.led import LedCluster
+from cli.cluster.led_cluster import LedCluster
 from cli.errors import Unreachable
 
 dir_option = click.option(
@@ -19,7 +19,7 @@ dir_option = click.option(
 )
 
 
-def opened(folder: Path) -> tuple[KafkaCluster, LedCluster | None]:
+def open_cluster(folder: Path) -> tuple[KafkaCluster, LedCluster | None]:
     """Find the brokers of a folder, and with them what leads them, if that is the engine. Raises ``Unreachable``."""
     try:
         kafka = KafkaCluster.open(folder)

@@ -9,7 +9,7 @@ from brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option, copies
 from brokers.gateways.kraft.settings import Identity
 from bus.interface import BusError
 from cli.cluster.bus_place import BusPlace
-from cli.cluster.folder import dir_option, opened
+from cli.cluster.folder import dir_option, open_cluster
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.options import bus_option
 
@@ -60,7 +60,7 @@ def rebuild(
 
 
 def _of_cluster(folder: Path, gateway: int | None, copies: tuple[Path, ...]) -> tuple[Identity, BusPlace]:
-    kafka, led = opened(folder)
+    kafka, led = open_cluster(folder)
     if led is None:
         raise WrongUse(f"{folder} has no gateway: name one that was started by hand with --log")
     if gateway not in led.gateways:

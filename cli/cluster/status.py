@@ -10,8 +10,8 @@ from brokers.kafka.cluster import KafkaCluster
 from brokers.kafka.node import KafkaNode
 from brokers.service import Service
 from cli.cluster.engine import decides
-from cli.cluster.folder import dir_option, opened
-from cli.cluster.led import LedCluster, cluster_on
+from cli.cluster.folder import dir_option, open_cluster
+from cli.cluster.led_cluster import LedCluster, cluster_on
 from cli.errors import Unreachable
 from state.cluster import Cluster
 
@@ -31,7 +31,7 @@ def status(form: str, folder: Path) -> None:
       isrflow cluster status
       isrflow cluster status --format json
     """
-    kafka, led = opened(folder)
+    kafka, led = open_cluster(folder)
     found = _led(led) if led else _alone(kafka)
     if form == "json":
         click.echo(msgspec.json.encode(found))

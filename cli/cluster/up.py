@@ -11,9 +11,9 @@ from brokers.kafka.cluster import FILE, KafkaCluster, broker_specs, plain_specs
 from brokers.service import ServiceError
 from brokers.voters import Voter, voters_of
 from bus.opened import KAFKA
-from cli.cluster.folder import dir_option, opened
-from cli.cluster.led import FILE as LED_FILE
-from cli.cluster.led import GATEWAYS, GATEWAYS_MAX, BusTakenError, LedCluster
+from cli.cluster.folder import dir_option, open_cluster
+from cli.cluster.led_cluster import FILE as LED_FILE
+from cli.cluster.led_cluster import GATEWAYS, GATEWAYS_MAX, BusTakenError, LedCluster
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.options import bus_option, bus_set, conf_option
 from conf.jars import KAFKA_VERSION, fetch, missing
@@ -90,7 +90,7 @@ def _fetch(set_name: str) -> None:
 
 def _found(folder: Path, plain: bool, described: dict[str, Any]) -> tuple[KafkaCluster, LedCluster | None]:
     """Find the cluster of a folder; it is as it was made, so nothing may be said that would make another one."""
-    kafka, led = opened(folder)
+    kafka, led = open_cluster(folder)
     if plain or _is_typed("conf") or _is_typed("bus") or any(described.values()):
         raise WrongUse(f"{folder} has a cluster already: start it as it is, or 'isrflow cluster down --delete'.")
     return kafka, led

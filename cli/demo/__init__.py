@@ -20,6 +20,6 @@ def command(keep: bool, plain: bool, kafka: bool) -> None:
       isrflow demo --keep
     """
     # A client for Kafka and a terminal view: the other commands do not pay for them.
-    from cli.demo.performance import perform
+    from cli.demo.runner import run_demo
 
-    perform(kafka=kafka, keep=keep, plain=plain)
+    run_demo(kafka=kafka, keep=keep, plain=plain)

@@ -68,20 +68,22 @@ class KafkaStory(Story):
         self._kafka.reassign(TOPIC, MOVED_PARTITION, replicas)
 
         def moved(watch: Watch) -> bool:
-            led = watch.partitions[MOVED_PARTITION]
-            return led.replicas == replicas and not led.is_moving and sorted(led.isr) == sorted(replicas)
+            partition = watch.partitions[MOVED_PARTITION]
+            return (
+                partition.replicas == replicas and not partition.is_moving and sorted(partition.isr) == sorted(replicas)
+            )
 
         self.watch.wait_for(f"end of the reassignment to {list(replicas)}", moved, STEP_TIMEOUT_S)
         return time.monotonic() - began_s
 
     def _elect_preferred(self) -> None:
-        before = {number: led.leader for number, led in self.watch.partitions.items()}
+        before = {number: partition.leader for number, partition in self.watch.partitions.items()}
         self._kafka.elect_preferred_leaders()
-        self.wait_for("preferred leader everywhere", lambda led: led.leader == led.replicas[0])
+        self.wait_for("preferred leader everywhere", lambda partition: partition.leader == partition.replicas[0])
         moved = [
-            f"{TOPIC}-{number} {before[number]} -> {led.leader}"
-            for number, led in sorted(self.watch.partitions.items())
-            if led.leader != before[number]
+            f"{TOPIC}-{number} {before[number]} -> {partition.leader}"
+            for number, partition in sorted(self.watch.partitions.items())
+            if partition.leader != before[number]
         ]
         self.over(", ".join(moved))
         time.sleep(CALM_S)
@@ -93,7 +95,7 @@ class KafkaStory(Story):
         began_s = time.monotonic()
         self._kafka.stop_broker(broker, STEP_TIMEOUT_S)
         took_s = time.monotonic() - began_s
-        self.wait_for("other leader everywhere", lambda led: led.leader not in (broker, -1))
+        self.wait_for("other leader everywhere", lambda partition: partition.leader not in (broker, -1))
         writer.wait_for_ack(STOPPED_PARTITION, time.monotonic(), STEP_TIMEOUT_S)
         waited_s = writer.longest_wait_s(STOPPED_PARTITION, began_s)
         self.over(f"broker {broker} handed over and ended in {took_s:.1f} s; records waited {waited_s:.1f} s at most")

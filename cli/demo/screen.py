@@ -98,12 +98,12 @@ def drawn(story: Story, watch: Watch) -> "RenderableType":
     # Real brokers reckon their high watermarks among themselves.
     shown = ("HighWatermark",) if story.shows_high_watermarks else ()
     partitions = Table("Topic", "Partition", "Leader", "LeaderEpoch", "Replicas", "Isr", *shown, box=None)
-    for number, led in sorted(watch.partitions.copy().items()):
-        isr = Text(",".join(map(str, led.isr)), "green" if is_whole(led) else "yellow")
-        leader = str(led.leader) if led.leader >= 0 else "none"
-        replicas = ",".join(map(str, led.replicas))
-        more = (str(led.high_watermark),) if shown else ()
-        partitions.add_row(TOPIC, str(number), leader, str(led.leader_epoch), replicas, isr, *more)
+    for number, partition in sorted(watch.partitions.copy().items()):
+        isr = Text(",".join(map(str, partition.isr)), "green" if is_whole(partition) else "yellow")
+        leader = str(partition.leader) if partition.leader >= 0 else "none"
+        replicas = ",".join(map(str, partition.replicas))
+        more = (str(partition.high_watermark),) if shown else ()
+        partitions.add_row(TOPIC, str(number), leader, str(partition.leader_epoch), replicas, isr, *more)
     decisions = Text("\n".join(line_of(decision) for decision in list(watch.latest)))
     elapsed = f"isrflow demo  {time.monotonic() - story.began_s:.0f} s"
     return Group(Panel(steps, title=elapsed), brokers, partitions, Panel(decisions, title="latest decisions"))

@@ -9,7 +9,7 @@ from brokers.service import START_TIMEOUT_S
 from cli.demo.cluster import BROKERS, DemoCluster
 from cli.demo.errors import DemoError
 from cli.demo.traffic import Account, Writer, account, read_all
-from cli.demo.watch import Led, Watch
+from cli.demo.watch import Watch, WatchedPartition
 
 TOPIC = "orders"
 PARTITIONS = 3
@@ -80,10 +80,10 @@ class Story:
     def create_topic(self) -> None:
         """Tell the second step: a topic is created, with a leader for each partition."""
         self._cluster.create_topic(TOPIC, PARTITIONS, MIN_ISR)
-        self.wait_for("leader of each partition", lambda led: led.leader >= 0)
+        self.wait_for("leader of each partition", lambda partition: partition.leader >= 0)
         self.over(f"led by {', '.join(str(self.watch.partitions[number].leader) for number in range(PARTITIONS))}")
 
-    def wait_for(self, what: str, test: Callable[[Led], bool]) -> None:
+    def wait_for(self, what: str, test: Callable[[WatchedPartition], bool]) -> None:
         """Wait until ``test`` is true of every partition; raises ``DemoError`` naming ``what``."""
 
         def true_of_all(watch: Watch) -> bool:
@@ -119,19 +119,21 @@ class Story:
         self.over(f"{writer.acked_count} records acknowledged, and going on")
 
     def _kill_leader(self, writer: Writer) -> tuple[int, float]:
-        led = self.watch.partitions[VICTIM_PARTITION]
+        partition = self.watch.partitions[VICTIM_PARTITION]
         killed_s = time.monotonic()
-        self._cluster.broker(led.leader).kill()
-        self.over(f"broker {led.leader}, leader in epoch {led.leader_epoch}, after {writer.acked_count} records")
-        return led.leader, killed_s
+        self._cluster.broker(partition.leader).kill()
+        self.over(
+            f"broker {partition.leader}, leader in epoch {partition.leader_epoch}, after {writer.acked_count} records"
+        )
+        return partition.leader, killed_s
 
     def _elect(self, killed: int, killed_s: float) -> float:
         """Wait until no partition is led by the dead broker; return when the last one's leader was decided."""
-        self.wait_for("new leader", lambda led: led.leader not in (killed, -1))
-        led = self.watch.partitions[VICTIM_PARTITION]
-        took_s = led.elected_s - killed_s
-        self.over(f"broker {led.leader} in epoch {led.leader_epoch}, {took_s:.1f} s after the kill")
-        return led.elected_s
+        self.wait_for("new leader", lambda partition: partition.leader not in (killed, -1))
+        partition = self.watch.partitions[VICTIM_PARTITION]
+        took_s = partition.elected_s - killed_s
+        self.over(f"broker {partition.leader} in epoch {partition.leader_epoch}, {took_s:.1f} s after the kill")
+        return partition.elected_s
 
     def _bring_back(self, broker: int) -> None:
         time.sleep(CALM_S)
@@ -151,6 +153,6 @@ class Story:
         return made
 
 
-def is_whole(led: Led) -> bool:
+def is_whole(partition: WatchedPartition) -> bool:
     """Say whether a partition has all brokers in sync."""
-    return sorted(led.isr) == sorted(BROKERS)
+    return sorted(partition.isr) == sorted(BROKERS)

@@ -18,7 +18,7 @@ LATEST = 8
 JOIN_TIMEOUT_S = 5.0
 
 
-class Led(msgspec.Struct, frozen=True):
+class WatchedPartition(msgspec.Struct, frozen=True):
     """Hold a partition as last decided, and when (monotonic seconds) its leader was."""
 
     leader: int
@@ -43,7 +43,7 @@ class Watch(threading.Thread):
         self._error: BusError | None = None
         self.on_decision: Callable[[AnyDecision], None] = lambda decision: None
         self.brokers: dict[int, str] = {}
-        self.partitions: dict[int, Led] = {}
+        self.partitions: dict[int, WatchedPartition] = {}
         self.latest: deque[AnyDecision] = deque(maxlen=LATEST)
 
     def run(self) -> None:
@@ -70,7 +70,7 @@ class Watch(threading.Thread):
             case LeaderAndIsr() if decision.topic == self._topic:
                 before = self.partitions.get(decision.partition)
                 same = before is not None and before.leader == decision.leader
-                self.partitions[decision.partition] = Led(
+                self.partitions[decision.partition] = WatchedPartition(
                     decision.leader,
                     decision.leader_epoch,
                     decision.isr,

@@ -20,7 +20,7 @@ from cli import command
 from cli.cluster import bus_place
 from cli.cluster.bus_place import BusPlace
 from cli.cluster.engine import EngineProcess, decides, free_metrics_port, starting_for_ms
-from cli.cluster.led import LedCluster
+from cli.cluster.led_cluster import LedCluster
 from conf.jars import fetch
 from tests.support.engine import encoded
 from tests.support.mock_cluster import wait_until

@@ -18,7 +18,7 @@ from cli.demo.mock_story import MockStory
 from cli.demo.screen import drawn
 from cli.demo.story import FAIL_OVER, TOPIC, Story
 from cli.demo.traffic import Account, Acked, Writer, account
-from cli.demo.watch import Led, Watch
+from cli.demo.watch import Watch, WatchedPartition
 from tests.support.wheel import ROOMS, build_wheel, install_wheel
 
 COMMAND = [sys.executable, "-c", "from cli import main; main()", "demo"]
@@ -76,7 +76,7 @@ def test_what_has_happened_so_far_is_drawn(kind: type[Story], tmp_path: Path) ->
     story = kind(DemoCluster(tmp_path, bus.path), watch)  # type: ignore[arg-type]
     story.over("all active after 7 s")
     watch.brokers = {1: "active", 2: "fenced"}
-    watch.partitions[0] = Led(3, 5, (3, 1), (2, 3, 1), False, 0.0, high_watermark=42)
+    watch.partitions[0] = WatchedPartition(3, 5, (3, 1), (2, 3, 1), False, 0.0, high_watermark=42)
     console = Console(width=120, record=True)
     console.print(drawn(story, watch))
     text = console.export_text()

@@ -6,9 +6,9 @@ import pytest
 
 import conf
 from brokers.gateways.kraft.settings import Settings as GatewaySettings
+from conf.cross_checks import GATEWAY_HEARTBEAT_MS
 from conf.loader import KEYS, SettingsError, from_sets, load, policy_text
 from conf.settings import Settings
-from conf.together import GATEWAY_HEARTBEAT_MS
 from state.policy import NAMES
 
 
@@ -104,7 +104,7 @@ def test_brokers_that_are_told_elsewhere_may_have_short_sessions() -> None:
 
 def test_a_replay_takes_any_policy() -> None:
     sets = ["broker.session.timeout.ms=1", "controller.quorum.fetch.timeout.ms=1"]
-    assert load(sets=sets, together=False).policy.broker_session_timeout_ms == 1
+    assert load(sets=sets, cross_check=False).policy.broker_session_timeout_ms == 1
 
 
 def test_gateways_are_heard_as_often_as_it_says() -> None:

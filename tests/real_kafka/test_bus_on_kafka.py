@@ -13,7 +13,7 @@ from brokers.kafka.tools import TOPICS, run_tool
 from bus.image import view_of_image
 from bus.opened import open_bus
 from cli import command
-from cli.cluster.led import LedCluster
+from cli.cluster.led_cluster import LedCluster
 from conf.jars import fetch
 from tests.support.clients import ConfluentSender, read_all
 from tests.support.mock_cluster import wait_until

@@ -7,8 +7,8 @@ import msgspec
 from msgspec import Meta
 
 from brokers.voters import Voter
+from conf.cross_checks import GATEWAY_HEARTBEAT_MS
 from conf.super_users import SuperUsers
-from conf.together import GATEWAY_HEARTBEAT_MS
 from state import policy
 
 # metadata.log.max.record.bytes.between.snapshots; Kafka's is 20 MiB.

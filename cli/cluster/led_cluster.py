@@ -29,7 +29,7 @@ FIRST_GATEWAY = 100
 GATEWAYS, GATEWAYS_MAX = 2, 9
 # A broker gives up when it is not registered in time; an engine that starts cold on a busy machine takes longer than
 # Kafka's minute.
-PATIENCE = {"initial.broker.registration.timeout.ms": "180000"}
+SLOW_START = {"initial.broker.registration.timeout.ms": "180000"}
 # Of these no broker can be told while it runs.
 IN_BROKERS_FILES = (
     "broker.heartbeat.interval.ms",
@@ -103,7 +103,7 @@ class LedCluster:
             raise BusTakenError(f"the bus {place} has brokers of another cluster: {', '.join(map(str, taken))}")
         ports = free_ports(gateways)
         voters = tuple(Voter(FIRST_GATEWAY + number, LOOPBACK, port) for number, port in enumerate(ports))
-        rest["overrides"] = PATIENCE | (overrides or {})
+        rest["overrides"] = SLOW_START | (overrides or {})
         remembered = _Remembered(
             bus=place.url,
             made_bus=not is_there,

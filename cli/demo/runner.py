@@ -30,7 +30,7 @@ from conf.jars import fetch, missing
 CHECK_INTERVAL_S = 0.5
 
 
-def perform(*, kafka: bool, keep: bool, plain: bool) -> None:
+def run_demo(*, kafka: bool, keep: bool, plain: bool) -> None:
     """Run the demo; raises ``Refused`` when a record was lost, ``Unreachable`` when it did not come to its end."""
     if kafka:
         _fetch()

@@ -1,6 +1,6 @@
 """What brokers are given of the settings of the engine that leads them."""
 
-from cli.cluster.led import broker_settings
+from cli.cluster.led_cluster import broker_settings
 from state.cluster import Cluster
 
 
