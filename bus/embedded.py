@@ -9,7 +9,6 @@ import msgspec
 from bus import checksums, pieces
 from bus.added_columns import CRC, AddedColumns
 from bus.bus_file import Access, BusFile
-from bus.clock import now_ms as now_ms
 from bus.event_table import append, entries_between, insert_recorded
 from bus.file_place import check_same
 from bus.interface import (

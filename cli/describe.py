@@ -7,7 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from bus.embedded import now_ms
+from bus.clock import now_ms
 from bus.image import view_of_image
 from cli.errors import Refused, Unreachable
 from cli.options import existing_bus, with_settings

@@ -7,7 +7,7 @@ from typing import BinaryIO
 import click
 import msgspec
 
-from bus.embedded import now_ms
+from bus.clock import now_ms
 from bus.interface import MAX_EVENT_BYTES, Bus
 from bus.opened import open_bus
 from bus.outsiders import engine_kind_of

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from brokers.kafka.cluster import KafkaCluster, plain_specs
+from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
 from conf.jars import fetch
 
 

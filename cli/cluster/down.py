@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from brokers.service import ServiceError
+from brokers.launch.service import ServiceError
 from cli.cluster.folder import dir_option, open_cluster
 from cli.errors import Refused, Unreachable
 

@@ -5,8 +5,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from brokers.service import Service
-from bus.embedded import now_ms
+from brokers.launch.service import Service
+from bus.clock import now_ms
 from bus.interface import Bus
 from cli.cluster.bus_place import BusPlace
 from conf.loader import load

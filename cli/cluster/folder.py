@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from brokers.kafka.cluster import KafkaCluster
-from brokers.kafka.node import KafkaError
+from brokers.launch.kafka.cluster import KafkaCluster
+from brokers.launch.kafka.node import KafkaError
 from cli.cluster.led_cluster import LedCluster
 from cli.errors import Unreachable
 

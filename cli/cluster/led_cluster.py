@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec
 
-from brokers.gateways.kraft.process import GatewayProcess
-from brokers.kafka.cluster import FILE as CLUSTER_FILE
-from brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports, refuse_taken, remove
-from brokers.kafka.node import KafkaError
-from brokers.kafka.properties import LOOPBACK, METADATA_DIRECTORY
-from brokers.service import Service, kill_all
+from brokers.launch.gateway import GatewayProcess
+from brokers.launch.kafka.cluster import FILE as CLUSTER_FILE
+from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, free_ports, refuse_taken, remove
+from brokers.launch.kafka.node import KafkaError
+from brokers.launch.kafka.properties import LOOPBACK, METADATA_DIRECTORY
+from brokers.launch.service import Service, kill_all
 from brokers.voters import Voter
 from bus.image import read_image
 from bus.interface import BusError

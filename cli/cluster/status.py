@@ -6,9 +6,9 @@ from typing import Any
 import click
 import msgspec
 
-from brokers.kafka.cluster import KafkaCluster
-from brokers.kafka.node import KafkaNode
-from brokers.service import Service
+from brokers.launch.kafka.cluster import KafkaCluster
+from brokers.launch.kafka.node import KafkaNode
+from brokers.launch.service import Service
 from cli.cluster.engine import decides
 from cli.cluster.folder import dir_option, open_cluster
 from cli.cluster.led_cluster import LedCluster, cluster_on

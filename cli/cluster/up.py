@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from brokers.gateways.kraft.options import cluster_id_option
-from brokers.kafka.cluster import FILE, KafkaCluster, broker_specs, plain_specs
-from brokers.service import ServiceError
+from brokers.launch.kafka.cluster import FILE, KafkaCluster, broker_specs, plain_specs
+from brokers.launch.service import ServiceError
 from brokers.voters import Voter, voters_of
 from bus.opened import KAFKA
 from cli.cluster.folder import dir_option, open_cluster

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from brokers.kafka.cluster import free_ports
-from brokers.service import Service, kill_all
+from brokers.launch.kafka.cluster import free_ports
+from brokers.launch.service import Service, kill_all
 from bus.embedded import EmbeddedBus
 
 BROKERS = (1, 2, 3)

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from brokers.kafka.tools import LEADER_ELECTION, REASSIGN_PARTITIONS, TOPICS, run_tool
-from brokers.service import Service
+from brokers.launch.kafka.tools import LEADER_ELECTION, REASSIGN_PARTITIONS, TOPICS, run_tool
+from brokers.launch.service import Service
 from cli.cluster.led_cluster import LedCluster
 from cli.demo.cluster import BROKERS, HOST, DemoCluster
 from cli.demo.errors import DemoError

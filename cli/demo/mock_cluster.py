@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from brokers.service import Service
-from bus.embedded import now_ms
+from brokers.launch.service import Service
+from bus.clock import now_ms
 from cli.cluster.engine import EngineProcess
 from cli.demo.cluster import BROKERS, HOST, DemoCluster
 from conf.python import PYTHON

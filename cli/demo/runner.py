@@ -13,8 +13,8 @@ from types import FrameType
 
 import click
 
-from brokers.kafka.tools import ToolError
-from brokers.service import ServiceError
+from brokers.launch.kafka.tools import ToolError
+from brokers.launch.service import ServiceError
 from cli.demo import screen
 from cli.demo.cluster import HOST, DemoCluster
 from cli.demo.errors import DemoError

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from brokers.service import START_TIMEOUT_S
+from brokers.launch.service import START_TIMEOUT_S
 from cli.demo.cluster import BROKERS, DemoCluster
 from cli.demo.errors import DemoError
 from cli.demo.traffic import Account, Writer, account, read_all

@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from brokers.kafka.cluster import KafkaCluster, plain_specs
+from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
 from bus.interface import Bus
 from conf.jars import fetch
 from tests.support.engine import decided, encoded, running_engine

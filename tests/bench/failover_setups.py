@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports
-from brokers.kafka.properties import LOOPBACK, NodeSpec
+from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, free_ports
+from brokers.launch.kafka.properties import LOOPBACK, NodeSpec
 from brokers.voters import Voter
 from bus.interface import Bus
 from conf.jars import fetch

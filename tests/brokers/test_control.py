@@ -12,7 +12,8 @@ from brokers.mock.control.feed import Feed
 from brokers.mock.control.outbox import LogEnd, Outbox
 from brokers.mock.metadata import Metadata
 from brokers.mock.settings import settings_of
-from bus.embedded import EmbeddedBus, now_ms
+from bus.clock import now_ms
+from bus.embedded import EmbeddedBus
 from state.decisions import AnyDecision, decode
 from state.events import BrokerConnectionLost, TopicPartition
 from tests.support.mock_cluster import wait_until

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from brokers.gateways.kraft.process import GatewayProcess
-from brokers.kafka.cluster import free_ports, random_cluster_id
+from brokers.launch.gateway import GatewayProcess
+from brokers.launch.kafka.cluster import free_ports, random_cluster_id
 from brokers.voters import Voter
 from brokers.wire.errors import ErrorCode
 from bus.embedded import EmbeddedBus

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from brokers.kafka.cluster import KafkaCluster, free_ports
-from brokers.kafka.node import KafkaError
-from brokers.kafka.tools import TOPICS, run_tool
-from bus.embedded import EmbeddedBus, now_ms
+from brokers.launch.kafka.cluster import KafkaCluster, free_ports
+from brokers.launch.kafka.node import KafkaError
+from brokers.launch.kafka.tools import TOPICS, run_tool
+from bus.clock import now_ms
+from bus.embedded import EmbeddedBus
 from bus.interface import Bus, BusError, Entry, NoBusError
 from cli import command
 from cli.cluster import bus_place

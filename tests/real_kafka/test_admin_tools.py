@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from kafka import TopicPartition as Partition
 from kafka.admin import KafkaAdminClient
 
-from bus.embedded import now_ms
+from bus.clock import now_ms
 from tests.real_kafka.conftest import POLICY
 from tests.support.mock_cluster import wait_until
 from tests.support.real_cluster import RealCluster

@@ -17,7 +17,7 @@ from confluent_kafka.admin import (
 )
 from msgspec.structs import replace
 
-from brokers.kafka.cluster import free_ports
+from brokers.launch.kafka.cluster import free_ports
 from tests.support.real_cluster import LOOPBACK, RealCluster
 from tests.support.rules_engine import RulesEngine
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from brokers.kafka.cluster import KafkaCluster
-from brokers.kafka.tools import TOPICS, run_tool
+from brokers.launch.kafka.cluster import KafkaCluster
+from brokers.launch.kafka.tools import TOPICS, run_tool
 from bus.image import view_of_image
 from bus.opened import open_bus
 from cli import command

@@ -8,8 +8,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from msgspec.structs import replace
 
-from brokers.kafka.cluster import free_ports
-from brokers.kafka.node import KafkaNode
+from brokers.launch.kafka.cluster import free_ports
+from brokers.launch.kafka.node import KafkaNode
 from bus.image import read_image
 from tests.faults.disks import small_disk_under
 from tests.real_kafka.conftest import POLICY

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from brokers.kafka.cluster import KafkaCluster
-from brokers.service import ServiceError
+from brokers.launch.kafka.cluster import KafkaCluster
+from brokers.launch.service import ServiceError
 from cli import command
 from conf.jars import fetch
 

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from brokers.gateways.kraft.log import snapshots
-from brokers.kafka.properties import METADATA_DIRECTORY
+from brokers.launch.kafka.properties import METADATA_DIRECTORY
 from brokers.wire.batch_header import batches_in
 from bus.image import read_image
 from tests.support.broker_copies import log_of

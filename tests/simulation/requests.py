@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from bus.embedded import now_ms
+from bus.clock import now_ms
 from state.events import (
     AlterConfig,
     AlterReassignment,

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from brokers.kafka.cluster import KafkaCluster
+from brokers.launch.kafka.cluster import KafkaCluster
 from bus.image import view_of_image
 from bus.interface import Bus
 from bus.kafka.bus import KafkaBus

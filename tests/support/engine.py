@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from bus.embedded import now_ms
+from bus.clock import now_ms
 from bus.interface import Bus
 from bus.opened import open_bus
 from controller_logic.log import Decided, decide

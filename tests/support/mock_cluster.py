@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 from kafka.protocol.metadata import MetadataRequest
 
-from bus.embedded import EmbeddedBus, now_ms
+from bus.clock import now_ms
+from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
 from tests.support.raw import RawClient
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from brokers.gateways.kraft.process import GatewayProcess
-from brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports, random_cluster_id
-from brokers.kafka.node import KafkaNode
-from brokers.kafka.properties import METADATA_DIRECTORY
-from brokers.kafka.tools import run_tool
+from brokers.launch.gateway import GatewayProcess
+from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, free_ports, random_cluster_id
+from brokers.launch.kafka.node import KafkaNode
+from brokers.launch.kafka.properties import METADATA_DIRECTORY
+from brokers.launch.kafka.tools import run_tool
 from brokers.voters import Voter
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from bus.embedded import EmbeddedBus, now_ms
+from bus.clock import now_ms
+from bus.embedded import EmbeddedBus
 from bus.image import read_image
 from bus.interface import Decided, FencedError, Page
 from controller_logic.log import logged

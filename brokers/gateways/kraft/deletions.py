@@ -10,7 +10,7 @@ from typing import NamedTuple
 import structlog
 
 from brokers.gateways.kraft.outbox import QueueFullError
-from bus.embedded import now_ms
+from bus.clock import now_ms
 from bus.image import Held
 from state.decisions import AnyDecision, BrokerDecision, StopReplica, TopicDecision
 from state.events import ReplicaReport

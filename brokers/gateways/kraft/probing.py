@@ -13,7 +13,7 @@ import structlog
 
 from brokers.gateways.kraft.metadata.image import Registration
 from brokers.gateways.kraft.standing import Standing
-from bus.embedded import now_ms
+from bus.clock import now_ms
 from state.events import BrokerConnectionLost
 
 logger = structlog.get_logger()

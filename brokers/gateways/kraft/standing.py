@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from brokers.wire.server import Peer
-from bus.embedded import now_ms
+from bus.clock import now_ms
 from state.cluster import Cluster
 from state.decisions import AnyDecision, BrokerDecision, QuorumDecision
 from state.reason import Reason

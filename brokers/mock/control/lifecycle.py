@@ -14,7 +14,7 @@ import structlog
 
 from brokers.mock.control.outbox import Outbox
 from brokers.mock.settings import Identity, Settings
-from bus.embedded import now_ms
+from bus.clock import now_ms
 from state.decisions import Answer, AnyDecision, BrokerDecision
 from state.events import BrokerHeartbeat, BrokerRegister
 from state.registration import Listener

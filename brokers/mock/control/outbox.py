@@ -9,7 +9,7 @@ import msgspec
 
 from brokers.mock.settings import Settings
 from brokers.reaching import reached
-from bus.embedded import now_ms
+from bus.clock import now_ms
 from bus.interface import Bus, BusError
 from state.events import AnyEvent, LogEndOffset, TopicPartition
 

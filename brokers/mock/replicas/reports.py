@@ -1,7 +1,7 @@
 """What the broker reports of its replicas: a decision is carried out, could not be, or a log is lost."""
 
 from brokers.mock.control.outbox import Outbox
-from bus.embedded import now_ms
+from bus.clock import now_ms
 from state.events import ReplicaReport, TopicPartition
 
 # Per partition, as ReplicaManager answers LeaderAndIsr and StopReplica.

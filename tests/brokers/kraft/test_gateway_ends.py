@@ -12,7 +12,7 @@ from brokers.gateways.kraft import __main__ as command
 from brokers.gateways.kraft import probing
 from brokers.gateways.kraft.gateway import SupersededError
 from brokers.gateways.kraft.settings import Identity
-from brokers.kafka.cluster import free_ports
+from brokers.launch.kafka.cluster import free_ports
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError
 from tests.support.engine import wait_until

@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 
 from brokers.gateways.kraft.gateway import SupersededError
-from brokers.gateways.kraft.process import GatewayProcess
 from brokers.gateways.kraft.settings import Identity
 from brokers.gateways.kraft.storage import StorageError
-from brokers.kafka.cluster import free_ports, random_cluster_id
-from brokers.service import ServiceError
+from brokers.launch.gateway import GatewayProcess
+from brokers.launch.kafka.cluster import free_ports, random_cluster_id
+from brokers.launch.service import ServiceError
 from brokers.voters import Voter
 from brokers.wire.errors import ErrorCode
-from bus.embedded import EmbeddedBus, now_ms
+from bus.clock import now_ms
+from bus.embedded import EmbeddedBus
 from bus.image import read_image
 from tests.brokers.kraft.storages import beats, event, follow, opened, registered, topic, whole
 from tests.support.controller_client import LOOPBACK, ControllerClient

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from brokers.gateways.kraft.process import GatewayProcess
-from brokers.kafka.cluster import free_ports, random_cluster_id
+from brokers.launch.gateway import GatewayProcess
+from brokers.launch.kafka.cluster import free_ports, random_cluster_id
 from brokers.voters import Voter
 from brokers.wire.errors import ErrorCode
 from brokers.wire.record_batch import decode_batches

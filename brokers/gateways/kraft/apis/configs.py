@@ -12,7 +12,7 @@ from brokers.gateways.kraft.topic_settings import complaint_about, is_list
 from brokers.wire.errors import ErrorCode, RefusedError, code_of
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
-from bus.embedded import now_ms
+from bus.clock import now_ms
 from state.decisions import Answer
 from state.events import AlterConfig
 

@@ -11,7 +11,7 @@ from brokers.gateways.kraft.refusals import refusal_of
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
-from bus.embedded import now_ms
+from bus.clock import now_ms
 from state.decisions import Answer, PartitionResult
 from state.events import AlterReassignment, ElectLeaders, TopicPartition
 

@@ -10,7 +10,7 @@ from brokers.gateways.kraft.slices import in_slices
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
-from bus.embedded import now_ms
+from bus.clock import now_ms
 from state.decisions import Answer
 from state.events import AllocateProducerIds, AlterIsr, Event
 

@@ -8,7 +8,7 @@ from brokers.gateways.kraft.messages import Request
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
-from bus.embedded import now_ms
+from bus.clock import now_ms
 
 logger = structlog.get_logger()
 

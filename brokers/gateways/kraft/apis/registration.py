@@ -13,7 +13,7 @@ from brokers.gateways.kraft.standing import Known
 from brokers.wire.errors import ErrorCode, RefusedError, code_of
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
-from bus.embedded import now_ms
+from bus.clock import now_ms
 from state.decisions import Answer
 from state.events import BrokerHeartbeat, BrokerRegister, BrokerUnregister
 from state.registration import Feature, Listener

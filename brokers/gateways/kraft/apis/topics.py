@@ -11,7 +11,7 @@ from brokers.gateways.kraft.topic_settings import complaint_about
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
-from bus.embedded import now_ms
+from bus.clock import now_ms
 from state.decisions import Answer
 from state.events import CreatePartitions, CreateTopic, DeleteTopic
 

@@ -1,6 +1,6 @@
 """The cluster ids that are drawn."""
 
-from brokers.kafka.cluster import random_cluster_id
+from brokers.launch.kafka.cluster import random_cluster_id
 
 
 def test_no_cluster_id_looks_like_an_option() -> None:

@@ -4,8 +4,8 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from brokers.kafka.properties import NodeSpec, log_dirs, log_properties, server_properties
-from brokers.service import Service, ServiceError
+from brokers.launch.kafka.properties import NodeSpec, log_dirs, log_properties, server_properties
+from brokers.launch.service import Service, ServiceError
 from conf.jars import jars
 from conf.java import java_home
 from conf.private_dir import private_dir

@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from brokers.kafka.cluster import KafkaCluster, broker_specs, free_ports, plain_specs, random_cluster_id
-from brokers.kafka.node import KafkaError
-from brokers.kafka.properties import NodeSpec, server_properties
+from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, free_ports, plain_specs, random_cluster_id
+from brokers.launch.kafka.node import KafkaError
+from brokers.launch.kafka.properties import NodeSpec, server_properties
 from brokers.voters import Voter
 
 

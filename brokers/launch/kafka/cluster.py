@@ -13,9 +13,9 @@ from types import MappingProxyType
 
 import msgspec
 
-from brokers.kafka.node import KafkaError, KafkaNode
-from brokers.kafka.properties import LOOPBACK, NodeSpec
-from brokers.service import START_TIMEOUT_S, STOP_TIMEOUT_S, kill_all
+from brokers.launch.kafka.node import KafkaError, KafkaNode
+from brokers.launch.kafka.properties import LOOPBACK, NodeSpec
+from brokers.launch.service import START_TIMEOUT_S, STOP_TIMEOUT_S, kill_all
 from brokers.voters import Voter
 from conf.private_dir import private_dir
 

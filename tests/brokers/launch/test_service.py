@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from brokers.service import Service, ServiceError, kill_all
+from brokers.launch.service import Service, ServiceError, kill_all
 
 WAITS = "import time; print('up', flush=True); time.sleep(60)"
 ENDS = "print('the reason'); raise SystemExit(3)"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from brokers.service import Service
+from brokers.launch.service import Service
 from brokers.voters import Voter, text_of
 from conf.python import PYTHON
 

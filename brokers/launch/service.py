@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from brokers.process import DetachedProcess, State
+from brokers.launch.process import DetachedProcess, State
 from conf.private_dir import private_dir
 
 START_TIMEOUT_S = 180.0

@@ -11,13 +11,13 @@ import msgspec
 import psutil
 import pytest
 
-from brokers.process import DetachedProcess, start_of
+from brokers.launch.process import DetachedProcess, start_of
 
 # A parent that never looks after its child, like the first process of many a container.
 CARELESS = """
 import sys, time
 from pathlib import Path
-from brokers.process import DetachedProcess
+from brokers.launch.process import DetachedProcess
 folder = Path(sys.argv[1])
 DetachedProcess(folder / "process.json").start(sys.argv[2:], folder, folder / "out.log")
 print("started", flush=True)
