@@ -38,8 +38,8 @@ echo "installing the versions of $lock (the first time takes a minute or two)"
 pip install --quiet --require-hashes -r "$venv/setuptools.lock"
 pip install --quiet --require-hashes --no-build-isolation --use-pep517 -r "$lock"
 pip install --quiet --no-deps --no-build-isolation -e .
-# Batches are shorter with these; everything works without.
-"$venv/bin/isrflow" doctor --fetch spark-files >/dev/null ||
-    echo "spark-files was not fetched: 'isrflow doctor --fetch spark-files' fetches it later" >&2
+echo "preparing Spark's classes (half a minute)"
+"$venv/bin/isrflow" doctor --prepare >"$venv/prepare.log" 2>&1 ||
+    echo "engines will start slower: 'isrflow doctor --prepare' failed, $venv/prepare.log says why" >&2
 cat "$lock" pyproject.toml | cksum >"$venv/setup.stamp"
 echo "ready: $venv/bin/isrflow"

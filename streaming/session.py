@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import hashlib
 import os
 import signal
 import sys
@@ -10,7 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyspark
 from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -41,6 +44,39 @@ def choose_java() -> None:
     os.environ["JAVA_HOME"] = str(java_home())
 
 
+def class_archives() -> Path:
+    """Name the archives of classes for the Java that was chosen, without the size that ends the name of each.
+
+    ``streaming/class_archive.py`` writes them.
+    """
+    home = Path(os.environ["JAVA_HOME"])
+    release = home / "release"
+    told = release.read_bytes() if release.is_file() else b""
+    java = hashlib.sha256(bytes(home) + told).hexdigest()[:8]
+    return Path(sys.prefix) / "share" / "isrflow" / f"spark-{pyspark.__version__}-java-{java}"
+
+
+def class_archive() -> Path | None:
+    """Find a whole archive. Java checks whether it fits, but crashes where the end of the file is missing."""
+    archives = class_archives()
+    for path in archives.parent.glob(f"{archives.name}-*.jsa"):
+        if path.stem == f"{archives.name}-{path.stat().st_size}":
+            return path
+    return None
+
+
+def end_session(session: SparkSession, timeout_s: float) -> None:
+    """Stop ``session`` and wait for its JVM to end. Raises ``subprocess.TimeoutExpired``."""
+    gateway = SparkContext._gateway
+    session.stop()
+    assert gateway is not None, "a session that runs has a gateway"
+    gateway.shutdown()
+    # The JVM ends when its standard input does.
+    gateway.proc.stdin.close()
+    gateway.proc.wait(timeout_s)
+    SparkContext._gateway = SparkContext._jvm = None
+
+
 def connector_jars(settings: Settings) -> list[Path]:
     """List what Spark needs beside its own jars; raises ``conf.jars.JarsError`` when any of it is not there."""
     return jars("spark-kafka") if settings.bus.startswith(KAFKA) else []
@@ -56,7 +92,7 @@ def _local_files() -> dict[str, str]:
         return {"spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs"}
     checkpointing = "org.apache.spark.sql.execution.streaming.checkpointing"
     return {
-        "spark.driver.extraClassPath": ",".join(str(jar) for jar in jars(LOCAL_FILES)),
+        "spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in jars(LOCAL_FILES)),
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
         "spark.sql.streaming.checkpointFileManagerClass": f"{checkpointing}.FileSystemBasedCheckpointFileManager",
     }
@@ -116,9 +152,12 @@ def warm_up(session: SparkSession) -> None:
     jvm.org.rocksdb.RocksDB.loadLibrary()
 
 
-def _java_options(settings: Settings, stacks: Path | None) -> str:
+def java_options(settings: Settings, stacks: Path | None) -> str:
     to_file = f'"-Disrflow.stacks.file={stacks}" -Disrflow.stacks=file ' if stacks else ""
-    return f"-Dlog4j2.configurationFile={LOG4J2.as_uri()} {to_file}{settings.driver_java_options}"
+    archive = class_archive()
+    # Java goes on without an archive that does not fit, and would warn of it at each start.
+    shared = f'"-XX:SharedArchiveFile={archive}" -Xlog:cds=off -Xlog:cds+dynamic=off ' if archive else ""
+    return f"-Dlog4j2.configurationFile={LOG4J2.as_uri()} {to_file}{shared}{settings.driver_java_options}"
 
 
 def _conf(settings: Settings, local_dir: Path, stacks: Path | None) -> dict[str, str]:
@@ -126,7 +165,7 @@ def _conf(settings: Settings, local_dir: Path, stacks: Path | None) -> dict[str,
     return {
         "spark.jars": ",".join(str(jar) for jar in connector_jars(settings)),
         "spark.driver.memory": settings.driver_memory,
-        "spark.driver.extraJavaOptions": _java_options(settings, stacks),
+        "spark.driver.extraJavaOptions": java_options(settings, stacks),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",

@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from conf.settings import Settings
-from streaming.session import build_session, choose_java
+from streaming.session import build_session, choose_java, end_session
 from tests.scenarios.by_query import ByQuery
 from tests.scenarios.by_rules import ByRules
 from tests.scenarios.story import Story, all_stories
 from tests.scenarios.telling import scenes, tell
 from tests.support.forked_python import forked_python
-from tests.support.spark import end_spark
 
+JVM_END_TIMEOUT_S = 60.0
 AT_ONCE = (os.cpu_count() or 1) + 1
 STORIES = all_stories()
 RESTARTED = frozenset(story.name for story in STORIES[::4])
@@ -49,7 +49,8 @@ def played(
     with forked_python(session.sparkContext, tmp_path_factory.mktemp("python")), ThreadPoolExecutor(AT_ONCE) as pool:
         yield {story.name: pool.submit(play, story) for story in asked}
         pool.shutdown(cancel_futures=True)
-    end_spark(session)
+    # A JVM keeps threads and memory of every query it ever ran, and the next module would get the same one.
+    end_session(session, JVM_END_TIMEOUT_S)
 
 
 @pytest.mark.spark

@@ -1,11 +1,15 @@
 """How Spark is started: who hears SIGTERM meanwhile, and how its errors are told."""
 
+import os
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from py4j.protocol import Py4JError
 
+from conf.settings import Settings
 from streaming import session
 
 ASK = "import signal; print(signal.getsignal(signal.SIGTERM).name)"
@@ -33,3 +37,39 @@ def test_only_the_jvm_ignores_sigterm() -> None:
 )
 def test_an_error_of_sparks_is_told_without_its_stack(text: str, told: str | None) -> None:
     assert session.reason_of(Py4JError(text)) == (told or "An error occurred. : java.io.IOException: no space")
+
+
+def written(content: bytes, size: int) -> Path:
+    archives = session.class_archives()
+    archives.parent.mkdir(parents=True)
+    archive = archives.with_name(f"{archives.name}-{size}.jsa")
+    archive.write_bytes(content)
+    return archive
+
+
+@pytest.fixture
+def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A Python environment with no archive of classes yet."""
+    session.choose_java()
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.usefixtures("prefix")
+def test_an_archive_of_classes_that_lost_its_end_is_not_used() -> None:
+    assert session.class_archive() is None
+    archive = written(b"classes", 7)
+    assert session.class_archive() == archive
+    archive.write_bytes(b"class")
+    assert session.class_archive() is None
+
+
+@pytest.mark.usefixtures("prefix")
+def test_java_starts_in_silence_with_an_archive_that_does_not_fit() -> None:
+    archive = written(b"no archive", 10)
+    options = [option for option in shlex.split(session.java_options(Settings(), None)) if option.startswith("-X")]
+    assert f"-XX:SharedArchiveFile={archive}" in options
+    java = Path(os.environ["JAVA_HOME"]) / "bin" / "java"
+    done = subprocess.run([java, *options, "-version"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "archive" not in done.stdout + done.stderr

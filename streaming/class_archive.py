@@ -1,0 +1,50 @@
+"""An archive of the classes that Spark loads, which makes an engine start with a quarter less CPU time.
+
+Java maps the archive into memory instead of reading, checking and linking each class (class data sharing, JEP 350). An
+archive fits one Java and one class path. Java itself checks that, and starts without an archive that does not fit.
+The archive lives in the Python environment whose Spark it was made from, and goes when that environment goes.
+"""
+
+import os
+from pathlib import Path
+
+import msgspec
+from pyspark.sql import SparkSession
+
+from bus.interface import Entry
+from conf.settings import Settings
+from streaming.replay import replay
+from streaming.session import choose_java, class_archives, end_session
+
+DUMP_TIMEOUT_S = 300.0
+_EVENTS = (
+    b'{"kind":"broker_register","time_ms":1000,"broker":1,"incarnation":"a"}',
+    b'{"kind":"broker_heartbeat","time_ms":1001,"broker":1,"broker_epoch":1}',
+    b'{"kind":"create_topic","time_ms":1002,"topic":"orders","partitions":2,"replication_factor":1}',
+    b'{"kind":"tick","time_ms":1500}',
+)
+EVENTS_PER_BATCH = 1
+
+
+def write_class_archive() -> Path:
+    """Run a short query, let its JVM write the classes that it loaded, and return the archive.
+
+    Takes half a minute. Raises ``JavaError``, ``OSError``, ``RuntimeError`` where Spark does not run, and
+    ``subprocess.TimeoutExpired`` where the JVM does not end.
+    """
+    choose_java()
+    archives = class_archives()
+    archives.parent.mkdir(parents=True, exist_ok=True)
+    for former in archives.parent.glob(f"{archives.name}-*"):
+        former.unlink()
+    unfinished = archives.with_name(f"{archives.name}-{os.getpid()}")
+    options = f'{Settings().driver_java_options} "-XX:ArchiveClassesAtExit={unfinished}" -Xlog:disable'
+    log = [Entry(seq, raw) for seq, raw in enumerate(_EVENTS, start=1)]
+    replay(log, msgspec.structs.replace(Settings(), driver_java_options=options), {}, EVENTS_PER_BATCH)
+    session = SparkSession.getActiveSession()
+    assert session is not None, "the query's session goes on"
+    try:
+        end_session(session, DUMP_TIMEOUT_S)
+        return unfinished.rename(archives.with_name(f"{archives.name}-{unfinished.stat().st_size}.jsa"))
+    finally:
+        unfinished.unlink(missing_ok=True)
