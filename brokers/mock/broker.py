@@ -11,7 +11,7 @@ import structlog
 from brokers.files import replace
 from brokers.mock.apis.context import Context
 from brokers.mock.apis.serving import APIS, serving
-from brokers.mock.control.feed import Feed
+from brokers.mock.control.decision_feed import DecisionFeed
 from brokers.mock.control.folding import folded
 from brokers.mock.control.lifecycle import Lifecycle
 from brokers.mock.control.outbox import Outbox
@@ -49,7 +49,7 @@ class Broker:
         self._outbox = Outbox(identity.broker, bus, settings)
         self._replicas = Replicas(identity.broker, self._directory, self._metadata, self._outbox, settings)
         self._lifecycle = Lifecycle(identity, self._outbox, settings, self._directory.previous_broker_epoch)
-        self._feed = Feed(bus, self._heard, settings)
+        self._feed = DecisionFeed(bus, self._heard, settings)
         self._server = self._serving()
         self._acting = False
         self._folded = 0

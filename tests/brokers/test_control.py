@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from brokers.image import decisions_of
-from brokers.mock.control.feed import Feed
+from brokers.engine.committed_state import decisions_of
+from brokers.mock.control.decision_feed import DecisionFeed
 from brokers.mock.control.outbox import LogEnd, Outbox
 from brokers.mock.metadata import Metadata
 from brokers.mock.settings import settings_of
@@ -126,7 +126,7 @@ def test_an_image_tells_what_the_decisions_told(decided: EmbeddedBus) -> None:
 
 def test_the_feed_goes_on_where_the_image_ends(decided: EmbeddedBus) -> None:
     got: list[AnyDecision] = []
-    feed = Feed(decided, got.extend, settings_of({}))
+    feed = DecisionFeed(decided, got.extend, settings_of({}))
     feed.start()
     from_image = len(got)
 

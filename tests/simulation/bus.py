@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from brokers.mock.control.feed import _AFTER_ALL_OF
+from brokers.mock.control.decision_feed import _AFTER_ALL_OF
 from bus.interface import BusError, Claim, Decided, Entry, FencedError, Image, Page
 from state.events import ControllerStarted
 from state.rules import NEWEST_RULES

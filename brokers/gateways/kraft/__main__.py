@@ -10,11 +10,11 @@ import click
 import msgspec
 import structlog
 
+from brokers.engine.retry import retry
 from brokers.gateways.kraft.gateway import Gateway, SupersededError
 from brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option, copies_option
 from brokers.gateways.kraft.settings import Identity, Settings, settings_of
 from brokers.gateways.kraft.storage import StorageError
-from brokers.reaching import reached
 from brokers.voters import voters_of
 from bus.interface import Bus, BusError
 from bus.opened import open_bus
@@ -63,7 +63,7 @@ async def _serve(identity: Identity, settings: Settings, url: str) -> None:
     async def opened() -> Bus:
         return open_bus(url, create=False)
 
-    bus = await reached(opened, settings.bus_unreachable_max_ms / 1000)
+    bus = await retry(opened, settings.bus_unreachable_max_ms)
     gateway = Gateway(identity, settings, bus)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from brokers.gateways.kraft.desk import Desk
+from brokers.gateways.kraft.engine_client import Desk
+from brokers.gateways.kraft.event_queue import Lane
 from brokers.gateways.kraft.metadata.image import MetadataImage, TopicState
-from brokers.gateways.kraft.outbox import Lane
 from brokers.gateways.kraft.probing import Probes
 from brokers.gateways.kraft.settings import Identity, Settings
 from brokers.gateways.kraft.sight import Sight

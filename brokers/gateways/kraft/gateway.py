@@ -10,13 +10,14 @@ from itertools import count
 import structlog
 from msgspec.structs import replace
 
+from brokers.engine.retry import retry
 from brokers.gateways.kraft.context import Context
+from brokers.gateways.kraft.decision_feed import DecisionFeed
 from brokers.gateways.kraft.deletions import Deletions
-from brokers.gateways.kraft.desk import Desk, NoAnswerError
-from brokers.gateways.kraft.follower import follow
+from brokers.gateways.kraft.engine_client import Desk, NoAnswerError
+from brokers.gateways.kraft.event_queue import Lane, QueueFullError
 from brokers.gateways.kraft.handing_over import hand_over
 from brokers.gateways.kraft.metadata.image import Registration
-from brokers.gateways.kraft.outbox import Lane, QueueFullError
 from brokers.gateways.kraft.probing import Probes
 from brokers.gateways.kraft.rebuilding.opening import Opening
 from brokers.gateways.kraft.serving import answering
@@ -25,7 +26,6 @@ from brokers.gateways.kraft.sight import Sight
 from brokers.gateways.kraft.standing import Standing
 from brokers.gateways.kraft.storage import Storage
 from brokers.gateways.kraft.turns import Turns
-from brokers.reaching import reached
 from brokers.wire.server import Limits, Peer, Server
 from bus.clock import now_ms, steady_ms
 from bus.image import read_image
@@ -107,8 +107,8 @@ class Gateway:
         async def image() -> Image:
             return self._bus.image()
 
-        patience_s = self._settings.bus_unreachable_max_ms / 1000
-        self._storage = await self._opening.storage(self._bus, patience_s)
+        unreachable_max_ms = self._settings.bus_unreachable_max_ms
+        self._storage = await self._opening.storage(self._bus, unreachable_max_ms)
         turns = Turns(self._settings.answer_timeout_ms)
         context = Context(
             self._identity,
@@ -121,7 +121,7 @@ class Gateway:
             self._sight,
             self._probes,
         )
-        held = read_image(await reached(image, patience_s))
+        held = read_image(await retry(image, unreachable_max_ms))
         self._standing.began_with(held.cluster, self._storage.end_offset)
         self._deletions.began_with(held, self._storage.end_offset)
         limits = Limits(
@@ -135,9 +135,9 @@ class Gateway:
         here = self._identity.here
         port = here.port if self._identity.listen_port is None else self._identity.listen_port
         async with asyncio.TaskGroup() as group:
-            caught_up = asyncio.Event()
-            group.create_task(follow(self._bus, self._storage, self._heard, caught_up, self._settings, self._sight))
-            await caught_up.wait()
+            feed = DecisionFeed(self._bus, self._storage, self._heard, self._settings, self._sight)
+            group.create_task(feed.run())
+            await feed.caught_up.wait()
             await server.start(here.host, port)
             self._say_started()
             self._is_serving = True

@@ -6,8 +6,8 @@ import time
 
 import structlog
 
-from brokers.gateways.kraft.desk import Desk, NoAnswerError
-from brokers.gateways.kraft.outbox import Lane, QueueFullError
+from brokers.gateways.kraft.engine_client import Desk, NoAnswerError
+from brokers.gateways.kraft.event_queue import Lane, QueueFullError
 from brokers.gateways.kraft.standing import Standing
 from state.events import GatewayHeartbeat
 

@@ -9,7 +9,8 @@ import structlog
 from brokers.gateways.kraft.apis import bounds, configs, elections, partitions, quorum, registration, topics
 from brokers.gateways.kraft.authorization import DIRECT, Caller, caller_of, refused_to
 from brokers.gateways.kraft.context import ASIDE_MIN, BYTES_PER_THING, Context
-from brokers.gateways.kraft.desk import NoAnswerError, TooLargeError
+from brokers.gateways.kraft.engine_client import NoAnswerError, TooLargeError
+from brokers.gateways.kraft.event_queue import QueueFullError
 from brokers.gateways.kraft.messages import (
     API_VERSIONS_KEY,
     Request,
@@ -18,7 +19,6 @@ from brokers.gateways.kraft.messages import (
     encode_response,
     framed,
 )
-from brokers.gateways.kraft.outbox import QueueFullError
 from brokers.gateways.kraft.refusals import refusal_of
 from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.messages import WireError

@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import msgspec
 
+from brokers.engine.publisher import Publisher
 from brokers.mock.settings import Settings
-from brokers.reaching import reached
 from bus.clock import now_ms
 from bus.interface import Bus, BusError
 from state.events import AnyEvent, LogEndOffset, TopicPartition
@@ -39,16 +38,14 @@ class Outbox:
     def __init__(self, broker: int, bus: Bus, settings: Settings) -> None:
         self._broker = broker
         self.broker_epoch: int | None = None
-        self._bus = bus
         self._interval = settings.watermark_interval_ms / 1000
-        self._unreachable_max = settings.bus_unreachable_max_ms / 1000
         self._events: list[AnyEvent] = []
         self._moved: dict[TopicPartition, None] = {}
         self._reported: dict[TopicPartition, tuple[int, int]] = {}
         self._log_ends: LogEnds = lambda place: None
         self._wake = asyncio.Event()
         self._next_log_ends = 0.0
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="outbox")
+        self._publisher = Publisher(bus, settings.bus_unreachable_max_ms, "outbox")
 
     def ask_log_ends_of(self, log_ends: LogEnds) -> None:
         """Set who tells of a replica's log; None where nothing may be told yet."""
@@ -80,9 +77,7 @@ class Outbox:
         """Publish until cancelled; raises ``BusError`` when the bus stays out of reach."""
         while True:
             await self._due()
-            batch = self._drained()
-            if batch:
-                await self._publish(batch)
+            await self._publish(self._drained())
 
     async def _due(self) -> None:
         """Wait for an event, or for marks that have waited long enough."""
@@ -131,16 +126,13 @@ class Outbox:
             )
         return events
 
-    async def _publish(self, batch: list[bytes]) -> None:
-        loop = asyncio.get_running_loop()
-        await reached(lambda: loop.run_in_executor(self._thread, self._bus.publish, batch), self._unreachable_max)
-
     async def flush(self) -> None:
         """Publish what waits, marks and all; for the end, when ``run`` no longer does."""
         self._next_log_ends = 0.0
-        batch = self._drained()
-        if batch:
-            await self._publish(batch)
+        await self._publish(self._drained())
+
+    async def _publish(self, batch: list[bytes]) -> None:
+        await self._publisher.publish(lambda: batch)
 
     def close(self) -> None:
-        self._thread.shutdown(wait=True)
+        self._publisher.close()

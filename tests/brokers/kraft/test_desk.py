@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from brokers.gateways.kraft.desk import Desk, NoAnswerError
-from brokers.gateways.kraft.outbox import SHARES, Lane, Letter, Outbox, QueueFullError
+from brokers.gateways.kraft.engine_client import Desk, NoAnswerError
+from brokers.gateways.kraft.event_queue import SHARES, Lane, Letter, Outbox, QueueFullError
 from brokers.gateways.kraft.settings import settings_of
 from bus.interface import BusError
 from state.decisions import Answer

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from brokers.gateways.kraft.apis.bounds import RECORDS_MAX
-from brokers.gateways.kraft.outbox import QueueFullError
+from brokers.gateways.kraft.event_queue import QueueFullError
 from brokers.wire.errors import ErrorCode
 from state.event_text import decode
 from tests.brokers.kraft.apis.asking import asked, created

@@ -243,7 +243,7 @@ def opened(quorum: Lossy, copies: tuple[Path, ...]) -> None:
     )
     opening = Opening(identity, snapshot_interval_bytes=1 << 30, rebuild_wait_max_ms=100)
     try:
-        asyncio.run(opening.storage(quorum.bus, TIMEOUT_S))
+        asyncio.run(opening.storage(quorum.bus, int(1_000 * TIMEOUT_S)))
     finally:
         opening.close()
 

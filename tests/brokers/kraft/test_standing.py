@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from brokers.gateways.kraft import standing as module
 from brokers.gateways.kraft.deletions import Deletions
-from brokers.gateways.kraft.outbox import QueueFullError
+from brokers.gateways.kraft.event_queue import QueueFullError
 from brokers.gateways.kraft.standing import Known, Standing
 from brokers.wire.server import Peer
 from bus.image import Held

@@ -4,8 +4,8 @@ from collections.abc import Hashable
 from itertools import islice
 
 from brokers.gateways.kraft.context import Context
+from brokers.gateways.kraft.event_queue import Lane
 from brokers.gateways.kraft.messages import Request
-from brokers.gateways.kraft.outbox import Lane
 from brokers.gateways.kraft.slices import in_slices
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values

@@ -3,12 +3,12 @@
 import structlog
 
 from brokers.gateways.kraft.context import Context, text
-from brokers.gateways.kraft.desk import NoAnswerError
+from brokers.gateways.kraft.engine_client import NoAnswerError
+from brokers.gateways.kraft.event_queue import Lane
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import Registration
 from brokers.gateways.kraft.metadata.registrations import PROTOCOLS
 from brokers.gateways.kraft.metadata.uuids import is_reserved
-from brokers.gateways.kraft.outbox import Lane
 from brokers.gateways.kraft.standing import Known
 from brokers.wire.errors import ErrorCode, RefusedError, code_of
 from brokers.wire.schema import Values

@@ -9,6 +9,7 @@ the log's own records stand in for them.
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from brokers.engine.committed_state import decisions_of
 from brokers.gateways.kraft.log import snapshots
 from brokers.gateways.kraft.log.ends import End
 from brokers.gateways.kraft.log.entries import encode_entry, records_in
@@ -19,7 +20,6 @@ from brokers.gateways.kraft.log.whole_events import AFTER_ALL_OF, whole_events
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
-from brokers.image import decisions_of
 from bus.image import read_image
 from bus.interface import Bus, TrimmedError
 from state.decisions import AnyDecision, decode

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import structlog
 
+from brokers.engine.retry import retry
 from brokers.gateways.kraft.log import directory as directories
 from brokers.gateways.kraft.log.comparison import compared, is_trimmed
 from brokers.gateways.kraft.log.errors import DamagedError, LackingError, StorageError
@@ -21,7 +22,6 @@ from brokers.gateways.kraft.rebuilding import peer
 from brokers.gateways.kraft.rebuilding.adoption import adopt
 from brokers.gateways.kraft.settings import Identity
 from brokers.gateways.kraft.storage import Storage
-from brokers.reaching import reached
 from brokers.voters import Voter
 from bus.interface import Bus
 
@@ -50,7 +50,7 @@ class Opening:
         self._lock = directories.locked(self._directory)
         self._storage: Storage | None = None
 
-    async def storage(self, bus: Bus, unreachable_max_s: float) -> Storage:
+    async def storage(self, bus: Bus, unreachable_max_ms: int) -> Storage:
         """Open the log and hold it against the decisions, after making it again if need be.
 
         Raises ``StorageError`` when it cannot be served and cannot be made again, ``BusError``.
@@ -62,10 +62,10 @@ class Opening:
         directories.finished(self._directory)
         for _ in range(_ATTEMPTS):
             try:
-                self._storage = await reached(begun, unreachable_max_s)
+                self._storage = await retry(begun, unreachable_max_ms)
                 return self._storage
             except (DamagedError, LackingError) as error:
-                await reached(partial(self._mend, error, bus), unreachable_max_s)
+                await retry(partial(self._mend, error, bus), unreachable_max_ms)
         raise StorageError(f"{self._directory} is damaged again as soon as it was made again: its disk may be failing")
 
     def _begun(self, bus: Bus) -> Storage:

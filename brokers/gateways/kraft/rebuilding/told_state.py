@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from brokers.engine.committed_state import decisions_of
 from brokers.gateways.kraft.metadata.image import MetadataImage, Registration
 from brokers.gateways.kraft.metadata.translate import translate
-from brokers.image import decisions_of
 from bus.image import read_image
 from bus.interface import Image
 from state.cluster import Cluster

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from brokers.gateways.kraft.follower import follow
+from brokers.gateways.kraft.decision_feed import DecisionFeed
 from brokers.gateways.kraft.log import whole_events as reading
 from brokers.gateways.kraft.log.whole_events import whole_events
 from brokers.gateways.kraft.settings import Settings
@@ -67,11 +67,9 @@ def test_a_gateway_reads_beside_its_loop(decided: DecidedBus, tmp_path: Path, mo
     heard: list[int] = []
 
     async def followed() -> None:
-        caught_up = asyncio.Event()
-        task = asyncio.create_task(
-            follow(decided.bus, storage, lambda event: heard.append(event[0].seq), caught_up, Settings(), Sight(60))
-        )
-        await asyncio.wait_for(caught_up.wait(), 30)
+        feed = DecisionFeed(decided.bus, storage, lambda event: heard.append(event[0].seq), Settings(), Sight(60))
+        task = asyncio.create_task(feed.run())
+        await asyncio.wait_for(feed.caught_up.wait(), 30)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 

@@ -4,15 +4,14 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 from msgspec.structs import replace
 
-from brokers.gateways.kraft.outbox import Lane, Letter, Outbox, Waiter
+from brokers.engine.publisher import Publisher
+from brokers.gateways.kraft.event_queue import Lane, Letter, Outbox, Waiter
 from brokers.gateways.kraft.settings import Settings
 from brokers.gateways.kraft.slices import in_slices
-from brokers.reaching import reached
 from bus.interface import MAX_EVENT_BYTES, Bus
 from state.decisions import Answer
 from state.event import AdminEvent, Event
@@ -36,10 +35,8 @@ class Desk:
     """
 
     def __init__(self, bus: Bus, incarnation: str, settings: Settings) -> None:
-        self._bus = bus
         self._incarnation = incarnation
         self._timeout_ms = settings.answer_timeout_ms
-        self._unreachable_max_s = settings.bus_unreachable_max_ms / 1000
         self._cut_off_s = CUT_OFF_TIMEOUTS * settings.controller_quorum_fetch_timeout_ms / 1000
         self._published_s = time.monotonic()
         self._outbox = Outbox(settings.events_waiting_max)
@@ -49,7 +46,7 @@ class Desk:
         self._due: deque[tuple[int, list[Letter]]] = deque()
         self._count = 0
         self._wake = asyncio.Event()
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="desk")
+        self._publisher = Publisher(bus, settings.bus_unreachable_max_ms, "publisher")
 
     @property
     def is_cut_off(self) -> bool:
@@ -158,14 +155,8 @@ class Desk:
                 await self._publish(call)
 
     async def _publish(self, call: list[Letter]) -> None:
-        loop = asyncio.get_running_loop()
-
-        async def publish() -> int | None:
-            # Some may have given up while the bus was out of reach.
-            events = [letter.raw for letter in call if not letter.is_withdrawn]
-            return await loop.run_in_executor(self._thread, self._bus.publish, events) if events else None
-
-        seq = await reached(publish, self._unreachable_max_s)
+        # Some may have given up while the bus was out of reach.
+        seq = await self._publisher.publish(lambda: [letter.raw for letter in call if not letter.is_withdrawn])
         if seq is None:
             return
         self._published_s = time.monotonic()
@@ -181,7 +172,7 @@ class Desk:
 
     def close(self) -> None:
         """Let the last call to the bus end."""
-        self._thread.shutdown(wait=True)
+        self._publisher.close()
 
 
 def _with_deadline(event: Event, timeout_ms: int) -> Event:

@@ -1,0 +1,41 @@
+"""Follow the decision log: catch up, then look for news, for as long as the broker runs."""
+
+import asyncio
+from typing import NoReturn, Protocol
+
+from brokers.engine.retry import retry
+
+
+class DecisionFeed(Protocol):
+    """A reader's place in the decision log, and what it does with the decisions that come after it."""
+
+    async def has_news(self) -> bool:
+        """Say whether there may be decisions that were not taken in yet. Raises ``BusError``."""
+
+    async def catch_up(self) -> None:
+        """Take in all decisions up to the present end, in order. Raises ``BusError``.
+
+        What was taken in before an error is not repeated by the next call.
+        """
+
+
+async def follow(feed: DecisionFeed, poll_interval_ms: int, unreachable_max_ms: int) -> NoReturn:
+    """Take in decisions until cancelled.
+
+    Raises ``BusError`` when the bus stays out of reach, ``TrimmedError`` when decisions were removed unread.
+    """
+    is_behind = False
+
+    async def take_in_news() -> bool:
+        # ``has_news`` may have used up the sign of news before an attempt failed, so the next attempt does not ask it.
+        nonlocal is_behind
+        was_behind, is_behind = is_behind, True
+        news = was_behind or await feed.has_news()
+        if news:
+            await feed.catch_up()
+        is_behind = False
+        return news
+
+    while True:
+        if not await retry(take_in_news, unreachable_max_ms):
+            await asyncio.sleep(poll_interval_ms / 1000)
