@@ -1,4 +1,4 @@
-# Each target sets up all that it needs; `make setup` alone leaves .venv/bin/isrflow.
+# Each target sets up everything it needs. `make setup` alone leaves .venv/bin/isrflow.
 PYTHON ?=
 export PYTHON
 BIN := .venv/bin
@@ -10,7 +10,7 @@ setup: .venv/setup.stamp
 .venv/setup.stamp: deploy/requirements.lock pyproject.toml deploy/setup.sh
 	@bash deploy/setup.sh
 
-# Tests wait more than they work, for processes that start and time-outs that run: two at a time, a file each.
+# Two test files run at a time, because tests mostly wait for processes to start and for time-outs.
 test: setup lint
 	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
 
@@ -32,11 +32,11 @@ demo-kafka: setup
 simulate: setup
 	@$(BIN)/python -m tests.simulation.run --seed $(or $(SEED),1) --count $(or $(N),1000) $(ARGS)
 
-# An engine under load for MINUTES; fails where anything grows, and leaves samples and a plot in build/soak.
+# An engine under load for MINUTES. Fails if anything grows, and leaves samples and a plot in build/soak.
 soak: setup
 	@$(BIN)/python -m tests.soak.run --minutes $(or $(MINUTES),2) --out build/soak $(ARGS)
 
-# bench_failover runs real brokers for minutes, so it runs by its name alone: make bench-failover.
+# bench_failover runs real brokers for minutes, so it runs only by name: make bench-failover.
 bench: setup
 	@set -e; for bench in $(filter-out bench_failover,$(basename $(notdir $(wildcard tests/bench/bench_*.py)))); do \
 	    echo "== $$bench"; $(BIN)/python -m tests.bench.$$bench; done
@@ -44,8 +44,8 @@ bench: setup
 bench-%: setup
 	@$(BIN)/python -m tests.bench.bench_$* $(ARGS)
 
-# Write deploy/requirements.lock anew from pyproject.toml, and conf/jars.lock.toml from the roots in
-# deploy/lock_jars.py; the only target that needs uv.
+# Write deploy/requirements.lock again from pyproject.toml, and conf/jars.lock.toml from the roots in
+# deploy/lock_jars.py. This is the only target that needs uv.
 lock: setup
 	@command -v uv >/dev/null || { echo "make lock needs uv: install it with 'pip install uv'." >&2; exit 1; }
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --upgrade \

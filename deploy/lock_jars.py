@@ -1,4 +1,4 @@
-"""Write conf/jars.lock.toml anew: resolve the roots below, and pin every jar they need by its hash."""
+"""Write conf/jars.lock.toml: resolve the roots below, and pin every jar that they need by its hash."""
 
 import hashlib
 import tempfile
@@ -9,13 +9,13 @@ from jgo.maven import MavenContext
 from conf.jars import KAFKA_VERSION, LOCK_NAME
 
 PLACE = Path(__file__).parents[1] / "conf" / LOCK_NAME
-# The binding fits the slf4j that Kafka brings; without one its brokers log nothing.
+# Matches the slf4j that Kafka ships. Without a binding its brokers log nothing.
 LOG_BINDING = "org.slf4j:slf4j-reload4j:1.7.36"
 WITH_DEPENDENCIES = {
     "kafka-broker": [f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}", LOG_BINDING],
     "kafka-tools": [f"org.apache.kafka:kafka-tools:{KAFKA_VERSION}", LOG_BINDING],
 }
-# By name alone: the parents of these name a repository that is not reachable everywhere. They were tried together.
+# Listed one by one: their parents name a repository that is not reachable everywhere. They were tested together.
 BY_NAME = {
     "spark-kafka": [
         "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
@@ -23,7 +23,7 @@ BY_NAME = {
         "org.apache.kafka:kafka-clients:3.9.2",
         "org.apache.commons:commons-pool2:2.13.1",
     ],
-    # Its dependency is Hadoop's client, which Spark brings.
+    # Depends only on Hadoop's client, which Spark ships.
     "spark-files": ["com.globalmentor:hadoop-bare-naked-local-fs:0.1.0"],
 }
 
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _resolved(context: MavenContext, roots: list[str]) -> list[str]:
-    """List the roots and all that they need at run time, each named once."""
+    """List the roots and everything that they need at run time, without repeats."""
     inputs, others = context.resolver.resolve([context.create_dependency(root) for root in roots])
     found = [f"{d.groupId}:{d.artifactId}:{d.version}" for d in [*inputs, *others] if d.scope != "test"]
     return list(dict.fromkeys(found))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Make .venv with the locked versions and isrflow itself; safe to run again at any time.
+# Make .venv with the locked versions and isrflow itself. Safe to run again at any time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,7 +15,7 @@ find_python() {
             return
         fi
     done
-    echo "isrflow needs Python 3.11 or newer and found none: install it, or name it with 'make setup PYTHON=/path/to/python3'." >&2
+    echo "isrflow needs Python 3.11 or newer and found none: install it, or point to it with 'make setup PYTHON=/path/to/python3'." >&2
     exit 1
 }
 
@@ -32,7 +32,7 @@ pip() {
     "$venv/bin/python" -m pip --disable-pip-version-check --no-input "$@"
 }
 
-# setuptools first: it builds what comes as source (pyspark), so that no build fetches anything unlocked.
+# setuptools goes first, because it builds packages that come as source (pyspark), and no build may fetch anything unlocked.
 awk '/^[a-zA-Z0-9]/ { keep = /^setuptools==/ } keep' "$lock" >"$venv/setuptools.lock"
 echo "installing the versions of $lock (the first time takes a minute or two)"
 pip install --quiet --require-hashes -r "$venv/setuptools.lock"
