@@ -4,11 +4,10 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
 from bus import checksums, pieces
 from bus.added_columns import CRC, AddedColumns
 from bus.bus_file import Access, BusFile
+from bus.claim import controller_started
 from bus.event_table import append, entries_between, insert_recorded
 from bus.file_place import check_same
 from bus.interface import (
@@ -31,7 +30,6 @@ from bus.outsiders import refuse_engine_kinds
 from bus.patience import row_of
 from bus.retention import SLICE_ROWS, bound_wal, remove_decisions, remove_events
 from bus.weight import last_within
-from state.rules import NEWEST_RULES
 
 SCHEMA_VERSION = 1
 
@@ -158,16 +156,8 @@ class EmbeddedBus(BusFile):
     def claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
         with self._errors(), self._write() as connection:
             epoch = epoch_after(self.claimed_epoch(), self.path)
-            started = {
-                "kind": "controller_started",
-                "time_ms": time_ms,
-                "controller_id": controller_id,
-                "controller_epoch": epoch,
-                "settings": settings,
-                "rules_version": NEWEST_RULES,
-                "decided_seq": self._mark("decided"),
-            }
-            seq = append(connection, [row_of(msgspec.json.encode(started))])
+            started = controller_started(controller_id, epoch, settings, time_ms, self._mark("decided"))
+            seq = append(connection, [row_of(started)])
             (entered_ms,) = connection.execute("SELECT entered_ms FROM events WHERE seq = ?", (seq,)).fetchone()
             connection.execute("INSERT INTO claims VALUES (?, ?, ?, ?)", (epoch, controller_id, seq, time_ms))
             connection.execute("INSERT OR IGNORE INTO marks VALUES ('bus_id', ?)", (draw_bus_id(),))

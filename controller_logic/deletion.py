@@ -23,13 +23,10 @@ from controller_logic.replica_machine import moved, online_replicas, to_be_delet
 from controller_logic.topic_draft import TopicDraft
 from state.change import PartitionChange
 from state.events import DeleteTopic, ReplicaReport
-from state.ids import NO_LEADER
+from state.ids import EPOCH_DURING_DELETE, NO_LEADER
 from state.partition import Partition, PartitionState, ReplicaState, TopicState
 from state.reason import Reason
 from state.rules import STRAYS_RULES
-
-# Kafka's LeaderAndIsr.EpochDuringDelete: a broker obeys it whatever epoch it holds (KIP-570).
-EPOCH_DURING_DELETE = -2
 
 _STARTED = ReplicaState.ReplicaDeletionStarted
 _SUCCESSFUL = ReplicaState.ReplicaDeletionSuccessful

@@ -5,11 +5,11 @@ from itertools import cycle, islice
 from typing import Any, NamedTuple
 
 from controller_logic.guard import guarded_step
-from controller_logic.routing import route
+from controller_logic.routing import batch_for
 from state.canonical import number
 from state.cluster import Cluster, MappedTopics, State
 from state.event_text import decode
-from state.events import ControllerStarted, Event, Logged, Progress
+from state.events import ControllerStarted, Event, Logged
 from state.found import found_in, found_ms
 from state.policy import Policy
 from state.view import view_of
@@ -23,7 +23,6 @@ Recorded = (
 )
 
 BATCH_EVENTS = 10_000
-_PROGRESS = Progress()
 
 
 class Decided(NamedTuple):
@@ -60,7 +59,7 @@ def decide(
     for batch in _batches(logged(_with_found(entries)), batch_sizes):
         parts = []
         for shard, state in enumerate(states):
-            outcome = guarded_step(state, _of_shard(batch, shard, shards), policy, overrides=overrides or {})
+            outcome = guarded_step(state, batch_for(shard, shards, batch), policy, overrides=overrides or {})
             states[shard] = outcome.state
             parts += outcome.parts
         decisions += number(parts)
@@ -99,13 +98,3 @@ def _batches(events: Iterator[Logged], sizes: Iterable[int]) -> Iterator[list[Lo
         if not batch:
             return
         yield batch
-
-
-def _of_shard(batch: list[Logged], shard: int, shards: int) -> list[Logged]:
-    if shards == 1:
-        return batch
-    mine = [entry for entry in batch if route(entry.event, shards) in (None, shard)]
-    last = batch[-1]
-    if not mine or mine[-1].seq < last.seq:
-        mine.append(Logged(last.seq, last.clock_ms, _PROGRESS, b""))
-    return mine

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from msgspec import UNSET
-
 from controller_logic.routing import TOPIC_EVENTS
 from controller_logic.topic_draft import TopicDraft
 from state.broker import Broker
@@ -15,6 +13,7 @@ from state.decisions import (
     Rejected,
     StopReplica,
     TopicDecision,
+    broker_decision_of,
     leader_and_isr_of,
 )
 from state.events import AnyEvent, Logged, Malformed, Progress
@@ -135,17 +134,7 @@ class Minutes:
 
     def broker_decision(self, broker: Broker, reason: Reason, state: str) -> BrokerDecision:
         """Make the decision that tells a broker's state."""
-        return BrokerDecision(
-            **self.said(reason),
-            broker=broker.broker,
-            broker_epoch=broker.broker_epoch,
-            incarnation=broker.incarnation,
-            state=state,
-            rack=broker.rack,
-            listeners=broker.listeners,
-            log_dirs=broker.log_dirs or UNSET,
-            features=broker.features or UNSET,
-        )
+        return broker_decision_of(broker, state, **self.said(reason))
 
     # Answers
 

@@ -8,11 +8,14 @@ from state.events import (
     CreateTopic,
     DeleteTopic,
     LogEndOffset,
+    Logged,
     Malformed,
     Progress,
     ReplicaReport,
 )
 from state.ids import shard_of
+
+_PROGRESS = Progress()
 
 TOPIC_EVENTS = (
     LogEndOffset,
@@ -34,3 +37,17 @@ def route(event: AnyEvent | Malformed | Progress, shards: int) -> int | None:
     if isinstance(event, TOPIC_EVENTS):
         return shard_of(event.topic, shards)
     return 0 if isinstance(event, Malformed) else None
+
+
+def batch_for(shard: int, shards: int, batch: list[Logged]) -> list[Logged]:
+    """Give the events of a whole batch that a shard takes in.
+
+    Every shard hears of the batch's last event: one that does not take it in gets a ``Progress`` in its place.
+    """
+    if shards == 1:
+        return batch
+    mine = [entry for entry in batch if route(entry.event, shards) in (None, shard)]
+    last = batch[-1]
+    if not mine or mine[-1].seq < last.seq:
+        mine.append(Logged(last.seq, last.clock_ms, _PROGRESS, b""))
+    return mine

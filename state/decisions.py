@@ -1,8 +1,11 @@
 """What goes out: one struct a kind of decision, and the canonical order in which they are numbered."""
 
+from typing import Any
+
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from state.broker import Broker
 from state.partition import LeaderRecoveryState, Partition
 from state.reason import Reason
 from state.registration import Feature, Listener
@@ -119,6 +122,21 @@ class BrokerDecision(Decision, frozen=True, kw_only=True, tag="broker"):
     log_dirs: tuple[str, ...] | UnsetType = UNSET
     features: tuple[Feature, ...] | UnsetType = UNSET
     remaining: int | UnsetType = UNSET
+
+
+def broker_decision_of(broker: Broker, state: str, **common: Any) -> BrokerDecision:
+    """Tell a broker as it is registered, with the ``state`` that it is told to be in."""
+    return BrokerDecision(
+        **common,
+        broker=broker.broker,
+        broker_epoch=broker.broker_epoch,
+        incarnation=broker.incarnation,
+        state=state,
+        rack=broker.rack,
+        listeners=broker.listeners,
+        log_dirs=broker.log_dirs or UNSET,
+        features=broker.features or UNSET,
+    )
 
 
 class HighWatermark(Decision, frozen=True, kw_only=True, tag="high_watermark", gc=False):

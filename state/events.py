@@ -14,6 +14,7 @@ from state.event import EngineEvent
 from state.event import Event as Event
 from state.gateway_events import GatewayHeartbeat as GatewayHeartbeat
 from state.gateway_events import GatewayStarted as GatewayStarted
+from state.ids import EPOCH_DURING_DELETE
 from state.limits import (
     Assignment,
     BrokerEpoch,
@@ -121,7 +122,7 @@ class ReplicaReport(OfReplica, frozen=True, kw_only=True, tag="replica_report"):
     """A broker tells what became of a decision on one of its replicas."""
 
     broker_epoch: BrokerEpoch
-    leader_epoch: Annotated[int, Meta(ge=-2, le=2**31 - 1)]
+    leader_epoch: Annotated[int, Meta(ge=EPOCH_DURING_DELETE, le=2**31 - 1)]
     outcome: Literal["leader", "follower", "stopped", "deleted", "offline", "error"]
     error: Text | None = None
 

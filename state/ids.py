@@ -6,6 +6,8 @@ import zlib
 
 NO_LEADER = -1
 NO_EPOCH = -1
+# The leader epoch of a deletion, LeaderAndIsr.EpochDuringDelete: a broker obeys it whatever epoch it holds (KIP-570).
+EPOCH_DURING_DELETE = -2
 UNKNOWN_OFFSET = -1
 NO_TIME = -1
 BROKER_ID_MAX = 2**31 - 1

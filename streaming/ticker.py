@@ -4,12 +4,12 @@ import threading
 
 import msgspec
 
-from bus.clock import steady_ms
+from bus.clock import StallWatch, steady_ms
 from bus.interface import Bus, Claim
 from state.events import SessionsExtended, Tick
 from streaming.engine_clock import EngineClock
 
-# A busy machine makes every tick somewhat late; what is held against nobody is more than that.
+# A stall shorter than this extends no session.
 LATENESS_MS_MIN = 500
 
 
@@ -41,15 +41,13 @@ class Ticker(threading.Thread):
 
     def _tick_until_stopped(self) -> None:
         last_seq = self._tick(0)
-        ticked_ms = awake_ms = steady_ms()
+        ticked_ms, stall = steady_ms(), StallWatch(self._busy_ms, LATENESS_MS_MIN)
         late_ms = 0
         while not self._stopping.wait(self._busy_ms / 1000):
             if self._bus.claimed_epoch() != self._controller_epoch:
                 return
+            late_ms += stall.end()
             now_ms = steady_ms()
-            held_up_ms = now_ms - awake_ms - self._busy_ms
-            late_ms += held_up_ms if held_up_ms >= LATENESS_MS_MIN else 0
-            awake_ms = now_ms
             if now_ms - ticked_ms >= self._idle_ms or self._bus.offsets_came(last_seq):
                 last_seq, ticked_ms = self._tick(late_ms), now_ms
                 late_ms = 0

@@ -17,6 +17,7 @@ from state.decisions import (
     HighWatermark,
     ProducerIds,
     TopicDecision,
+    broker_decision_of,
     leader_and_isr_of,
 )
 from state.ids import NO_EPOCH
@@ -87,17 +88,7 @@ class _Teller:
         }
 
     def _broker(self, broker: Broker) -> BrokerDecision:
-        return BrokerDecision(
-            **self._common(),
-            broker=broker.broker,
-            broker_epoch=broker.broker_epoch,
-            incarnation=broker.incarnation,
-            state=broker.state.name,
-            rack=broker.rack,
-            listeners=broker.listeners,
-            log_dirs=broker.log_dirs or UNSET,
-            features=broker.features or UNSET,
-        )
+        return broker_decision_of(broker, broker.state.name, **self._common())
 
     def _config(self, entity: str, name: str | None, config: dict[str, str]) -> ConfigDecision:
         return ConfigDecision(**self._common(), entity=entity, name=name, config=config)

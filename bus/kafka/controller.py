@@ -14,13 +14,13 @@ import msgspec
 from confluent_kafka import KafkaException, Producer
 
 from bus import pieces
+from bus.claim import controller_started
 from bus.interface import BusError, Claim, Decided, FencedError, Page, draw_bus_id, epoch_after
 from bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS, Connection, is_fenced
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark, decode_mark
 from bus.kafka.places import seq_of
 from bus.kafka.sent import Sent
-from state.rules import NEWEST_RULES
 
 # What waits in the client for its turn; whoever writes more waits too.
 QUEUE_KBYTES_MAX = 128 * 1024
@@ -94,19 +94,11 @@ class Controller:
             controller_id=controller_id,
             bus_id=before.bus_id or draw_bus_id(),
         )
-        started = {
-            "kind": "controller_started",
-            "time_ms": time_ms,
-            "controller_id": controller_id,
-            "controller_epoch": mark.controller_epoch,
-            "settings": settings,
-            "rules_version": NEWEST_RULES,
-            "decided_seq": before.through,
-        }
+        started = controller_started(controller_id, mark.controller_epoch, settings, time_ms, before.through)
         producer.begin_transaction()
         sent = Sent()
         events = self._connection.address.events
-        producer.produce(events, value=msgspec.json.encode(started), partition=0, on_delivery=sent.told)
+        producer.produce(events, value=started, partition=0, on_delivery=sent.told)
         # The mark says where the event stands, so that must be known first.
         self._flush(producer)
         mark = mark.with_claim(mark.controller_epoch, sent.last_offset(), sent.last_time_ms())

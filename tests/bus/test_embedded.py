@@ -20,6 +20,7 @@ from bus.interface import (
     TrimmedError,
 )
 from bus.weight import PARTITION_BYTES, partitions_named
+from state.rules import NEWEST_RULES
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 BEAT = b'{"kind":"broker_heartbeat","time_ms":1}'
@@ -91,7 +92,7 @@ def test_a_claim_is_an_epoch_and_an_event(bus: EmbeddedBus) -> None:
         "controller_id": "a",
         "controller_epoch": 1,
         "settings": {"min.insync.replicas": "2"},
-        "rules_version": 2,
+        "rules_version": NEWEST_RULES,
         "decided_seq": 0,
     }
 

@@ -13,14 +13,14 @@ import msgspec
 from bus.interface import Decided, FencedError, Page
 from controller_logic.balance import event_of
 from controller_logic.log import logged
-from controller_logic.routing import route
+from controller_logic.routing import batch_for
 from controller_logic.step import step
 from state.canonical import number, part_of
 from state.cluster import Cluster, MappedTopics, Outcome, State
 from state.codec import decode_cluster, decode_topics, encode_cluster, encode_topics
 from state.decisions import AnyDecision, Imbalance
 from state.decisions import decode as decision_of
-from state.events import Logged, Progress, Tick
+from state.events import Logged, Tick
 from state.partition import Topic
 from state.policy import policy_of
 from state.shard_outcome import CLUSTER_PAGE
@@ -29,7 +29,6 @@ from tests.simulation.bus import SimulatedBus
 from tests.simulation.virtual_loop import VirtualLoop
 
 TICK_S = 0.1
-_PROGRESS = Progress()
 
 
 class Batch(NamedTuple):
@@ -79,7 +78,9 @@ class Engine:
             events = self._events(after)
             if not events:
                 continue
-            outcomes = [step(state, self._of_shard(events, n), policy_of({})) for n, state in enumerate(states)]
+            outcomes = [
+                step(state, batch_for(n, self._shards, events), policy_of({})) for n, state in enumerate(states)
+            ]
             await asyncio.sleep(self._rng.choice((0.001, 0.01, 0.15)))
             try:
                 decisions = self._commit(epoch, events[-1].seq, outcomes)
@@ -103,15 +104,6 @@ class Engine:
 
     def _events(self, after: int) -> list[Logged]:
         return list(logged(self._bus.events[after : after + self._rng.choice((1, 4, 20, 1_000))]))
-
-    def _of_shard(self, events: list[Logged], shard: int) -> list[Logged]:
-        if self._shards == 1:
-            return events
-        mine = [logged for logged in events if route(logged.event, self._shards) in (None, shard)]
-        last = events[-1]
-        if not mine or mine[-1].seq < last.seq:
-            mine.append(Logged(last.seq, last.clock_ms, _PROGRESS, b""))
-        return mine
 
     def _commit(self, epoch: int, through: int, outcomes: list[Outcome]) -> list[AnyDecision]:
         """Commit, and return what was decided as those read it who follow the log."""

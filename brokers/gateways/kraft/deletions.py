@@ -14,11 +14,11 @@ from bus.clock import now_ms
 from bus.image import Held
 from state.decisions import AnyDecision, BrokerDecision, StopReplica, TopicDecision
 from state.events import ReplicaReport
+from state.ids import EPOCH_DURING_DELETE
 from state.partition import ReplicaState
 
 logger = structlog.get_logger()
 
-WHILE_DELETING = -2
 _STARTED = ReplicaState.ReplicaDeletionStarted
 
 
@@ -42,7 +42,7 @@ class Deletions:
         """Take up the deletions that were under way: they are told of before ``log_end``."""
         for topic in held.topics:
             for partition in topic.partitions:
-                epoch = WHILE_DELETING if topic.shown_state.name == "deleting" else partition.leader_epoch
+                epoch = EPOCH_DURING_DELETE if topic.shown_state.name == "deleting" else partition.leader_epoch
                 states = zip(partition.replicas, partition.replica_states, strict=True)
                 replicas = [replica for replica, state in states if state == _STARTED]
                 removed = [one.broker for one in partition.removed if one.state == _STARTED]

@@ -27,7 +27,7 @@ from brokers.gateways.kraft.standing import Standing
 from brokers.gateways.kraft.storage import Storage
 from brokers.gateways.kraft.turns import Turns
 from brokers.wire.server import Limits, Peer, Server
-from bus.clock import now_ms, steady_ms
+from bus.clock import StallWatch, now_ms
 from bus.image import read_image
 from bus.interface import Bus, Image
 from state.decisions import Answer, AnyDecision
@@ -179,14 +179,12 @@ class Gateway:
         Now and then one asks whether it counts: a start that never led hears of the next one in no other way.
         """
         interval_s = self._settings.gateway_heartbeat_interval_ms / 1000
+        stall = StallWatch(self._settings.gateway_heartbeat_interval_ms, self._settings.gateway_lateness_ms_min)
         untold_ms = 0
         for number in count():
-            before_ms = steady_ms()
+            stall.begin()
             await asyncio.sleep(interval_s)
-            late_ms = steady_ms() - before_ms - self._settings.gateway_heartbeat_interval_ms
-            if late_ms < self._settings.gateway_lateness_ms_min:
-                late_ms = 0
-            else:
+            if late_ms := stall.end():
                 logger.warning("held up", late_ms=late_ms)
                 await asyncio.sleep(READ_FIRST_S)
             if self._sight.is_blind:

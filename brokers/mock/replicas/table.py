@@ -30,11 +30,9 @@ from state.decisions import (
     TopicDecision,
 )
 from state.events import TopicPartition
-from state.ids import NO_LEADER
+from state.ids import EPOCH_DURING_DELETE, NO_LEADER
 
 logger = structlog.get_logger()
-
-EPOCH_DURING_DELETE = -2
 
 
 class Replicas:

@@ -17,7 +17,7 @@ def test_what_the_steady_clock_skipped_is_told_with_the_next_heartbeat(
 ) -> None:
     ahead_ms = wall_ahead_ms = 0
     monkeypatch.setattr("brokers.gateways.kraft.gateway.now_ms", lambda: now_ms() + wall_ahead_ms)
-    monkeypatch.setattr("brokers.gateways.kraft.gateway.steady_ms", lambda: steady_ms() + ahead_ms)
+    monkeypatch.setattr("bus.clock.steady_ms", lambda: steady_ms() + ahead_ms)
     quorum = InProcessQuorum(tmp_path, gateway_heartbeat_interval_ms=50)
     try:
         seq = quorum.bus.last_seq()
