@@ -1,4 +1,4 @@
-"""The command line: one small file a command, each imported only when it is asked for."""
+"""The command line: one small file per command, imported only when it is used."""
 
 import importlib
 import sys
@@ -17,7 +17,7 @@ COMMANDS = ("run", "publish", "replay", "decisions", "describe", "demo", "doctor
 
 
 class _Commands(click.Group):
-    """Find a command in the module of its name."""
+    """A group that imports each command from the module of its name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -29,7 +29,7 @@ class _Commands(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> object:
-        """Say what is expected to go wrong in one line, with the exit code that belongs to it."""
+        """Report an expected error in one line, with its exit code."""
         try:
             return super().invoke(ctx)
         except SettingsError as error:
@@ -59,10 +59,10 @@ def command() -> None:
 
 
 def main() -> None:
-    """Run the command that was typed."""
+    """Run the command line."""
     try:
         command(prog_name="isrflow")
     except BrokenPipeError:
-        # Whoever read our output has seen enough. Python would complain again when it flushes at exit.
+        # The reader of our output has closed it. Python would complain again when it flushes at exit.
         sys.stderr.close()
         sys.exit(0)

@@ -58,9 +58,9 @@ def command(
 
 
 def _warn_if_old(view: View) -> None:
-    """Say on standard error that the state has not moved for a while (a running engine ticks), and a clock's skew."""
+    """Warn on standard error if the state is old, because a running engine ticks, and if a clock is skewed."""
     skew_ms = view["clock_skew_ms"] or 0
-    # When the newest tick entered the bus, by the bus's clock: the engine's own may be ahead of it.
+    # Measured by the bus's clock since the newest tick entered, because the engine's clock may be ahead.
     age_s = (now_ms() - view["time_ms"] + skew_ms) / 1000
     if age_s > OLD_AFTER_S:
         click.echo(f"This state is {age_s:.0f} s old: is the engine running?", err=True)
@@ -95,7 +95,7 @@ def _filtered(view: View, topic: str | None, broker: int | None, under_replicate
 
 
 def table_of(view: View) -> list[str]:
-    """Lay a view out in columns, under the words of Kafka's own tools; an absent leader is ``none``."""
+    """Format a view in columns with the headings of Kafka's own tools. A missing leader is ``none``."""
     head = f"ControllerEpoch: {view['controller_epoch']}  Seq: {view['seq']}  TimeMs: {view['time_ms']}"
     skew_ms = view["clock_skew_ms"]
     lines = [head if skew_ms is None else f"{head}  ClockSkewMs: {skew_ms}", ""]

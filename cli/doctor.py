@@ -1,4 +1,4 @@
-"""Say what this machine has of what isrflow needs, and fetch jars."""
+"""Check what this machine has of what isrflow needs, and fetch jars."""
 
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ _FOR = {
 
 
 class Finding(NamedTuple):
-    """Hold what was found of one thing; nothing works without what is ``needed``."""
+    """The result of one check. Nothing works without what is ``needed``."""
 
     name: str
     there: bool
@@ -80,7 +80,7 @@ def _fetch(name: str) -> None:
 
 
 def _prepare() -> None:
-    # Spark is loaded only where it is used.
+    # Importing Spark takes seconds, so only --prepare pays for it.
     from streaming.class_archive import write_class_archive
 
     _fetch("spark-files")

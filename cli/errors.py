@@ -1,27 +1,27 @@
-"""How a command ends: 0 done, 1 the cluster said no, 2 wrong use, 3 cannot reach or stale, 4 superseded."""
+"""Exit codes: 0 done, 1 the cluster refused, 2 wrong use, 3 unreachable or stale, 4 superseded."""
 
 import click
 
 
 class Refused(click.ClickException):
-    """The cluster said no."""
+    """The cluster refused the request."""
 
     exit_code = 1
 
 
 class WrongUse(click.ClickException):
-    """What was typed, or a file that was named, is not as it must be."""
+    """The command line, or a file that it names, is wrong."""
 
     exit_code = 2
 
 
 class Unreachable(click.ClickException):
-    """What the command needs is not there, cannot be read, or is too old."""
+    """Something that the command needs is missing, unreadable or stale."""
 
     exit_code = 3
 
 
 class Superseded(click.ClickException):
-    """A newer job took over: this one ended as planned, and is not to be started again."""
+    """A newer job took over. This one ended as planned, and must not be restarted."""
 
     exit_code = 4

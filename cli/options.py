@@ -1,4 +1,4 @@
-"""The options that commands share: where the settings come from, and which bus."""
+"""The options that commands share: the source of the settings, and the bus."""
 
 import functools
 from collections.abc import Callable
@@ -27,7 +27,7 @@ bus_option = click.option(
 
 
 def with_settings(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --conf, --set and --bus to a command, which gets them as ``settings``."""
+    """Add --conf, --set and --bus to a command, and pass it the resulting ``settings``."""
 
     @conf_option
     @bus_option
@@ -40,12 +40,12 @@ def with_settings(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def bus_set(bus: str | None) -> list[str]:
-    """Write what --bus names, a bare path too, as a setting; nothing where it names none."""
+    """Convert the value of --bus, which may be a bare path, to a setting. Return an empty list without a value."""
     return [f"bus={bus if ':' in bus else SQLITE + bus}"] if bus else []
 
 
 def existing_bus(settings: Settings) -> Bus:
-    """Open the bus to read from it, and change nothing; one that is not there is an error, not a new one."""
+    """Open the bus for reading. A missing bus is an error: it is not created."""
     try:
         return open_bus(settings.bus, read_only=True)
     except BusError as error:

@@ -64,9 +64,9 @@ def command(events: BinaryIO, wait: bool, timeout_ms: int, settings: Settings) -
 
 
 def publish_lines(bus: Bus, stream: BinaryIO, published: Callable[[range], None]) -> int:
-    """Publish a stream's lines as they come, telling each span of seq; return the seq of the last that has one.
+    """Publish a stream's lines as they arrive, and return the seq of the last event that has one.
 
-    Where none has one, that is the last seq on the bus.
+    If none has one, return the last seq on the bus. ``published`` gets each span of seqs.
     """
     line = last = 0
     for batch in _batches(stream):
@@ -89,7 +89,7 @@ def publish_lines(bus: Bus, stream: BinaryIO, published: Callable[[range], None]
 
 
 def _wrong_with(text: bytes) -> str | None:
-    """Say why a line cannot be published, whatever the rules would say of it."""
+    """Say why a line cannot be published at all, or return None."""
     if len(text) > MAX_EVENT_BYTES:
         return f"has more than {MAX_EVENT_BYTES} bytes, too long for an event"
     kind = engine_kind_of(text)
@@ -97,7 +97,7 @@ def _wrong_with(text: bytes) -> str | None:
 
 
 def wait_for_decisions(bus: Bus, seq: int, timeout_ms: int) -> None:
-    """Wait until the engine has decided all events up to ``seq``; raises ``Unreachable`` when it does not."""
+    """Wait until the engine has decided all events up to ``seq``. Raises ``Unreachable`` after ``timeout_ms``."""
     deadline_s = time.monotonic() + timeout_ms / 1000
     while (decided := bus.decided_seq()) < seq:
         if time.monotonic() > deadline_s:
@@ -124,7 +124,7 @@ def _print_answers(bus: Bus, spans: Iterable[range]) -> None:
 
 
 def _batches(stream: BinaryIO) -> Iterator[list[bytes]]:
-    """Cut what is there into lines, without waiting for more than there is."""
+    """Split the available input into lines, without waiting for more."""
     read = getattr(stream, "read1", stream.read)
     rest = b""
     while chunk := read(CHUNK_BYTES):
@@ -138,7 +138,7 @@ def _batches(stream: BinaryIO) -> Iterator[list[bytes]]:
 
 
 def with_time(text: bytes) -> bytes:
-    """Return an event with ``time_ms`` set where it has none; its own text stays as it is."""
+    """Add ``time_ms`` to an event that lacks it. The rest of its text is unchanged."""
     try:
         if _timed.decode(text).time_ms:
             return text

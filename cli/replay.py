@@ -84,9 +84,9 @@ def _write(stream: IO[bytes], bodies: Iterable[bytes]) -> None:
 
 
 def entries_of(lines: Iterable[bytes]) -> Iterator[Entry]:
-    """Give each event of a file its place; blank lines are no events, but count as lines.
+    """Give each event of a file its seq. Blank lines are not events, but count as lines.
 
-    Raises ``WrongUse`` naming the line where places do not rise.
+    Raises ``WrongUse`` with the line number if a seq does not rise.
     """
     last = 0
     for number, line in enumerate(lines, start=1):
@@ -96,7 +96,7 @@ def entries_of(lines: Iterable[bytes]) -> Iterator[Entry]:
         placed = _read_placed(text)
         seq = _own_seq(placed, number)
         if seq is None:
-            # In a file where some lines have a seq, one without comes right after the line before it.
+            # In a file where only some lines have a seq, a line without one follows the line before it.
             seq = max(number, last + 1)
         elif seq <= last:
             raise WrongUse(f"line {number}: seq {seq} comes after seq {last}; a log's seq must rise.")
@@ -121,7 +121,7 @@ def _own_seq(placed: _Placed, number: int) -> int | None:
 
 
 def _known(decoder: "msgspec.json.Decoder[_T]", raw: msgspec.Raw, number: int) -> _T:
-    """Read what the bus knew of an event, None where the line does not say."""
+    """Read a fact that the bus recorded about an event. Return None if the line does not have it."""
     try:
         return decoder.decode(raw)
     except msgspec.MsgspecError as error:
@@ -133,7 +133,7 @@ def _decide(
     engine: str, entries: list[Entry], settings: Settings, overrides: dict[str, str]
 ) -> tuple[Iterable[bytes], dict[str, Any]]:
     if engine == "spark":
-        # Spark takes seconds to import: the rules' engine does not pay for it.
+        # Importing Spark takes seconds, so a replay through the rules alone does not pay for it.
         from streaming.replay import replay
 
         try:

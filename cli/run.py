@@ -21,7 +21,7 @@ def command(settings: Settings) -> None:
       isrflow run
       isrflow run --conf conf/profiles/laptop.toml --set metrics.port=0
     """
-    # Spark takes seconds to import: no other command pays for it.
+    # Importing Spark takes seconds, so no other command pays for it.
     from sinks.metrics import MetricsError
     from streaming.ends import JobError, SupersededError
     from streaming.job import run

@@ -1,4 +1,4 @@
-"""Settings: what may be set, its defaults, and where it is read from."""
+"""Settings: their names, defaults and sources."""
 
 from pathlib import Path
 

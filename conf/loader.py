@@ -1,4 +1,4 @@
-"""Read settings: the defaults, then a TOML file, then ``key=value`` pairs laid over it."""
+"""Read settings: defaults, overridden by a TOML file, overridden by ``key=value`` pairs."""
 
 import difflib
 import tomllib
@@ -20,14 +20,14 @@ KEYS = frozenset(_TYPES)
 
 
 class SettingsError(Exception):
-    """A setting is unknown or has a wrong value; the message names it, and what was expected."""
+    """A setting is unknown or has a wrong value. The message names the setting and the expected value."""
 
 
 def load(path: Path | None = None, sets: Iterable[str] = (), *, cross_check: bool = True) -> Settings:
-    """Return the settings of the TOML file at ``path``, with ``sets`` (``key=value`` texts) over them.
+    """Return the settings of the TOML file at ``path``, overridden by ``sets`` (``key=value`` texts).
 
-    Without ``cross_check`` they need not fit each other: a replay sends no heartbeats and no ticks. Raises
-    ``SettingsError``.
+    Raises ``SettingsError``. A replay passes ``cross_check=False``: it sends no heartbeats and no ticks, so its
+    settings need not fit each other.
     """
     values = _from_file(path) if path else {}
     values |= from_sets(sets)
@@ -40,7 +40,7 @@ def load(path: Path | None = None, sets: Iterable[str] = (), *, cross_check: boo
 
 
 def from_sets(sets: Iterable[str]) -> dict[str, Any]:
-    """Read ``key=value`` texts; a later one wins."""
+    """Parse ``key=value`` texts. A later one wins."""
     values: dict[str, Any] = {}
     for text in sets:
         key, equals, value = text.partition("=")
@@ -51,12 +51,12 @@ def from_sets(sets: Iterable[str]) -> dict[str, Any]:
 
 
 def policy_text(values: dict[str, Any]) -> dict[str, str]:
-    """Return the rules' settings among ``values`` as text, the way events carry them."""
+    """Return the policy's settings among ``values`` as text, as events carry them."""
     return {key: as_text(value) for key, value in values.items() if key in POLICY_KEYS}
 
 
 def as_text(value: object) -> str:
-    """Write a value as Kafka's properties do."""
+    """Format a value as in Kafka's properties."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -71,7 +71,7 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 
 def _flat(table: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """TOML reads a dotted key as tables in tables: join them to Kafka's dotted names again."""
+    """Join nested tables to Kafka's dotted names, because TOML reads a dotted key as nested tables."""
     for key, value in table.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{key}.")
@@ -96,7 +96,7 @@ def _expected(wanted: Any, error: msgspec.ValidationError) -> str:
         return f"expected {described[0]}"
     if wanted is bool:
         return "expected true or false"
-    # What stands after the comma is the type that came; the value itself says more.
+    # Drops the type that was found: the message shows the value instead.
     return str(error).partition(" - at ")[0].partition(", got")[0].replace("`", "").replace("Expected", "expected")
 
 

@@ -1,12 +1,12 @@
-"""How log lines look: JSON for machines, columns for people."""
+"""The format of log lines: JSON for machines, columns for people."""
 
 import sys
 from typing import Literal
 
 
 def configure(log_format: Literal["auto", "json", "console"]) -> None:
-    """Send structured log lines to standard error; ``auto`` is console on a terminal, json elsewhere."""
-    # Only the long-running job logs: the short commands do not wait for this import.
+    """Send structured log lines to standard error. ``auto`` means console on a terminal, json elsewhere."""
+    # Imported here because only the long-running job logs, and short commands should start fast.
     import structlog
 
     console = log_format == "console" or (log_format == "auto" and sys.stderr.isatty())

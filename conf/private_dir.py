@@ -1,4 +1,4 @@
-"""Directories that only their owner may look into: state, logs and requests of a cluster lie there."""
+"""Directories for their owner alone, because they hold a cluster's state, logs and requests."""
 
 import os
 from pathlib import Path
@@ -7,9 +7,10 @@ PRIVATE_DIR_MODE = 0o700
 
 
 def private_dir(path: Path) -> Path:
-    """Make a directory and those above it that are missing, each for its owner alone, whatever the umask is.
+    """Create a directory and its missing parents, each for its owner alone, whatever the umask.
 
-    One that is there keeps its mode: whoever opened it to a group meant that. Raises ``OSError``.
+    An existing directory keeps its mode, because its owner may have opened it to a group on purpose. Return
+    ``path``. Raises ``OSError``.
     """
     missing: list[Path] = []
     while not path.is_dir():

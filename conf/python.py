@@ -1,7 +1,7 @@
-"""The Python that isrflow's own processes run on, and the version of what they run.
+"""The Python that runs isrflow's processes, and the installed version of isrflow.
 
-The rooms have plain names. A ``state.py`` in somebody's working directory must never be taken for ours, so no Python
-that we start looks there.
+The rooms have plain names. A ``state.py`` in the working directory must never be taken for ours, so no Python that we
+start looks there.
 """
 
 import os
@@ -9,10 +9,10 @@ import sys
 from importlib.metadata import version
 
 VERSION = version("isrflow")
-# -P leaves the working directory out of the path of one process, PYTHONSAFEPATH out of those that it starts too.
+# -P keeps the working directory off the path of one process. PYTHONSAFEPATH does the same for its children too.
 PYTHON = (sys.executable, "-P")
 
 
 def keep_paths_safe() -> None:
-    """Let all processes that this one starts leave their working directory out of their path."""
+    """Keep the working directory off the path of all processes that this one starts."""
     os.environ["PYTHONSAFEPATH"] = "1"

@@ -1,4 +1,4 @@
-"""What may be set: the rules' policy, and the engine's own settings."""
+"""All settings: the rules' policy, and the engine's own."""
 
 import os
 import socket
@@ -14,11 +14,11 @@ DEFAULT_BUS = "sqlite:data/bus.db"
 SQLITE = "sqlite:"
 Shards = Annotated[int, Meta(ge=1, le=1_024)]
 Port = Annotated[int, Meta(ge=-1, le=65_535)]
-# Whoever looks whether an engine decides waits some seconds for it to tick.
+# ≤ 5 s, because the commands that check whether an engine decides wait only some seconds for a tick.
 TickInterval = Annotated[int, Meta(ge=1, le=5_000)]
 Replicas = Annotated[int, Meta(ge=0, le=32_767)]
 Wait = Annotated[int, Meta(ge=1, le=86_400_000)]
-# Followers read decisions before they go, and may be some behind.
+# ≥ 1,000, because followers read decisions before retention removes them, and may be behind.
 Retained = Annotated[int, Meta(ge=1_000)]
 BatchBytes = Annotated[int, Meta(ge=1, le=2**30)]
 Text = Annotated[str, Meta(min_length=1, max_length=1_024)]
@@ -35,9 +35,9 @@ Memory = Annotated[str, Meta(pattern=r"^[1-9][0-9]*[mg]\Z", description="a size 
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.replace("_", ".")):
-    """Hold every setting; a field's outward name has dots for underscores, in Kafka's or Spark's words.
+    """Every setting. A field's outward name has dots for underscores, and follows Kafka or Spark.
 
-    ``conf/reference.toml`` says what each is for. Relative paths are relative to the current directory.
+    ``conf/reference.toml`` explains each. Relative paths are relative to the current directory.
     """
 
     policy: Policy = Policy()
@@ -65,10 +65,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
 
     @property
     def bus_name(self) -> str:
-        """Name the bus as messages do: its path, or its URL."""
+        """Return the name of the bus for messages: its path, or its URL."""
         return self.bus.removeprefix(SQLITE)
 
     @property
     def controller_name(self) -> str:
-        """Name this job: ``controller.id``, or the host and process where none is set."""
+        """Return this job's name: ``controller.id``, or host and process id if that is empty."""
         return self.controller_id or f"{socket.gethostname()}-{os.getpid()}"

@@ -1,4 +1,4 @@
-"""``super.users``, as Kafka writes it: principals with semicolons between them."""
+"""``super.users`` in Kafka's form: principals separated by semicolons."""
 
 from typing import Annotated
 
@@ -15,5 +15,5 @@ SuperUsers = Annotated[
 
 
 def super_users_of(text: str) -> frozenset[str]:
-    """Name the principals of a ``super.users``."""
+    """Parse the principals of ``super.users``."""
     return frozenset(one.strip() for one in text.split(";") if one.strip())

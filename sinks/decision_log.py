@@ -1,4 +1,4 @@
-"""The decision log: merge what the shards of a batch made, number it, and write it once."""
+"""The decision log: merge the shards' decisions of a batch, number them, and write them once."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from state.shard_outcome import CLUSTER_PAGE
 
 
 class Written(NamedTuple):
-    """Tell what a batch came to: its last event, its decisions, and each shard's cluster part as bytes."""
+    """A committed batch: its last event's seq, its decisions, and each shard's cluster state as bytes."""
 
     through: int
     decisions: list[Decided]
@@ -18,10 +18,10 @@ class Written(NamedTuple):
 
 
 class DecisionLog:
-    """Write batches of decisions on behalf of one controller epoch.
+    """The writer of one controller epoch's decisions.
 
-    ``check`` gets a batch's last event, and up to when what admins asked in it may be decided; it raises where it is
-    too late for that. It is called last before the commit.
+    If a batch has admin events with a deadline, ``check`` runs right before its commit. It gets the seq of the batch's
+    last event and the earliest deadline, and raises if that is over.
     """
 
     def __init__(
@@ -32,10 +32,10 @@ class DecisionLog:
         self._check = check
 
     def write(self, outcomes: Iterable[bytes]) -> Written | None:
-        """Commit a batch's decisions and state pages together; None when there was no event in it.
+        """Commit a batch's decisions and state pages together. Return None if the batch has no events.
 
-        A batch that comes again after a kill changes nothing. Raises ``FencedError`` when another
-        job has taken over, ``DivergedError`` when such a batch says something else by now.
+        Repeating a batch after a kill changes nothing. Raises ``FencedError`` if another job has
+        taken over, ``DivergedError`` if a repeated batch has other decisions now.
         """
         shards = outcomes_of(outcomes)
         if not shards:

@@ -1,4 +1,4 @@
-"""Every series by name: what it means, and where in the snapshot its value stands."""
+"""Every metric by name: its meaning, and how to read its value from a snapshot."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -18,7 +18,7 @@ BROKER_STATES = (BrokerState.active, BrokerState.fenced, BrokerState.controlled_
 
 
 class Series(msgspec.Struct, frozen=True):
-    """Name one series; a counter's name has no ``_total``, which the exposition adds."""
+    """A metric. A counter's name has no ``_total``, because the exposition adds it."""
 
     name: str
     kind: Literal["gauge", "counter", "histogram", "summary"]
@@ -28,7 +28,7 @@ class Series(msgspec.Struct, frozen=True):
 
     @property
     def exposed(self) -> str:
-        """Return the name under which it is asked for."""
+        """Return the name that Prometheus sees."""
         return f"{self.name}_total" if self.kind == "counter" else self.name
 
 

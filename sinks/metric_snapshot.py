@@ -1,4 +1,4 @@
-"""What is measured: one immutable value that a scrape reads whole, and the sums it is made of."""
+"""The measured values: one immutable snapshot, so that a scrape never sees half an update."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -16,7 +16,7 @@ KindReason = tuple[str, str]
 
 
 class Histogram(msgspec.Struct, frozen=True):
-    """Count durations by ``SECONDS_BUCKETS``; the last count is of those over all bounds."""
+    """Durations counted by ``SECONDS_BUCKETS``. The last count is of durations above all bounds."""
 
     counts: tuple[int, ...] = (0,) * (len(SECONDS_BUCKETS) + 1)
     sum_s: float = 0.0
@@ -26,7 +26,7 @@ class Histogram(msgspec.Struct, frozen=True):
         return sum(self.counts)
 
     def added(self, seconds: Mapping[float, int]) -> "Histogram":
-        """Return this histogram with durations added, each as often as it came."""
+        """Return this histogram with durations added, each with its count."""
         counts, sum_s = list(self.counts), self.sum_s
         for value, often in seconds.items():
             counts[bisect_left(SECONDS_BUCKETS, value)] += often
@@ -35,9 +35,9 @@ class Histogram(msgspec.Struct, frozen=True):
 
 
 class Recent(msgspec.Struct, frozen=True):
-    """Hold the durations of the last ``RECENT_BATCHES`` batches, each with how often it came; newest last.
+    """The durations of the last ``RECENT_BATCHES`` batches, each with its count, newest last.
 
-    ``count`` and ``sum_s`` are of all that ever came.
+    ``count`` and ``sum_s`` cover all durations since the start.
     """
 
     batches: tuple[Mapping[float, int], ...] = ()
@@ -45,7 +45,7 @@ class Recent(msgspec.Struct, frozen=True):
     sum_s: float = 0.0
 
     def added(self, seconds: Mapping[float, int]) -> "Recent":
-        """Return this with one batch more."""
+        """Return this with one more batch."""
         if not seconds:
             return self
         batches = (*self.batches, dict(seconds))[-RECENT_BATCHES:]
@@ -53,7 +53,7 @@ class Recent(msgspec.Struct, frozen=True):
         return Recent(batches, self.count + sum(seconds.values()), self.sum_s + spent)
 
     def quantiles(self, wanted: Iterable[float]) -> dict[float, float]:
-        """Give for each share of the recent durations (0 to 1) the least one that as many do not exceed; 0 for none."""
+        """Return each quantile of the recent durations, or 0 if there are none."""
         merged: Counter[float] = Counter()
         for batch in self.batches:
             merged.update(batch)
@@ -65,7 +65,7 @@ class Recent(msgspec.Struct, frozen=True):
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """Count decisions: by kind and reason, by the engine's clock, and what no reason tells."""
+    """Counts of decisions: by kind and reason, by the engine's clock, and two that no reason shows."""
 
     by_reason: Mapping[KindReason, int] = {}
     by_time_ms: Mapping[int, int] = {}
@@ -105,7 +105,7 @@ def count_decisions(bodies: Iterable[bytes]) -> Counts:
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """Hold all that the series show, as of one moment; counts are since this job started."""
+    """Everything that the metrics show, at one moment. Counts are since this job started."""
 
     version: str = ""
     controller_id: str = ""
@@ -137,5 +137,5 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     backlog: Mapping[int, int] = {}
 
     def decided_for(self, kind: str, reason: str | None = None) -> int:
-        """Return how many decisions of a kind there were, for any reason or for one."""
+        """Return the number of decisions of a kind, for one reason or for all."""
         return sum(n for (k, r), n in self.decisions.items() if k == kind and reason in (None, r))

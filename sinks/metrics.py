@@ -1,4 +1,4 @@
-"""The metrics endpoint: take in what each batch came to, and show it to Prometheus."""
+"""The metrics endpoint: count each batch, and serve the counts to Prometheus."""
 
 import threading
 from collections import Counter
@@ -23,13 +23,13 @@ from state.cluster import Cluster, Totals
 
 
 class MetricsError(Exception):
-    """The endpoint cannot be opened; the message says what to set."""
+    """The endpoint cannot be opened. The message says what to set."""
 
 
 class Metrics(Collector):
-    """Hold the newest snapshot; the engine's threads replace it, a scrape reads it.
+    """A collector with the newest snapshot. The engine's threads replace it, and a scrape reads it.
 
-    ``seq_step`` is the bus's: how far apart the seqs of its events stand.
+    ``seq_step`` is the distance between the seqs of two events on the bus.
     """
 
     def __init__(self, *, kafka_names: bool = True, controller_id: str = "", seq_step: int = 1) -> None:
@@ -48,12 +48,12 @@ class Metrics(Collector):
         self._snapshot = msgspec.structs.replace(self._snapshot, **changes)
 
     def took_over(self, controller_epoch: int) -> None:
-        """Note that this job holds a controller epoch from now on."""
+        """Record that this job now holds a controller epoch."""
         with self._lock:
             self._replace(controller_epoch=controller_epoch, active=True, takeovers=self._snapshot.takeovers + 1)
 
     def gave_up(self) -> None:
-        """Note that this job decides no more: it was fenced, or stops."""
+        """Record that this job no longer decides, because it was fenced or stops."""
         with self._lock:
             self._replace(active=False)
 
@@ -68,10 +68,10 @@ class Metrics(Collector):
         engine_ms: int,
         clock_steps: int = 0,
     ) -> None:
-        """Take in a committed batch: its decisions, and every shard's cluster part after it.
+        """Count a committed batch: its decisions, and every shard's cluster state after it.
 
-        ``now_ms`` is the wall clock's time, and ``engine_ms`` that of the clock that ticks tell; the wall clock was set
-        ``clock_steps`` times.
+        ``now_ms`` is the time of the wall clock, ``engine_ms`` that of the engine's clock, which ticks carry. The wall
+        clock was set ``clock_steps`` times.
         """
         counts = count_decisions(bodies)
         delays = {max(0.0, (engine_ms - time_ms) / 1000): often for time_ms, often in counts.by_time_ms.items()}
@@ -92,7 +92,7 @@ class Metrics(Collector):
             )
 
     def batch_ended(self, *, duration_ms: float, phases_ms: Mapping[str, float], events: int) -> None:
-        """Take in what Spark tells of a micro-batch: its length, its phases' (``durationMs``), its input rows."""
+        """Count a micro-batch as Spark reports it: its duration, its phases (``durationMs``), its input rows."""
         with self._lock:
             before = self._snapshot
             phases = dict(before.phase_seconds)
@@ -106,17 +106,17 @@ class Metrics(Collector):
             )
 
     def bus_at(self, last_seq: int) -> None:
-        """Note the newest event on the bus, so that the lag grows also while no batch ends."""
+        """Record the newest event on the bus, so that the lag also grows while no batch ends."""
         with self._lock:
             self._replace(last_seq=max(last_seq, self._snapshot.decided_seq))
 
     def collect(self) -> Iterable[Metric]:
-        """Render the snapshot; Prometheus' registry calls this for each scrape."""
+        """Render the snapshot. Prometheus' registry calls this for each scrape."""
         snapshot = self._snapshot
         return [_family(series, snapshot) for series in self.series]
 
     def serve(self, host: str, port: int) -> int | None:
-        """Serve /metrics and return the port it is on; port 0 takes any free one, -1 serves nothing.
+        """Serve /metrics, and return its port. Port 0 takes any free port, and -1 serves nothing.
 
         Raises ``MetricsError``.
         """
@@ -140,7 +140,7 @@ class Metrics(Collector):
 
 
 def _cluster_wide(clusters: Sequence[Cluster]) -> dict[str, Any]:
-    """Add up what each shard counts for itself, and take from any what all have alike."""
+    """Add up what each shard counts by itself. Take what all shards share from the first."""
     if not clusters:
         return {}
     backlog = Counter[int]()
@@ -169,7 +169,7 @@ def _family(series: Series, snapshot: Snapshot) -> Metric:
 
 
 def _summary(series: Series, recent: Recent) -> Metric:
-    """Render durations in milliseconds as Kafka's exporters do: quantiles of late, and the count of all."""
+    """Render durations in milliseconds like Kafka's exporters: recent quantiles, and the count of all."""
     family = SummaryMetricFamily(series.name, series.help, count_value=recent.count, sum_value=recent.sum_s * 1000)
     for quantile, seconds in recent.quantiles(QUANTILES).items():
         family.add_sample(series.name, {"quantile": f"{quantile:g}"}, seconds * 1000)
@@ -177,7 +177,7 @@ def _summary(series: Series, recent: Recent) -> Metric:
 
 
 def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
-    """Add counts up from below, as Prometheus wants its buckets."""
+    """Make the counts cumulative, because Prometheus' buckets are."""
     buckets: list[tuple[str, float]] = []
     below = 0
     for bound, count in zip((*map(str, SECONDS_BUCKETS), "+Inf"), histogram.counts, strict=True):

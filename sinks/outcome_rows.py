@@ -1,4 +1,4 @@
-"""What shards made of a batch, in rows of bounded size: Spark's JVM holds rows whole, and has little memory."""
+"""The shards' outcomes of a batch, in rows of bounded size, because Spark's JVM holds whole rows in little memory."""
 
 import struct
 from collections.abc import Iterable, Iterator
@@ -9,20 +9,20 @@ import pyarrow as pa
 from state.shard_outcome import ShardOutcome, decode_outcome, encode_outcome
 
 ROW_BYTES_MAX = 4 * 1024 * 1024
-# A row's decisions are much alike, so a longer one shrinks to a tenth and less.
+# A row's decisions resemble each other, so long rows compress to a tenth or less.
 _PACKED_BYTES_MIN = 64 * 1024
 _CODEC = "zstd"
-# How long the outcome is, 0 where it is not packed.
+# The outcome's length before compression, or 0 if it is not compressed.
 _HEAD = struct.Struct(">Q")
-# What a decision takes beside its text.
+# The overhead of a decision besides its text.
 _PART_BYTES = 64
 _T = TypeVar("_T")
 
 
 def rows_of(outcome: ShardOutcome) -> Iterator[bytes]:
-    """Write an outcome as one row, or where that is too long as several smaller ones.
+    """Write an outcome as one row, or as several if one would be too long.
 
-    Only a single decision or page may make a row longer than ``ROW_BYTES_MAX``, and only before it is packed.
+    A row is longer than ``ROW_BYTES_MAX`` only if a single decision or page is, and only before compression.
     """
     parts = list(_pieces((part, len(part.body) + len(part.topic) + _PART_BYTES) for part in outcome.parts))
     pages = list(_pieces((page, len(page[1])) for page in outcome.pages))
@@ -36,7 +36,7 @@ def rows_of(outcome: ShardOutcome) -> Iterator[bytes]:
 
 
 def outcomes_of(rows: Iterable[bytes]) -> list[ShardOutcome]:
-    """Read what ``rows_of`` wrote, in whatever order."""
+    """Read the rows that ``rows_of`` wrote, in any order."""
     return [_unpacked(row) for row in rows]
 
 

@@ -1,4 +1,4 @@
-"""Start and stop brokers of real Kafka on this machine, and what leads them."""
+"""Start and stop real Kafka brokers on this machine, with the engine and gateways that lead them."""
 
 import click
 

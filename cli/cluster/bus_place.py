@@ -1,4 +1,4 @@
-"""The bus that a cluster lives on: a file, or topics on Kafka."""
+"""The bus of a cluster: a file, or Kafka topics."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -10,23 +10,23 @@ from conf.settings import SQLITE
 
 
 class BusPlace(NamedTuple):
-    """Name a bus by its URL; a file's path is absolute, for processes elsewhere open it too."""
+    """A bus by its URL. A file's path is absolute, because processes in other directories open it too."""
 
     url: str
 
     @classmethod
     def of(cls, bus: "Path | str") -> "BusPlace":
-        """Take a path, ``sqlite:PATH`` or ``kafka://...``."""
+        """Parse a path, ``sqlite:PATH`` or ``kafka://...``."""
         text = str(bus)
         return cls(text if text.startswith(KAFKA) else f"{SQLITE}{Path(text.removeprefix(SQLITE)).resolve()}")
 
     @property
     def path(self) -> Path | None:
-        """Name the file; None for topics."""
+        """Return the file, or None for topics."""
         return None if self.url.startswith(KAFKA) else Path(self.url.removeprefix(SQLITE))
 
     def exists(self) -> bool:
-        """Say whether the bus is there. Raises ``BusError`` when nobody can tell."""
+        """Check whether the bus exists. Raises ``BusError`` if that cannot be determined."""
         if self.path is not None:
             return self.path.exists()
         try:
@@ -36,13 +36,13 @@ class BusPlace(NamedTuple):
         return True
 
     def open(self, *, create: bool = True, read_only: bool = False) -> Bus:
-        """Open the bus, and make it where it is not there, but not to read only. Raises ``BusError``."""
+        """Open the bus. Create a missing one, unless ``read_only``. Raises ``BusError``."""
         if create and not read_only and self.path is not None:
             private_dir(self.path.parent)
         return open_bus(self.url, create=create, read_only=read_only)
 
     def remove(self) -> None:
-        """Remove a file; topics belong to their Kafka, and stay."""
+        """Remove a file. Topics belong to their Kafka cluster, so they stay."""
         if self.path is not None:
             for ending in ("", "-wal", "-shm"):
                 Path(f"{self.path}{ending}").unlink(missing_ok=True)

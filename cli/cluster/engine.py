@@ -1,4 +1,4 @@
-"""The engine as a process of its own: started where none decides, and found again by its folder."""
+"""The engine as a separate process: started if no other engine decides, and found again by its folder."""
 
 import socket
 import time
@@ -14,20 +14,20 @@ from conf.python import PYTHON
 from state.event_text import decode
 from state.events import ControllerStarted
 
-# An engine puts a tick on its bus every half a second; on a busy machine a batch may take some.
+# An engine puts a tick on its bus every half second. On a busy machine a batch may take several seconds.
 SILENCE_MAX_S = 8.0
-# From its claim to its first batch an engine is silent for this long at most.
+# The longest silence of an engine between its claim and its first batch.
 COLD_START_MAX_MS = 60_000
 _POLL_S = 0.1
-# More than brokers and gateways say while an engine starts.
+# More events than brokers and gateways publish while an engine starts.
 _EVENTS_READ_MAX = 20_000
 
 
 class EngineProcess(Service):
-    """Start and stop ``isrflow run`` on a bus, named by path or URL; its files are under ``folder``.
+    """The process of ``isrflow run`` on a bus, named by path or URL. Its files are under ``folder``.
 
-    ``settings`` are ``key=value`` texts that are laid over those of the file ``conf``. Metrics go to any free port
-    when theirs is taken.
+    ``settings`` are ``key=value`` texts that override the file ``conf``. Metrics use any free port if theirs is
+    taken.
     """
 
     def __init__(self, folder: Path, bus: Path | str, settings: Sequence[str] = (), conf: Path | None = None) -> None:
@@ -51,7 +51,7 @@ class EngineProcess(Service):
         return [*PYTHON, "-c", program, "run", *conf, *(part for text in sets for part in ("--set", text))]
 
     def is_ready(self) -> bool:
-        """Say whether the engine decides."""
+        """Check whether the engine decides."""
         bus = self._bus.open()
         try:
             return bus.claimed_epoch() > self._epoch_before and bus.decided_seq() > self._decided_before
@@ -60,9 +60,9 @@ class EngineProcess(Service):
 
 
 def decides(bus: Bus, timeout_s: float = SILENCE_MAX_S) -> bool:
-    """Say whether any engine decides on a bus: it moves within the time-out.
+    """Check whether any engine decides on a bus: its decided seq rises within the time-out.
 
-    One that has only just claimed the bus is waited for, until it decides or should have.
+    If an engine has only just claimed the bus, wait until it decides or should have decided.
     """
     if bus.claimed_epoch() == 0:
         return False
@@ -76,7 +76,7 @@ def decides(bus: Bus, timeout_s: float = SILENCE_MAX_S) -> bool:
 
 
 def starting_for_ms(bus: Bus) -> int:
-    """Say for how long an engine may yet be starting that claimed the bus and has not decided since."""
+    """Return how much longer an engine that claimed the bus and has not decided yet may take to start."""
     decided, last = bus.decided_seq(), bus.last_seq()
     newest = bus.read(max(decided, last - _EVENTS_READ_MAX * bus.seq_step), last) if last > decided else []
     events = [decode(entry.raw) for entry in newest if b"controller_started" in entry.raw]
@@ -85,7 +85,7 @@ def starting_for_ms(bus: Bus) -> int:
 
 
 def free_metrics_port(host: str, port: int) -> int:
-    """Return ``port`` when nobody listens there, else 0: any free one."""
+    """Return ``port`` if nothing listens there, otherwise 0, which means any free port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

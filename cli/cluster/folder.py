@@ -1,4 +1,4 @@
-"""The folder in which a cluster's files are, and what it holds."""
+"""The folder that holds a cluster's files."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ dir_option = click.option(
 
 
 def open_cluster(folder: Path) -> tuple[KafkaCluster, LedCluster | None]:
-    """Find the brokers of a folder, and with them what leads them, if that is the engine. Raises ``Unreachable``."""
+    """Open the cluster in a folder, and its ``LedCluster`` if the engine leads it. Raises ``Unreachable``."""
     try:
         kafka = KafkaCluster.open(folder)
         return kafka, LedCluster.open(kafka)

@@ -1,4 +1,4 @@
-"""An engine, gateways and brokers of real Kafka that belong together, in one folder that remembers them."""
+"""An engine, its gateways and the real brokers that they lead, described in one folder."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
@@ -25,12 +25,11 @@ from state.policy import Policy, laid_over
 FILE = "led.json"
 ENGINE = "engine"
 FIRST_GATEWAY = 100
-# One that loses its disk makes its log again from the other.
+# A gateway that loses its disk rebuilds its log from the other.
 GATEWAYS, GATEWAYS_MAX = 2, 9
-# A broker gives up when it is not registered in time; an engine that starts cold on a busy machine takes longer than
-# Kafka's minute.
+# A broker gives up if it is not registered in time. A cold engine on a busy machine takes longer than Kafka's minute.
 SLOW_START = {"initial.broker.registration.timeout.ms": "180000"}
-# Of these no broker can be told while it runs.
+# Brokers read these from their file only. They cannot change while a broker runs.
 IN_BROKERS_FILES = (
     "broker.heartbeat.interval.ms",
     "default.replication.factor",
@@ -46,7 +45,7 @@ class BusTakenError(Exception):
 
 
 class _Remembered(msgspec.Struct, frozen=True, kw_only=True):
-    """Hold where the bus is, whether it was made with this cluster, and how an engine of its own runs."""
+    """The cluster's description on disk. ``delete`` removes the bus if it was created with the cluster."""
 
     bus: str
     made_bus: bool
@@ -56,7 +55,7 @@ class _Remembered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LedCluster:
-    """Start and stop an engine, gateways and the brokers that they lead, together or one by one."""
+    """An engine, gateways and the brokers that they lead, started and stopped together or one by one."""
 
     def __init__(self, kafka: KafkaCluster, remembered: _Remembered) -> None:
         self.kafka = kafka
@@ -93,9 +92,9 @@ class LedCluster:
         overrides: dict[str, str] | None = None,
         **rest: object,
     ) -> "LedCluster":
-        """Describe a cluster in a folder that has none yet; ``rest`` goes into each broker's ``NodeSpec``.
+        """Describe a cluster in a folder that has none yet. ``rest`` goes into each broker's ``NodeSpec``.
 
-        Raises ``KafkaError``, ``ValueError``, or ``BusTakenError`` when the bus has brokers already.
+        Raises ``KafkaError``, ``ValueError``, or ``BusTakenError`` if the bus already has brokers.
         """
         place = BusPlace.of(bus)
         is_there = place.exists()
@@ -113,13 +112,13 @@ class LedCluster:
         )
         if not (folder / CLUSTER_FILE).exists():
             refuse_taken(folder / name for name in (ENGINE, *(f"gateway-{voter.voter}" for voter in voters)))
-        # Brokers that are remembered without what leads them are led from elsewhere.
+        # Written together: brokers without this file would count as led from elsewhere.
         beside = {FILE: msgspec.json.format(msgspec.json.encode(remembered))}
         return cls(KafkaCluster.create(folder, broker_specs(brokers, voters, **rest), cluster_id, beside), remembered)
 
     @classmethod
     def open(cls, kafka: KafkaCluster) -> "LedCluster | None":
-        """Find what leads a cluster, as its folder remembers; None for one that is led from elsewhere.
+        """Open the description of what leads a cluster. Return None if it is led from elsewhere.
 
         Raises ``KafkaError``.
         """
@@ -132,13 +131,13 @@ class LedCluster:
 
     @property
     def services(self) -> list[Service]:
-        """List all processes, in the order in which they are started."""
+        """List all processes in start order."""
         return [self.engine, *self.gateways.values(), *self.kafka.nodes.values()]
 
     def up(self, say: Say) -> None:
-        """Start what does not run, and wait until all of it does; an engine only where none decides.
+        """Start what does not run, and wait until everything runs. Start an engine only if none decides.
 
-        When one does not start, those that were started with it are ended again. Raises ``ServiceError``,
+        If one process does not start, kill those that were started with it. Raises ``ServiceError``,
         ``BusError``, ``JarsError`` or ``JavaError``.
         """
         with ExitStack() as undo:
@@ -152,7 +151,7 @@ class LedCluster:
                     gateway.settings["super.users"] = super_users
                     gateway.start()
                     undo.callback(gateway.kill)
-            # Tools that format take as long as an engine and gateways to start, so they run meanwhile.
+            # Formatting takes as long as starting the engine and the gateways, so it runs meanwhile.
             self.kafka.format()
             for gateway in self.gateways.values():
                 gateway.wait_until_started()
@@ -165,7 +164,7 @@ class LedCluster:
             undo.pop_all()
 
     def start_engine(self, say: Say, undo: ExitStack) -> None:
-        """Start an engine where none decides; it need not decide yet. Raises ``KafkaError`` when the bus is gone."""
+        """Start an engine if none decides, without waiting for it. Raises ``KafkaError`` if the bus is gone."""
         if self.engine.state != "stopped":
             return
         if not self.bus.exists() and any(gateway.folder.exists() for gateway in self.gateways.values()):
@@ -183,7 +182,7 @@ class LedCluster:
         say(f"no engine decides on {self.bus}: one was started, process {self.engine.pid}, log {self.engine.log}")
 
     def down(self) -> list[str]:
-        """Stop brokers, gateways, and the engine if it was started here; name those that had to be killed."""
+        """Stop brokers, gateways, and the engine if it was started here. Return the names of those that were killed."""
         killed = [self.kafka.nodes[number].name for number in self.kafka.down()]
         killed += [gateway.name for gateway in self._leader_last() if not gateway.stop()]
         if not self.engine.stop():
@@ -191,20 +190,20 @@ class LedCluster:
         return killed
 
     def _leader_last(self) -> list[GatewayProcess]:
-        """List the gateways so that none hands over to the next: no broker would read who leads then."""
+        """List the gateways with the leader last, so that no gateway hands over to one that stops next."""
         leader = NO_LEADER
         with suppress(BusError):
             leader = cluster_on(self.bus).quorum.voter
         return sorted(self.gateways.values(), key=lambda gateway: gateway.voter.voter == leader)
 
     def kill(self) -> None:
-        """End everything that was started here at once."""
+        """Kill everything that was started here."""
         kill_all(reversed(self.services))
 
     def delete(self) -> None:
-        """Remove all data and logs, and the bus if it was made with this cluster; the folder if nothing else is in it.
+        """Remove all data and logs, the bus if it was created with this cluster, and the folder if it is empty then.
 
-        Raises ``KafkaError`` while any process runs, or another engine decides on that bus.
+        Raises ``KafkaError`` while any process runs, or while another engine decides on that bus.
         """
         running = [service.name for service in self.services if service.state != "stopped"]
         if running:
@@ -222,14 +221,14 @@ class LedCluster:
 
 
 def broker_settings(cluster: Cluster) -> dict[str, str]:
-    """Give what brokers act on of the engine's settings and read from their file alone, as it is in force."""
+    """Return the engine's settings that brokers act on but read from their file only, as they are in force."""
     policy = laid_over(laid_over(Policy(), cluster.settings), cluster.config)
     values = msgspec.to_builtins(policy)
     return {name: as_text(values[name]) for name in IN_BROKERS_FILES}
 
 
 def cluster_on(place: BusPlace) -> Cluster:
-    """Read how brokers and gateways stand, as last decided. Raises ``BusError``."""
+    """Read the last committed state of brokers and gateways. Raises ``BusError``."""
     bus = place.open(read_only=True)
     try:
         return read_image(bus.image()).cluster

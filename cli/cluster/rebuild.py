@@ -1,4 +1,4 @@
-"""Make the metadata log of a gateway again from what brokers have of it."""
+"""Rebuild a gateway's metadata log from the brokers' copies."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def rebuild(
       isrflow cluster rebuild --gateway 100 --without 3
       isrflow cluster rebuild --log data/gateway-100 --cluster-id ID --bus data/bus.db --from DIR
     """
-    # This loads the codec of Kafka's messages, which other commands do without.
+    # This loads the codec of Kafka's messages, which the other commands do not need.
     from brokers.gateways.kraft.rebuilding.opening import rebuild as rebuilt
 
     identity, place = _of_cluster(folder, gateway, copies) if log is None else _by_hand(log, cluster_id, bus, copies)

@@ -1,4 +1,4 @@
-"""Say how a cluster stands, by its processes and by the engine."""
+"""Show a cluster's processes, and the brokers' states as the engine decided them."""
 
 from pathlib import Path
 from typing import Any

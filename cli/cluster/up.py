@@ -89,7 +89,7 @@ def _fetch(set_name: str) -> None:
 
 
 def _found(folder: Path, plain: bool, described: dict[str, Any]) -> tuple[KafkaCluster, LedCluster | None]:
-    """Find the cluster of a folder; it is as it was made, so nothing may be said that would make another one."""
+    """Open the cluster in a folder. Refuse options that would describe another cluster."""
     kafka, led = open_cluster(folder)
     if plain or _is_typed("conf") or _is_typed("bus") or any(described.values()):
         raise WrongUse(f"{folder} has a cluster already: start it as it is, or 'isrflow cluster down --delete'.")
@@ -97,7 +97,7 @@ def _found(folder: Path, plain: bool, described: dict[str, Any]) -> tuple[KafkaC
 
 
 def _is_typed(option: str) -> bool:
-    """Say whether an option was typed: ISRFLOW_CONF and ISRFLOW_BUS are for all commands, and need not fit this one."""
+    """Check whether an option was typed. ISRFLOW_CONF and ISRFLOW_BUS serve all commands, and need not fit this one."""
     return click.get_current_context().get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE
 
 
@@ -113,7 +113,7 @@ def _made(
     rest = {"overrides": described["overrides"]} | ({"heap": described["heap"]} if described["heap"] else {})
     if plain or voters:
         specs = broker_specs(brokers, voters, **rest) if voters else plain_specs(brokers, **rest)
-        # What led a cluster that was never made whole leads none.
+        # A leftover of a cluster that was never created completely.
         (folder / LED_FILE).unlink(missing_ok=True)
         return KafkaCluster.create(folder, specs, cluster_id), None
     settings = load(conf, bus_set(bus))

@@ -1,4 +1,4 @@
-"""Show a cluster lose a broker and keep its records."""
+"""Show that a cluster loses a broker and keeps its records."""
 
 import click
 
@@ -19,7 +19,7 @@ def command(keep: bool, plain: bool, kafka: bool) -> None:
       isrflow demo --kafka
       isrflow demo --keep
     """
-    # A client for Kafka and a terminal view: the other commands do not pay for them.
+    # Imports a Kafka client and a terminal view, which the other commands do not need.
     from cli.demo.runner import run_demo
 
     run_demo(kafka=kafka, keep=keep, plain=plain)

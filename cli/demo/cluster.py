@@ -1,4 +1,4 @@
-"""A demo's cluster: one engine and three brokers over one bus, all below one directory."""
+"""A demo's cluster: one engine and three brokers on one bus, all under one directory."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,12 +9,12 @@ from bus.embedded import EmbeddedBus
 
 BROKERS = (1, 2, 3)
 HOST = "127.0.0.1"
-# Few partitions need few shards, and few shards make short micro-batches.
+# A demo has few partitions, and fewer shards make shorter micro-batches.
 SIZES = ("shards=2", "pages=4", "driver.memory=512m", "log.format=console")
 
 
 class DemoCluster:
-    """Start and end the processes of a demo; which ones is said by the kind of cluster."""
+    """The processes of a demo. Subclasses say which ones."""
 
     def __init__(self, directory: Path, bus: Path) -> None:
         self.directory = directory
@@ -23,7 +23,7 @@ class DemoCluster:
         self.services: list[Service] = []
 
     def start(self) -> None:
-        """Start the engine and all brokers; they need not be ready yet."""
+        """Start the engine and all brokers, without waiting until they are ready."""
         raise NotImplementedError
 
     def wait_until_started(self) -> None:
@@ -31,31 +31,31 @@ class DemoCluster:
         raise NotImplementedError
 
     def broker(self, broker: int) -> Service:
-        """Give a broker's process."""
+        """Return a broker's process."""
         raise NotImplementedError
 
     def bootstrap_servers(self) -> list[str]:
-        """List where the brokers listen, of those that do."""
+        """List the addresses of the brokers that listen."""
         raise NotImplementedError
 
     def create_topic(self, topic: str, partitions: int, min_isr: int) -> None:
-        """Ask for a topic with a replica on each broker; it need not be there yet."""
+        """Request a topic with a replica on each broker, without waiting for it."""
         raise NotImplementedError
 
     def engine_settings(self, times: Sequence[str]) -> tuple[str, ...]:
         return (*times, *SIZES, f"metrics.port={self.metrics_port}", f"metrics.host={HOST}")
 
     def start_service(self, service: Service) -> None:
-        """Start a process, again if need be, and watch over it from then on."""
+        """Start or restart a process, and include it in ``check`` from then on."""
         service.start()
         if service not in self.services:
             self.services.append(service)
 
     def check(self) -> None:
-        """Raise ``ServiceError`` when any process has ended by itself."""
+        """Raise ``ServiceError`` if any process has ended by itself."""
         for service in self.services:
             service.check()
 
     def stop(self) -> None:
-        """End all processes at once: what they would still put in order is thrown away with the directory."""
+        """Kill all processes. An orderly stop would save data that is deleted with the directory."""
         kill_all(self.services)

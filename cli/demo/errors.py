@@ -1,5 +1,5 @@
-"""How a demo says that it cannot go on."""
+"""The error of a demo that cannot continue."""
 
 
 class DemoError(Exception):
-    """The demo cannot go on; the message says what happened, and where to look."""
+    """The demo cannot continue. The message says what happened, and where to look."""

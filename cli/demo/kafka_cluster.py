@@ -1,4 +1,4 @@
-"""The cluster of real Kafka: an engine, two gateways, and brokers that follow them."""
+"""A demo cluster of real Kafka: an engine, two gateways, and the brokers that follow them."""
 
 import json
 from pathlib import Path
@@ -10,12 +10,12 @@ from cli.demo.cluster import BROKERS, HOST, DemoCluster
 from cli.demo.errors import DemoError
 
 HEAP = "384m"
-# A broker whose port refuses is fenced at once. Leaders go back when the story asks for it, not before.
+# A broker whose port refuses is fenced at once. Leaders move back only when the story asks for it.
 TIMES = ("broker.connection.lost.grace.ms=0", "auto.leader.rebalance.enable=false")
 
 
 class KafkaDemoCluster(DemoCluster):
-    """Start and end an engine, two gateways and brokers of Kafka, and run Kafka's own tools against them."""
+    """An engine, two gateways and real Kafka brokers, with Kafka's own tools to administer them."""
 
     def __init__(self, directory: Path) -> None:
         bus = directory / "bus.db"
@@ -25,11 +25,11 @@ class KafkaDemoCluster(DemoCluster):
         )
 
     def start_engine(self) -> None:
-        """Start what decides; it need not decide yet."""
+        """Start the engine, without waiting until it decides."""
         self.start_service(self._led.engine)
 
     def wait_for_engine(self) -> None:
-        """Wait until it decides."""
+        """Wait until the engine decides."""
         self._led.engine.wait_until_started()
 
     def start(self) -> None:
@@ -39,7 +39,7 @@ class KafkaDemoCluster(DemoCluster):
         self._led.kafka.format()
         for gateway in self._led.gateways.values():
             gateway.wait_until_started()
-        # As isrflow cluster does: a broker that cannot register yet asks again and again, on the same few cores.
+        # Brokers start last, as in 'isrflow cluster up', because a broker that cannot register retries and uses CPU.
         self.wait_for_engine()
         for broker in BROKERS:
             self.start_service(self.broker(broker))
@@ -60,18 +60,18 @@ class KafkaDemoCluster(DemoCluster):
         self._tool(TOPICS, "--create", "--topic", topic, *sizes, "--config", f"min.insync.replicas={min_isr}")
 
     def reassign(self, topic: str, partition: int, replicas: tuple[int, ...]) -> None:
-        """Ask for a partition to be on the brokers of ``replicas``; it need not be there yet."""
+        """Request that a partition move to ``replicas``, without waiting for it."""
         plan = self.directory / "reassignment.json"
         moved = {"topic": topic, "partition": partition, "replicas": replicas}
         plan.write_text(json.dumps({"version": 1, "partitions": [moved]}))
         self._tool(REASSIGN_PARTITIONS, "--execute", "--reassignment-json-file", str(plan))
 
     def elect_preferred_leaders(self) -> None:
-        """Ask for each partition to be led by its preferred replica."""
+        """Request an election of each partition's preferred replica."""
         self._tool(LEADER_ELECTION, "--election-type", "preferred", "--all-topic-partitions")
 
     def stop_broker(self, broker: int, timeout_s: float) -> None:
-        """Let a broker hand over what it leads and end. Raises ``DemoError`` when it does not in time."""
+        """Stop a broker, which first hands over what it leads. Raises ``DemoError`` if it does not end in time."""
         if not self.broker(broker).stop(timeout_s):
             raise DemoError(f"broker {broker} did not stop within {timeout_s:.0f} s of SIGTERM")
 

@@ -1,4 +1,4 @@
-"""The story with real brokers: what Kafka's own tools ask for is done too, and a broker stops in order."""
+"""The story with real brokers. It also uses Kafka's own tools, and stops a broker in order."""
 
 import time
 
@@ -23,7 +23,7 @@ STOPPED_PARTITION = 2
 
 
 class KafkaStory(Story):
-    """Tell how real brokers, led by the engine through a gateway, lose a leader, move replicas and stop."""
+    """Real brokers, led by the engine through a gateway, lose a leader, move replicas and stop."""
 
     steps = (
         f"start the engine, two gateways and three brokers of Kafka {KAFKA_VERSION}",
@@ -63,7 +63,7 @@ class KafkaStory(Story):
         self.over(f"broker {replicas[0]} is in sync after {self._reassign(replicas):.1f} s")
 
     def _reassign(self, replicas: tuple[int, ...]) -> float:
-        """Move a partition, and return how long it took until all of ``replicas`` were in sync, and no others."""
+        """Move a partition, and return how long it took until exactly ``replicas`` were in sync."""
         began_s = time.monotonic()
         self._kafka.reassign(TOPIC, MOVED_PARTITION, replicas)
 
@@ -89,7 +89,7 @@ class KafkaStory(Story):
         time.sleep(CALM_S)
 
     def _stop_in_order(self, writer: Writer) -> float:
-        """Stop a leader, and return the longest time in which no record of its partition was acknowledged."""
+        """Stop a leader, and return the longest that a record of its partition then waited for its acknowledgement."""
         self.wait_for("ISR of three on every partition", is_whole)
         broker = self.watch.partitions[STOPPED_PARTITION].leader
         began_s = time.monotonic()

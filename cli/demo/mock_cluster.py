@@ -1,4 +1,4 @@
-"""The cluster of mock brokers."""
+"""A demo cluster of mock brokers."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ TIMES = ("broker.session.timeout.ms=3000", "broker.heartbeat.interval.ms=500")
 
 
 class MockBroker(Service):
-    """Run one mock broker; ``port`` is known once it listens."""
+    """The process of one mock broker. ``port`` is known once it listens."""
 
     def __init__(self, broker: int, bus: Path, folder: Path) -> None:
         super().__init__(f"broker {broker}", folder, "broker.log")
@@ -38,7 +38,7 @@ class MockBroker(Service):
 
 
 class MockDemoCluster(DemoCluster):
-    """Start and end an engine and mock brokers."""
+    """An engine and three mock brokers."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory, directory / "bus.db")

@@ -1,10 +1,10 @@
-"""The story with mock brokers: a leader is killed, and nothing is lost."""
+"""The story with mock brokers: a leader is killed, and no record is lost."""
 
 from cli.demo.story import CREATED, FAIL_OVER, READ_BACK, TOPIC, Result, Story
 
 
 class MockStory(Story):
-    """Tell how a cluster of mock brokers loses a leader."""
+    """A cluster of mock brokers loses a leader."""
 
     steps = ("start the engine and three brokers", f"create topic {TOPIC}: {CREATED}", *FAIL_OVER, READ_BACK)
     opening = "The broker session is 3 s here, instead of Kafka's 9 s. Spark takes 10 to 30 s to start."

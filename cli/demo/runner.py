@@ -1,4 +1,4 @@
-"""Put the demo on: a directory, the cluster, the story, the summary, and everything away again."""
+"""Run the demo: make a directory and a cluster, tell the story, print the summary, and clean up."""
 
 import contextlib
 import logging
@@ -31,7 +31,7 @@ CHECK_INTERVAL_S = 0.5
 
 
 def run_demo(*, kafka: bool, keep: bool, plain: bool) -> None:
-    """Run the demo; raises ``Refused`` when a record was lost, ``Unreachable`` when it did not come to its end."""
+    """Run the demo. Raises ``Refused`` if a record was lost, ``Unreachable`` if the demo could not finish."""
     if kafka:
         _fetch()
     directory = Path(tempfile.mkdtemp(prefix="isrflow-demo-"))
@@ -87,7 +87,7 @@ def _stay(cluster: DemoCluster) -> None:
 
 
 def _stop(watch: Watch, cluster: DemoCluster) -> None:
-    """Stop all processes; a second Ctrl-C must not leave some of them behind."""
+    """Stop all processes, and ignore a second Ctrl-C meanwhile, because it would leave some running."""
     before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         watch.stop()
@@ -104,7 +104,7 @@ def _logs_of(cluster: DemoCluster) -> str:
 
 @contextlib.contextmanager
 def _ended_like_ctrl_c() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP unwind as Ctrl-C does, so that no process is left behind."""
+    """Treat SIGTERM and SIGHUP like Ctrl-C, so that no process is left running."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -118,7 +118,7 @@ def _ended_like_ctrl_c() -> Iterator[None]:
 
 
 def _log_clients_to(path: Path) -> None:
-    """Keep what the Kafka clients log out of the story: connections to a killed broker fail, as they must."""
+    """Send the Kafka clients' logs to a file, because failed connections to a killed broker are expected."""
     logger = logging.getLogger("kafka")
     logger.addHandler(logging.FileHandler(path))
     logger.propagate = False

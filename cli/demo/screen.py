@@ -1,4 +1,4 @@
-"""Show the story: a live view on a terminal, plain lines elsewhere."""
+"""Show a story: as a live view on a terminal, as plain lines elsewhere."""
 
 import contextlib
 import time
@@ -28,7 +28,7 @@ REFRESH_PER_SECOND = 8
 
 
 def line_of(decision: AnyDecision) -> str:
-    """Tell one decision in a line, with its reason."""
+    """Format a decision as one line, with its reason."""
     match decision:
         case LeaderAndIsr():
             isr = ",".join(map(str, decision.isr))
@@ -55,7 +55,7 @@ def line_of(decision: AnyDecision) -> str:
 
 @contextlib.contextmanager
 def plain(story: Story, watch: Watch) -> Iterator[None]:
-    """Print a line as each step ends, and each decision."""
+    """Print one line for each finished step and for each decision."""
 
     def say(text: str) -> None:
         click.echo(f"{time.monotonic() - story.began_s:5.1f} s  {text}")
@@ -67,7 +67,7 @@ def plain(story: Story, watch: Watch) -> Iterator[None]:
 
 @contextlib.contextmanager
 def live(story: Story, watch: Watch) -> Iterator[None]:
-    """Redraw one screen while the story goes on."""
+    """Redraw one screen while the story runs."""
     from rich.live import Live
 
     with Live(get_renderable=lambda: drawn(story, watch), refresh_per_second=REFRESH_PER_SECOND, transient=False):
@@ -75,7 +75,7 @@ def live(story: Story, watch: Watch) -> Iterator[None]:
 
 
 def drawn(story: Story, watch: Watch) -> "RenderableType":
-    """Draw the screen as it is now."""
+    """Draw the current screen."""
     from rich.console import Group
     from rich.panel import Panel
     from rich.table import Table
@@ -95,7 +95,7 @@ def drawn(story: Story, watch: Watch) -> "RenderableType":
     acked = story.writer.acked_count if story.writer else 0
     brokers.append(f"acknowledged {acked}")
 
-    # Real brokers reckon their high watermarks among themselves.
+    # Real brokers compute their high watermarks themselves.
     shown = ("HighWatermark",) if story.shows_high_watermarks else ()
     partitions = Table("Topic", "Partition", "Leader", "LeaderEpoch", "Replicas", "Isr", *shown, box=None)
     for number, partition in sorted(watch.partitions.copy().items()):

@@ -1,4 +1,4 @@
-"""What happens in a demo, step by step: what all of them tell alike."""
+"""The steps of a demo that all stories share."""
 
 import time
 from collections.abc import Callable
@@ -18,7 +18,7 @@ VICTIM_PARTITION = 0
 STEP_TIMEOUT_S = 40.0
 RECORDS_BEFORE = 600
 CALM_S = 2.0
-# The steps from the first record to the ISR's return, of which `Story.fail_over` tells.
+# The steps of `Story.fail_over`, from the first record until the ISR is whole again.
 FAIL_OVER = (
     "write with acks=all",
     f"kill the leader of {TOPIC}-{VICTIM_PARTITION} (SIGKILL)",
@@ -31,7 +31,7 @@ READ_BACK = "read all back from the start"
 
 
 class Result(msgspec.Struct, frozen=True):
-    """Hold what a demo measured; ``more`` are what only this one did, each a name with its text."""
+    """The measurements of a demo. ``more`` holds the extra ones of a story, each a name and a text."""
 
     to_new_leader_s: float
     to_first_ack_s: float
@@ -41,9 +41,9 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Story:
-    """Tell the story; ``done`` holds the steps that are over with what came of them.
+    """A demo's story. ``done`` holds the outcome of each finished step.
 
-    ``detection`` says in the summary how the dead leader was found out.
+    ``detection`` tells the summary how the dead leader was detected.
     """
 
     steps: tuple[str, ...]
@@ -60,16 +60,16 @@ class Story:
         self.on_step: Callable[[int, str], None] = lambda step, outcome: None
 
     def tell(self) -> Result:
-        """Run all steps. Raises ``DemoError`` or ``ServiceError`` where one does not come to its end in time."""
+        """Run all steps. Raises ``DemoError`` or ``ServiceError`` if one does not end in time."""
         raise NotImplementedError
 
     def over(self, outcome: str) -> None:
-        """End a step with what came of it."""
+        """End the current step with its outcome."""
         self.done.append(outcome)
         self.on_step(len(self.done) - 1, outcome)
 
     def start(self) -> None:
-        """Tell the first step: all of the cluster starts."""
+        """Run the first step: start the whole cluster."""
         self.watch.start()
         self._cluster.start()
         everyone = dict.fromkeys(BROKERS, "active")
@@ -78,13 +78,13 @@ class Story:
         self.over(f"all active after {time.monotonic() - self.began_s:.0f} s")
 
     def create_topic(self) -> None:
-        """Tell the second step: a topic is created, with a leader for each partition."""
+        """Run the second step: create a topic, and wait for a leader of each partition."""
         self._cluster.create_topic(TOPIC, PARTITIONS, MIN_ISR)
         self.wait_for("leader of each partition", lambda partition: partition.leader >= 0)
         self.over(f"led by {', '.join(str(self.watch.partitions[number].leader) for number in range(PARTITIONS))}")
 
     def wait_for(self, what: str, test: Callable[[WatchedPartition], bool]) -> None:
-        """Wait until ``test`` is true of every partition; raises ``DemoError`` naming ``what``."""
+        """Wait until ``test`` is true of every partition. Raises ``DemoError`` with ``what``."""
 
         def true_of_all(watch: Watch) -> bool:
             return len(watch.partitions) == PARTITIONS and all(map(test, watch.partitions.values()))
@@ -92,7 +92,7 @@ class Story:
         self.watch.wait_for(what, true_of_all, STEP_TIMEOUT_S)
 
     def fail_over(self, writer: Writer) -> tuple[float, float]:
-        """Tell the steps of ``FAIL_OVER``; return how long the leader and the next record took, from the kill."""
+        """Run the steps of ``FAIL_OVER``. Return the seconds from the kill to the new leader, and to the next ack."""
         self._write(writer)
         killed, killed_s = self._kill_leader(writer)
         elected_s = self._elect(killed, killed_s)
@@ -102,7 +102,7 @@ class Story:
         return elected_s - killed_s, acked_s - killed_s
 
     def new_writer(self) -> Writer:
-        """Make what writes during the rest of the story."""
+        """Create the writer for the rest of the story."""
         self.writer = Writer(self._cluster.bootstrap_servers(), TOPIC, PARTITIONS)
         return self.writer
 
@@ -128,7 +128,7 @@ class Story:
         return partition.leader, killed_s
 
     def _elect(self, killed: int, killed_s: float) -> float:
-        """Wait until no partition is led by the dead broker; return when the last one's leader was decided."""
+        """Wait until the dead broker leads no partition. Return when the victim partition's new leader was decided."""
         self.wait_for("new leader", lambda partition: partition.leader not in (killed, -1))
         partition = self.watch.partitions[VICTIM_PARTITION]
         took_s = partition.elected_s - killed_s
@@ -144,7 +144,7 @@ class Story:
         time.sleep(CALM_S)
 
     def read_back(self, writer: Writer) -> Account:
-        """Tell the last step: everything is read from the start, and held against what was acknowledged."""
+        """Run the last step: read all records, and compare them with the acknowledged ones."""
         ends = {
             partition: max((one.offset for one in acked), default=-1) + 1 for partition, acked in writer.acked.items()
         }
@@ -154,5 +154,5 @@ class Story:
 
 
 def is_whole(partition: WatchedPartition) -> bool:
-    """Say whether a partition has all brokers in sync."""
+    """Check whether all brokers are in a partition's ISR."""
     return sorted(partition.isr) == sorted(BROKERS)

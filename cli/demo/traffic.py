@@ -1,4 +1,4 @@
-"""Real clients: one that writes and remembers what was acknowledged, one that reads all back."""
+"""Real clients: one writes and remembers what was acknowledged, one reads everything back."""
 
 import itertools
 import statistics
@@ -19,7 +19,7 @@ JOIN_TIMEOUT_S = 10.0
 
 
 class Acked(NamedTuple):
-    """Hold one acknowledged record: where it is, which it was, when that was known, and how long it took."""
+    """An acknowledged record: its offset, its number, when it was acknowledged, and how long that took."""
 
     offset: int
     number: int
@@ -28,7 +28,7 @@ class Acked(NamedTuple):
 
 
 class Writer(threading.Thread):
-    """Write numbered records to every partition, steadily, with acks=all and an idempotent producer."""
+    """A thread that steadily writes numbered records to every partition, with acks=all and an idempotent producer."""
 
     def __init__(self, bootstrap_servers: Sequence[str], topic: str, partitions: int) -> None:
         super().__init__(name="writer", daemon=True)
@@ -39,7 +39,7 @@ class Writer(threading.Thread):
             acks="all",
             enable_idempotence=True,
             request_timeout_ms=5_000,
-            # A short backoff would make the killed broker the least loaded one, and metadata be asked of it.
+            # With a short backoff the client would pick the killed broker as the least loaded, and ask it for metadata.
             reconnect_backoff_ms=2_000,
             reconnect_backoff_max_ms=2_000,
             metadata_max_age_ms=500,
@@ -80,7 +80,7 @@ class Writer(threading.Thread):
         sent.add_errback(lambda error: self.errors.append(repr(error)))
 
     def wait_for_ack(self, partition: int, after_s: float, timeout_s: float) -> float:
-        """Wait until a record was acknowledged after ``after_s``, and return when that was."""
+        """Wait for an acknowledgement after ``after_s``, and return its time."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             last = self.acked[partition][-200:]
@@ -92,11 +92,11 @@ class Writer(threading.Thread):
         raise DemoError(f"no record of partition {partition} was acknowledged within {timeout_s:.0f} s{said}")
 
     def longest_wait_s(self, partition: int, from_s: float) -> float:
-        """Say how long at most a record that was acknowledged after ``from_s`` had taken."""
+        """Return the longest time that any record acknowledged after ``from_s`` took."""
         return max((one.took_s for one in self.acked[partition] if one.at_s >= from_s), default=0.0)
 
     def stop(self) -> None:
-        """Send no more, and wait for what is under way."""
+        """Stop sending, and wait for the records in flight."""
         self._stopping.set()
         self.join(JOIN_TIMEOUT_S)
         try:
@@ -106,7 +106,7 @@ class Writer(threading.Thread):
 
 
 class Account(msgspec.Struct, frozen=True):
-    """Say what became of the records that were acknowledged."""
+    """The result of comparing acknowledged records with those read back."""
 
     acknowledged: int
     read_back: int
@@ -120,9 +120,9 @@ class Account(msgspec.Struct, frozen=True):
 
 
 def read_all(bootstrap_servers: Sequence[str], topic: str, ends: dict[int, int]) -> dict[int, list[tuple[int, int]]]:
-    """Read every partition from its start to at least ``ends``; return (offset, number) of each record.
+    """Read every partition from its start to at least ``ends``. Return (offset, number) of each record.
 
-    What cannot be read in time is left out: whoever counts will miss it.
+    Records that cannot be read in time are missing from the result, so ``account`` counts them as lost.
     """
     from kafka import KafkaConsumer, TopicPartition
 
@@ -145,18 +145,18 @@ def read_all(bootstrap_servers: Sequence[str], topic: str, ends: dict[int, int])
 
 
 def _is_behind(consumer: Any, ends: dict[int, int], partitions: Sequence[Any]) -> bool:
-    """Say whether anything is left to be read; so it is while that cannot be told."""
+    """Check whether anything is left to read. Unknown counts as yes."""
     from kafka.errors import KafkaConnectionError
 
     try:
         return any(consumer.position(place) < ends[place.partition] for place in partitions)
     except KafkaConnectionError:
-        # It asked one of the brokers that do not run, and asks another one the next time.
+        # It asked a broker that is down. The next call asks another one.
         return True
 
 
 def account(acked: dict[int, list[Acked]], read: dict[int, list[tuple[int, int]]]) -> Account:
-    """Compare what was acknowledged with what was read: each once, in order, where it was said to be."""
+    """Compare acknowledged records with those read: each must appear once, in order, at its offset."""
     lost = duplicates = out_of_order = 0
     for partition, records in acked.items():
         found = set(read[partition])

@@ -1,4 +1,4 @@
-"""Follow the decision log, and keep what it says of brokers and partitions."""
+"""Follow the decision log, and keep the newest state of brokers and partitions."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ JOIN_TIMEOUT_S = 5.0
 
 
 class WatchedPartition(msgspec.Struct, frozen=True):
-    """Hold a partition as last decided, and when (monotonic seconds) its leader was."""
+    """A partition as last decided. ``elected_s`` is the monotonic time at which its leader was."""
 
     leader: int
     leader_epoch: int
@@ -31,7 +31,7 @@ class WatchedPartition(msgspec.Struct, frozen=True):
 
 
 class Watch(threading.Thread):
-    """Read decisions in a thread of its own until ``stop``; ``check`` tells whether all still run."""
+    """A thread that reads decisions until ``stop``. ``check`` raises if a process has ended."""
 
     def __init__(self, bus: EmbeddedBus, topic: str, check: Callable[[], None]) -> None:
         super().__init__(name="watch", daemon=True)
@@ -91,7 +91,7 @@ class Watch(threading.Thread):
         self.on_decision(decision)
 
     def wait_for(self, what: str, test: Callable[["Watch"], bool], timeout_s: float) -> None:
-        """Wait until the decisions make ``test`` true; raises ``DemoError`` naming ``what`` when they do not."""
+        """Wait until the decisions make ``test`` true. Raises ``DemoError`` with ``what`` after the time-out."""
         deadline = time.monotonic() + timeout_s
         with self._changed:
             while not test(self):
