@@ -47,9 +47,9 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(VERSION, prog_name="isrflow")
 def command() -> None:
-    """Decide who leads and who is in sync: Kafka's controller as a Spark Structured Streaming job.
+    """Decide which brokers lead and which replicas are in sync: Kafka's controller as a Spark Structured Streaming job.
 
-    Exit codes: 0 done, 1 the cluster said no, 2 wrong use, 3 cannot reach or stale, 4 superseded by a newer job.
+    Exit codes: 0 done, 1 the cluster refused, 2 wrong use, 3 unreachable or stale, 4 superseded by a newer job.
 
     \b
     Examples:

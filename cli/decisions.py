@@ -26,11 +26,13 @@ _selected = msgspec.json.Decoder(_Selected)
 
 
 @click.command("decisions")
-@click.option("--follow", "-f", is_flag=True, help="Go on with new decisions as they are written.")
-@click.option("--from", "from_seq", type=click.IntRange(min=0), default=0, metavar="SEQ", help="Start at this event.")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing new decisions as they are written.")
+@click.option("--from", "from_seq", type=click.IntRange(min=0), default=0, metavar="SEQ", help="Start with this event.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N decisions.")
-@click.option("--kind", "kinds", multiple=True, type=click.Choice(list(KIND_RANK)), help="Only these; may be repeated.")
-@click.option("--topic", metavar="TOPIC", help="Only what concerns this topic.")
+@click.option(
+    "--kind", "kinds", multiple=True, type=click.Choice(list(KIND_RANK)), help="Only this kind. May be repeated."
+)
+@click.option("--topic", metavar="TOPIC", help="Only decisions about this topic.")
 @with_settings
 def command(
     settings: Settings, follow: bool, from_seq: int, limit: int | None, kinds: tuple[str, ...], topic: str | None

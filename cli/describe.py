@@ -23,10 +23,10 @@ _PARTITION_WORDS = (
 
 
 @click.command("describe")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="How to print it.")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="The output format.")
 @click.option("--topic", metavar="TOPIC", help="Only this topic.")
-@click.option("--broker", type=int, metavar="ID", help="Only this broker, and partitions with a replica on it.")
-@click.option("--under-replicated", is_flag=True, help="Only partitions with fewer replicas in sync than assigned.")
+@click.option("--broker", type=int, metavar="ID", help="Only this broker, and the partitions with a replica on it.")
+@click.option("--under-replicated", is_flag=True, help="Only partitions with fewer in-sync replicas than assigned.")
 @click.option("--unavailable", is_flag=True, help="Only partitions without a leader.")
 @with_settings
 def command(
@@ -45,7 +45,7 @@ def command(
     finally:
         bus.close()
     if not image.pages:
-        raise Unreachable(f"no state yet on the bus {settings.bus_name}: start the engine with 'isrflow run'.")
+        raise Unreachable(f"the bus {settings.bus_name} has no state yet: start the engine with 'isrflow run'.")
     whole = view_of_image(image)
     _warn_if_old(whole)
     view = _filtered(whole, topic, broker, under_replicated, unavailable)

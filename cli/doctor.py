@@ -16,7 +16,7 @@ from conf.settings import Settings
 
 CONNECTOR = "spark-kafka"
 _FOR = {
-    "kafka-broker": "for brokers of real Kafka",
+    "kafka-broker": "for real Kafka brokers",
     "kafka-tools": "for Kafka's own admin tools",
     CONNECTOR: "for a bus on Kafka",
     "spark-files": "for shorter batches",
@@ -34,18 +34,18 @@ class Finding(NamedTuple):
 
 @click.command("doctor")
 @click.argument("names", nargs=-1, type=click.Choice(SETS), metavar="[SET]...")
-@click.option("--fetch", "fetching", is_flag=True, help="Fetch the jars that are missing, of the named sets or of all.")
-@click.option("--prepare", "preparing", is_flag=True, help="Prepare what makes engines start faster.")
+@click.option("--fetch", "fetching", is_flag=True, help="Fetch the missing jars of the named sets, or of all sets.")
+@click.option("--prepare", "preparing", is_flag=True, help="Make engines start faster from now on.")
 @with_settings
 def command(settings: Settings, names: tuple[str, ...], fetching: bool, preparing: bool) -> None:
-    """Say whether Java, the bus and Kafka's jars are there; with --fetch, fetch jars first.
+    """Check for Java, the bus and Kafka's jars. With --fetch, fetch missing jars first.
 
-    With --prepare, fetch spark-files and write an archive of the classes that Spark loads. It takes half a minute,
-    and from then on engines of this Python environment start some seconds faster.
+    With --prepare, fetch spark-files and write an archive of the classes that Spark loads. This takes half a minute.
+    Then engines of this Python environment start some seconds faster.
 
-    There are four sets of jars, pinned by hash and kept in a cache (ISRFLOW_CACHE, or the user's own): kafka-broker,
-    kafka-tools, spark-kafka and spark-files. Exit code 3 when there is no Java, when a jar is not what was pinned, or
-    when the bus is on Kafka and spark-kafka is not there.
+    There are four sets of jars, pinned by hash and kept in a cache (ISRFLOW_CACHE, or the user's cache): kafka-broker,
+    kafka-tools, spark-kafka and spark-files. The exit code is 3 if there is no Java, if a jar does not match its hash,
+    or if the bus is on Kafka and spark-kafka is missing.
 
     \b
     Examples:
@@ -66,7 +66,7 @@ def command(settings: Settings, names: tuple[str, ...], fetching: bool, preparin
         click.echo(f"{mark} {finding.name.ljust(width)}  {finding.text}")
     gone = [finding.name for finding in findings if finding.needed and not finding.there]
     if gone:
-        raise Unreachable(f"not as needed: {', '.join(gone)}.")
+        raise Unreachable(f"missing or damaged: {', '.join(gone)}.")
 
 
 def _fetch(name: str) -> None:
@@ -87,7 +87,7 @@ def _prepare() -> None:
     try:
         click.echo(f"wrote {write_class_archive()}")
     except (RuntimeError, subprocess.TimeoutExpired) as error:
-        raise Unreachable(f"the classes cannot be archived: {error}") from error
+        raise Unreachable(f"cannot archive Spark's classes: {error}") from error
 
 
 def _findings(settings: Settings, sets: Sequence[str]) -> Iterator[Finding]:
@@ -109,7 +109,7 @@ def _jars(name: str, *, needed: bool) -> Finding:
     total, gone, wrong = len(pinned(name)), len(missing(name)), damaged(name)
     if wrong:
         names = ", ".join(jar.coordinate for jar in wrong)
-        return Finding(name, False, True, f"not what was pinned: {names}; run 'isrflow doctor --fetch {name}'")
+        return Finding(name, False, True, f"wrong hash: {names}; run 'isrflow doctor --fetch {name}'")
     if gone:
         hint = f"run 'isrflow doctor --fetch {name}'"
         return Finding(name, False, needed, f"{total - gone} of {total} jars, {_FOR[name]}: {hint}")

@@ -18,11 +18,13 @@ conf_option = click.option(
     type=click.Path(path_type=Path, dir_okay=False),
     envvar="ISRFLOW_CONF",
     metavar="FILE",
-    help="Settings in TOML; conf/reference.toml lists them all.",
+    help="A TOML file with settings. conf/reference.toml lists all of them.",
 )
-set_option = click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="One setting; may be repeated.")
+set_option = click.option(
+    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Override one setting. May be repeated."
+)
 bus_option = click.option(
-    "--bus", envvar="ISRFLOW_BUS", metavar="PATH|URL", help="The bus, instead of the one in the settings."
+    "--bus", envvar="ISRFLOW_BUS", metavar="PATH|URL", help="Use this bus instead of the one in the settings."
 )
 
 

@@ -36,16 +36,16 @@ _timed = msgspec.json.Decoder(_Timed)
 
 @click.command("publish")
 @click.argument("events", type=click.File("rb"), metavar="FILE|-")
-@click.option("--wait", is_flag=True, help="Wait for what is answered, print it, and exit with 1 if it is a refusal.")
+@click.option("--wait", is_flag=True, help="Wait for the answers, print them, and exit with 1 if any is a refusal.")
 @click.option("--timeout-ms", type=click.IntRange(min=1), default=30_000, show_default=True, help="How long to wait.")
 @with_settings
 def command(events: BinaryIO, wait: bool, timeout_ms: int, settings: Settings) -> None:
-    """Publish the events of FILE, or of standard input with -, and print the last one's seq.
+    """Publish the events of FILE, or of standard input with -, and print the seq of the last one.
 
-    One JSON object a line. An event without time_ms gets the time of day. A line that is no event is
-    published too, and answered with a `rejected` decision; an empty one is skipped. Lines from a pipe
-    are published as they come. What only the engine makes (tick, controller_started, sessions_extended,
-    leader_imbalance) is refused.
+    Each line is one JSON object. An event without time_ms gets the current time. A line that is not an
+    event is published too, and the engine answers with a `rejected` decision. Empty lines are skipped.
+    Lines from a pipe are published as they arrive. Events that only the engine makes (tick,
+    controller_started, sessions_extended, leader_imbalance) are refused.
 
     \b
     Examples:
@@ -84,7 +84,7 @@ def publish_lines(bus: Bus, stream: BinaryIO, published: Callable[[range], None]
             last = seq
             published(range(seq - (count - 1) * bus.seq_step, seq + 1))
         if wrong:
-            raise WrongUse(f"line {line} {wrong}; the lines before it are published, up to seq {seq}.")
+            raise WrongUse(f"line {line} {wrong}. The lines before it were published, up to seq {seq}.")
     return last or bus.last_seq()
 
 
@@ -103,7 +103,7 @@ def wait_for_decisions(bus: Bus, seq: int, timeout_ms: int) -> None:
         if time.monotonic() > deadline_s:
             raise Unreachable(
                 f"seq {seq} was not decided within {timeout_ms} ms, the engine is at {decided}: "
-                "is 'isrflow run' there for this bus? The events stay published."
+                "is 'isrflow run' running on this bus? The events stay published."
             )
         time.sleep(POLL_INTERVAL_S)
 

@@ -33,9 +33,22 @@ _is_claim: "msgspec.json.Decoder[bool | None]" = msgspec.json.Decoder(bool | Non
 
 @click.command("replay")
 @click.argument("events", type=click.File("rb"), metavar="EVENTS")
-@click.option("--out", type=click.Path(), required=True, metavar="DECISIONS", help="Where decisions go; - to print.")
-@click.option("--state", type=click.Path(path_type=Path, dir_okay=False), metavar="STATE", help="The state after all.")
-@click.option("--engine", type=click.Choice(["rules", "spark"]), default="rules", help="What decides.")
+@click.option(
+    "--out",
+    type=click.Path(),
+    required=True,
+    metavar="DECISIONS",
+    help="The file for the decisions, or - for standard output.",
+)
+@click.option(
+    "--state", type=click.Path(path_type=Path, dir_okay=False), metavar="STATE", help="The file for the final state."
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["rules", "spark"]),
+    default="rules",
+    help="What decides: the rules alone, or the Spark query.",
+)
 @conf_option
 @set_option
 def command(
@@ -46,15 +59,15 @@ def command(
     conf: Path | None,
     sets: tuple[str, ...],
 ) -> None:
-    """Decide the events of a file (or of standard input with -) again, from an empty state.
+    """Decide the events of a file, or of standard input with -, again from an empty state.
 
-    EVENTS has one JSON object a line. A line's `seq` is its place; without one, the line's number is
-    it. `entered_ms` and `is_claim` are what its bus knew of it, and may be missing. The engine `rules`
-    calls the rules alone; `spark` runs the query of `isrflow run` in small micro-batches. Both write
-    the same bytes.
+    Each line of EVENTS is one JSON object. Its `seq` gives its place in the order. Without one, the line
+    number does. `entered_ms` and `is_claim` are facts that the bus recorded, and may be missing. The
+    engine `rules` calls the rules alone. `spark` runs the query of `isrflow run` in small micro-batches.
+    Both write the same bytes.
 
-    The log's own controller_started events carry the settings that it was decided by; --set goes
-    before them, and shows what the same events would have led to.
+    The controller_started events in the log carry the settings that were in force. --set overrides them,
+    and shows what the same events would have led to.
 
     \b
     Examples:
@@ -99,7 +112,7 @@ def entries_of(lines: Iterable[bytes]) -> Iterator[Entry]:
             # In a file where only some lines have a seq, a line without one follows the line before it.
             seq = max(number, last + 1)
         elif seq <= last:
-            raise WrongUse(f"line {number}: seq {seq} comes after seq {last}; a log's seq must rise.")
+            raise WrongUse(f"line {number}: seq {seq} follows seq {last}, but seqs must rise.")
         last = seq
         yield Entry(seq, text, _known(_entered, placed.entered_ms, number), _known(_is_claim, placed.is_claim, number))
 

@@ -11,10 +11,10 @@ from conf.settings import Settings
 @click.command("run")
 @with_settings
 def command(settings: Settings) -> None:
-    """Run the engine until it is stopped with SIGTERM or Ctrl-C, or another job takes over.
+    """Run the engine until SIGTERM, Ctrl-C, or another job takes over.
 
-    It claims the next controller epoch, so whichever job was started last decides, and an older one
-    stops by itself with exit code 4: whatever starts it again must not do so then.
+    The engine claims the next controller epoch, so the job that started last decides. The previous job
+    stops by itself with exit code 4. A supervisor must not restart a job that ended with 4.
 
     \b
     Examples:

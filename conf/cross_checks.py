@@ -22,16 +22,17 @@ def complaint_about(settings: Settings, named: Collection[str]) -> str | None:
     """
     values: dict[str, int] = msgspec.to_builtins(settings) | msgspec.to_builtins(settings.policy)
 
-    def are(lesser: str, how: str, greater: str) -> str:
-        return f"{lesser} is {values[lesser]}, and {greater} is {values[greater]}: expected the first to be {how}"
+    def expected(lesser: str, relation: str, greater: str, because: str = "") -> str:
+        wanted = f"expected {lesser} {relation} {greater}{because and f', because {because}'}"
+        return f"{lesser} is {values[lesser]}, and {greater} is {values[greater]}: {wanted}"
 
     if values["watermark.interval.ms"] > values[_TICK]:
-        return are("watermark.interval.ms", "no more than the second", _TICK)
+        return expected("watermark.interval.ms", "≤", _TICK)
     if values[_TICK] >= values[_SESSION]:
-        return are(_TICK, "less than the second, for sessions end at ticks", _SESSION)
+        return expected(_TICK, "<", _SESSION, "sessions end at ticks")
     if _HEARTBEAT in named and values[_HEARTBEAT] >= values[_SESSION]:
-        return are(_HEARTBEAT, "less than the second, or every session ends between two heartbeats", _SESSION)
+        return expected(_HEARTBEAT, "<", _SESSION, "otherwise every session ends between two heartbeats")
     if values[_QUORUM] <= GATEWAY_HEARTBEAT_MS:
-        heard = f"a gateway is heard every {GATEWAY_HEARTBEAT_MS} ms"
-        return f"{_QUORUM} is {values[_QUORUM]}: expected more than {GATEWAY_HEARTBEAT_MS}, for {heard}"
+        because = f"a gateway sends a heartbeat every {GATEWAY_HEARTBEAT_MS} ms"
+        return f"{_QUORUM} is {values[_QUORUM]}: expected more than {GATEWAY_HEARTBEAT_MS}, because {because}"
     return None

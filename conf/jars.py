@@ -71,7 +71,7 @@ def pinned(set_name: str) -> list[Jar]:
     """List a set's jars from the lock, in class path order. Raises ``JarsError``."""
     lock = _lock()
     if set_name not in lock.sets:
-        raise JarsError(f"there is no set of jars called {set_name!r}; there are {', '.join(lock.sets)}")
+        raise JarsError(f"there is no set of jars called {set_name!r}; the sets are {', '.join(lock.sets)}")
     return [_jar(coordinate, lock.sha256[coordinate]) for coordinate in lock.sets[set_name]]
 
 
@@ -122,10 +122,10 @@ def _fetch(jar: Jar) -> Jar:
         try:
             found = Path(artifact.resolve())
         except (OSError, RuntimeError) as error:  # requests' errors are OSErrors
-            raise JarsError(f"{jar.coordinate} cannot be fetched: {error}") from error
+            raise JarsError(f"cannot fetch {jar.coordinate}: {error}") from error
         actual = _sha256(found)
         if actual != jar.sha256:
-            raise JarsError(f"{jar.coordinate} is not what was pinned: its sha256 is {actual}, not {jar.sha256}")
+            raise JarsError(f"{jar.coordinate} has the wrong hash: its sha256 is {actual}, not {jar.sha256}")
         copy = Path(aside) / "jar"
         copy.write_bytes(found.read_bytes())
         os.replace(copy, place)

@@ -102,4 +102,4 @@ def _expected(wanted: Any, error: msgspec.ValidationError) -> str:
 
 def _nearest(key: str) -> str:
     near = difflib.get_close_matches(key, sorted(KEYS), n=1, cutoff=0.6)
-    return f"; did you mean {near[0]!r}?" if near else "; conf/reference.toml lists all of them"
+    return f"; did you mean {near[0]!r}?" if near else "; conf/reference.toml lists all settings"

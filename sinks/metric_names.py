@@ -76,14 +76,14 @@ OWN = (
     Series(
         "isrflow_info",
         "gauge",
-        "Always 1; tells the version and the controller's name.",
+        "Always 1. Its labels show the version and the controller's name.",
         lambda s: {(s.version, s.controller_id): 1},
         ("version", "controller_id"),
     ),
     Series("isrflow_controller_active", "gauge", "1 while this job holds the controller epoch.", _is_active),
     Series("isrflow_controller_epoch", "gauge", "The controller epoch of this job.", lambda s: s.controller_epoch),
-    Series("isrflow_batches", "counter", "Micro-batches done.", lambda s: s.batches),
-    Series("isrflow_batch_duration_seconds", "histogram", "How long micro-batches took.", lambda s: s.batch_seconds),
+    Series("isrflow_batches", "counter", "Completed micro-batches.", lambda s: s.batches),
+    Series("isrflow_batch_duration_seconds", "histogram", "Duration of micro-batches.", lambda s: s.batch_seconds),
     Series(
         "isrflow_batch_phase_seconds",
         "counter",
@@ -94,18 +94,18 @@ OWN = (
     Series(
         "isrflow_last_batch_timestamp_seconds",
         "gauge",
-        "When decisions were last committed, in seconds since the Unix epoch; 0 before the first.",
+        "Time of the last commit of decisions, in seconds since the Unix epoch. 0 before the first.",
         lambda s: s.last_batch_ms / 1000,
     ),
-    Series("isrflow_events", "counter", "Events taken in.", lambda s: s.events),
-    Series("isrflow_rejected_events", "counter", "Events that could not be understood or obeyed.", _rejected),
+    Series("isrflow_events", "counter", "Events read.", lambda s: s.events),
+    Series("isrflow_rejected_events", "counter", "Malformed, refused and failed events.", _rejected),
     Series(
         "isrflow_bus_lag_events",
         "gauge",
-        "Events on the bus that wait.",
+        "Events on the bus that are not decided yet.",
         lambda s: s.last_seq // s.seq_step - s.decided_seq // s.seq_step,
     ),
-    Series("isrflow_decided_seq", "gauge", "The last event whose decisions are written.", lambda s: s.decided_seq),
+    Series("isrflow_decided_seq", "gauge", "The seq of the last decided event.", lambda s: s.decided_seq),
     Series(
         "isrflow_decisions",
         "counter",
@@ -116,19 +116,19 @@ OWN = (
     Series(
         "isrflow_decision_delay_seconds",
         "histogram",
-        "From the engine's clock at the event that caused a decision until the decision was committed.",
+        "Time by the engine's clock from the event that caused a decision to the decision's commit.",
         lambda s: s.delay_seconds,
     ),
     Series(
         "isrflow_clock_skew_seconds",
         "gauge",
-        "How far the engine's clock was ahead of its machine's when decisions were last committed; behind is negative.",
+        "How far the engine's clock was ahead of its machine's at the last commit. Negative if behind.",
         _skew_s,
     ),
     Series(
         "isrflow_bus_clock_skew_seconds",
         "gauge",
-        "How far the engine's clock was ahead of the bus's when the newest decided tick entered that.",
+        "How far the engine's clock was ahead of the bus's when the newest decided tick entered the bus.",
         _bus_skew_s,
     ),
     Series("isrflow_wall_clock_steps", "counter", "How often the machine's clock was set.", lambda s: s.clock_steps),
@@ -136,7 +136,7 @@ OWN = (
     Series(
         "isrflow_broker_backlog",
         "gauge",
-        "Replicas on a broker whose newest request (a decision to it) it has not reported as carried out.",
+        "Replicas on a broker whose newest decision the broker has not reported as carried out.",
         lambda s: {(str(broker),): count for broker, count in s.backlog.items()},
         ("broker",),
     ),
@@ -148,33 +148,33 @@ OWN = (
     Series(
         "isrflow_under_replicated_partitions",
         "gauge",
-        "Partitions with fewer replicas in sync than assigned.",
+        "Partitions with fewer in-sync replicas than assigned.",
         lambda s: s.totals.under_replicated,
     ),
     Series(
         "isrflow_under_min_isr_partitions",
         "gauge",
-        "Partitions with fewer replicas in sync than min.insync.replicas.",
+        "Partitions with fewer in-sync replicas than min.insync.replicas.",
         lambda s: s.totals.under_min_isr,
     ),
     Series(
         "isrflow_at_min_isr_partitions",
         "gauge",
-        "Partitions with just min.insync.replicas in sync.",
+        "Partitions with exactly min.insync.replicas in sync.",
         lambda s: s.totals.at_min_isr,
     ),
     Series(
         "isrflow_not_preferred_partitions",
         "gauge",
-        "Partitions led by another than their first assigned replica.",
+        "Partitions that are not led by their preferred (first assigned) replica.",
         lambda s: s.totals.not_preferred,
     ),
     Series(
-        "isrflow_reassigning_partitions", "gauge", "Partitions that are being moved.", lambda s: s.totals.reassigning
+        "isrflow_reassigning_partitions", "gauge", "Partitions under reassignment.", lambda s: s.totals.reassigning
     ),
     Series("isrflow_unclean_elections", "counter", "Elections of a replica that was not in sync.", lambda s: s.unclean),
-    Series("isrflow_isr_shrinks", "counter", "ISR changes asked for by a leader that left replicas out.", _shrinks),
-    Series("isrflow_isr_expands", "counter", "ISR changes asked for by a leader that took replicas in.", _expands),
+    Series("isrflow_isr_shrinks", "counter", "ISR changes requested by a leader that removed replicas.", _shrinks),
+    Series("isrflow_isr_expands", "counter", "ISR changes requested by a leader that added replicas.", _expands),
     Series(
         "isrflow_failed_isr_updates", "counter", "ISR changes that were refused.", lambda s: s.failed_isr_updates
     ),
@@ -192,17 +192,17 @@ KAFKA = (
     Series(
         f"{_CONTROLLER}preferredreplicaimbalancecount",
         "gauge",
-        "Partitions led by another than their first assigned replica.",
+        "Partitions that are not led by their preferred (first assigned) replica.",
         lambda s: s.totals.not_preferred,
     ),
     Series(f"{_CONTROLLER}activebrokercount", "gauge", "Active brokers.", _in_state(BrokerState.active)),
     Series(f"{_CONTROLLER}fencedbrokercount", "gauge", "Fenced brokers.", _in_state(BrokerState.fenced)),
     Series(f"{_CONTROLLER}timedoutbrokerheartbeatcount", "gauge", "Brokers fenced because they fell silent.", _expired),
-    Series(f"{_CONTROLLER}metadataerrorcount", "gauge", "Events that could not be understood or obeyed.", _rejected),
+    Series(f"{_CONTROLLER}metadataerrorcount", "gauge", "Malformed, refused and failed events.", _rejected),
     Series(
         f"{_CONTROLLER}lastappliedrecordoffset",
         "gauge",
-        "The last event whose decisions are written.",
+        "The seq of the last decided event.",
         lambda s: s.decided_seq,
     ),
     Series(
@@ -214,7 +214,7 @@ KAFKA = (
     Series(
         f"{_CONTROLLER}lastappliedrecordlagms",
         "gauge",
-        "How far the engine's clock was behind when decisions were last committed.",
+        "How far the engine's clock was behind at the last commit.",
         _lag_ms,
     ),
     Series(
@@ -226,7 +226,7 @@ KAFKA = (
     Series(
         "kafka_controller_controllereventmanager_eventqueuetimems",
         "summary",
-        "Milliseconds from publishing an event to committing a decision on it; quantiles of the last 256 such batches.",
+        "Milliseconds from publishing an event to committing a decision on it. Quantiles of the last 256 such batches.",
         lambda s: s.recent_delays,
     ),
     Series(f"{_REPLICAS}partitioncount", "gauge", "Replicas, summed over the brokers.", lambda s: s.totals.replicas),
@@ -239,23 +239,23 @@ KAFKA = (
     Series(
         f"{_REPLICAS}underreplicatedpartitions",
         "gauge",
-        "Partitions with fewer replicas in sync than assigned.",
+        "Partitions with fewer in-sync replicas than assigned.",
         lambda s: s.totals.under_replicated,
     ),
     Series(
         f"{_REPLICAS}underminisrpartitioncount",
         "gauge",
-        "Partitions with fewer replicas in sync than min.insync.replicas.",
+        "Partitions with fewer in-sync replicas than min.insync.replicas.",
         lambda s: s.totals.under_min_isr,
     ),
     Series(
         f"{_REPLICAS}atminisrpartitioncount",
         "gauge",
-        "Partitions with just min.insync.replicas in sync.",
+        "Partitions with exactly min.insync.replicas in sync.",
         lambda s: s.totals.at_min_isr,
     ),
-    Series(f"{_REPLICAS}isrshrinks", "counter", "ISR changes that left replicas out.", _shrinks),
-    Series(f"{_REPLICAS}isrexpands", "counter", "ISR changes that took replicas in.", _expands),
+    Series(f"{_REPLICAS}isrshrinks", "counter", "ISR changes that removed replicas.", _shrinks),
+    Series(f"{_REPLICAS}isrexpands", "counter", "ISR changes that added replicas.", _expands),
     Series(
         f"{_REPLICAS}failedisrupdates", "counter", "ISR changes that were refused.", lambda s: s.failed_isr_updates
     ),

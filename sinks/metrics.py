@@ -127,7 +127,7 @@ class Metrics(Collector):
         except OSError as error:
             raise MetricsError(
                 f"cannot serve metrics on {host}:{port}: {error.strerror}; "
-                "choose another with --set metrics.port=PORT (0 for any free one, -1 for none)."
+                "choose another port with --set metrics.port=PORT (0 for any free port, -1 for none)."
             ) from error
         return int(self._server.server_port)
 

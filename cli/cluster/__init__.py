@@ -10,10 +10,10 @@ from cli.cluster.up import up
 
 @click.group("cluster")
 def command() -> None:
-    """Start and stop brokers of real Kafka on this machine, led by the engine through a gateway.
+    """Start and stop real Kafka brokers on this machine, led by the engine through gateways.
 
-    Each is a process of its own, listens on loopback alone, and runs on until it is stopped. docs/kafka.md says what
-    is stored where, and what happens when something of it dies.
+    Each part is a separate process. It listens on loopback only, and keeps running until it is stopped. docs/kafka.md
+    says what is stored where, and what happens when a part dies.
 
     \b
     Examples:

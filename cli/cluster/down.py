@@ -10,12 +10,12 @@ from cli.errors import Refused, Unreachable
 
 
 @click.command("down")
-@click.option("--delete", is_flag=True, help="Remove the cluster's data and logs too, and the bus that 'up' made.")
+@click.option("--delete", is_flag=True, help="Also remove the cluster's data and logs, and the bus if 'up' created it.")
 @dir_option
 def down(delete: bool, folder: Path) -> None:
-    """Stop brokers, gateways and engine in order; what does not stop in a minute is killed.
+    """Stop brokers, gateways and engine, in this order. Kill a process that does not stop within a minute.
 
-    An engine that 'isrflow cluster up' found running goes on.
+    An engine that was already running before 'isrflow cluster up' keeps running.
 
     \b
     Examples:
@@ -28,8 +28,8 @@ def down(delete: bool, folder: Path) -> None:
         if delete:
             (led or kafka).delete()
             if kafka.folder.exists():
-                click.echo(f"{kafka.folder} stays: it holds more than the cluster")
+                click.echo(f"{kafka.folder} is kept, because it holds other files")
     except ServiceError as error:
         raise Unreachable(str(error)) from error
     if killed:
-        raise Refused(f"did not stop by themselves, and were killed: {', '.join(killed)}")
+        raise Refused(f"killed, because they did not stop in time: {', '.join(killed)}")

@@ -15,7 +15,7 @@ dir_option = click.option(
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("data/kafka"),
     show_default=True,
-    help="Where the cluster's files are.",
+    help="The folder with the cluster's files.",
 )
 
 

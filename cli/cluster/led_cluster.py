@@ -168,7 +168,7 @@ class LedCluster:
         if self.engine.state != "stopped":
             return
         if not self.bus.exists() and any(gateway.folder.exists() for gateway in self.gateways.values()):
-            raise KafkaError(f"the bus {self.bus} is gone, and brokers cannot be led by another one")
+            raise KafkaError(f"the bus {self.bus} is gone, and the brokers cannot follow another bus")
         bus = self.bus.open()
         try:
             decided_elsewhere = decides(bus)
@@ -179,7 +179,7 @@ class LedCluster:
             return
         self.engine.start()
         undo.callback(self.engine.kill)
-        say(f"no engine decides on {self.bus}: one was started, process {self.engine.pid}, log {self.engine.log}")
+        say(f"no engine decides on {self.bus}: started one, process {self.engine.pid}, log {self.engine.log}")
 
     def down(self) -> list[str]:
         """Stop brokers, gateways, and the engine if it was started here. Return the names of those that were killed."""
@@ -207,7 +207,7 @@ class LedCluster:
         """
         running = [service.name for service in self.services if service.state != "stopped"]
         if running:
-            raise KafkaError(f"still there: {', '.join(running)}")
+            raise KafkaError(f"still running: {', '.join(running)}")
         if self.made_bus and self.bus.path is not None and self.bus.exists():
             bus = self.bus.open()
             try:

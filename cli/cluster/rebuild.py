@@ -15,11 +15,11 @@ from cli.options import bus_option
 
 
 @click.command("rebuild")
-@click.option("--gateway", type=GATEWAY_ID, help="A gateway of the cluster in --dir, such as 100.")
-@click.option("--log", type=click.Path(path_type=Path), help="The --dir of a gateway that was started by hand.")
+@click.option("--gateway", type=GATEWAY_ID, help="A gateway of the cluster in --dir, for example 100.")
+@click.option("--log", type=click.Path(path_type=Path), help="The --dir of a gateway that you started by hand.")
 @cluster_id_option("With --log: Kafka's cluster id.")
-@copies_option("--from", "; once for each broker. With --gateway those of the cluster, if not said.")
-@click.option("--without", multiple=True, type=int, metavar="ID", help="A broker that is lost and never starts again.")
+@copies_option("--from", "; once for each broker. With --gateway, defaults to the cluster's brokers.")
+@click.option("--without", multiple=True, type=int, metavar="ID", help="A broker that is lost for good.")
 @bus_option
 @dir_option
 def rebuild(
@@ -31,10 +31,10 @@ def rebuild(
     bus: str | None,
     folder: Path,
 ) -> None:
-    """Make a gateway's metadata log again from what brokers have of it, while the gateway is stopped.
+    """Rebuild the metadata log of a stopped gateway from the brokers' copies.
 
-    A gateway that starts does this by itself where it can. Nothing is guessed: what brokers have must go on to what
-    the decisions on the bus say, byte by byte, or be all that there is. What was there before is set aside.
+    A gateway does this by itself when it starts, if it can. Nothing is guessed: the copies must continue byte by byte
+    into what the decisions on the bus say, or be complete. The previous log is set aside.
 
     \b
     Examples:
@@ -56,18 +56,18 @@ def rebuild(
         raise Unreachable(str(error)) from error
     except StorageError as error:
         raise Refused(str(error)) from error
-    click.echo(f"{identity.directory} was made again from {copy}")
+    click.echo(f"{identity.directory} was rebuilt from {copy}")
 
 
 def _of_cluster(folder: Path, gateway: int | None, copies: tuple[Path, ...]) -> tuple[Identity, BusPlace]:
     kafka, led = open_cluster(folder)
     if led is None:
-        raise WrongUse(f"{folder} has no gateway: name one that was started by hand with --log")
+        raise WrongUse(f"{folder} has no gateway: use --log for one that you started by hand")
     if gateway not in led.gateways:
-        raise WrongUse(f"--gateway is one of {', '.join(map(str, led.gateways))}")
+        raise WrongUse(f"--gateway must be one of {', '.join(map(str, led.gateways))}")
     found = led.gateways[gateway]
     if found.state != "stopped":
-        raise Refused(f"{found.name} runs: 'isrflow cluster down' stops it")
+        raise Refused(f"{found.name} is running: stop it with 'isrflow cluster down'")
     identity = Identity(
         gateway=found.voter.voter,
         voters=(found.voter,),
@@ -80,6 +80,6 @@ def _of_cluster(folder: Path, gateway: int | None, copies: tuple[Path, ...]) -> 
 
 def _by_hand(log: Path, cluster_id: str | None, bus: str | None, copies: tuple[Path, ...]) -> tuple[Identity, BusPlace]:
     if not (cluster_id and bus and copies):
-        raise WrongUse("--log goes with --cluster-id, --bus and --from")
+        raise WrongUse("--log needs --cluster-id, --bus and --from")
     identity = Identity(gateway=0, voters=(), cluster_id=cluster_id, directory=log, copies=copies)
     return identity, BusPlace.of(bus)

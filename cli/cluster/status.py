@@ -19,12 +19,12 @@ Row = dict[str, Any]
 
 
 @click.command("status")
-@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="How to print it.")
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="The output format.")
 @dir_option
 def status(form: str, folder: Path) -> None:
-    """Say of each process whether it runs, how the engine sees it, and where its log is.
+    """Show for each process whether it runs, how the engine sees it, and where its log is.
 
-    Exit code 3 when one does not run, or no engine decides.
+    The exit code is 3 if a process does not run, or if no engine decides.
 
     \b
     Examples:
@@ -51,7 +51,7 @@ def _alone(kafka: KafkaCluster) -> Row:
 
 def _led(led: LedCluster) -> Row:
     if not led.bus.exists():
-        raise Unreachable(f"there is no bus at {led.bus}: the cluster was never started, or its bus was removed")
+        raise Unreachable(f"there is no bus at {led.bus}: the cluster never started, or its bus was removed")
     bus = led.bus.open(read_only=True)
     try:
         deciding = decides(bus)

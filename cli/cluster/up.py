@@ -37,24 +37,35 @@ def _settings(context: click.Context, parameter: click.Parameter, texts: Sequenc
 
 
 @click.command("up")
-@click.option("--kafka", "version", type=click.Choice([KAFKA_VERSION]), default=KAFKA_VERSION, help="Which Kafka.")
-@click.option("--brokers", type=click.IntRange(1, 32), help=f"How many brokers; {BROKERS} if not said.")
-@click.option("--gateways", type=click.IntRange(1, GATEWAYS_MAX), help=f"How many gateways; {GATEWAYS} if not said.")
-@click.option("--plain", is_flag=True, help="A plain Kafka cluster: no engine, the first broker is the controller.")
-@click.option("--voters", callback=_voters, metavar="ID@HOST:PORT,...", help="Brokers alone, led by these.")
-@cluster_id_option("Kafka's cluster id; drawn if not said.")
-@click.option("--heap", metavar="SIZE", help="Each broker's Java heap, such as 512m.")
 @click.option(
-    "--set", "overrides", multiple=True, callback=_settings, metavar="KEY=VALUE", help="A setting of Kafka's brokers."
+    "--kafka", "version", type=click.Choice([KAFKA_VERSION]), default=KAFKA_VERSION, help="The version of Kafka."
+)
+@click.option("--brokers", type=click.IntRange(1, 32), help=f"The number of brokers. Default: {BROKERS}.")
+@click.option("--gateways", type=click.IntRange(1, GATEWAYS_MAX), help=f"The number of gateways. Default: {GATEWAYS}.")
+@click.option(
+    "--plain", is_flag=True, help="A plain Kafka cluster without an engine. The first broker is the controller."
+)
+@click.option(
+    "--voters", callback=_voters, metavar="ID@HOST:PORT,...", help="Start only brokers, led by these gateways."
+)
+@cluster_id_option("Kafka's cluster id. Default: random.")
+@click.option("--heap", metavar="SIZE", help="Each broker's Java heap, for example 512m.")
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    callback=_settings,
+    metavar="KEY=VALUE",
+    help="A setting for the Kafka brokers. May be repeated.",
 )
 @conf_option
 @bus_option
 @dir_option
 def up(version: str, plain: bool, conf: Path | None, bus: str | None, folder: Path, **described: Any) -> None:
-    """Start a cluster, and wait until all of it runs; one that is stopped goes on where it was.
+    """Start a cluster, and wait until all of it runs. A stopped cluster continues where it stopped.
 
-    It has an engine, two gateways and brokers of Kafka. Where an engine decides on the bus already, that one leads;
-    otherwise one is started, with the settings of --conf. Jars that are missing are fetched.
+    A cluster has an engine, two gateways and Kafka brokers. If an engine already decides on the bus, it leads the
+    cluster. Otherwise a new engine starts, with the settings of --conf. Missing jars are fetched.
 
     \b
     Examples:
@@ -73,7 +84,7 @@ def up(version: str, plain: bool, conf: Path | None, bus: str | None, folder: Pa
         else:
             kafka.up()
     except BusTakenError as error:
-        raise Refused(f"{error}; name another one with --bus") from error
+        raise Refused(f"{error}; choose another bus with --bus") from error
     except ServiceError as error:
         raise Unreachable(str(error)) from error
     except ValueError as error:
@@ -92,7 +103,9 @@ def _found(folder: Path, plain: bool, described: dict[str, Any]) -> tuple[KafkaC
     """Open the cluster in a folder. Refuse options that would describe another cluster."""
     kafka, led = open_cluster(folder)
     if plain or _is_typed("conf") or _is_typed("bus") or any(described.values()):
-        raise WrongUse(f"{folder} has a cluster already: start it as it is, or 'isrflow cluster down --delete'.")
+        raise WrongUse(
+            f"{folder} has a cluster already: start it without options, or delete it ('isrflow cluster down --delete')."
+        )
     return kafka, led
 
 
@@ -106,9 +119,9 @@ def _made(
 ) -> tuple[KafkaCluster, LedCluster | None]:
     voters, cluster_id, gateways = described["voters"], described["cluster_id"], described["gateways"]
     if plain and (voters or gateways or _is_typed("bus") or _is_typed("conf")):
-        raise WrongUse("--plain is a cluster without --voters, --gateways, --bus and --conf")
+        raise WrongUse("--plain excludes --voters, --gateways, --bus and --conf")
     if voters and (gateways or _is_typed("bus") or _is_typed("conf")):
-        raise WrongUse("--voters names what leads already: --gateways, --bus and --conf are of what would be started")
+        raise WrongUse("--voters names gateways that run already, so it excludes --gateways, --bus and --conf")
     brokers = described["brokers"] or BROKERS
     rest = {"overrides": described["overrides"]} | ({"heap": described["heap"]} if described["heap"] else {})
     if plain or voters:

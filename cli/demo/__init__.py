@@ -4,14 +4,18 @@ import click
 
 
 @click.command("demo")
-@click.option("--keep", is_flag=True, help="Keep the cluster at the end until Ctrl-C, and say how to play with it.")
-@click.option("--plain", is_flag=True, help="Print lines instead of the live view, as when the output is no terminal.")
-@click.option("--kafka", is_flag=True, help="With real brokers of Kafka, led through a gateway, and Kafka's own tools.")
+@click.option("--keep", is_flag=True, help="Keep the cluster running until Ctrl-C, and print commands to try.")
+@click.option(
+    "--plain",
+    is_flag=True,
+    help="Print lines instead of the live view. This is the default if the output is not a terminal.",
+)
+@click.option("--kafka", is_flag=True, help="Use real Kafka brokers, led through a gateway, and Kafka's own tools.")
 def command(keep: bool, plain: bool, kafka: bool) -> None:
     """Start a cluster of three brokers, kill a leader, and count every record.
 
-    It takes about a minute with mock brokers and two with Kafka's own, and works in a temporary directory. It needs no
-    network but the loopback, and for --kafka once the jars of Kafka, which it fetches.
+    The demo takes about a minute with mock brokers, and two minutes with real ones. It works in a temporary directory,
+    and uses only the loopback network. With --kafka it first fetches Kafka's jars if they are missing.
 
     \b
     Examples:

@@ -73,7 +73,7 @@ class KafkaDemoCluster(DemoCluster):
     def stop_broker(self, broker: int, timeout_s: float) -> None:
         """Stop a broker, which first hands over what it leads. Raises ``DemoError`` if it does not end in time."""
         if not self.broker(broker).stop(timeout_s):
-            raise DemoError(f"broker {broker} did not stop within {timeout_s:.0f} s of SIGTERM")
+            raise DemoError(f"broker {broker} did not stop within {timeout_s:.0f} s after SIGTERM")
 
     def _tool(self, name: str, *arguments: str) -> None:
         run_tool(name, ",".join(self.bootstrap_servers()), arguments)

@@ -31,12 +31,12 @@ class KafkaStory(Story):
         *FAIL_OVER,
         f"kafka-reassign-partitions takes {TOPIC}-{MOVED_PARTITION} off its first broker",
         "kafka-reassign-partitions puts it back, and its log is copied",
-        "kafka-leader-election lets preferred replicas lead",
+        "kafka-leader-election makes preferred replicas lead",
         f"stop the leader of {TOPIC}-{STOPPED_PARTITION} in order (SIGTERM)",
         READ_BACK,
     )
-    opening = "The brokers are Kafka's own, unmodified. Spark takes 10 to 30 s to start."
-    detection = "found by its closed port; its session is 9 s"
+    opening = "The brokers are unmodified Kafka brokers. Spark takes 10 to 30 s to start."
+    detection = "detected by its closed port (its session is 9 s)"
     shows_high_watermarks = False
 
     def __init__(self, cluster: KafkaDemoCluster, watch: Watch) -> None:

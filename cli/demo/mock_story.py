@@ -7,8 +7,8 @@ class MockStory(Story):
     """A cluster of mock brokers loses a leader."""
 
     steps = ("start the engine and three brokers", f"create topic {TOPIC}: {CREATED}", *FAIL_OVER, READ_BACK)
-    opening = "The broker session is 3 s here, instead of Kafka's 9 s. Spark takes 10 to 30 s to start."
-    detection = "of which 3.0 s are the broker session"
+    opening = "The broker session is 3 s in this demo, instead of Kafka's 9 s. Spark takes 10 to 30 s to start."
+    detection = "including the broker session of 3.0 s"
 
     def tell(self) -> Result:
         self.start()

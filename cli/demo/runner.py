@@ -36,7 +36,7 @@ def run_demo(*, kafka: bool, keep: bool, plain: bool) -> None:
         _fetch()
     directory = Path(tempfile.mkdtemp(prefix="isrflow-demo-"))
     _log_clients_to(directory / "client.log")
-    click.echo(f"Working in {directory}; everything there goes when the demo ends well.")
+    click.echo(f"Working in {directory}; it is deleted if the demo succeeds.")
     wanted = False
     cluster, story = _kafka(directory) if kafka else _mock(directory)
     click.echo(story.opening)
@@ -48,7 +48,7 @@ def run_demo(*, kafka: bool, keep: bool, plain: bool) -> None:
             _summarise(story, result)
             if not result.account.is_clean:
                 wanted = True
-                raise Refused(f"acknowledged records were lost, doubled or out of order.\n{_logs_of(cluster)}")
+                raise Refused(f"acknowledged records were lost, duplicated or out of order.\n{_logs_of(cluster)}")
             if keep:
                 _stay(cluster)
     except (DemoError, ServiceError, ToolError) as error:
@@ -146,10 +146,10 @@ def _say_how_to_play(cluster: DemoCluster) -> None:
     create = '{"kind":"create_topic","topic":"mine","partitions":2,"replication_factor":3}'
     brokers = "  ".join(f"{service.name} {service.pid}" for service in cluster.services)
     click.echo(f"""
-The cluster goes on until Ctrl-C. To play with it, in another terminal:
+The cluster runs until Ctrl-C. Try these in another terminal:
   export ISRFLOW_BUS={cluster.bus.path}
   {isrflow} describe
   {isrflow} decisions --follow --kind leader_and_isr --kind broker
   echo '{create}' | {isrflow} publish - --wait
   curl http://{HOST}:{cluster.metrics_port}/metrics
-Kafka clients find it at {",".join(cluster.bootstrap_servers())}; process ids: {brokers}""")
+Kafka clients connect to {",".join(cluster.bootstrap_servers())}; process ids: {brokers}""")

@@ -24,10 +24,10 @@ FAIL_OVER = (
     f"kill the leader of {TOPIC}-{VICTIM_PARTITION} (SIGKILL)",
     "elect a new leader",
     "acknowledge the next record",
-    "bring the broker back, and let the ISR grow",
+    "restart the broker, and wait for the ISR to grow",
 )
 CREATED = f"{PARTITIONS} partitions, {len(BROKERS)} replicas, min.insync.replicas={MIN_ISR}"
-READ_BACK = "read all back from the start"
+READ_BACK = "read all records back"
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -114,9 +114,9 @@ class Story:
             if writer.errors:
                 raise DemoError(f"writing failed: {writer.errors[0]}")
             if time.monotonic() > deadline:
-                raise DemoError(f"{writer.acked_count} records were acknowledged within {STEP_TIMEOUT_S:.0f} s")
+                raise DemoError(f"only {writer.acked_count} records were acknowledged within {STEP_TIMEOUT_S:.0f} s")
             time.sleep(0.05)
-        self.over(f"{writer.acked_count} records acknowledged, and going on")
+        self.over(f"{writer.acked_count} records acknowledged, more to come")
 
     def _kill_leader(self, writer: Writer) -> tuple[int, float]:
         partition = self.watch.partitions[VICTIM_PARTITION]

@@ -111,11 +111,11 @@ def test_an_engine_that_decides_already_leads_and_is_left_alone(folder: Path, tm
         bus.passed(bus.decided_seq())
         bus.trim(1)
         code, said = isrflow(folder, "rebuild", "--gateway", "101")
-        assert (code, "was made again from" in said) == (0, True), said
+        assert (code, "was rebuilt from" in said) == (0, True), said
         code, said = isrflow(folder, "up")
         assert code == 0, said
         code, said = isrflow(folder, "rebuild", "--gateway", "101")
-        assert (code, "gateway 101 runs" in said) == (1, True), said
+        assert (code, "gateway 101 is running" in said) == (1, True), said
         assert [row["decided"] for row in status_of(folder)[1]["nodes"]] == ["active"]
         assert isrflow(folder, "down") == (0, "")
         code, said = isrflow(folder, "down", "--delete")
@@ -205,17 +205,17 @@ def test_a_bus_with_brokers_of_another_cluster_is_refused(tmp_path: Path) -> Non
         engine.stop()
         bus.close()
     assert code == 1
-    assert "has brokers of another cluster: 7; name another one with --bus" in said
+    assert "has brokers of another cluster: 7; choose another bus with --bus" in said
     assert not (tmp_path / "kafka").exists()
 
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("--plain", "--gateways", "2"), "--plain is a cluster without"),
-        (("--plain", "--conf", "nowhere.toml"), "--plain is a cluster without"),
-        (("--voters", "100@h:1", "--gateways", "2"), "--voters names what leads already"),
-        (("--voters", "100@h:1", "--bus", "bus.db"), "--voters names what leads already"),
+        (("--plain", "--gateways", "2"), "--plain excludes --voters"),
+        (("--plain", "--conf", "nowhere.toml"), "--plain excludes --voters"),
+        (("--voters", "100@h:1", "--gateways", "2"), "--voters names gateways that run already"),
+        (("--voters", "100@h:1", "--bus", "bus.db"), "--voters names gateways that run already"),
         (("--voters", "100"), "'100' is no voter: expected ID@HOST:PORT"),
         (("--bus", "kafka://"), "kafka://host:port"),
         (("--set", "x"), "expected key=value"),
@@ -253,7 +253,7 @@ def test_only_what_is_the_clusters_own_is_deleted(tmp_path: Path) -> None:
     EmbeddedBus(folder / "bus.db").close()
     for service in led.services:
         (service.folder / "logs").mkdir(parents=True)
-    assert isrflow(folder, "down", "--delete") == (0, f"{folder} stays: it holds more than the cluster\n")
+    assert isrflow(folder, "down", "--delete") == (0, f"{folder} is kept, because it holds other files\n")
     assert [path.name for path in folder.iterdir()] == ["mine"]
 
 

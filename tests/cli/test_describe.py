@@ -92,7 +92,7 @@ def test_without_state_yet_the_next_command_is_named(isrflow: Isrflow) -> None:
     EmbeddedBus("data/bus.db").close()
     done = isrflow("describe")
     assert done.exit_code == 3
-    assert done.stderr == "Error: no state yet on the bus data/bus.db: start the engine with 'isrflow run'.\n"
+    assert done.stderr == "Error: the bus data/bus.db has no state yet: start the engine with 'isrflow run'.\n"
 
 
 def test_a_file_that_is_no_bus_is_named(isrflow: Isrflow, tmp_path: Path) -> None:

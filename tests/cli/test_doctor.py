@@ -41,8 +41,8 @@ def test_a_jar_that_is_not_what_was_pinned_is_an_error(tmp_path: Path) -> None:
     jar.path.write_bytes(b"")
     code, said = doctor("--bus", str(tmp_path / "bus.db"), "spark-kafka")
     assert code == 3
-    assert f"MISSING spark-kafka  not what was pinned: {jar.coordinate}" in said
-    assert "not as needed: spark-kafka" in said
+    assert f"MISSING spark-kafka  wrong hash: {jar.coordinate}" in said
+    assert "missing or damaged: spark-kafka" in said
 
 
 def test_a_set_that_does_not_exist_is_wrong_use() -> None:
@@ -57,4 +57,4 @@ def test_a_bus_on_kafka_needs_its_jars(monkeypatch: pytest.MonkeyPatch) -> None:
     code, said = doctor("--bus", "kafka://127.0.0.1:9092")
     assert code == 3
     assert "MISSING spark-kafka   0 of 4 jars, for a bus on Kafka: run 'isrflow doctor --fetch spark-kafka'" in said
-    assert "not as needed: spark-kafka." in said
+    assert "missing or damaged: spark-kafka." in said

@@ -32,8 +32,8 @@ def test_a_lines_own_seq_is_its_place() -> None:
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ([b'{"seq":7}', b"", b'{"seq":7}'], "line 3: seq 7 comes after seq 7"),
-        ([b'{"seq":7}', b'{"seq":3}'], "line 2: seq 3 comes after seq 7"),
+        ([b'{"seq":7}', b"", b'{"seq":7}'], "line 3: seq 7 follows seq 7"),
+        ([b'{"seq":7}', b'{"seq":3}'], "line 2: seq 3 follows seq 7"),
         ([b'{"seq":0}'], "line 1: seq is 0; expected a positive integer"),
         ([b'{"seq":"x"}'], 'line 1: seq is "x"; expected a positive integer'),
         ([b'{"seq":99999999999999999999}'], "line 1: seq is 99999999999999999999"),

@@ -54,7 +54,7 @@ def test_a_controller_without_a_name_gets_one() -> None:
     ("text", "said"),
     [
         ("broker.session.timeout=1", "did you mean 'broker.session.timeout.ms'?"),
-        ("zzz=1", "unknown setting 'zzz'; conf/reference.toml lists all of them"),
+        ("zzz=1", "unknown setting 'zzz'; conf/reference.toml lists all settings"),
         ("shards=0", "shards: expected int >= 1, got '0'"),
         ("shards=many", "shards: expected int, got 'many'"),
         ("metrics.port=65536", "metrics.port: expected int <= 65535, got '65536'"),
@@ -76,12 +76,9 @@ def test_what_is_wrong_is_named(text: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("sets", "said"),
     [
-        (["watermark.interval.ms=600"], "watermark.interval.ms is 600, and tick.idle.interval.ms is 500: expected the"),
-        (["broker.session.timeout.ms=500"], "tick.idle.interval.ms is 500, and broker.session.timeout.ms is 500: exp"),
-        (
-            ["broker.heartbeat.interval.ms=9000"],
-            "broker.heartbeat.interval.ms is 9000, and broker.session.timeout.ms is 9000: expected the first to be",
-        ),
+        (["watermark.interval.ms=600"], "expected watermark.interval.ms ≤ tick.idle.interval.ms"),
+        (["broker.session.timeout.ms=500"], "expected tick.idle.interval.ms < broker.session.timeout.ms, because"),
+        (["broker.heartbeat.interval.ms=9000"], "is 9000: expected broker.heartbeat.interval.ms < broker.session."),
         (
             ["controller.quorum.fetch.timeout.ms=400"],
             "controller.quorum.fetch.timeout.ms is 400: expected more than 400",
