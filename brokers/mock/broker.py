@@ -11,8 +11,8 @@ import structlog
 from brokers.files import replace
 from brokers.mock.apis.context import Context
 from brokers.mock.apis.serving import APIS, serving
+from brokers.mock.control.coalesce import superseded
 from brokers.mock.control.decision_feed import DecisionFeed
-from brokers.mock.control.folding import folded
 from brokers.mock.control.lifecycle import Lifecycle
 from brokers.mock.control.outbox import Outbox
 from brokers.mock.log.directory import LogDirectory
@@ -52,7 +52,7 @@ class Broker:
         self._feed = DecisionFeed(bus, self._heard, settings)
         self._server = self._serving()
         self._acting = False
-        self._folded = 0
+        self._coalesced = 0
         self._stopping = asyncio.Event()
         self._directory_lost = asyncio.Event()
         self._directory.on_loss = self._directory_lost.set
@@ -74,19 +74,19 @@ class Broker:
         return Server(answering(APIS, serving(context)), limits)
 
     def _heard(self, decisions: Sequence[AnyDecision]) -> None:
-        needless = folded(decisions, self._identity.broker) if self._acting else frozenset()
+        needless = superseded(decisions, self._identity.broker) if self._acting else frozenset()
         for place, decision in enumerate(decisions):
             self._metadata.apply(decision)
             self._lifecycle.heard(decision)
             if self._acting:
                 self._replicas.registered(self._lifecycle.broker_epoch)
                 if place in needless:
-                    self._replicas.pass_over(decision)
+                    self._replicas.skip(decision)
                 else:
                     self._replicas.apply(decision)
         if needless:
-            self._folded += len(needless)
-            logger.info("older decisions folded", count=len(needless), of=len(decisions), in_all=self._folded)
+            self._coalesced += len(needless)
+            logger.info("older decisions folded", count=len(needless), of=len(decisions), in_all=self._coalesced)
 
     def stop(self) -> None:
         """Begin an orderly stop; ``run`` returns when it is done."""

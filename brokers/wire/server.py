@@ -31,7 +31,7 @@ Handler = Callable[[Request], Awaitable[Any | None]]
 Answer = Callable[[bytes, Peer], Awaitable[bytes | None]]
 Gone = Callable[[Peer], None]
 
-log = structlog.get_logger()
+logger = structlog.get_logger()
 
 # A request that is not larger takes up no room: however many of those there are, they do not wait for larger ones.
 LARGE_REQUEST_BYTES = 64 * 1024
@@ -117,7 +117,7 @@ class Server:
         task = asyncio.current_task()
         assert task is not None
         if len(self._connections) >= self._limits.max_connections:
-            log.warning("connection refused", limit=self._limits.max_connections)
+            logger.warning("connection refused", limit=self._limits.max_connections)
             writer.close()
             return
         self._connections.add(task)
@@ -181,7 +181,7 @@ class _Connection:
     async def _frame(self) -> bytes | None:
         size = int.from_bytes(await self._reader.readexactly(FRAME_LENGTH_BYTES), "big", signed=True)
         if not 0 < size <= self._limits.socket_request_max_bytes:
-            log.warning("connection closed", why="a request of a size out of bounds", size=size)
+            logger.warning("connection closed", why="a request of a size out of bounds", size=size)
             return None
         return await (self._reader.readexactly(size) if size <= LARGE_REQUEST_BYTES else self._large(size))
 
@@ -204,12 +204,12 @@ class _Connection:
             try:
                 data = await answer
             except WireError as error:
-                log.warning("connection closed", why=str(error))
+                logger.warning("connection closed", why=str(error))
                 return
             except asyncio.CancelledError:
                 raise
             except Exception:
-                log.exception("connection closed", why="a request failed")
+                logger.exception("connection closed", why="a request failed")
                 return
             if data is None:
                 continue

@@ -40,7 +40,7 @@ def test_an_event_is_never_overtaken_by_a_later_log_end(tmp_path: Path) -> None:
         outbox.ask_log_ends_of(lambda place: LogEnd("id", 5, next(ends), 0))
         running = asyncio.create_task(outbox.run())
         for epoch in range(5):
-            outbox.log_moved(PLACE)
+            outbox.log_end_changed(PLACE)
             outbox.send(lost(epoch))
             await asyncio.sleep(0.05)
         running.cancel()
@@ -66,10 +66,10 @@ def test_log_ends_wait_for_each_other_and_are_told_once(tmp_path: Path) -> None:
         running = asyncio.create_task(outbox.run())
         for number in range(59):
             grown.append(number)
-            outbox.log_moved(PLACE)
+            outbox.log_end_changed(PLACE)
             await asyncio.sleep(0.005)
         await asyncio.sleep(0.15)
-        outbox.log_moved(PLACE)
+        outbox.log_end_changed(PLACE)
         await asyncio.sleep(0.15)
         running.cancel()
         outbox.close()

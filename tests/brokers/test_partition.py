@@ -8,7 +8,7 @@ import pytest
 from brokers.mock.log.log import Log, LogConfig
 from brokers.mock.replicas.isr import may_join, out_of_sync
 from brokers.mock.replicas.partition import Partition, Role
-from brokers.mock.replicas.truncation import question, truncation
+from brokers.mock.replicas.truncation import epoch_to_ask, truncation
 from brokers.wire.errors import ErrorCode, RefusedError
 from state.decisions import LeaderAndIsr
 from state.events import TopicPartition
@@ -182,7 +182,7 @@ def test_logs_are_cut_to_where_they_part(
     leading.make_leader(told(1, 9), 0, 0)
     following.make_follower(told(1, 9), 0)
     for _round in range(len(follower) + 1):
-        epoch = question(following.log)
+        epoch = epoch_to_ask(following.log)
         if epoch is None:
             break
         found = truncation(following.log, 0, leading.log.end_offset_for_epoch(epoch))

@@ -25,7 +25,7 @@ from brokers.wire.messages import Request
 from bus.embedded import EmbeddedBus
 from state.decisions import Answer, AnyDecision, HighWatermark, TopicDecision
 from state.reason import Reason
-from tests.brokers.test_folding import STOP
+from tests.brokers.test_coalesce import STOP
 from tests.brokers.test_partition import PLACE, told
 from tests.support.batches import batch
 

@@ -73,8 +73,8 @@ class SimulatedBroker(Broker):
         return self._replicas.partitions
 
     @property
-    def standing(self) -> str:
-        return self._lifecycle.standing.value
+    def lifecycle_state(self) -> str:
+        return self._lifecycle.state.value
 
     @property
     def is_stopping(self) -> bool:

@@ -28,9 +28,9 @@ class BrokersSeen:
 
     # A6, A5
 
-    def standing(self, broker: int, standing: str, was_registered: bool) -> None:
+    def lifecycle_state(self, broker: int, lifecycle_state: str, was_registered: bool) -> None:
         """Judge what a broker takes itself for."""
-        if standing == "running" and not was_registered:
+        if lifecycle_state == "running" and not was_registered:
             self._violated("A6", f"broker {broker} runs, and was not registered in its epoch")
 
     def fetchers(self, partition: Partition, fetchers: Sequence[int]) -> None:

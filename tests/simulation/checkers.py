@@ -117,7 +117,7 @@ class Checkers:
             decided = self._decisions.decided.get((partition.topic_id, partition.place.partition, view.partition_epoch))
             self.brokers.holds(partition, decided)
             registered = self._decisions.was_registered(broker.id, broker.broker_epoch)
-            self.brokers.standing(broker.id, broker.standing, registered)
+            self.brokers.lifecycle_state(broker.id, broker.lifecycle_state, registered)
             if not broker.is_stopping:
                 self.brokers.fetchers(partition, broker.fetched_from(partition.place))
 

@@ -11,10 +11,10 @@ def unsettled(world: Any) -> tuple[str, str] | None:
     """Name the first liveness rule that does not hold yet, and how that shows."""
     state = world.state
     for broker, process in sorted(world.processes.items()):
-        standing = process.broker.standing if process.alive and process.broker is not None else "gone"
+        lifecycle_state = process.broker.lifecycle_state if process.alive and process.broker is not None else "gone"
         known = state.clusters[0].brokers.get(broker)
-        if standing != "running" or known is None or not known.is_active:
-            return "L2", f"broker {broker} is {standing}, and {known and known.state.name} to the engine"
+        if lifecycle_state != "running" or known is None or not known.is_active:
+            return "L2", f"broker {broker} is {lifecycle_state}, and {known and known.state.name} to the engine"
     for topic in state.topics.values():
         if topic.state != TopicState.created or topic.deletion_waits:
             return "L9", f"{topic.topic} is to be deleted, and is {topic.state.name}"

@@ -57,10 +57,10 @@ def test_a_follower_has_one_fetcher(partition: Any, fetchers: list[int], wrong: 
 def test_who_runs_was_registered() -> None:
     found = Found()
     seen = BrokersSeen(found.violated)
-    seen.standing(1, "running", True)
-    seen.standing(1, "starting", False)
+    seen.lifecycle_state(1, "running", True)
+    seen.lifecycle_state(1, "starting", False)
     assert found == []
-    seen.standing(1, "running", False)
+    seen.lifecycle_state(1, "running", False)
     assert found == ["A6"]
 
 

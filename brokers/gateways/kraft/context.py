@@ -7,22 +7,22 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from brokers.gateways.kraft.engine_client import Desk
+from brokers.gateways.kraft.engine_client import EngineClient
 from brokers.gateways.kraft.event_queue import Lane
 from brokers.gateways.kraft.metadata.image import MetadataImage, TopicState
 from brokers.gateways.kraft.probing import Probes
+from brokers.gateways.kraft.quorum_view import QuorumView
+from brokers.gateways.kraft.read_watch import ReadWatch
+from brokers.gateways.kraft.resource_locks import ResourceLocks
 from brokers.gateways.kraft.settings import Identity, Settings
-from brokers.gateways.kraft.sight import Sight
-from brokers.gateways.kraft.standing import Standing
 from brokers.gateways.kraft.storage import Storage
-from brokers.gateways.kraft.turns import Turns
 from brokers.wire.schema import Values
 from state.decisions import Answer
 from state.event import AdminEvent
 
 # From how many things on, or of a message from how many bytes on, work is done in another thread.
-ASIDE_MIN = 500
-BYTES_PER_THING = 50
+OFFLOAD_ITEMS_MIN = 500
+BYTES_PER_ITEM = 50
 
 T = TypeVar("T")
 
@@ -32,35 +32,35 @@ class Context(msgspec.Struct, frozen=True):
 
     identity: Identity
     settings: Settings
-    desk: Desk
-    standing: Standing
-    log: Storage
-    turns: Turns
-    workshop: Executor
-    sight: Sight
+    engine: EngineClient
+    quorum_view: QuorumView
+    storage: Storage
+    locks: ResourceLocks
+    executor: Executor
+    read_watch: ReadWatch
     probes: Probes
 
     @property
     def is_cut_off(self) -> bool:
         """Say whether this gateway has lost the bus for so long, one way or the other, that another one may lead."""
-        return self.desk.is_cut_off or self.sight.is_blind
+        return self.engine.is_cut_off or self.read_watch.is_stalled
 
-    async def aside(self, size: int, work: Callable[..., T], *given: Any) -> T:
+    async def offload(self, size: int, work: Callable[..., T], *given: Any) -> T:
         """Do what keeps nobody waiting here, and what takes long, by its ``size``, in another thread."""
-        if size < ASIDE_MIN:
+        if size < OFFLOAD_ITEMS_MIN:
             return work(*given)
-        return await asyncio.get_running_loop().run_in_executor(self.workshop, work, *given)
+        return await asyncio.get_running_loop().run_in_executor(self.executor, work, *given)
 
     async def ask_as_admin(self, told: Values, events: Sequence[AdminEvent]) -> list[Answer]:
         """Ask what a request asked for, and wait as long as who asks waits, and no longer than answers may take."""
         longest_ms = self.settings.answer_timeout_ms
         asked_ms = next((told[name] for name in ("TimeoutMs", "timeoutMs") if name in told), 0)
         timeout_ms = min(asked_ms, longest_ms) if asked_ms > 0 else longest_ms
-        return await self.desk.ask(*events, lane=Lane.ADMIN, timeout_ms=timeout_ms)
+        return await self.engine.ask(*events, lane=Lane.ADMIN, timeout_ms=timeout_ms)
 
     @property
     def image(self) -> MetadataImage:
-        return self.log.image
+        return self.storage.image
 
     @property
     def endpoints(self) -> list[dict[str, object]]:

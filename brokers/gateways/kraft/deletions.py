@@ -38,7 +38,7 @@ class Deletions:
         # By broker, topic and partition.
         self._awaited: dict[int, dict[str, dict[int, Doomed]]] = {}
 
-    def began_with(self, held: Held, log_end: int) -> None:
+    def begin_from(self, held: Held, log_end: int) -> None:
         """Take up the deletions that were under way: they are told of before ``log_end``."""
         for topic in held.topics:
             for partition in topic.partitions:

@@ -1,4 +1,4 @@
-"""Put events on the bus in the order they came, and bring the engine's answers back to who asked."""
+"""Send events to the engine, and bring its answers back to the requests that wait for them."""
 
 import asyncio
 import time
@@ -9,29 +9,29 @@ import msgspec
 from msgspec.structs import replace
 
 from brokers.engine.publisher import Publisher
-from brokers.gateways.kraft.event_queue import Lane, Letter, Outbox, Waiter
+from brokers.gateways.kraft.event_queue import EventQueue, Lane, QueuedEvent, Waiter
 from brokers.gateways.kraft.settings import Settings
 from brokers.gateways.kraft.slices import in_slices
 from bus.interface import MAX_EVENT_BYTES, Bus
 from state.decisions import Answer
 from state.event import AdminEvent, Event
 
-# After how many time-outs of the quorum without the bus somebody else may lead; a busy machine has room below that.
+# After this many quorum time-outs without the bus another gateway may lead. One would be too few on a busy machine.
 CUT_OFF_TIMEOUTS = 2
 
 
 class NoAnswerError(Exception):
-    """The engine did not answer in time; whether it will is not known."""
+    """The engine did not answer in time; it may still do what was asked."""
 
 
 class TooLargeError(Exception):
-    """A request that makes an event larger than the bus takes."""
+    """A request makes an event that is larger than the bus accepts."""
 
 
-class Desk:
-    """Publish events, one call to the bus at a time and in order within a lane, and wait for answers by request ids.
+class EngineClient:
+    """A gateway's way to the engine: events go out in order within a lane, and answers come back by request id.
 
-    ``incarnation`` begins every request id, so that no two processes wait for the same answer.
+    Every request id starts with ``incarnation``, so no two processes wait for the same answer.
     """
 
     def __init__(self, bus: Bus, incarnation: str, settings: Settings) -> None:
@@ -39,139 +39,141 @@ class Desk:
         self._timeout_ms = settings.answer_timeout_ms
         self._cut_off_s = CUT_OFF_TIMEOUTS * settings.controller_quorum_fetch_timeout_ms / 1000
         self._published_s = time.monotonic()
-        self._outbox = Outbox(settings.events_waiting_max)
-        self._asked: dict[str, Letter] = {}
-        self._asked_once: dict[Hashable, Letter] = {}
-        # What was asked once, by the seq by which it is answered, if ever.
-        self._due: deque[tuple[int, list[Letter]]] = deque()
+        self._queue = EventQueue(settings.events_waiting_max)
+        # By request id, each until it is answered or given up.
+        self._asked: dict[str, QueuedEvent] = {}
+        self._asked_once: dict[Hashable, QueuedEvent] = {}
+        # Events of ``ask_once``, each with the seq at which the engine has answered it if it ever will.
+        self._due: deque[tuple[int, list[QueuedEvent]]] = deque()
         self._count = 0
         self._wake = asyncio.Event()
         self._publisher = Publisher(bus, settings.bus_unreachable_max_ms, "publisher")
 
     @property
     def is_cut_off(self) -> bool:
-        """Say whether the bus has taken nothing, not even heartbeats, for so long that another gateway may lead."""
+        """Say whether the bus has accepted nothing, not even heartbeats, for so long that another gateway may lead."""
         return time.monotonic() - self._published_s > self._cut_off_s
 
     def tell(self, *events: Event, lane: Lane) -> None:
         """Publish events soon, all or none.
 
-        Raises ``QueueFullError`` when too many wait already, ``TooLargeError`` when one is larger than the bus takes.
+        Raises ``QueueFullError`` when too many wait already, ``TooLargeError`` when one is larger than the bus accepts.
         """
-        self._send([_letter(event, lane) for event in events], lane)
+        self._send([_queued(event, lane) for event in events], lane)
 
     async def ask(self, *events: Event, lane: Lane, timeout_ms: int | None = None) -> list[Answer]:
-        """Publish events, and return their answers in the same order; what nobody waits for any more is not published.
+        """Publish events, and return their answers in the same order.
 
-        What admins ask bears how long they wait: an engine that comes later does not do it any more.
-        Raises ``NoAnswerError`` when one does not come in time, and what ``tell`` raises.
+        An event that the caller gives up on before it is published is not published. An admin's event carries its
+        time-out, so an engine that reads it later does not act on it.
+        Raises ``NoAnswerError`` when an answer does not come in time, and what ``tell`` raises.
         """
         timeout_ms = timeout_ms or self._timeout_ms
-        letters = [self._question(_with_deadline(event, timeout_ms), lane) async for event in in_slices(events)]
-        self._send(letters, lane)
-        return await self._answers(letters, timeout_ms)
+        queued = [self._request(_with_deadline(event, timeout_ms), lane) async for event in in_slices(events)]
+        self._send(queued, lane)
+        return await self._answers(queued, timeout_ms)
 
     async def ask_once(self, events: Mapping[Hashable, Event], lane: Lane) -> list[Answer]:
-        """Do what ``ask`` does; an event that was asked before under its key, and not answered, is not published again.
+        """Do what ``ask`` does, but publish an event only if its key has no unanswered event that is equal to it.
 
-        So those who ask again and again while nobody answers leave one event on the bus. What is asked otherwise
-        under the same key is a question of its own.
+        So a broker that repeats a request while the engine is silent leaves one event on the bus. A different event
+        under the same key is published.
         """
-        letters: list[Letter] = []
-        fresh: list[Letter] = []
+        queued: list[QueuedEvent] = []
+        fresh: list[QueuedEvent] = []
         async for key, event in in_slices(events.items()):
-            letter = self._asked_once.get(key)
-            if letter is None or letter.asked != replace(event, time_ms=0):
-                letter = self._question(event, lane, key)
-                fresh.append(letter)
-            letters.append(letter)
+            found = self._asked_once.get(key)
+            if found is None or found.asked != replace(event, time_ms=0):
+                found = self._request(event, lane, key)
+                fresh.append(found)
+            queued.append(found)
         self._send(fresh, lane)
-        self._asked_once |= {letter.key: letter for letter in fresh}
-        return await self._answers(letters, self._timeout_ms)
+        self._asked_once |= {one.key: one for one in fresh}
+        return await self._answers(queued, self._timeout_ms)
 
-    def _question(self, event: Event, lane: Lane, key: Hashable = None) -> Letter:
+    def _request(self, event: Event, lane: Lane, key: Hashable = None) -> QueuedEvent:
         self._count += 1
-        letter = _letter(replace(event, request_id=f"{self._incarnation}-{self._count}"), lane)
-        letter.request_id = f"{self._incarnation}-{self._count}"
-        letter.key, letter.asked = key, None if key is None else replace(event, time_ms=0)
-        return letter
+        queued = _queued(replace(event, request_id=f"{self._incarnation}-{self._count}"), lane)
+        queued.request_id = f"{self._incarnation}-{self._count}"
+        queued.key, queued.asked = key, None if key is None else replace(event, time_ms=0)
+        return queued
 
-    def _send(self, letters: Sequence[Letter], lane: Lane) -> None:
-        if (largest := max((letter.size for letter in letters), default=0)) > MAX_EVENT_BYTES:
+    def _send(self, queued: Sequence[QueuedEvent], lane: Lane) -> None:
+        if (largest := max((one.size for one in queued), default=0)) > MAX_EVENT_BYTES:
             raise TooLargeError(f"an event of {largest} bytes, {MAX_EVENT_BYTES} are allowed")
-        self._outbox.put(letters, lane)
-        for letter in letters:
-            if letter.request_id is not None:
-                self._asked[letter.request_id] = letter
+        self._queue.put(queued, lane)
+        for one in queued:
+            if one.request_id is not None:
+                self._asked[one.request_id] = one
         self._wake.set()
 
-    async def _answers(self, letters: Sequence[Letter], timeout_ms: int) -> list[Answer]:
+    async def _answers(self, queued: Sequence[QueuedEvent], timeout_ms: int) -> list[Answer]:
         timeout_s = timeout_ms / 1000
-        open_letters = [letter for letter in letters if letter.answer is None]
-        waiter = Waiter(len(open_letters))
-        for letter in open_letters:
-            letter.waiters.append(waiter)
+        unanswered = [one for one in queued if one.answer is None]
+        waiter = Waiter(len(unanswered))
+        for one in unanswered:
+            one.waiters.append(waiter)
         try:
             async with asyncio.timeout(timeout_s):
-                if open_letters:
+                if unanswered:
                     await waiter.done
         except TimeoutError as error:
             raise NoAnswerError(f"no answer within {timeout_s:g} s") from error
         finally:
-            for letter in open_letters:
-                letter.waiters.remove(waiter)
-                if letter.key is None and not letter.waiters:
-                    self._forget(letter)
-        return [letter.answer for letter in letters if letter.answer is not None]
+            for one in unanswered:
+                one.waiters.remove(waiter)
+                if one.key is None and not one.waiters:
+                    self._forget(one)
+        return [one.answer for one in queued if one.answer is not None]
 
-    def _forget(self, letter: Letter) -> None:
-        """Expect no answer any more; what is not on its way yet stays here."""
-        if self._asked.pop(str(letter.request_id), None) is not None:
-            letter.is_withdrawn = True
-            self._outbox.free(letter)
-        if self._asked_once.get(letter.key) is letter:
-            del self._asked_once[letter.key]
+    def _forget(self, queued: QueuedEvent) -> None:
+        """Expect no answer any more, and hold the event back if it is not on its way yet."""
+        if self._asked.pop(str(queued.request_id), None) is not None:
+            queued.is_withdrawn = True
+            self._queue.free(queued)
+        if self._asked_once.get(queued.key) is queued:
+            del self._asked_once[queued.key]
 
     def answered(self, seq: int, answers: Iterable[Answer]) -> None:
-        """Hand out what the engine decided on the event ``seq``; answers to others are passed over."""
+        """Hand out the engine's answers to the event ``seq``; answers to other processes are ignored."""
         for answer in answers:
-            letter = self._asked.get(str(answer.request_id))
-            if letter is not None:
-                self._forget(letter)
-                letter.answer = answer
-                for waiter in letter.waiters:
+            queued = self._asked.get(str(answer.request_id))
+            if queued is not None:
+                self._forget(queued)
+                queued.answer = answer
+                for waiter in queued.waiters:
                     waiter.answered()
         while self._due and self._due[0][0] <= seq:
-            # The engine had no answer to what is left: who asks again is heard again.
-            for letter in self._due.popleft()[1]:
-                self._forget(letter)
+            # The engine passed these events without an answer, so the next request under their keys is published.
+            for queued in self._due.popleft()[1]:
+                self._forget(queued)
 
     async def run(self) -> None:
         """Publish until cancelled. Raises ``BusError`` when the bus stays out of reach."""
         while True:
             await self._wake.wait()
             self._wake.clear()
-            while call := self._outbox.next_call():
+            while call := self._queue.next_call():
                 await self._publish(call)
 
-    async def _publish(self, call: list[Letter]) -> None:
-        # Some may have given up while the bus was out of reach.
-        seq = await self._publisher.publish(lambda: [letter.raw for letter in call if not letter.is_withdrawn])
+    async def _publish(self, call: list[QueuedEvent]) -> None:
+        # While the bus is out of reach, requests may give up.
+        seq = await self._publisher.publish(lambda: [one.raw for one in call if not one.is_withdrawn])
         if seq is None:
             return
         self._published_s = time.monotonic()
         once = []
-        for letter in call:
-            letter.raw = b""
-            if letter.request_id is None:
-                self._outbox.free(letter)
-            elif letter.key is not None and letter.answer is None:
-                once.append(letter)
+        for queued in call:
+            queued.raw = b""
+            if queued.request_id is None:
+                self._queue.free(queued)
+            elif queued.key is not None and queued.answer is None:
+                once.append(queued)
         if once:
             self._due.append((seq, once))
 
     def close(self) -> None:
-        """Let the last call to the bus end."""
+        """Wait for the call to the bus that is under way, if any."""
         self._publisher.close()
 
 
@@ -179,6 +181,6 @@ def _with_deadline(event: Event, timeout_ms: int) -> Event:
     return replace(event, timeout_ms=timeout_ms) if isinstance(event, AdminEvent) else event
 
 
-def _letter(event: Event, lane: Lane) -> Letter:
+def _queued(event: Event, lane: Lane) -> QueuedEvent:
     raw = msgspec.json.encode(event)
-    return Letter(raw, len(raw), lane)
+    return QueuedEvent(raw, len(raw), lane)

@@ -1,4 +1,4 @@
-"""What is on its way to the bus and not answered yet, within limits, and whose turn it is."""
+"""The events that are on their way to the engine, within limits, and in which order they go."""
 
 import asyncio
 from collections import deque
@@ -11,7 +11,7 @@ from bus.interface import MAX_EVENT_BYTES
 from state.decisions import Answer
 from state.events import Event
 
-# In bytes, all that an outbox holds.
+# All that a queue holds, in bytes.
 HELD_BYTES_MAX = 64 * 1024 * 1024
 # What goes to the bus in one call.
 CALL_BYTES_MAX = MAX_EVENT_BYTES
@@ -19,11 +19,11 @@ CALL_EVENTS_MAX = 5_000
 
 
 class QueueFullError(Exception):
-    """Too much is on its way already; what was asked for was not done, and may be asked again."""
+    """Too many events are on their way already; the request had no effect and may be repeated."""
 
 
 class Lane(IntEnum):
-    """Name what an event is about: the gateway itself, a broker's life, its partitions, or what an admin asks."""
+    """What an event is about: the gateway itself, a broker's life, its partitions, or an admin's request."""
 
     GATEWAY = 0
     BROKER = 1
@@ -31,18 +31,18 @@ class Lane(IntEnum):
     ADMIN = 3
 
 
-# How full an outbox may be for an event to be taken: whatever admins ask for, brokers are heard, and whatever brokers
-# ask for, the gateway's own heartbeats get through.
+# How full the queue may be for an event of each lane to be accepted. Brokers are heard whatever admins ask for, and the
+# gateway's own heartbeats get through whatever brokers ask for.
 SHARES = {Lane.GATEWAY: 1.0, Lane.BROKER: 0.9, Lane.PARTITION: 0.8, Lane.ADMIN: 0.5}
-# After the gateway's own these take turns in being first.
+# The gateway's own events always go first. These lanes take turns in going next.
 _IN_TURN = (Lane.BROKER, Lane.PARTITION, Lane.ADMIN)
 
 
 class Waiter:
-    """Count the answers that somebody still waits for; ``done`` hears of the last one."""
+    """The answers that one request still waits for; ``done`` is set with the last one."""
 
-    def __init__(self, letters: int) -> None:
-        self._left = letters
+    def __init__(self, answers: int) -> None:
+        self._left = answers
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def answered(self) -> None:
@@ -51,58 +51,62 @@ class Waiter:
             self.done.set_result(None)
 
 
-class Letter(msgspec.Struct, eq=False):
-    """Hold one event; one with a ``request_id`` is to be answered, one with a ``key`` is asked once as ``asked``."""
+class QueuedEvent(msgspec.Struct, eq=False):
+    """One event on its way to the engine, and the answer that came back."""
 
     raw: bytes
     size: int
     lane: Lane
+    # None: the engine does not answer it.
     request_id: str | None = None
+    # Not None: sent by ``ask_once`` under this key, and not published again while it is unanswered.
     key: Hashable = None
+    # The event without its time and request id; set exactly when ``key`` is.
     asked: Event | None = None
     answer: Answer | None = None
+    # True: nobody waits for the answer any more, so the event is not published if it still can be held back.
     is_withdrawn: bool = False
     waiters: list[Waiter] = []
 
 
-class Outbox:
-    """Hold letters until they are ``freed``: those that nobody asked with once published, others once answered."""
+class EventQueue:
+    """Events until they are freed: those without a request id once published, the others once answered."""
 
     def __init__(self, events_max: int, bytes_max: int = HELD_BYTES_MAX) -> None:
         self._events_max = events_max
         self._bytes_max = bytes_max
         self._held_events = 0
         self._held_bytes = 0
-        self._lanes: dict[Lane, deque[Letter]] = {lane: deque() for lane in Lane}
+        self._lanes: dict[Lane, deque[QueuedEvent]] = {lane: deque() for lane in Lane}
         self._turn = 0
 
-    def put(self, letters: Sequence[Letter], lane: Lane) -> None:
-        """Take in letters of one lane, all or none. Raises ``QueueFullError``."""
-        events, size = self._held_events + len(letters), self._held_bytes + sum(letter.size for letter in letters)
-        if events > SHARES[lane] * self._events_max or size > SHARES[lane] * self._bytes_max:
+    def put(self, events: Sequence[QueuedEvent], lane: Lane) -> None:
+        """Add events of one lane, all or none. Raises ``QueueFullError``."""
+        count, size = self._held_events + len(events), self._held_bytes + sum(event.size for event in events)
+        if count > SHARES[lane] * self._events_max or size > SHARES[lane] * self._bytes_max:
             held = f"{self._held_events} events, {self._held_bytes} bytes, are on their way"
-            raise QueueFullError(f"{held}: {len(letters)} more are too many")
-        self._held_events, self._held_bytes = events, size
-        self._lanes[lane].extend(letters)
+            raise QueueFullError(f"{held}: {len(events)} more are too many")
+        self._held_events, self._held_bytes = count, size
+        self._lanes[lane].extend(events)
 
-    def free(self, letter: Letter) -> None:
-        """Make room again."""
+    def free(self, event: QueuedEvent) -> None:
+        """Make the room of an event available again."""
         self._held_events -= 1
-        self._held_bytes -= letter.size
+        self._held_bytes -= event.size
 
-    def next_call(self) -> list[Letter]:
-        """Take what fits in one call to the bus, in order within each lane; one letter at least, where there is any."""
+    def next_call(self) -> list[QueuedEvent]:
+        """Take as many events as fit in one call to the bus, in order within each lane; at least one if any waits."""
         self._turn = (self._turn + 1) % len(_IN_TURN)
-        call: list[Letter] = []
+        call: list[QueuedEvent] = []
         size = 0
         for lane in (Lane.GATEWAY, *_IN_TURN[self._turn :], *_IN_TURN[: self._turn]):
-            letters = self._lanes[lane]
-            while letters and len(call) < CALL_EVENTS_MAX:
-                if letters[0].is_withdrawn:
-                    letters.popleft()
+            waiting = self._lanes[lane]
+            while waiting and len(call) < CALL_EVENTS_MAX:
+                if waiting[0].is_withdrawn:
+                    waiting.popleft()
                     continue
-                size += letters[0].size
+                size += waiting[0].size
                 if call and size > CALL_BYTES_MAX:
                     return call
-                call.append(letters.popleft())
+                call.append(waiting.popleft())
         return call

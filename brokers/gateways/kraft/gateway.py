@@ -14,18 +14,18 @@ from brokers.engine.retry import retry
 from brokers.gateways.kraft.context import Context
 from brokers.gateways.kraft.decision_feed import DecisionFeed
 from brokers.gateways.kraft.deletions import Deletions
-from brokers.gateways.kraft.engine_client import Desk, NoAnswerError
+from brokers.gateways.kraft.engine_client import EngineClient, NoAnswerError
 from brokers.gateways.kraft.event_queue import Lane, QueueFullError
-from brokers.gateways.kraft.handing_over import hand_over
+from brokers.gateways.kraft.handover import hand_over
 from brokers.gateways.kraft.metadata.image import Registration
 from brokers.gateways.kraft.probing import Probes
+from brokers.gateways.kraft.quorum_view import QuorumView
+from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.kraft.rebuilding.opening import Opening
+from brokers.gateways.kraft.resource_locks import ResourceLocks
 from brokers.gateways.kraft.serving import answering
 from brokers.gateways.kraft.settings import Identity, Settings
-from brokers.gateways.kraft.sight import Sight
-from brokers.gateways.kraft.standing import Standing
 from brokers.gateways.kraft.storage import Storage
-from brokers.gateways.kraft.turns import Turns
 from brokers.wire.server import Limits, Peer, Server
 from bus.clock import StallWatch, now_ms
 from bus.image import read_image
@@ -43,7 +43,7 @@ READ_FIRST_S = 0.05
 ASKING_EVERY = 25
 
 # Large requests are read, and large answers written, by these; of more the loop would get too small a share.
-WORKSHOP_THREADS = 2
+EXECUTOR_THREADS = 2
 
 # Of one connection; each may hold a response of fetch.max.bytes for who does not read. Brokers have one.
 REQUESTS_IN_FLIGHT = 4
@@ -63,18 +63,18 @@ class Gateway:
         self._incarnation = uuid.uuid4().hex
         self._stopping = asyncio.Event()
         self._is_serving = False
-        self._desk = Desk(bus, self._incarnation, settings)
-        self._deletions = Deletions(lambda report: self._desk.tell(report, lane=Lane.PARTITION))
-        self._sight = Sight(settings.controller_quorum_fetch_timeout_ms / 1000)
-        self._standing = Standing(identity.gateway, self._incarnation, self._deletions.has_fetched)
-        self._probes = Probes(self._standing, self._registration_of, self._connection_lost)
+        self._engine = EngineClient(bus, self._incarnation, settings)
+        self._deletions = Deletions(lambda report: self._engine.tell(report, lane=Lane.PARTITION))
+        self._read_watch = ReadWatch(settings.controller_quorum_fetch_timeout_ms / 1000)
+        self._quorum_view = QuorumView(identity.gateway, self._incarnation, self._deletions.has_fetched)
+        self._probes = Probes(self._quorum_view, self._registration_of, self._connection_lost)
         self._opening = Opening(
             identity,
             snapshot_interval_bytes=settings.metadata_log_max_record_bytes_between_snapshots,
             rebuild_wait_max_ms=settings.rebuild_wait_max_ms,
         )
         self._storage: Storage
-        self._workshop = ThreadPoolExecutor(max_workers=WORKSHOP_THREADS, thread_name_prefix="workshop")
+        self._executor = ThreadPoolExecutor(max_workers=EXECUTOR_THREADS, thread_name_prefix="executor")
 
     def stop(self) -> None:
         """Ask the gateway to end; ``run`` returns soon after."""
@@ -89,17 +89,17 @@ class Gateway:
         """
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(part) for part in (self._desk.run(), self._serve())]
+                tasks = [group.create_task(part) for part in (self._engine.run(), self._serve())]
                 await self._stopping.wait()
                 if self._is_serving:
                     last = self._heartbeat(want_shutdown=True)
-                    await hand_over(self._desk, self._standing, last, self._settings.hand_over_timeout_ms)
+                    await hand_over(self._engine, self._quorum_view, last, self._settings.hand_over_timeout_ms)
                 self._probes.cancel()
                 for task in tasks:
                     task.cancel()
         finally:
-            self._desk.close()
-            self._workshop.shutdown(wait=True)
+            self._engine.close()
+            self._executor.shutdown(wait=True)
             self._opening.close()
         logger.info("stopped")
 
@@ -109,21 +109,21 @@ class Gateway:
 
         unreachable_max_ms = self._settings.bus_unreachable_max_ms
         self._storage = await self._opening.storage(self._bus, unreachable_max_ms)
-        turns = Turns(self._settings.answer_timeout_ms)
+        locks = ResourceLocks(self._settings.answer_timeout_ms)
         context = Context(
             self._identity,
             self._settings,
-            self._desk,
-            self._standing,
+            self._engine,
+            self._quorum_view,
             self._storage,
-            turns,
-            self._workshop,
-            self._sight,
+            locks,
+            self._executor,
+            self._read_watch,
             self._probes,
         )
         held = read_image(await retry(image, unreachable_max_ms))
-        self._standing.began_with(held.cluster, self._storage.end_offset)
-        self._deletions.began_with(held, self._storage.end_offset)
+        self._quorum_view.begin_from(held.cluster, self._storage.end_offset)
+        self._deletions.begin_from(held, self._storage.end_offset)
         limits = Limits(
             socket_request_max_bytes=self._settings.socket_request_max_bytes,
             queued_max_request_bytes=self._settings.queued_max_request_bytes,
@@ -135,7 +135,7 @@ class Gateway:
         here = self._identity.here
         port = here.port if self._identity.listen_port is None else self._identity.listen_port
         async with asyncio.TaskGroup() as group:
-            feed = DecisionFeed(self._bus, self._storage, self._heard, self._settings, self._sight)
+            feed = DecisionFeed(self._bus, self._storage, self._heard, self._settings, self._read_watch)
             group.create_task(feed.run())
             await feed.caught_up.wait()
             await server.start(here.host, port)
@@ -152,7 +152,7 @@ class Gateway:
 
     def _say_started(self) -> None:
         voters = tuple(voter.voter for voter in self._identity.voters)
-        self._desk.tell(
+        self._engine.tell(
             GatewayStarted(
                 time_ms=now_ms(),
                 gateway=self._identity.gateway,
@@ -166,11 +166,11 @@ class Gateway:
     def _heard(self, decisions: Sequence[AnyDecision]) -> None:
         """Take in what one event brought, once it is in the log on disk."""
         end = self._storage.end_offset
-        self._standing.heard(decisions, end)
+        self._quorum_view.heard(decisions, end)
         self._deletions.heard(decisions, end)
         answers = [decision for decision in decisions if isinstance(decision, Answer)]
-        self._desk.answered(decisions[0].seq, answers)
-        if self._standing.superseded:
+        self._engine.answered(decisions[0].seq, answers)
+        if self._quorum_view.superseded:
             raise SupersededError(f"another start of gateway {self._identity.gateway} leads the quorum")
 
     async def _live(self, group: asyncio.TaskGroup) -> None:
@@ -187,7 +187,7 @@ class Gateway:
             if late_ms := stall.end():
                 logger.warning("held up", late_ms=late_ms)
                 await asyncio.sleep(READ_FIRST_S)
-            if self._sight.is_blind:
+            if self._read_watch.is_stalled:
                 # One that is not heard leads no more; this one could not hear who does instead.
                 logger.warning("no heartbeat is sent", why="no decision can be read")
                 continue
@@ -196,7 +196,7 @@ class Gateway:
                 if number % ASKING_EVERY == 0 and not heartbeat.late_ms:
                     group.create_task(self._ask(heartbeat))
                 else:
-                    self._desk.tell(heartbeat, lane=Lane.GATEWAY)
+                    self._engine.tell(heartbeat, lane=Lane.GATEWAY)
                 untold_ms = 0
             except QueueFullError as error:
                 # The next one says it.
@@ -216,13 +216,13 @@ class Gateway:
         """Send a heartbeat, and end when it is of no start that counts; an engine that was older learns the format."""
         heartbeat = replace(heartbeat, metadata_format=NEWEST_FORMAT)
         with contextlib.suppress(NoAnswerError, QueueFullError):
-            [answer] = await self._desk.ask(heartbeat, lane=Lane.GATEWAY)
+            [answer] = await self._engine.ask(heartbeat, lane=Lane.GATEWAY)
             if answer.error == "STALE_BROKER_EPOCH":
                 raise SupersededError(f"another start of gateway {self._identity.gateway} counts: {answer.message}")
 
     def _gone(self, peer: Peer) -> None:
         """Look after a broker whose connection ended, for it may have died."""
-        broker = self._standing.disconnected(peer)
+        broker = self._quorum_view.disconnected(peer)
         if self._stopping.is_set():
             return
         if broker is not None:
@@ -234,4 +234,4 @@ class Gateway:
     def _connection_lost(self, lost: BrokerConnectionLost) -> None:
         with contextlib.suppress(QueueFullError):
             # Without it the broker's session ends in its time.
-            self._desk.tell(lost, lane=Lane.BROKER)
+            self._engine.tell(lost, lane=Lane.BROKER)

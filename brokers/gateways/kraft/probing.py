@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 import structlog
 
 from brokers.gateways.kraft.metadata.image import Registration
-from brokers.gateways.kraft.standing import Standing
+from brokers.gateways.kraft.quorum_view import QuorumView
 from bus.clock import now_ms
 from state.events import BrokerConnectionLost
 
@@ -29,29 +29,29 @@ class Probes:
 
     def __init__(
         self,
-        standing: Standing,
+        quorum_view: QuorumView,
         registration_of: Callable[[int], Registration | None],
         tell: Callable[[BrokerConnectionLost], None],
     ) -> None:
-        self._standing = standing
+        self._quorum_view = quorum_view
         self._registration_of = registration_of
         self._tell = tell
         self._running: dict[int, asyncio.Future[None]] = {}
 
     def begin(self, broker: int) -> None:
         """Probe a broker whose heartbeats come on no open connection; only the gateway that leads would hear them."""
-        if self._standing.leads and broker not in self._running and not self._standing.is_connected(broker):
+        if self._quorum_view.leads and broker not in self._running and not self._quorum_view.is_connected(broker):
             probe = asyncio.ensure_future(self._probe(broker))
             self._running[broker] = probe
             probe.add_done_callback(lambda done: self._running.pop(broker, None))
 
     async def _probe(self, broker: int) -> None:
-        known, registered = self._standing.brokers.get(broker), self._registration_of(broker)
+        known, registered = self._quorum_view.brokers.get(broker), self._registration_of(broker)
         if known is None or registered is None or not known.has_served:
             # One that starts does not listen yet.
             return
         endpoints = [(host, port) for _, host, port, _ in registered.endpoints]
-        if await is_refused(endpoints) and self._standing.leads:
+        if await is_refused(endpoints) and self._quorum_view.leads:
             logger.info("connection lost", broker=broker)
             self._tell(BrokerConnectionLost(time_ms=now_ms(), broker=broker, broker_epoch=known.broker_epoch))
 

@@ -6,9 +6,18 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from brokers.gateways.kraft.apis import bounds, configs, elections, partitions, quorum, registration, topics
+from brokers.gateways.kraft.apis import (
+    bounds,
+    configs,
+    describe,
+    elections,
+    metadata_fetch,
+    partitions,
+    registration,
+    topics,
+)
 from brokers.gateways.kraft.authorization import DIRECT, Caller, caller_of, refused_to
-from brokers.gateways.kraft.context import ASIDE_MIN, BYTES_PER_THING, Context
+from brokers.gateways.kraft.context import BYTES_PER_ITEM, OFFLOAD_ITEMS_MIN, Context
 from brokers.gateways.kraft.engine_client import NoAnswerError, TooLargeError
 from brokers.gateways.kraft.event_queue import QueueFullError
 from brokers.gateways.kraft.messages import (
@@ -60,7 +69,7 @@ async def api_versions(context: Context, request: Request, peer: Peer) -> Values
     return {
         "ApiKeys": sorted(keys, key=lambda one: one["ApiKey"]),
         "SupportedFeatures": [{"Name": name, "MinVersion": low, "MaxVersion": high} for name, low, high in supported],
-        "FinalizedFeaturesEpoch": max(context.log.end_offset - 1, 0),
+        "FinalizedFeaturesEpoch": max(context.storage.end_offset - 1, 0),
         "FinalizedFeatures": [
             {"Name": name, "MaxVersionLevel": level, "MinVersionLevel": level} for name, level in features
         ],
@@ -73,8 +82,8 @@ async def fetch(context: Context, request: Request, peer: Peer) -> Values:
     A broker that gets BROKER_NOT_AVAILABLE asks any other voter, and the same again where there is none; it
     stays what it was meanwhile (``KafkaRaftClient.maybeSendFetchToBestNode``).
     """
-    values = await quorum.fetch(context, request, peer)
-    if context.standing.leads and context.is_cut_off and _is_empty(values):
+    values = await metadata_fetch.fetch(context, request, peer)
+    if context.quorum_view.leads and context.is_cut_off and _is_empty(values):
         return refusal_of(request, ErrorCode.BROKER_NOT_AVAILABLE)
     return values
 
@@ -96,7 +105,7 @@ async def envelope(context: Context, request: Request, peer: Peer) -> Values:
         logger.warning("an envelope that cannot be read", why=str(refusal))
         return {"ErrorCode": refusal.code}
     try:
-        inner = await context.aside(len(data) // BYTES_PER_THING, decode_request, data)
+        inner = await context.offload(len(data) // BYTES_PER_ITEM, decode_request, data)
     except UnsupportedError as error:
         logger.info("not served", api=error.header.api_key, version=error.header.version, by="envelope")
         return {"ErrorCode": ErrorCode.UNSUPPORTED_VERSION}
@@ -121,11 +130,11 @@ APIS: dict[int, Api] = {
     44: Api(0, 1, configs.incremental_alter_configs, is_forwarded=True),
     45: Api(0, 1, elections.alter_partition_reassignments, is_forwarded=True),
     46: Api(0, 0, elections.list_partition_reassignments, is_forwarded=True),
-    55: Api(0, 2, quorum.describe_quorum, is_forwarded=True),
+    55: Api(0, 2, describe.describe_quorum, is_forwarded=True),
     56: Api(2, 3, partitions.alter_partition),
     ENVELOPE_KEY: Api(0, 0, envelope),
-    59: Api(0, 1, quorum.fetch_snapshot, is_leaders=False),
-    60: Api(0, 2, quorum.describe_cluster, is_leaders=False),
+    59: Api(0, 1, metadata_fetch.fetch_snapshot, is_leaders=False),
+    60: Api(0, 2, describe.describe_cluster, is_leaders=False),
     62: Api(0, 4, registration.broker_registration),
     63: Api(0, 1, registration.broker_heartbeat),
     64: Api(0, 0, registration.unregister_broker, is_forwarded=True),
@@ -138,7 +147,7 @@ def answering(context: Context) -> Answer:
 
     async def answer(frame: bytes, peer: Peer) -> bytes:
         try:
-            request = await context.aside(len(frame) // BYTES_PER_THING, decode_request, frame)
+            request = await context.offload(len(frame) // BYTES_PER_ITEM, decode_request, frame)
         except UnsupportedError as error:
             return _unsupported(error)
         api = APIS.get(request.api_key)
@@ -151,13 +160,13 @@ def answering(context: Context) -> Answer:
 
 async def _served(context: Context, request: Request, peer: Peer, caller: Caller, size: int) -> bytes:
     """Write the response, whatever happens: a broker whose connection is closed sends the same again, before others."""
-    things = ASIDE_MIN if request.api_key in LONG_ANSWERS else size // BYTES_PER_THING
+    things = OFFLOAD_ITEMS_MIN if request.api_key in LONG_ANSWERS else size // BYTES_PER_ITEM
     try:
         values = await _handled(context, request, peer, caller, things)
-        return await context.aside(things, _encoded, request, values)
+        return await context.offload(things, _encoded, request, values)
     except Exception:
         logger.exception("a request failed", api=request.name)
-        return await context.aside(things, _refused, request, ErrorCode.UNKNOWN_SERVER_ERROR)
+        return await context.offload(things, _refused, request, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _refused(request: Request, error: ErrorCode) -> bytes:
@@ -166,7 +175,7 @@ def _refused(request: Request, error: ErrorCode) -> bytes:
 
 async def _handled(context: Context, request: Request, peer: Peer, caller: Caller, things: int) -> Values:
     api = APIS[request.api_key]
-    if api.is_leaders and not context.standing.leads:
+    if api.is_leaders and not context.quorum_view.leads:
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
     if api.is_leaders and context.is_cut_off:
         # Whoever leads now is to be asked; a broker that knows of nobody else comes back at once.
@@ -174,14 +183,14 @@ async def _handled(context: Context, request: Request, peer: Peer, caller: Calle
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
     # What is not for clients brokers ask for in their own name.
     if api.is_forwarded:
-        refusal = await context.aside(things, refused_to, caller, request, context.settings.super_users)
+        refusal = await context.offload(things, refused_to, caller, request, context.settings.super_users)
         if refusal is not None:
             return refusal
-    records = await context.aside(things, bounds.records_of, context, request)
+    records = await context.offload(things, bounds.records_of, context, request)
     if records > bounds.RECORDS_MAX:
         logger.warning("refused", api=request.name, records=records, records_max=bounds.RECORDS_MAX)
         message = f"the request comes to {records} records, and may come to {bounds.RECORDS_MAX}: ask in several"
-        return await context.aside(things, refusal_of, request, ErrorCode.POLICY_VIOLATION, message)
+        return await context.offload(things, refusal_of, request, ErrorCode.POLICY_VIOLATION, message)
     try:
         return await api.handler(context, request, peer)
     except NoAnswerError as error:

@@ -25,7 +25,7 @@ REGISTER_AGAIN_MS = 500
 _LOST = frozenset({"STALE_BROKER_EPOCH", "BROKER_ID_NOT_REGISTERED"})
 
 
-class Standing(Enum):
+class LifecycleState(Enum):
     """Where the broker stands, as far as it knows."""
 
     registering = "registering"
@@ -58,7 +58,7 @@ class Lifecycle:
         self._changed = asyncio.Event()
         self._refused = ""
         self._replaced = ""
-        self.standing = Standing.registering
+        self.state = LifecycleState.registering
         self.broker_epoch = -1
         self.fenced = True
 
@@ -70,7 +70,7 @@ class Lifecycle:
         self._port = port
         async with asyncio.timeout(self._settings.initial_broker_registration_timeout_ms / 1000):
             self._register()
-            while self.standing is Standing.registering:
+            while self.state is LifecycleState.registering:
                 await self._change()
                 if self._refused:
                     logger.warning("registration refused", error=self._refused)
@@ -105,11 +105,11 @@ class Lifecycle:
         while True:
             if self._replaced:
                 raise ReplacedError(self._replaced)
-            if self.standing is Standing.stopped:
+            if self.state is LifecycleState.stopped:
                 return
-            if self.standing is Standing.registering and self._refused:
+            if self.state is LifecycleState.registering and self._refused:
                 self._register()
-            elif self.standing is not Standing.registering:
+            elif self.state is not LifecycleState.registering:
                 self._heartbeat()
             self._changed.clear()
             try:
@@ -119,8 +119,8 @@ class Lifecycle:
                 continue
 
     def _heartbeat(self) -> None:
-        shutting_down = self.standing is Standing.shutting_down
-        ask = self.standing is Standing.starting
+        shutting_down = self.state is LifecycleState.shutting_down
+        ask = self.state is LifecycleState.starting
         self._outbox.send(
             BrokerHeartbeat(
                 time_ms=now_ms(),
@@ -138,19 +138,19 @@ class Lifecycle:
 
         With no other broker active there is nobody to hand over to, and nothing to wait for.
         """
-        if self.standing is not Standing.running or not self._settings.controlled_shutdown_enable:
-            self.standing = Standing.stopped
+        if self.state is not LifecycleState.running or not self._settings.controlled_shutdown_enable:
+            self.state = LifecycleState.stopped
             return False
-        self.standing = Standing.shutting_down
+        self.state = LifecycleState.shutting_down
         self._changed.set()
         try:
             async with asyncio.timeout(self._settings.controlled_shutdown_timeout_ms / 1000):
-                while self.standing is Standing.shutting_down and others_active():
+                while self.state is LifecycleState.shutting_down and others_active():
                     await self._change()
         except TimeoutError:
             pass
-        allowed = self.standing is Standing.stopped
-        self.standing = Standing.stopped
+        allowed = self.state is LifecycleState.stopped
+        self.state = LifecycleState.stopped
         return allowed
 
     async def _change(self) -> None:
@@ -168,14 +168,14 @@ class Lifecycle:
                 self._lost(decision.error)
             case BrokerDecision() if decision.broker == self._identity.broker:
                 self._decided(decision)
-            case BrokerDecision() if self.standing is Standing.shutting_down:
+            case BrokerDecision() if self.state is LifecycleState.shutting_down:
                 self._changed.set()  # one less to hand over to, perhaps
 
     def _answered(self, answer: Answer) -> None:
         if answer.error == "NONE" and isinstance(answer.broker_epoch, int):
             self.broker_epoch = answer.broker_epoch
-            if self.standing is Standing.registering:
-                self.standing = Standing.starting
+            if self.state is LifecycleState.registering:
+                self.state = LifecycleState.starting
             logger.info("registered", broker_epoch=self.broker_epoch)
         else:
             self._refused = answer.error
@@ -189,14 +189,14 @@ class Lifecycle:
                 self._changed.set()
             return
         match decision.state:
-            case "active" if self.standing is Standing.starting:
-                self.standing = Standing.running
+            case "active" if self.state is LifecycleState.starting:
+                self.state = LifecycleState.running
                 logger.info("unfenced", broker_epoch=decision.broker_epoch)
-            case "fenced" if self.standing is Standing.running:
-                self.standing = Standing.starting
+            case "fenced" if self.state is LifecycleState.running:
+                self.state = LifecycleState.starting
                 logger.warning("fenced", reason=decision.reason)
-            case "shutdown_allowed" if self.standing is Standing.shutting_down:
-                self.standing = Standing.stopped
+            case "shutdown_allowed" if self.state is LifecycleState.shutting_down:
+                self.state = LifecycleState.stopped
             case "unregistered":
                 self._lost("BROKER_ID_NOT_REGISTERED")
             case _:
@@ -205,8 +205,8 @@ class Lifecycle:
 
     def _lost(self, error: str) -> None:
         """Register again: the controller does not know this registration any more."""
-        if self.standing in (Standing.starting, Standing.running):
+        if self.state in (LifecycleState.starting, LifecycleState.running):
             logger.warning("registration lost", error=error)
-            self.standing = Standing.registering
+            self.state = LifecycleState.registering
             self._refused = error
             self._changed.set()

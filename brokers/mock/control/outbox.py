@@ -40,7 +40,7 @@ class Outbox:
         self.broker_epoch: int | None = None
         self._interval = settings.watermark_interval_ms / 1000
         self._events: list[AnyEvent] = []
-        self._moved: dict[TopicPartition, None] = {}
+        self._changed: dict[TopicPartition, None] = {}
         self._reported: dict[TopicPartition, tuple[int, int]] = {}
         self._log_ends: LogEnds = lambda place: None
         self._wake = asyncio.Event()
@@ -58,9 +58,9 @@ class Outbox:
         self._events.append(event)
         self._wake.set()
 
-    def log_moved(self, place: TopicPartition) -> None:
+    def log_end_changed(self, place: TopicPartition) -> None:
         """Tell the log end of a replica soon, if it is not what was told last."""
-        self._moved[place] = None
+        self._changed[place] = None
         self._wake.set()
 
     def reported_end_offset(self, place: TopicPartition, leader_epoch: int) -> int | None:
@@ -70,7 +70,7 @@ class Outbox:
 
     def forget(self, place: TopicPartition) -> None:
         """Drop what was told of a replica that is gone."""
-        self._moved.pop(place, None)
+        self._changed.pop(place, None)
         self._reported.pop(place, None)
 
     async def run(self) -> None:
@@ -83,7 +83,7 @@ class Outbox:
         """Wait for an event, or for marks that have waited long enough."""
         loop = asyncio.get_running_loop()
         while not self._events:
-            wait = self._next_log_ends - loop.time() if self._moved else None
+            wait = self._next_log_ends - loop.time() if self._changed else None
             if wait is not None and wait <= 0:
                 return
             self._wake.clear()
@@ -98,15 +98,15 @@ class Outbox:
         batch = [msgspec.json.encode(event) for event in self._events]
         self._events.clear()
         loop_time = asyncio.get_running_loop().time()
-        if self._moved and loop_time >= self._next_log_ends:
+        if self._changed and loop_time >= self._next_log_ends:
             self._next_log_ends = loop_time + self._interval
             batch += [msgspec.json.encode(event) for event in self._log_end_events()]
-            self._moved.clear()
+            self._changed.clear()
         return batch
 
     def _log_end_events(self) -> list[LogEndOffset]:
         events = []
-        for place in self._moved:
+        for place in self._changed:
             told = self._log_ends(place)
             if told is None or self._reported.get(place) == (told.leader_epoch, told.end):
                 continue

@@ -13,8 +13,8 @@ from kafka.protocol.consumer import OffsetSpec
 from brokers.mock.log.epochs import EndOffset
 from brokers.mock.metadata import Metadata, uuid_of
 from brokers.mock.replicas.partition import Partition
-from brokers.mock.replicas.questions import ends_of_epochs, more, offset_at
-from brokers.mock.replicas.truncation import question, truncation
+from brokers.mock.replicas.requests import epoch_ends_request, fetch_request, offset_request
+from brokers.mock.replicas.truncation import epoch_to_ask, truncation
 from brokers.mock.settings import Settings
 from brokers.wire.connection import Connection
 from brokers.wire.errors import ErrorCode, RefusedError
@@ -48,12 +48,12 @@ class Fetcher:
     request was under way, takes nothing from the answer.
     """
 
-    def __init__(self, broker: int, leader: int, metadata: Metadata, settings: Settings, moved: Any) -> None:
+    def __init__(self, broker: int, leader: int, metadata: Metadata, settings: Settings, log_end_changed: Any) -> None:
         self._broker = broker
         self._leader = leader
         self._metadata = metadata
         self._settings = settings
-        self._moved = moved
+        self._log_end_changed = log_end_changed
         self._followed: dict[TopicPartition, _Followed] = {}
         self._added = asyncio.Event()
         self._connection: Connection | None = None
@@ -157,7 +157,7 @@ class Fetcher:
     async def _truncate(self, truncating: list[_Followed]) -> None:
         asked: dict[TopicPartition, tuple[_Followed, int]] = {}
         for followed in truncating:
-            epoch = question(followed.partition.log)
+            epoch = epoch_to_ask(followed.partition.log)
             if epoch is None:
                 followed.partition.log.truncate_to(followed.partition.log.log_end_offset)
                 self._agreed(followed)
@@ -165,7 +165,7 @@ class Fetcher:
                 asked[followed.partition.place] = (followed, epoch)
         if not asked:
             return
-        body = ends_of_epochs(self._broker, [(place, f.epoch, epoch) for place, (f, epoch) in asked.items()])
+        body = epoch_ends_request(self._broker, [(place, f.epoch, epoch) for place, (f, epoch) in asked.items()])
         response = await self._ask(body)
         for told_topic in response.topics:
             for told in told_topic.partitions:
@@ -192,14 +192,14 @@ class Fetcher:
     def _agreed(self, followed: _Followed) -> None:
         followed.truncating = False
         followed.partition.truncated(followed.epoch)
-        self._moved(followed.partition)
+        self._log_end_changed(followed.partition)
 
     # Fetching
 
     async def _fetch(self, fetching: list[_Followed]) -> None:
         asked = {(uuid_of(f.partition.topic_id), f.partition.place.partition): f for f in fetching}
         offsets = {key: f.partition.log.log_end_offset for key, f in asked.items()}
-        body = more(self._broker, self.broker_epoch, [f.partition for f in fetching], self._settings)
+        body = fetch_request(self._broker, self.broker_epoch, [f.partition for f in fetching], self._settings)
         self._long_poll = True
         try:
             response = await self._ask(body)
@@ -228,7 +228,7 @@ class Fetcher:
             return
         try:
             if followed.partition.append_as_follower(followed.epoch, offset, records):
-                self._moved(followed.partition)
+                self._log_end_changed(followed.partition)
         except RefusedError as error:
             self._refused(followed, error.code)
 
@@ -254,7 +254,7 @@ class Fetcher:
         self._rest(followed)
 
     async def _offset_of(self, followed: _Followed, spec: OffsetSpec) -> int | None:
-        body = offset_at(self._broker, followed.partition.place, followed.epoch, spec)
+        body = offset_request(self._broker, followed.partition.place, followed.epoch, spec)
         response = await self._ask(body)
         told = response.topics[0].partitions[0]
         return None if told.error_code else int(told.offset)

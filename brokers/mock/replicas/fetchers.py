@@ -12,17 +12,17 @@ from brokers.mock.settings import Settings
 
 logger = structlog.get_logger()
 
-Moved = Callable[[Partition], None]
+LogEndChanged = Callable[[Partition], None]
 
 
 class Fetchers:
     """Give each followed partition to the fetcher of its leader, and to no other."""
 
-    def __init__(self, broker: int, metadata: Metadata, settings: Settings, moved: Moved) -> None:
+    def __init__(self, broker: int, metadata: Metadata, settings: Settings, log_end_changed: LogEndChanged) -> None:
         self._broker = broker
         self._metadata = metadata
         self._settings = settings
-        self._moved = moved
+        self._log_end_changed = log_end_changed
         self._fetchers: dict[int, Fetcher] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self.broker_epoch = -1
@@ -31,7 +31,7 @@ class Fetchers:
         """Follow ``partition.leader`` in the partition's present epoch."""
         fetcher = self._fetchers.get(partition.leader)
         if fetcher is None:
-            fetcher = Fetcher(self._broker, partition.leader, self._metadata, self._settings, self._moved)
+            fetcher = Fetcher(self._broker, partition.leader, self._metadata, self._settings, self._log_end_changed)
             self._fetchers[partition.leader] = fetcher
             self._tasks[partition.leader] = asyncio.create_task(fetcher.run(), name=f"fetcher-{partition.leader}")
         fetcher.broker_epoch = self.broker_epoch

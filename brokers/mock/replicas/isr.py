@@ -22,8 +22,8 @@ def out_of_sync(partition: Partition, now: int, lag_max_ms: int) -> tuple[int, .
     return tuple(
         replica
         for replica in partition.isr
-        if (progress := partition.followers.get(replica)) is not None
-        and not progress.is_caught_up(end, now, lag_max_ms)
+        if (follower := partition.followers.get(replica)) is not None
+        and not follower.is_caught_up(end, now, lag_max_ms)
     )
 
 
@@ -35,10 +35,10 @@ def may_join(partition: Partition, replica: int, reported_end_offset: int) -> bo
     decides before it takes the new member in, lies above that. Asking only for the high watermark that
     this broker has *heard* of would let a member in that lacks what was committed meanwhile.
     """
-    progress = partition.followers.get(replica)
-    if progress is None or replica in partition.isr:
+    follower = partition.followers.get(replica)
+    if follower is None or replica in partition.isr:
         return False
-    return progress.log_end_offset >= max(
+    return follower.log_end_offset >= max(
         partition.high_watermark, partition.epoch_start_offset, reported_end_offset, 0
     )
 

@@ -12,7 +12,7 @@ import asyncio
 from enum import Enum
 
 from brokers.mock.log.log import Appended, Log
-from brokers.mock.replicas.progress import Progress
+from brokers.mock.replicas.follower import FollowerState
 from brokers.mock.replicas.waiting import wake
 from brokers.wire.errors import ErrorCode, RefusedError
 from state.decisions import LeaderAndIsr
@@ -49,7 +49,7 @@ class Partition:
         self.replicas: tuple[int, ...] = ()
         self.recovering = False
         self.epoch_start_offset = 0
-        self.followers: dict[int, Progress] = {}
+        self.followers: dict[int, FollowerState] = {}
         self.waiters: dict[asyncio.Future[bool], None] = {}
         self._truncated_in = NO_EPOCH
         self._decided_high_watermark = 0
@@ -93,7 +93,7 @@ class Partition:
             self.followers.clear()
         assigned = {replica for replica in self.replicas if replica != self.broker}
         for replica in assigned - self.followers.keys():
-            self.followers[replica] = Progress(now_ms if replica in self.isr else 0)
+            self.followers[replica] = FollowerState(now_ms if replica in self.isr else 0)
         for replica in self.followers.keys() - assigned:
             del self.followers[replica]
         wake(self)

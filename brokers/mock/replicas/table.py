@@ -54,7 +54,7 @@ class Replicas:
         self._controller_epoch = 0
         self.partitions: dict[TopicPartition, Partition] = {}
         self.isr_changes = IsrChanges(broker, metadata, outbox, settings)
-        self.fetchers = Fetchers(broker, metadata, settings, self._moved)
+        self.fetchers = Fetchers(broker, metadata, settings, self._log_end_changed)
         self.topics = TopicSettings(metadata, settings)
         self._reports = Reports(broker, outbox)
         outbox.ask_log_ends_of(self._log_end)
@@ -104,7 +104,7 @@ class Replicas:
         logger.info("decision refused", partition=_name(place), leader_epoch=decision.leader_epoch, error=error)
         self._reports.refused(place, decision.topic_id, decision.leader_epoch, error)
 
-    def pass_over(self, decision: AnyDecision) -> None:
+    def skip(self, decision: AnyDecision) -> None:
         """Take note of a decision that a later one makes needless: it ends what the replica does, and begins nothing.
 
         One that changes the role ends the term, as it would if it were carried out. One that leaves the
@@ -145,7 +145,7 @@ class Replicas:
                 log_end_offset=partition.log.log_end_offset,
             )
             self._reports.done(place, decision.topic_id, decision.leader_epoch, partition.role.value)
-        self._moved(partition)
+        self._log_end_changed(partition)
         if partition.recovering:
             self.isr_changes.consider_shrinking(partition)
 
@@ -241,15 +241,15 @@ class Replicas:
 
     def fetched(self, partition: Partition, replica: int, offset: int, replica_epoch: int) -> None:
         """Take a follower's fetch in as its progress; it may be due to join the ISR."""
-        progress = partition.followers.get(replica)
-        if progress is None:
+        follower = partition.followers.get(replica)
+        if follower is None:
             raise RefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {replica} is not assigned")
-        progress.fetched(offset, partition.log.log_end_offset, replica_epoch, steady_ms())
+        follower.fetched(offset, partition.log.log_end_offset, replica_epoch, steady_ms())
         self.isr_changes.consider_expanding(partition, replica)
 
     def appended(self, partition: Partition) -> None:
         """Note that a leader's log grew."""
-        self._outbox.log_moved(partition.place)
+        self._outbox.log_end_changed(partition.place)
 
     def look_after_isr(self) -> None:
         """Find members that lag; called every now and then."""
@@ -280,8 +280,8 @@ class Replicas:
 
     # What is told to the engine
 
-    def _moved(self, partition: Partition) -> None:
-        self._outbox.log_moved(partition.place)
+    def _log_end_changed(self, partition: Partition) -> None:
+        self._outbox.log_end_changed(partition.place)
 
     def _log_end(self, place: TopicPartition) -> LogEnd | None:
         partition = self.partitions.get(place)

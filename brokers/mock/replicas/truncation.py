@@ -13,14 +13,14 @@ class Truncation(NamedTuple):
     complete: bool
 
 
-def question(log: Log) -> int | None:
+def epoch_to_ask(log: Log) -> int | None:
     """Name the epoch to ask the leader about; None when the log holds nothing that could differ."""
     latest = log.epochs.latest
     return latest if latest != UNDEFINED and log.log_end_offset > log.log_start_offset else None
 
 
 def truncation(log: Log, high_watermark: int, leader: EndOffset) -> Truncation:
-    """Judge the leader's answer to ``question``.
+    """Judge the leader's answer to ``epoch_to_ask``.
 
     When the leader names an epoch that this log has nothing of, the log is cut to where that epoch
     would end and the next lower epoch is asked for: so every round goes down at least one epoch.

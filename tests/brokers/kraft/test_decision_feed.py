@@ -11,8 +11,8 @@ import pytest
 from brokers.gateways.kraft.decision_feed import DecisionFeed
 from brokers.gateways.kraft.log import whole_events as reading
 from brokers.gateways.kraft.log.whole_events import whole_events
+from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.kraft.settings import Settings
-from brokers.gateways.kraft.sight import Sight
 from bus.interface import Decided
 from tests.brokers.kraft import storages
 from tests.brokers.kraft.storages import BEGINNING, opened, story, topic, whole
@@ -67,7 +67,7 @@ def test_a_gateway_reads_beside_its_loop(decided: DecidedBus, tmp_path: Path, mo
     heard: list[int] = []
 
     async def followed() -> None:
-        feed = DecisionFeed(decided.bus, storage, lambda event: heard.append(event[0].seq), Settings(), Sight(60))
+        feed = DecisionFeed(decided.bus, storage, lambda event: heard.append(event[0].seq), Settings(), ReadWatch(60))
         task = asyncio.create_task(feed.run())
         await asyncio.wait_for(feed.caught_up.wait(), 30)
         task.cancel()

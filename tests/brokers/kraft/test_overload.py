@@ -87,7 +87,7 @@ def test_as_much_as_may_be_is_done(quorum: InProcessQuorum, client: ControllerCl
 def test_a_gateway_whose_own_words_find_no_room_goes_on(
     quorum: InProcessQuorum, client: ControllerClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    outbox = quorum.gateways[100]._gateway._desk._outbox
+    queue = quorum.gateways[100]._gateway._engine._queue
     tries = 0
 
     def full(*given: Any) -> None:
@@ -95,7 +95,7 @@ def test_a_gateway_whose_own_words_find_no_room_goes_on(
         tries += 1
         raise QueueFullError("no room")
 
-    monkeypatch.setattr(outbox, "put", full)
+    monkeypatch.setattr(queue, "put", full)
     assert client.forward("DeleteTopics", Topics=[{"Name": "held"}])["Responses"][0]["ErrorCode"] == (
         ErrorCode.REQUEST_TIMED_OUT
     )

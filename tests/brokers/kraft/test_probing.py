@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from brokers.gateways.kraft import probing
 from brokers.gateways.kraft.metadata.image import Registration
-from brokers.gateways.kraft.standing import Standing
+from brokers.gateways.kraft.quorum_view import QuorumView
 from brokers.launch.kafka.cluster import free_ports
 from brokers.wire.server import Peer
 from state.decisions import BrokerDecision
@@ -38,7 +38,7 @@ def probed(port: int, peer: Peer | None = None, state: str = "active", leads: bo
     told: Told = []
 
     async def scene() -> None:
-        standing = Standing(100, "mine", lambda broker, epoch, offset: None)
+        quorum_view = QuorumView(100, "mine", lambda broker, epoch, offset: None)
         decision = BrokerDecision(
             seq=1,
             controller_epoch=1,
@@ -51,12 +51,12 @@ def probed(port: int, peer: Peer | None = None, state: str = "active", leads: bo
             rack=None,
             listeners=(),
         )
-        standing.heard([decision], 1)
-        standing.leads = leads
+        quorum_view.heard([decision], 1)
+        quorum_view.leads = leads
         if peer is not None:
-            standing.connected(1, peer)
+            quorum_view.connected(1, peer)
         registered = replace(REGISTRATION, endpoints=(("L", LOOPBACK, port, 0),))
-        probes = probing.Probes(standing, {1: registered}.get, told.append)
+        probes = probing.Probes(quorum_view, {1: registered}.get, told.append)
         for _ in range(2):
             probes.begin(1)
         probes.begin(2)

@@ -50,7 +50,7 @@ def _settings(context: Context, told: Values) -> int:
     return sum(max(len(resource["Configs"]), 1) for resource in told["Resources"])
 
 
-def _moved_partitions(context: Context, told: Values) -> int:
+def _reassigned_partitions(context: Context, told: Values) -> int:
     return sum(len(topic["Partitions"]) for topic in told["Topics"])
 
 
@@ -64,6 +64,6 @@ _COUNTS: dict[str, Callable[[Context, Values], int]] = {
     "CreatePartitions": _added_partitions,
     "AlterConfigs": _settings,
     "IncrementalAlterConfigs": _settings,
-    "AlterPartitionReassignments": _moved_partitions,
+    "AlterPartitionReassignments": _reassigned_partitions,
     "ElectLeaders": _elected_partitions,
 }

@@ -55,7 +55,7 @@ async def _alter(context: Context, told: Values, changes: Any) -> Values:
     named = [(resource["ResourceType"], resource["ResourceName"]) for resource in told["Resources"]]
     times = Counter(named)
     outcomes: dict[tuple[int, str], AlterConfig | RefusedError] = {}
-    async with context.turns.of(named):
+    async with context.locks.hold(named):
         async for place, resource in in_slices(zip(named, told["Resources"], strict=True)):
             try:
                 if times[place] > 1:
@@ -65,7 +65,7 @@ async def _alter(context: Context, told: Values, changes: Any) -> Values:
                 outcomes[place] = refusal
         asked = [one for one in outcomes.values() if isinstance(one, AlterConfig)]
         answers = await context.ask_as_admin(told, asked)
-    return await context.aside(len(outcomes), _told, outcomes, iter(answers))
+    return await context.offload(len(outcomes), _told, outcomes, iter(answers))
 
 
 def _told(outcomes: Mapping[tuple[int, str], AlterConfig | RefusedError], answers: Iterator[Answer]) -> Values:

@@ -77,7 +77,7 @@ def _by_topic(told: list[tuple[str, Values]], name: str, partitions: str) -> lis
 async def list_partition_reassignments(context: Context, request: Request, peer: Peer) -> Values:
     """List what is being reassigned, of all partitions or of those named."""
     partitions = sum(len(topic.partitions) for topic in context.image.topics.values())
-    return await context.aside(partitions, _listed, context, request.values["Topics"])
+    return await context.offload(partitions, _listed, context, request.values["Topics"])
 
 
 def _listed(context: Context, named: list[Values] | None) -> Values:
@@ -92,14 +92,17 @@ def _listed(context: Context, named: list[Values] | None) -> Values:
 
 def _ongoing(topic: TopicState, numbers: list[int]) -> Values:
     held = [(number, topic.partitions[number]) for number in numbers if number in topic.partitions]
-    return {"Name": topic.name, "Partitions": [_moving(number, one) for number, one in held if _is_moving(one)]}
+    return {
+        "Name": topic.name,
+        "Partitions": [_reassignment(number, one) for number, one in held if _is_reassigned(one)],
+    }
 
 
-def _is_moving(partition: PartitionState) -> bool:
+def _is_reassigned(partition: PartitionState) -> bool:
     return bool(partition.adding_replicas or partition.removing_replicas)
 
 
-def _moving(number: int, partition: PartitionState) -> Values:
+def _reassignment(number: int, partition: PartitionState) -> Values:
     return {
         "PartitionIndex": number,
         "Replicas": list(partition.replicas),
@@ -122,7 +125,7 @@ async def elect_leaders(context: Context, request: Request, peer: Peer) -> Value
     results = answer.results if isinstance(answer.results, tuple) else ()
     if answer.error != "NONE" and not results:
         return refusal_of(request, code_of(answer.error), text(answer))
-    return await context.aside(len(results), _told_of_elections, results)
+    return await context.offload(len(results), _told_of_elections, results)
 
 
 def _told_of_elections(results: Sequence[PartitionResult]) -> Values:

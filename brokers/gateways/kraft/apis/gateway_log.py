@@ -41,9 +41,9 @@ def piece(context: Context, told: Values, asked: Values) -> Values:
     if position < 0:
         return answer | {"ErrorCode": ErrorCode.POSITION_OUT_OF_RANGE}
     if dict(wanted) == LIST:
-        listed = msgspec.json.encode(context.log.files)
+        listed = msgspec.json.encode(context.storage.files)
         return answer | {"Size": len(listed), "Position": 0, "UnalignedRecords": listed}
-    found = context.log.read_file(_name_of(wanted), position, size)
+    found = context.storage.read_file(_name_of(wanted), position, size)
     if found is None:
         return answer | {"ErrorCode": ErrorCode.SNAPSHOT_NOT_FOUND}
     return answer | {"Size": found.size, "Position": position, "UnalignedRecords": found.data}

@@ -44,8 +44,8 @@ async def alter_partition(context: Context, request: Request, peer: Peer) -> Val
     told_of: list[Answer] = []
     for first in range(0, len(keys), ASKED_AT_ONCE_MAX):
         part = dict(islice(keys.items(), first, first + ASKED_AT_ONCE_MAX))
-        told_of += await context.desk.ask_once(part, Lane.PARTITION)
-    return await context.aside(len(events), _told, told, dict(zip(events, told_of, strict=True)))
+        told_of += await context.engine.ask_once(part, Lane.PARTITION)
+    return await context.offload(len(events), _told, told, dict(zip(events, told_of, strict=True)))
 
 
 def _told(told: Values, answers: dict[Place, Answer]) -> Values:
@@ -104,7 +104,7 @@ async def allocate_producer_ids(context: Context, request: Request, peer: Peer) 
     """Ask for the next block of producer ids."""
     told = request.values
     event = AllocateProducerIds(time_ms=now_ms(), broker=told["BrokerId"], broker_epoch=told["BrokerEpoch"])
-    [answer] = await context.desk.ask_once({("producer_ids", event.broker): event}, Lane.BROKER)
+    [answer] = await context.engine.ask_once({("producer_ids", event.broker): event}, Lane.BROKER)
     if answer.error != "NONE":
         return {"ErrorCode": code_of(answer.error)}
     return {"ProducerIdStart": answer.producer_id_start, "ProducerIdLen": answer.producer_id_len}

@@ -9,7 +9,7 @@ from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import Registration
 from brokers.gateways.kraft.metadata.registrations import PROTOCOLS
 from brokers.gateways.kraft.metadata.uuids import is_reserved
-from brokers.gateways.kraft.standing import Known
+from brokers.gateways.kraft.quorum_view import BrokerView
 from brokers.wire.errors import ErrorCode, RefusedError, code_of
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
@@ -41,7 +41,7 @@ async def broker_registration(context: Context, request: Request, peer: Peer) ->
         # A broker logs the error's name and tries again; the reason is found here.
         logger.warning("registration refused", broker=told["BrokerId"], why=str(refusal))
         return {"ErrorCode": refusal.code}
-    [answer] = await context.desk.ask_once({("register", told["BrokerId"]): _register(told)}, Lane.BROKER)
+    [answer] = await context.engine.ask_once({("register", told["BrokerId"]): _register(told)}, Lane.BROKER)
     if answer.error == "DUPLICATE_BROKER_REGISTRATION":
         # Where the former process is dead it is known so when the broker asks again.
         context.probes.begin(told["BrokerId"])
@@ -105,12 +105,12 @@ def _is_registered(held: Registration, told: Values) -> bool:
 async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Values:
     """Pass a heartbeat on; it waits for the engine only where its state is about to change by it."""
     told = request.values
-    known = context.standing.brokers.get(told["BrokerId"])
+    known = context.quorum_view.brokers.get(told["BrokerId"])
     if known is None:
         return {"ErrorCode": ErrorCode.BROKER_ID_NOT_REGISTERED}
     if known.broker_epoch != told["BrokerEpoch"]:
         return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH}
-    context.standing.connected(told["BrokerId"], peer)
+    context.quorum_view.connected(told["BrokerId"], peer)
     if _has_lost_its_directory(context, told):
         told = told | {"WantFence": True}
     caught_up = told["CurrentMetadataOffset"] >= known.registered_by - 1
@@ -121,7 +121,7 @@ async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Va
         await _ask(context, _heartbeat(told, want_fence=told["WantFence"]), context.settings.state_wait_max_ms)
     else:
         # One that has yet to catch up is kept fenced whatever it wants.
-        context.desk.tell(_heartbeat(told, want_fence=not known.is_serving), lane=Lane.BROKER)
+        context.engine.tell(_heartbeat(told, want_fence=not known.is_serving), lane=Lane.BROKER)
     return {"IsCaughtUp": caught_up, "IsFenced": not known.is_serving, "ShouldShutDown": may_stop}
 
 
@@ -131,7 +131,7 @@ def _has_lost_its_directory(context: Context, told: Values) -> bool:
     return held is not None and bool(held.log_dirs) and set(held.log_dirs) <= set(told["OfflineLogDirs"])
 
 
-async def _shut_down(context: Context, told: Values, known: Known) -> bool:
+async def _shut_down(context: Context, told: Values, known: BrokerView) -> bool:
     """Hand over what the broker leads; it may stop once nothing remains and the others have heard.
 
     Where something remains for want of another in-sync replica it may stop after some tries all the same, as
@@ -143,12 +143,12 @@ async def _shut_down(context: Context, told: Values, known: Known) -> bool:
     if not known.may_stop:
         asked = _heartbeat(told, want_fence=False, want_shutdown=True)
         await _ask(context, asked, context.settings.state_wait_max_ms)
-    followed = known.may_stop and await context.standing.until_followed(
-        context.log.end_offset, told["BrokerId"], context.settings.followed_wait_max_ms
+    followed = known.may_stop and await context.quorum_view.until_followed(
+        context.storage.end_offset, told["BrokerId"], context.settings.followed_wait_max_ms
     )
     if followed:
         # It stops now and says no more: its session need not run out first.
-        context.desk.tell(_heartbeat(told, want_fence=True), lane=Lane.BROKER)
+        context.engine.tell(_heartbeat(told, want_fence=True), lane=Lane.BROKER)
     return followed
 
 
@@ -165,7 +165,7 @@ def _heartbeat(told: Values, *, want_fence: bool, want_shutdown: bool = False) -
 
 async def _ask(context: Context, event: BrokerHeartbeat, timeout_ms: int) -> list[Answer]:
     try:
-        return await context.desk.ask(event, lane=Lane.BROKER, timeout_ms=timeout_ms)
+        return await context.engine.ask(event, lane=Lane.BROKER, timeout_ms=timeout_ms)
     except NoAnswerError:
         # The broker asks again with its next heartbeat.
         return []

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from brokers.gateways.kraft.apis.quorum import METADATA_TOPIC
+from brokers.gateways.kraft.apis.metadata_fetch import METADATA_TOPIC
 from brokers.gateways.kraft.context import Context, text
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import TopicState

@@ -37,7 +37,7 @@ def locked(directory: Path) -> BinaryIO:
     return lock
 
 
-def begun_anew(directory: Path) -> Path:
+def start_replacement(directory: Path) -> Path:
     """Make an empty directory for a log that is to take the place of the one that is there."""
     unfinished = directory / UNFINISHED
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -45,7 +45,7 @@ def begun_anew(directory: Path) -> Path:
     return unfinished
 
 
-def finished(directory: Path) -> None:
+def finish_replacement(directory: Path) -> None:
     """Finish what a crash cut off: remove half a log, and put a whole one into its place."""
     shutil.rmtree(directory / UNFINISHED, ignore_errors=True)
     if (directory / REBUILT).exists():
@@ -59,14 +59,14 @@ def finished(directory: Path) -> None:
         (directory / PLACING).rmdir()
 
 
-def take_the_place(directory: Path) -> None:
+def install_replacement(directory: Path) -> None:
     """Let the log that was begun anew take the place of the one that is there, which goes aside."""
     unfinished = directory / UNFINISHED
     (unfinished / LOCK).unlink(missing_ok=True)
     flush_directory(unfinished)
     unfinished.replace(directory / REBUILT)
     flush_directory(directory)
-    finished(directory)
+    finish_replacement(directory)
 
 
 def set_aside(directory: Path, only: Path | None = None) -> Path | None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from brokers.gateways.kraft.metadata.copy_on_write import CopyOnWrite
 from brokers.gateways.kraft.metadata.image import (
     TOPIC_RESOURCE,
     MetadataImage,
@@ -13,7 +14,6 @@ from brokers.gateways.kraft.metadata.image import (
     TopicState,
     Values,
 )
-from brokers.gateways.kraft.metadata.table import Table
 from brokers.gateways.kraft.record_frame import Record
 
 LEADER_UNCHANGED = -2
@@ -32,14 +32,14 @@ class MetadataDraft:
     """
 
     def __init__(self, image: MetadataImage) -> None:
-        self.features = Table(image.features)
-        self.brokers = Table(image.brokers)
-        self.topics = Table(image.topics)
-        self.topic_ids = Table(image.topic_ids)
-        self.configs = Table(image.configs)
+        self.features = CopyOnWrite(image.features)
+        self.brokers = CopyOnWrite(image.brokers)
+        self.topics = CopyOnWrite(image.topics)
+        self.topic_ids = CopyOnWrite(image.topic_ids)
+        self.configs = CopyOnWrite(image.configs)
         self.next_producer_id = image.next_producer_id
         self.quorum_epoch = image.quorum_epoch
-        self._open: dict[str, Table[int, PartitionState]] = {}
+        self._open: dict[str, CopyOnWrite[int, PartitionState]] = {}
 
     def partitions(self, topic_id: str) -> Mapping[int, PartitionState]:
         """Give the partitions of a topic that exists, by number."""
@@ -118,7 +118,7 @@ class MetadataDraft:
     def _partitions(self, values: Values) -> dict[int, PartitionState]:
         topic = self._topic(values)
         if topic.topic_id not in self._open:
-            self._open[topic.topic_id] = Table(topic.partitions)
+            self._open[topic.topic_id] = CopyOnWrite(topic.partitions)
         return self._open[topic.topic_id].own()
 
     def _change_partition(self, values: Values) -> None:

@@ -70,7 +70,7 @@ def whole(topic_id: str, partition: int, state: PartitionState) -> Record:
     return Record("PartitionRecord", PARTITION_VERSION, values)
 
 
-def moved_directories(draft: MetadataDraft, broker: int) -> Iterator[Record]:
+def changed_directories(draft: MetadataDraft, broker: int) -> Iterator[Record]:
     """Write the partitions anew whose replica on ``broker`` is no longer in a directory that it has.
 
     Epochs stay as they are: nothing was decided. Brokers take a replica in an unknown directory for offline.

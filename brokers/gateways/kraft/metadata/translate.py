@@ -18,7 +18,7 @@ from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
 from brokers.gateways.kraft.metadata.partitions import (
     StaleDecisionError,
-    moved_directories,
+    changed_directories,
     partition_records,
 )
 from brokers.gateways.kraft.metadata.registrations import broker_records
@@ -114,7 +114,7 @@ def _replayed(draft: MetadataDraft, decisions: Sequence[AnyDecision]) -> list[Re
         say(broker_records(draft, broker))
         present = draft.brokers.held.get(broker.broker)
         if present is not None and (former is None or former.log_dirs != present.log_dirs):
-            say(moved_directories(draft, broker.broker))
+            say(changed_directories(draft, broker.broker))
     say(created_topics(draft, topics))
     for config in _of(decisions, ConfigDecision):
         say(config_records(draft, config))

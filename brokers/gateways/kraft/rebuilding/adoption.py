@@ -25,7 +25,7 @@ from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
 from brokers.gateways.kraft.metadata.partitions import StaleDecisionError
 from brokers.gateways.kraft.metadata.translate import Entry, translate
 from brokers.gateways.kraft.rebuilding.broker_copy import BrokerCopy, Copied, CopyError, read
-from brokers.gateways.kraft.rebuilding.told_state import differences
+from brokers.gateways.kraft.rebuilding.state_comparison import differences
 from brokers.wire.messages import WireError
 from bus.image import read_image
 from bus.interface import Bus

@@ -59,7 +59,7 @@ class Opening:
         async def begun() -> Storage:
             return self._begun(bus)
 
-        directories.finished(self._directory)
+        directories.finish_replacement(self._directory)
         for _ in range(_ATTEMPTS):
             try:
                 self._storage = await retry(begun, unreachable_max_ms)
@@ -120,25 +120,25 @@ class Opening:
 
     async def _copied(self, voter: Voter, bus: Bus) -> str:
         """Take the log of another gateway; say why not, or nothing."""
-        into = directories.begun_anew(self._directory)
+        into = directories.start_replacement(self._directory)
         try:
             await peer.copy(voter, self._identity.cluster_id, into)
             _check(into, bus)
         except (peer.PeerError, StorageError) as error:
             return str(error)
-        directories.take_the_place(self._directory)
+        directories.install_replacement(self._directory)
         logger.warning("the log was taken from another gateway", gateway=str(voter))
         return ""
 
     def _adopted(self, copies: Sequence[Path], bus: Bus) -> str:
         """Take the log from what brokers have of it; say why not, or nothing."""
-        into = directories.begun_anew(self._directory)
+        into = directories.start_replacement(self._directory)
         try:
             copy = adopt(copies, self._identity.cluster_id, bus, into)
             _check(into, bus)
         except StorageError as error:
             return str(error)
-        directories.take_the_place(self._directory)
+        directories.install_replacement(self._directory)
         logger.warning("the log was taken from a broker's copy", copy=str(copy))
         return ""
 
@@ -158,13 +158,13 @@ def rebuild(identity: Identity, bus: Bus, without: frozenset[int] = frozenset())
     Brokers ``without`` a copy are those that nobody will start again. Raises ``StorageError``.
     """
     with directories.locked(identity.directory):
-        directories.finished(identity.directory)
-        into = directories.begun_anew(identity.directory)
+        directories.finish_replacement(identity.directory)
+        into = directories.start_replacement(identity.directory)
         try:
             copy = adopt(identity.copies, identity.cluster_id, bus, into, without)
             _check(into, bus)
         except StorageError:
             shutil.rmtree(into, ignore_errors=True)
             raise
-        directories.take_the_place(identity.directory)
+        directories.install_replacement(identity.directory)
         return copy

@@ -17,7 +17,7 @@ SERVING = ("active", "controlled_shutdown")
 _REGISTERED = (Reason.BROKER_REGISTERED, Reason.BROKER_RESTARTED)
 
 
-class Known(msgspec.Struct):
+class BrokerView(msgspec.Struct):
     """Hold one broker: its epoch and state as decided, and the log end by which it is told of its registration.
 
     One that ``has_served`` in this epoch listens as long as it lives.
@@ -35,7 +35,7 @@ class Known(msgspec.Struct):
         return self.state in SERVING
 
 
-class Standing:
+class QuorumView:
     """Follow who leads the quorum and how brokers stand.
 
     ``leads`` is about this gateway in this start of it. ``fetched`` are the offsets of the metadata log
@@ -51,19 +51,19 @@ class Standing:
         self.quorum_epoch = 0
         self.leads = False
         self.superseded = False
-        self.brokers: dict[int, Known] = {}
+        self.brokers: dict[int, BrokerView] = {}
         self.fetched: dict[int, int] = {}
         self.fetched_ms: dict[int, int] = {}
         self.caught_up_ms: dict[int, int] = {}
         self._former_ends: dict[int, int] = {}
         self._peers: dict[int, Peer] = {}
-        self._moved = asyncio.Event()
+        self._changed = asyncio.Event()
 
-    def began_with(self, cluster: Cluster, log_end: int) -> None:
+    def begin_from(self, cluster: Cluster, log_end: int) -> None:
         """Take up where the engine stands; the metadata log tells of it by ``log_end``, or soon after."""
         self.leader, self.quorum_epoch = cluster.quorum.voter, cluster.quorum.quorum_epoch
         for broker in cluster.brokers.values():
-            known = Known(broker.broker_epoch, broker.state.name, log_end, has_served=broker.is_live)
+            known = BrokerView(broker.broker_epoch, broker.state.name, log_end, has_served=broker.is_live)
             self.brokers[broker.broker] = known
 
     def heard(self, decisions: Iterable[AnyDecision], log_end: int) -> None:
@@ -91,7 +91,7 @@ class Standing:
             return
         known = self.brokers.get(decision.broker)
         if known is None or known.broker_epoch != decision.broker_epoch:
-            known = self.brokers[decision.broker] = Known(decision.broker_epoch, decision.state, log_end)
+            known = self.brokers[decision.broker] = BrokerView(decision.broker_epoch, decision.state, log_end)
         elif decision.reason in _REGISTERED:
             # The engine was ahead of the log where this began, or the broker told more of itself.
             known.registered_by = log_end
@@ -147,11 +147,11 @@ class Standing:
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 while not followed():
-                    await self._moved.wait()
+                    await self._changed.wait()
         except TimeoutError:
             return False
         return True
 
     def _wake(self) -> None:
-        self._moved.set()
-        self._moved = asyncio.Event()
+        self._changed.set()
+        self._changed = asyncio.Event()

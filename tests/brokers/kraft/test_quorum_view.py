@@ -6,10 +6,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from brokers.gateways.kraft import standing as module
+from brokers.gateways.kraft import quorum_view as module
 from brokers.gateways.kraft.deletions import Deletions
 from brokers.gateways.kraft.event_queue import QueueFullError
-from brokers.gateways.kraft.standing import Known, Standing
+from brokers.gateways.kraft.quorum_view import BrokerView, QuorumView
 from brokers.wire.server import Peer
 from bus.image import Held
 from state.broker import Broker, BrokerState
@@ -30,8 +30,8 @@ KNOWN = Broker(3, 7, "i", BrokerState.active, None, (), (), 0)
 SAID = {"seq": 1, "controller_epoch": 1, "time_ms": 1, "reason": Reason.GATEWAY_STARTED}
 
 
-def standing() -> Standing:
-    return Standing(100, "mine", lambda broker, epoch, offset: None)
+def new_view() -> QuorumView:
+    return QuorumView(100, "mine", lambda broker, epoch, offset: None)
 
 
 def quorum(voter: int, incarnation: str, epoch: int) -> QuorumDecision:
@@ -44,7 +44,7 @@ def broker(number: int, state: str, epoch: int = 1) -> BrokerDecision:
 
 
 def test_it_leads_in_the_start_that_was_named_alone() -> None:
-    held = standing()
+    held = new_view()
     held.heard([quorum(100, "former", 1)], 1)
     assert (held.leads, held.superseded, held.quorum_epoch) == (False, False, 1)
     held.heard([quorum(100, "mine", 2)], 2)
@@ -54,14 +54,14 @@ def test_it_leads_in_the_start_that_was_named_alone() -> None:
 
 
 def test_it_stands_by_when_another_voter_leads() -> None:
-    held = standing()
+    held = new_view()
     held.heard([quorum(100, "mine", 1)], 1)
     held.heard([quorum(101, "other", 2)], 2)
     assert (held.leads, held.superseded, held.leader) == (False, False, 101)
 
 
 def test_a_registration_that_was_not_in_the_log_at_the_start_is_told_by_where_it_comes() -> None:
-    held = standing()
+    held = new_view()
     registered = broker(1, "fenced", 7)
     held.heard([registered], 40)
     held.heard([msgspec.structs.replace(registered, reason=Reason.BROKER_REGISTERED)], 60)
@@ -69,7 +69,7 @@ def test_a_registration_that_was_not_in_the_log_at_the_start_is_told_by_where_it
 
 
 def test_a_registration_is_told_by_the_end_of_the_log_that_it_made() -> None:
-    held = standing()
+    held = new_view()
     held.heard([broker(1, "fenced", 7)], 40)
     held.heard([broker(1, "active", 7)], 50)
     assert (held.brokers[1].registered_by, held.brokers[1].is_serving) == (40, True)
@@ -83,7 +83,7 @@ def test_a_registration_is_told_by_the_end_of_the_log_that_it_made() -> None:
 
 def test_the_others_have_followed_when_all_that_are_active_fetch_from_there() -> None:
     async def story() -> list[bool]:
-        held = standing()
+        held = new_view()
         held.heard([broker(1, "active"), broker(2, "active"), broker(3, "fenced")], 5)
         first = await held.until_followed(5, but=1, timeout_ms=20)
         waiting = asyncio.ensure_future(held.until_followed(5, but=1, timeout_ms=10_000))
@@ -96,7 +96,7 @@ def test_the_others_have_followed_when_all_that_are_active_fetch_from_there() ->
 
 
 def test_only_the_connection_of_the_last_heartbeat_counts() -> None:
-    held, first, second = standing(), Peer(), Peer()
+    held, first, second = new_view(), Peer(), Peer()
     held.connected(1, first)
     held.connected(1, second)
     assert held.disconnected(first) is None
@@ -159,7 +159,7 @@ def test_what_the_bus_does_not_take_is_reported_with_the_next_fetch() -> None:
         told.append(report)
 
     deletions = Deletions(tell)
-    held = Standing(100, "mine", deletions.has_fetched)
+    held = QuorumView(100, "mine", deletions.has_fetched)
     held.heard([broker(1, "active")], 1)
     deletions.heard([stop(1)], 10)
     held.has_fetched(1, 10, 20)
@@ -171,7 +171,7 @@ def test_what_the_bus_does_not_take_is_reported_with_the_next_fetch() -> None:
 
 
 def test_a_broker_is_connected_until_the_connection_of_its_last_heartbeat_ends() -> None:
-    held, here, there = standing(), Peer(), Peer()
+    held, here, there = new_view(), Peer(), Peer()
     assert not held.is_connected(1)
     held.connected(1, here)
     held.connected(1, there)
@@ -182,14 +182,14 @@ def test_a_broker_is_connected_until_the_connection_of_its_last_heartbeat_ends()
 
 
 def test_a_broker_that_has_served_listened_in_this_start_of_it() -> None:
-    held = standing()
+    held = new_view()
     held.heard([broker(1, "fenced")], 1)
     assert not held.brokers[1].has_served
     held.heard([broker(1, "active"), broker(1, "fenced")], 2)
     assert held.brokers[1].has_served
     held.heard([broker(1, "fenced", 2)], 3)
     assert not held.brokers[1].has_served
-    held.began_with(Cluster(brokers={3: KNOWN, 4: replace(KNOWN, broker=4, state=BrokerState.fenced)}), 5)
+    held.begin_from(Cluster(brokers={3: KNOWN, 4: replace(KNOWN, broker=4, state=BrokerState.fenced)}), 5)
     assert (held.brokers[3].has_served, held.brokers[4].has_served) == (True, False)
 
 
@@ -201,7 +201,7 @@ def test_deletions_that_were_under_way_are_taken_up(state: TopicState, epoch: in
         0, PartitionState.OnlinePartition, (1, 2), (deleting, online), (2,), 2, leader_epoch=4, removed=removed
     )
     deletions, told = reports()
-    deletions.began_with(Held(Cluster(), [Topic("t", "id", state, {}, (partition,))]), 10)
+    deletions.begin_from(Held(Cluster(), [Topic("t", "id", state, {}, (partition,))]), 10)
     for number in (1, 2, 3, 4):
         deletions.has_fetched(number, 7, 10)
     assert [(report.broker, report.leader_epoch) for report in told] == [(1, epoch), (3, epoch)]
@@ -210,8 +210,8 @@ def test_deletions_that_were_under_way_are_taken_up(state: TopicState, epoch: in
 def test_a_broker_has_caught_up_when_it_fetches_what_was_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([10, 20, 30, 40])
     monkeypatch.setattr(module, "now_ms", lambda: next(clock))
-    held = Standing(100, "mine", lambda *heard: None)
-    held.brokers[1] = Known(1, "active", 0)
+    held = QuorumView(100, "mine", lambda *heard: None)
+    held.brokers[1] = BrokerView(1, "active", 0)
     told = []
     for offset, log_end in ((5, 9), (9, 9), (9, 12), (11, 14)):
         held.has_fetched(1, offset, log_end)

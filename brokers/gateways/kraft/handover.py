@@ -6,9 +6,9 @@ import time
 
 import structlog
 
-from brokers.gateways.kraft.engine_client import Desk, NoAnswerError
+from brokers.gateways.kraft.engine_client import EngineClient, NoAnswerError
 from brokers.gateways.kraft.event_queue import Lane, QueueFullError
-from brokers.gateways.kraft.standing import Standing
+from brokers.gateways.kraft.quorum_view import QuorumView
 from state.events import GatewayHeartbeat
 
 # How long brokers get to be told who leads instead: their fetches wait here, and are answered at once.
@@ -17,14 +17,14 @@ TELL_BROKERS_S = 0.25
 logger = structlog.get_logger()
 
 
-async def hand_over(desk: Desk, standing: Standing, last: GatewayHeartbeat, timeout_ms: int) -> None:
+async def hand_over(engine: EngineClient, quorum_view: QuorumView, last: GatewayHeartbeat, timeout_ms: int) -> None:
     """Say with the ``last`` heartbeat that this gateway ends; where another one takes over, see brokers off to it.
 
     Without an engine nobody takes over: then this one goes after ``timeout_ms``.
     """
-    led, began_s = standing.leads, time.monotonic()
+    led, began_s = quorum_view.leads, time.monotonic()
     with contextlib.suppress(NoAnswerError, QueueFullError):
-        await desk.ask(last, lane=Lane.GATEWAY, timeout_ms=timeout_ms)
-    if led and not standing.leads:
-        logger.info("handed over", to=standing.leader, after_ms=int((time.monotonic() - began_s) * 1000))
+        await engine.ask(last, lane=Lane.GATEWAY, timeout_ms=timeout_ms)
+    if led and not quorum_view.leads:
+        logger.info("handed over", to=quorum_view.leader, after_ms=int((time.monotonic() - began_s) * 1000))
         await asyncio.sleep(TELL_BROKERS_S)

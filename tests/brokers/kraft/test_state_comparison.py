@@ -4,7 +4,7 @@ from hypothesis import given, settings
 
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
-from brokers.gateways.kraft.rebuilding.told_state import differences
+from brokers.gateways.kraft.rebuilding.state_comparison import differences
 from bus.interface import Image, Page
 from state.canonical import number, part_of
 from state.cluster import State

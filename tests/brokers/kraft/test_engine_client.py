@@ -1,4 +1,4 @@
-"""The desk alone, on a bus of its own: who finds room, whose turn it is, and what is asked only once."""
+"""The engine alone, on a bus of its own: who finds room, whose turn it is, and what is asked only once."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from brokers.gateways.kraft.engine_client import Desk, NoAnswerError
-from brokers.gateways.kraft.event_queue import SHARES, Lane, Letter, Outbox, QueueFullError
+from brokers.gateways.kraft.engine_client import EngineClient, NoAnswerError
+from brokers.gateways.kraft.event_queue import SHARES, EventQueue, Lane, QueuedEvent, QueueFullError
 from brokers.gateways.kraft.settings import settings_of
 from bus.interface import BusError
 from state.decisions import Answer
@@ -29,19 +29,19 @@ class Taking:
         return len(self.taken)
 
 
-def at_the_desk(story: Callable[[Desk, Taking], Awaitable[None]], **settings: Any) -> None:
-    """Play a story at a desk."""
+def with_a_client(story: Callable[[EngineClient, Taking], Awaitable[None]], **settings: Any) -> None:
+    """Play a story at a engine."""
 
     async def play() -> None:
         bus = Taking()
         given = {"events.waiting.max": EVENTS_MAX, "answer.timeout.ms": 50} | settings
-        desk = Desk(bus, "i", settings_of(given))  # type: ignore[arg-type]
-        running = asyncio.ensure_future(desk.run())
+        engine = EngineClient(bus, "i", settings_of(given))  # type: ignore[arg-type]
+        running = asyncio.ensure_future(engine.run())
         try:
-            await story(desk, bus)
+            await story(engine, bus)
         finally:
             running.cancel()
-            desk.close()
+            engine.close()
 
     asyncio.run(play())
 
@@ -55,31 +55,31 @@ def deletion(number: int) -> DeleteTopic:
 
 
 def test_what_admins_ask_leaves_room_for_brokers_and_these_for_the_gateway() -> None:
-    outbox = Outbox(EVENTS_MAX, bytes_max=1 << 30)
+    queue = EventQueue(EVENTS_MAX, bytes_max=1 << 30)
 
     def fill(lane: Lane, size: int = 1) -> int:
         """Send as many as are taken."""
         for count in range(EVENTS_MAX + 1):
             try:
-                outbox.put([letter(lane, size)], lane)
+                queue.put([queued(lane, size)], lane)
             except QueueFullError:
                 return count
         raise AssertionError("no limit")
 
     assert [fill(lane) for lane in (Lane.ADMIN, Lane.PARTITION, Lane.BROKER, Lane.GATEWAY)] == [500, 300, 100, 100]
-    outbox = Outbox(EVENTS_MAX, bytes_max=100)
+    queue = EventQueue(EVENTS_MAX, bytes_max=100)
     assert [fill(lane, 10) for lane in (Lane.ADMIN, Lane.PARTITION, Lane.BROKER, Lane.GATEWAY)] == [5, 3, 1, 1]
 
 
-def letter(lane: Lane, size: int = 1) -> Letter:
-    return Letter(b"x" * size, size, lane)
+def queued(lane: Lane, size: int = 1) -> QueuedEvent:
+    return QueuedEvent(b"x" * size, size, lane)
 
 
 def test_the_gateways_own_goes_first_and_nobody_waits_for_ever() -> None:
-    outbox = Outbox(100_000)
+    queue = EventQueue(100_000)
     for lane in (Lane.ADMIN, Lane.PARTITION, Lane.BROKER, Lane.GATEWAY):
-        outbox.put([letter(lane) for _ in range(12_000)], lane)
-    calls = [[one.lane for one in outbox.next_call()] for _ in range(6)]
+        queue.put([queued(lane) for _ in range(12_000)], lane)
+    calls = [[one.lane for one in queue.next_call()] for _ in range(6)]
     assert calls[0][0] == Lane.GATEWAY
     seen = [set(call) for call in calls]
     assert Lane.GATEWAY in seen[2]
@@ -87,21 +87,21 @@ def test_the_gateways_own_goes_first_and_nobody_waits_for_ever() -> None:
 
 
 def test_a_full_desk_refuses_admins_and_goes_on() -> None:
-    async def story(desk: Desk, bus: Taking) -> None:
+    async def story(engine: EngineClient, bus: Taking) -> None:
         room = int(SHARES[Lane.ADMIN] * EVENTS_MAX)
-        waiting = asyncio.ensure_future(desk.ask(*(deletion(number) for number in range(room)), lane=Lane.ADMIN))
+        waiting = asyncio.ensure_future(engine.ask(*(deletion(number) for number in range(room)), lane=Lane.ADMIN))
         await asyncio.sleep(0)
         with pytest.raises(QueueFullError, match="1 more are too many"):
-            await desk.ask(deletion(0), lane=Lane.ADMIN)
-        desk.tell(beat(), lane=Lane.GATEWAY)
+            await engine.ask(deletion(0), lane=Lane.ADMIN)
+        engine.tell(beat(), lane=Lane.GATEWAY)
         with pytest.raises(NoAnswerError):
             await waiting
         assert beat() in bus.taken
         # Who is not answered does not keep the room.
         with pytest.raises(NoAnswerError):
-            await desk.ask(deletion(0), lane=Lane.ADMIN)
+            await engine.ask(deletion(0), lane=Lane.ADMIN)
 
-    at_the_desk(story)
+    with_a_client(story)
 
 
 def isr(partition_epoch: int = 1, members: tuple[int, ...] = (1,)) -> AlterIsr:
@@ -117,9 +117,9 @@ def isr(partition_epoch: int = 1, members: tuple[int, ...] = (1,)) -> AlterIsr:
     )
 
 
-async def none_answers(desk: Desk, event: AlterIsr) -> None:
+async def none_answers(engine: EngineClient, event: AlterIsr) -> None:
     with pytest.raises(NoAnswerError):
-        await desk.ask_once({("isr", event.partition_epoch): event}, Lane.PARTITION)
+        await engine.ask_once({("isr", event.partition_epoch): event}, Lane.PARTITION)
 
 
 def answer_to(event: Any) -> Answer:
@@ -128,56 +128,56 @@ def answer_to(event: Any) -> Answer:
 
 
 def test_who_asks_again_waits_for_the_answer_to_what_was_asked_first() -> None:
-    async def story(desk: Desk, bus: Taking) -> None:
+    async def story(engine: EngineClient, bus: Taking) -> None:
         for _ in range(10):
-            await none_answers(desk, isr())
+            await none_answers(engine, isr())
         assert len(bus.taken) == 1
-        again = asyncio.ensure_future(desk.ask_once({("isr", 1): isr()}, Lane.PARTITION))
+        again = asyncio.ensure_future(engine.ask_once({("isr", 1): isr()}, Lane.PARTITION))
         await asyncio.sleep(0)
-        desk.answered(9, [answer_to(bus.taken[0])])
+        engine.answered(9, [answer_to(bus.taken[0])])
         assert [one.error for one in await again] == ["NONE"]
         # What was answered may be asked anew.
-        await none_answers(desk, isr())
+        await none_answers(engine, isr())
         assert len(bus.taken) == 2
 
-    at_the_desk(story)
+    with_a_client(story)
 
 
 def test_another_question_is_one_of_its_own() -> None:
-    async def story(desk: Desk, bus: Taking) -> None:
-        await none_answers(desk, isr())
-        await none_answers(desk, isr(members=(1, 2)))
-        await none_answers(desk, isr(partition_epoch=2))
+    async def story(engine: EngineClient, bus: Taking) -> None:
+        await none_answers(engine, isr())
+        await none_answers(engine, isr(members=(1, 2)))
+        await none_answers(engine, isr(partition_epoch=2))
         assert len(bus.taken) == 3
 
-    at_the_desk(story)
+    with_a_client(story)
 
 
 def test_a_question_that_the_engine_passed_over_is_asked_again() -> None:
-    async def story(desk: Desk, bus: Taking) -> None:
-        await none_answers(desk, isr())
-        desk.answered(1, [])
-        await none_answers(desk, isr())
+    async def story(engine: EngineClient, bus: Taking) -> None:
+        await none_answers(engine, isr())
+        engine.answered(1, [])
+        await none_answers(engine, isr())
         assert len(bus.taken) == 2
 
-    at_the_desk(story)
+    with_a_client(story)
 
 
 def test_what_nobody_waits_for_any_more_is_not_published_when_the_bus_is_back() -> None:
-    async def story(desk: Desk, bus: Taking) -> None:
+    async def story(engine: EngineClient, bus: Taking) -> None:
         def refuse(events: Sequence[bytes]) -> int:
             raise BusError("out of reach")
 
         taken, bus.publish = bus.publish, refuse  # type: ignore[method-assign]
-        desk.tell(beat(), lane=Lane.GATEWAY)
+        engine.tell(beat(), lane=Lane.GATEWAY)
         await asyncio.sleep(0)
-        first = asyncio.ensure_future(desk.ask(deletion(1), lane=Lane.ADMIN))
+        first = asyncio.ensure_future(engine.ask(deletion(1), lane=Lane.ADMIN))
         with pytest.raises(NoAnswerError):
             await first
         bus.publish = taken  # type: ignore[method-assign]
         with pytest.raises(NoAnswerError):
-            await desk.ask(deletion(2), lane=Lane.ADMIN, timeout_ms=500)
+            await engine.ask(deletion(2), lane=Lane.ADMIN, timeout_ms=500)
         assert [type(event).__name__ for event in bus.taken] == ["GatewayHeartbeat", "DeleteTopic"]
         assert isinstance(bus.taken[1], DeleteTopic) and bus.taken[1].topic == "t2"
 
-    at_the_desk(story)
+    with_a_client(story)

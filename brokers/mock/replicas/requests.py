@@ -15,8 +15,8 @@ OFFSET_FOR_LEADER_EPOCH_VERSION = 4
 LIST_OFFSETS_VERSION = 6
 
 
-def ends_of_epochs(broker: int, asked: Sequence[tuple[TopicPartition, int, int]]) -> Any:
-    """Ask where epochs end: (partition, the leader epoch it is followed in, the epoch in question)."""
+def epoch_ends_request(broker: int, asked: Sequence[tuple[TopicPartition, int, int]]) -> Any:
+    """Ask where epochs end: (partition, the leader epoch it is followed in, the epoch in epoch_to_ask)."""
     topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
     topics = [
         topic(
@@ -32,7 +32,7 @@ def ends_of_epochs(broker: int, asked: Sequence[tuple[TopicPartition, int, int]]
     return OffsetForLeaderEpochRequest(version=OFFSET_FOR_LEADER_EPOCH_VERSION, replica_id=broker, topics=topics)
 
 
-def more(broker: int, broker_epoch: int, partitions: Sequence[Partition], settings: Settings) -> Any:
+def fetch_request(broker: int, broker_epoch: int, partitions: Sequence[Partition], settings: Settings) -> Any:
     """Ask for what follows each partition's log end."""
     topic = FetchRequest.FetchTopic
     topics = [
@@ -62,7 +62,7 @@ def more(broker: int, broker_epoch: int, partitions: Sequence[Partition], settin
     )
 
 
-def offset_at(broker: int, place: TopicPartition, leader_epoch: int, spec: OffsetSpec) -> Any:
+def offset_request(broker: int, place: TopicPartition, leader_epoch: int, spec: OffsetSpec) -> Any:
     """Ask where the leader's log begins or ends."""
     topic = ListOffsetsRequest.ListOffsetsTopic
     partition = topic.ListOffsetsPartition(

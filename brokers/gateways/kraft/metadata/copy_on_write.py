@@ -7,7 +7,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Table(Generic[K, V]):
+class CopyOnWrite(Generic[K, V]):
     """Give a mapping as it now stands in ``held``; change it through ``own`` alone."""
 
     def __init__(self, held: Mapping[K, V]) -> None:

@@ -10,7 +10,7 @@ from brokers.gateways.kraft.engine_client import NoAnswerError
 Resource = tuple[int, str]
 
 
-class Turns:
+class ResourceLocks:
     """Hold a lock for each resource that somebody holds or waits for, and none for any other."""
 
     def __init__(self, timeout_ms: int) -> None:
@@ -18,7 +18,7 @@ class Turns:
         self._locks: WeakValueDictionary[Resource, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def of(self, resources: Iterable[Resource]) -> AsyncIterator[None]:
+    async def hold(self, resources: Iterable[Resource]) -> AsyncIterator[None]:
         """Wait until nobody else has any of ``resources``, then have them; who asked first is first.
 
         Raises ``NoAnswerError`` when that takes too long.

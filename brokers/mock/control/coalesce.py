@@ -6,7 +6,7 @@ from state.decisions import AnyDecision, LeaderAndIsr, StopReplica
 from state.events import TopicPartition
 
 
-def folded(decisions: Sequence[AnyDecision], broker: int) -> frozenset[int]:
+def superseded(decisions: Sequence[AnyDecision], broker: int) -> frozenset[int]:
     """Give the places of those ``leader_and_isr`` in ``decisions`` that a later one makes needless.
 
     Later, it is of the same topic id, and both assign a replica to ``broker``. Nothing is folded across a

@@ -3,7 +3,7 @@
 UNKNOWN = -1
 
 
-class Progress:
+class FollowerState:
     """Follow one follower through its fetches in the leader's present epoch.
 
     ``log_end_offset`` is the offset it asked for last: it holds everything below. It was caught up

@@ -56,11 +56,11 @@ def _topics(image: MetadataImage, told: MetadataImage) -> Iterator[str]:
             continue
         for number in sorted(ours.partitions.keys() | theirs.partitions.keys()):
             one, other = ours.partitions.get(number), theirs.partitions.get(number)
-            if one is None or other is None or _standing(one) != _standing(other):
+            if one is None or other is None or _decided_state(one) != _decided_state(other):
                 yield f"partition {ours.name}-{number}"
 
 
-def _standing(partition: object) -> tuple[object, ...]:
+def _decided_state(partition: object) -> tuple[object, ...]:
     # Directories are what a broker had when the partition came or it registered.
     names = ("replicas", "isr", "leader", "leader_epoch", "partition_epoch")
     return tuple(getattr(partition, name) for name in names)

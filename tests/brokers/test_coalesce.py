@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from brokers.mock.broker import Broker
-from brokers.mock.control.folding import folded
+from brokers.mock.control.coalesce import superseded
 from brokers.mock.replicas.partition import Partition
 from brokers.mock.settings import Identity, Settings
 from bus.embedded import EmbeddedBus
@@ -38,26 +38,26 @@ STOP = StopReplica(
 def test_only_the_newest_of_a_partition_stays() -> None:
     other = replace(told(3, 1), partition=1)
     decisions = [told(2, 0), other, told(3, 1), told(3, 1, 2), told(1, 2)]
-    assert folded(decisions, BROKER) == {0, 2, 3}
+    assert superseded(decisions, BROKER) == {0, 2, 3}
 
 
 def test_nothing_is_folded_across_a_stop() -> None:
     for stop in (STOP, replace(STOP, delete=False), replace(STOP, topic_id="other"), replace(STOP, to=(2,))):
-        assert folded([told(2, 0), told(2, 1), stop, told(2, 3), told(2, 4)], BROKER) == {0, 3}
+        assert superseded([told(2, 0), told(2, 1), stop, told(2, 3), told(2, 4)], BROKER) == {0, 3}
 
 
 def test_nothing_is_folded_across_an_assignment_to_others() -> None:
     gone = told(2, 1, replicas=(2, 3), isr=(2, 3))
-    assert folded([told(2, 0), gone, told(2, 2)], BROKER) == frozenset()
-    assert folded([gone, gone], BROKER) == frozenset(), "they are not for this broker"
+    assert superseded([told(2, 0), gone, told(2, 2)], BROKER) == frozenset()
+    assert superseded([gone, gone], BROKER) == frozenset(), "they are not for this broker"
 
 
 def test_topics_of_the_same_name_are_two() -> None:
     renewed = replace(told(2, 0), topic_id="renewed")
-    assert folded([told(2, 3), told(2, 4), renewed, replace(renewed, leader_epoch=1)], BROKER) == {0, 2}
+    assert superseded([told(2, 3), told(2, 4), renewed, replace(renewed, leader_epoch=1)], BROKER) == {0, 2}
 
 
-class _Turn(NamedTuple):
+class _Change(NamedTuple):
     """One thing that is decided next: ``a`` and ``b`` choose among what there is."""
 
     what: str
@@ -65,12 +65,12 @@ class _Turn(NamedTuple):
     b: int
 
 
-_TURNS = ("lead", "lead", "lead", "isr", "watermark", "watermark", "unclean", "removed", "stopped", "recreated")
-turns = st.builds(_Turn, st.sampled_from(_TURNS), st.integers(0, 2), st.integers(0, 2))
+_CHANGES = ("lead", "lead", "lead", "isr", "watermark", "watermark", "unclean", "removed", "stopped", "recreated")
+changes = st.builds(_Change, st.sampled_from(_CHANGES), st.integers(0, 2), st.integers(0, 2))
 
 
-def decided(turns_taken: list[_Turn]) -> list[AnyDecision]:
-    """Let the turns become decisions as an engine would make them: epochs go up, and belong together."""
+def decided(turns_taken: list[_Change]) -> list[AnyDecision]:
+    """Let the changes become decisions as an engine would make them: epochs go up, and belong together."""
     now: LeaderAndIsr = BASE
     decisions: list[AnyDecision] = [now]
     high_watermark = 0
@@ -152,8 +152,8 @@ def _shown(partition: Partition) -> tuple[object, ...]:
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(turns, max_size=12), st.integers(2, 20), st.integers(3, 8))
-def test_folding_ends_where_one_by_one_does(taken: list[_Turn], at_once: int, records_after: int) -> None:
+@given(st.lists(changes, max_size=12), st.integers(2, 20), st.integers(3, 8))
+def test_folding_ends_where_one_by_one_does(taken: list[_Change], at_once: int, records_after: int) -> None:
     decisions = decided(taken)
     with tempfile.TemporaryDirectory() as directory:
         ends = [asyncio.run(end_of(Path(directory) / str(n), decisions, n, records_after)) for n in (1, at_once)]

@@ -8,16 +8,13 @@ from brokers.gateways.kraft.messages import Request
 from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
-from bus.clock import now_ms
 
 logger = structlog.get_logger()
 
 METADATA_TOPIC = "__cluster_metadata"
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
-_CONTROLLERS = 2
 _EPOCHED_VERSION = 15
 _ENDPOINTS_VERSION = 16
-_NODES_VERSION = 2
 
 
 async def fetch(context: Context, request: Request, peer: Peer) -> Values:
@@ -35,15 +32,15 @@ async def fetch(context: Context, request: Request, peer: Peer) -> Values:
     replica = told["ReplicaState"]["ReplicaId"] if request.version >= _EPOCHED_VERSION else told["ReplicaId"]
     refused = _refused(context, asked["CurrentLeaderEpoch"])
     if refused is None and _is_ahead(context, replica, asked):
-        await context.log.until_appended(_wait_ms(context, told))
+        await context.storage.until_appended(_wait_ms(context, told))
         return {"ErrorCode": ErrorCode.BROKER_NOT_AVAILABLE}
     partition = refused or _elsewhere(context, asked)
     if partition is None:
-        context.standing.has_fetched(replica, asked["FetchOffset"], context.log.end_offset)
+        context.quorum_view.has_fetched(replica, asked["FetchOffset"], context.storage.end_offset)
         await _until_there_is_more(context, told, asked)
         # The quorum may have another leader by now, and then what is here is not this one's to tell.
         partition = _refused(context, asked["CurrentLeaderEpoch"]) or _read(context, told, asked)
-    leader = {"LeaderId": context.standing.leader, "LeaderEpoch": context.standing.quorum_epoch}
+    leader = {"LeaderId": context.quorum_view.leader, "LeaderEpoch": context.quorum_view.quorum_epoch}
     topic = {"Topic": METADATA_TOPIC, "TopicId": METADATA_TOPIC_ID}
     response = topic | {"Partitions": [partition | {"CurrentLeader": leader}]}
     endpoints = [one | {"Rack": None} for one in context.endpoints] if request.version >= _ENDPOINTS_VERSION else []
@@ -58,10 +55,10 @@ def _is_ahead(context: Context, replica: int, asked: Values) -> bool:
     may have registered after the backup.
     """
     offset, epoch = asked["FetchOffset"], asked["LastFetchedEpoch"]
-    ends = context.log.end_of_epoch(epoch)
+    ends = context.storage.end_of_epoch(epoch)
     if not 0 <= ends.end_offset < offset or replica < 0:
         return False
-    if context.log.snapshot_for(offset, epoch) is not None:
+    if context.storage.snapshot_for(offset, epoch) is not None:
         return False
     logger.error(
         "a broker has read more of the metadata log than there is",
@@ -85,12 +82,12 @@ def _metadata_partition(told: Values) -> Values | None:
 
 def _refused(context: Context, epoch: int) -> Values | None:
     """Refuse who does not know the leader and epoch of the quorum; the response names them."""
-    standing = context.standing
-    if not standing.leads and epoch == standing.quorum_epoch:
+    quorum_view = context.quorum_view
+    if not quorum_view.leads and epoch == quorum_view.quorum_epoch:
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-    elif epoch < standing.quorum_epoch:
+    elif epoch < quorum_view.quorum_epoch:
         error = ErrorCode.FENCED_LEADER_EPOCH
-    elif epoch > standing.quorum_epoch:
+    elif epoch > quorum_view.quorum_epoch:
         error = ErrorCode.UNKNOWN_LEADER_EPOCH
     else:
         return None
@@ -99,7 +96,7 @@ def _refused(context: Context, epoch: int) -> Values | None:
 
 def _elsewhere(context: Context, asked: Values) -> Values | None:
     """Send to a snapshot who is behind the log's start, and back to where its log parts from this one who did."""
-    log, offset, epoch = context.log, asked["FetchOffset"], asked["LastFetchedEpoch"]
+    log, offset, epoch = context.storage, asked["FetchOffset"], asked["LastFetchedEpoch"]
     bounds = {"HighWatermark": log.end_offset, "LogStartOffset": log.start_offset, "Records": b""}
     snapshot = log.snapshot_for(offset, epoch)
     if snapshot is not None:
@@ -114,7 +111,7 @@ def _elsewhere(context: Context, asked: Values) -> Values | None:
 
 async def _until_there_is_more(context: Context, told: Values, asked: Values) -> None:
     # A broker that has yet to hear of the high watermark is not kept waiting for it.
-    log = context.log
+    log = context.storage
     if asked["FetchOffset"] >= log.end_offset and asked["HighWatermark"] >= log.end_offset:
         await log.until_appended(_wait_ms(context, told))
 
@@ -124,7 +121,7 @@ def _wait_ms(context: Context, told: Values) -> int:
 
 
 def _read(context: Context, told: Values, asked: Values) -> Values:
-    log = context.log
+    log = context.storage
     size = min(told["MaxBytes"], asked["PartitionMaxBytes"], context.settings.fetch_max_bytes)
     records = log.read(asked["FetchOffset"], size)
     return {"HighWatermark": log.end_offset, "LogStartOffset": log.start_offset, "Records": records}
@@ -142,7 +139,7 @@ async def fetch_snapshot(context: Context, request: Request, peer: Peer) -> Valu
     name, asked = topics[0]["Name"], topics[0]["Partitions"][0]
     partition = pieces[name](context, told, asked) | {
         "Index": asked["Partition"],
-        "CurrentLeader": {"LeaderId": context.standing.leader, "LeaderEpoch": context.standing.quorum_epoch},
+        "CurrentLeader": {"LeaderId": context.quorum_view.leader, "LeaderEpoch": context.quorum_view.quorum_epoch},
     }
     return {
         "Topics": [{"Name": name, "Partitions": [partition]}],
@@ -157,55 +154,9 @@ def _snapshot_piece(context: Context, told: Values, asked: Values) -> Values:
     if refused is not None:
         return told_of | {"ErrorCode": refused["ErrorCode"]}
     size = min(max(told["MaxBytes"], 0), context.settings.fetch_max_bytes)
-    piece = context.log.read_snapshot(wanted["EndOffset"], wanted["Epoch"], asked["Position"], size)
+    piece = context.storage.read_snapshot(wanted["EndOffset"], wanted["Epoch"], asked["Position"], size)
     if piece is None:
         return told_of | {"ErrorCode": ErrorCode.SNAPSHOT_NOT_FOUND}
     if asked["Position"] < 0 or asked["Position"] >= piece.size:
         return told_of | {"ErrorCode": ErrorCode.POSITION_OUT_OF_RANGE}
     return told_of | {"Size": piece.size, "Position": asked["Position"], "UnalignedRecords": piece.data}
-
-
-async def describe_quorum(context: Context, request: Request, peer: Peer) -> Values:
-    """Say who leads the quorum, and how far the brokers have followed, and when they last had all of it."""
-    standing, end, now = context.standing, context.log.end_offset, now_ms()
-    voters = [
-        {"ReplicaId": voter.voter, "LogEndOffset": end}
-        | ({"LastFetchTimestamp": now, "LastCaughtUpTimestamp": now} if voter.voter == standing.leader else {})
-        for voter in context.identity.voters
-    ]
-    observers = [
-        {
-            "ReplicaId": broker,
-            "LogEndOffset": offset,
-            "LastFetchTimestamp": standing.fetched_ms[broker],
-            "LastCaughtUpTimestamp": standing.caught_up_ms.get(broker, -1),
-        }
-        for broker, offset in sorted(standing.fetched.items())
-        if broker in standing.brokers
-    ]
-    partition = {
-        "PartitionIndex": 0,
-        "LeaderId": standing.leader,
-        "LeaderEpoch": standing.quorum_epoch,
-        "HighWatermark": end,
-        "CurrentVoters": voters,
-        "Observers": observers,
-    }
-    nodes = [
-        {"NodeId": voter.voter, "Listeners": [{"Name": "CONTROLLER", "Host": voter.host, "Port": voter.port}]}
-        for voter in context.identity.voters
-    ]
-    topics = [{"TopicName": METADATA_TOPIC, "Partitions": [partition]}]
-    return {"Topics": topics, "Nodes": nodes if request.version >= _NODES_VERSION else []}
-
-
-async def describe_cluster(context: Context, request: Request, peer: Peer) -> Values:
-    """Say where the controllers are, to an admin that asks them rather than the brokers (KIP-919)."""
-    if request.values["EndpointType"] != _CONTROLLERS:
-        return {"ErrorCode": ErrorCode.MISMATCHED_ENDPOINT_TYPE, "ClusterId": "", "Brokers": []}
-    return {
-        "EndpointType": _CONTROLLERS,
-        "ClusterId": context.identity.cluster_id,
-        "ControllerId": context.standing.leader,
-        "Brokers": [{"BrokerId": v.voter, "Host": v.host, "Port": v.port} for v in context.identity.voters],
-    }
