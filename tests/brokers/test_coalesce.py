@@ -122,11 +122,7 @@ async def end_of(directory: Path, decisions: list[AnyDecision], at_once: int, re
                 if partition.is_leader:
                     partition.append_as_leader(batch(b"x"))
         shown = {place: _shown(partition) for place, partition in replicas.partitions.items()}
-        followed = {
-            (leader, place, one.epoch)
-            for leader, fetcher in replicas.fetchers._fetchers.items()
-            for place, one in fetcher._followed.items()
-        }
+        followed = replicas.fetchers.leader_epochs(TopicPartition("t", 0))
         reports = {
             (e.topic, e.partition): (e.outcome, e.leader_epoch)
             for e in broker._outbox._events

@@ -86,5 +86,4 @@ class SimulatedBroker(Broker):
 
     def fetched_from(self, place: TopicPartition) -> list[int]:
         """Name the leaders that a partition is fetched from."""
-        fetchers = self._replicas.fetchers._fetchers
-        return [leader for leader, fetcher in fetchers.items() if place in fetcher._followed]
+        return list(self._replicas.fetchers.leader_epochs(place))

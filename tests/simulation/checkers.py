@@ -53,7 +53,7 @@ class Checkers:
         self._views: dict[Replica, _View] = {}
         self._logs_held: dict[Replica, Log] = {}
         self._counts: dict[int, int] = {}
-        self._glances: dict[Partition, tuple[object, ...]] = {}
+        self._glances: dict[Partition, _View] = {}
 
     # Replicas
 
@@ -83,20 +83,6 @@ class Checkers:
                 self.logs.of(*replica).clear()
 
     def _look_at(self, broker: SimulatedBroker, partition: Partition) -> None:
-        # Looked at after each callback, and mostly as it was: that is seen at what the views are made of.
-        glance = (
-            partition.log.log_end_offset,
-            partition._decided_high_watermark,
-            partition.role,
-            partition.partition_epoch,
-            partition.leader_epoch,
-            partition._truncated_in,
-        )
-        if self._glances.get(partition) == glance:
-            return
-        self._glances[partition] = glance
-        if self._decisions.topic_ids.get(partition.place.topic) != partition.topic_id:
-            return  # it has yet to hear that this topic is gone, and another has its name
         view = _View(
             partition.log.log_end_offset,
             partition.high_watermark,
@@ -105,6 +91,12 @@ class Checkers:
             partition.partition_epoch,
             partition.reporting_epoch,
         )
+        # Most callbacks change nothing that a replica shows.
+        if self._glances.get(partition) == view:
+            return
+        self._glances[partition] = view
+        if self._decisions.topic_ids.get(partition.place.topic) != partition.topic_id:
+            return  # it has yet to hear that this topic is gone, and another has its name
         replica = Replica(partition.broker, partition.place)
         if self._logs_held.get(replica) is not partition.log:
             # Another life, or deleted and begun anew between two looks.

@@ -65,6 +65,11 @@ class Fetcher:
     def idle(self) -> bool:
         return not self._followed
 
+    def epoch_of(self, place: TopicPartition) -> int | None:
+        """Return the leader epoch in which ``place`` is fetched, or None if it is not."""
+        followed = self._followed.get(place)
+        return None if followed is None else followed.epoch
+
     def add(self, partition: Partition) -> None:
         """Follow a partition too. A fetch that waits for others to grow is given up: this one should not wait."""
         self._followed[partition.place] = _Followed(partition)

@@ -9,6 +9,7 @@ from brokers.mock.metadata import Metadata
 from brokers.mock.replicas.fetcher import Fetcher
 from brokers.mock.replicas.partition import Partition
 from brokers.mock.settings import Settings
+from state.events import TopicPartition
 
 logger = structlog.get_logger()
 
@@ -44,6 +45,11 @@ class Fetchers:
             if fetcher.idle:
                 self._tasks.pop(leader).cancel()
                 del self._fetchers[leader]
+
+    def leader_epochs(self, place: TopicPartition) -> dict[int, int]:
+        """Map each leader that ``place`` is fetched from to the leader epoch in which it is."""
+        found = {leader: fetcher.epoch_of(place) for leader, fetcher in self._fetchers.items()}
+        return {leader: epoch for leader, epoch in found.items() if epoch is not None}
 
     def failed(self) -> list[asyncio.Task[None]]:
         """List the fetchers that ended by an error: none may."""
