@@ -33,8 +33,8 @@ BROKER = 1
 SETTINGS = {"replica.lag.time.max.ms": 1, "alter.isr.timeout.ms": 80, "alter.isr.backoff.ms": 80}
 
 
-class World(NamedTuple):
-    """Hold one broker's replicas, and the bus that they tell."""
+class Host(NamedTuple):
+    """A broker's replicas, and the bus that they report to."""
 
     replicas: Replicas
     outbox: Outbox
@@ -47,20 +47,20 @@ class World(NamedTuple):
         return [event for event in events if event["kind"] == kind]
 
 
-Play = Callable[[Callable[[World], Any]], None]
+Play = Callable[[Callable[[Host], Any]], None]
 
 
 @pytest.fixture
 def play(tmp_path: Path) -> Play:
     """Run a scene with the replicas of broker 1, in a loop of its own."""
 
-    async def played(scene: Callable[[World], Any]) -> None:
+    async def played(scene: Callable[[Host], Any]) -> None:
         bus, settings = EmbeddedBus(tmp_path / "bus.db"), settings_of(SETTINGS)
         outbox = Outbox(BROKER, bus, settings)
         replicas = Replicas(BROKER, LogDirectory(tmp_path / "1", BROKER), Metadata(), outbox, settings)
         replicas.registered(7)
         try:
-            await scene(World(replicas, outbox, bus))
+            await scene(Host(replicas, outbox, bus))
         finally:
             await replicas.fetchers.stop()
             replicas.close()
@@ -85,13 +85,13 @@ def play(tmp_path: Path) -> Play:
 def test_what_is_refused_is_reported_and_changes_nothing(play: Play, decision: AnyDecision, error: str) -> None:
     """The error codes that ReplicaManager answers LeaderAndIsr and StopReplica with, partition by partition."""
 
-    async def scene(world: World) -> None:
-        world.replicas.apply(replace(told(2, 4), controller_epoch=2))
-        before = world.replicas.partitions[PLACE]
-        world.replicas.apply(decision)
-        held = world.replicas.partitions[PLACE]
+    async def scene(host: Host) -> None:
+        host.replicas.apply(replace(told(2, 4), controller_epoch=2))
+        before = host.replicas.partitions[PLACE]
+        host.replicas.apply(decision)
+        held = host.replicas.partitions[PLACE]
         assert (held is before, held.role, held.leader_epoch) == (True, Role.follower, 4)
-        done, refused = await world.told("replica_report")
+        done, refused = await host.told("replica_report")
         assert (done["outcome"], done["leader_epoch"], done["broker_epoch"]) == ("follower", 4, 7)
         assert (done["topic_id"], refused["topic_id"]) == (before.topic_id, decision.topic_id)  # type: ignore[union-attr]
         said = ("error", error, decision.leader_epoch)  # type: ignore[union-attr]
@@ -101,10 +101,10 @@ def test_what_is_refused_is_reported_and_changes_nothing(play: Play, decision: A
 
 
 def test_a_stale_decision_for_others_is_not_answered(play: Play) -> None:
-    async def scene(world: World) -> None:
-        world.replicas.apply(replace(told(2, 4), controller_epoch=2))
-        world.replicas.apply(replace(told(2, 5), controller_epoch=1, to=(2, 3)))
-        assert len(await world.told("replica_report")) == 1
+    async def scene(host: Host) -> None:
+        host.replicas.apply(replace(told(2, 4), controller_epoch=2))
+        host.replicas.apply(replace(told(2, 5), controller_epoch=1, to=(2, 3)))
+        assert len(await host.told("replica_report")) == 1
 
     play(scene)
 
@@ -112,11 +112,11 @@ def test_a_stale_decision_for_others_is_not_answered(play: Play) -> None:
 def test_a_deletion_is_obeyed_in_any_epoch(play: Play) -> None:
     """KIP-570: -2 stands above all leader epochs."""
 
-    async def scene(world: World) -> None:
-        world.replicas.apply(told(2, 4))
-        world.replicas.apply(replace(STOP, leader_epoch=-2))
-        assert world.replicas.partitions == {}
-        assert [report["outcome"] for report in await world.told("replica_report")] == ["follower", "deleted"]
+    async def scene(host: Host) -> None:
+        host.replicas.apply(told(2, 4))
+        host.replicas.apply(replace(STOP, leader_epoch=-2))
+        assert host.replicas.partitions == {}
+        assert [report["outcome"] for report in await host.told("replica_report")] == ["follower", "deleted"]
 
     play(scene)
 
@@ -129,48 +129,48 @@ def answered(asked: dict[str, Any], error: str) -> Answer:
 def test_one_isr_change_is_in_flight_and_is_asked_for_again(play: Play) -> None:
     """At most one for a partition; it is lost after alter.isr.timeout.ms, and one that is refused rests."""
 
-    async def scene(world: World) -> None:
-        replicas = world.replicas
+    async def scene(host: Host) -> None:
+        replicas = host.replicas
         replicas.apply(told(1, 4))
         replicas.partitions[PLACE].append_as_leader(batch(b"x"))
         time.sleep(0.01)
         for _ in range(3):
             replicas.look_after_isr()
-        (first,), (end,) = await world.told("alter_isr"), await world.told("log_end_offset")
+        (first,), (end,) = await host.told("alter_isr"), await host.told("log_end_offset")
         assert (first["isr"], first["leader_epoch"], first["partition_epoch"]) == ([1], 4, 4)
         assert first["topic_id"] == end["topic_id"] == replicas.partitions[PLACE].topic_id
         time.sleep(0.1)
         replicas.look_after_isr()
-        _, second = await world.told("alter_isr")
+        _, second = await host.told("alter_isr")
         assert second["request_id"] != first["request_id"]
         replicas.apply(answered(second, "NOT_CONTROLLER"))
         replicas.look_after_isr()
-        assert len(await world.told("alter_isr")) == 2, "a refused one rests for a while"
+        assert len(await host.told("alter_isr")) == 2, "a refused one rests for a while"
         time.sleep(0.1)
         replicas.look_after_isr()
-        assert len(await world.told("alter_isr")) == 3
+        assert len(await host.told("alter_isr")) == 3
 
     play(scene)
 
 
 def test_a_committed_change_makes_room_for_the_next(play: Play) -> None:
-    async def scene(world: World) -> None:
-        replicas = world.replicas
+    async def scene(host: Host) -> None:
+        replicas = host.replicas
         replicas.apply(told(1, 4))
         replicas.partitions[PLACE].append_as_leader(batch(b"x"))
         time.sleep(0.01)
         replicas.look_after_isr()
         replicas.apply(told(1, 4, 5, isr=(1, 2)))
         replicas.look_after_isr()
-        asked = await world.told("alter_isr")
+        asked = await host.told("alter_isr")
         assert [(one["partition_epoch"], one["isr"]) for one in asked] == [(4, [1]), (5, [1])]
 
     play(scene)
 
 
-async def produced(world: World) -> ErrorCode:
+async def produced(host: Host) -> ErrorCode:
     """Produce a record with acks=all, and give the error of the answer."""
-    replicas, metadata = world.replicas, world.replicas._metadata
+    replicas, metadata = host.replicas, host.replicas._metadata
     context = Context(BROKER, settings_of(SETTINGS), metadata, replicas, replicas._directory, Purgatory(10))
     data = ProduceRequest.TopicProduceData
     entry = data.PartitionProduceData(index=PLACE.partition, records=batch(b"x"))
@@ -189,20 +189,20 @@ async def produced(world: World) -> ErrorCode:
 def test_too_few_in_sync_before_and_after_the_append(play: Play) -> None:
     """The record is committed when its answer is due, and the ISR is smaller than it must be by then."""
 
-    async def scene(world: World) -> None:
+    async def scene(host: Host) -> None:
         said = {"controller_epoch": 2, "seq": 1, "time_ms": 0, "reason": Reason.TOPIC_CREATED}
-        world.replicas.apply(told(1, 4, isr=(1, 2), replicas=(1, 2, 3)))
-        sending = asyncio.create_task(produced(world))
+        host.replicas.apply(told(1, 4, isr=(1, 2), replicas=(1, 2, 3)))
+        sending = asyncio.create_task(produced(host))
         await asyncio.sleep(0)
         strict = {"min.insync.replicas": "3"}
         topic = TopicDecision(**said, topic=PLACE.topic, topic_id="id", state="created", config=strict)
-        world.replicas._metadata.apply(topic)
-        world.replicas.apply(
+        host.replicas._metadata.apply(topic)
+        host.replicas.apply(
             HighWatermark(**said, topic=PLACE.topic, partition=PLACE.partition, leader_epoch=4, high_watermark=1)
         )
         assert await sending == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-        assert await produced(world) == ErrorCode.NOT_ENOUGH_REPLICAS
-        assert world.replicas.partitions[PLACE].log.log_end_offset == 1
+        assert await produced(host) == ErrorCode.NOT_ENOUGH_REPLICAS
+        assert host.replicas.partitions[PLACE].log.log_end_offset == 1
 
     play(scene)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from state.decisions import StopReplica
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 
 def move(world: World, *replicas: int, **fields: Any) -> None:

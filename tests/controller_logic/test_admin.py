@@ -6,7 +6,7 @@ import pytest
 
 from controller_logic import admin
 from state.decisions import Answer, LeaderAndIsr, TopicDecision
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from controller_logic import balance
 from controller_logic.log import decide
 from state.decisions import Imbalance, LeaderAndIsr
 from state.policy import Policy
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 INTERVAL_MS = 300_000
 

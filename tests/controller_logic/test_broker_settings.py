@@ -8,7 +8,7 @@ from msgspec import UNSET
 from state.decisions import ConfigDecision, QuorumDecision, Rejected
 from state.metadata_format import NEWEST_FORMAT
 from state.rules import TOLD_RULES
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 

@@ -10,7 +10,7 @@ from state.ids import NO_TIME
 from state.policy import Policy
 from state.reason import Reason
 from state.rules import ENGINE_CLOCK_RULES
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 HOUR_MS = 3_600_000
 LIMIT_MS = 60_000

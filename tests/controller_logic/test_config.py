@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from state.decisions import Answer, ConfigDecision
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 UNCLEAN = "unclean.leader.election.enable"
 MIN_ISR = "min.insync.replicas"

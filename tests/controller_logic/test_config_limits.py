@@ -11,7 +11,7 @@ from state.canonical import RESULTS_MAX, bounded
 from state.decisions import Answer, ConfigDecision, PartitionResult, TopicDecision, encode
 from state.policy import Policy
 from state.rules import BOUNDED_RULES
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 BIG = "x" * VALUE_BYTES_MAX
 

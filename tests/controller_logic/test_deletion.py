@@ -12,7 +12,7 @@ from state.events import ReplicaReport
 from state.partition import Partition
 from state.policy import Policy
 from state.rules import STRAYS_RULES
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from controller_logic.draft import Draft
 from controller_logic.log import decide
 from state.policy import Policy
 from tests.controller_logic.moving import move, told_to_delete
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 
 def delete(world: World, topic: str) -> None:

@@ -19,7 +19,7 @@ from state.decisions import ConfigDecision, Rejected
 from state.events import Logged, Tick
 from state.policy import Policy
 from state.reason import Reason
-from tests.support.worlds import recorded
+from tests.support.random_logs import seeded
 
 BAD_SEQ = 60
 
@@ -48,7 +48,7 @@ def with_a_second(kind: bytes, log: list[tuple[int, bytes]]) -> tuple[list[tuple
 def test_what_fails_is_reported_and_the_rest_is_decided(
     monkeypatch: pytest.MonkeyPatch, kind: bytes, rule: str, shards: int
 ) -> None:
-    log, bad = with_a_second(kind, recorded(seed=3, count=200))
+    log, bad = with_a_second(kind, seeded(seed=3, count=200))
     expected = decide([entry for entry in log if entry[0] != BAD_SEQ], Policy()).decisions
     monkeypatch.setattr(liveness, rule, broken(getattr(liveness, rule)))
     found = decide(log, Policy(), shards=shards, batch_sizes=(25,)).decisions
@@ -62,7 +62,7 @@ def test_what_fails_is_reported_and_the_rest_is_decided(
 @pytest.mark.parametrize("shards", [1, 4])
 def test_what_would_be_decided_twice_is_an_event_that_fails(monkeypatch: pytest.MonkeyPatch, shards: int) -> None:
     """It could not be numbered, and the same batch would come again after each restart."""
-    log, bad = with_a_second(b"tick", recorded(seed=3, count=200))
+    log, bad = with_a_second(b"tick", seeded(seed=3, count=200))
     expected = decide([entry for entry in log if entry[0] != BAD_SEQ], Policy()).decisions
 
     def said_twice(draft: Draft) -> bool:

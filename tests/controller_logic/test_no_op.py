@@ -11,7 +11,7 @@ from state.metadata_format import NEWEST_FORMAT, NO_OP_FORMAT
 from state.policy import Policy
 from state.reason import Reason
 from state.rules import NEWEST_RULES
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 NAME = "metadata.max.idle.interval.ms"
 

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from controller_logic import producer_ids
 from state.decisions import Answer, ProducerIds
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 
 def test_each_block_begins_where_the_last_one_ended() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from state.view import view_of
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from state.reason import Reason
 from state.rules import ANY_BACKUP_RULES, UNREPEATED_RULES
 from tests.controller_logic.test_gateways import gateway_beats, leads, start, tick
 from tests.controller_logic.test_gateways import world as world
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 
 def claim(world: World, epoch: int, rules_version: int = ANY_BACKUP_RULES) -> None:

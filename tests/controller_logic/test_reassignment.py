@@ -4,7 +4,7 @@ import pytest
 
 from state.decisions import Answer, LeaderAndIsr, Rejected
 from tests.controller_logic.moving import assigned, cancel, move, removed, report, told_to_delete
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 
 from state.broker import BrokerState
 from state.rules import OWN_ID_RULES
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 SESSION_MS = 9_000
 DISK, OTHER_DISK = ["disk-one"], ["another"]

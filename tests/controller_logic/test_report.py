@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from state.decisions import LeaderAndIsr, Rejected
 from state.view import view_of
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from state.decisions import Answer
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 
 from state.broker import BrokerState
 from state.decisions import Answer, BrokerDecision, LeaderAndIsr, StopReplica
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 
 @pytest.fixture

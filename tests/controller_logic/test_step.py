@@ -16,7 +16,7 @@ from state.cluster import Totals
 from state.decisions import Answer, Rejected
 from state.events import AnyEvent, Logged, Progress
 from state.policy import Policy
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 ROOT = Path(__file__).parents[2]
 MINIMAL: dict[str, dict[str, Any]] = {

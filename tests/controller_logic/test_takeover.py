@@ -4,7 +4,7 @@ import pytest
 
 from state.decisions import Answer, Rejected
 from state.rules import NEWEST_RULES
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 UNCLEAN = "unclean.leader.election.enable"
 

@@ -7,7 +7,7 @@ import pytest
 from controller_logic import watermark as watermark_module
 from controller_logic.watermark import Derived
 from state.decisions import Answer, HighWatermark, Rejected
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 
 @pytest.fixture

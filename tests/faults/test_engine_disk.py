@@ -9,7 +9,7 @@ from bus.image import view_of_image
 from bus.interface import BusError
 from tests.faults.disks import Disk, small_disk
 from tests.support.engine import Engine, by_rules, decided, decisions_of
-from tests.support.worlds import recorded
+from tests.support.random_logs import seeded
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 CANNOT_REACH = 3
@@ -29,7 +29,7 @@ def went_on(bus: EmbeddedBus, disk: Disk, log: list[bytes]) -> Engine:
 
 
 def test_a_full_disk_and_a_read_only_one_lose_nothing(tmp_path: Path) -> None:
-    log = [raw for _, raw in recorded(seed=21, count=600)]
+    log = [raw for _, raw in seeded(seed=21, count=600)]
     with small_disk(tmp_path / "disk", mib=96) as disk:
         bus = EmbeddedBus(disk.folder / "bus.db")
         engine = went_on(bus, disk, log[:200])

@@ -1,50 +1,48 @@
 """Whatever happened, once all brokers are up and do as they are told, nothing is left under way."""
 
 from collections.abc import Iterator
-from typing import Any
 
-import msgspec
 from hypothesis import given, settings
 
-from controller_logic.step import step
 from state.cluster import State
 from state.decisions import AnyDecision, StopReplica
-from state.event_text import decode
-from state.events import Logged
 from state.partition import Partition, Topic
 from state.policy import Policy
-from tests.properties.random_logs import BROKERS, Draw, draws, walk
+from tests.support.random_events import BROKERS
+from tests.support.random_logs import draws, walk
+from tests.support.scenes import Draw
+from tests.support.world import World
 
 POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)
 
 
-class Quiet:
-    """Hold a cluster whose brokers all live and obey."""
+class Quiet(World):
+    """A cluster whose brokers all live and obey."""
 
     def __init__(self, state: State) -> None:
+        super().__init__()
+        self.now = state.cluster.clock_ms
+        self.policy = POLICY
         self.state = state
+        # The laws have been checked on the way here.
+        self.is_checked = False
 
-    def publish(self, kind: str, **fields: Any) -> None:
-        cluster = self.state.cluster
-        if kind == "tick":
-            fields["controller_epoch"] = cluster.controller_epoch
-        raw = msgspec.json.encode({"kind": kind, "time_ms": cluster.clock_ms, **fields})
-        logged = Logged(cluster.seq + 1, cluster.clock_ms, decode(raw), raw)
-        outcome = step(self.state, [logged], POLICY)
-        self.state = outcome.state
-        self.obey(outcome.decisions)
+    def publish_raw(self, raw: bytes) -> list[AnyDecision]:
+        decisions = super().publish_raw(raw)
+        self.now = self.state.cluster.clock_ms
+        self.obey(decisions)
+        return decisions
 
     def obey(self, decisions: list[AnyDecision]) -> None:
         """Report each deletion that was asked for."""
         for stop in decisions:
             if isinstance(stop, StopReplica) and stop.delete:
                 for broker in stop.to:
-                    self.report(stop.topic, stop.partition, broker, stop.leader_epoch, "deleted")
+                    self.report(stop, broker)
 
-    def report(self, topic: str, partition: int, broker: int, leader_epoch: int, outcome: str) -> None:
-        where = {"topic": topic, "partition": partition, "broker": broker}
-        epoch = self.state.cluster.brokers[broker].broker_epoch
-        self.publish("replica_report", **where, broker_epoch=epoch, leader_epoch=leader_epoch, outcome=outcome)
+    def report(self, stop: StopReplica, broker: int) -> None:
+        where = {"topic": stop.topic, "partition": stop.partition, "broker": broker, "leader_epoch": stop.leader_epoch}
+        self.publish("replica_report", **where, broker_epoch=self.broker(broker).broker_epoch, outcome="deleted")
 
     def settle(self) -> None:
         """Start every broker anew, let each follower join its ISR, and let time pass."""
@@ -54,25 +52,19 @@ class Quiet:
             if held is not None:
                 # Behind a gateway it would have its id to itself until its session ends.
                 self.publish("broker_connection_lost", broker=broker, broker_epoch=held.broker_epoch)
-            self.publish("broker_register", broker=broker, incarnation="last", log_dirs=disk)
-            epoch = self.state.cluster.brokers[broker].broker_epoch
-            content = {"want_fence": False, "want_shutdown": False}
-            self.publish("broker_heartbeat", broker=broker, broker_epoch=epoch, **content)
+            self.join(broker, incarnation="last", log_dirs=disk)
         for _ in range(2):
             for topic, partition in [*self.partitions()]:
-                self.join(topic, partition)
-            self.publish("tick")
+                self.catch_up(topic, partition)
+            self.tick()
 
-    def join(self, topic: Topic, partition: Partition) -> None:
+    def catch_up(self, topic: Topic, partition: Partition) -> None:
         if partition.leader not in BROKERS:
             return
-        where = {"topic": topic.topic, "partition": partition.partition, "leader_epoch": partition.leader_epoch}
-        for replica in partition.replicas:
-            self.publish("log_end_offset", **where, broker=replica, log_end_offset=1_000)
-        request = {"broker": partition.leader, "partition_epoch": partition.partition_epoch}
-        epoch = self.state.cluster.brokers[partition.leader].broker_epoch
-        isr = [partition.leader, *(r for r in partition.replicas if r != partition.leader)]
-        self.publish("alter_isr", **where, **request, broker_epoch=epoch, isr=isr)
+        self.offsets(topic.topic, partition.partition, **{f"b{replica}": 1_000 for replica in partition.replicas})
+        isr = (partition.leader, *(r for r in partition.replicas if r != partition.leader))
+        fences = {"leader_epoch": partition.leader_epoch, "partition_epoch": partition.partition_epoch}
+        self.alter_isr(topic.topic, isr, **fences, partition=partition.partition, broker=partition.leader)
 
     def partitions(self) -> Iterator[tuple[Topic, Partition]]:
         for name in self.state.topics.names():

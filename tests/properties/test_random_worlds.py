@@ -16,8 +16,9 @@ from state.policy import Policy
 from state.reason import Reason
 from state.rules import OWN_ID_RULES
 from tests.properties.laws import check_laws
-from tests.properties.lying_clocks import entries
-from tests.properties.random_logs import Draw, draws, walk
+from tests.support.lying_clocks import entries
+from tests.support.random_logs import draws, walk
+from tests.support.scenes import Draw
 
 POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)
 ALWAYS_ANSWERED = {

@@ -12,7 +12,7 @@ from state.event_text import decode
 from state.events import LogEndOffset, Tick
 from state.ids import NO_LEADER
 from state.partition import Partition, ReplicaState
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 BROKERS = (1, 2, 3, 4)
 LAG_TIME_MAX_MS = 600

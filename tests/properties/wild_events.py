@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from state.events import AnyEvent
 from state.rules import NEWEST_RULES
-from tests.properties.random_logs import TOPICS
+from tests.support.random_events import TOPICS
 
 BROKERS = (1, 2, 3)
 KINDS = {kind.__struct_config__.tag: kind for kind in AnyEvent.__args__}

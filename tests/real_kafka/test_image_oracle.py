@@ -1,6 +1,5 @@
 """Kafka's own classes read our metadata log as a broker does, and come to what the rules know."""
 
-import random
 import re
 import subprocess
 from collections import Counter
@@ -17,8 +16,9 @@ from state.ids import NO_EPOCH
 from state.partition import Partition, TopicState
 from state.policy import Policy
 from tests.brokers.kraft.storages import follow, opened
-from tests.properties.random_logs import WEIGHTED, Draw, walk
 from tests.support.decided_bus import DecidedBus
+from tests.support.random_logs import seeded_draws, walk
+from tests.support.scenes import Draw
 
 pytestmark = pytest.mark.cluster
 POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)
@@ -73,11 +73,11 @@ def partition_told(place: str, p: Partition) -> str:
     return f"{place}:{epochs}:{joined(p.isr)}:{joined(p.replicas)}:{moves}:{int(p.leader_recovery_state)}"
 
 
-def world(seed: int) -> list[Draw]:
-    rng = random.Random(seed)
+def with_a_leader(seed: int) -> list[Draw]:
+    """Draw events, among which a gateway starts to lead the quorum."""
     lead: Draw = ("gateway", 0, 0, 0)
-    drawn = [(rng.choice(WEIGHTED), *[rng.randrange(12) for _ in range(3)]) for _ in range(EVENTS)]
-    return [*drawn[: seed * 5], lead, *drawn[seed * 5 :]]  # type: ignore[list-item]
+    drawn = seeded_draws(seed, EVENTS)
+    return [*drawn[: seed * 5], lead, *drawn[seed * 5 :]]
 
 
 @pytest.mark.parametrize("batch_bytes_max", [entries.BATCH_BYTES_MAX, 400], ids=["one batch", "transactions"])
@@ -88,7 +88,7 @@ def test_a_broker_knows_what_the_rules_know_after_every_event(
     published = 0
     for seed in range(4):
         directory = tmp_path / f"{seed}"
-        known = followed(directory, world(seed), snapshot_interval_bytes=2**30)
+        known = followed(directory, with_a_leader(seed), snapshot_interval_bytes=2**30)
         for line in java(str(SOURCE), *map(str, sorted(directory.glob("*.log")))):
             end_offset, _, seen = line.partition("|")
             assert seen == known[int(end_offset)]
@@ -113,7 +113,7 @@ def followed(directory: Path, drawn: list[Draw], snapshot_interval_bytes: int) -
 
 def test_a_snapshot_comes_to_the_same_and_the_log_goes_on_from_it(tmp_path: Path) -> None:
     directory = tmp_path / "log"
-    known = followed(directory, world(5), snapshot_interval_bytes=2_000)
+    known = followed(directory, with_a_leader(5), snapshot_interval_bytes=2_000)
     held = snapshots.held_in(directory)
     assert held
     files = [snapshots.path_of(directory, held[0]), *sorted(directory.glob("*.log"))]
@@ -128,7 +128,7 @@ def test_a_snapshot_comes_to_the_same_and_the_log_goes_on_from_it(tmp_path: Path
 
 def test_kafka_s_own_tool_reads_every_file(tmp_path: Path) -> None:
     directory = tmp_path / "log"
-    followed(directory, world(6), snapshot_interval_bytes=2_000)
+    followed(directory, with_a_leader(6), snapshot_interval_bytes=2_000)
     files = [*sorted(directory.glob("*.log")), *sorted(directory.glob("*.checkpoint"))]
     assert {path.suffix for path in files} == {".log", ".checkpoint"}
     listed = ",".join(map(str, files))

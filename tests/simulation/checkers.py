@@ -33,7 +33,10 @@ class _View(NamedTuple):
 
 
 class Checkers:
-    """Watch the whole world at once. ``violated`` takes an invariant's id and what is wrong; ``row`` a trace row."""
+    """The checks of a whole simulation.
+
+    ``violated`` takes an invariant's id and what is wrong; ``row`` takes a trace row.
+    """
 
     def __init__(self, violated: Callable[[str, str], None], row: Callable[[str, str, str], None]) -> None:
         self.logs = LogsSeen()

@@ -12,7 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
-from tests.simulation.world import Row, Violated, World
+from tests.simulation.simulation import Row, Simulation, Violated
 
 MEANING = {
     "A1": "a log has no gap, and nothing at or above its end",
@@ -69,20 +69,20 @@ MEANING = {
 }
 
 
-def history(seed: int, machine_crashes: bool, trace: bool) -> tuple[World, Violated | None]:
+def history(seed: int, machine_crashes: bool, trace: bool) -> tuple[Simulation, Violated | None]:
     """Run one history; with ``trace`` each row is printed."""
-    world = World(seed, machine_crashes, _print if trace else None)
-    return world, world.run()
+    simulation = Simulation(seed, machine_crashes, _print if trace else None)
+    return simulation, simulation.run()
 
 
 def _print(row: Row) -> None:
     print(row)
 
 
-def explain(world: World, seed: int, violated: Violated, machine_crashes: bool, trace: bool) -> None:
+def explain(simulation: Simulation, seed: int, violated: Violated, machine_crashes: bool, trace: bool) -> None:
     """Print what was violated, the last rows, and how to see it again."""
     if not trace:
-        print(*world.rows, sep="\n")
+        print(*simulation.rows, sep="\n")
     print(f"\nseed {seed} violates {violated.invariant}: {MEANING.get(violated.invariant, '')}")
     print(f"  {violated.what}")
     more = " ARGS=--machine-crashes" if machine_crashes else ""
@@ -99,8 +99,8 @@ class Ran(NamedTuple):
 
 
 def _ran(machine_crashes: bool, trace: bool, seed: int) -> Ran:
-    world, violated = history(seed, machine_crashes, trace)
-    clients = world.checkers.clients
+    simulation, violated = history(seed, machine_crashes, trace)
+    clients = simulation.checkers.clients
     return Ran(seed, violated is not None, clients.acknowledged_count, clients.consumed_count)
 
 
@@ -142,9 +142,9 @@ def main() -> int:
         ran.append(one)
         if one.is_violated:
             failing.append(one.seed)
-            world, violated = history(one.seed, given.machine_crashes, trace=False)
+            simulation, violated = history(one.seed, given.machine_crashes, trace=False)
             if violated is not None:
-                explain(world, one.seed, violated, given.machine_crashes, given.trace)
+                explain(simulation, one.seed, violated, given.machine_crashes, given.trace)
             if not given.keep_going:
                 break
     took = time.monotonic() - began

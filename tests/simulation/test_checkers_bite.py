@@ -5,7 +5,7 @@ from itertools import chain
 import pytest
 
 from tests.simulation.bugs import BUGS
-from tests.simulation.world import World
+from tests.simulation.simulation import Simulation
 
 SEEDS_MAX = 2_000
 # Where the search begins, to be short; with other rules other histories find it.
@@ -27,6 +27,6 @@ def test_a_known_bug_is_found(bug: str) -> None:
     begin = FOUND_AT.get(bug, 1)
     with BUGS[bug]():
         seeds = chain(range(begin, SEEDS_MAX), range(1, begin))
-        found = next((violated for seed in seeds if (violated := World(seed).run())), None)
+        found = next((violated for seed in seeds if (violated := Simulation(seed).run())), None)
     assert found is not None
     assert found.invariant != "crash"

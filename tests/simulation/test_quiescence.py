@@ -10,41 +10,41 @@ from state.events import TopicPartition
 from state.partition import TopicState
 from tests.simulation.logs_seen import Record
 from tests.simulation.quiescence import unsettled
-from tests.simulation.world import World
+from tests.simulation.simulation import Simulation
 
 SEED = 1
 PLACE = TopicPartition("t", 0)
 
 
 @pytest.fixture
-def settled() -> World:
+def settled() -> Simulation:
     """Run a history to its end; its processes are taken for alive once more."""
-    world = World(SEED)
-    assert world.run() is None
-    for process in world.processes.values():
+    simulation = Simulation(SEED)
+    assert simulation.run() is None
+    for process in simulation.processes.values():
         process.alive = True
-    assert unsettled(world) is None
-    return world
+    assert unsettled(simulation) is None
+    return simulation
 
 
-def partition(world: World) -> Any:
-    assert world.state is not None
-    return world.state.topics["t"].partitions[0]
+def partition(simulation: Simulation) -> Any:
+    assert simulation.state is not None
+    return simulation.state.topics["t"].partitions[0]
 
 
-def spoil(world: World, **fields: Any) -> None:
+def spoil(simulation: Simulation, **fields: Any) -> None:
     """Change the first partition of the state as last committed."""
-    assert world.state is not None
-    topic = world.state.topics["t"]
+    assert simulation.state is not None
+    topic = simulation.state.topics["t"]
     changed = replace(topic, partitions=(replace(topic.partitions[0], **fields), *topic.partitions[1:]))
-    world.state = world.state._replace(topics={**world.state.topics, "t": changed})
+    simulation.state = simulation.state._replace(topics={**simulation.state.topics, "t": changed})
 
 
-def found(world: World) -> str:
-    return (unsettled(world) or ("",))[0]
+def found(simulation: Simulation) -> str:
+    return (unsettled(simulation) or ("",))[0]
 
 
-def test_a_topic_that_is_still_to_be_deleted(settled: World) -> None:
+def test_a_topic_that_is_still_to_be_deleted(settled: Simulation) -> None:
     assert settled.state is not None
     topic = settled.state.topics["t"]
     for waits in (replace(topic, state=TopicState.deleting), replace(topic, deletion_waits=True)):
@@ -52,13 +52,13 @@ def test_a_topic_that_is_still_to_be_deleted(settled: World) -> None:
         assert found(settled) == "L9"
 
 
-def test_a_log_of_a_topic_that_is_gone(settled: World) -> None:
+def test_a_log_of_a_topic_that_is_gone(settled: Simulation) -> None:
     assert settled.state is not None
     settled.state = settled.state._replace(topics={})
     assert found(settled) == "L9"
 
 
-def test_a_preferred_replica_that_does_not_lead(settled: World) -> None:
+def test_a_preferred_replica_that_does_not_lead(settled: Simulation) -> None:
     held = partition(settled)
     others = tuple(replica for replica in held.replicas if replica != held.leader)
     spoil(settled, replicas=(*others, held.leader))
@@ -67,19 +67,19 @@ def test_a_preferred_replica_that_does_not_lead(settled: World) -> None:
     assert found(settled) == "L10"
 
 
-def test_a_producer_without_an_answer(settled: World) -> None:
+def test_a_producer_without_an_answer(settled: Simulation) -> None:
     settled.sending.append(asyncio.Future(loop=settled.loop))  # type: ignore[arg-type]
     settled.sending[-1].get_name = lambda: "producer"  # type: ignore[method-assign]
     assert found(settled) == "L5"
 
 
-def test_an_acknowledged_record_that_no_log_has(settled: World) -> None:
+def test_an_acknowledged_record_that_no_log_has(settled: Simulation) -> None:
     settled.checkers.committed[PLACE].append(Record(0, 1))
     settled.checkers.clients.acknowledged(PLACE, 0, len(settled.checkers.committed[PLACE]) - 1, 1)
     assert found(settled) == "D7"
 
 
-def test_a_leader_that_shows_what_a_member_lacks(settled: World) -> None:
+def test_a_leader_that_shows_what_a_member_lacks(settled: Simulation) -> None:
     held = partition(settled)
     member = next(m for m in held.isr if m != held.leader)
     settled.checkers.logs.of(member, PLACE).clear()

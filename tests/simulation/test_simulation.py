@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.simulation.run import explain, history
-from tests.simulation.world import World
+from tests.simulation.simulation import Simulation
 
 ROOT = Path(__file__).parents[2]
 BLOCK = 10
@@ -28,10 +28,10 @@ def test_crashed_machines_lose_nothing_while_one_member_has_it_all(first: int) -
 def _hold(first: int, machine_crashes: bool) -> None:
     failing, acknowledged = [], 0
     for seed in range(first, first + BLOCK):
-        world, violated = history(seed, machine_crashes, trace=False)
-        acknowledged += world.checkers.clients.acknowledged_count
+        simulation, violated = history(seed, machine_crashes, trace=False)
+        acknowledged += simulation.checkers.clients.acknowledged_count
         if violated is not None:
-            explain(world, seed, violated, machine_crashes, trace=False)
+            explain(simulation, seed, violated, machine_crashes, trace=False)
             failing.append(seed)
     assert failing == []
     assert acknowledged > 5 * BLOCK, "histories in which nothing happens test nothing"
@@ -39,7 +39,7 @@ def _hold(first: int, machine_crashes: bool) -> None:
 
 def _digest(seed: int) -> str:
     digest = hashlib.sha256()
-    World(seed, tell=lambda row: digest.update(str(row).encode())).run()
+    Simulation(seed, tell=lambda row: digest.update(str(row).encode())).run()
     return digest.hexdigest()
 
 

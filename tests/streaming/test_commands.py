@@ -8,7 +8,7 @@ import pytest
 
 from conf.java import CHOICE_VARIABLE
 from tests.support.engine import ISRFLOW
-from tests.support.worlds import recorded
+from tests.support.random_logs import seeded
 
 pytestmark = pytest.mark.spark
 
@@ -30,7 +30,7 @@ def replay(directory: Path, engine: str) -> tuple[bytes, bytes]:
 
 @pytest.mark.timeout(500)
 def test_replay_writes_the_same_bytes_by_either_engine(tmp_path: Path) -> None:
-    lines = [raw.replace(b"\n", b" ") for _, raw in recorded(seed=31, count=500)]
+    lines = [raw.replace(b"\n", b" ") for _, raw in seeded(seed=31, count=500)]
     (tmp_path / "events.jsonl").write_bytes(b"\n".join(lines) + b"\n")
     by_rules, by_spark = replay(tmp_path, "rules"), replay(tmp_path, "spark")
     assert by_spark == by_rules

@@ -10,7 +10,7 @@ import pytest
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
 from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of
-from tests.support.worlds import recorded
+from tests.support.random_logs import seeded
 
 pytestmark = pytest.mark.spark
 
@@ -46,7 +46,7 @@ def assert_died_at(point: str, checkpoint: Path, bus: EmbeddedBus) -> None:
 @pytest.mark.timeout(600)
 def test_a_job_killed_at_each_commit_point_leaves_one_whole_decision_log(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
-    log = [raw for _, raw in recorded(seed=11, count=6_000)]
+    log = [raw for _, raw in seeded(seed=11, count=6_000)]
     sent = 0
     for point in POINTS:
         crashing = (sys.executable, "-m", "tests.streaming.crashing_job", point, str(BATCH))

@@ -22,7 +22,7 @@ from streaming.decider import Decider
 from streaming.session import build_session, choose_java
 from tests.support.engine import by_rules, decisions_of, encoded, wait_until
 from tests.support.forked_python import forked_python
-from tests.support.worlds import recorded
+from tests.support.random_logs import seeded
 
 pytestmark = pytest.mark.spark
 
@@ -47,7 +47,7 @@ class Log:
         self.checkpoint = directory / "checkpoint"
         self.aside = directory / "checkpoint.aside"
         self._session = session
-        self._events = [raw for _, raw in recorded(seed=17, count=600)]
+        self._events = [raw for _, raw in seeded(seed=17, count=600)]
         self._sent = 0
         self._settings = Settings(bus=f"sqlite:{self.bus.path}", checkpoint_dir=str(self.checkpoint), shards=2, pages=3)
         self._epoch = self.bus.claim("job", {}, 1).controller_epoch

@@ -18,7 +18,7 @@ from bus.kafka.bus import KafkaBus
 from bus.kafka.places import SLOTS
 from conf.jars import fetch
 from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of, encoded, wait_until
-from tests.support.worlds import recorded
+from tests.support.random_logs import seeded
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
@@ -43,7 +43,7 @@ def bus(kafka_servers: str) -> Iterator[KafkaBus]:
 def control_events(seed: int, count: int) -> list[bytes]:
     """Record a world's control events; its brokers' epochs are made into this bus's seqs."""
     log = []
-    for _, raw in recorded(seed=seed, count=count):
+    for _, raw in seeded(seed=seed, count=count):
         try:
             event: Any = msgspec.json.decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError):

@@ -18,12 +18,12 @@ from streaming.fan_out import ARROW_SCHEMA, SHARED, decode_packed, fan_out
 from streaming.shard import ShardOperator
 from tests.support.engine import decisions_of, encoded
 from tests.support.operators import PAGES, SHARDS, OperatorCluster, arrow, packed_rows
-from tests.support.worlds import recorded
+from tests.support.random_logs import seeded
 
 
 @pytest.mark.parametrize(("batch", "pieces"), [(1, 1), (40, 1), (64, 5), (1_000, 3)])
 def test_operators_decide_as_the_rules_do(tmp_path, batch: int, pieces: int) -> None:
-    log = recorded(seed=21, count=800)
+    log = seeded(seed=21, count=800)
     bus = EmbeddedBus(tmp_path / "bus.db")
     cluster = OperatorCluster(bus)
     for first in range(0, len(log), batch):
@@ -37,7 +37,7 @@ def test_operators_decide_as_the_rules_do(tmp_path, batch: int, pieces: int) -> 
 def test_what_does_not_travel_with_its_row_is_decided_alike(tmp_path, monkeypatch, shipped_bytes: int) -> None:
     monkeypatch.setattr(spill, "SHIPPED_BYTES_MAX", shipped_bytes)
     monkeypatch.setattr(taken_in, "STEP_BYTES_MAX", 2_000)
-    log = recorded(seed=21, count=800)
+    log = seeded(seed=21, count=800)
     bus, left = EmbeddedBus(tmp_path / "bus.db"), tmp_path / "spilled"
     cluster = OperatorCluster(bus, left)
     for first in range(0, len(log), 400):
@@ -90,7 +90,7 @@ def test_a_file_that_was_cut_off_is_told(tmp_path) -> None:
 
 
 def test_a_batch_that_comes_again_finds_the_state_of_before(tmp_path) -> None:
-    log = recorded(seed=22, count=300)
+    log = seeded(seed=22, count=300)
     bus = EmbeddedBus(tmp_path / "bus.db")
     cluster = OperatorCluster(bus)
     cluster.batch(log[:200])
@@ -100,7 +100,7 @@ def test_a_batch_that_comes_again_finds_the_state_of_before(tmp_path) -> None:
 
 
 def test_a_new_checkpoint_starts_from_the_pages_of_the_bus(tmp_path) -> None:
-    log = recorded(seed=23, count=400)
+    log = seeded(seed=23, count=400)
     bus = EmbeddedBus(tmp_path / "bus.db")
     OperatorCluster(bus).batch(log[:200])
     image: Image = bus.image()
@@ -119,7 +119,7 @@ def test_a_new_checkpoint_starts_from_the_pages_of_the_bus(tmp_path) -> None:
 
 
 def test_heartbeats_store_no_page_and_load_none(tmp_path) -> None:
-    log = recorded(seed=24, count=100)
+    log = seeded(seed=24, count=100)
     cluster = OperatorCluster(EmbeddedBus(tmp_path / "bus.db"))
     cluster.batch(log)
     for shard, tester in enumerate(cluster.testers):

@@ -10,7 +10,7 @@ from streaming import replay as module
 from streaming.replay import replay
 from streaming.spill import SHIPPED_BYTES_MAX
 from tests.support.engine import encoded
-from tests.support.worlds import recorded
+from tests.support.random_logs import seeded
 
 pytestmark = pytest.mark.spark
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.spark
     ],
 )
 def test_rules_and_spark_decide_alike(seed: int, count: int, max_events: int | None, settings: Settings) -> None:
-    log = recorded(seed, count)
+    log = seeded(seed, count)
     expected = decide(log, Settings().policy)
     bodies, view = replay([Entry(*entry) for entry in log], settings, {}, max_events)
     assert list(bodies) == [body for _, _, body in expected.decisions]
@@ -35,7 +35,7 @@ def test_rules_and_spark_decide_alike(seed: int, count: int, max_events: int | N
 
 @pytest.mark.timeout(600)
 def test_seqs_with_gaps_and_other_settings() -> None:
-    log = [Entry(seq * 1_000, raw) for seq, raw in recorded(4, 200)]
+    log = [Entry(seq * 1_000, raw) for seq, raw in seeded(4, 200)]
     overrides = {"unclean.leader.election.enable": "true", "broker.session.timeout.ms": "2000"}
     expected = decide(log, Settings().policy, overrides=overrides)
     bodies, view = replay(log, Settings(), overrides, max_events=30)
@@ -48,7 +48,7 @@ def test_seqs_with_gaps_and_other_settings() -> None:
 def test_a_batch_that_is_too_much_to_travel_through_spark_is_decided_alike() -> None:
     one = encoded("delete_topic", topic="t", request_id="r", x="x" * 4_000_000)
     all_shards = encoded("broker_unregister", broker=9, request_id="r", x="x" * 4_000_000)
-    log = recorded(5, 60)
+    log = seeded(5, 60)
     first = len(log) + 1
     log += enumerate([one, all_shards] * (SHIPPED_BYTES_MAX // len(one + all_shards) + 2), start=first)
     expected = decide(log, Settings().policy)

@@ -12,7 +12,7 @@ from bus.image import view_of_image
 from controller_logic.log import decide
 from state.policy import Policy
 from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of, wait_until
-from tests.support.worlds import recorded
+from tests.support.random_logs import seeded
 
 pytestmark = pytest.mark.spark
 
@@ -36,7 +36,7 @@ def controller_epochs(bus: EmbeddedBus) -> list[int]:
 @pytest.mark.timeout(600)
 def test_a_second_job_takes_over_and_the_first_stops_and_a_lost_bus_stops_the_second(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
-    log = [raw for _, raw in recorded(seed=5, count=300)]
+    log = [raw for _, raw in seeded(seed=5, count=300)]
     first = Engine(tmp_path)
     second = None
     try:
@@ -65,7 +65,7 @@ def test_a_second_job_takes_over_and_the_first_stops_and_a_lost_bus_stops_the_se
 @pytest.mark.timeout(600)
 def test_of_two_jobs_that_start_at_once_one_decides(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
-    log = [raw for _, raw in recorded(seed=7, count=200)]
+    log = [raw for _, raw in seeded(seed=7, count=200)]
     jobs = [Engine(tmp_path), Engine(tmp_path, log=tmp_path / "other.log")]
     try:
         wait_until(lambda: any(job.process.poll() is not None for job in jobs), 120, "one of them to give way")
@@ -86,7 +86,7 @@ def test_of_two_jobs_that_start_at_once_one_decides(tmp_path: Path) -> None:
 @pytest.mark.timeout(600)
 def test_a_frozen_job_does_not_hold_up_its_successor_and_writes_nothing_after_it(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
-    log = [raw for _, raw in recorded(seed=6, count=200)]
+    log = [raw for _, raw in seeded(seed=6, count=200)]
     (port,) = free_ports(1)
     frozen = Engine(tmp_path, f"metrics.port={port}")
     second = None
@@ -114,7 +114,7 @@ def test_a_frozen_job_does_not_hold_up_its_successor_and_writes_nothing_after_it
 @pytest.mark.timeout(600)
 def test_without_its_checkpoint_or_with_a_stale_one_the_job_goes_on_from_the_state_on_the_bus(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
-    log = [raw for _, raw in recorded(seed=9, count=400)]
+    log = [raw for _, raw in seeded(seed=9, count=400)]
     engine = Engine(tmp_path)
     try:
         decided(bus, bus.publish_own(log[:200]), engine=engine)

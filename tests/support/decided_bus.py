@@ -10,7 +10,7 @@ from controller_logic.step import step
 from state.canonical import number, part_of
 from state.codec import encode_cluster, encode_topics
 from state.policy import Policy
-from tests.properties.lying_clocks import entries
+from tests.support.lying_clocks import entries
 
 # Nobody claims the bus: a claim is an event, and would come before those of the test.
 NO_CLAIM = 0

@@ -9,7 +9,7 @@ import msgspec
 from state.decisions import KIND_RANK, AnyDecision, Decision
 from state.events import AnyEvent, Event
 from state.view import view_of
-from tests.controller_logic.world import World
+from tests.support.world import World
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs" / "contract.md"

@@ -11,7 +11,8 @@ from state.cluster import State
 from state.codec import encode_cluster, encode_topics
 from state.decisions import decode
 from state.policy import Policy
-from tests.properties.random_logs import Draw, draws, walk
+from tests.support.random_logs import draws, walk
+from tests.support.scenes import Draw
 
 POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)
 LEADER: Draw = ("gateway", 0, 0, 0)

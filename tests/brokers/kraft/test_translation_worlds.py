@@ -17,8 +17,9 @@ from state.decisions import AnyDecision, decode
 from state.ids import NO_EPOCH
 from state.partition import Partition, TopicState
 from state.policy import Policy
-from tests.properties.random_logs import Draw, draws, walk
 from tests.support.kraft_image import Broker
+from tests.support.random_logs import draws, walk
+from tests.support.scenes import Draw
 
 POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)
 # The quorum gets its leader early in half of the worlds, and late or never in the others.

@@ -1,65 +1,19 @@
-"""Random logs that get somewhere: draws are small numbers, read against the state that they lead to."""
+"""The events of random logs: each maker reads three small numbers against the state that the log has led to so far."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import msgspec
-from hypothesis import strategies as st
-
-from controller_logic.log import first_states, logged
-from controller_logic.step import step
-from state.cluster import Outcome, State
+from state.cluster import State
 from state.metadata_format import NEWEST_FORMAT
 from state.partition import Partition, ReplicaState, Topic, TopicState
-from state.policy import Policy
 from state.rules import NEWEST_RULES
-from tests.properties.lying_clocks import Clocks, entries, forged
-from tests.properties.scenes import Draw, events_of
+from tests.support.lying_clocks import forged
 
 BROKERS = (1, 2, 3, 4)
 STRANGER = 9
 TOPICS = ("orders", "pay.ments", "pay_ments", "logs", "audit")
 
 Fields = dict[str, Any]
-
-
-def draws(*, max_size: int) -> st.SearchStrategy[list[Draw]]:
-    number = st.integers(0, 11)
-    draw = st.tuples(st.sampled_from(WEIGHTED), number, number, number)
-    # Long ones are asked for by name: left alone, most would be of some five draws.
-    return st.lists(draw, min_size=max_size // 2, max_size=max_size) | st.lists(draw, max_size=max_size)
-
-
-def walk(drawn: list[Draw], policy: Policy) -> Iterator[tuple[State, bytes, Outcome]]:
-    """Publish an event for each draw; give the state before, its text, and the outcome."""
-    state = first_states(1)[0]
-    now = 10_000_000
-    clocks = Clocks()
-    of_replicas: list[bytes] = []
-    # Most worlds begin by the newest rules, some by the first; any may change them.
-    opening = _OPENING if len(drawn) % 4 == 1 else [_NEWEST, *_OPENING]
-    for seq, draw in enumerate([*opening, *(event for one in drawn for event in events_of(one))], start=1):
-        is_late = draw[0] == "late" and bool(of_replicas)
-        now += 0 if is_late else _PAUSES_MS[draw[3]]
-        if draw[0] == "set_clock":
-            clocks.set_bus(draw[1])
-        kind, fields = MAKERS[draw[0]](state, *draw[1:])
-        raw = msgspec.json.encode({"kind": kind} | clocks.told(state.cluster, kind, draw[1:], now) | fields)
-        if is_late:
-            # It comes late, or a second time; its topic may be another one by now.
-            raw = of_replicas[-1 - (12 * draw[1] + draw[2]) % len(of_replicas)]
-        elif kind in _OF_REPLICAS:
-            of_replicas.append(raw)
-        outcome = step(state, list(logged(entries([raw], seq))), policy)
-        yield state, raw, outcome
-        state = outcome.state
-
-
-_NEWEST: Draw = ("started", 4, 1, 1)
-_OPENING: list[Draw] = [("register", broker, 0, 0) for broker in range(4)] + [
-    ("beat", broker, 0, 0) for broker in range(4)
-]
-_PAUSES_MS = (0, 0, 0, 0, 1, 1, 10, 10, 100, 100, 500, 3_000, 8_900)
 
 
 def _broker(a: int) -> int:
@@ -283,18 +237,5 @@ MAKERS: dict[str, Callable[[State, int, int, int], tuple[str, Fields]]] = {
     "tick": _tick,
     "set_clock": _tick,
     "late": _tick,
+    "junk": _tick,
 }
-_OF_REPLICAS = ("alter_isr", "log_end_offset", "replica_report")
-WEIGHTED = [
-    *MAKERS,
-    "blackout",
-    *["second_move"] * 2,
-    *["namesake"] * 2,
-    *["beat"] * 6,
-    *["tick"] * 4,
-    *["alter_isr"] * 5,
-    *["offset"] * 5,
-    *["create"] * 2,
-    *["reassign"] * 3,
-    *["report"] * 3,
-]

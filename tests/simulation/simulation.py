@@ -64,7 +64,7 @@ class ViolatedError(Exception):
     """End a history: what comes after a violation says nothing."""
 
 
-class World:
+class Simulation:
     """Hold the parts of one history, and run it."""
 
     def __init__(self, seed: int, machine_crashes: bool = False, tell: Callable[[Row], None] | None = None) -> None:
