@@ -153,7 +153,7 @@ def _decide(
             return replay(entries, settings, overrides)
         except (TimeoutError, RuntimeError) as error:
             raise Unreachable(f"the Spark engine gave up: {error}") from error
-    from controller_logic.log import decide
+    from controller_logic.replay import decide
 
     decided = decide(entries, settings.policy, overrides=overrides)
     return (body for _, _, body in decided.decisions), decided.view()

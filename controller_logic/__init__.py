@@ -1,16 +1,36 @@
 """Verbs: what follows from what. Pure functions, with ``step`` as the one door.
 
-``step`` takes an event to its rule: ``liveness``, ``shutdown``, ``isr``, ``watermark``, ``report``, ``admin``,
-``deletion``, ``config``, ``requested_election``, ``requested_reassignment``, ``balance``, ``gateways``,
-``producer_ids``, ``no_op``, ``takeover``; ``clock`` and ``fencing`` stand before them, ``deadline`` before what
-admins ask, and ``registration`` before a broker that wants an id. They ask ``election``, ``partition_machine``,
-``replica_machine``, ``reassignment`` and ``placement`` what should be, for one partition, as a
-``PartitionChange``; ``availability`` does so for all that brokers which go and come have a part in,
-``removal`` for what a reassignment left behind. ``sessions`` says what counts as a broker's silence,
-``lag`` how far each replica's log has come, ``progress`` how far what was asked of it, ``config_limits``
-how large settings may be, and ``broker_settings`` which of them brokers are told.
+An event's way through this room:
 
-The ``draft`` holds the state meanwhile, and in it each topic as a ``topic_draft``; it makes each change by
-``apply``, and writes the decision into the ``minutes``. ``guard`` keeps an event that the rules fail on from
-stopping the others, ``routing`` names the shard of an event, and ``log`` runs a recorded log through all of it.
+    step ─► clock ─► deadline ─► one rule ─► commit ─► working_state    what the batch has led to so far
+             │           │          │  │        └────► decision_recorder  what is said, in whose name
+             │           │          │  └ asks: who should lead, which replicas are online, ...
+             │           │          └ chosen by the event's type in the table step.HANDLERS
+             │           └ was an admin's request found too late?
+             └ does the event count by its time?
+
+A rule is given a ``batch``: the event at hand, the ``working_state`` and the ``decision_recorder``. It reads the state,
+decides, and commits values; it sets nothing itself. ``commit`` is the pipeline for partitions and explains it,
+``commit_topic`` is that for topics, and ``commit_cluster`` that for everything that all shards share.
+
+Rules, one for each kind of event:
+  brokers    ``liveness``, ``registration``, ``sessions``, ``shutdown``, ``isr``, ``watermark``, ``report``,
+             ``producer_ids``
+  admins     ``admin``, ``deletion``, ``requested_reassignment``, ``requested_election``, ``config``
+  the engine ``tick``, ``takeover``, ``balance``, ``no_op``, ``gateways``, ``malformed``
+
+What rules ask, and what answers for one partition at a time, mostly with a ``PartitionChange``:
+  ``election``, ``partition_machine``, ``replica_machine``, ``reassignment``, ``placement``, ``lag``
+What goes through all partitions of a broker:
+  ``availability`` when it goes or comes, ``removal`` for what a reassignment left behind, ``request_epochs`` for how
+  far it is with what it was asked to do
+What stands before a rule:
+  ``clock`` and ``deadline``; ``fencing`` refuses senders with stale epochs, ``config_limits`` settings that are too
+  large; ``broker_settings`` says which settings brokers are told
+
+The working state has ``working_topic`` for each topic in use and ``running_totals`` for what is counted; ``apply``
+adds a change to a partition, the one place where epochs go up.
+
+Around ``step``: ``guard`` keeps an event that the rules fail on from stopping the others, ``routing`` names an
+event's shard, and ``replay`` runs a recorded log through all of it.
 """

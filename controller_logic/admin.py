@@ -3,17 +3,19 @@
 import re
 
 from controller_logic import deletion
+from controller_logic.batch import Batch
+from controller_logic.commit import commit_partition
+from controller_logic.commit_topic import commit_new_partition, commit_new_topic
 from controller_logic.config import complaint_about_growth, complaint_about_topic_config, text_of
-from controller_logic.draft import Draft
 from controller_logic.election import elect_first
 from controller_logic.fencing import Refusal
 from controller_logic.partition_machine import led_by
 from controller_logic.placement import Start, place, start_of
 from controller_logic.replica_machine import first_states, online_replicas
-from controller_logic.topic_draft import TopicDraft
+from controller_logic.working_topic import WorkingTopic
 from state.events import CreatePartitions, CreateTopic
 from state.ids import NO_LEADER, topic_id_of
-from state.partition import Partition, PartitionState, Topic, TopicState
+from state.partition import Topic, TopicState
 from state.reason import Reason
 from state.rules import BOUNDED_RULES, LED_RULES, STRAYS_RULES
 
@@ -27,69 +29,67 @@ _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 Replicas = list[tuple[int, ...]]
 
 
-def create_topic(draft: Draft, event: CreateTopic) -> None:
+def create_topic(batch: Batch, event: CreateTopic) -> None:
     """Create a topic with its partitions, each led at once where a replica is online.
 
     With ``validate_only`` nothing is written, and the answer holds the assignment that would be.
     """
-    topic_id = topic_id_of(event.topic, draft.seq)
+    topic_id = topic_id_of(event.topic, batch.state.seq)
     config = {key: value for key, value in text_of(event.config).items() if value is not None}
     assignment = (
-        _complaint_about_name(draft, event.topic)
-        or _complaint_about_config(draft, config)
-        or _assignment(draft, event, topic_id)
+        _complaint_about_name(batch, event.topic)
+        or _complaint_about_config(batch, config)
+        or _assignment(batch, event, topic_id)
     )
     if isinstance(assignment, Refusal):
-        draft.answer(*assignment, topic=event.topic)
+        batch.recorder.answer(*assignment, topic=event.topic)
         return
     told = {str(number): replicas for number, replicas in enumerate(assignment)}
     if event.validate_only:
-        draft.answer(topic=event.topic, assignment=told)
+        batch.recorder.answer(topic=event.topic, assignment=told)
         return
-    topic = draft.add_topic(Topic(event.topic, topic_id, TopicState.created, config, ()))
-    draft.say_topic(topic, Reason.TOPIC_CREATED)
+    topic = commit_new_topic(batch, Topic(event.topic, topic_id, TopicState.created, config, ()))
     for replicas in assignment:
-        _add_partition(draft, topic, replicas, Reason.TOPIC_CREATED)
-    draft.answer(topic=event.topic, topic_id=topic_id, assignment=told)
+        _add_partition(batch, topic, replicas, Reason.TOPIC_CREATED)
+    batch.recorder.answer(topic=event.topic, topic_id=topic_id, assignment=told)
 
 
-def create_partitions(draft: Draft, event: CreatePartitions) -> None:
+def create_partitions(batch: Batch, event: CreatePartitions) -> None:
     """Add partitions to a topic, with as many replicas as its first one has; with ``validate_only`` only say which."""
-    topic = draft.topic(event.topic)
+    topic = batch.state.topic(event.topic)
     if topic is None or topic.is_queued_for_deletion:
         message = f"there is no topic {event.topic}"
-        if topic is not None and draft.rules_version >= STRAYS_RULES:
+        if topic is not None and batch.state.rules_version >= STRAYS_RULES:
             message = _how_it_stands(topic)
-        draft.answer("UNKNOWN_TOPIC_OR_PARTITION", message, topic=event.topic)
+        batch.recorder.answer("UNKNOWN_TOPIC_OR_PARTITION", message, topic=event.topic)
         return
     if topic.is_reassigning:
         message = f"a partition of topic {event.topic} is being reassigned"
-        draft.answer("REASSIGNMENT_IN_PROGRESS", message, topic=event.topic)
+        batch.recorder.answer("REASSIGNMENT_IN_PROGRESS", message, topic=event.topic)
         return
-    assignment = _added_assignment(draft, topic, event)
+    assignment = _added_assignment(batch, topic, event)
     if isinstance(assignment, Refusal):
-        draft.answer(*assignment, topic=event.topic)
+        batch.recorder.answer(*assignment, topic=event.topic)
         return
     first = len(topic.partitions)
     for replicas in assignment if not event.validate_only else ():
-        _add_partition(draft, topic, replicas, Reason.PARTITIONS_CREATED)
+        _add_partition(batch, topic, replicas, Reason.PARTITIONS_CREATED)
     told = {str(number): replicas for number, replicas in enumerate(assignment, start=first)}
-    draft.answer(topic=event.topic, topic_id=topic.topic_id, assignment=told)
+    batch.recorder.answer(topic=event.topic, topic_id=topic.topic_id, assignment=told)
 
 
-def _add_partition(draft: Draft, topic: TopicDraft, replicas: tuple[int, ...], reason: Reason) -> None:
-    states = first_states(replicas, draft.active)
-    partition = Partition(len(topic.partitions), PartitionState.NewPartition, replicas, states)
-    draft.add_partition(topic, partition)
-    elected = elect_first(online_replicas(replicas, states, draft.active))
+def _add_partition(batch: Batch, topic: WorkingTopic, replicas: tuple[int, ...], reason: Reason) -> None:
+    states = first_states(replicas, batch.state.active)
+    partition = commit_new_partition(batch, topic, replicas, states)
+    elected = elect_first(online_replicas(replicas, states, batch.state.active))
     if elected is not None:
-        draft.change(topic, partition, led_by(elected), reason)
+        commit_partition(batch, topic, partition, led_by(elected), reason)
 
 
-def _complaint_about_name(draft: Draft, name: str) -> Refusal | None:
-    topic = draft.topic(name)
+def _complaint_about_name(batch: Batch, name: str) -> Refusal | None:
+    topic = batch.state.topic(name)
     if topic is not None:
-        exists = f"topic {name} exists" if draft.rules_version < STRAYS_RULES else _how_it_stands(topic)
+        exists = f"topic {name} exists" if batch.state.rules_version < STRAYS_RULES else _how_it_stands(topic)
         return Refusal("TOPIC_ALREADY_EXISTS", exists)
     message = None
     if name in ("", ".", ".."):
@@ -99,13 +99,13 @@ def _complaint_about_name(draft: Draft, name: str) -> Refusal | None:
     elif not _LEGAL_NAME.fullmatch(name):
         message = "a name has ASCII letters and digits, '.', '_' and '-' only"
     else:
-        twin = draft.twin_of(name)
+        twin = batch.state.twin_of(name)
         if twin is not None:
             message = f"{name} differs from topic {twin} in '.' and '_' only"
     return None if message is None else Refusal("INVALID_TOPIC_EXCEPTION", message)
 
 
-def _how_it_stands(topic: TopicDraft) -> str:
+def _how_it_stands(topic: WorkingTopic) -> str:
     if topic.is_deleting:
         left = deletion.brokers_left(topic)
         return f"topic {topic.topic} is being deleted, and brokers {left} have yet to remove its logs"
@@ -114,56 +114,56 @@ def _how_it_stands(topic: TopicDraft) -> str:
     return f"topic {topic.topic} exists"
 
 
-def _complaint_about_config(draft: Draft, config: dict[str, str]) -> Refusal | None:
-    complaint = complaint_about_topic_config(draft, config) or complaint_about_growth(draft, {}, config)
+def _complaint_about_config(batch: Batch, config: dict[str, str]) -> Refusal | None:
+    complaint = complaint_about_topic_config(batch, config) or complaint_about_growth(batch, {}, config)
     return None if complaint is None else Refusal("INVALID_CONFIG", complaint)
 
 
-def _assignment(draft: Draft, event: CreateTopic, topic_id: str) -> Replicas | Refusal:
+def _assignment(batch: Batch, event: CreateTopic, topic_id: str) -> Replicas | Refusal:
     partitions, factor = event.partitions, event.replication_factor
     if event.assignment is not None:
         if not {partitions, factor} <= {None, _DEFAULT}:
             return Refusal("INVALID_REQUEST", "give either an assignment or partitions and replication_factor")
-        return _explicit_assignment(draft, event.assignment)
+        return _explicit_assignment(batch, event.assignment)
     if partitions is None or partitions == _DEFAULT:
-        partitions = draft.policy.num_partitions
+        partitions = batch.state.policy.num_partitions
     if factor is None or factor == _DEFAULT:
-        factor = draft.policy.default_replication_factor
+        factor = batch.state.policy.default_replication_factor
     if not 0 < partitions <= PARTITIONS_MAX:
         return Refusal("INVALID_PARTITIONS", f"a topic has 1 to {PARTITIONS_MAX} partitions, not {partitions}")
-    if not 0 < factor <= len(draft.active):
-        message = f"replication factor {factor} does not fit {len(draft.active)} active brokers"
+    if not 0 < factor <= len(batch.state.active):
+        message = f"replication factor {factor} does not fit {len(batch.state.active)} active brokers"
         return Refusal("INVALID_REPLICATION_FACTOR", message)
-    if _are_too_many(draft, partitions * factor):
+    if _are_too_many(batch, partitions * factor):
         return _too_many_replicas(partitions * factor)
-    return place(_racks(draft), partitions, factor, start_of(topic_id))
+    return place(_racks(batch), partitions, factor, start_of(topic_id))
 
 
-def _are_too_many(draft: Draft, replicas: int) -> bool:
-    return replicas > REPLICAS_MAX and draft.rules_version >= BOUNDED_RULES
+def _are_too_many(batch: Batch, replicas: int) -> bool:
+    return replicas > REPLICAS_MAX and batch.state.rules_version >= BOUNDED_RULES
 
 
 def _too_many_replicas(replicas: int) -> Refusal:
     return Refusal("INVALID_REPLICATION_FACTOR", f"a topic has at most {REPLICAS_MAX} replicas, not {replicas}")
 
 
-def _racks(draft: Draft) -> dict[int, str | None]:
-    return {broker: draft.brokers[broker].rack for broker in draft.active}
+def _racks(batch: Batch) -> dict[int, str | None]:
+    return {broker: batch.state.brokers[broker].rack for broker in batch.state.active}
 
 
-def _explicit_assignment(draft: Draft, assignment: dict[str, tuple[int, ...]]) -> Replicas | Refusal:
+def _explicit_assignment(batch: Batch, assignment: dict[str, tuple[int, ...]]) -> Replicas | Refusal:
     if len(assignment) > PARTITIONS_MAX:
         return Refusal("INVALID_PARTITIONS", f"a topic has at most {PARTITIONS_MAX} partitions")
     numbers = sorted(int(number) for number in assignment)
     if not numbers or numbers != list(range(len(numbers))):
         return Refusal("INVALID_REPLICA_ASSIGNMENT", "partitions are numbered from 0 on without a gap")
     listed = [assignment[str(number)] for number in numbers]
-    return _complaint_about_replicas(draft, listed, len(listed[0])) or listed
+    return _complaint_about_replicas(batch, listed, len(listed[0])) or listed
 
 
-def _complaint_about_replicas(draft: Draft, listed: Replicas, factor: int, first_partition: int = 0) -> Refusal | None:
+def _complaint_about_replicas(batch: Batch, listed: Replicas, factor: int, first_partition: int = 0) -> Refusal | None:
     for number, replicas in enumerate(listed, first_partition):
-        unknown = [broker for broker in replicas if broker not in draft.brokers]
+        unknown = [broker for broker in replicas if broker not in batch.state.brokers]
         message = None
         if not replicas:
             message = "it has no replica"
@@ -173,24 +173,26 @@ def _complaint_about_replicas(draft: Draft, listed: Replicas, factor: int, first
             message = f"brokers {unknown} are not registered"
         elif len(replicas) != factor:
             message = f"{list(replicas)} has not {factor} replicas as the others"
-        elif _is_led_by_nobody(draft, replicas):
+        elif _is_led_by_nobody(batch, replicas):
             message = f"brokers {list(replicas)} are fenced or shutting down"
         if message is not None:
             return Refusal("INVALID_REPLICA_ASSIGNMENT", f"partition {number}: {message}")
     return None
 
 
-def _is_led_by_nobody(draft: Draft, replicas: tuple[int, ...]) -> bool:
+def _is_led_by_nobody(batch: Batch, replicas: tuple[int, ...]) -> bool:
     """Say whether brokers of Kafka 4 would be told of a topic that lacks this partition.
 
     ``ReplicationControlManager`` refuses it; in ZooKeeper mode a partition may wait for its first leader.
     """
-    if draft.rules_version < LED_RULES or any(broker in draft.active for broker in replicas):
+    if batch.state.rules_version < LED_RULES or any(broker in batch.state.active for broker in replicas):
         return False
-    return draft.quorum.voter != NO_LEADER or any(draft.brokers[broker].behind_gateway for broker in replicas)
+    return batch.state.quorum.voter != NO_LEADER or any(
+        batch.state.brokers[broker].behind_gateway for broker in replicas
+    )
 
 
-def _added_assignment(draft: Draft, topic: TopicDraft, event: CreatePartitions) -> Replicas | Refusal:
+def _added_assignment(batch: Batch, topic: WorkingTopic, event: CreatePartitions) -> Replicas | Refusal:
     count = len(topic.partitions)
     added = event.total - count
     if added <= 0 or event.total > PARTITIONS_MAX:
@@ -202,13 +204,13 @@ def _added_assignment(draft: Draft, topic: TopicDraft, event: CreatePartitions) 
             message = f"{added} partitions are added, and {len(event.assignment)} assigned"
             return Refusal("INVALID_REPLICA_ASSIGNMENT", message)
         listed = list(event.assignment)
-        return _complaint_about_replicas(draft, listed, len(first), count) or listed
-    if len(first) > len(draft.active):
-        message = f"replication factor {len(first)} does not fit {len(draft.active)} active brokers"
+        return _complaint_about_replicas(batch, listed, len(first), count) or listed
+    if len(first) > len(batch.state.active):
+        message = f"replication factor {len(first)} does not fit {len(batch.state.active)} active brokers"
         return Refusal("INVALID_REPLICATION_FACTOR", message)
-    if _are_too_many(draft, event.total * len(first)):
+    if _are_too_many(batch, event.total * len(first)):
         return _too_many_replicas(event.total * len(first))
     # As AdminZkClient.createNewPartitionsAssignment: go on round the brokers from the first partition's
     # preferred replica, or from whoever comes next while that one is away.
-    index = next((index for index, broker in enumerate(sorted(draft.active)) if broker >= first[0]), 0)
-    return place(_racks(draft), added, len(first), Start(index, index), count)
+    index = next((index for index, broker in enumerate(sorted(batch.state.active)) if broker >= first[0]), 0)
+    return place(_racks(batch), added, len(first), Start(index, index), count)

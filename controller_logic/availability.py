@@ -6,52 +6,52 @@ from collections.abc import Set
 
 from msgspec.structs import replace
 
-from controller_logic import deletion, partition_machine, progress, removal
-from controller_logic.draft import Draft
+from controller_logic import deletion, partition_machine, removal, request_epochs
+from controller_logic.batch import Batch
+from controller_logic.commit import commit_partition, recheck_reassignment
 from controller_logic.replica_machine import online_replicas, taken_offline, taken_online
-from controller_logic.topic_draft import TopicDraft
+from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
 from state.ids import NO_EPOCH, NO_LEADER
 from state.partition import Partition, RemovedReplica
 from state.reason import Reason
 
 
-def brokers_failed(draft: Draft, failed: Set[int]) -> None:
+def brokers_failed(batch: Batch, failed: Set[int]) -> None:
     """Take all replicas on ``failed`` offline, and elect where a leader is among them.
 
-    The brokers must no longer be active in the draft.
+    The brokers must no longer be active in the working state.
     """
-    for topic in draft.topics():
+    for topic in batch.state.topics():
         if topic.is_deleting:
-            deletion.brokers_failed(draft, topic, failed)
+            deletion.brokers_failed(batch, topic, failed)
             continue
         for partition in topic.partitions:
-            removed = removal.held_up(draft, partition, failed) if partition.removed else ()
+            removed = removal.held_up(batch, partition, failed) if partition.removed else ()
             if removed != partition.removed or not failed.isdisjoint(partition.replicas):
-                _fail(draft, topic, partition, failed, removed)
+                _fail(batch, topic, partition, failed, removed)
 
 
-def replicas_failed(draft: Draft, topic: TopicDraft, partition: Partition, failed: Set[int]) -> None:
+def replicas_failed(batch: Batch, topic: WorkingTopic, partition: Partition, failed: Set[int]) -> None:
     """Take the replicas of one partition that are on ``failed`` offline."""
-    _fail(draft, topic, partition, failed, partition.removed)
+    _fail(batch, topic, partition, failed, partition.removed)
 
 
 def _fail(
-    draft: Draft, topic: TopicDraft, partition: Partition, failed: Set[int], removed: tuple[RemovedReplica, ...]
+    batch: Batch, topic: WorkingTopic, partition: Partition, failed: Set[int], removed: tuple[RemovedReplica, ...]
 ) -> None:
     """Make one change of all that a failure means: between two, a move might end under a leader that is gone."""
     states = taken_offline(partition, failed)
-    online = online_replicas(partition.replicas, states, draft.active)
+    online = online_replicas(partition.replicas, states, batch.state.active)
     change = partition_machine.without(partition, failed, states, online, unclean_allowed=topic.unclean_allowed)
     if removed != partition.removed:
         change = replace(change or PartitionChange(), removed=removed)
-    elif change is None and partition.is_reassigning:
-        # Who was out of sync before and is down now holds the reassignment up no more.
-        change = PartitionChange()
+    told = batch.state.live_replicas(partition, but=failed)
     if change is None:
+        # A replica that was out of sync before and is down now no longer holds the reassignment up.
+        recheck_reassignment(batch, topic, partition, to=told)
         return
-    told = draft.live_replicas(partition, but=failed)
-    draft.change(topic, partition, change, _failure_reason(change), to=told)
+    commit_partition(batch, topic, partition, change, _failure_reason(change), to=told)
 
 
 def _failure_reason(change: PartitionChange) -> Reason:
@@ -60,45 +60,45 @@ def _failure_reason(change: PartitionChange) -> Reason:
     return Reason.REPLICA_FENCED if change.leader is None else Reason.LEADER_FENCED
 
 
-def broker_started(draft: Draft, broker: int) -> None:
+def broker_started(batch: Batch, broker: int) -> None:
     """Bring all replicas on ``broker`` online, electing where nobody leads, and tell it who leads the rest."""
-    for topic in draft.topics():
+    for topic in batch.state.topics():
         if topic.is_deleting:
-            deletion.broker_started(draft, topic, broker)
+            deletion.broker_started(batch, topic, broker)
             continue
         for partition in topic.partitions:
             if broker in partition.replicas:
-                replica_started(draft, topic, partition, broker)
+                replica_started(batch, topic, partition, broker)
             elif partition.removed:
-                removal.broker_started(draft, topic, partition, broker)
+                removal.broker_started(batch, topic, partition, broker)
 
 
-def broker_unregistered(draft: Draft, broker: int) -> None:
+def broker_unregistered(batch: Batch, broker: int) -> None:
     """Await no longer that ``broker`` removes what reassignments took from it."""
-    for topic in draft.topics():
+    for topic in batch.state.topics():
         if topic.is_deleting:
-            deletion.broker_unregistered(draft, topic)
+            deletion.broker_unregistered(batch, topic)
             continue
         for partition in topic.partitions:
             if removal.is_removed(partition, broker):
-                removal.broker_unregistered(draft, topic, partition, broker)
+                removal.broker_unregistered(batch, topic, partition, broker)
 
 
-def replica_started(draft: Draft, topic: TopicDraft, partition: Partition, broker: int) -> None:
+def replica_started(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int) -> None:
     """Bring the replica of one partition that is on ``broker`` online."""
     states = taken_online(partition, broker)
     if partition.leader == NO_LEADER:
-        online = online_replicas(partition.replicas, states, draft.active)
+        online = online_replicas(partition.replicas, states, batch.state.active)
         change = partition_machine.elected_online(
             partition, online, unclean_allowed=topic.unclean_allowed, states=states
         )
         if change is not None:
-            draft.change(topic, partition, change, election_reason(partition, change))
+            commit_partition(batch, topic, partition, change, election_reason(partition, change))
             return
-    after = draft.change(topic, partition, PartitionChange(replica_states=states), Reason.REPLICA_ONLINE)
+    after = commit_partition(batch, topic, partition, PartitionChange(replica_states=states), Reason.REPLICA_ONLINE)
     if after.partition_epoch == partition.partition_epoch != NO_EPOCH:
-        progress.request(draft, topic, after, broker)
-        draft.say_leader_and_isr(topic, after, Reason.REPLICA_ONLINE, to=(broker,))
+        request_epochs.request(batch, topic, after, broker)
+        batch.recorder.say_leader_and_isr(topic, after, Reason.REPLICA_ONLINE, to=(broker,))
 
 
 def election_reason(partition: Partition, change: PartitionChange) -> Reason:
@@ -108,27 +108,26 @@ def election_reason(partition: Partition, change: PartitionChange) -> Reason:
     return Reason.TOPIC_CREATED if partition.leader_epoch == NO_EPOCH else Reason.LEADER_RETURNED
 
 
-def elect_leaderless(draft: Draft, topic: TopicDraft) -> None:
+def elect_leaderless(batch: Batch, topic: WorkingTopic) -> None:
     """Elect in each partition of a topic that nobody leads, where its settings now allow it."""
     if topic.is_deleting:
         return
     for partition in topic.partitions:
         if partition.leader == NO_LEADER:
-            online = online_replicas(partition.replicas, partition.replica_states, draft.active)
+            online = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
             change = partition_machine.elected_online(partition, online, unclean_allowed=topic.unclean_allowed)
             if change is not None:
-                draft.change(topic, partition, change, election_reason(partition, change))
+                commit_partition(batch, topic, partition, change, election_reason(partition, change))
 
 
-def look_at_reassignments(draft: Draft, topic: TopicDraft) -> None:
-    """End the moves of a topic that wait for nothing more, now that fewer in sync may be enough."""
+def recheck_reassignments(batch: Batch, topic: WorkingTopic) -> None:
+    """End the reassignments of a topic that wait for nothing more, now that fewer in sync may be enough."""
     for partition in topic.partitions:
-        if partition.is_reassigning:
-            draft.change(topic, partition, PartitionChange(), Reason.REASSIGNMENT)
+        recheck_reassignment(batch, topic, partition)
 
 
-def elect_all_leaderless(draft: Draft) -> None:
+def elect_all_leaderless(batch: Batch) -> None:
     """Elect in each partition that nobody leads; loads no topic when there is none."""
-    if draft.leaderless:
-        for topic in draft.topics():
-            elect_leaderless(draft, topic)
+    if batch.state.totals.leaderless:
+        for topic in batch.state.topics():
+            elect_leaderless(batch, topic)

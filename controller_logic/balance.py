@@ -11,11 +11,13 @@ A count is taken once: that of another check than the last, or one that comes ag
 import hashlib
 from collections.abc import Iterator, Mapping
 
-from controller_logic.draft import Draft
+from controller_logic.batch import Batch
+from controller_logic.commit import commit_partition
+from controller_logic.commit_cluster import NO_CHECK, commit_balance, commit_imbalance
 from controller_logic.election import elect_preferred
 from controller_logic.partition_machine import led_by
 from controller_logic.replica_machine import online_replicas
-from controller_logic.topic_draft import TopicDraft
+from controller_logic.working_topic import WorkingTopic
 from state.decisions import Imbalance
 from state.events import LeaderImbalance
 from state.partition import Partition
@@ -25,30 +27,27 @@ from state.reason import Reason
 FIRST_CHECK_MS = 5_000
 # How many leaderships a broker gets back in one round, more or less: see ``_is_drawn``.
 MOVES_PER_BROKER = 1_000
-_NO_CHECK = -1
 
 
-def begin_anew(draft: Draft) -> None:
-    """Let the first check of a new controller come soon, and forget one of the former's."""
-    draft.imbalance_seq = _NO_CHECK
-    draft.balance_due_ms = draft.now + min(FIRST_CHECK_MS, _interval_ms(draft))
+def schedule_first_check(batch: Batch) -> None:
+    """Let the first check of a new controller come soon, and forget a count of the former one."""
+    commit_balance(batch, batch.state.now_ms + min(FIRST_CHECK_MS, _interval_ms(batch)), NO_CHECK)
 
 
-def check_balance(draft: Draft) -> None:
+def check_balance(batch: Batch) -> None:
     """Count this shard's partitions per preferred broker, if a check is due."""
-    next_ms = draft.now + _interval_ms(draft)
-    if draft.balance_due_ms == 0 or draft.balance_due_ms > next_ms:
-        draft.balance_due_ms = next_ms
-    if draft.now < draft.balance_due_ms or not draft.policy.auto_leader_rebalance_enable:
+    state = batch.state
+    next_ms = state.now_ms + _interval_ms(batch)
+    if state.balance_due_ms == 0 or state.balance_due_ms > next_ms:
+        commit_balance(batch, next_ms, state.imbalance_seq)
+    if state.now_ms < state.balance_due_ms or not state.policy.auto_leader_rebalance_enable:
         return
-    draft.balance_due_ms = next_ms
-    draft.imbalance_seq = draft.seq
     counts: dict[int, tuple[int, int]] = {}
-    for _, partition in _balanced_partitions(draft):
+    for _, partition in _balanced_partitions(batch):
         preferred = partition.replicas[0]
         not_led, all_of_it = counts.get(preferred, (0, 0))
         counts[preferred] = (not_led + (partition.leader != preferred), all_of_it + 1)
-    draft.decisions.append(Imbalance(**draft.said(Reason.LEADER_BALANCE), counts=dict(sorted(counts.items()))))
+    commit_imbalance(batch, next_ms, counts)
 
 
 def event_of(decision: Imbalance) -> LeaderImbalance:
@@ -61,41 +60,41 @@ def event_of(decision: Imbalance) -> LeaderImbalance:
     )
 
 
-def leader_imbalance(draft: Draft, event: LeaderImbalance) -> None:
+def leader_imbalance(batch: Batch, event: LeaderImbalance) -> None:
     """Elect preferred leaders for the brokers that are further out of balance than allowed."""
-    if event.checked_seq == draft.imbalance_seq:
-        draft.imbalance_seq = _NO_CHECK
-        if draft.policy.auto_leader_rebalance_enable:
-            _move(draft, event)
-    draft.answer_if_asked()
+    if event.checked_seq == batch.state.imbalance_seq:
+        commit_balance(batch, batch.state.balance_due_ms, NO_CHECK)
+        if batch.state.policy.auto_leader_rebalance_enable:
+            _move(batch, event)
+    batch.recorder.answer_if_asked()
 
 
-def _move(draft: Draft, event: LeaderImbalance) -> None:
-    allowed = draft.policy.leader_imbalance_per_broker_percentage
+def _move(batch: Batch, event: LeaderImbalance) -> None:
+    allowed = batch.state.policy.leader_imbalance_per_broker_percentage
     due = {
         broker: not_led
         for broker, (not_led, all_of_it) in event.counts.items()
-        if not_led * 100 > allowed * all_of_it and broker in draft.active
+        if not_led * 100 > allowed * all_of_it and broker in batch.state.active
     }
     if not due:
         return
-    for topic, partition in _balanced_partitions(draft):
+    for topic, partition in _balanced_partitions(batch):
         if partition.leader != partition.replicas[0] and _is_drawn(due, event.checked_seq, topic, partition):
-            online = online_replicas(partition.replicas, partition.replica_states, draft.active)
+            online = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
             elected = elect_preferred(partition.replicas, partition.isr, online)
             if elected is not None:
-                draft.change(topic, partition, led_by(elected), Reason.LEADER_BALANCE)
+                commit_partition(batch, topic, partition, led_by(elected), Reason.LEADER_BALANCE)
 
 
-def _balanced_partitions(draft: Draft) -> Iterator[tuple[TopicDraft, Partition]]:
-    for topic in draft.topics():
+def _balanced_partitions(batch: Batch) -> Iterator[tuple[WorkingTopic, Partition]]:
+    for topic in batch.state.topics():
         if not topic.is_queued_for_deletion:
             for partition in topic.partitions:
                 if not partition.is_reassigning:
                     yield topic, partition
 
 
-def _is_drawn(due: Mapping[int, int], round_seq: int, topic: TopicDraft, partition: Partition) -> bool:
+def _is_drawn(due: Mapping[int, int], round_seq: int, topic: WorkingTopic, partition: Partition) -> bool:
     """Say whether a partition's turn has come in this round.
 
     Where a broker has more to get back than fits a round, each partition draws a lot from its name and
@@ -109,5 +108,5 @@ def _is_drawn(due: Mapping[int, int], round_seq: int, topic: TopicDraft, partiti
     return lot * not_led < MOVES_PER_BROKER << 32
 
 
-def _interval_ms(draft: Draft) -> int:
-    return draft.policy.leader_imbalance_check_interval_seconds * 1_000
+def _interval_ms(batch: Batch) -> int:
+    return batch.state.policy.leader_imbalance_check_interval_seconds * 1_000

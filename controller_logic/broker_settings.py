@@ -6,13 +6,11 @@ who never heard of it.
 """
 
 import msgspec
-from msgspec import UNSET
 
-from controller_logic.draft import Draft
-from state.decisions import ConfigDecision
+from controller_logic.batch import Batch
+from controller_logic.commit_cluster import commit_told_settings
 from state.metadata_format import IN_FORCE_FORMAT
 from state.policy import TOPIC_NAMES, Policy
-from state.reason import Reason
 from state.rules import TOLD_RULES
 
 
@@ -22,22 +20,17 @@ def in_force(policy: Policy) -> dict[str, str]:
     return {name: str(values[name]).lower() for name in sorted(TOPIC_NAMES)}
 
 
-def _can_be_told(draft: Draft) -> bool:
-    return draft.rules_version >= TOLD_RULES and draft.quorum.metadata_format >= IN_FORCE_FORMAT
+def _can_be_told(batch: Batch) -> bool:
+    return batch.state.rules_version >= TOLD_RULES and batch.state.quorum.metadata_format >= IN_FORCE_FORMAT
 
 
-def say_cluster(draft: Draft) -> None:
+def say_cluster(batch: Batch) -> None:
     """Say the cluster's dynamic settings, and to gateways that can write it what is in force."""
-    told = in_force(draft.policy) if _can_be_told(draft) else {}
-    draft.in_force = told
-    if draft.writes:
-        said = draft.said(Reason.CONFIG_CHANGED)
-        draft.decisions.append(
-            ConfigDecision(**said, entity="cluster", name=None, config=draft.config, in_force=told or UNSET)
-        )
+    told = in_force(batch.state.policy) if _can_be_told(batch) else {}
+    commit_told_settings(batch, told)
 
 
-def say_what_changed(draft: Draft) -> None:
+def say_what_changed(batch: Batch) -> None:
     """Say the cluster's settings where brokers have others than are in force."""
-    if _can_be_told(draft) and draft.in_force != in_force(draft.policy):
-        say_cluster(draft)
+    if _can_be_told(batch) and batch.state.in_force != in_force(batch.state.policy):
+        say_cluster(batch)

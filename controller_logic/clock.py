@@ -10,7 +10,8 @@ every broker, or end for good that anybody is fenced.
 
 from msgspec.structs import replace
 
-from controller_logic.draft import Draft
+from controller_logic.batch import Batch
+from controller_logic.commit_cluster import commit_broker, commit_clock, commit_quorum
 from state.engine_events import ENGINE_EVENTS
 from state.events import ControllerStarted, Event, LeaderImbalance, SessionsExtended, Tick
 from state.ids import NO_TIME
@@ -21,68 +22,70 @@ from state.reason import Reason
 LEAP_MS_MAX = 60_000
 
 
-def is_admitted(draft: Draft) -> bool:
+def is_admitted(batch: Batch) -> bool:
     """Say whether the event at hand counts, and move the clock on where it does; one that does not is answered."""
-    event = draft.event
+    event = batch.logged.event
     if not isinstance(event, Event) or isinstance(event, ControllerStarted):
         return True
     if isinstance(event, ENGINE_EVENTS):
-        return _is_of_the_engine(draft, event) and (isinstance(event, LeaderImbalance) or _moves_on(draft, event))
-    if draft.entered_ms is None:
+        return _is_of_the_engine(batch, event) and (isinstance(event, LeaderImbalance) or _moves_on(batch, event))
+    if batch.logged.entered_ms is None:
         return True
-    ahead_ms = event.time_ms - draft.entered_ms
-    if ahead_ms <= draft.policy.event_time_ahead_max_ms:
+    ahead_ms = event.time_ms - batch.logged.entered_ms
+    if ahead_ms <= batch.state.policy.event_time_ahead_max_ms:
         return True
-    _refuse(draft, "time_ms", f"it is {ahead_ms} ms ahead of the time at which it came", Reason.TIME_AHEAD)
+    _refuse(batch, "time_ms", f"it is {ahead_ms} ms ahead of the time at which it came", Reason.TIME_AHEAD)
     return False
 
 
-def _is_of_the_engine(draft: Draft, event: LeaderImbalance | SessionsExtended | Tick) -> bool:
+def _is_of_the_engine(batch: Batch, event: LeaderImbalance | SessionsExtended | Tick) -> bool:
     """Say whether the job that decides made an event; what the one before it still sent is passed over."""
-    if event.controller_epoch == draft.controller_epoch:
+    current = batch.state.controller_epoch
+    if event.controller_epoch == current:
         return True
-    if event.controller_epoch is not None and event.controller_epoch < draft.controller_epoch:
-        draft.answer_if_asked("STALE_CONTROLLER_EPOCH", f"controller epoch {draft.controller_epoch} has begun")
+    if event.controller_epoch is not None and event.controller_epoch < current:
+        batch.recorder.answer_if_asked("STALE_CONTROLLER_EPOCH", f"controller epoch {current} has begun")
         return False
-    message = f"only the engine makes this, in controller epoch {draft.controller_epoch}"
-    _refuse(draft, "controller_epoch", message, Reason.UNKNOWN_CLAIM)
+    message = f"only the engine makes this, in controller epoch {current}"
+    _refuse(batch, "controller_epoch", message, Reason.UNKNOWN_CLAIM)
     return False
 
 
-def _moves_on(draft: Draft, event: SessionsExtended | Tick) -> bool:
+def _moves_on(batch: Batch, event: SessionsExtended | Tick) -> bool:
     """Move the clock on to a tick, unless that tells of more time than has passed on the bus."""
-    if draft.entered_ms is not None and draft.clock_entered_ms != NO_TIME:
-        passed_ms = max(0, draft.entered_ms - draft.clock_entered_ms)
-        leap_ms = event.time_ms - draft.now - passed_ms
+    if batch.logged.entered_ms is not None and batch.state.clock_entered_ms != NO_TIME:
+        passed_ms = max(0, batch.logged.entered_ms - batch.state.clock_entered_ms)
+        leap_ms = event.time_ms - batch.state.now_ms - passed_ms
         if leap_ms > LEAP_MS_MAX:
             message = f"it is {leap_ms} ms more than the time that passed since the tick before it"
-            _refuse(draft, "time_ms", message, Reason.TIME_AHEAD)
+            _refuse(batch, "time_ms", message, Reason.TIME_AHEAD)
             return False
-    draft.now = max(draft.now, event.time_ms)
-    _note_entry(draft)
+    _set_clock(batch, max(batch.state.now_ms, event.time_ms))
     return True
 
 
-def begin(draft: Draft, event: ControllerStarted) -> None:
-    """Begin a claim's time: that goes on from the clock, or where the clock is far ahead starts from the claim's.
+def begin(batch: Batch, event: ControllerStarted) -> None:
+    """Begin a claim's time. It continues the clock, or starts from the claim's time if the clock is far ahead of that.
 
-    Then whatever was measured by the clock of before begins anew.
+    In the second case everything that was measured by the former clock is measured from now on.
     """
-    if draft.now - event.time_ms > LEAP_MS_MAX:
-        draft.now = event.time_ms
-        for broker in list(draft.brokers.values()):
-            # One that has never been heard has no session either.
-            last_contact_ms = NO_TIME if broker.last_contact_ms == NO_TIME else draft.now
-            draft.put_broker(replace(broker, last_contact_ms=last_contact_ms, connection_lost_ms=NO_TIME))
-        draft.quorum = replace(draft.quorum, heard_ms=min(draft.now, draft.quorum.heard_ms))
-    draft.now = max(draft.now, event.time_ms)
-    _note_entry(draft)
+    if batch.state.now_ms - event.time_ms <= LEAP_MS_MAX:
+        _set_clock(batch, max(batch.state.now_ms, event.time_ms))
+        return
+    _set_clock(batch, event.time_ms)
+    for broker in list(batch.state.brokers.values()):
+        # A broker that was never heard has no session either.
+        last_contact_ms = NO_TIME if broker.last_contact_ms == NO_TIME else event.time_ms
+        commit_broker(batch, replace(broker, last_contact_ms=last_contact_ms, connection_lost_ms=NO_TIME))
+    quorum = batch.state.quorum
+    commit_quorum(batch, replace(quorum, heard_ms=min(event.time_ms, quorum.heard_ms)))
 
 
-def _note_entry(draft: Draft) -> None:
-    draft.clock_entered_ms = NO_TIME if draft.entered_ms is None else draft.entered_ms
+def _set_clock(batch: Batch, now_ms: int) -> None:
+    entered_ms = batch.logged.entered_ms
+    commit_clock(batch, now_ms, NO_TIME if entered_ms is None else entered_ms)
 
 
-def _refuse(draft: Draft, field: str, message: str, reason: Reason) -> None:
-    draft.reject(field, message, reason)
-    draft.answer_if_asked("INVALID_REQUEST", message)
+def _refuse(batch: Batch, field: str, message: str, reason: Reason) -> None:
+    batch.recorder.reject(field, message, reason)
+    batch.recorder.answer_if_asked("INVALID_REQUEST", message)

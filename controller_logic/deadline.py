@@ -1,24 +1,24 @@
 """Tell what was asked too long ago: who asked was told that it timed out, and must not get it later."""
 
-from controller_logic.draft import Draft
+from controller_logic.batch import Batch
 from state.event import AdminEvent
 from state.events import Logged
 
 
-def is_over(draft: Draft, event: AdminEvent) -> bool:
+def is_over(batch: Batch, event: AdminEvent) -> bool:
     """Say whether a request was found undecided after its time, and answer it so.
 
     The log alone does not tell how late an event is decided: that it waited for a controller is known where one took
     over, which found it. Who asked began to wait before the event came to the bus; where the two clocks differ
     the earlier time counts, because it is the safe one.
     """
-    if event.timeout_ms is None or draft.found_ms is None:
+    if event.timeout_ms is None or batch.logged.found_ms is None:
         return False
-    waited_ms = _waited_ms(event, draft.entered_ms, draft.found_ms)
+    waited_ms = _waited_ms(event, batch.logged.entered_ms, batch.logged.found_ms)
     if waited_ms < event.timeout_ms:
         return False
     message = f"it is not done: nobody decided it for {waited_ms} ms, and {event.timeout_ms} ms were allowed"
-    draft.answer("REQUEST_TIMED_OUT", message)
+    batch.recorder.answer("REQUEST_TIMED_OUT", message)
     return True
 
 

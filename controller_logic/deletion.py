@@ -18,9 +18,16 @@ last replica is successful. While a partition of it is reassigned its deletion w
 
 from collections.abc import Callable, Collection, Set
 
-from controller_logic.draft import Draft
-from controller_logic.replica_machine import moved, online_replicas, to_be_deleted
-from controller_logic.topic_draft import TopicDraft
+from controller_logic.batch import Batch
+from controller_logic.commit import commit_partition
+from controller_logic.commit_topic import (
+    commit_deletion_begins,
+    commit_deletion_not_due,
+    commit_deletion_state,
+    commit_deletion_waits,
+)
+from controller_logic.replica_machine import online_replicas, to_be_deleted, transitioned
+from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
 from state.events import DeleteTopic, ReplicaReport
 from state.ids import EPOCH_DURING_DELETE, NO_LEADER
@@ -33,62 +40,59 @@ _SUCCESSFUL = ReplicaState.ReplicaDeletionSuccessful
 _INELIGIBLE = ReplicaState.ReplicaDeletionIneligible
 
 
-def delete_topic(draft: Draft, event: DeleteTopic) -> None:
+def delete_topic(batch: Batch, event: DeleteTopic) -> None:
     """Begin to delete a topic; its partitions have no leader from now on.
 
     One that is being deleted already is answered as done, as in Kafka, and what failed is tried again.
     """
-    topic = draft.topic(event.topic)
+    topic = batch.state.topic(event.topic)
     if event.topic_id is not None and (topic is None or topic.topic_id != event.topic_id):
-        draft.answer("UNKNOWN_TOPIC_ID", f"there is no topic {event.topic} of that id", topic=event.topic)
+        batch.recorder.answer("UNKNOWN_TOPIC_ID", f"there is no topic {event.topic} of that id", topic=event.topic)
         return
     if topic is None:
-        draft.answer("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {event.topic}", topic=event.topic)
+        batch.recorder.answer("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {event.topic}", topic=event.topic)
         return
-    if not draft.policy.delete_topic_enable:
-        draft.answer("TOPIC_DELETION_DISABLED", "delete.topic.enable is false", topic=event.topic)
+    if not batch.state.policy.delete_topic_enable:
+        batch.recorder.answer("TOPIC_DELETION_DISABLED", "delete.topic.enable is false", topic=event.topic)
         return
     if topic.is_deleting:
-        retry(draft, topic)
+        retry(batch, topic)
     elif topic.is_reassigning:
-        _wait(draft, topic)
+        _wait(batch, topic)
     else:
-        _begin(draft, topic)
-    draft.answer(topic=event.topic, topic_id=topic.topic_id)
+        _begin(batch, topic)
+    batch.recorder.answer(topic=event.topic, topic_id=topic.topic_id)
 
 
-def _wait(draft: Draft, topic: TopicDraft) -> None:
+def _wait(batch: Batch, topic: WorkingTopic) -> None:
     if not topic.deletion_waits:
-        topic.deletion_waits = topic.dirty = True
-        draft.say_topic(topic, Reason.TOPIC_DELETED)
+        commit_deletion_waits(batch, topic)
 
 
-def begin_waiting(draft: Draft) -> None:
+def begin_waiting(batch: Batch) -> None:
     """Begin the deletions that waited for reassignments which are over now."""
-    for name in sorted(draft.waiting):
-        topic = draft.topic(name)
+    for name in sorted(batch.state.deletions_due):
+        topic = batch.state.topic(name)
         if topic is None or topic.is_reassigning:
-            draft.waiting.discard(name)
+            commit_deletion_not_due(batch, name)
         else:
-            _begin(draft, topic)
+            _begin(batch, topic)
 
 
-def _begin(draft: Draft, topic: TopicDraft) -> None:
-    draft.waiting.discard(topic.topic)
-    draft.count_out(topic)
-    topic.state, topic.deletion_waits, topic.dirty = TopicState.deleting, False, True
+def _begin(batch: Batch, topic: WorkingTopic) -> None:
+    commit_deletion_begins(batch, topic)
     for partition in topic.partitions:
-        _begin_partition(draft, topic, partition)
-    _pass_over_away(draft, topic)
-    _be_in_state(draft, topic, _state_of(topic))
+        _begin_partition(batch, topic, partition)
+    _pass_over_away(batch, topic)
+    commit_deletion_state(batch, topic, _state_of(topic))
 
 
-def _begin_partition(draft: Draft, topic: TopicDraft, partition: Partition) -> None:
+def _begin_partition(batch: Batch, topic: WorkingTopic, partition: Partition) -> None:
     # Whoever has yet to remove a replica that a reassignment removed takes part again.
     held = dict(zip(partition.replicas, partition.replica_states, strict=True))
     held |= {entry.broker: entry.state for entry in partition.removed}
-    assigned = online_replicas(partition.replicas, partition.replica_states, draft.active)
-    online = {*assigned, *(entry.broker for entry in partition.removed if entry.broker in draft.active)}
+    assigned = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
+    online = {*assigned, *(entry.broker for entry in partition.removed if entry.broker in batch.state.active)}
     states = tuple([to_be_deleted(state, is_served=replica in online) for replica, state in held.items()])
     change = PartitionChange(
         state=PartitionState.NonExistentPartition,
@@ -97,50 +101,52 @@ def _begin_partition(draft: Draft, topic: TopicDraft, partition: Partition) -> N
         replica_states=states,
         removed=(),
         # On an active broker nothing else takes a replica offline.
-        offline_dir_replicas=tuple([r for r in partition.replicas if r in draft.active and r not in online]),
+        offline_dir_replicas=tuple([r for r in partition.replicas if r in batch.state.active and r not in online]),
         unassigned_replicas=tuple([entry.broker for entry in partition.removed]),
     )
-    after = draft.change(topic, partition, change, Reason.TOPIC_DELETED, to=())
-    _tell(draft, topic, after, tuple([replica for replica in after.replicas if replica in online]))
+    after = commit_partition(batch, topic, partition, change, Reason.TOPIC_DELETED, to=())
+    _tell(batch, topic, after, tuple([replica for replica in after.replicas if replica in online]))
 
 
-def _tell(draft: Draft, topic: TopicDraft, partition: Partition, brokers: tuple[int, ...]) -> None:
+def _tell(batch: Batch, topic: WorkingTopic, partition: Partition, brokers: tuple[int, ...]) -> None:
     if brokers:
         epoch = EPOCH_DURING_DELETE
-        draft.say_stop_replica(topic, partition, Reason.TOPIC_DELETED, leader_epoch=epoch, delete=True, to=brokers)
+        batch.recorder.say_stop_replica(
+            topic, partition, Reason.TOPIC_DELETED, leader_epoch=epoch, delete=True, to=brokers
+        )
 
 
-def _is_passed_over(draft: Draft, broker: int) -> bool:
+def _is_passed_over(batch: Batch, broker: int) -> bool:
     """Say whether a broker is away, and removes what is deleted meanwhile without being told.
 
     Of one that is unregistered it is not known. Where all others are behind gateways it was too.
     """
-    if broker in draft.brokers or draft.rules_version < STRAYS_RULES:
-        return broker in draft.brokers and broker not in draft.awaited
-    return bool(draft.brokers) and all(other.behind_gateway for other in draft.brokers.values())
+    if broker in batch.state.brokers or batch.state.rules_version < STRAYS_RULES:
+        return broker in batch.state.brokers and broker not in batch.state.awaited
+    return bool(batch.state.brokers) and all(other.behind_gateway for other in batch.state.brokers.values())
 
 
-def _pass_over_away(draft: Draft, topic: TopicDraft) -> None:
+def _pass_over_away(batch: Batch, topic: WorkingTopic) -> None:
     """Wait no longer for the brokers that are away and need not be told."""
     if not topic.has_replica_in(_INELIGIBLE):
         return
     for partition in topic.partitions:
         pairs = zip(partition.replicas, partition.replica_states, strict=True)
-        away = [replica for replica, state in pairs if state == _INELIGIBLE and _is_passed_over(draft, replica)]
-        begun = _move(draft, topic, partition, away, lambda state: to_be_deleted(state, is_served=True))
-        _move(draft, topic, begun, away, lambda state: moved(state, _SUCCESSFUL))
+        away = [replica for replica, state in pairs if state == _INELIGIBLE and _is_passed_over(batch, replica)]
+        begun = _move(batch, topic, partition, away, lambda state: to_be_deleted(state, is_served=True))
+        _move(batch, topic, begun, away, lambda state: transitioned(state, _SUCCESSFUL))
 
 
-def brokers_failed(draft: Draft, topic: TopicDraft, failed: Set[int]) -> None:
+def brokers_failed(batch: Batch, topic: WorkingTopic, failed: Set[int]) -> None:
     """Hold a deletion up until the brokers on ``failed`` are back, where those have to be told."""
-    _fail(draft, topic, failed)
-    broker_unregistered(draft, topic)
+    _fail(batch, topic, failed)
+    broker_unregistered(batch, topic)
 
 
-def broker_unregistered(draft: Draft, topic: TopicDraft) -> None:
+def broker_unregistered(batch: Batch, topic: WorkingTopic) -> None:
     """Await no longer what brokers that are known no more had yet to remove after a reassignment."""
     for partition in topic.partitions:
-        gone = [replica for replica in partition.unassigned_replicas if replica not in draft.brokers]
+        gone = [replica for replica in partition.unassigned_replicas if replica not in batch.state.brokers]
         if gone:
             pairs = zip(partition.replicas, partition.replica_states, strict=True)
             left = {replica: state for replica, state in pairs if replica not in gone}
@@ -150,48 +156,48 @@ def broker_unregistered(draft: Draft, topic: TopicDraft) -> None:
                 offline_dir_replicas=tuple([r for r in partition.offline_dir_replicas if r in left]),
                 unassigned_replicas=tuple([r for r in partition.unassigned_replicas if r in left]),
             )
-            draft.change(topic, partition, change, Reason.TOPIC_DELETED, to=())
-    _pass_over_away(draft, topic)
-    _settle(draft, topic)
+            commit_partition(batch, topic, partition, change, Reason.TOPIC_DELETED, to=())
+    _pass_over_away(batch, topic)
+    _settle(batch, topic)
 
 
-def _fail(draft: Draft, topic: TopicDraft, failed: Set[int]) -> None:
+def _fail(batch: Batch, topic: WorkingTopic, failed: Set[int]) -> None:
     for partition in topic.partitions:
         pairs = zip(partition.replicas, partition.replica_states, strict=True)
         started = [r for r, state in pairs if state == _STARTED and r in failed]
-        _move(draft, topic, partition, started, lambda state: moved(state, _INELIGIBLE))
+        _move(batch, topic, partition, started, lambda state: transitioned(state, _INELIGIBLE))
 
 
-def broker_started(draft: Draft, topic: TopicDraft, broker: int) -> None:
+def broker_started(batch: Batch, topic: WorkingTopic, broker: int) -> None:
     """Tell a broker that is back to remove what it missed to remove, and others to try again."""
     for partition in topic.partitions:
         lost = partition.offline_dir_replicas
         if broker in lost:
             change = PartitionChange(offline_dir_replicas=tuple([replica for replica in lost if replica != broker]))
-            draft.change(topic, partition, change, Reason.TOPIC_DELETED)
+            commit_partition(batch, topic, partition, change, Reason.TOPIC_DELETED)
     if any(broker in partition.replicas for partition in topic.partitions):
-        retry(draft, topic)
+        retry(batch, topic)
 
 
-def retry(draft: Draft, topic: TopicDraft) -> None:
+def retry(batch: Batch, topic: WorkingTopic) -> None:
     """Tell the brokers whose replicas are online to remove what is still ineligible."""
     for partition in topic.partitions:
         pairs = zip(partition.replicas, partition.replica_states, strict=True)
-        told = [r for r, state in pairs if state == _INELIGIBLE and r in draft.active]
+        told = [r for r, state in pairs if state == _INELIGIBLE and r in batch.state.active]
         told = [replica for replica in told if replica not in partition.offline_dir_replicas]
-        _move(draft, topic, partition, told, lambda state: to_be_deleted(state, is_served=True))
-        _tell(draft, topic, partition, tuple(told))
-    _pass_over_away(draft, topic)
-    _settle(draft, topic)
+        _move(batch, topic, partition, told, lambda state: to_be_deleted(state, is_served=True))
+        _tell(batch, topic, partition, tuple(told))
+    _pass_over_away(batch, topic)
+    _settle(batch, topic)
 
 
-def resume(draft: Draft, topic: TopicDraft) -> None:
+def resume(batch: Batch, topic: WorkingTopic) -> None:
     """Tell all brokers that are active once more what they have yet to remove."""
-    _fail(draft, topic, draft.active)
-    retry(draft, topic)
+    _fail(batch, topic, batch.state.active)
+    retry(batch, topic)
 
 
-def replica_reported(draft: Draft, topic: TopicDraft, event: ReplicaReport) -> None:
+def replica_reported(batch: Batch, topic: WorkingTopic, event: ReplicaReport) -> None:
     """Take in that a replica is removed, could not be, or that its log directory is lost."""
     outcome = {"deleted": _SUCCESSFUL, "offline": _INELIGIBLE, "error": _INELIGIBLE}.get(event.outcome)
     partition = topic.partition(event.partition)
@@ -202,15 +208,17 @@ def replica_reported(draft: Draft, topic: TopicDraft, event: ReplicaReport) -> N
         return
     if event.outcome == "offline" and event.broker not in partition.offline_dir_replicas:
         lost = (*partition.offline_dir_replicas, event.broker)
-        partition = draft.change(topic, partition, PartitionChange(offline_dir_replicas=lost), Reason.TOPIC_DELETED)
+        partition = commit_partition(
+            batch, topic, partition, PartitionChange(offline_dir_replicas=lost), Reason.TOPIC_DELETED
+        )
     if state == _STARTED:
-        _move(draft, topic, partition, [event.broker], lambda state: moved(state, outcome))
-        _settle(draft, topic)
+        _move(batch, topic, partition, [event.broker], lambda state: transitioned(state, outcome))
+        _settle(batch, topic)
 
 
 def _move(
-    draft: Draft,
-    topic: TopicDraft,
+    batch: Batch,
+    topic: WorkingTopic,
     partition: Partition,
     brokers: Collection[int],
     move: Callable[[ReplicaState], ReplicaState],
@@ -220,30 +228,23 @@ def _move(
         return partition
     pairs = zip(partition.replicas, partition.replica_states, strict=True)
     states = tuple([move(state) if replica in brokers else state for replica, state in pairs])
-    return draft.change(topic, partition, PartitionChange(replica_states=states), Reason.TOPIC_DELETED)
+    return commit_partition(batch, topic, partition, PartitionChange(replica_states=states), Reason.TOPIC_DELETED)
 
 
-def _state_of(topic: TopicDraft) -> TopicState:
+def _state_of(topic: WorkingTopic) -> TopicState:
     if topic.has_replica_in(_INELIGIBLE):
         return TopicState.ineligible
     return TopicState.deleting if topic.has_replica_in(_STARTED) else TopicState.deleted
 
 
-def _settle(draft: Draft, topic: TopicDraft) -> None:
+def _settle(batch: Batch, topic: WorkingTopic) -> None:
     """Say how far the deletion has come, if that is another state than before."""
     state = _state_of(topic)
     if state != topic.state:
-        _be_in_state(draft, topic, state)
+        commit_deletion_state(batch, topic, state)
 
 
-def _be_in_state(draft: Draft, topic: TopicDraft, state: TopicState) -> None:
-    topic.state, topic.dirty = state, True
-    draft.say_topic(topic, Reason.TOPIC_DELETED)
-    if state == TopicState.deleted:
-        draft.remove_topic(topic.topic)
-
-
-def brokers_left(topic: TopicDraft) -> list[int]:
+def brokers_left(topic: WorkingTopic) -> list[int]:
     """List the brokers that have yet to remove what they hold of a topic that is being deleted."""
     left: set[int] = set()
     for partition in topic.partitions:

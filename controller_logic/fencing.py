@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from controller_logic.draft import Draft
-from controller_logic.topic_draft import TopicDraft
+from controller_logic.batch import Batch
+from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker
 from state.events import AlterIsr, OfReplica
 from state.partition import Partition
@@ -17,22 +17,22 @@ class Refusal(NamedTuple):
     message: str
 
 
-def registered(draft: Draft, broker: int) -> Broker | None:
+def registered(batch: Batch, broker: int) -> Broker | None:
     """Find the broker that an event names; report and answer an unknown one."""
-    found = draft.brokers.get(broker)
+    found = batch.state.brokers.get(broker)
     if found is None:
         message = f"broker {broker} is not registered"
-        draft.reject("broker", message, Reason.UNKNOWN_BROKER)
-        draft.answer_if_asked("BROKER_ID_NOT_REGISTERED", message, broker=broker)
+        batch.recorder.reject("broker", message, Reason.UNKNOWN_BROKER)
+        batch.recorder.answer_if_asked("BROKER_ID_NOT_REGISTERED", message, broker=broker)
     return found
 
 
-def in_its_epoch(draft: Draft, broker: int, broker_epoch: int) -> Broker | None:
+def in_its_epoch(batch: Batch, broker: int, broker_epoch: int) -> Broker | None:
     """Find the broker in the incarnation that speaks (KIP-380); answer one that is not the registered."""
-    found = registered(draft, broker)
+    found = registered(batch, broker)
     if found is None or found.broker_epoch == broker_epoch:
         return found
-    draft.answer(*stale_broker_epoch(found, broker_epoch), broker=broker, broker_epoch=found.broker_epoch)
+    batch.recorder.answer(*stale_broker_epoch(found, broker_epoch), broker=broker, broker_epoch=found.broker_epoch)
     return None
 
 
@@ -42,20 +42,20 @@ def stale_broker_epoch(broker: Broker, broker_epoch: int) -> Refusal:
     return Refusal("STALE_BROKER_EPOCH", message)
 
 
-def of_another_topic(draft: Draft, event: OfReplica) -> Refusal | None:
+def of_another_topic(batch: Batch, event: OfReplica) -> Refusal | None:
     """Refuse what is said of a topic that was deleted, and whose name another one has by now (KIP-516)."""
-    topic = draft.topic(event.topic)
+    topic = batch.state.topic(event.topic)
     if event.topic_id is None or topic is None or event.topic_id == topic.topic_id:
         return None
     return Refusal("UNKNOWN_TOPIC_ID", f"there is no topic {event.topic} of that id")
 
 
-def known_partition(draft: Draft, event: OfReplica) -> tuple[TopicDraft, Partition] | Refusal:
+def known_partition(batch: Batch, event: OfReplica) -> tuple[WorkingTopic, Partition] | Refusal:
     """Find the partition that an event names; one of a topic being deleted is gone already."""
-    refusal = of_another_topic(draft, event)
+    refusal = of_another_topic(batch, event)
     if refusal is not None:
         return refusal
-    topic = draft.topic(event.topic)
+    topic = batch.state.topic(event.topic)
     if topic is None or topic.is_deleting:
         return Refusal("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {event.topic}")
     partition = topic.partition(event.partition)

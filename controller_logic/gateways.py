@@ -11,14 +11,14 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from controller_logic import sessions
+from controller_logic.batch import Batch
 from controller_logic.broker_settings import say_what_changed
-from controller_logic.draft import Draft
+from controller_logic.commit_cluster import commit_gateway, commit_quorum, commit_quorum_epoch
 from state.broker import Broker
-from state.decisions import QuorumDecision
 from state.events import GatewayHeartbeat, GatewayStarted
 from state.ids import NO_LEADER, NO_TIME
 from state.metadata_format import FIRST_FORMAT, NEWEST_FORMAT
-from state.quorum import Gateway, Quorum
+from state.metadata_quorum import Gateway, Quorum
 from state.reason import Reason
 from state.rules import ANY_BACKUP_RULES, TOLD_RULES, UNREPEATED_RULES
 
@@ -34,195 +34,188 @@ LONG_SILENCE_MS = 60_000
 EPOCHS_ON_MAX = 200_000_000
 
 
-def gateway_started(draft: Draft, event: GatewayStarted) -> None:
+def gateway_started(batch: Batch, event: GatewayStarted) -> None:
     """Take a gateway in; it leads if nobody does, or if it did before it started again."""
     if event.gateway not in event.voters:
         message = f"gateway {event.gateway} is not among the voters {list(event.voters)}"
-        draft.reject("voters", message, Reason.REQUEST_REFUSED)
-        draft.answer_if_asked("INVALID_REQUEST", message)
+        batch.recorder.reject("voters", message, Reason.REQUEST_REFUSED)
+        batch.recorder.answer_if_asked("INVALID_REQUEST", message)
         return
-    if draft.rules_version >= TOLD_RULES and event.metadata_format < draft.quorum.metadata_format:
-        message = f"the metadata log is of format {draft.quorum.metadata_format}, and it writes {event.metadata_format}"
-        draft.reject("metadata_format", f"gateway {event.gateway} is too old: {message}", Reason.REQUEST_REFUSED)
-        draft.answer_if_asked("UNSUPPORTED_VERSION", message)
+    if batch.state.rules_version >= TOLD_RULES and event.metadata_format < batch.state.quorum.metadata_format:
+        message = (
+            f"the metadata log is of format {batch.state.quorum.metadata_format}, and it writes {event.metadata_format}"
+        )
+        batch.recorder.reject(
+            "metadata_format", f"gateway {event.gateway} is too old: {message}", Reason.REQUEST_REFUSED
+        )
+        batch.recorder.answer_if_asked("UNSUPPORTED_VERSION", message)
         return
-    former = draft.gateways.get(event.gateway)
-    behind = _behind(draft)
+    former = batch.state.gateways.get(event.gateway)
+    behind = _behind(batch)
     voters = tuple(sorted(set(event.voters)))
-    writes = _format_told(draft, event.metadata_format)
-    gateway = Gateway(event.gateway, event.incarnation, voters, draft.now, metadata_format=writes)
-    draft.gateways[event.gateway] = gateway
+    writes = _format_told(batch, event.metadata_format)
+    gateway = Gateway(event.gateway, event.incarnation, voters, batch.state.now_ms, metadata_format=writes)
+    commit_gateway(batch, gateway)
     is_new = former is None or former.incarnation != event.incarnation
-    if is_new and draft.quorum.voter in (NO_LEADER, event.gateway):
-        _elect(draft, gateway, behind, Reason.GATEWAY_STARTED)
+    if is_new and batch.state.quorum.voter in (NO_LEADER, event.gateway):
+        _elect(batch, gateway, behind, Reason.GATEWAY_STARTED)
     else:
-        _go_on_in_newer_format(draft)
-    draft.answer_if_asked(quorum_epoch=draft.quorum.quorum_epoch)
+        _go_on_in_newer_format(batch)
+    batch.recorder.answer_if_asked(quorum_epoch=batch.state.quorum.quorum_epoch)
 
 
-def gateway_heartbeat(draft: Draft, event: GatewayHeartbeat) -> None:
+def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
     """Note that a gateway lives; what it did not hear while it was held up was not silence.
 
     When the one that leads ends in order another one leads at once (Kafka's leader resigns then). Where there is no
     other it stays the leader that it was, until another one starts or it does so again.
     """
-    gateway = draft.gateways.get(event.gateway)
+    gateway = batch.state.gateways.get(event.gateway)
     if gateway is None or gateway.incarnation != event.incarnation:
         message = f"gateway {event.gateway} has not started as {event.incarnation}, or did so again since"
-        draft.reject("incarnation", message, Reason.REQUEST_REFUSED)
-        draft.answer_if_asked("STALE_BROKER_EPOCH", message)
+        batch.recorder.reject("incarnation", message, Reason.REQUEST_REFUSED)
+        batch.recorder.answer_if_asked("STALE_BROKER_EPOCH", message)
         return
-    behind = _behind(draft) if event.late_ms else []
+    behind = _behind(batch) if event.late_ms else []
     is_stopping = gateway.is_stopping or event.want_shutdown
-    gateway = replace(gateway, last_contact_ms=draft.now, is_stopping=is_stopping)
+    gateway = replace(gateway, last_contact_ms=batch.state.now_ms, is_stopping=is_stopping)
     if event.metadata_format is not UNSET:
-        gateway = replace(gateway, metadata_format=_format_told(draft, event.metadata_format))
-    draft.gateways[event.gateway] = gateway
-    if event.gateway == draft.quorum.voter:
-        draft.quorum = replace(draft.quorum, heard_ms=draft.now)
-        sessions.extend(draft, event.late_ms, behind)
+        gateway = replace(gateway, metadata_format=_format_told(batch, event.metadata_format))
+    commit_gateway(batch, gateway)
+    if event.gateway == batch.state.quorum.voter:
+        commit_quorum(batch, replace(batch.state.quorum, heard_ms=batch.state.now_ms))
+        sessions.extend(batch, event.late_ms, behind)
         if is_stopping:
-            _elect_another(draft, Reason.GATEWAY_STOPPED)
+            _elect_another(batch, Reason.GATEWAY_STOPPED)
     if event.metadata_format is not UNSET:
-        _go_on_in_newer_format(draft)
-    draft.answer_if_asked(quorum_epoch=draft.quorum.quorum_epoch)
+        _go_on_in_newer_format(batch)
+    batch.recorder.answer_if_asked(quorum_epoch=batch.state.quorum.quorum_epoch)
 
 
-def watch_leader(draft: Draft) -> None:
+def watch_leader(batch: Batch) -> None:
     """Let another gateway lead when the one that does has been silent for too long, and another has not."""
-    leader = draft.gateways.get(draft.quorum.voter)
-    if leader is not None and not _is_heard(draft, leader):
-        _elect_another(draft, Reason.GATEWAY_STOPPED if leader.is_stopping else Reason.GATEWAY_SILENT)
+    leader = batch.state.gateways.get(batch.state.quorum.voter)
+    if leader is not None and not _is_heard(batch, leader):
+        _elect_another(batch, Reason.GATEWAY_STOPPED if leader.is_stopping else Reason.GATEWAY_SILENT)
 
 
-def is_led(draft: Draft) -> bool:
+def is_led(batch: Batch) -> bool:
     """Say whether a gateway leads the quorum that was heard in time, and does not stop."""
-    leader = draft.gateways.get(draft.quorum.voter)
-    return leader is not None and _is_heard(draft, leader)
+    leader = batch.state.gateways.get(batch.state.quorum.voter)
+    return leader is not None and _is_heard(batch, leader)
 
 
-def heard_until(draft: Draft, broker: Broker) -> int:
+def heard_until(batch: Batch, broker: Broker) -> int:
     """Give the time up to which a broker could be heard, in ms: behind a gateway while that one was."""
-    leader = draft.gateways.get(draft.quorum.voter) if broker.behind_gateway else None
-    return draft.now if leader is None else leader.last_contact_ms
+    leader = batch.state.gateways.get(batch.state.quorum.voter) if broker.behind_gateway else None
+    return batch.state.now_ms if leader is None else leader.last_contact_ms
 
 
-def has_session(draft: Draft, broker: Broker) -> bool:
+def has_session(batch: Batch, broker: Broker) -> bool:
     """Say whether a broker, fenced or not, was heard within its session."""
     if broker.last_contact_ms == NO_TIME:
         return False
-    return heard_until(draft, broker) - broker.last_contact_ms < draft.policy.broker_session_timeout_ms
+    return heard_until(batch, broker) - broker.last_contact_ms < batch.state.policy.broker_session_timeout_ms
 
 
-def with_session(draft: Draft) -> list[Broker]:
+def with_session(batch: Batch) -> list[Broker]:
     """List the brokers whose silence counts: they are live, or fenced and were heard within their session."""
-    return [broker for broker in draft.brokers.values() if broker.is_live or has_session(draft, broker)]
+    return [broker for broker in batch.state.brokers.values() if broker.is_live or has_session(batch, broker)]
 
 
-def begin_anew(draft: Draft) -> None:
+def forgive_silence(batch: Batch) -> None:
     """Hold no silence of a time without a controller against the gateways."""
-    for number, gateway in draft.gateways.items():
-        draft.gateways[number] = replace(gateway, last_contact_ms=draft.now)
+    for gateway in list(batch.state.gateways.values()):
+        commit_gateway(batch, replace(gateway, last_contact_ms=batch.state.now_ms))
 
 
-def lead_on(draft: Draft) -> None:
+def lead_on(batch: Batch) -> None:
     """After a time without a controller let the leader lead on in another epoch.
 
     What is decided from here on is not what brokers may have read in the last one, were all of this put back from a
     backup. Brokers hear of the claim's settings in either case.
     """
-    leader = draft.gateways.get(draft.quorum.voter)
-    unheard_ms = draft.now - draft.quorum.heard_ms
+    leader = batch.state.gateways.get(batch.state.quorum.voter)
+    unheard_ms = batch.state.now_ms - batch.state.quorum.heard_ms
     if (
-        draft.rules_version >= ANY_BACKUP_RULES
+        batch.state.rules_version >= ANY_BACKUP_RULES
         and leader is not None
-        and unheard_ms >= draft.policy.controller_quorum_fetch_timeout_ms
+        and unheard_ms >= batch.state.policy.controller_quorum_fetch_timeout_ms
     ):
-        _elect(draft, leader, _behind(draft), Reason.CONTROLLER_STARTED)
-    say_what_changed(draft)
+        _elect(batch, leader, _behind(batch), Reason.CONTROLLER_STARTED)
+    say_what_changed(batch)
 
 
-def _elect_another(draft: Draft, reason: Reason) -> None:
-    heard = [gateway for _, gateway in sorted(draft.gateways.items()) if _is_heard(draft, gateway)]
+def _elect_another(batch: Batch, reason: Reason) -> None:
+    heard = [gateway for _, gateway in sorted(batch.state.gateways.items()) if _is_heard(batch, gateway)]
     if heard:
-        _elect(draft, heard[0], _behind(draft), reason)
+        _elect(batch, heard[0], _behind(batch), reason)
 
 
-def _format_told(draft: Draft, told: int) -> int:
-    return FIRST_FORMAT if draft.rules_version < TOLD_RULES else min(told, NEWEST_FORMAT)
+def _format_told(batch: Batch, told: int) -> int:
+    return FIRST_FORMAT if batch.state.rules_version < TOLD_RULES else min(told, NEWEST_FORMAT)
 
 
-def _format(draft: Draft) -> int:
+def _format(batch: Batch) -> int:
     """Name the newest format of the metadata log that all gateways which may be writing one can write.
 
     One that stops is among them until it is silent.
     """
-    if draft.rules_version < TOLD_RULES:
+    if batch.state.rules_version < TOLD_RULES:
         return FIRST_FORMAT
-    writing = [gateway.metadata_format for gateway in draft.gateways.values() if not _is_silent(draft, gateway)]
-    return max(draft.quorum.metadata_format, min(writing, default=FIRST_FORMAT))
+    writing = [gateway.metadata_format for gateway in batch.state.gateways.values() if not _is_silent(batch, gateway)]
+    return max(batch.state.quorum.metadata_format, min(writing, default=FIRST_FORMAT))
 
 
-def _go_on_in_newer_format(draft: Draft) -> None:
+def _go_on_in_newer_format(batch: Batch) -> None:
     """Let the leader lead on in a newer format, as soon as every gateway can write it.
 
     Those that cannot and were not heard would write another log than all others, so they count no more.
     """
-    leader = draft.gateways.get(draft.quorum.voter)
-    if leader is not None and _is_heard(draft, leader) and _format(draft) > draft.quorum.metadata_format:
-        _elect(draft, leader, _behind(draft), Reason.GATEWAY_STARTED)
+    leader = batch.state.gateways.get(batch.state.quorum.voter)
+    if leader is not None and _is_heard(batch, leader) and _format(batch) > batch.state.quorum.metadata_format:
+        _elect(batch, leader, _behind(batch), Reason.GATEWAY_STARTED)
 
 
-def _elect(draft: Draft, gateway: Gateway, behind: list[Broker], reason: Reason) -> None:
+def _elect(batch: Batch, gateway: Gateway, behind: list[Broker], reason: Reason) -> None:
     """Let a gateway lead; the brokers ``behind`` the one before had a session until now."""
-    epoch, metadata_format = draft.quorum.quorum_epoch + _epochs_on(draft), _format(draft)
+    state = batch.state
     who = (gateway.gateway, gateway.incarnation, gateway.voters)
-    draft.quorum = Quorum(*who, epoch, _at_least_ms(draft), metadata_format, no_op_ms=draft.now)
-    draft.gateways = {n: held for n, held in draft.gateways.items() if held.metadata_format >= metadata_format}
-    say_what_changed(draft)
-    find_ms = FIND_LEADER_TIMEOUTS * draft.policy.controller_quorum_fetch_timeout_ms
-    sessions.begin_anew(draft, behind, in_ms=find_ms)
-    if draft.writes:
-        draft.decisions.append(
-            QuorumDecision(
-                **draft.said(reason),
-                voter=gateway.gateway,
-                incarnation=gateway.incarnation,
-                voters=gateway.voters,
-                quorum_epoch=epoch,
-                metadata_format=UNSET if metadata_format == FIRST_FORMAT else metadata_format,
-            )
-        )
+    epoch = state.quorum.quorum_epoch + _epochs_on(batch)
+    commit_quorum_epoch(batch, Quorum(*who, epoch, _at_least_ms(batch), _format(batch), no_op_ms=state.now_ms), reason)
+    say_what_changed(batch)
+    find_ms = FIND_LEADER_TIMEOUTS * state.policy.controller_quorum_fetch_timeout_ms
+    sessions.grant_whole_session(batch, behind, in_ms=find_ms)
 
 
-def _epochs_on(draft: Draft) -> int:
+def _epochs_on(batch: Batch) -> int:
     """Say by how much the epoch goes up: by one, and after a silence by one for each half second of it.
 
     Where bus and gateways were put back from a backup, brokers have seen epochs that this log does not know, at most
     one in half a second. Were one of them begun again, brokers would take other records for those that they have read.
     """
-    if draft.rules_version < UNREPEATED_RULES or draft.quorum.heard_ms == 0:
+    if batch.state.rules_version < UNREPEATED_RULES or batch.state.quorum.heard_ms == 0:
         return 1
-    if draft.rules_version < ANY_BACKUP_RULES:
-        silent_ms = draft.now - draft.quorum.heard_ms
+    if batch.state.rules_version < ANY_BACKUP_RULES:
+        silent_ms = batch.state.now_ms - batch.state.quorum.heard_ms
         return 1 if silent_ms < LONG_SILENCE_MS else min(silent_ms // 1_000, EPOCHS_ON_MAX)
-    return max(1, min((_at_least_ms(draft) - draft.quorum.heard_ms) // EPOCH_MS, EPOCHS_ON_MAX))
+    return max(1, min((_at_least_ms(batch) - batch.state.quorum.heard_ms) // EPOCH_MS, EPOCHS_ON_MAX))
 
 
-def _at_least_ms(draft: Draft) -> int:
+def _at_least_ms(batch: Batch) -> int:
     """Say what time it is, as far as is known: the clock stands still until a claim, and that has found this event."""
-    if draft.rules_version < ANY_BACKUP_RULES or draft.found_ms is None:
-        return draft.now
-    return max(draft.now, draft.found_ms)
+    if batch.state.rules_version < ANY_BACKUP_RULES or batch.logged.found_ms is None:
+        return batch.state.now_ms
+    return max(batch.state.now_ms, batch.logged.found_ms)
 
 
-def _behind(draft: Draft) -> list[Broker]:
-    return [broker for broker in with_session(draft) if broker.behind_gateway]
+def _behind(batch: Batch) -> list[Broker]:
+    return [broker for broker in with_session(batch) if broker.behind_gateway]
 
 
-def _is_heard(draft: Draft, gateway: Gateway) -> bool:
-    return not gateway.is_stopping and not _is_silent(draft, gateway)
+def _is_heard(batch: Batch, gateway: Gateway) -> bool:
+    return not gateway.is_stopping and not _is_silent(batch, gateway)
 
 
-def _is_silent(draft: Draft, gateway: Gateway) -> bool:
-    return draft.now - gateway.last_contact_ms >= draft.policy.controller_quorum_fetch_timeout_ms
+def _is_silent(batch: Batch, gateway: Gateway) -> bool:
+    return batch.state.now_ms - gateway.last_contact_ms >= batch.state.policy.controller_quorum_fetch_timeout_ms

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from controller_logic.minutes import shown
+from controller_logic.decision_recorder import shown
 from controller_logic.step import step
 from state.canonical import Part, has_clash, part_of
 from state.cluster import Changes, Outcome, State

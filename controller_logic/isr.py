@@ -3,7 +3,8 @@
 """
 
 from controller_logic import fencing
-from controller_logic.draft import Draft
+from controller_logic.batch import Batch
+from controller_logic.commit import commit_partition, commit_watermark_due
 from controller_logic.fencing import Refusal
 from controller_logic.lag import has_reported
 from controller_logic.replica_machine import online_replicas
@@ -19,14 +20,14 @@ _UNKNOWN_BROKER_EPOCH = -1
 _RECOVERY = {None: RECOVERED, 0: RECOVERED, 1: RECOVERING, "RECOVERED": RECOVERED, "RECOVERING": RECOVERING}
 
 
-def alter_isr(draft: Draft, event: AlterIsr) -> None:
+def alter_isr(batch: Batch, event: AlterIsr) -> None:
     """Commit the ISR that a leader asks for, or tell it why not; what is committed is in the answer."""
-    broker = fencing.registered(draft, event.broker)
+    broker = fencing.registered(batch, event.broker)
     if broker is None:
         return
-    found = fencing.known_partition(draft, event)
+    found = fencing.known_partition(batch, event)
     if isinstance(found, Refusal):
-        draft.answer(*found, topic=event.topic, partition=event.partition)
+        batch.recorder.answer(*found, topic=event.topic, partition=event.partition)
         return
     topic, partition = found
     if event.broker_epoch != broker.broker_epoch:
@@ -36,26 +37,26 @@ def alter_isr(draft: Draft, event: AlterIsr) -> None:
             fencing.fenced_leader(partition, event)
             or fencing.fenced_version(partition, event)
             or _ill_formed(partition, event)
-            or _ineligible(draft, partition, event)
+            or _ineligible(batch, partition, event)
         )
     if refusal is not None:
-        draft.answer_committed(topic, partition, *refusal)
+        batch.recorder.answer_committed(topic, partition, *refusal)
         return
     change = isr_change(partition, event.isr, _RECOVERY[event.leader_recovery_state])
     if change is not None:
-        after = draft.change(topic, partition, change, _reason(partition, change))
+        after = commit_partition(batch, topic, partition, change, _reason(partition, change))
         if after is partition:
             error = "UNKNOWN_SERVER_ERROR"
-            draft.answer_committed(topic, partition, error, "the change would break an invariant")
+            batch.recorder.answer_committed(topic, partition, error, "the change would break an invariant")
             return
         # A smaller ISR may let the high watermark go on, a larger one hold it.
-        draft.moved.add((topic.topic, partition.partition))
+        commit_watermark_due(batch, topic, after)
         if after.leader != partition.leader:
             message = f"the reassignment is complete, and broker {after.leader} leads now"
-            draft.answer_committed(topic, after, "NEW_LEADER_ELECTED", message)
+            batch.recorder.answer_committed(topic, after, "NEW_LEADER_ELECTED", message)
             return
         partition = after
-    draft.answer_committed(topic, partition)
+    batch.recorder.answer_committed(topic, partition)
 
 
 def isr_change(partition: Partition, isr: tuple[int, ...], recovery: LeaderRecoveryState) -> PartitionChange | None:
@@ -97,17 +98,17 @@ def _ill_formed(partition: Partition, event: AlterIsr) -> Refusal | None:
     return None if message is None else Refusal("INVALID_REQUEST", message)
 
 
-def _ineligible(draft: Draft, partition: Partition, event: AlterIsr) -> Refusal | None:
+def _ineligible(batch: Batch, partition: Partition, event: AlterIsr) -> Refusal | None:
     """Refuse members that are fenced, shutting down (KIP-841), started anew (KIP-903) or behind.
 
     As in Kafka all members are judged, not only those that are new.
     """
-    online = online_replicas(partition.replicas, partition.replica_states, draft.active)
+    online = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
     away = [member for member in event.isr if member not in online]
     if away:
         return Refusal("INELIGIBLE_REPLICA", f"brokers {away} are fenced, shutting down or without their log")
     for member, epoch in zip(event.isr, event.isr_epochs or (), strict=False):
-        if epoch not in (_UNKNOWN_BROKER_EPOCH, draft.brokers[member].broker_epoch):
+        if epoch not in (_UNKNOWN_BROKER_EPOCH, batch.state.brokers[member].broker_epoch):
             return Refusal("INELIGIBLE_REPLICA", f"broker {member} has another broker epoch than {epoch}")
     behind = [member for member in event.isr if member not in partition.isr and _is_behind(partition, member)]
     if behind:

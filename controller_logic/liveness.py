@@ -16,7 +16,8 @@ from msgspec.structs import replace
 
 from controller_logic import fencing, gateways
 from controller_logic.availability import broker_started, broker_unregistered, brokers_failed
-from controller_logic.draft import Draft
+from controller_logic.batch import Batch
+from controller_logic.commit_cluster import commit_broker, commit_gateway
 from controller_logic.registration import refusal_of
 from controller_logic.sessions import extend, heard
 from controller_logic.shutdown import ask_shutdown
@@ -33,42 +34,41 @@ from state.ids import NO_TIME
 from state.reason import Reason
 
 
-def register(draft: Draft, event: BrokerRegister) -> None:
+def register(batch: Batch, event: BrokerRegister) -> None:
     """Register a broker, fenced until its first heartbeat; its epoch is this event's seq.
 
     A new incarnation of a live broker is a bounce: what it held fails first (KIP-380). What a former one told
     of its logs counts no more. Behind a gateway one that is not known to be dead keeps its id.
     """
-    refusal = refusal_of(draft, event)
+    refusal = refusal_of(batch, event)
     if refusal is not None:
-        draft.answer(*refusal, broker=event.broker)
+        batch.recorder.answer(*refusal, broker=event.broker)
         return
-    former = draft.brokers.get(event.broker)
+    former = batch.state.brokers.get(event.broker)
     if former is not None and former.incarnation == event.incarnation:
-        _amend(draft, event, former)
+        _amend(batch, event, former)
         return
     broker = Broker(
         broker=event.broker,
-        broker_epoch=draft.seq,
+        broker_epoch=batch.state.seq,
         incarnation=event.incarnation,
         state=BrokerState.fenced,
         rack=event.rack,
         listeners=event.listeners,
         log_dirs=event.log_dirs,
         # Behind a gateway the first heartbeat begins the session, as in Kafka.
-        last_contact_ms=NO_TIME if event.behind_gateway else draft.now,
+        last_contact_ms=NO_TIME if event.behind_gateway else batch.state.now_ms,
         features=event.features,
         behind_gateway=event.behind_gateway,
     )
-    draft.put_broker(broker)
-    draft.say_broker(broker, Reason.BROKER_REGISTERED if former is None else Reason.BROKER_RESTARTED)
-    draft.answer(broker=broker.broker, broker_epoch=broker.broker_epoch)
+    commit_broker(batch, broker, Reason.BROKER_REGISTERED if former is None else Reason.BROKER_RESTARTED)
+    batch.recorder.answer(broker=broker.broker, broker_epoch=broker.broker_epoch)
     if former is not None and former.is_live:
-        brokers_failed(draft, frozenset({event.broker}))
-    forget_log_ends(draft, event.broker)
+        brokers_failed(batch, frozenset({event.broker}))
+    forget_log_ends(batch, event.broker)
 
 
-def _amend(draft: Draft, event: BrokerRegister, former: Broker) -> None:
+def _amend(batch: Batch, event: BrokerRegister, former: Broker) -> None:
     broker = replace(
         former,
         rack=event.rack,
@@ -78,94 +78,92 @@ def _amend(draft: Draft, event: BrokerRegister, former: Broker) -> None:
         behind_gateway=event.behind_gateway,
     )
     if broker != former:
-        draft.put_broker(broker)
-        draft.say_broker(broker, Reason.BROKER_REGISTERED)
-    draft.answer(broker=broker.broker, broker_epoch=broker.broker_epoch)
+        commit_broker(batch, broker, Reason.BROKER_REGISTERED)
+    batch.recorder.answer(broker=broker.broker, broker_epoch=broker.broker_epoch)
 
 
-def heartbeat(draft: Draft, event: BrokerHeartbeat) -> None:
+def heartbeat(batch: Batch, event: BrokerHeartbeat) -> None:
     """Keep a broker's session, and do what it asks: to be let go, to be fenced, to be unfenced."""
-    broker = fencing.in_its_epoch(draft, event.broker, event.broker_epoch)
+    broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
     if broker is None:
         return
-    broker = heard(broker, draft.now)
-    draft.put_broker(broker)
+    broker = heard(broker, batch.state.now_ms)
+    commit_broker(batch, broker)
     if event.want_shutdown:
-        ask_shutdown(draft, broker)
+        ask_shutdown(batch, broker)
         return
-    draft.answer_if_asked(broker=broker.broker, broker_epoch=broker.broker_epoch)
+    batch.recorder.answer_if_asked(broker=broker.broker, broker_epoch=broker.broker_epoch)
     if event.want_fence and broker.is_live:
         if broker.state == BrokerState.controlled_shutdown:
             # It is let go: whoever starts next under this id need not wait for a session to end.
             broker = replace(broker, last_contact_ms=NO_TIME)
-        _fence(draft, [(broker, Reason.BROKER_ASKED_FENCE)])
+        _fence(batch, [(broker, Reason.BROKER_ASKED_FENCE)])
     elif not event.want_fence and broker.state == BrokerState.fenced:
         broker = replace(broker, state=BrokerState.active)
-        draft.put_broker(broker)
-        draft.say_broker(broker, Reason.BROKER_UNFENCED)
-        broker_started(draft, broker.broker)
+        commit_broker(batch, broker, Reason.BROKER_UNFENCED)
+        broker_started(batch, broker.broker)
 
 
-def expire_sessions(draft: Draft) -> bool:
+def expire_sessions(batch: Batch) -> bool:
     """Fence all brokers that have been silent for too long, together; say if any was."""
-    silent = [(b, reason) for b in draft.brokers.values() if b.is_live and (reason := _silence(draft, b)) is not None]
+    silent = [
+        (b, reason) for b in batch.state.brokers.values() if b.is_live and (reason := _silence(batch, b)) is not None
+    ]
     if silent:
-        _fence(draft, silent)
+        _fence(batch, silent)
     return bool(silent)
 
 
-def _silence(draft: Draft, broker: Broker) -> Reason | None:
+def _silence(batch: Batch, broker: Broker) -> Reason | None:
     """Say which time-out a broker's silence has reached: its session's, or that of a lost connection."""
-    if not gateways.has_session(draft, broker):
+    if not gateways.has_session(batch, broker):
         return Reason.BROKER_SESSION_EXPIRED
-    heard_until = gateways.heard_until(draft, broker)
-    grace_ms = draft.policy.broker_connection_lost_grace_ms
+    heard_until = gateways.heard_until(batch, broker)
+    grace_ms = batch.state.policy.broker_connection_lost_grace_ms
     if grace_ms >= 0 and broker.connection_lost_ms != NO_TIME and heard_until - broker.connection_lost_ms >= grace_ms:
         return Reason.BROKER_CONNECTION_LOST
     return None
 
 
-def sessions_extended(draft: Draft, event: SessionsExtended) -> None:
+def sessions_extended(batch: Batch, event: SessionsExtended) -> None:
     """Take the time off every silence in which the engine itself was held up."""
-    extend(draft, event.by_ms, gateways.with_session(draft))
-    for gateway in draft.gateways.values():
-        last_contact_ms = min(draft.now, gateway.last_contact_ms + event.by_ms)
-        draft.gateways[gateway.gateway] = replace(gateway, last_contact_ms=last_contact_ms)
-    draft.answer_if_asked()
+    extend(batch, event.by_ms, gateways.with_session(batch))
+    for gateway in list(batch.state.gateways.values()):
+        last_contact_ms = min(batch.state.now_ms, gateway.last_contact_ms + event.by_ms)
+        commit_gateway(batch, replace(gateway, last_contact_ms=last_contact_ms))
+    batch.recorder.answer_if_asked()
 
 
-def _fence(draft: Draft, brokers: list[tuple[Broker, Reason]]) -> None:
+def _fence(batch: Batch, brokers: list[tuple[Broker, Reason]]) -> None:
     for broker, reason in brokers:
         fenced = replace(broker, state=BrokerState.fenced)
-        draft.put_broker(fenced)
-        draft.say_broker(fenced, reason)
-    brokers_failed(draft, frozenset(broker.broker for broker, _ in brokers))
+        commit_broker(batch, fenced, reason)
+    brokers_failed(batch, frozenset(broker.broker for broker, _ in brokers))
 
 
-def unregister(draft: Draft, event: BrokerUnregister) -> None:
+def unregister(batch: Batch, event: BrokerUnregister) -> None:
     """Forget a broker, and what it had yet to remove; its replicas stay assigned, offline."""
-    broker = fencing.registered(draft, event.broker)
+    broker = fencing.registered(batch, event.broker)
     if broker is None:
         return
-    draft.remove_broker(broker.broker)
-    draft.say_broker(replace(broker, state=BrokerState.unregistered), Reason.BROKER_UNREGISTERED)
-    draft.answer(broker=broker.broker, broker_epoch=broker.broker_epoch)
+    commit_broker(batch, replace(broker, state=BrokerState.unregistered), Reason.BROKER_UNREGISTERED)
+    batch.recorder.answer(broker=broker.broker, broker_epoch=broker.broker_epoch)
     if broker.is_live:
-        brokers_failed(draft, frozenset({broker.broker}))
-    broker_unregistered(draft, broker.broker)
+        brokers_failed(batch, frozenset({broker.broker}))
+    broker_unregistered(batch, broker.broker)
 
 
-def connection_lost(draft: Draft, event: BrokerConnectionLost) -> None:
+def connection_lost(batch: Batch, event: BrokerConnectionLost) -> None:
     """Take the hint in: by broker.connection.lost.grace.ms the broker's session may end before its time.
 
     It is looked at when a tick comes, and a heartbeat before that voids it; but for a grace of 0, that waits
     for nothing.
     """
-    broker = fencing.in_its_epoch(draft, event.broker, event.broker_epoch)
+    broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
     if broker is None:
         return
-    broker = replace(broker, connection_lost_ms=draft.now)
-    draft.put_broker(broker)
-    draft.answer_if_asked(broker=broker.broker, broker_epoch=broker.broker_epoch)
-    if draft.policy.broker_connection_lost_grace_ms == 0 and broker.is_live:
-        _fence(draft, [(broker, Reason.BROKER_CONNECTION_LOST)])
+    broker = replace(broker, connection_lost_ms=batch.state.now_ms)
+    commit_broker(batch, broker)
+    batch.recorder.answer_if_asked(broker=broker.broker, broker_epoch=broker.broker_epoch)
+    if batch.state.policy.broker_connection_lost_grace_ms == 0 and broker.is_live:
+        _fence(batch, [(broker, Reason.BROKER_CONNECTION_LOST)])

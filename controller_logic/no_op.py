@@ -8,23 +8,20 @@ here: no shard knows what the others decided.
 from msgspec.structs import replace
 
 from controller_logic import gateways
-from controller_logic.draft import Draft
-from state.decisions import NoOp
+from controller_logic.batch import Batch
+from controller_logic.commit_cluster import commit_no_op
 from state.metadata_format import NO_OP_FORMAT
-from state.reason import Reason
 
 
-def say_nothing(draft: Draft) -> None:
+def say_nothing(batch: Batch) -> None:
     """Decide nothing, where metadata.max.idle.interval.ms has passed since that was last done and a gateway leads.
 
     A clock that was taken back has to pass the last one again, or a new quorum epoch to begin: two batches of the log
     with nothing else in them are never the same, by which a log that was lost is found again in a broker's copy.
     """
-    interval_ms = draft.policy.metadata_max_idle_interval_ms
-    if interval_ms == 0 or draft.quorum.metadata_format < NO_OP_FORMAT:
+    interval_ms = batch.state.policy.metadata_max_idle_interval_ms
+    if interval_ms == 0 or batch.state.quorum.metadata_format < NO_OP_FORMAT:
         return
-    if draft.now - draft.quorum.no_op_ms < interval_ms or not gateways.is_led(draft):
+    if batch.state.now_ms - batch.state.quorum.no_op_ms < interval_ms or not gateways.is_led(batch):
         return
-    draft.quorum = replace(draft.quorum, no_op_ms=draft.now)
-    if draft.writes:
-        draft.decisions.append(NoOp(**draft.said(Reason.MAX_IDLE_INTERVAL)))
+    commit_no_op(batch, replace(batch.state.quorum, no_op_ms=batch.state.now_ms))

@@ -9,7 +9,7 @@
 | OfflinePartition     | OnlinePartition      | a replica that may lead is online again, or unclean is on |
 | OfflinePartition     | NonExistentPartition | its topic is deleted; in one event from any state         |
 
-The moves that Kafka allows are in ``state.transitions``; ``Draft.change`` withholds any other, reports it
+The moves that Kafka allows are in ``state.transitions``; ``commit`` withholds any other, reports it
 as ``rejected``, and goes on with the rest.
 
 The functions that may find nothing to change give None then.

@@ -1,33 +1,23 @@
 """Hand out blocks of producer ids, each id once (KIP-730, ``ProducerIdControlManager``)."""
 
 from controller_logic import fencing
-from controller_logic.draft import Draft
-from state.decisions import ProducerIds
+from controller_logic.batch import Batch
+from controller_logic.commit_cluster import commit_producer_ids
 from state.events import AllocateProducerIds
-from state.reason import Reason
 
 # Kafka's ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE.
 BLOCK_SIZE = 1_000
 _MAX_ID = 2**63 - 1
 
 
-def allocate(draft: Draft, event: AllocateProducerIds) -> None:
+def allocate(batch: Batch, event: AllocateProducerIds) -> None:
     """Give a registered broker the next block."""
-    broker = fencing.in_its_epoch(draft, event.broker, event.broker_epoch)
+    broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
     if broker is None:
         return
-    start = draft.next_producer_id
+    start = batch.state.next_producer_id
     if start > _MAX_ID - BLOCK_SIZE:
-        draft.answer("UNKNOWN_SERVER_ERROR", "there are no producer ids left", broker=event.broker)
+        batch.recorder.answer("UNKNOWN_SERVER_ERROR", "there are no producer ids left", broker=event.broker)
         return
-    draft.next_producer_id = start + BLOCK_SIZE
-    if draft.writes:
-        draft.decisions.append(
-            ProducerIds(
-                **draft.said(Reason.PRODUCER_IDS_ALLOCATED),
-                broker=broker.broker,
-                broker_epoch=broker.broker_epoch,
-                next_producer_id=draft.next_producer_id,
-            )
-        )
-    draft.answer(broker=broker.broker, producer_id_start=start, producer_id_len=BLOCK_SIZE)
+    commit_producer_ids(batch, broker, start + BLOCK_SIZE)
+    batch.recorder.answer(broker=broker.broker, producer_id_start=start, producer_id_len=BLOCK_SIZE)

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from controller_logic.apply import apply
 from controller_logic.election import elect_first, elect_offline, elect_reassigned
 from controller_logic.partition_machine import led_by
-from controller_logic.replica_machine import ReplicaStates, moved, online_replicas, removed_replicas
+from controller_logic.replica_machine import ReplicaStates, online_replicas, removed_replicas, transitioned
 from state.change import PartitionChange
 from state.ids import NO_EPOCH, NO_LEADER
 from state.partition import Partition, RemovedReplica, ReplicaState
@@ -64,7 +64,7 @@ def begun(partition: Partition, target: Ids, brokers: Brokers, *, unclean_allowe
         replicas = target + removing
     dropped = _without(partition.replicas, replicas)
     held = dict(zip(partition.replicas, partition.replica_states, strict=True))
-    new = moved(ReplicaState.NonExistentReplica, ReplicaState.NewReplica)
+    new = transitioned(ReplicaState.NonExistentReplica, ReplicaState.NewReplica)
     states = tuple([held.get(replica, new) for replica in replicas])
     if not adding:
         states = _online(states)
@@ -161,7 +161,10 @@ def _removed(partition: Partition, gone: Ids, brokers: Brokers) -> tuple[Removed
 
 def _online(states: ReplicaStates) -> ReplicaStates:
     return tuple(
-        [moved(state, ReplicaState.OnlineReplica) if state == ReplicaState.NewReplica else state for state in states]
+        [
+            transitioned(state, ReplicaState.OnlineReplica) if state == ReplicaState.NewReplica else state
+            for state in states
+        ]
     )
 
 

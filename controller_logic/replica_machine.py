@@ -29,7 +29,7 @@ _ONLINE = ReplicaState.OnlineReplica
 ReplicaStates = tuple[ReplicaState, ...]
 
 
-def moved(state: ReplicaState, *path: ReplicaState) -> ReplicaState:
+def transitioned(state: ReplicaState, *path: ReplicaState) -> ReplicaState:
     """Take a replica from state to state along ``path``; it stays where the next move is refused."""
     for target in path:
         if state not in REPLICA_MAY_COME_FROM[target]:
@@ -62,8 +62,8 @@ def taken_online(partition: Partition, broker: int) -> ReplicaStates:
 def to_be_deleted(state: ReplicaState, *, is_served: bool) -> ReplicaState:
     """Give the state of a replica whose log is to be removed, now if its broker serves."""
     if is_served:
-        return moved(state, _OFFLINE, ReplicaState.ReplicaDeletionStarted)
-    return moved(state, _OFFLINE, ReplicaState.ReplicaDeletionIneligible)
+        return transitioned(state, _OFFLINE, ReplicaState.ReplicaDeletionStarted)
+    return transitioned(state, _OFFLINE, ReplicaState.ReplicaDeletionIneligible)
 
 
 def removed_replicas(partition: Partition, brokers: tuple[int, ...], live: Set[int]) -> tuple[RemovedReplica, ...]:

@@ -1,8 +1,8 @@
 """Take in what became of a decision on a broker: it is carried out, or a log directory is lost (KIP-112)."""
 
-from controller_logic import deletion, fencing, progress, removal
+from controller_logic import deletion, fencing, removal, request_epochs
 from controller_logic.availability import replica_started, replicas_failed
-from controller_logic.draft import Draft
+from controller_logic.batch import Batch
 from controller_logic.fencing import Refusal
 from state.events import ReplicaReport
 from state.partition import ReplicaState
@@ -13,44 +13,44 @@ from state.reason import Reason
 _LOST_LOG = "KAFKA_STORAGE_ERROR"
 
 
-def replica_report(draft: Draft, event: ReplicaReport) -> None:
+def replica_report(batch: Batch, event: ReplicaReport) -> None:
     """Take a replica offline that lost its log, or online that follows or leads again."""
-    broker = fencing.in_its_epoch(draft, event.broker, event.broker_epoch)
+    broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
     if broker is None:
         return
-    namesake = fencing.of_another_topic(draft, event)
+    namesake = fencing.of_another_topic(batch, event)
     if namesake is not None:
-        draft.answer_if_asked(*namesake)
+        batch.recorder.answer_if_asked(*namesake)
         return
-    deleting = draft.topic(event.topic)
+    deleting = batch.state.topic(event.topic)
     if deleting is not None and deleting.is_deleting:
-        deletion.replica_reported(draft, deleting, event)
-        draft.answer_if_asked()
+        deletion.replica_reported(batch, deleting, event)
+        batch.recorder.answer_if_asked()
         return
-    found = fencing.known_partition(draft, event)
+    found = fencing.known_partition(batch, event)
     if isinstance(found, Refusal):
-        draft.answer_if_asked(*found)
+        batch.recorder.answer_if_asked(*found)
         return
     topic, partition = found
     if removal.is_removed(partition, event.broker):
-        removal.replica_reported(draft, topic, partition, event)
-        draft.answer_if_asked()
+        removal.replica_reported(batch, topic, partition, event)
+        batch.recorder.answer_if_asked()
         return
     if event.broker not in partition.replicas:
         message = f"broker {event.broker} holds no replica of {event.topic}-{event.partition}"
-        draft.reject("broker", message, Reason.REQUEST_REFUSED)
-        draft.answer_if_asked("INVALID_REQUEST", message)
+        batch.recorder.reject("broker", message, Reason.REQUEST_REFUSED)
+        batch.recorder.answer_if_asked("INVALID_REQUEST", message)
         return
-    partition = progress.reported(draft, topic, partition, event)
+    partition = request_epochs.reported(batch, topic, partition, event)
     state = partition.replica_states[partition.replicas.index(event.broker)]
     if event.outcome == "offline" or (event.outcome == "error" and event.error == _LOST_LOG):
         if state != ReplicaState.OfflineReplica:
-            replicas_failed(draft, topic, partition, frozenset({event.broker}))
+            replicas_failed(batch, topic, partition, frozenset({event.broker}))
     elif (
         event.outcome in ("leader", "follower")
         and state == ReplicaState.OfflineReplica
         and event.leader_epoch == partition.leader_epoch
         and broker.is_active
     ):
-        replica_started(draft, topic, partition, event.broker)
-    draft.answer_if_asked()
+        replica_started(batch, topic, partition, event.broker)
+    batch.recorder.answer_if_asked()

@@ -3,11 +3,12 @@
 from controller_logic import partition_machine
 from controller_logic.admin import NAME_LENGTH_MAX
 from controller_logic.availability import election_reason
-from controller_logic.draft import Draft
+from controller_logic.batch import Batch
+from controller_logic.commit import commit_partition
 from controller_logic.election import elect_preferred
 from controller_logic.fencing import Refusal
 from controller_logic.replica_machine import online_replicas
-from controller_logic.topic_draft import TopicDraft
+from controller_logic.working_topic import WorkingTopic
 from state.canonical import RESULTS_MAX, bounded, first_refusal
 from state.change import PartitionChange
 from state.decisions import PartitionResult
@@ -20,32 +21,32 @@ from state.rules import BOUNDED_RULES
 _NOT_NEEDED = "ELECTION_NOT_NEEDED"
 
 
-def elect_leaders(draft: Draft, event: ElectLeaders) -> None:
+def elect_leaders(batch: Batch, event: ElectLeaders) -> None:
     """Elect in the partitions named, or in all; every shard answers for those that it would hold.
 
     When all are asked for, those that need no election are left out of the answer, as in Kafka.
     """
     results = []
     if event.partitions is None:
-        for topic in draft.topics():
+        for topic in batch.state.topics():
             if not topic.is_queued_for_deletion:
-                results += _elect_in_topic(draft, topic, event.election_type)
-    elif len(event.partitions) > RESULTS_MAX and draft.rules_version >= BOUNDED_RULES:
-        draft.answer("INVALID_REQUEST", f"name at most {RESULTS_MAX} partitions, not {len(event.partitions)}")
+                results += _elect_in_topic(batch, topic, event.election_type)
+    elif len(event.partitions) > RESULTS_MAX and batch.state.rules_version >= BOUNDED_RULES:
+        batch.recorder.answer("INVALID_REQUEST", f"name at most {RESULTS_MAX} partitions, not {len(event.partitions)}")
         return
     else:
         for named in sorted(set(event.partitions)):
-            if draft.cluster.holds(named.topic):
-                results.append(_result(named.topic, named.partition, _elect_named(draft, named, event.election_type)))
+            if batch.state.cluster.holds(named.topic):
+                results.append(_result(named.topic, named.partition, _elect_named(batch, named, event.election_type)))
     told, left_out = bounded(results)
     error, message = first_refusal(told)
-    draft.answer(error, message, part=True, results=told, results_left_out=left_out)
+    batch.recorder.answer(error, message, part=True, results=told, results_left_out=left_out)
 
 
-def _elect_in_topic(draft: Draft, topic: TopicDraft, election_type: str) -> list[PartitionResult]:
+def _elect_in_topic(batch: Batch, topic: WorkingTopic, election_type: str) -> list[PartitionResult]:
     results = []
     for partition in topic.partitions:
-        refusal = _elect(draft, topic, partition, election_type)
+        refusal = _elect(batch, topic, partition, election_type)
         if refusal is None or refusal.error != _NOT_NEEDED:
             results.append(_result(topic.topic, partition.partition, refusal))
     return results
@@ -56,8 +57,8 @@ def _result(topic: str, partition: int, refusal: Refusal | None) -> PartitionRes
     return PartitionResult(topic=topic, partition=partition, error=error, message=message)
 
 
-def _elect_named(draft: Draft, named: TopicPartition, election_type: str) -> Refusal | None:
-    topic = draft.topic(named.topic)
+def _elect_named(batch: Batch, named: TopicPartition, election_type: str) -> Refusal | None:
+    topic = batch.state.topic(named.topic)
     partition = None if topic is None else topic.partition(named.partition)
     if topic is None or partition is None:
         # A name that no topic can have is not said twice in an answer, which may be long.
@@ -65,17 +66,17 @@ def _elect_named(draft: Draft, named: TopicPartition, election_type: str) -> Ref
         return Refusal("UNKNOWN_TOPIC_OR_PARTITION", f"there is no partition {name}")
     if topic.is_queued_for_deletion:
         return Refusal("INVALID_TOPIC_EXCEPTION", f"topic {named.topic} is being deleted")
-    return _elect(draft, topic, partition, election_type)
+    return _elect(batch, topic, partition, election_type)
 
 
-def _elect(draft: Draft, topic: TopicDraft, partition: Partition, election_type: str) -> Refusal | None:
+def _elect(batch: Batch, topic: WorkingTopic, partition: Partition, election_type: str) -> Refusal | None:
     """Make one election; give why it was not made, if it was not."""
-    online = online_replicas(partition.replicas, partition.replica_states, draft.active)
+    online = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
     change = _preferred(partition, online) if election_type == "preferred" else _unclean(partition, online)
     if isinstance(change, Refusal):
         return change
     reason = Reason.PREFERRED_ELECTION if election_type == "preferred" else election_reason(partition, change)
-    after = draft.change(topic, partition, change, reason)
+    after = commit_partition(batch, topic, partition, change, reason)
     return None if after is not partition else Refusal("UNKNOWN_SERVER_ERROR", "an invariant would break")
 
 

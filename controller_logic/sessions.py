@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from controller_logic.draft import Draft
+from controller_logic.batch import Batch
+from controller_logic.commit_cluster import commit_broker
 from state.broker import Broker
 from state.ids import NO_TIME
 
@@ -14,21 +15,22 @@ def heard(broker: Broker, now_ms: int) -> Broker:
     return replace(broker, last_contact_ms=now_ms, connection_lost_ms=NO_TIME)
 
 
-def begin_anew(draft: Draft, brokers: Iterable[Broker], in_ms: int = 0) -> None:
+def grant_whole_session(batch: Batch, brokers: Iterable[Broker], in_ms: int = 0) -> None:
     """Give brokers a whole session, which begins ``in_ms`` from now unless they are heard before."""
     for broker in brokers:
-        last_contact_ms = max(broker.last_contact_ms, draft.now + in_ms)
-        draft.put_broker(replace(broker, last_contact_ms=last_contact_ms, connection_lost_ms=NO_TIME))
+        last_contact_ms = max(broker.last_contact_ms, batch.state.now_ms + in_ms)
+        commit_broker(batch, replace(broker, last_contact_ms=last_contact_ms, connection_lost_ms=NO_TIME))
 
 
-def extend(draft: Draft, by_ms: int, brokers: Iterable[Broker]) -> None:
+def extend(batch: Batch, by_ms: int, brokers: Iterable[Broker]) -> None:
     """Let brokers have been heard ``by_ms`` later than they were, but not later than now."""
     for broker in list(brokers):
         lost_ms = broker.connection_lost_ms
-        draft.put_broker(
+        commit_broker(
+            batch,
             replace(
                 broker,
-                last_contact_ms=max(broker.last_contact_ms, min(draft.now, broker.last_contact_ms + by_ms)),
-                connection_lost_ms=lost_ms if lost_ms == NO_TIME else min(draft.now, lost_ms + by_ms),
-            )
+                last_contact_ms=max(broker.last_contact_ms, min(batch.state.now_ms, broker.last_contact_ms + by_ms)),
+                connection_lost_ms=lost_ms if lost_ms == NO_TIME else min(batch.state.now_ms, lost_ms + by_ms),
+            ),
         )

@@ -5,11 +5,13 @@
 from msgspec.structs import replace
 
 from controller_logic import fencing, partition_machine
-from controller_logic.draft import Draft
+from controller_logic.batch import Batch
+from controller_logic.commit import commit_partition
+from controller_logic.commit_cluster import commit_broker
 from controller_logic.election import elect_away
 from controller_logic.replica_machine import online_replicas, taken_offline
 from controller_logic.sessions import heard
-from controller_logic.topic_draft import TopicDraft
+from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker, BrokerState
 from state.events import ControlledShutdown
 from state.partition import Partition, ReplicaState
@@ -19,68 +21,70 @@ from state.reason import Reason
 _FOLLOWING = (ReplicaState.NewReplica, ReplicaState.OnlineReplica)
 
 
-def controlled_shutdown(draft: Draft, event: ControlledShutdown) -> None:
+def controlled_shutdown(batch: Batch, event: ControlledShutdown) -> None:
     """Let a broker that asks to stop hand over its leaderships; it was heard, as with a heartbeat."""
-    broker = fencing.in_its_epoch(draft, event.broker, event.broker_epoch)
+    broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
     if broker is not None:
-        broker = heard(broker, draft.now)
-        draft.put_broker(broker)
-        ask_shutdown(draft, broker)
+        broker = heard(broker, batch.state.now_ms)
+        commit_broker(batch, broker)
+        ask_shutdown(batch, broker)
 
 
-def ask_shutdown(draft: Draft, broker: Broker) -> None:
+def ask_shutdown(batch: Batch, broker: Broker) -> None:
     """Move what ``broker`` leads to other members of the ISR, and say how much could not be moved.
 
     Every shard says it for its own topics; the sum is told. Asking again looks again at what remains.
     """
-    if not draft.policy.controlled_shutdown_enable:
-        draft.answer("INVALID_REQUEST", "controlled.shutdown.enable is false", broker=broker.broker)
+    if not batch.state.policy.controlled_shutdown_enable:
+        batch.recorder.answer("INVALID_REQUEST", "controlled.shutdown.enable is false", broker=broker.broker)
         return
     remaining = 0
     if broker.is_live:
         broker = replace(broker, state=BrokerState.controlled_shutdown)
-        draft.put_broker(broker)
-        remaining = _hand_over_all(draft, broker.broker)
-    state = BrokerState.controlled_shutdown if remaining else BrokerState.shutdown_allowed
-    said = draft.broker_decision(broker, Reason.CONTROLLED_SHUTDOWN, state.name)
-    draft.decisions.append(replace(said, remaining=remaining))
-    draft.answer(part=True, broker=broker.broker, broker_epoch=broker.broker_epoch, remaining=remaining)
+        commit_broker(batch, broker)
+        remaining = _hand_over_all(batch, broker.broker)
+    batch.recorder.say_remaining(broker, remaining)
+    batch.recorder.answer(part=True, broker=broker.broker, broker_epoch=broker.broker_epoch, remaining=remaining)
 
 
-def _hand_over_all(draft: Draft, broker: int) -> int:
+def _hand_over_all(batch: Batch, broker: int) -> int:
     remaining = 0
-    for topic in draft.topics():
+    for topic in batch.state.topics():
         if topic.is_deleting:
             continue
         for partition in topic.partitions:
             # A partition with one replica has nobody to go to: it stops with its broker.
             if broker in partition.replicas and len(partition.replicas) > 1:
-                remaining += _hand_over(draft, topic, partition, broker)
+                remaining += _hand_over(batch, topic, partition, broker)
     return remaining
 
 
-def _hand_over(draft: Draft, topic: TopicDraft, partition: Partition, broker: int) -> bool:
+def _hand_over(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int) -> bool:
     """Take a broker out of one partition; return whether it still leads it."""
     if partition.leader == broker:
-        online = online_replicas(partition.replicas, partition.replica_states, draft.active)
+        online = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
         elected = elect_away(partition.isr, online)
         if elected is None:
             return True
         change = partition_machine.led_by(elected)
-        return draft.change(topic, partition, change, Reason.CONTROLLED_SHUTDOWN).leader == broker
+        return commit_partition(batch, topic, partition, change, Reason.CONTROLLED_SHUTDOWN).leader == broker
     if partition.replica_states[partition.replicas.index(broker)] in _FOLLOWING:
-        _stop_following(draft, topic, partition, broker)
+        _stop_following(batch, topic, partition, broker)
     return False
 
 
-def _stop_following(draft: Draft, topic: TopicDraft, partition: Partition, broker: int) -> None:
+def _stop_following(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int) -> None:
     gone = frozenset({broker})
     states = taken_offline(partition, gone)
     change = partition_machine.without(partition, gone, states, (), unclean_allowed=False)
-    told = draft.live_replicas(partition, but=gone)
-    after = draft.change(topic, partition, change, Reason.CONTROLLED_SHUTDOWN, to=told)
+    told = batch.state.live_replicas(partition, but=gone)
+    after = partition
+    if change is not None:
+        after = commit_partition(batch, topic, partition, change, Reason.CONTROLLED_SHUTDOWN, to=told)
     if after.removed != partition.removed:
         # The reassignment completed with it, and whom it removed was told to stop: once for an event.
         return
     epoch = after.leader_epoch
-    draft.say_stop_replica(topic, after, Reason.CONTROLLED_SHUTDOWN, leader_epoch=epoch, delete=False, to=(broker,))
+    batch.recorder.say_stop_replica(
+        topic, after, Reason.CONTROLLED_SHUTDOWN, leader_epoch=epoch, delete=False, to=(broker,)
+    )

@@ -1,7 +1,7 @@
 """The door: events in, decisions out."""
 
-from collections.abc import Mapping, Sequence
-from typing import assert_never
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from controller_logic import (
     admin,
@@ -13,23 +13,60 @@ from controller_logic import (
     gateways,
     isr,
     liveness,
-    no_op,
+    malformed,
     producer_ids,
     report,
     requested_election,
     requested_reassignment,
     shutdown,
     takeover,
+    tick,
+    watermark,
 )
-from controller_logic.draft import Draft
-from controller_logic.watermark import advance_watermarks, log_end_offset
+from controller_logic.batch import Batch
 from state import events as e
 from state.cluster import Outcome, State
 from state.policy import Policy
-from state.reason import Reason
 from state.rules import ENGINE_CLOCK_RULES
 
 _NO_OVERRIDES: Mapping[str, str] = {}
+
+Handler = Callable[[Batch, Any], None]
+
+
+def _nothing_for_this_shard(_batch: Batch, _event: e.Progress) -> None:
+    """Take in that the log went on."""
+
+
+HANDLERS: dict[type[e.AnyEvent | e.Malformed | e.Progress], Handler] = {
+    # What brokers say
+    e.BrokerRegister: liveness.register,
+    e.BrokerHeartbeat: liveness.heartbeat,
+    e.BrokerConnectionLost: liveness.connection_lost,
+    e.ControlledShutdown: shutdown.controlled_shutdown,
+    e.AlterIsr: isr.alter_isr,
+    e.LogEndOffset: watermark.log_end_offset,
+    e.ReplicaReport: report.replica_report,
+    e.AllocateProducerIds: producer_ids.allocate,
+    # What admins ask
+    e.CreateTopic: admin.create_topic,
+    e.CreatePartitions: admin.create_partitions,
+    e.DeleteTopic: deletion.delete_topic,
+    e.AlterReassignment: requested_reassignment.alter_reassignment,
+    e.ElectLeaders: requested_election.elect_leaders,
+    e.AlterConfig: config.alter_config,
+    e.BrokerUnregister: liveness.unregister,
+    # What the engine and its gateways say
+    e.Tick: tick.tick,
+    e.SessionsExtended: liveness.sessions_extended,
+    e.LeaderImbalance: balance.leader_imbalance,
+    e.ControllerStarted: takeover.controller_started,
+    e.GatewayStarted: gateways.gateway_started,
+    e.GatewayHeartbeat: gateways.gateway_heartbeat,
+    # What is no event for any rule
+    e.Malformed: malformed.malformed,
+    e.Progress: _nothing_for_this_shard,
+}
 
 
 def step(
@@ -41,110 +78,19 @@ def step(
 ) -> Outcome:
     """Work ``events``, in rising ``seq``, into one shard's state.
 
-    Pure: the same state and events give the same outcome, wherever a log is cut into batches, and
-    in whatever number of shards. Never raises. Events that the state has already taken in are
-    passed over. ``policy`` is the base of the settings; those that ``controller_started`` brought
-    are laid over it, then the cluster's dynamic ones, then ``overrides``; a topic's own stand above
-    all of them.
+    Pure: the same state and events give the same outcome, wherever a log is cut into batches and in
+    any number of shards. Never raises. Events that the state has already taken in are passed over.
+
+    Settings come in layers, and a later layer wins: ``policy``, those that ``controller_started`` brought,
+    the cluster's dynamic ones, ``overrides``, a topic's own.
     """
-    draft = Draft(state, policy, overrides)
+    batch = Batch(state, policy, overrides)
+    working = batch.state
     for logged in events:
-        if logged.seq > draft.seq:
-            draft.begin(logged)
-            if draft.rules_version < ENGINE_CLOCK_RULES or clock.is_admitted(draft):
-                _take_in(draft, logged.event)
-    return draft.outcome()
-
-
-def _take_in(draft: Draft, event: e.AnyEvent | e.Malformed | e.Progress) -> None:
-    match event:
-        case e.LogEndOffset():
-            log_end_offset(draft, event)
-        case e.BrokerHeartbeat():
-            liveness.heartbeat(draft, event)
-        case e.AlterIsr():
-            isr.alter_isr(draft, event)
-        case e.Tick():
-            _tick(draft)
-        case e.ReplicaReport():
-            report.replica_report(draft, event)
-        case e.BrokerRegister():
-            liveness.register(draft, event)
-        case e.BrokerConnectionLost():
-            liveness.connection_lost(draft, event)
-        case e.ControlledShutdown():
-            shutdown.controlled_shutdown(draft, event)
-        case _:
-            if not (isinstance(event, e.AdminEvent) and deadline.is_over(draft, event)):
-                _take_in_rare(draft, event)
-
-
-_Engine = (
-    e.ControllerStarted | e.LeaderImbalance | e.SessionsExtended | e.GatewayStarted | e.GatewayHeartbeat | e.Malformed
-)
-
-
-def _take_in_rare(
-    draft: Draft,
-    event: e.CreateTopic
-    | e.DeleteTopic
-    | e.CreatePartitions
-    | e.AlterReassignment
-    | e.ElectLeaders
-    | e.AlterConfig
-    | e.BrokerUnregister
-    | e.AllocateProducerIds
-    | _Engine
-    | e.Progress,
-) -> None:
-    match event:
-        case e.CreateTopic():
-            admin.create_topic(draft, event)
-        case e.CreatePartitions():
-            admin.create_partitions(draft, event)
-        case e.DeleteTopic():
-            deletion.delete_topic(draft, event)
-        case e.AlterReassignment():
-            requested_reassignment.alter_reassignment(draft, event)
-        case e.ElectLeaders():
-            requested_election.elect_leaders(draft, event)
-        case e.BrokerUnregister():
-            liveness.unregister(draft, event)
-        case e.AlterConfig():
-            config.alter_config(draft, event)
-        case e.AllocateProducerIds():
-            producer_ids.allocate(draft, event)
-        case e.Progress():
-            pass
-        case _:
-            _take_in_from_engine(draft, event)
-
-
-def _take_in_from_engine(draft: Draft, event: _Engine) -> None:
-    match event:
-        case e.ControllerStarted():
-            takeover.controller_started(draft, event)
-        case e.LeaderImbalance():
-            balance.leader_imbalance(draft, event)
-        case e.SessionsExtended():
-            liveness.sessions_extended(draft, event)
-        case e.GatewayStarted():
-            gateways.gateway_started(draft, event)
-        case e.GatewayHeartbeat():
-            gateways.gateway_heartbeat(draft, event)
-        case e.Malformed():
-            draft.reject(event.field, event.message, Reason.MALFORMED)
-            draft.answer_if_asked("INVALID_REQUEST", event.message)
-        case _:
-            assert_never(event)
-
-
-def _tick(draft: Draft) -> None:
-    gateways.watch_leader(draft)
-    # A partition that lost a broker has been said once: what waits does so until the next tick.
-    if not liveness.expire_sessions(draft):
-        deletion.begin_waiting(draft)
-    advance_watermarks(draft)
-    balance.check_balance(draft)
-    no_op.say_nothing(draft)
-    draft.answer_if_asked()
+        if logged.seq > working.seq:
+            batch.begin(logged)
+            if working.rules_version < ENGINE_CLOCK_RULES or clock.is_admitted(batch):
+                event = logged.event
+                if not (isinstance(event, e.AdminEvent) and deadline.is_over(batch, event)):
+                    HANDLERS[type(event)](batch, event)
+    return batch.outcome()

@@ -8,56 +8,55 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from controller_logic import fencing
-from controller_logic.draft import Draft
+from controller_logic.batch import Batch
+from controller_logic.commit import commit_log_end, commit_watermark, commit_watermark_due, commit_watermarks_due
 from controller_logic.fencing import Refusal
 from controller_logic.lag import absorbed, forgotten, is_caught_up, leader_end_offset
 from controller_logic.replica_machine import online_replicas
-from controller_logic.topic_draft import TopicDraft
-from state.decisions import HighWatermark
+from controller_logic.working_topic import WorkingTopic
 from state.events import LogEndOffset
 from state.ids import NO_EPOCH, NO_LEADER, UNKNOWN_OFFSET
-from state.invariants import broken_watermark
 from state.partition import Partition
 from state.reason import Reason
 from state.rules import AGAIN_RULES
 
 
-def log_end_offset(draft: Draft, event: LogEndOffset) -> None:
+def log_end_offset(batch: Batch, event: LogEndOffset) -> None:
     """Take a replica's log end offset in; what follows from it is decided at the next tick.
 
     One of another leader epoch than the partition's is passed over: its sender has yet to hear of
     the newer leader, or speaks of one that it outlived. Likewise one of another broker epoch or topic id, where
     these are told.
     """
-    broker = fencing.registered(draft, event.broker)
+    broker = fencing.registered(batch, event.broker)
     if broker is None:
         return
-    namesake = fencing.of_another_topic(draft, event)
+    namesake = fencing.of_another_topic(batch, event)
     if namesake is not None:
-        draft.answer_if_asked(*namesake)
+        batch.recorder.answer_if_asked(*namesake)
         return
-    found = fencing.known_partition(draft, event)
+    found = fencing.known_partition(batch, event)
     if isinstance(found, Refusal):
-        held = draft.topic(event.topic)
+        held = batch.state.topic(event.topic)
         field = "topic" if held is None or held.is_deleting else "partition"
-        draft.reject(field, found.message, Reason.REQUEST_REFUSED)
-        draft.answer_if_asked(*found)
+        batch.recorder.reject(field, found.message, Reason.REQUEST_REFUSED)
+        batch.recorder.answer_if_asked(*found)
         return
     topic, partition = found
     if partition.removed and any(entry.broker == event.broker for entry in partition.removed):
-        draft.answer_if_asked()
+        batch.recorder.answer_if_asked()
         return
     if event.broker not in partition.replicas:
         message = f"broker {event.broker} holds no replica of {event.topic}-{event.partition}"
-        draft.reject("broker", message, Reason.REQUEST_REFUSED)
-        draft.answer_if_asked("INVALID_REQUEST", message)
+        batch.recorder.reject("broker", message, Reason.REQUEST_REFUSED)
+        batch.recorder.answer_if_asked("INVALID_REQUEST", message)
         return
     is_of_this_life = event.broker_epoch in (None, broker.broker_epoch)
     if is_of_this_life and event.leader_epoch == partition.leader_epoch:
-        after = absorbed(partition, event.broker, event.log_end_offset, draft.now)
-        topic.put(after if draft.rules_version < AGAIN_RULES else _told(after, event))
-        draft.moved.add((event.topic, event.partition))
-    draft.answer_if_asked()
+        after = absorbed(partition, event.broker, event.log_end_offset, batch.state.now_ms)
+        commit_log_end(batch, topic, after if batch.state.rules_version < AGAIN_RULES else _told(after, event))
+        commit_watermark_due(batch, topic, partition)
+    batch.recorder.answer_if_asked()
 
 
 def _told(partition: Partition, event: LogEndOffset) -> Partition:
@@ -68,13 +67,13 @@ def _told(partition: Partition, event: LogEndOffset) -> Partition:
     return replace(partition, high_watermark_epoch=NO_EPOCH)
 
 
-def forget_log_ends(draft: Draft, broker: int) -> None:
+def forget_log_ends(batch: Batch, broker: int) -> None:
     """Count no more what the former incarnation of ``broker`` told: its log may have lost its end."""
-    for topic in draft.topics():
+    for topic in batch.state.topics():
         for partition in topic.partitions:
             after = forgotten(partition, broker)
             if after is not None:
-                topic.put(after)
+                commit_log_end(batch, topic, after)
 
 
 class Derived(NamedTuple):
@@ -110,7 +109,7 @@ def derived(partition: Partition, min_isr: int, joiners: tuple[int, ...]) -> Der
     return Derived(high_watermark, high_watermark < lowest)
 
 
-def joiners_of(draft: Draft, partition: Partition) -> tuple[int, ...]:
+def joiners_of(batch: Batch, partition: Partition) -> tuple[int, ...]:
     """List the replicas that are about to join the ISR: they may, and have caught up with the leader.
 
     The leader asks for them any moment now. Were the high watermark not to wait for them it might always
@@ -118,11 +117,11 @@ def joiners_of(draft: Draft, partition: Partition) -> tuple[int, ...]:
     """
     if len(partition.isr) == len(partition.replicas):
         return ()
-    lag_time_max_ms = draft.policy.replica_lag_time_max_ms
+    lag_time_max_ms = batch.state.policy.replica_lag_time_max_ms
     joiners = []
-    for replica in online_replicas(partition.replicas, partition.replica_states, draft.active):
+    for replica in online_replicas(partition.replicas, partition.replica_states, batch.state.active):
         place = partition.replicas.index(replica)
-        if replica not in partition.isr and is_caught_up(partition, place, draft.now, lag_time_max_ms):
+        if replica not in partition.isr and is_caught_up(partition, place, batch.state.now_ms, lag_time_max_ms):
             joiners.append(replica)
     return tuple(joiners)
 
@@ -139,49 +138,23 @@ def committed_end(partition: Partition) -> int:
     return partition.high_watermark if end == UNKNOWN_OFFSET else min(end, partition.high_watermark)
 
 
-def advance_watermarks(draft: Draft) -> None:
+def advance_watermarks(batch: Batch) -> None:
     """Decide, once each, the partitions whose offsets moved since the last tick.
 
     What a joiner holds is looked at again at the next one: it may lag out by time alone.
     """
     held = set()
-    for name, number in sorted(draft.moved):
-        topic = draft.topic(name)
-        if topic is not None and _advance(draft, topic, topic.partitions[number]):
+    for name, number in sorted(batch.state.watermarks_due):
+        topic = batch.state.topic(name)
+        if topic is not None and _advance(batch, topic, topic.partitions[number]):
             held.add((name, number))
-    draft.moved = held
+    commit_watermarks_due(batch, held)
 
 
-def _advance(draft: Draft, topic: TopicDraft, partition: Partition) -> bool:
+def _advance(batch: Batch, topic: WorkingTopic, partition: Partition) -> bool:
     """Decide one partition's high watermark; return whether a joiner holds it."""
-    found = derived(partition, topic.min_isr, joiners_of(draft, partition))
+    found = derived(partition, topic.min_isr, joiners_of(batch, partition))
     if found is None:
         return False
-    _commit(draft, topic, partition, found.high_watermark)
+    commit_watermark(batch, topic, partition, found.high_watermark)
     return found.is_held
-
-
-def _commit(draft: Draft, topic: TopicDraft, partition: Partition, high_watermark: int) -> None:
-    after = replace(partition, high_watermark=high_watermark, high_watermark_epoch=partition.leader_epoch)
-    broken = broken_watermark(partition, after)
-    if broken:
-        draft.report_broken(topic, partition, broken)
-        return
-    # A leader that had less has taken back what it had not; that it may show as much again must be said.
-    is_taken_back = partition.high_watermark_epoch == NO_EPOCH and partition.high_watermark > 0
-    if high_watermark != partition.high_watermark or is_taken_back:
-        draft.decisions.append(
-            HighWatermark(
-                seq=draft.seq,
-                controller_epoch=draft.controller_epoch,
-                time_ms=draft.now,
-                reason=Reason.REPLICATED,
-                topic=topic.topic,
-                partition=partition.partition,
-                leader_epoch=partition.leader_epoch,
-                high_watermark=high_watermark,
-            )
-        )
-    elif partition.high_watermark_epoch == partition.leader_epoch:
-        return
-    topic.put(after)

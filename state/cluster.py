@@ -8,8 +8,8 @@ import msgspec
 from state.broker import Broker
 from state.decisions import AnyDecision
 from state.ids import NO_LEADER, NO_TIME, shard_of, without_collisions
+from state.metadata_quorum import Gateway, Quorum
 from state.partition import Partition, Topic
-from state.quorum import Gateway, Quorum
 from state.rules import FIRST_RULES
 
 STATE_VERSION = 1
@@ -68,9 +68,9 @@ def counted(partition: Partition, min_isr: int) -> tuple[int, ...]:
 class Cluster(msgspec.Struct, frozen=True, array_like=True):
     """Hold the part of the state that every shard has whole.
 
-    ``seq`` is the last event taken in, ``clock_ms`` the greatest ``time_ms`` so far. ``moved`` lists
+    ``seq`` is the last event taken in, ``clock_ms`` the greatest ``time_ms`` so far. ``watermarks_due`` lists
     the (topic, partition) of this shard whose replicas reported offsets since the last tick, and
-    ``waiting`` its topics whose deletion waits for reassignments one of which has ended. ``balance_due_ms`` is
+    ``deletions_due`` its topics whose deletion waits for reassignments one of which has ended. ``balance_due_ms`` is
     when leaders are next counted (0: not set yet), ``imbalance_seq`` the tick whose count has yet to come back
     (-1: none). ``backlog`` counts for each broker the replicas in this shard whose newest request is not completed.
     ``rules_version`` is that of the newest claim. From version 2 on ``clock_ms`` is that of the engine's own events
@@ -89,9 +89,9 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     brokers: dict[int, Broker] = {}
     config: dict[str, str] = {}
     broker_config: dict[str, dict[str, str]] = {}
-    moved: tuple[tuple[str, int], ...] = ()
+    watermarks_due: tuple[tuple[str, int], ...] = ()
     totals: Totals = Totals()
-    waiting: tuple[str, ...] = ()
+    deletions_due: tuple[str, ...] = ()
     balance_due_ms: int = 0
     imbalance_seq: int = -1
     gateways: dict[int, Gateway] = {}

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from controller_logic.log import logged
+from controller_logic.replay import logged
 from controller_logic.routing import route
 from streaming.spill import Spill, Spilled
 

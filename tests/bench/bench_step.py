@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from controller_logic.log import first_states
+from controller_logic.replay import first_states
 from controller_logic.step import step
 from state.canonical import number, part_of
 from state.cluster import Outcome, State

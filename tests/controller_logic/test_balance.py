@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from controller_logic import balance
-from controller_logic.log import decide
+from controller_logic.replay import decide
 from state.decisions import Imbalance, LeaderAndIsr
 from state.policy import Policy
 from tests.support.world import World

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from controller_logic.log import Recorded, decide
+from controller_logic.replay import Recorded, decide
 from state.broker import BrokerState
 from state.decisions import Rejected
 from state.ids import NO_TIME

@@ -6,7 +6,7 @@ import pytest
 from bus.interface import Entry
 from bus.kafka.connection import MESSAGE_BYTES_MAX
 from controller_logic.config_limits import ENTITY_BYTES_MAX, KEYS_MAX, SHARED_BYTES_MAX, VALUE_BYTES_MAX
-from controller_logic.log import decide
+from controller_logic.replay import decide
 from state.canonical import RESULTS_MAX, bounded
 from state.decisions import Answer, ConfigDecision, PartitionResult, TopicDecision, encode
 from state.policy import Policy

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from controller_logic.deadline import expires_ms
-from controller_logic.log import decide, logged
+from controller_logic.replay import decide, logged
 from state.event import AdminEvent
 from state.events import AnyEvent
 from state.policy import Policy

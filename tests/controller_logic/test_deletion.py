@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from controller_logic import deletion
-from controller_logic.draft import Draft
-from controller_logic.log import decide
+from controller_logic.batch import Batch
+from controller_logic.replay import decide
 from state.decisions import Answer, LeaderAndIsr, Rejected, StopReplica, TopicDecision
 from state.events import ReplicaReport
 from state.partition import Partition
@@ -179,16 +179,16 @@ class WalkedPartitions(list[Partition]):
 def test_a_report_does_not_go_through_all_partitions(world: World) -> None:
     world.create("wide", *[(1,)] * 20)
     delete(world, "wide")
-    draft = Draft(world.state, world.policy, {})
-    topic = draft.topic("wide")
+    batch = Batch(world.state, world.policy, {})
+    topic = batch.state.topic("wide")
     assert topic is not None
     topic.partitions = walked = WalkedPartitions(topic.partitions)
     for number in range(20):
         event = ReplicaReport(
             time_ms=0, topic="wide", partition=number, broker=1, broker_epoch=0, leader_epoch=-2, outcome="deleted"
         )
-        deletion.replica_reported(draft, topic, event)
-    assert draft.topic("wide") is None
+        deletion.replica_reported(batch, topic, event)
+    assert batch.state.topic("wide") is None
     # They are counted with the first report, and the topic is taken away with the last.
     assert walked.walks <= 2
 

@@ -7,16 +7,16 @@ import msgspec
 import pytest
 
 from bus.interface import MAX_EVENT_BYTES
-from controller_logic import admin, guard, liveness
-from controller_logic.draft import Draft
+from controller_logic import guard, liveness
+from controller_logic.batch import Batch
+from controller_logic.decision_recorder import RAW_CHARS_MAX, DecisionRecorder
 from controller_logic.guard import guarded_step
-from controller_logic.log import decide, first_states, logged
-from controller_logic.minutes import RAW_CHARS_MAX
-from controller_logic.step import step
+from controller_logic.replay import decide, first_states, logged
+from controller_logic.step import HANDLERS, step
 from state.canonical import number, part_of
 from state.cluster import Outcome, State
-from state.decisions import ConfigDecision, Rejected
-from state.events import Logged, Tick
+from state.decisions import Rejected
+from state.events import AnyEvent, BrokerHeartbeat, CreateTopic, Logged, Tick
 from state.policy import Policy
 from state.reason import Reason
 from tests.support.random_logs import seeded
@@ -27,9 +27,9 @@ BAD_SEQ = 60
 def broken(rule: Callable[..., Any]) -> Callable[..., Any]:
     """Break a rule at one event, after it has changed what it changes."""
 
-    def breaking(draft: Any, *event: Any) -> Any:
-        done = rule(draft, *event)
-        if draft.seq == BAD_SEQ:
+    def breaking(batch: Batch, event: Any) -> Any:
+        done = rule(batch, event)
+        if batch.logged.seq == BAD_SEQ:
             raise KeyError("some defect")
         return done
 
@@ -44,13 +44,13 @@ def with_a_second(kind: bytes, log: list[tuple[int, bytes]]) -> tuple[list[tuple
 
 
 @pytest.mark.parametrize("shards", [1, 4])
-@pytest.mark.parametrize(("kind", "rule"), [(b"broker_heartbeat", "heartbeat"), (b"tick", "expire_sessions")])
+@pytest.mark.parametrize(("kind", "event"), [(b"broker_heartbeat", BrokerHeartbeat), (b"tick", Tick)])
 def test_what_fails_is_reported_and_the_rest_is_decided(
-    monkeypatch: pytest.MonkeyPatch, kind: bytes, rule: str, shards: int
+    monkeypatch: pytest.MonkeyPatch, kind: bytes, event: type[AnyEvent], shards: int
 ) -> None:
     log, bad = with_a_second(kind, seeded(seed=3, count=200))
     expected = decide([entry for entry in log if entry[0] != BAD_SEQ], Policy()).decisions
-    monkeypatch.setattr(liveness, rule, broken(getattr(liveness, rule)))
+    monkeypatch.setitem(HANDLERS, event, broken(HANDLERS[event]))
     found = decide(log, Policy(), shards=shards, batch_sizes=(25,)).decisions
     (body,) = [body for seq, _, body in found if seq == BAD_SEQ]
     said = msgspec.json.decode(body)
@@ -65,11 +65,11 @@ def test_what_would_be_decided_twice_is_an_event_that_fails(monkeypatch: pytest.
     log, bad = with_a_second(b"tick", seeded(seed=3, count=200))
     expected = decide([entry for entry in log if entry[0] != BAD_SEQ], Policy()).decisions
 
-    def said_twice(draft: Draft) -> bool:
-        if draft.seq == BAD_SEQ:
-            said = ConfigDecision(**draft.said(Reason.CONFIG_CHANGED), entity="cluster", name=None, config={})
-            draft.decisions += [said, said]
-        return expire_sessions(draft)
+    def said_twice(batch: Batch) -> bool:
+        if batch.logged.seq == BAD_SEQ:
+            for _ in range(2):
+                batch.recorder.say_config("cluster", None, {})
+        return expire_sessions(batch)
 
     expire_sessions = liveness.expire_sessions
     monkeypatch.setattr(liveness, "expire_sessions", said_twice)
@@ -93,17 +93,17 @@ LOG = [
 
 
 def test_all_that_the_others_changed_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    create = admin.create_topic
+    create = HANDLERS[CreateTopic]
 
-    def failing(draft: Draft, event: Any) -> None:
-        create(draft, event)
+    def failing(batch: Batch, event: Any) -> None:
+        create(batch, event)
         assert event.topic != "fails"
 
     def failing_always(*_: object) -> None:
         raise KeyError("some defect")
 
-    monkeypatch.setattr(admin, "create_topic", failing)
-    monkeypatch.setattr(Draft, "reject", failing_always)
+    monkeypatch.setitem(HANDLERS, CreateTopic, failing)
+    monkeypatch.setattr(DecisionRecorder, "reject", failing_always)
     events = list(logged(enumerate(LOG, start=1)))
     outcome = guarded_step(first_states(1)[0], events, Policy(), overrides={"num.partitions": "2"})
     assert {name: topic and len(topic.partitions) for name, topic in outcome.changes.items()} == {"a": 2, "b": 2}
@@ -154,16 +154,16 @@ def test_where_memory_is_short_no_event_is_blamed(monkeypatch: pytest.MonkeyPatc
     def failing(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(admin, "create_topic", failing)
+    monkeypatch.setitem(HANDLERS, CreateTopic, failing)
     with pytest.raises(MemoryError):
         guarded_step(first_states(1)[0], list(logged(enumerate(LOG, start=1))), Policy(), overrides={})
 
 
 def test_what_cannot_be_written_down_has_failed_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    def saying(draft: Draft, event: Any) -> None:
-        draft.answer(message=event.topic.replace("a", "\ud800"))
+    def saying(batch: Batch, event: Any) -> None:
+        batch.recorder.answer(message=event.topic.replace("a", "\ud800"))
 
-    monkeypatch.setattr(admin, "create_topic", saying)
+    monkeypatch.setitem(HANDLERS, CreateTopic, saying)
     found = guarded_step(first_states(1)[0], list(logged(enumerate(LOG, start=1))), Policy(), overrides={})
     failed = {d.seq: d.message for d in found.decisions if d.reason == Reason.RULES_FAILED}
     assert set(failed) == {4, 5}
@@ -178,7 +178,7 @@ def test_of_an_event_of_any_length_so_much_is_told_that_a_decision_fits_on_a_bus
         raise KeyError("some defect")
 
     if not by_the_rules:
-        monkeypatch.setattr(Draft, "reject", failing)
+        monkeypatch.setattr(DecisionRecorder, "reject", failing)
     for byte, told in ((b"\xff", r"\xff"), (b"\x01", "\x01")):
         events = list(logged([(1, byte * MAX_EVENT_BYTES)]))
         (decision,) = guarded_step(first_states(1)[0], events, Policy(), overrides={}).decisions

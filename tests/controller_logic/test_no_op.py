@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller_logic.log import decide
+from controller_logic.replay import decide
 from state.decisions import NoOp, QuorumDecision
 from state.metadata_format import NEWEST_FORMAT, NO_OP_FORMAT
 from state.policy import Policy

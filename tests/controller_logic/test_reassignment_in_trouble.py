@@ -178,7 +178,7 @@ def test_a_deletion_waits_for_it(world: World) -> None:
     for broker in (1, 2, 3, 4):
         report(world, broker, leader_epoch=-2)
     assert world.one(TopicDecision).state == "deleted"
-    assert world.state.cluster.waiting == ()
+    assert world.state.cluster.deletions_due == ()
 
 
 def test_a_deletion_that_waits_looks_at_its_topic_only_where_a_move_ended(world: World) -> None:
@@ -186,13 +186,13 @@ def test_a_deletion_that_waits_looks_at_its_topic_only_where_a_move_ended(world:
     for partition in (0, 1):
         move(world, 2, topic="two", partition=partition)
     world.publish("delete_topic", topic="two")
-    assert world.state.cluster.waiting == ()
+    assert world.state.cluster.deletions_due == ()
     world.alter_isr("two", (1, 2), partition=1)
-    assert world.state.cluster.waiting == ("two",)
-    assert (world.tick(), world.state.cluster.waiting) == ([], ())
+    assert world.state.cluster.deletions_due == ("two",)
+    assert (world.tick(), world.state.cluster.deletions_due) == ([], ())
     world.alter_isr("two", (1, 2), partition=0)
     world.tick()
-    assert (world.one(TopicDecision).state, world.state.cluster.waiting) == ("deleting", ())
+    assert (world.one(TopicDecision).state, world.state.cluster.deletions_due) == ("deleting", ())
 
 
 def test_a_topic_whose_deletion_waits_takes_a_cancel_and_nothing_else(world: World) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller_logic.log import decide
+from controller_logic.replay import decide
 from state.ids import shard_of
 from state.policy import Policy
 

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from controller_logic import draft as draft_module
+from controller_logic import commit as commit_module
 from controller_logic import isr
-from controller_logic.log import first_states, logged
+from controller_logic.replay import first_states, logged
 from controller_logic.step import step
 from state import codec
 from state.cluster import Totals
@@ -152,7 +152,7 @@ def test_a_change_that_breaks_an_invariant_is_withheld_and_reported(monkeypatch:
     world.create("t", (1, 2))
     before = world.partition("t")
     world.is_checked = False
-    monkeypatch.setattr(draft_module, "broken_rules", lambda *_: ["the sky is blue"])
+    monkeypatch.setattr(commit_module, "broken_rules", lambda *_: ["the sky is blue"])
     world.alter_isr("t", (1,))
     rejected = world.one(Rejected)
     assert (rejected.field, rejected.reason) == ("partition", "INVARIANT_BROKEN")
@@ -181,7 +181,7 @@ def test_several_withheld_changes_of_one_event_have_a_place_each(monkeypatch: py
     world = World(1, 2)
     world.create("t", (1, 2), (1, 2))
     world.is_checked = False
-    monkeypatch.setattr(draft_module, "broken_rules", lambda *_: ["the sky is blue"])
+    monkeypatch.setattr(commit_module, "broken_rules", lambda *_: ["the sky is blue"])
     world.fence(1)
     assert [(r.topic, r.partition) for r in world.all(Rejected)] == [("t", 0), ("t", 1)]
 

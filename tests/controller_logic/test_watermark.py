@@ -233,9 +233,9 @@ def test_what_moved_is_kept_in_order_and_once(trio: World) -> None:
     trio.offsets("a", 1, b1=1)
     trio.offsets("a", 0, b1=1)
     trio.offsets("a", 1, b2=1)
-    assert trio.state.cluster.moved == (("a", 0), ("a", 1), ("t", 0))
+    assert trio.state.cluster.watermarks_due == (("a", 0), ("a", 1), ("t", 0))
     trio.tick()
-    assert not trio.state.cluster.moved
+    assert not trio.state.cluster.watermarks_due
 
 
 def test_a_joiner_holds_it_until_it_lags_out(trio: World) -> None:
@@ -244,11 +244,11 @@ def test_a_joiner_holds_it_until_it_lags_out(trio: World) -> None:
     trio.tick()
     trio.offsets("t", b1=12, b2=12)
     assert trio.tick(after_ms=4_000) == []
-    assert trio.state.cluster.moved == (("t", 0),)
+    assert trio.state.cluster.watermarks_due == (("t", 0),)
     trio.publish("alter_config", entity="cluster", config={"replica.lag.time.max.ms": 3_999})
     trio.tick()
     assert watermark(trio) == 12
-    assert not trio.state.cluster.moved
+    assert not trio.state.cluster.watermarks_due
 
 
 def test_a_joiner_that_is_ahead_of_the_isr_holds_nothing(trio: World) -> None:
@@ -256,7 +256,7 @@ def test_a_joiner_that_is_ahead_of_the_isr_holds_nothing(trio: World) -> None:
     trio.offsets("t", b1=10, b2=7, b3=10)
     trio.tick()
     assert watermark(trio) == 7
-    assert not trio.state.cluster.moved
+    assert not trio.state.cluster.watermarks_due
 
 
 def test_a_joiner_takes_nothing_back_under_an_unclean_leader(trio: World) -> None:

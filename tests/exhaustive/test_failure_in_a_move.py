@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from controller_logic.apply import apply
 from controller_logic.availability import brokers_failed
-from controller_logic.draft import Draft
-from controller_logic.log import first_states
+from controller_logic.batch import Batch
+from controller_logic.commit_cluster import commit_broker
 from controller_logic.reassignment import Brokers, begun, completed
+from controller_logic.replay import first_states
 from state.broker import Broker, BrokerState
 from state.canonical import has_clash
 from state.cluster import State
@@ -31,10 +32,10 @@ def subsets(ids: Ids, least: int = 0) -> Iterator[Ids]:
     return chain.from_iterable(combinations(ids, size) for size in range(least, len(ids) + 1))
 
 
-def draft_with(partition: Partition) -> Draft:
+def batch_with(partition: Partition) -> Batch:
     first = first_states(1)[0]
     topics = first.topics.changed({"t": Topic("t", "id", TopicState.created, {}, (partition,))})
-    return Draft(State(replace(first.cluster, brokers=SERVING), topics), Policy(), {})
+    return Batch(State(replace(first.cluster, brokers=SERVING), topics), Policy(), {})
 
 
 def moves(size: int) -> Iterator[Partition]:
@@ -57,26 +58,26 @@ def moves(size: int) -> Iterator[Partition]:
 def test_whoever_is_left_in_sync_leads_on_and_all_is_said_once(size: int) -> None:
     for before in moves(size):
         for failed in subsets((*ALL, LATE), 1):
-            draft = draft_with(before)
+            batch = batch_with(before)
             for broker in failed:
-                draft.put_broker(replace(SERVING[broker], state=BrokerState.fenced))
-            brokers_failed(draft, frozenset(failed))
-            check(before, draft, set(failed))
+                commit_broker(batch, replace(SERVING[broker], state=BrokerState.fenced))
+            brokers_failed(batch, frozenset(failed))
+            check(before, batch, set(failed))
 
 
-def check(before: Partition, draft: Draft, failed: set[int]) -> None:
-    topic = draft.topic("t")
+def check(before: Partition, batch: Batch, failed: set[int]) -> None:
+    topic = batch.state.topic("t")
     assert topic is not None
     after = topic.partitions[0]
-    assert not has_clash(draft.decisions)
-    assert not [d for d in draft.decisions if isinstance(d, Rejected)]
+    assert not has_clash(batch.recorder.decisions)
+    assert not [d for d in batch.recorder.decisions if isinstance(d, Rejected)]
     left = set(before.isr) - failed
     if left:
         assert after.leader in after.isr
         assert set(after.isr) <= left
     else:
         assert (after.leader, len(after.isr), after.removed) == (NO_LEADER, 1, held_up(before, failed))
-    told = {broker for d in draft.decisions if isinstance(d, StopReplica) for broker in d.to}
+    told = {broker for d in batch.recorder.decisions if isinstance(d, StopReplica) for broker in d.to}
     assert not told & (failed | set(after.replicas))
     assert [e for e in after.removed if e.broker == LATE] == list(held_up(before, failed))
 

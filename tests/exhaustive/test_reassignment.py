@@ -38,7 +38,7 @@ def changed(before: Partition, change: PartitionChange | None) -> Partition:
 
 
 def begin(before: Partition, target: Ids) -> Partition:
-    """Begin as the draft does: what is over at once ends in the same change."""
+    """Begin as the commit pipeline does: what is over at once ends in the same change."""
     change = begun(before, target, UP, unclean_allowed=False)
     assert change is not None
     return changed(before, completed(before, change, UP, 1) or change)

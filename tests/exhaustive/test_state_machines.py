@@ -5,9 +5,10 @@ from itertools import product
 import pytest
 from msgspec.structs import replace
 
-from controller_logic.draft import Draft
-from controller_logic.log import first_states
-from controller_logic.replica_machine import moved
+from controller_logic.batch import Batch
+from controller_logic.commit import commit_partition
+from controller_logic.replay import first_states
+from controller_logic.replica_machine import transitioned
 from state.broker import Broker, BrokerState
 from state.change import PartitionChange
 from state.cluster import State
@@ -75,14 +76,14 @@ def test_one_event_goes_no_further_than_through_states_that_await_nothing() -> N
 @pytest.mark.parametrize(("origin", "target"), [*product(ReplicaState, ReplicaState)])
 def test_every_move_of_a_replica(origin: ReplicaState, target: ReplicaState) -> None:
     is_legal = (origin.name, target.name) in pairs(LEGAL_REPLICA)
-    assert moved(origin, target) == (target if is_legal else origin)
+    assert transitioned(origin, target) == (target if is_legal else origin)
 
 
-def draft_with(*partitions: Partition) -> Draft:
+def batch_with(*partitions: Partition) -> Batch:
     serving = {b: Broker(b, 1, "i", BrokerState.active, None, (), (), 0) for b in (1, 2)}
     cluster, topics = replace(first_states(1)[0].cluster, brokers=serving), first_states(1)[0].topics
     topic = Topic("t", "id", TopicState.created, {}, partitions)
-    return Draft(State(cluster, topics.changed({"t": topic})), Policy(), {})
+    return Batch(State(cluster, topics.changed({"t": topic})), Policy(), {})
 
 
 def partition_in(state: PartitionState, number: int = 0) -> Partition:
@@ -96,34 +97,34 @@ def partition_in(state: PartitionState, number: int = 0) -> Partition:
 def test_every_move_of_a_partition(origin: PartitionState, target: PartitionState) -> None:
     """A refused one is reported, the partition stays, and the next one is changed as if nothing had been."""
     before, neighbour = partition_in(origin), partition_in(PartitionState.OnlinePartition, 1)
-    draft = draft_with(before, neighbour)
-    topic = draft.topic("t")
+    batch = batch_with(before, neighbour)
+    topic = batch.state.topic("t")
     assert topic is not None
     leader, isr = (2, (2,)) if target == PartitionState.OnlinePartition else (NO_LEADER, before.isr)
     change = PartitionChange(state=target, leader=leader, isr=isr)
-    after = draft.change(topic, before, change, Reason.CONFIG_CHANGED)
+    after = commit_partition(batch, topic, before, change, Reason.CONFIG_CHANGED)
     is_legal = (origin, target) in PARTITION_MOVES or origin == target
     assert after.state == (target if is_legal else origin)
-    rejected = [decision for decision in draft.decisions if isinstance(decision, Rejected)]
+    rejected = [decision for decision in batch.recorder.decisions if isinstance(decision, Rejected)]
     if is_legal:
         assert rejected == []
     else:
-        assert (after, len(draft.decisions)) == (before, 1)
+        assert (after, len(batch.recorder.decisions)) == (before, 1)
         assert f"does not go from {origin.name} to {target.name}" in rejected[0].message
         assert (rejected[0].reason, rejected[0].partition) == (Reason.INVARIANT_BROKEN, 0)
-    draft.change(topic, neighbour, PartitionChange(leader=2, isr=(2,)), Reason.CONFIG_CHANGED)
-    assert [d.leader for d in draft.decisions if isinstance(d, LeaderAndIsr) and d.partition == 1] == [2]
+    commit_partition(batch, topic, neighbour, PartitionChange(leader=2, isr=(2,)), Reason.CONFIG_CHANGED)
+    assert [d.leader for d in batch.recorder.decisions if isinstance(d, LeaderAndIsr) and d.partition == 1] == [2]
 
 
 @pytest.mark.parametrize(("origin", "target"), [*product(ReplicaState, ReplicaState)])
 def test_every_change_of_a_replica(origin: ReplicaState, target: ReplicaState) -> None:
     """The same of one replica among two: the whole change is withheld, or none of it."""
     before = Partition(0, PartitionState.OnlinePartition, (1, 2), (ONLINE, origin), (1,), 1, 5, 5)
-    draft = draft_with(before)
-    topic = draft.topic("t")
+    batch = batch_with(before)
+    topic = batch.state.topic("t")
     assert topic is not None
     change = PartitionChange(replica_states=(ONLINE, target))
-    after = draft.change(topic, before, change, Reason.CONFIG_CHANGED)
+    after = commit_partition(batch, topic, before, change, Reason.CONFIG_CHANGED)
     is_legal = (origin, target) in REPLICA_MOVES or origin == target
     assert after.replica_states == (ONLINE, target if is_legal else origin)
-    assert [type(decision) for decision in draft.decisions] == ([] if is_legal else [Rejected])
+    assert [type(decision) for decision in batch.recorder.decisions] == ([] if is_legal else [Rejected])

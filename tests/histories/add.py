@@ -6,7 +6,7 @@ EVENTS has one event a line, in the order of seq, as ``isrflow replay`` reads th
 import sys
 from pathlib import Path
 
-from controller_logic.log import decide
+from controller_logic.replay import decide
 from state.policy import Policy
 from tests.histories.recorded import add, digest_of_all
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from bus.embedded import EmbeddedBus
-from controller_logic.log import decide
+from controller_logic.replay import decide
 from state import decisions as d
 from state import events as e
 from state.event_text import decode

@@ -18,7 +18,7 @@ from bus.interface import Decided, Entry
 from bus.kafka.publisher import replica_of
 from bus.patience import row_of
 from cli.publish import with_time
-from controller_logic.log import decide
+from controller_logic.replay import decide
 from state.decisions import Answer, AnyDecision, Rejected
 from state.decisions import decode as decode_decision
 from state.event_text import decode

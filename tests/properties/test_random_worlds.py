@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller_logic.log import decide
+from controller_logic.replay import decide
 from state.cluster import Outcome, State
 from state.decisions import Answer, AnyDecision, HighWatermark, LeaderAndIsr, Rejected, StopReplica
 from state.event_text import decode
@@ -50,7 +50,7 @@ def check_namesake(before: State, raw: bytes, outcome: Outcome) -> None:
     topic = before.topics.get(event.topic) if isinstance(event, OfReplica) else None
     if isinstance(event, OfReplica) and topic is not None and event.topic_id not in (None, topic.topic_id):
         assert not outcome.changes
-        assert outcome.state.cluster.moved == before.cluster.moved
+        assert outcome.state.cluster.watermarks_due == before.cluster.watermarks_due
         assert all(isinstance(d, Answer | Rejected) for d in outcome.decisions)
         assert all(d.error != "NONE" for d in outcome.decisions if isinstance(d, Answer))
 

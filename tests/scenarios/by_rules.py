@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bus.interface import Decided
-from controller_logic.log import first_states, logged
+from controller_logic.replay import first_states, logged
 from controller_logic.step import step
 from state.canonical import number, part_of
 from state.policy import Policy

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from controller_logic.balance import event_of
-from controller_logic.log import first_states, logged
+from controller_logic.replay import first_states, logged
 from controller_logic.step import step
 from state.canonical import has_clash, number, part_of
 from state.decisions import AnyDecision, Imbalance, decode

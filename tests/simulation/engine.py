@@ -12,7 +12,7 @@ import msgspec
 
 from bus.interface import Decided, FencedError, Page
 from controller_logic.balance import event_of
-from controller_logic.log import logged
+from controller_logic.replay import logged
 from controller_logic.routing import batch_for
 from controller_logic.step import step
 from state.canonical import number, part_of

@@ -57,7 +57,7 @@ CLUSTER = Cluster(
     brokers={1: BROKER},
     config={"min.insync.replicas": "2"},
     broker_config={"1": {"log.retention.ms": "5"}},
-    moved=(("t", 0), ("t", 1)),
+    watermarks_due=(("t", 0), ("t", 1)),
     totals=Totals(1, 2, 3, 4, 5, 6, 7, 8, 9),
 )
 PARTITION = Partition(
@@ -78,7 +78,7 @@ PARTITION = Partition(
     offset_epochs=(7, -1, 6),
 )
 # What version 1 got since it was born, in order: left out of what was written before, so each has a default.
-GROWN_CLUSTER = replace(CLUSTER, waiting=("t",), balance_due_ms=300_000, imbalance_seq=98)
+GROWN_CLUSTER = replace(CLUSTER, deletions_due=("t",), balance_due_ms=300_000, imbalance_seq=98)
 GROWN_PARTITION = replace(
     PARTITION, removed=(RemovedReplica(9, 6, ReplicaState.ReplicaDeletionStarted),), completed_epochs=(7, -1, 6)
 )
@@ -100,7 +100,7 @@ SLICES = [
 # The fields that version 1 was born with, in order: state is kept as arrays, so a place is a meaning.
 BORN: dict[type[msgspec.Struct], str] = {
     Cluster: "version shard shards seq clock_ms controller_id controller_epoch settings brokers config broker_config"
-    " moved totals",
+    " watermarks_due totals",
     Totals: "topics partitions replicas offline under_replicated under_min_isr at_min_isr not_preferred reassigning",
     Broker: "broker broker_epoch incarnation state rack listeners log_dirs last_contact_ms offline_log_dirs",
     RemovedReplica: "broker leader_epoch state",

@@ -9,7 +9,7 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from bus.interface import Claim
-from controller_logic.log import decide
+from controller_logic.replay import decide
 from sinks.decision_log import DecisionLog
 from state.cluster import Cluster
 from state.policy import Policy

@@ -8,7 +8,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
 from bus.interface import Image
-from controller_logic.log import decide
+from controller_logic.replay import decide
 from sinks.decision_log import DecisionLog
 from state.event_text import decode
 from state.ids import shard_of

@@ -5,7 +5,7 @@ from pyspark.errors import StreamingQueryException
 
 from bus.interface import Entry
 from conf.settings import Settings
-from controller_logic.log import decide
+from controller_logic.replay import decide
 from streaming import replay as module
 from streaming.replay import replay
 from streaming.spill import SHIPPED_BYTES_MAX

@@ -9,7 +9,7 @@ import pytest
 from brokers.launch.kafka.cluster import free_ports
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
-from controller_logic.log import decide
+from controller_logic.replay import decide
 from state.policy import Policy
 from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of, wait_until
 from tests.support.random_logs import seeded

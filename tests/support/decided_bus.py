@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bus.embedded import EmbeddedBus
 from bus.interface import Decided, Page
-from controller_logic.log import first_states, logged
+from controller_logic.replay import first_states, logged
 from controller_logic.step import step
 from state.canonical import number, part_of
 from state.codec import encode_cluster, encode_topics

@@ -15,7 +15,7 @@ import psutil
 from bus.clock import now_ms
 from bus.interface import Bus
 from bus.opened import open_bus
-from controller_logic.log import Decided, decide
+from controller_logic.replay import Decided, decide
 from state.policy import Policy
 
 ISRFLOW = Path(sys.executable).with_name("isrflow")

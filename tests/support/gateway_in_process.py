@@ -11,7 +11,7 @@ from brokers.launch.kafka.cluster import free_ports, random_cluster_id
 from brokers.voters import Voter
 from bus.embedded import EmbeddedBus
 from bus.image import read_image, view_of_image
-from state.quorum import Quorum as QuorumState
+from state.metadata_quorum import Quorum as QuorumState
 from tests.support.controller_client import LOOPBACK, ControllerClient
 from tests.support.engine import wait_until
 from tests.support.rules_engine import RulesEngine

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 from bus.embedded import EmbeddedBus
 from bus.interface import Entry
-from controller_logic.log import Recorded
+from controller_logic.replay import Recorded
 from sinks.decision_log import DecisionLog
 from state.policy import Policy
 from streaming import source

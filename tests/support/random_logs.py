@@ -10,7 +10,7 @@ from itertools import islice
 import msgspec
 from hypothesis import strategies as st
 
-from controller_logic.log import first_states, logged
+from controller_logic.replay import first_states, logged
 from controller_logic.step import step
 from state.cluster import Outcome, State
 from state.policy import Policy

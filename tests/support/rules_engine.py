@@ -14,7 +14,7 @@ from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
 from bus.image import read_image
 from bus.interface import Decided, FencedError, Page
-from controller_logic.log import logged
+from controller_logic.replay import logged
 from controller_logic.step import step
 from state.canonical import number, part_of
 from state.cluster import MappedTopics, State

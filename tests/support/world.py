@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from controller_logic.log import first_states
+from controller_logic.replay import first_states
 from controller_logic.step import step
 from state.broker import Broker
 from state.canonical import number, part_of

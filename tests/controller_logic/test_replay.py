@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from controller_logic import log as log_module
+from controller_logic import replay as replay_module
 from controller_logic.guard import guarded_step
-from controller_logic.log import decide
+from controller_logic.replay import decide
 from controller_logic.routing import route
 from state.cluster import Outcome, State
 from state.event_text import decode
@@ -64,7 +64,7 @@ def test_one_shard_takes_whole_batches_in_the_sizes_given_over_and_over(monkeypa
         sizes.append(len(events))
         return guarded_step(state, events, *rest, **named)
 
-    monkeypatch.setattr(log_module, "guarded_step", stepping)
+    monkeypatch.setattr(replay_module, "guarded_step", stepping)
     assert len(decide([*ENTRIES, (50, LOG[2])], Policy(), batch_sizes=(2, 1)).states) == 1
     assert sizes == [2, 1, 2]
 

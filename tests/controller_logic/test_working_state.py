@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller_logic import draft as draft_module
-from controller_logic.draft import Draft
-from controller_logic.log import decide
+from controller_logic import commit as commit_module
+from controller_logic.batch import Batch
+from controller_logic.replay import decide
 from state.policy import Policy
 from tests.controller_logic.moving import move, told_to_delete
 from tests.support.world import World
@@ -66,7 +66,7 @@ def test_a_request_whose_change_is_withheld_is_told(monkeypatch: pytest.MonkeyPa
     world.alter_isr("t", (2, 1))
     before = world.partition("t")
     world.is_checked = False
-    monkeypatch.setattr(draft_module, "broken_rules", lambda *_: ["the sky is blue"])
+    monkeypatch.setattr(commit_module, "broken_rules", lambda *_: ["the sky is blue"])
     move(world, 3)
     assert (world.error, world.partition("t")) == ("UNKNOWN_SERVER_ERROR", before)
     world.publish("elect_leaders", election_type="preferred", partitions=[{"topic": "t", "partition": 0}])
@@ -85,13 +85,15 @@ def test_a_broker_that_is_behind_a_gateway_no_more_is_asked_for_reports_at_once(
 
 class Unwalked(set[tuple[str, int]]):
     def __iter__(self) -> Iterator[tuple[str, int]]:
-        raise AssertionError("everything that moved is gone through")
+        raise AssertionError("everything that is due is gone through")
 
 
-def test_a_topic_is_removed_without_going_through_what_moved_in_others() -> None:
+def test_a_topic_is_removed_without_going_through_what_is_due_in_others(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(1)
     world.create("gone", (1,), (1,))
-    draft = Draft(world.state, world.policy, {})
-    draft.moved = Unwalked({("gone", 1), ("stays", 0)})
-    draft.remove_topic("gone")
-    assert draft.moved == {("stays", 0)}
+    batch = Batch(world.state, world.policy, {})
+    monkeypatch.setattr(batch.state, "_watermarks_due", Unwalked({("gone", 1), ("stays", 0)}))
+    topic = batch.state.topic("gone")
+    assert topic is not None
+    batch.state.remove_topic(topic)
+    assert batch.state.watermarks_due == {("stays", 0)}

@@ -13,8 +13,9 @@ answer has yet to do never grows beyond one request a replica. What is decided d
 from msgspec.structs import replace
 
 from controller_logic.apply import asked
-from controller_logic.draft import Draft
-from controller_logic.topic_draft import TopicDraft
+from controller_logic.batch import Batch
+from controller_logic.commit import commit_request_epochs
+from controller_logic.working_topic import WorkingTopic
 from state.events import ReplicaReport
 from state.ids import NO_EPOCH
 from state.partition import Partition
@@ -22,17 +23,17 @@ from state.partition import Partition
 Epochs = tuple[int, ...]
 
 
-def request(draft: Draft, topic: TopicDraft, partition: Partition, broker: int) -> None:
+def request(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int) -> None:
     """Note that a broker is told once more who leads."""
-    if broker not in draft.reporting:
+    if broker not in batch.state.reporting:
         return
     requested = asked(partition.replicas, partition.requested_epochs, (broker,), partition.leader_epoch)
     if requested != partition.requested_epochs:
         place = partition.replicas.index(broker)
-        draft.put_progress(topic, partition, replace(partition, requested_epochs=requested), place)
+        commit_request_epochs(batch, topic, partition, replace(partition, requested_epochs=requested), place)
 
 
-def reported(draft: Draft, topic: TopicDraft, partition: Partition, event: ReplicaReport) -> Partition:
+def reported(batch: Batch, topic: WorkingTopic, partition: Partition, event: ReplicaReport) -> Partition:
     """Note how far a replica has come; return the partition as it stands then.
 
     A report of a leader epoch that was never decided says nothing.
@@ -49,7 +50,7 @@ def reported(draft: Draft, topic: TopicDraft, partition: Partition, event: Repli
     if (completed, apart) == (partition.completed_epochs, partition.received_epochs):
         return partition
     after = replace(partition, completed_epochs=completed, received_epochs=apart)
-    draft.put_progress(topic, partition, after, place)
+    commit_request_epochs(batch, topic, partition, after, place)
     return after
 
 

@@ -1,0 +1,33 @@
+"""What a rule is given: the event at hand, the state so far, and the recorder of decisions."""
+
+from collections.abc import Mapping
+
+from controller_logic.decision_recorder import DecisionRecorder
+from controller_logic.working_state import WorkingState
+from state.cluster import Outcome, State
+from state.events import Logged, Progress
+from state.policy import Policy
+
+_NO_EVENT = Logged(0, 0, Progress(), b"")
+
+
+class Batch:
+    """A batch of events while it is worked into a shard's state."""
+
+    __slots__ = ("logged", "recorder", "state")
+
+    def __init__(self, state: State, policy: Policy, overrides: Mapping[str, str]) -> None:
+        self.logged = _NO_EVENT
+        self.state = WorkingState(state, policy, overrides)
+        self.recorder = DecisionRecorder(self.state)
+
+    def begin(self, logged: Logged) -> None:
+        """Take up the next event of the log."""
+        self.logged = logged
+        self.state.begin(logged)
+        self.recorder.begin(logged)
+
+    def outcome(self) -> Outcome:
+        """Give the state to be stored and the decisions of the batch."""
+        state, changes = self.state.frozen()
+        return Outcome(state, changes, self.recorder.decisions)

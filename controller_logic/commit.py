@@ -1,0 +1,172 @@
+"""Commit what a rule decided about a partition.
+
+The problem: a change to one partition has five consequences, and each rule would have to remember all of them. The
+insight, from Kafka's KRaft controller, is to keep deciding and changing apart: a rule reads the state and returns the
+change that it wants as a value, and every change goes down one pipeline:
+
+    change ─► settle ─► apply ─► check ─► count ─► record ─► the partition as it stands
+                │         │        │        │         │
+                │         │        │        │         └ tell the brokers, with the reason
+                │         │        │        └ totals and backlog
+                │         │        └ a change that breaks an invariant is withheld and reported
+                │         └ epochs go up, here alone
+                └ if the change lets a reassignment end, it ends in the same change
+
+Settling comes first because it replaces the change. A replica that joins the ISR may be the last one that a
+reassignment waits for. If that were two changes, the leader epoch would go up twice, and between the two a failure
+could end the reassignment under a leader that is gone. Sometimes a reassignment can end although the partition itself
+did not change, such as when a broker that it waited for goes down: ``recheck_reassignment`` asks that.
+
+Checking comes before anything is kept, so a withheld change leaves no trace but its ``rejected`` decision.
+
+A rejected alternative: a working state on which every rule sets fields and appends decisions. There, a rule that
+forgot to count or to tell was found only by the totals drifting apart.
+
+``commit_cluster`` and ``commit_topic`` do the same for all other values.
+"""
+
+from msgspec.structs import replace
+
+from controller_logic.apply import apply
+from controller_logic.batch import Batch
+from controller_logic.reassignment import Brokers, completed
+from controller_logic.replica_machine import online_replicas
+from controller_logic.working_state import WorkingState
+from controller_logic.working_topic import WorkingTopic
+from state.change import PartitionChange
+from state.ids import NO_EPOCH, NO_LEADER
+from state.invariants import broken_rules, broken_watermark
+from state.partition import Partition, ReplicaState
+from state.reason import Reason
+from state.rules import ONLINE_RULES
+
+_DELETION_STARTED = ReplicaState.ReplicaDeletionStarted
+_NOTHING_ELSE = PartitionChange()
+
+Ids = tuple[int, ...]
+
+
+def commit_partition(
+    batch: Batch,
+    topic: WorkingTopic,
+    before: Partition,
+    change: PartitionChange,
+    reason: Reason,
+    *,
+    to: Ids | None = None,
+) -> Partition:
+    """Commit a change; return the partition as it stands then, which is ``before`` itself if the change is withheld.
+
+    The decision goes to the brokers in ``to``, by default to every live replica.
+    """
+    if before.is_reassigning or change.replicas is not None:
+        end = _end_of_reassignment(batch.state, topic, before, change)
+        if end is not None:
+            return _commit_settled(batch, topic, before, end, Reason.REASSIGNMENT, _to_target(before, to))
+    return _commit_settled(batch, topic, before, change, reason, to)
+
+
+def recheck_reassignment(batch: Batch, topic: WorkingTopic, before: Partition, *, to: Ids | None = None) -> Partition:
+    """End a reassignment if it waits for nothing more; return the partition as it stands then."""
+    if not before.is_reassigning:
+        return before
+    end = _end_of_reassignment(batch.state, topic, before, _NOTHING_ELSE)
+    if end is None:
+        return before
+    return _commit_settled(batch, topic, before, end, Reason.REASSIGNMENT, _to_target(before, to))
+
+
+def _end_of_reassignment(
+    state: WorkingState, topic: WorkingTopic, before: Partition, change: PartitionChange
+) -> PartitionChange | None:
+    return completed(before, change, Brokers(state.active, state.live, state.awaited), topic.min_isr)
+
+
+def _to_target(before: Partition, to: Ids | None) -> Ids | None:
+    return to and tuple([broker for broker in to if broker not in before.removing_replicas])
+
+
+def _commit_settled(
+    batch: Batch, topic: WorkingTopic, before: Partition, change: PartitionChange, reason: Reason, to: Ids | None
+) -> Partition:
+    state = batch.state
+    # Apply
+    if to is None and change.leader is not None and before.leader == NO_LEADER and state.rules_version >= ONLINE_RULES:
+        to = _online_after(state, before, change)
+    after = apply(before, change, state.reporting if to is None else state.reporting.intersection(to))
+    # Check
+    broken = broken_rules(before, after, state.awaited, state.live)
+    if broken:
+        batch.recorder.say_withheld(topic, before, broken)
+        return before
+    topic.put(after)
+    # Count
+    differs = after.partition_epoch != before.partition_epoch
+    if differs or change.replicas is not None:
+        state.totals.change(topic, before, after)
+    if topic.deletion_waits and before.is_reassigning and not after.is_reassigning:
+        state.put_deletion_due(topic.topic, is_due=True)
+    # Record
+    if differs:
+        is_new = before.leader_epoch == NO_EPOCH
+        told = state.live_replicas(after) if to is None else to
+        batch.recorder.say_leader_and_isr(topic, after, reason, to=told, is_new=is_new, unclean=change.unclean)
+    if after.removed != before.removed:
+        _tell_removed(batch, topic, before, after)
+    return after
+
+
+def _online_after(state: WorkingState, before: Partition, change: PartitionChange) -> Ids:
+    """List the replicas that an election without a former leader is told to.
+
+    As in the classic controller, a replica that is on its way out or has lost its log is not asked to follow.
+    """
+    replicas, states = change.replicas or before.replicas, change.replica_states or before.replica_states
+    return online_replicas(replicas, states, state.active)
+
+
+def _tell_removed(batch: Batch, topic: WorkingTopic, before: Partition, after: Partition) -> None:
+    """Tell brokers to delete the replicas that this change removed."""
+    to = tuple([e.broker for e in after.removed if e.state == _DELETION_STARTED and e not in before.removed])
+    if to:
+        reason, epoch = Reason.REASSIGNMENT, after.leader_epoch
+        batch.recorder.say_stop_replica(topic, after, reason, leader_epoch=epoch, delete=True, to=to)
+
+
+def commit_watermark(batch: Batch, topic: WorkingTopic, before: Partition, high_watermark: int) -> None:
+    """Commit a partition's high watermark in its current leader epoch."""
+    # Apply
+    after = replace(before, high_watermark=high_watermark, high_watermark_epoch=before.leader_epoch)
+    # Check
+    broken = broken_watermark(before, after)
+    if broken:
+        batch.recorder.say_withheld(topic, before, broken)
+        return
+    # Record: a leader that came with less shows less, so reaching the same offset again has to be told as well.
+    is_regained = before.high_watermark_epoch == NO_EPOCH and before.high_watermark > 0
+    if high_watermark != before.high_watermark or is_regained:
+        batch.recorder.say_high_watermark(topic, after)
+    elif before.high_watermark_epoch == before.leader_epoch:
+        return
+    topic.put(after)
+
+
+def commit_log_end(batch: Batch, topic: WorkingTopic, after: Partition) -> None:
+    """Commit what replicas reported of their logs' ends. Nothing is told until the next tick derives watermarks."""
+    topic.put(after)
+
+
+def commit_request_epochs(batch: Batch, topic: WorkingTopic, before: Partition, after: Partition, place: int) -> None:
+    """Commit how far the replica at ``place`` is with what it was asked to do. Only the backlog counts it."""
+    batch.state.totals.change_backlog_at(before, after, place)
+    topic.put(after)
+
+
+def commit_watermark_due(batch: Batch, topic: WorkingTopic, partition: Partition) -> None:
+    """Derive a partition's high watermark at the next tick."""
+    batch.state.put_watermark_due(topic.topic, partition.partition)
+
+
+def commit_watermarks_due(batch: Batch, due: set[tuple[str, int]]) -> None:
+    """Leave only ``due`` to be derived at the next tick."""
+    batch.state.keep_watermarks_due(due)

@@ -1,0 +1,89 @@
+"""Commit what a rule decided about brokers, gateways, the quorum, balance, producer ids, settings and the clock.
+
+Every function takes the value as it is from now on and goes down the pipeline that ``commit`` describes: apply,
+count, record. There is nothing to settle, and no invariant ties two of these values together.
+"""
+
+from collections.abc import Mapping
+
+from controller_logic.batch import Batch
+from state.broker import Broker
+from state.metadata_quorum import Gateway, Quorum
+from state.reason import Reason
+
+NO_CHECK = -1
+
+
+def commit_broker(batch: Batch, broker: Broker, reason: Reason | None = None) -> None:
+    """Commit a broker; one that is ``unregistered`` is gone. Without a reason nothing is told."""
+    batch.state.put_broker(broker)
+    if reason is not None:
+        batch.recorder.say_broker(broker, reason)
+
+
+def commit_gateway(batch: Batch, gateway: Gateway) -> None:
+    """Commit a gateway. No decision tells of gateways: the quorum's does."""
+    batch.state.put_gateway(gateway)
+
+
+def commit_quorum(batch: Batch, quorum: Quorum) -> None:
+    """Commit what is known of the quorum within its epoch. Nothing is told."""
+    batch.state.quorum = quorum
+
+
+def commit_quorum_epoch(batch: Batch, quorum: Quorum, reason: Reason) -> None:
+    """Commit a new epoch of the quorum. Gateways that cannot write its metadata format are forgotten."""
+    batch.state.quorum = quorum
+    batch.state.forget_gateways_below(quorum.metadata_format)
+    batch.recorder.say_quorum(quorum, reason)
+
+
+def commit_no_op(batch: Batch, quorum: Quorum) -> None:
+    """Commit that the idle metadata log gets a record."""
+    batch.state.quorum = quorum
+    batch.recorder.say_no_op()
+
+
+def commit_balance(batch: Batch, due_ms: int, imbalance_seq: int) -> None:
+    """Commit when leaders are next counted, and which tick's count has yet to come back."""
+    batch.state.balance_due_ms, batch.state.imbalance_seq = due_ms, imbalance_seq
+
+
+def commit_imbalance(batch: Batch, next_due_ms: int, counts: Mapping[int, tuple[int, int]]) -> None:
+    """Commit what this tick counted."""
+    commit_balance(batch, next_due_ms, batch.state.seq)
+    batch.recorder.say_imbalance(counts)
+
+
+def commit_producer_ids(batch: Batch, broker: Broker, next_producer_id: int) -> None:
+    """Commit that a broker got the producer ids below ``next_producer_id``."""
+    batch.state.next_producer_id = next_producer_id
+    batch.recorder.say_producer_ids(broker, next_producer_id)
+
+
+def commit_clock(batch: Batch, now_ms: int, entered_ms: int) -> None:
+    """Commit the engine's clock, and what the bus's clock read when the event that set it came."""
+    batch.state.put_clock(now_ms, entered_ms)
+
+
+def commit_claim(batch: Batch, controller_id: str, controller_epoch: int, rules_version: int) -> None:
+    """Commit a claim. From here on decisions are made in its name, by its version of the rules."""
+    batch.state.put_claim(controller_id, controller_epoch, rules_version)
+
+
+def commit_settings(batch: Batch, settings: dict[str, str], config: dict[str, str]) -> None:
+    """Commit the claim's settings and the cluster's dynamic ones. ``commit_told_settings`` tells them."""
+    batch.state.put_settings(settings, config)
+
+
+def commit_told_settings(batch: Batch, in_force: dict[str, str]) -> None:
+    """Commit that the cluster's settings are told, with those in force where gateways can write them."""
+    batch.state.in_force = in_force
+    batch.recorder.say_config("cluster", None, batch.state.config, in_force)
+
+
+def commit_broker_config(batch: Batch, name: str, config: dict[str, str]) -> None:
+    """Commit the settings of one broker."""
+    others = {broker: held for broker, held in batch.state.broker_config.items() if broker != name}
+    batch.state.broker_config = dict(sorted((others | ({name: config} if config else {})).items()))
+    batch.recorder.say_config("broker", name, config)

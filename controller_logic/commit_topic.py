@@ -1,0 +1,58 @@
+"""Commit what a rule decided about a topic: apply, count, record."""
+
+from controller_logic.batch import Batch
+from controller_logic.replica_machine import ReplicaStates
+from controller_logic.working_topic import WorkingTopic
+from state.partition import Partition, PartitionState, Topic, TopicState
+from state.reason import Reason
+
+
+def commit_new_topic(batch: Batch, topic: Topic) -> WorkingTopic:
+    """Commit a topic that has no partitions yet."""
+    added = batch.state.add_topic(topic)
+    batch.recorder.say_topic(added, Reason.TOPIC_CREATED)
+    return added
+
+
+def commit_new_partition(
+    batch: Batch, topic: WorkingTopic, replicas: tuple[int, ...], states: ReplicaStates
+) -> Partition:
+    """Commit a new partition. Its first election tells it."""
+    partition = Partition(len(topic.partitions), PartitionState.NewPartition, replicas, states)
+    topic.append(partition)
+    batch.state.totals.add_partition(topic, partition)
+    return partition
+
+
+def commit_topic_config(batch: Batch, topic: WorkingTopic, config: dict[str, str]) -> None:
+    """Commit a topic's own settings. The totals depend on its min.insync.replicas."""
+    batch.state.totals.take_out_partitions(topic)
+    topic.put_config(config, batch.state.policy)
+    batch.state.totals.put_back_partitions(topic)
+    batch.recorder.say_config("topic", topic.topic, config)
+
+
+def commit_deletion_waits(batch: Batch, topic: WorkingTopic) -> None:
+    """Commit that a topic will be deleted once none of its partitions is reassigned."""
+    topic.put_state(topic.state, deletion_waits=True)
+    batch.recorder.say_topic(topic, Reason.TOPIC_DELETED)
+
+
+def commit_deletion_begins(batch: Batch, topic: WorkingTopic) -> None:
+    """Commit that a topic is being deleted. How far its replicas are is told by ``commit_deletion_state``."""
+    commit_deletion_not_due(batch, topic.topic)
+    batch.state.totals.take_out(topic)
+    topic.put_state(TopicState.deleting, deletion_waits=False)
+
+
+def commit_deletion_not_due(batch: Batch, name: str) -> None:
+    """Commit that no deletion of this topic is about to begin."""
+    batch.state.put_deletion_due(name, is_due=False)
+
+
+def commit_deletion_state(batch: Batch, topic: WorkingTopic, state: TopicState) -> None:
+    """Commit how far a deletion is. A topic that is ``deleted`` is gone."""
+    topic.put_state(state, deletion_waits=False)
+    batch.recorder.say_topic(topic, Reason.TOPIC_DELETED)
+    if state == TopicState.deleted:
+        batch.state.remove_topic(topic)

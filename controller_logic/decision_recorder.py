@@ -1,0 +1,286 @@
+"""What is said about the event at hand, and in whose name.
+
+Every decision carries the event's ``seq``, the controller epoch of the newest claim and the engine's clock. The
+recorder adds them, so a rule names only what is its own: a reason, a partition, an error.
+
+All shards decide alike about brokers and cluster-wide requests, and one of them must say it. ``writes`` is true on
+that shard: on shard 0, or for an event that is routed by topic on the shard that took it in. What each shard says for
+its own topics (a partition's leader, its part of an answer) is recorded everywhere; ``state.canonical`` merges it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from controller_logic.routing import TOPIC_EVENTS
+from controller_logic.working_state import WorkingState
+from controller_logic.working_topic import WorkingTopic
+from state.broker import Broker, BrokerState
+from state.decisions import (
+    Answer,
+    AnyDecision,
+    BrokerDecision,
+    ConfigDecision,
+    HighWatermark,
+    Imbalance,
+    NoOp,
+    ProducerIds,
+    QuorumDecision,
+    Rejected,
+    StopReplica,
+    TopicDecision,
+    broker_decision_of,
+    leader_and_isr_of,
+)
+from state.events import AnyEvent, Logged, Malformed, Progress
+from state.metadata_format import FIRST_FORMAT
+from state.metadata_quorum import Quorum
+from state.partition import Partition
+from state.reason import Reason
+
+_TOPIC_EVENTS = frozenset(TOPIC_EVENTS)
+# As JSON a character takes up to six bytes, and no bus carries a decision of any length.
+RAW_CHARS_MAX = 64 * 1024
+
+
+def shown(raw: bytes) -> str:
+    """Give an event's text for a ``rejected`` decision: of a longer text its beginning and its length."""
+    text = raw.decode(errors="backslashreplace")
+    return text if len(text) <= RAW_CHARS_MAX else f"{text[:RAW_CHARS_MAX]}... ({len(raw)} bytes)"
+
+
+class DecisionRecorder:
+    """The decisions of a batch so far."""
+
+    def __init__(self, state: WorkingState) -> None:
+        self._state = state
+        self._event: AnyEvent | Malformed | Progress = Progress()
+        self._raw = b""
+        # Whether this shard says what all shards decide alike about the event at hand.
+        self.writes = state.cluster.writes_cluster_decisions
+        self.decisions: list[AnyDecision] = []
+
+    def begin(self, logged: Logged) -> None:
+        """Take up the next event of the log."""
+        self._event = logged.event
+        self._raw = logged.raw
+        self.writes = type(logged.event) in _TOPIC_EVENTS or self._state.cluster.writes_cluster_decisions
+
+    def speak_for_topic(self) -> None:
+        """Say on this shard, which holds the topic that the event is about, what shard 0 would say otherwise."""
+        self.writes = True
+
+    def said_now(self) -> list[AnyDecision]:
+        """List the decisions about the event at hand."""
+        return [decision for decision in self.decisions if decision.seq == self._state.seq]
+
+    def _common(self, reason: Reason) -> dict[str, Any]:
+        """Give the fields that every decision about the event at hand has."""
+        state = self._state
+        return {
+            "seq": state.seq,
+            "controller_epoch": state.controller_epoch,
+            "time_ms": state.now_ms,
+            "reason": reason,
+        }
+
+    # Partitions and topics
+
+    def say_leader_and_isr(
+        self,
+        topic: WorkingTopic,
+        partition: Partition,
+        reason: Reason,
+        *,
+        to: tuple[int, ...],
+        is_new: bool = False,
+        unclean: bool = False,
+    ) -> None:
+        """Tell the brokers in ``to``, and as metadata all others, who leads."""
+        self.decisions.append(
+            leader_and_isr_of(
+                topic.topic,
+                topic.topic_id,
+                partition,
+                seq=self._state.seq,
+                controller_epoch=self._state.controller_epoch,
+                time_ms=self._state.now_ms,
+                reason=reason,
+                to=to,
+                is_new=is_new,
+                unclean=unclean,
+            )
+        )
+
+    def say_stop_replica(
+        self,
+        topic: WorkingTopic,
+        partition: Partition,
+        reason: Reason,
+        *,
+        leader_epoch: int,
+        delete: bool,
+        to: tuple[int, ...],
+    ) -> None:
+        """Tell the brokers in ``to`` to stop following, and with ``delete`` to remove the log."""
+        self.decisions.append(
+            StopReplica(
+                **self._common(reason),
+                topic=topic.topic,
+                topic_id=topic.topic_id,
+                partition=partition.partition,
+                leader_epoch=leader_epoch,
+                delete=delete,
+                to=to,
+            )
+        )
+
+    def say_topic(self, topic: WorkingTopic, reason: Reason) -> None:
+        """Tell a topic's state and settings."""
+        self.decisions.append(
+            TopicDecision(
+                **self._common(reason),
+                topic=topic.topic,
+                topic_id=topic.topic_id,
+                state=topic.shown_state.name,
+                config=topic.config,
+            )
+        )
+
+    def say_high_watermark(self, topic: WorkingTopic, partition: Partition) -> None:
+        """Tell the high watermark that a partition has now."""
+        self.decisions.append(
+            HighWatermark(
+                seq=self._state.seq,
+                controller_epoch=self._state.controller_epoch,
+                time_ms=self._state.now_ms,
+                reason=Reason.REPLICATED,
+                topic=topic.topic,
+                partition=partition.partition,
+                leader_epoch=partition.leader_epoch,
+                high_watermark=partition.high_watermark,
+            )
+        )
+
+    # The cluster
+
+    def say_broker(self, broker: Broker, reason: Reason) -> None:
+        """Tell a broker's registration and state."""
+        if self.writes:
+            self.decisions.append(self._broker(broker, reason, broker.state))
+
+    def say_remaining(self, broker: Broker, remaining: int) -> None:
+        """Tell how many leaderships of this shard a broker that shuts down has kept; the shards' parts are added up."""
+        state = BrokerState.controlled_shutdown if remaining else BrokerState.shutdown_allowed
+        said = self._broker(broker, Reason.CONTROLLED_SHUTDOWN, state)
+        self.decisions.append(replace(said, remaining=remaining))
+
+    def _broker(self, broker: Broker, reason: Reason, state: BrokerState) -> BrokerDecision:
+        return broker_decision_of(broker, state.name, **self._common(reason))
+
+    def say_config(
+        self, entity: str, name: str | None, config: dict[str, str], in_force: dict[str, str] | None = None
+    ) -> None:
+        """Tell the settings of an entity as they now stand."""
+        if self.writes:
+            common = self._common(Reason.CONFIG_CHANGED)
+            self.decisions.append(
+                ConfigDecision(**common, entity=entity, name=name, config=config, in_force=in_force or UNSET)
+            )
+
+    def say_quorum(self, quorum: Quorum, reason: Reason) -> None:
+        """Tell which gateway leads the metadata quorum."""
+        if self.writes:
+            metadata_format = quorum.metadata_format
+            self.decisions.append(
+                QuorumDecision(
+                    **self._common(reason),
+                    voter=quorum.voter,
+                    incarnation=quorum.incarnation,
+                    voters=quorum.voters,
+                    quorum_epoch=quorum.quorum_epoch,
+                    metadata_format=UNSET if metadata_format == FIRST_FORMAT else metadata_format,
+                )
+            )
+
+    def say_no_op(self) -> None:
+        """Tell nothing, so that an idle metadata log gets a record."""
+        if self.writes:
+            self.decisions.append(NoOp(**self._common(Reason.MAX_IDLE_INTERVAL)))
+
+    def say_producer_ids(self, broker: Broker, next_producer_id: int) -> None:
+        """Tell that a broker got the producer ids below ``next_producer_id``."""
+        if self.writes:
+            self.decisions.append(
+                ProducerIds(
+                    **self._common(Reason.PRODUCER_IDS_ALLOCATED),
+                    broker=broker.broker,
+                    broker_epoch=broker.broker_epoch,
+                    next_producer_id=next_producer_id,
+                )
+            )
+
+    def say_imbalance(self, counts: Mapping[int, tuple[int, int]]) -> None:
+        """Tell what a balance check counted on this shard; the shards' parts are added up."""
+        common = self._common(Reason.LEADER_BALANCE)
+        self.decisions.append(Imbalance(**common, counts=dict(sorted(counts.items()))))
+
+    # Answers
+
+    def answer(self, error: str = "NONE", message: str = "", *, part: bool = False, **fields: Any) -> None:
+        """Answer the event at hand; with ``part`` every shard gives its part, to be merged."""
+        if not (self.writes or part):
+            return
+        event = self._event
+        request = event.request if isinstance(event, Malformed) else str(event.__struct_config__.tag)
+        self.decisions.append(
+            Answer(
+                **self._common(Reason.REQUEST_DONE if error == "NONE" else Reason.REQUEST_REFUSED),
+                request_id=getattr(event, "request_id", None),
+                request=request,
+                error=error,
+                message=message,
+                **fields,
+            )
+        )
+
+    def answer_if_asked(self, error: str = "NONE", message: str = "", **fields: Any) -> None:
+        """Answer the event at hand if it carries a request id."""
+        if getattr(self._event, "request_id", None) is not None:
+            self.answer(error, message, **fields)
+
+    def answer_committed(
+        self, topic: WorkingTopic, partition: Partition, error: str = "NONE", message: str = ""
+    ) -> None:
+        """Answer the event at hand with a partition as it is committed."""
+        self.answer(
+            error,
+            message,
+            topic=topic.topic,
+            partition=partition.partition,
+            leader=partition.leader,
+            leader_epoch=partition.leader_epoch,
+            isr=partition.isr,
+            partition_epoch=partition.partition_epoch,
+        )
+
+    def reject(self, field: str, message: str, reason: Reason) -> None:
+        """Report the event at hand as one that cannot be obeyed."""
+        if self.writes:
+            raw = shown(self._raw)
+            self.decisions.append(Rejected(**self._common(reason), raw=raw, field=field, message=message))
+
+    def say_withheld(self, topic: WorkingTopic, partition: Partition, broken: list[str]) -> None:
+        """Report a change that was withheld because it would break these rules."""
+        self.decisions.append(
+            Rejected(
+                **self._common(Reason.INVARIANT_BROKEN),
+                raw=shown(self._raw),
+                field="partition",
+                message=f"{topic.topic}-{partition.partition} was left as it is: {'; '.join(broken)}",
+                topic=topic.topic,
+                partition=partition.partition,
+            )
+        )

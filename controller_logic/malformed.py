@@ -1,0 +1,11 @@
+"""Report what could not be understood."""
+
+from controller_logic.batch import Batch
+from state.events import Malformed
+from state.reason import Reason
+
+
+def malformed(batch: Batch, event: Malformed) -> None:
+    """Reject an event that is no event, naming the field and what was expected."""
+    batch.recorder.reject(event.field, event.message, Reason.MALFORMED)
+    batch.recorder.answer_if_asked("INVALID_REQUEST", event.message)

@@ -1,0 +1,88 @@
+"""The counts of a shard, kept up with each change so that nobody has to walk all partitions to know them."""
+
+from collections.abc import Mapping
+
+from msgspec.structs import astuple
+
+from controller_logic.working_topic import WorkingTopic
+from state.cluster import Totals, counted
+from state.partition import Partition
+
+_TOPICS = Totals.__struct_fields__.index("topics")
+_OFFLINE = Totals.__struct_fields__.index("offline")
+
+
+class RunningTotals:
+    """The totals and the backlog of a shard. Topics that are being deleted count in neither."""
+
+    def __init__(self, totals: Totals, backlog: Mapping[int, int]) -> None:
+        self._counts: list[int] = list(astuple(totals))
+        self._backlog = dict(backlog)
+
+    @property
+    def leaderless(self) -> int:
+        """Count the partitions without a leader."""
+        return self._counts[_OFFLINE]
+
+    def add_topic(self) -> None:
+        """Count a topic that has no partitions yet."""
+        self._counts[_TOPICS] += 1
+
+    def add_partition(self, topic: WorkingTopic, partition: Partition) -> None:
+        """Count a partition that nobody has been asked to act on."""
+        self._count(topic, partition, 1)
+
+    def take_out(self, topic: WorkingTopic) -> None:
+        """Take out a topic whose deletion is about to begin."""
+        for partition in topic.partitions:
+            self._count(topic, partition, -1)
+            self._change_backlog(partition.backlog, [])
+        self._counts[_TOPICS] -= 1
+
+    def take_out_partitions(self, topic: WorkingTopic) -> None:
+        """Take out a topic's partitions, to count them again under another min.insync.replicas."""
+        for partition in topic.partitions:
+            self._count(topic, partition, -1)
+
+    def put_back_partitions(self, topic: WorkingTopic) -> None:
+        """Count the partitions that ``take_out_partitions`` took out."""
+        for partition in topic.partitions:
+            self._count(topic, partition, 1)
+
+    def change(self, topic: WorkingTopic, before: Partition, after: Partition) -> None:
+        """Count a partition that changed."""
+        if topic.is_deleting:
+            return
+        former = counted(before, topic.min_isr)
+        for place, amount in enumerate(counted(after, topic.min_isr)):
+            if amount != former[place]:
+                self._counts[place + 1] += amount - former[place]
+        self._change_backlog(before.backlog, after.backlog)
+
+    def change_backlog_at(self, before: Partition, after: Partition, place: int) -> None:
+        """Count a partition in which only the request epochs of the replica at ``place`` differ."""
+        more = after.is_behind(place) - before.is_behind(place)
+        if more:
+            broker = after.replicas[place]
+            self._backlog[broker] = self._backlog.get(broker, 0) + more
+
+    def _count(self, topic: WorkingTopic, partition: Partition, sign: int) -> None:
+        if not topic.is_deleting:
+            for index, amount in enumerate(counted(partition, topic.min_isr), start=1):
+                self._counts[index] += sign * amount
+
+    def _change_backlog(self, before: list[int], after: list[int]) -> None:
+        if before == after:
+            return
+        for broker in before:
+            self._backlog[broker] -= 1
+        for broker in after:
+            self._backlog[broker] = self._backlog.get(broker, 0) + 1
+
+    def totals(self) -> Totals:
+        """Give the totals to be stored."""
+        return Totals(*self._counts)
+
+    def backlog(self) -> dict[int, int]:
+        """Give the backlog to be stored."""
+        return {broker: count for broker, count in sorted(self._backlog.items()) if count}

@@ -1,0 +1,20 @@
+"""Do what is due when time has passed."""
+
+from controller_logic import balance, deletion, gateways, liveness, no_op, watermark
+from controller_logic.batch import Batch
+from state.events import Tick
+
+
+def tick(batch: Batch, _event: Tick) -> None:
+    """Look at sessions, deletions, watermarks and balance, in this order.
+
+    A tick that fences a broker begins no deletion, because one event says one thing about a partition. A deletion
+    that is due begins at the next tick.
+    """
+    gateways.watch_leader(batch)
+    if not liveness.expire_sessions(batch):
+        deletion.begin_waiting(batch)
+    watermark.advance_watermarks(batch)
+    balance.check_balance(batch)
+    no_op.say_nothing(batch)
+    batch.recorder.answer_if_asked()

@@ -1,0 +1,275 @@
+"""What a batch of events has led to so far.
+
+A batch starts from the stored state, which is frozen. Each event of it must see what the events before it led to, so
+in between the state lives here: cluster-wide values as attributes, topics as ``WorkingTopic`` once an event asks for
+them. ``frozen`` gives the state to be stored, and which topics changed.
+
+Rules read this. Only the commit pipeline (``commit``, ``commit_cluster``, ``commit_topic``) calls what changes it,
+so every change of state is in those files, beside the decision that tells it. ``tests/controller_logic/test_commit.py``
+holds the rules to that.
+"""
+
+from collections.abc import Iterator, Mapping, Set
+
+from msgspec.structs import replace
+
+from controller_logic.running_totals import RunningTotals
+from controller_logic.working_topic import WorkingTopic
+from state.broker import Broker, BrokerState
+from state.cluster import Changes, State
+from state.events import Logged
+from state.ids import without_collisions
+from state.metadata_quorum import Gateway
+from state.partition import Partition, Topic
+from state.policy import Policy, base_of, laid_over
+from state.rules import ENGINE_CLOCK_RULES, STRAYS_RULES
+
+TopicPartition = tuple[str, int]
+
+
+class WorkingState:
+    """A shard's state in the middle of a batch."""
+
+    def __init__(self, state: State, policy: Policy, overrides: Mapping[str, str]) -> None:
+        cluster = state.cluster
+        # The cluster as stored before the batch; its shard number and shard count hold throughout.
+        self.cluster = cluster
+        # The newest event taken in.
+        self.seq = cluster.seq
+        # The engine's clock, and what the bus's clock read when the engine's was last set.
+        self.now_ms = cluster.clock_ms
+        self.clock_entered_ms = cluster.clock_entered_ms
+        # The newest claim.
+        self.controller_id = cluster.controller_id
+        self.controller_epoch = cluster.controller_epoch
+        self.rules_version = cluster.rules_version
+        # Layers of settings, the lowest first: base, claim's, cluster's dynamic ones, overrides. ``policy`` is the sum.
+        self._base_policy = base_of(policy)
+        self.settings = cluster.settings
+        self.config = cluster.config
+        self._overrides = dict(overrides)
+        self.broker_config = cluster.broker_config
+        self.in_force = cluster.in_force
+        self._brokers = dict(cluster.brokers)
+        self._gateways = dict(cluster.gateways)
+        self.quorum = cluster.quorum
+        self.balance_due_ms = cluster.balance_due_ms
+        self.imbalance_seq = cluster.imbalance_seq
+        self.next_producer_id = cluster.next_producer_id
+        # Partitions whose high watermark is derived at the next tick.
+        self._watermarks_due = set(cluster.watermarks_due)
+        # Topics whose deletion waited for a reassignment that has ended.
+        self._deletions_due = set(cluster.deletions_due)
+        self.totals = RunningTotals(cluster.totals, cluster.backlog)
+        self._stored = state.topics
+        # None: there is no such topic, or none any more.
+        self._open: dict[str, WorkingTopic | None] = {}
+        self._removed: set[str] = set()
+        self._names: list[str] | None = None
+        self._twins: dict[str, str | None] = {}
+        self._read_policy()
+        self._read_brokers()
+
+    # Read by rules
+
+    @property
+    def brokers(self) -> Mapping[int, Broker]:
+        """The registered brokers by id."""
+        return self._brokers
+
+    @property
+    def gateways(self) -> Mapping[int, Gateway]:
+        """The gateways by id, each in its newest start."""
+        return self._gateways
+
+    @property
+    def watermarks_due(self) -> Set[TopicPartition]:
+        """The partitions whose high watermark is derived at the next tick."""
+        return self._watermarks_due
+
+    @property
+    def deletions_due(self) -> Set[str]:
+        """The topics whose deletion waited for a reassignment that has ended."""
+        return self._deletions_due
+
+    def live_replicas(self, partition: Partition, *, but: Set[int] = frozenset()) -> tuple[int, ...]:
+        """List the replicas whose brokers are live, in order of assignment, without those in ``but``."""
+        live = self.live
+        found = []
+        for replica in partition.replicas:
+            if replica in live and replica not in but:
+                found.append(replica)
+        return tuple(found)
+
+    def topic(self, name: str) -> WorkingTopic | None:
+        """Find a topic by name. The first call for a name loads it."""
+        opened = self._open.get(name)
+        if opened is not None or name in self._open:
+            return opened
+        stored = self._stored.get(name)
+        found = None if stored is None else WorkingTopic(stored, self.policy)
+        self._open[name] = found
+        return found
+
+    def topics(self) -> Iterator[WorkingTopic]:
+        """Go through all topics of this shard in order of name."""
+        for name in self._topic_names():
+            topic = self.topic(name)
+            if topic is not None:
+                yield topic
+
+    def _topic_names(self) -> list[str]:
+        if self._names is None:
+            opened = {name for name, topic in self._open.items() if topic is not None}
+            self._names = sorted(opened.union(self._stored.names()) - self._removed)
+        return self._names
+
+    def twin_of(self, name: str) -> str | None:
+        """Find a topic whose name differs from ``name`` in ``.`` and ``_`` only."""
+        if "." not in name and "_" not in name:
+            return None
+        unified = without_collisions(name)
+        if unified not in self._twins:
+            self._twins[unified] = self._stored.twin_of(name)
+        return self._twins[unified]
+
+    # Called by the commit pipeline
+
+    def begin(self, logged: Logged) -> None:
+        """Take up the next event of the log."""
+        self.seq = logged.seq
+        if self.rules_version < ENGINE_CLOCK_RULES and logged.clock_ms > self.now_ms:
+            self.now_ms = logged.clock_ms
+
+    def put_clock(self, now_ms: int, entered_ms: int) -> None:
+        """Set the engine's clock; the bus's clock read ``entered_ms``."""
+        self.now_ms, self.clock_entered_ms = now_ms, entered_ms
+
+    def put_claim(self, controller_id: str, controller_epoch: int, rules_version: int) -> None:
+        """Decide in the name of another claim from here on, by its version of the rules."""
+        self.controller_id, self.controller_epoch = controller_id, controller_epoch
+        self.rules_version = rules_version
+        self._read_brokers()
+
+    def put_settings(self, settings: dict[str, str], config: dict[str, str]) -> None:
+        """Replace the claim's settings and the cluster's dynamic ones.
+
+        The totals count partitions below min.insync.replicas, so all are counted again when that setting changes.
+        """
+        self.settings, self.config = settings, config
+        if self._sum_of_layers().min_insync_replicas == self.policy.min_insync_replicas:
+            self._read_policy()
+            return
+        topics = list(self.topics())
+        for topic in topics:
+            self.totals.take_out_partitions(topic)
+        self._read_policy()
+        for topic in topics:
+            self.totals.put_back_partitions(topic)
+
+    def _read_policy(self) -> None:
+        self.policy = self._sum_of_layers()
+        for topic in self._open.values():
+            if topic is not None:
+                topic.read_config(self.policy)
+
+    def _sum_of_layers(self) -> Policy:
+        policy = self._base_policy
+        for layer in (self.settings, self.config, self._overrides):
+            policy = laid_over(policy, layer)
+        return policy
+
+    def put_broker(self, broker: Broker) -> None:
+        """Put in a broker as it is from now on, or take it out if it is unregistered."""
+        former = self._brokers.get(broker.broker)
+        if broker.state == BrokerState.unregistered:
+            del self._brokers[broker.broker]
+        else:
+            self._brokers[broker.broker] = broker
+        if former is None or (former.state, former.behind_gateway) != (broker.state, broker.behind_gateway):
+            self._read_brokers()
+
+    def _read_brokers(self) -> None:
+        brokers = self._brokers
+        # May lead and join an ISR.
+        self.active = frozenset(b.broker for b in brokers.values() if b.is_active)
+        # Serve requests. active ⊆ live
+        self.live = frozenset(b.broker for b in brokers.values() if b.is_live)
+        # Report that they lead or follow; brokers of Kafka 4 do not. reporting ⊆ live
+        self.reporting = frozenset(b for b in self.live if not brokers[b].behind_gateway)
+        # Report what they deleted, now or when they are back. A broker of Kafka 4 that is away does not: it
+        # removes stray logs when it starts, because it knows topics by their ids.
+        away = frozenset(b.broker for b in brokers.values() if b.behind_gateway and not b.is_active)
+        self.awaited = brokers.keys() - (away if self.rules_version >= STRAYS_RULES else frozenset())
+
+    def put_gateway(self, gateway: Gateway) -> None:
+        """Put in a gateway as it is from now on."""
+        self._gateways[gateway.gateway] = gateway
+
+    def forget_gateways_below(self, metadata_format: int) -> None:
+        """Forget the gateways that cannot write a format of the metadata log."""
+        self._gateways = {n: held for n, held in self._gateways.items() if held.metadata_format >= metadata_format}
+
+    def add_topic(self, topic: Topic) -> WorkingTopic:
+        """Put in a new topic that has no partitions yet."""
+        added = WorkingTopic(topic, self.policy)
+        added.differs = True
+        self._open[topic.topic] = added
+        self._removed.discard(topic.topic)
+        self._names = None
+        self._twins[without_collisions(topic.topic)] = topic.topic
+        self.totals.add_topic()
+        return added
+
+    def remove_topic(self, topic: WorkingTopic) -> None:
+        """Forget a topic and all that is due for it, so that a new topic of its name starts afresh."""
+        name = topic.topic
+        self._watermarks_due.difference_update([(name, number) for number in range(len(topic.partitions))])
+        self._open[name] = None
+        self._removed.add(name)
+        self._names = None
+        self._twins[without_collisions(name)] = None
+
+    def put_watermark_due(self, name: str, partition: int) -> None:
+        """Derive a partition's high watermark at the next tick."""
+        self._watermarks_due.add((name, partition))
+
+    def keep_watermarks_due(self, due: set[TopicPartition]) -> None:
+        """Leave only ``due`` to be derived at the next tick."""
+        self._watermarks_due = due
+
+    def put_deletion_due(self, name: str, *, is_due: bool) -> None:
+        """Note whether a deletion that waited may begin at the next tick."""
+        if is_due:
+            self._deletions_due.add(name)
+        else:
+            self._deletions_due.discard(name)
+
+    def frozen(self) -> tuple[State, Changes]:
+        """Give the state to be stored, and the topics that changed; None for a topic that is gone."""
+        changes: dict[str, Topic | None] = dict.fromkeys(self._removed)
+        changes |= {name: topic.frozen() for name, topic in self._open.items() if topic is not None and topic.differs}
+        cluster = replace(
+            self.cluster,
+            seq=self.seq,
+            clock_ms=self.now_ms,
+            controller_id=self.controller_id,
+            controller_epoch=self.controller_epoch,
+            rules_version=self.rules_version,
+            clock_entered_ms=self.clock_entered_ms,
+            settings=self.settings,
+            config=self.config,
+            broker_config=self.broker_config,
+            in_force=self.in_force,
+            brokers=self._brokers,
+            watermarks_due=tuple(sorted(self._watermarks_due)),
+            deletions_due=tuple(sorted(self._deletions_due)),
+            balance_due_ms=self.balance_due_ms,
+            imbalance_seq=self.imbalance_seq,
+            gateways=self._gateways,
+            quorum=self.quorum,
+            next_producer_id=self.next_producer_id,
+            backlog=self.totals.backlog(),
+            totals=self.totals.totals(),
+        )
+        return State(cluster, self._stored.changed(changes)), changes

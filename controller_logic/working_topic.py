@@ -1,0 +1,112 @@
+"""A topic while a batch of events is worked into it."""
+
+from collections import Counter
+
+from state.partition import Partition, ReplicaState, Topic, TopicState
+from state.policy import TOPIC_NAMES, Policy, laid_over
+
+_CREATED = TopicState.created
+
+
+class WorkingTopic:
+    """A topic that an event of the batch asked for.
+
+    Rules read it. Only the commit pipeline changes it.
+    """
+
+    __slots__ = (
+        "_replicas_in_state",
+        "config",
+        "deletion_waits",
+        "differs",
+        "min_isr",
+        "partitions",
+        "state",
+        "topic",
+        "topic_id",
+        "unclean_allowed",
+    )
+
+    def __init__(self, topic: Topic, policy: Policy) -> None:
+        self.topic = topic.topic
+        self.topic_id = topic.topic_id
+        self.state = topic.state
+        self.config = topic.config
+        self.deletion_waits = topic.deletion_waits
+        # partitions[i].partition == i; a list from the first change on, because copying a tuple costs its length.
+        self.partitions: list[Partition] | tuple[Partition, ...] = topic.partitions
+        # Whether it differs from the topic as stored.
+        self.differs = False
+        self._replicas_in_state: Counter[ReplicaState] | None = None
+        self.read_config(policy)
+
+    def read_config(self, policy: Policy) -> None:
+        """Read the settings that rules ask of a topic: its own first, then the cluster's."""
+        own = {name: self.config[name] for name in TOPIC_NAMES if name in self.config}
+        policy = laid_over(policy, own)
+        self.min_isr = policy.min_insync_replicas
+        self.unclean_allowed = policy.unclean_leader_election_enable
+
+    @property
+    def is_deleting(self) -> bool:
+        """Say whether the topic's deletion has begun."""
+        return self.state != _CREATED
+
+    @property
+    def is_reassigning(self) -> bool:
+        """Say whether any of the topic's partitions is being reassigned."""
+        return any(partition.is_reassigning for partition in self.partitions)
+
+    @property
+    def is_queued_for_deletion(self) -> bool:
+        """Say whether the topic's deletion has begun or waits."""
+        return self.deletion_waits or self.state != TopicState.created
+
+    @property
+    def shown_state(self) -> TopicState:
+        """Give the state that decisions show: a deletion that waits is ``ineligible``."""
+        return TopicState.ineligible if self.deletion_waits else self.state
+
+    def has_replica_in(self, state: ReplicaState) -> bool:
+        """Say whether any replica is in ``state``.
+
+        The first call counts the replicas and ``put`` keeps the counts, because a deletion asks after each report.
+        """
+        if self._replicas_in_state is None:
+            self._replicas_in_state = Counter(
+                state for partition in self.partitions for state in partition.replica_states
+            )
+        return self._replicas_in_state[state] > 0
+
+    def partition(self, number: int) -> Partition | None:
+        """Find a partition by its number."""
+        return self.partitions[number] if 0 <= number < len(self.partitions) else None
+
+    def put(self, partition: Partition) -> None:
+        """Put a partition in the place of the one with its number."""
+        if not isinstance(self.partitions, list):
+            self.partitions = list(self.partitions)
+        if self._replicas_in_state is not None:
+            self._replicas_in_state.subtract(self.partitions[partition.partition].replica_states)
+            self._replicas_in_state.update(partition.replica_states)
+        self.partitions[partition.partition] = partition
+        self.differs = True
+
+    def append(self, partition: Partition) -> None:
+        """Append a new partition."""
+        self.partitions = [*self.partitions] if not isinstance(self.partitions, list) else self.partitions
+        self.partitions.append(partition)
+        self.differs = True
+
+    def put_config(self, config: dict[str, str], policy: Policy) -> None:
+        """Replace the topic's own settings."""
+        self.config, self.differs = config, True
+        self.read_config(policy)
+
+    def put_state(self, state: TopicState, *, deletion_waits: bool) -> None:
+        """Move the topic to another state of its life."""
+        self.state, self.deletion_waits, self.differs = state, deletion_waits, True
+
+    def frozen(self) -> Topic:
+        """Give the topic as it stands, to be stored."""
+        return Topic(self.topic, self.topic_id, self.state, self.config, tuple(self.partitions), self.deletion_waits)

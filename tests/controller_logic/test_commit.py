@@ -1,0 +1,101 @@
+"""Rules decide and the commit pipeline changes: what that means for the source, and for a reassignment."""
+
+import ast
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from msgspec.structs import replace
+from tests.controller_logic.world import World
+
+from controller_logic import working_state, working_topic
+from controller_logic.batch import Batch
+from controller_logic.commit import commit_partition, recheck_reassignment
+from controller_logic.decision_recorder import DecisionRecorder
+from controller_logic.running_totals import RunningTotals
+from controller_logic.step import HANDLERS
+from state.change import PartitionChange
+from state.events import AnyEvent, Malformed, Progress
+from state.reason import Reason
+from tests.controller_logic.moving import move
+
+ROOM = Path(__file__).resolve().parents[2] / "controller_logic"
+PIPELINE = {"batch", "commit", "commit_cluster", "commit_topic", "decision_recorder", "working_state", "working_topic"}
+PIPELINE |= {"running_totals"}
+RULES = sorted(path for path in ROOM.glob("*.py") if path.stem not in PIPELINE)
+READS = {"topic", "topics", "twin_of", "live_replicas", "leaderless", "has_replica_in", "partition", "frozen"}
+READS |= {"is_deleting", "is_reassigning", "is_queued_for_deletion", "shown_state"}
+READS |= {"brokers", "gateways", "watermarks_due", "deletions_due", "totals", "backlog"}
+
+
+def changing_methods() -> set[str]:
+    kinds = (working_state.WorkingState, working_topic.WorkingTopic, RunningTotals)
+    names = {name for kind in kinds for name, held in vars(kind).items() if callable(held) and not name.startswith("_")}
+    return names - READS
+
+
+@pytest.mark.parametrize("path", RULES, ids=lambda path: path.stem)
+def test_a_rule_sets_no_field_and_records_only_by_saying(path: Path) -> None:
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else []
+        targets = [node.target] if isinstance(node, ast.AugAssign | ast.AnnAssign) else targets
+        flat = [part for target in targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
+        found += [ast.unparse(target) for target in flat if isinstance(target, ast.Attribute)]
+        found += [ast.unparse(t) for t in flat if isinstance(t, ast.Subscript) and isinstance(t.value, ast.Attribute)]
+        if isinstance(node, ast.Attribute) and node.attr == "decisions":
+            found += [ast.unparse(node)] if ast.unparse(node.value).endswith("recorder") else []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            of = ast.unparse(node.func.value)
+            is_state = of in ("batch.state", "state", "topic", "batch.state.totals")
+            found += [ast.unparse(node.func)] if is_state and node.func.attr in changing_methods() else []
+    assert found == []
+
+
+def test_the_search_for_changes_knows_the_methods_that_change() -> None:
+    assert {
+        "put",
+        "put_broker",
+        "put_clock",
+        "add_topic",
+        "remove_topic",
+        "take_out",
+        "put_state",
+    } <= changing_methods()
+    assert "say_broker" in vars(DecisionRecorder)
+
+
+def test_every_kind_of_event_has_a_handler() -> None:
+    assert set(HANDLERS) == {*get_args(AnyEvent), Malformed, Progress}
+
+
+def test_a_reassignment_is_rechecked_without_a_change_of_the_partition() -> None:
+    world = World(1, 2, 3)
+    world.create("t", (1, 2))
+    world.fence(2)
+    move(world, 1, 2, 3)
+    batch = Batch(world.state, world.policy, {})
+    topic = batch.state.topic("t")
+    assert topic is not None
+    before = topic.partitions[0]
+    assert before.is_reassigning
+    assert recheck_reassignment(batch, topic, before) is before
+    assert (batch.recorder.decisions, topic.differs) == ([], False)
+    moving = replace(before, adding_replicas=(), removing_replicas=(3,), isr=(1,))
+    after = recheck_reassignment(batch, topic, moving)
+    assert (after.replicas, after.is_reassigning) == ((1, 2), False)
+    assert recheck_reassignment(batch, topic, after) is after
+
+
+def test_an_end_of_a_reassignment_is_said_in_one_change_with_what_led_to_it() -> None:
+    world = World(1, 2, 3)
+    world.create("t", (1, 2))
+    move(world, 2, 3)
+    batch = Batch(world.state, world.policy, {})
+    topic = batch.state.topic("t")
+    assert topic is not None
+    before = topic.partitions[0]
+    joined = PartitionChange(isr=(1, 2, 3), by_leader=True)
+    after = commit_partition(batch, topic, before, joined, Reason.ISR_EXPANDED)
+    assert (after.replicas, after.leader, after.leader_epoch) == ((2, 3), 2, before.leader_epoch + 1)
+    assert [decision.reason for decision in batch.recorder.decisions] == [Reason.REASSIGNMENT] * 2
