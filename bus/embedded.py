@@ -8,10 +8,13 @@ from bus import checksums, pieces
 from bus.added_columns import CRC, AddedColumns
 from bus.bus_file import Access, BusFile
 from bus.claim import controller_started
+from bus.deferrable import row_of
+from bus.embedded_schema import SCHEMA, SCHEMA_VERSION, TABLES
 from bus.event_table import append, entries_between, insert_recorded
 from bus.file_place import check_same
 from bus.interface import (
     MAX_EVENT_BYTES,
+    Bus,
     BusError,
     Claim,
     Decided,
@@ -20,6 +23,7 @@ from bus.interface import (
     FencedError,
     Image,
     NoBusError,
+    OpenOptions,
     Page,
     TrimmedError,
     draw_bus_id,
@@ -27,25 +31,9 @@ from bus.interface import (
 )
 from bus.locked import LOCK_TIMEOUT_S, while_locked
 from bus.outsiders import refuse_engine_kinds
-from bus.patience import row_of
 from bus.retention import SLICE_ROWS, bound_wal, remove_decisions, remove_events
 from bus.weight import last_within
-
-SCHEMA_VERSION = 1
-
-_SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS events ("
-    " seq INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT, patient INTEGER NOT NULL, raw BLOB NOT NULL,"
-    " entered_ms INTEGER)",
-    "CREATE TABLE IF NOT EXISTS decisions ("
-    " seq INTEGER NOT NULL, idx INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (seq, idx)) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS pages ("
-    " shard INTEGER NOT NULL, page INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (shard, page))",
-    "CREATE TABLE IF NOT EXISTS claims (controller_epoch INTEGER PRIMARY KEY,"
-    " controller_id TEXT NOT NULL, seq INTEGER NOT NULL, time_ms INTEGER NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID",
-)
-_TABLES = {"events", "decisions", "pages", "claims", "marks"}
+from conf.settings import SQLITE
 
 
 class EmbeddedBus(BusFile):
@@ -54,6 +42,7 @@ class EmbeddedBus(BusFile):
     An instance may be used by several threads. Whoever has it to ``READ`` changes nothing; only ``MAKE`` makes a file.
     """
 
+    kind = "embedded"
     seq_step = 1
 
     def __init__(
@@ -73,13 +62,13 @@ class EmbeddedBus(BusFile):
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if not tables and self._access is not Access.MAKE:
             raise NoBusError(f"there is no bus at {self.path}: start the engine with 'isrflow run'.")
-        if tables and not tables >= _TABLES:
+        if tables and not tables >= TABLES:
             raise BusError(f"{self.path} is no bus: it is a SQLite file of something else")
         if self._access is not Access.READ:
             self._patiently(self._connection(), "PRAGMA journal_mode = WAL")
         if not tables:
             with self._write() as connection:
-                for statement in _SCHEMA:
+                for statement in SCHEMA:
                     connection.execute(statement)
                 connection.execute("INSERT OR IGNORE INTO marks VALUES ('schema_version', ?)", (SCHEMA_VERSION,))
         version = self._mark("schema_version")
@@ -109,13 +98,16 @@ class EmbeddedBus(BusFile):
             with self._write() as connection:
                 return append(connection, rows)
 
-    def in_order(self, events: Sequence[bytes]) -> int:
+    def count_sequenced(self, events: Sequence[bytes]) -> int:
         return len(events)
 
     def last_seq(self) -> int:
         with self._errors(), self._snapshot() as connection:
             row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
         return int(row[0]) if row else 0
+
+    def offsets_position(self) -> int:
+        return self.last_seq()
 
     def offsets_came(self, after: int) -> bool:
         with self._errors(), self._snapshot() as connection:
@@ -131,16 +123,16 @@ class EmbeddedBus(BusFile):
                 raise TrimmedError(f"bus {self.path}: events up to {trimmed} were removed; {after + 1} was asked for")
             return entries_between(connection, self._columns, after, through)
 
-    def batch_end(self, after: int, count: int, bytes_max: int = 2**62, *, wait: bool) -> int:
+    def batch_end(self, after: int, count: int, bytes_max: int = 2**62, *, defer: bool) -> int:
         """Return where a batch that starts after ``after`` ends: ``count`` events on, or at the newest.
 
         It ends before that where it would weigh more than ``bytes_max`` (``weight``), after one event at the least.
-        With ``wait``, events that only the next tick makes anything of (heartbeats, offsets) make no
+        With ``defer``, events that only the next tick makes anything of (heartbeats, offsets) make no
         batch of their own: until something else comes the answer is ``after``.
         """
         with self._errors(), self._snapshot() as connection:
             if (
-                wait
+                defer
                 and not connection.execute(
                     "SELECT EXISTS (SELECT 1 FROM events WHERE seq > ? AND NOT patient)", (after,)
                 ).fetchone()[0]
@@ -170,6 +162,11 @@ class EmbeddedBus(BusFile):
     def bus_id(self) -> int:
         with self._errors():
             return self._mark("bus_id")
+
+    def marks(self, name: str) -> tuple[str, ...]:
+        # A copy of the file has the same bus_id, and another inode.
+        found = self.path.stat()
+        return (f"{found.st_dev}:{found.st_ino}",)
 
     def commit(self, controller_epoch: int, through: int, decisions: Sequence[Decided], pages: Sequence[Page]) -> None:
         with self._errors(), self._write() as connection:
@@ -280,3 +277,14 @@ class EmbeddedBus(BusFile):
             gone += count
             self._set_mark(connection, "trimmed", seq)
         return gone
+
+
+def open_url(url: str, options: OpenOptions) -> Bus:
+    """Open ``sqlite:PATH`` or a bare path (``open_bus.Kind``)."""
+    access = Access.READ if options.read_only else Access.MAKE if options.create else Access.WRITE
+    return EmbeddedBus(url.removeprefix(SQLITE), access, lock_timeout_s=options.lock_timeout_s)
+
+
+def files_name(url: str) -> str:
+    """Return the path of the bus itself (``open_bus.Kind``)."""
+    return url.removeprefix(SQLITE)

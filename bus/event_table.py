@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from bus.added_columns import CRC, ENTERED, AddedColumns
 from bus.checksums import check, with_crc
 from bus.clock import now_ms
+from bus.deferrable import Row, row_of
 from bus.interface import Entry
-from bus.patience import Row, row_of
 from state.found import Found, found_by, found_ms
 
 _FORGED = "SELECT seq FROM recorded_claims WHERE NOT is_claim"

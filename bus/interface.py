@@ -82,6 +82,15 @@ class Image(NamedTuple):
     pages: list[Page]
 
 
+class OpenOptions(NamedTuple):
+    """How a bus is opened (``open_bus``)."""
+
+    create: bool
+    read_only: bool
+    lock_timeout_s: float
+    replication_factor: int
+
+
 def epoch_after(claimed: int, bus: object) -> int:
     """Return the controller epoch after ``claimed``; raises ``BusError`` where Kafka's 32 bits hold no more."""
     if claimed >= EPOCH_MAX:
@@ -97,10 +106,12 @@ def draw_bus_id() -> int:
 class Bus(Protocol):
     """Carry events to the engine and decisions to whoever follows them.
 
-    ``seq_step`` is how far apart the seqs of events stand that were published together. Every method
-    may raise ``BusError``. Positions are exclusive on the left: ``after`` was seen.
+    ``kind`` names the kind of bus; the module that reads it in ``streaming/sources`` has the same name. ``seq_step`` is
+    the distance between the seqs of two events that were published one after the other. Every method may raise
+    ``BusError``. Positions are exclusive on the left: ``after`` was seen.
     """
 
+    kind: str
     seq_step: int
 
     def publish(self, events: Sequence[bytes]) -> int:
@@ -114,16 +125,20 @@ class Bus(Protocol):
         """Publish on behalf of the engine, whatever the kind."""
         ...
 
-    def in_order(self, events: Sequence[bytes]) -> int:
-        """Return how many of ``events`` get a seq when they are published, and not only when they are decided."""
+    def count_sequenced(self, events: Sequence[bytes]) -> int:
+        """Return how many of ``events`` get their seq when they are published, and not only when they are decided."""
         ...
 
     def last_seq(self) -> int:
         """Return the newest event's seq, 0 when there was none yet."""
         ...
 
+    def offsets_position(self) -> int:
+        """Return a position behind every ``log_end_offset`` event so far, for ``offsets_came`` alone."""
+        ...
+
     def offsets_came(self, after: int) -> bool:
-        """Say whether a ``log_end_offset`` was published after ``after``."""
+        """Say whether a ``log_end_offset`` event was published behind the position ``after``."""
         ...
 
     def read(self, after: int, through: int) -> list[Entry]:
@@ -146,6 +161,13 @@ class Bus(Protocol):
 
     def bus_id(self) -> int:
         """Return the number that was drawn when the bus was claimed first, 0 before: no other bus has it."""
+        ...
+
+    def marks(self, name: str) -> tuple[str, ...]:
+        """Return what this bus is known by; ``name`` is what the settings call it.
+
+        Two processes that have a mark in common have the same bus.
+        """
         ...
 
     def commit(self, controller_epoch: int, through: int, decisions: Sequence[Decided], pages: Sequence[Page]) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import click
 
-from bus.opened import KAFKA
+from bus.open_bus import KAFKA
 from cli.errors import Unreachable
 from cli.options import existing_bus, with_settings
 from conf.cache import cache_dir

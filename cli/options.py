@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from bus.interface import Bus, BusError
-from bus.opened import open_bus
+from bus.open_bus import open_bus
 from cli.errors import Unreachable
 from conf.loader import load
 from conf.settings import SQLITE, Settings

@@ -9,7 +9,7 @@ import msgspec
 
 from bus.clock import now_ms
 from bus.interface import MAX_EVENT_BYTES, Bus
-from bus.opened import open_bus
+from bus.open_bus import open_bus
 from bus.outsiders import engine_kind_of
 from cli.decisions import DECISIONS_PER_READ, INDEX_MAX
 from cli.errors import Refused, Unreachable, WrongUse
@@ -80,7 +80,7 @@ def publish_lines(bus: Bus, stream: BinaryIO, published: Callable[[range], None]
             if text.strip():
                 ready.append(with_time(text.strip()))
         seq = bus.publish(ready)
-        if count := bus.in_order(ready):
+        if count := bus.count_sequenced(ready):
             last = seq
             published(range(seq - (count - 1) * bus.seq_step, seq + 1))
         if wrong:

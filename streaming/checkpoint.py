@@ -4,18 +4,14 @@ import contextlib
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import structlog
 
-from bus.embedded import EmbeddedBus
 from bus.interface import Bus
-from bus.kafka.places import offset_after
 from conf.private_dir import private_dir
-
-if TYPE_CHECKING:
-    from bus.kafka.bus import KafkaBus
+from streaming.sources.interface import Source, source_of
 
 
 class _Noted(msgspec.Struct):
@@ -76,10 +72,11 @@ def _misfit(checkpoint: Path, bus: Bus) -> dict[str, Any] | None:
     if of_bus != str(bus.bus_id()):
         return {"why": "it is another bus's", "of_bus": of_bus, "bus": bus.bus_id()}
     ended, planned = max(_numbers(checkpoint / "commits")), max(_numbers(checkpoint / "offsets"), default=-1)
-    ends = [_end(checkpoint / "offsets" / str(batch), bus) for batch in range(ended, planned + 1)]
+    source = source_of(bus)
+    ends = [_end(checkpoint / "offsets" / str(batch), source) for batch in range(ended, planned + 1)]
     at = [end for end in ends if end is not None]
-    is_whole = 1 <= len(ends) <= 2 and at == ends and at == sorted(at) and at[-1] <= _end_of(bus)
-    if is_whole and any(_is_decided_to(bus, end) for end in at):
+    is_whole = 1 <= len(ends) <= 2 and at == ends and at == sorted(at) and at[-1] <= source.newest_end()
+    if is_whole and any(source.is_decided_to(end) for end in at):
         return None
     return {"why": "the bus is not where it is", "at": ends[-2:], "decided_seq": bus.decided_seq()}
 
@@ -111,34 +108,10 @@ def _read(file: Path) -> str | None:
         return None
 
 
-def _end(planned: Path, bus: Bus) -> int | None:
-    """Read where a batch of the one source ends among control events, None where that cannot be told."""
+def _end(planned: Path, source: Source) -> int | None:
+    """Read where a batch ends, from Spark's log of planned batches; None if it cannot be read."""
     try:
-        end = msgspec.json.decode(planned.read_bytes().splitlines()[-1])
+        offset = msgspec.json.decode(planned.read_bytes().splitlines()[-1])
     except (OSError, IndexError, msgspec.DecodeError):
         return None
-    if not isinstance(end, Mapping):
-        return None
-    if isinstance(bus, EmbeddedBus):
-        place = end.get("seq")
-    else:
-        partitions = end.get(_on_kafka(bus).address.events)
-        place = partitions.get("0") if isinstance(partitions, Mapping) else None
-    return place if isinstance(place, int) else None
-
-
-def _end_of(bus: Bus) -> int:
-    """Say how far a batch may reach by now, in the source's own count."""
-    return bus.last_seq() if isinstance(bus, EmbeddedBus) else offset_after(bus.last_seq())
-
-
-def _is_decided_to(bus: Bus, end: int) -> bool:
-    return end == bus.decided_seq() if isinstance(bus, EmbeddedBus) else _on_kafka(bus).is_decided_to(end)
-
-
-def _on_kafka(bus: Bus) -> "KafkaBus":
-    # Kafka's client is loaded only where it is used.
-    from bus.kafka.bus import KafkaBus
-
-    assert isinstance(bus, KafkaBus)
-    return bus
+    return source.end_of(offset) if isinstance(offset, Mapping) else None

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from bus.embedded import EmbeddedBus
 from bus.interface import Bus
 from conf.private_dir import private_dir
 from streaming.ends import JobError
@@ -29,16 +28,8 @@ class Holder(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, bus: Bus, name: str) -> "Holder":
-        """Describe this process and its bus.
-
-        A file is known by its inode, since a copy of it has the same number. A bus on Kafka has a number once it was
-        claimed, and may be named by several of its servers.
-        """
-        if isinstance(bus, EmbeddedBus):
-            found = bus.path.stat()
-            return cls(os.getpid(), name, (f"{found.st_dev}:{found.st_ino}",))
-        number = bus.bus_id()
-        return cls(os.getpid(), name, (name, *([str(number)] if number else ())))
+        """Describe this process and its bus, which messages call ``name``."""
+        return cls(os.getpid(), name, bus.marks(name))
 
     def has_same_bus(self, other: "Holder") -> bool:
         """Say whether two jobs take turns on one bus."""

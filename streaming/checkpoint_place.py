@@ -1,38 +1,27 @@
 """Where the checkpoint of a bus is, and whether a job could keep one there."""
 
 import errno
-import hashlib
 import os
-import re
 import tempfile
 from pathlib import Path
 
-from bus.kafka.address import SCHEME, parse
+from bus.open_bus import files_name
 from conf.private_dir import private_dir
-from conf.settings import DEFAULT_BUS, SQLITE, Settings
+from conf.settings import Settings
 
 SUFFIX = ".checkpoint"
 # What a small batch writes; less room than that is none.
 PROBE_BYTES = 1 << 20
 # What Spark writes into as long as a query runs.
 _WRITTEN_TO = ("", "offsets", "commits", "state", "sources")
-_NAME_MAX = 100
-_DIGEST_MAX = 12
 
 
 def checkpoint_of(settings: Settings) -> Path:
     """Return ``checkpoint.dir``, or where that is empty a place that no other bus has."""
     if settings.checkpoint_dir:
         return Path(settings.checkpoint_dir).absolute()
-    if not settings.bus.startswith(SCHEME):
-        file = Path(settings.bus.removeprefix(SQLITE)).absolute()
-        return file.with_name(file.name + SUFFIX)
-    servers, prefix = parse(settings.bus)
-    named = f"{','.join(sorted(servers.split(',')))}/{prefix}"
-    # Other characters than these are made one, so the name alone could be another bus's too.
-    digest = hashlib.sha256(named.encode()).hexdigest()[:_DIGEST_MAX]
-    folder = Path(DEFAULT_BUS.removeprefix(SQLITE)).parent.absolute()
-    return folder / f"kafka-{re.sub(r'[^A-Za-z0-9._-]', '-', named)[:_NAME_MAX]}-{digest}{SUFFIX}"
+    file = Path(files_name(settings.bus)).absolute()
+    return file.with_name(file.name + SUFFIX)
 
 
 def log_of(checkpoint: Path) -> Path:

@@ -1,6 +1,6 @@
 """Fan out: send each event to the shard that holds its topic, or once to all shards together."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from controller_logic.replay import logged
 from controller_logic.routing import route
+from streaming.sources.interface import Order
 from streaming.spill import Spill, Spilled
 
 SCHEMA = "shard INT, events BINARY"
@@ -34,8 +35,6 @@ class Packed(msgspec.Struct, frozen=True, array_like=True):
     routed: list[Routed]
 
 
-Ordered = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Packed)
 
@@ -50,18 +49,18 @@ def fan_out(
     *,
     shards: int,
     shared_keys: Sequence[int] = (SHARED,),
-    in_order: Ordered | None = None,
+    order: Order | None = None,
     spill_dir: Path | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Turn rows of events, in the order of seq, into one packed row a shard, and one for all of them.
 
-    ``in_order`` makes such rows of what the source gives, where that has another order. Every shard
+    ``order`` makes such rows of what the source gives, where that has another order. Every shard
     gets a row, so that all of them know the same seq and clock after each batch. What all shards take in is not
     copied for each: it stands once under each of ``shared_keys``. Texts past ``SHIPPED_BYTES_MAX`` go to a file in
     ``spill_dir``.
     """
     with Spill(spill_dir) as spill:
-        for batch in in_order(batches) if in_order else batches:
+        for batch in order(batches) if order else batches:
             if batch.num_rows:
                 yield from _fanned_out(batch, shards, shared_keys, spill)
 

@@ -12,27 +12,28 @@ from pyspark.sql import SparkSession
 
 from bus.clock import now_ms
 from bus.interface import Bus, Claim, FencedError
-from bus.opened import open_bus
+from bus.open_bus import open_bus
 from conf.loader import policy_text
 from conf.settings import Settings
 from sinks.decision_log import DecisionLog
 from sinks.metrics import Metrics
 from state.codec import CodecError, decode_cluster
+from streaming.batch_listener import BatchListener
 from streaming.checkpoint import settle
 from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
 from streaming.checkpoint_place import check_usable, checkpoint_of, log_of
 from streaming.deadlines import Deadlines, LateError
 from streaming.decider import Decider
-from streaming.echo import echoes
 from streaming.endpoint import Endpoint
 from streaming.ends import JobError, SupersededError
 from streaming.engine_clock import EngineClock
+from streaming.imbalance_feedback import feedback_events
 from streaming.layout import misfit
 from streaming.local_dir import local_dir
-from streaming.progress import BatchProgress
 from streaming.retention import Retention
 from streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of, warm_up
 from streaming.skew_log import SkewLog
+from streaming.sources.interface import source_of
 from streaming.ticker import Ticker
 
 WATCH_INTERVAL_S = 0.2
@@ -119,7 +120,9 @@ class Job:
             self._endpoint.open()
         choose_java()
         with local_dir(self._checkpoint.parent / "spark-local") as directory:
-            session = build_session(self._settings, directory, log_of(self._checkpoint))
+            session = build_session(
+                self._settings, directory, log_of(self._checkpoint), connector=source_of(self._bus).connector
+            )
             try:
                 # After Spark's own handler, which would raise KeyboardInterrupt in the middle of a batch.
                 self._obey_signals()
@@ -136,7 +139,7 @@ class Job:
                 log.warning("the job before this one holds the checkpoint and does not answer; going on without it")
             if succeeds:
                 self._endpoint.open_when_free()
-            session.streams.addListener(BatchProgress(self._metrics))
+            session.streams.addListener(BatchListener(self._metrics))
             self._decide_until_stopped(session, lock)
         except _StoppedError:
             log.info("stopping", controller_epoch=self._claim.controller_epoch)
@@ -202,7 +205,7 @@ class Job:
         def write(outcomes: Iterable[bytes]) -> None:
             written = decisions.write(outcomes)
             if written:
-                self._bus.publish_own(echoes(written.decisions))
+                self._bus.publish_own(feedback_events(written.decisions))
                 clusters = [decode_cluster(body) for body in written.clusters]
                 if clusters:
                     ticker.decided(written.through, clusters[0].clock_ms)

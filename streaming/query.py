@@ -9,13 +9,13 @@ from pathlib import Path
 from pyspark.sql import DataFrame, GroupedData, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from bus.embedded import EmbeddedBus
 from bus.interface import Bus, Image
 from conf.settings import Settings
-from streaming import fan_out, shard, source
+from streaming import fan_out, shard
 from streaming.checkpoint import has_batches, shuffle_partitions
 from streaming.checkpoint_place import checkpoint_of
 from streaming.shared_keys import shared_keys
+from streaming.sources.interface import source_of
 
 QUERY_NAME = "isrflow"
 SPILL_DIR = "spilled"
@@ -30,32 +30,43 @@ def start_query(
     overrides: dict[str, str],
     commit: Callable[[Iterable[bytes]], object],
     *,
-    wait: bool = True,
+    defer: bool = True,
 ) -> StreamingQuery:
-    """Start the one streaming query; ``commit`` gets each batch's shard outcomes.
+    """Start the one streaming query, which calls ``commit`` with the shard outcomes of each batch.
 
-    ``wait`` lets heartbeats and offsets ride along with the next tick, which a recorded log may lack.
-    Where the checkpoint has no batch yet, the query starts from the state that the bus holds, and
-    from the event after it.
+    ``defer`` lets heartbeats and offsets wait for the next tick. Replay turns it off, because a log may have no ticks.
+    If the checkpoint has no batch yet, the query starts from the state on the bus and the event after it.
     """
     checkpoint = checkpoint_of(settings)
     image = Image(0, []) if has_batches(checkpoint) else bus.image()
     local_dir = Path(session.sparkContext.getConf().get("spark.local.dir") or tempfile.gettempdir())
     spill_dir = local_dir / SPILL_DIR
-    operator = shard.ShardOperator(settings.shards, settings.pages, settings.policy, overrides, spill_dir)
-    events, in_order = _events(session, bus, settings, local_dir, after=image.seq, wait=wait)
+    source = source_of(bus)
+    events, order = source.events(session, settings, after=image.seq, defer=defer), source.order(local_dir)
+    if settings.shuffle_partitions == 1 or order:
+        # With one partition all the way Spark needs no exchange, and a batch is one stage instead of two.
+        events = events.coalesce(1)
     keys = shared_keys(session, shuffle_partitions(checkpoint) or settings.shuffle_partitions)
     spread = functools.partial(
-        fan_out.fan_out, shards=settings.shards, shared_keys=keys, in_order=in_order, spill_dir=spill_dir
+        fan_out.fan_out, shards=settings.shards, shared_keys=keys, order=order, spill_dir=spill_dir
+    )
+    operator = shard.ShardOperator(
+        settings.shards, settings.pages, settings.policy, overrides, spill_dir, source.place()
     )
     outcomes = (
         events.mapInArrow(spread, fan_out.SCHEMA)
         .groupBy("shard")
         .transformWithState(operator, shard.SCHEMA, "Update", "None", _initial_state(session, image))
     )
+    interval_ms = source.interval_ms(settings) if defer else None
+    return _started(outcomes, checkpoint, commit, interval_ms)
 
+
+def _started(
+    outcomes: DataFrame, checkpoint: Path, commit: Callable[[Iterable[bytes]], object], interval_ms: int | None
+) -> StreamingQuery:
     def each_batch(batch: DataFrame, batch_id: int) -> None:
-        # One action only: each further one would run the stateful plan again.
+        # One action only, because each further one runs the stateful plan again.
         commit(batch.select("outcome").toArrow().column(0).to_pylist())
 
     writer = (
@@ -64,9 +75,8 @@ def start_query(
         .option("checkpointLocation", str(checkpoint))
         .foreachBatch(each_batch)
     )
-    if wait and not isinstance(bus, EmbeddedBus):
-        # Kafka's source cannot let some events wait for others: batches at a distance gather them instead.
-        writer = writer.trigger(processingTime=f"{settings.watermark_interval_ms} milliseconds")
+    if interval_ms is not None:
+        writer = writer.trigger(processingTime=f"{interval_ms} milliseconds")
     return writer.start()
 
 
@@ -79,42 +89,6 @@ def stop_between_batches(query: StreamingQuery) -> None:
     while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
         time.sleep(BATCH_END_POLL_S)
     query.stop()
-
-
-def _events(
-    session: SparkSession, bus: Bus, settings: Settings, local_dir: Path, *, after: int, wait: bool
-) -> tuple[DataFrame, fan_out.Ordered | None]:
-    """Choose the source by the bus: its rows, and what puts them in order where they are in none."""
-    if isinstance(bus, EmbeddedBus):
-        events, in_order = _embedded(session, bus, settings, after=after, wait=wait), None
-    else:
-        # Kafka's client is loaded only where it is used.
-        from bus.kafka.bus import KafkaBus
-        from bus.kafka.claims import newest_claims_of
-        from streaming import kafka_source
-
-        assert isinstance(bus, KafkaBus)
-        events = kafka_source.events(session, bus, settings, after=after)
-        claimed = functools.partial(newest_claims_of, str(bus.address))
-        in_order = functools.partial(
-            kafka_source.in_order, events_topic=bus.address.events, claimed=claimed, spill_dir=local_dir
-        )
-    # With one partition all the way Spark needs no exchange, and a batch is one stage instead of two.
-    return (events.coalesce(1) if settings.shuffle_partitions == 1 or in_order else events), in_order
-
-
-def _embedded(session: SparkSession, bus: EmbeddedBus, settings: Settings, *, after: int, wait: bool) -> DataFrame:
-    session.dataSource.register(source.BusSource)
-    return (
-        session.readStream.format(source.FORMAT)
-        .option("path", str(bus.path.absolute()))
-        .option("max_events", settings.max_events_per_batch)
-        .option("max_bytes", settings.max_bytes_per_batch)
-        .option("after", after)
-        .option("wait", wait)
-        .option("lock_timeout_s", settings.sqlite_lock_timeout_ms / 1_000)
-        .load()
-    )
 
 
 def _initial_state(session: SparkSession, image: Image) -> GroupedData | None:

@@ -59,7 +59,7 @@ def _run_through(bus: EmbeddedBus, settings: Settings, overrides: dict[str, str]
     choose_java()
     log = DecisionLog(bus, bus.claimed_epoch())
     session = build_session(settings, Path(_local_dir().name))
-    query = start_query(session, bus, settings, overrides, log.write, wait=False)
+    query = start_query(session, bus, settings, overrides, log.write, defer=False)
     try:
         decided, since = -1, time.monotonic()
         while (now := bus.decided_seq()) < last_seq:

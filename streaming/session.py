@@ -17,13 +17,12 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from bus.opened import KAFKA
 from conf import LOG4J2
 from conf.jars import jars, missing
 from conf.java import java_home
 from conf.python import keep_paths_safe
 from conf.settings import Settings
-from streaming.source import BYTES_PER_ARROW_BATCH
+from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH
 
 # What Spark raises: by itself, and through the bridge to its JVM, which is gone when the JVM is.
 SPARK_ERRORS = (PySparkException, Py4JError, ConnectionError)
@@ -77,11 +76,6 @@ def end_session(session: SparkSession, timeout_s: float) -> None:
     SparkContext._gateway = SparkContext._jvm = None
 
 
-def connector_jars(settings: Settings) -> list[Path]:
-    """List what Spark needs beside its own jars; raises ``conf.jars.JarsError`` when any of it is not there."""
-    return jars("spark-kafka") if settings.bus.startswith(KAFKA) else []
-
-
 def _local_files() -> dict[str, str]:
     """Choose how Spark makes local files: in Java alone where the jar for that is in the cache.
 
@@ -98,18 +92,20 @@ def _local_files() -> dict[str, str]:
     }
 
 
-def build_session(settings: Settings, local_dir: Path, stacks: Path | None = None) -> SparkSession:
+def build_session(
+    settings: Settings, local_dir: Path, stacks: Path | None = None, *, connector: str | None = None
+) -> SparkSession:
     """Start Spark in this process, set for short micro-batches with durable, checked state.
 
-    ``local_dir`` is where Spark keeps what it needs while it runs. ``stacks`` is the file for what Spark logs of a
-    query that fails, which else goes to standard error. ``choose_java`` comes first. Raises ``JarsError``, or one of
-    ``SPARK_ERRORS``.
+    ``local_dir`` is where Spark keeps what it needs while it runs. Spark logs the stacks of a failed query to the file
+    ``stacks``, or to standard error if there is none. ``connector`` is the bus's (``Source.connector``). Call
+    ``choose_java`` first. Raises ``JarsError``, or one of ``SPARK_ERRORS``.
     """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     keep_paths_safe()
     builder = SparkSession.builder.appName("isrflow").master(f"local[{max(2, settings.shuffle_partitions)}]")
-    for key, value in _conf(settings, local_dir, stacks).items():
+    for key, value in _conf(settings, local_dir, stacks, connector).items():
         builder = builder.config(key, value)
     with jvm_leaves_sigterm():
         return builder.getOrCreate()
@@ -160,10 +156,10 @@ def java_options(settings: Settings, stacks: Path | None) -> str:
     return f"-Dlog4j2.configurationFile={LOG4J2.as_uri()} {to_file}{shared}{settings.driver_java_options}"
 
 
-def _conf(settings: Settings, local_dir: Path, stacks: Path | None) -> dict[str, str]:
+def _conf(settings: Settings, local_dir: Path, stacks: Path | None, connector: str | None) -> dict[str, str]:
     state = "spark.sql.streaming.stateStore"
     return {
-        "spark.jars": ",".join(str(jar) for jar in connector_jars(settings)),
+        "spark.jars": ",".join(str(jar) for jar in jars(connector)) if connector else "",
         "spark.driver.memory": settings.driver_memory,
         "spark.driver.extraJavaOptions": java_options(settings, stacks),
         "spark.driver.host": "127.0.0.1",

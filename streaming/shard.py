@@ -7,7 +7,6 @@ from typing import Any
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle
 
-from bus.kafka.places import placed
 from controller_logic.deadline import expires_ms
 from controller_logic.guard import guarded_step
 from sinks.outcome_rows import rows_of
@@ -21,6 +20,7 @@ from state.policy import Policy
 from state.shard_outcome import CLUSTER_PAGE, ShardOutcome
 from streaming.fan_out import Packed, Routed, decode_packed
 from streaming.paged_topics import PagedTopics
+from streaming.sources.interface import Place, as_numbered
 from streaming.taken_in import Waiting, in_steps, taken_in
 
 SCHEMA = "shard INT, seq LONG, outcome BINARY"
@@ -49,9 +49,16 @@ class ShardOperator(StatefulProcessor):
     """Step one shard a batch: gather its events, put them in order, decide, store what changed."""
 
     def __init__(
-        self, shards: int, pages: int, policy: Policy, overrides: dict[str, str], spill_dir: Path | None = None
+        self,
+        shards: int,
+        pages: int,
+        policy: Policy,
+        overrides: dict[str, str],
+        spill_dir: Path | None = None,
+        place: Place = as_numbered,
     ) -> None:
-        self._shared = SharedEvents()
+        self._shared = SharedEvents(place)
+        self._place = place
         self._shards = shards
         self._page_count = pages
         self._policy = policy
@@ -79,7 +86,7 @@ class ShardOperator(StatefulProcessor):
         parts: list[Part] = []
         changes: dict[str, Topic | None] = {}
         ends_ms: list[int] = []
-        for events in in_steps(self._in_order(packed, state.cluster.seq), self._spill_dir):
+        for events in in_steps(self._gathered(packed, state.cluster.seq), self._spill_dir):
             if parts:
                 yield from _rows(ShardOutcome(shard, state.cluster.seq, parts, []))
             outcome = guarded_step(state, events, self._policy, overrides=self._overrides)
@@ -99,9 +106,9 @@ class ShardOperator(StatefulProcessor):
         self._cluster.update((cluster,))
         return [*pages, (CLUSTER_PAGE, cluster)]
 
-    def _in_order(self, packed: Sequence[Packed], before: int) -> list[Logged | Waiting]:
+    def _gathered(self, packed: Sequence[Packed], before: int) -> list[Logged | Waiting]:
         """Gather a shard's own events and the shared ones; ``before`` is the last that the state has taken in."""
-        own = [taken_in(r, placed(r.seq, before)) for one in packed for r in one.routed]
+        own = [taken_in(r, self._place(r.seq, before)) for one in packed for r in one.routed]
         return sorted(own + self._shared.placed(before, sum(one.shared_count for one in packed)), key=_seq)
 
     def _state(self, shard: int) -> State:
@@ -124,7 +131,8 @@ class SharedEvents:
     Their rows come before any shard's: a partition is sorted by key, and works its keys one after the other.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, place: Place) -> None:
+        self._place = place
         self._routed: list[tuple[Routed, AnyEvent | Malformed | None]] = []
         self._before: int | None = None
         self._placed: list[Logged | Waiting] = []
@@ -146,7 +154,7 @@ class SharedEvents:
             raise RuntimeError(f"of {count} events for all shards {len(self._routed)} have come to this one")
         if self._before != before:
             self._before = before
-            self._placed = [taken_in(r, placed(r.seq, before), event) for r, event in self._routed]
+            self._placed = [taken_in(r, self._place(r.seq, before), event) for r, event in self._routed]
         return self._placed
 
 

@@ -40,7 +40,8 @@ class Ticker(threading.Thread):
             self.error = error
 
     def _tick_until_stopped(self) -> None:
-        last_seq = self._tick(0)
+        reports_at = self._bus.offsets_position()
+        self._tick(0)
         ticked_ms, stall = steady_ms(), StallWatch(self._busy_ms, LATENESS_MS_MIN)
         late_ms = 0
         while not self._stopping.wait(self._busy_ms / 1000):
@@ -48,11 +49,14 @@ class Ticker(threading.Thread):
                 return
             late_ms += stall.end()
             now_ms = steady_ms()
-            if now_ms - ticked_ms >= self._idle_ms or self._bus.offsets_came(last_seq):
-                last_seq, ticked_ms = self._tick(late_ms), now_ms
+            if now_ms - ticked_ms >= self._idle_ms or self._bus.offsets_came(reports_at):
+                # Before the tick: a report that comes between the two gets a tick of its own.
+                reports_at = self._bus.offsets_position()
+                self._tick(late_ms)
+                ticked_ms = now_ms
                 late_ms = 0
 
-    def _tick(self, late_ms: int) -> int:
+    def _tick(self, late_ms: int) -> None:
         with self._telling:
             time_ms = self._clock.read_ms()
             events: list[Tick | SessionsExtended] = [Tick(time_ms=time_ms, controller_epoch=self._controller_epoch)]
@@ -61,7 +65,6 @@ class Ticker(threading.Thread):
                 events.insert(0, held_up)
             seq = self._bus.publish_own([msgspec.json.encode(event) for event in events])
             self._clock.told(seq, time_ms)
-            return seq
 
     def decided(self, through: int, clock_ms: int) -> None:
         """Tell the clock what the rules have made of its ticks; not between a tick and its seq."""

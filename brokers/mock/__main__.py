@@ -13,7 +13,7 @@ from brokers.mock.broker import Broker, DirectoryLostError
 from brokers.mock.control.lifecycle import ReplacedError
 from brokers.mock.settings import Identity, Settings, settings_of
 from bus.interface import Bus, BusError
-from bus.opened import open_bus
+from bus.open_bus import open_bus
 
 EXIT_REFUSED, EXIT_WRONG_USE, EXIT_UNREACHABLE = 1, 2, 3
 

@@ -12,8 +12,8 @@ from bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, Connection
 from bus.kafka.controller import DECISION_KEY, MARK_KEY, PREVIOUS, Controller, page_of
 from bus.kafka.log_reader import LogReader, Record
 from bus.kafka.mark import Mark, decode_mark
-from bus.kafka.places import SLOTS, offset_after, seq_of
 from bus.kafka.publisher import Publisher, replica_of
+from bus.kafka.seqs import SLOTS, offset_after, seq_of
 from bus.kafka.topics import READ_WHOLE_TIMEOUT_MS, open_topics
 from bus.outsiders import is_started, refuse_engine_kinds
 
@@ -29,6 +29,7 @@ class KafkaBus:
     several threads, and commits for the epoch that it claimed itself.
     """
 
+    kind = "kafka"
     seq_step = SLOTS
 
     def __init__(self, url: str, *, create: bool = True, replication_factor: int = 0) -> None:
@@ -40,7 +41,6 @@ class KafkaBus:
         self._events = LogReader(self._connection, self.address.events)
         self._decisions = LogReader(self._connection, self.address.decisions)
         self._decisions_after: tuple[int, int] | None = None
-        self._offsets_told = 0
         # One for each reader: they move.
         self._events_lock = threading.Lock()
         self._decisions_lock = threading.Lock()
@@ -53,19 +53,19 @@ class KafkaBus:
         offset = self._publisher.publish(events)
         return self.last_seq() if offset is None else seq_of(offset)
 
-    def in_order(self, events: Sequence[bytes]) -> int:
+    def count_sequenced(self, events: Sequence[bytes]) -> int:
         return sum(replica_of(raw) is None for raw in events)
 
     def last_seq(self) -> int:
         # The commit of a claim takes an offset too: no event may be there.
         return seq_of(self._connection.end_offset(self.address.events) - 1)
 
+    def offsets_position(self) -> int:
+        """Return the sum of the offsets topic's end offsets: the events have no seq, but the sum grows with each."""
+        return sum(self._connection.end_offsets(self.address.offsets, range(self.offsets_partitions)))
+
     def offsets_came(self, after: int) -> bool:
-        """Say whether any came since this was last asked: without a seq, that is what can be known."""
-        ends = sum(self._connection.end_offsets(self.address.offsets, range(self.offsets_partitions)))
-        came = ends > self._offsets_told
-        self._offsets_told = ends
-        return came
+        return self.offsets_position() > after
 
     def read(self, after: int, through: int) -> list[Entry]:
         first = offset_after(after)
@@ -107,6 +107,11 @@ class KafkaBus:
 
     def bus_id(self) -> int:
         return self._controller.mark().bus_id
+
+    def marks(self, name: str) -> tuple[str, ...]:
+        # There is a number only after the first claim. The name may be another in each process: any of the servers.
+        number = self.bus_id()
+        return (name, str(number)) if number else (name,)
 
     def commit(self, controller_epoch: int, through: int, decisions: Sequence[Decided], pages: Sequence[Page]) -> None:
         def check_again(before: Mark) -> None:

@@ -8,7 +8,7 @@ from bus.kafka.address import parse
 from bus.kafka.connection import RETRY_PAUSE_S, TRANSACTION_TIMEOUT_MS, Connection
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark, decode_mark
-from bus.kafka.places import seq_of
+from bus.kafka.seqs import seq_of
 from state.found import Found
 
 

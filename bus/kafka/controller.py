@@ -17,10 +17,10 @@ from bus import pieces
 from bus.claim import controller_started
 from bus.interface import BusError, Claim, Decided, FencedError, Page, draw_bus_id, epoch_after
 from bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS, Connection, is_fenced
+from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark, decode_mark
-from bus.kafka.places import seq_of
-from bus.kafka.sent import Sent
+from bus.kafka.seqs import seq_of
 
 # What waits in the client for its turn; whoever writes more waits too.
 QUEUE_KBYTES_MAX = 128 * 1024
@@ -96,16 +96,16 @@ class Controller:
         )
         started = controller_started(controller_id, mark.controller_epoch, settings, time_ms, before.through)
         producer.begin_transaction()
-        sent = Sent()
+        reports = DeliveryReports()
         events = self._connection.address.events
-        producer.produce(events, value=started, partition=0, on_delivery=sent.told)
+        producer.produce(events, value=started, partition=0, on_delivery=reports.told)
         # The mark says where the event stands, so that must be known first.
         self._flush(producer)
-        mark = mark.with_claim(mark.controller_epoch, sent.last_offset(), sent.last_time_ms())
+        mark = mark.with_claim(mark.controller_epoch, reports.last_offset(), reports.last_time_ms())
         producer.produce(self._topic, key=MARK_KEY, value=msgspec.json.encode(mark), partition=0)
         self._end(producer)
         self._producer, self._held_epoch, self._mark = producer, mark.controller_epoch, mark
-        return Claim(mark.controller_epoch, seq_of(sent.last_offset()), sent.last_time_ms())
+        return Claim(mark.controller_epoch, seq_of(reports.last_offset()), reports.last_time_ms())
 
     def commit(
         self,
@@ -149,16 +149,16 @@ class Controller:
     def _write_decisions(self, producer: Producer, before: Mark, decisions: list[Decided]) -> Mark:
         if not decisions:
             return before
-        sent = Sent()
+        reports = DeliveryReports()
         last = before.last_decision
         for decided in decisions:
             headers: Headers = {PREVIOUS: DECISION_KEY.pack(*last)}
             last = (decided.seq, decided.idx)
             topic = self._connection.address.decisions
-            self._produce(producer, topic, DECISION_KEY.pack(*last), decided.body, headers, sent)
+            self._produce(producer, topic, DECISION_KEY.pack(*last), decided.body, headers, reports)
         # The mark says where they end, so that must be known first.
         self._flush(producer)
-        return msgspec.structs.replace(before, last_decision=last, decisions_end=sent.last_offset() + 1)
+        return msgspec.structs.replace(before, last_decision=last, decisions_end=reports.last_offset() + 1)
 
     def _produce(
         self,
@@ -167,13 +167,18 @@ class Controller:
         key: bytes,
         value: bytes,
         headers: Headers | None = None,
-        sent: Sent | None = None,
+        reports: DeliveryReports | None = None,
     ) -> None:
         deadline = time.monotonic() + REQUEST_TIMEOUT_S
         while True:
             try:
                 producer.produce(
-                    topic, key=key, value=value, partition=0, headers=headers, on_delivery=sent.told if sent else None
+                    topic,
+                    key=key,
+                    value=value,
+                    partition=0,
+                    headers=headers,
+                    on_delivery=reports.told if reports else None,
                 )
                 return
             except BufferError as error:

@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 
 from bus.interface import MAX_EVENT_BYTES, BusError
 from bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, Connection
-from bus.kafka.sent import Sent
+from bus.kafka.delivery_reports import DeliveryReports
 
 # An append is of one batch or of none, so what must stay together goes in one. A record has its own few bytes.
 BATCH_BYTES_MAX = MESSAGE_BYTES_MAX * 3 // 4
@@ -66,17 +66,17 @@ class Publisher:
         return last
 
     def _append(self, batch: list[bytes]) -> int:
-        sent = Sent()
+        reports = DeliveryReports()
         producer = self._open()
         for raw in batch:
-            producer.produce(self._connection.address.events, value=raw, partition=0, on_delivery=sent.told)
+            producer.produce(self._connection.address.events, value=raw, partition=0, on_delivery=reports.told)
         self._flush(producer)
-        return sent.last_offset()
+        return reports.last_offset()
 
     def _append_offsets(self, offsets: list[tuple[_Replica, bytes]]) -> None:
         producer = self._open()
         for batch in _batches(offsets, lambda offset: len(offset[1])):
-            sent = Sent()
+            reports = DeliveryReports()
             for replica, raw in batch:
                 place = f"{replica.topic}-{replica.partition}"
                 producer.produce(
@@ -85,10 +85,10 @@ class Publisher:
                     value=raw,
                     # By topic-partition: a partition's reports stay in order, whoever they come from.
                     partition=zlib.crc32(place.encode()) % self._offsets_partitions,
-                    on_delivery=sent.told,
+                    on_delivery=reports.told,
                 )
             self._flush(producer)
-            sent.last_offset()
+            reports.last_offset()
 
     def _open(self) -> Producer:
         if self._producer is None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bus.interface import Bus, NoBusError
-from bus.opened import KAFKA, open_bus
+from bus.open_bus import KAFKA, open_bus
 from conf.private_dir import private_dir
 from conf.settings import SQLITE
 

@@ -10,7 +10,7 @@ from brokers.gateways.kraft.options import cluster_id_option
 from brokers.launch.kafka.cluster import FILE, KafkaCluster, broker_specs, plain_specs
 from brokers.launch.service import ServiceError
 from brokers.voters import Voter, voters_of
-from bus.opened import KAFKA
+from bus.open_bus import KAFKA
 from cli.cluster.folder import dir_option, open_cluster
 from cli.cluster.led_cluster import FILE as LED_FILE
 from cli.cluster.led_cluster import GATEWAYS, GATEWAYS_MAX, BusTakenError, LedCluster

@@ -20,7 +20,7 @@ from bus.interface import (
     Page,
 )
 from bus.kafka.connection import MESSAGE_BYTES_MAX
-from bus.opened import open_bus
+from bus.open_bus import open_bus
 from state.rules import NEWEST_RULES
 from tests.support.engine import wait_until
 
@@ -259,13 +259,20 @@ def test_a_follower_is_told_that_something_came(bus: Bus, other: Bus) -> None:
     assert other.decisions((1, 0), 10) == [Decided(2, 0, b"two")]
 
 
-def test_offsets_are_noticed_once(bus: Bus) -> None:
-    before = bus.publish([EVENT])
-    bus.offsets_came(before)
+def test_offsets_behind_a_position_are_noticed(bus: Bus) -> None:
+    bus.publish([OFFSET, EVENT])
+    before = bus.offsets_position()
     assert not bus.offsets_came(before)
-    last = bus.publish([OFFSET])
+    bus.publish([EVENT])
+    assert not bus.offsets_came(before)
+    bus.publish([OFFSET])
+    between = bus.offsets_position()
+    bus.publish([OFFSET])
+    # The answer is about the position alone: asking changes nothing.
     assert bus.offsets_came(before)
-    assert not bus.offsets_came(max(last, before))
+    assert bus.offsets_came(before)
+    assert bus.offsets_came(between)
+    assert not bus.offsets_came(bus.offsets_position())
 
 
 def test_a_bus_is_known_by_a_number_from_its_first_claim_on(bus: Bus, other: Bus, tmp_path: Path) -> None:
@@ -286,7 +293,7 @@ def test_a_bus_is_known_by_a_number_from_its_first_claim_on(bus: Bus, other: Bus
 def test_the_seqs_of_what_was_published_together_are_known(bus: Bus) -> None:
     events = [EVENT, OFFSET, EVENT, OFFSET, EVENT]
     last = bus.publish(events)
-    first = last - (bus.in_order(events) - 1) * bus.seq_step
+    first = last - (bus.count_sequenced(events) - 1) * bus.seq_step
     wait_until(lambda: bus.last_seq() >= last, 20, "the events to be readable")
     seqs = [entry.seq for entry in bus.read(0, last) if entry.raw == EVENT]
     assert (seqs[0], seqs[-1], len(seqs)) == (first, last, 3)

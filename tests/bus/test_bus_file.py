@@ -15,7 +15,7 @@ from bus.bus_file import Access
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError, Decided, NoBusError, Page
 from bus.locked import while_locked
-from bus.opened import open_bus
+from bus.open_bus import open_bus
 from tests.support.lock_holder import Holder
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'

@@ -182,41 +182,41 @@ def test_seq_goes_on_after_all_was_removed(bus: EmbeddedBus) -> None:
 
 def test_heartbeats_and_offsets_wait_for_the_next_tick(bus: EmbeddedBus) -> None:
     bus.publish([EVENT, BEAT, OFFSET])
-    assert bus.batch_end(0, 100, wait=True) == 3
-    assert bus.batch_end(1, 100, wait=True) == 1
-    assert bus.batch_end(1, 100, wait=False) == 3
+    assert bus.batch_end(0, 100, defer=True) == 3
+    assert bus.batch_end(1, 100, defer=True) == 1
+    assert bus.batch_end(1, 100, defer=False) == 3
     assert bus.offsets_came(2)
     assert not bus.offsets_came(3)
     bus.publish([LAST_BEAT])
-    assert bus.batch_end(1, 100, wait=True) == 4
-    assert bus.batch_end(1, 2, wait=True) == 3
-    assert bus.batch_end(4, 100, wait=True) == 4
+    assert bus.batch_end(1, 100, defer=True) == 4
+    assert bus.batch_end(1, 2, defer=True) == 3
+    assert bus.batch_end(4, 100, defer=True) == 4
 
 
 def test_a_batch_ends_at_its_bound_or_at_the_newest_event(bus: EmbeddedBus) -> None:
     bus.publish([EVENT] * 5)
-    assert bus.batch_end(0, 100, wait=False) == 5
-    assert bus.batch_end(0, 2, wait=False) == 2
-    assert bus.batch_end(5, 2, wait=False) == 5
+    assert bus.batch_end(0, 100, defer=False) == 5
+    assert bus.batch_end(0, 2, defer=False) == 2
+    assert bus.batch_end(5, 2, defer=False) == 5
 
 
 def test_a_batch_ends_at_so_many_bytes_after_one_event_at_the_least(bus: EmbeddedBus) -> None:
     bus.publish([BEAT, BEAT, LAST_BEAT, b"x" * 5_000, BEAT])
-    assert bus.batch_end(0, 100, 2 * len(BEAT), wait=False) == 2
-    assert bus.batch_end(0, 100, 2 * len(BEAT) - 1, wait=True) == 1
-    assert bus.batch_end(2, 100, 1_000, wait=False) == 3
-    assert bus.batch_end(3, 100, 1_000, wait=False) == 4
-    assert bus.batch_end(4, 100, 0, wait=False) == 5
-    assert bus.batch_end(5, 100, 0, wait=False) == 5
+    assert bus.batch_end(0, 100, 2 * len(BEAT), defer=False) == 2
+    assert bus.batch_end(0, 100, 2 * len(BEAT) - 1, defer=True) == 1
+    assert bus.batch_end(2, 100, 1_000, defer=False) == 3
+    assert bus.batch_end(3, 100, 1_000, defer=False) == 4
+    assert bus.batch_end(4, 100, 0, defer=False) == 5
+    assert bus.batch_end(5, 100, 0, defer=False) == 5
 
 
 def test_what_creates_partitions_weighs_what_will_be_decided_of_it(bus: EmbeddedBus) -> None:
     """Ten events of a hundred bytes may make a batch of gigabytes."""
     create = b'{"kind":"create_topic","time_ms":1,"topic":"t%d","partitions":1000}'
     bus.publish([create % n for n in range(4)])
-    assert bus.batch_end(0, 100, 2_100 * PARTITION_BYTES, wait=False) == 2
+    assert bus.batch_end(0, 100, 2_100 * PARTITION_BYTES, defer=False) == 2
     bus.publish([b'{"kind":"create_partitions","time_ms":1,"topic":"t1","total":9999999}', LAST_BEAT])
-    assert bus.batch_end(4, 100, 2_100 * PARTITION_BYTES, wait=False) == 5
+    assert bus.batch_end(4, 100, 2_100 * PARTITION_BYTES, defer=False) == 5
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_what_sqlite_rolled_back_by_itself_is_told_by_its_cause(bus: EmbeddedBus
 
 def test_what_is_no_event_does_not_wait(bus: EmbeddedBus) -> None:
     bus.publish([b"no json"])
-    assert bus.batch_end(0, 100, wait=True) == 1
+    assert bus.batch_end(0, 100, defer=True) == 1
 
 
 def test_a_file_of_another_schema_is_refused(bus: EmbeddedBus) -> None:

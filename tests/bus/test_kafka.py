@@ -12,8 +12,8 @@ from bus.kafka import topics
 from bus.kafka.address import Address, parse
 from bus.kafka.bus import KafkaBus
 from bus.kafka.controller import Controller
-from bus.kafka.places import SLOTS
-from bus.opened import open_bus
+from bus.kafka.seqs import SLOTS
+from bus.open_bus import open_bus
 from tests.support.engine import wait_until
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'

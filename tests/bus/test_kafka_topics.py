@@ -18,8 +18,8 @@ from bus.kafka.claims import newest_claims_of
 from bus.kafka.connection import Connection
 from bus.kafka.controller import Controller
 from bus.kafka.log_reader import LogReader
-from bus.kafka.places import seq_of
-from bus.opened import open_bus
+from bus.kafka.seqs import seq_of
+from bus.open_bus import open_bus
 from state.found import Found, found_in
 from tests.support.engine import wait_until
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from bus.embedded import EmbeddedBus
-from bus.opened import open_bus
+from bus.open_bus import open_bus
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 

@@ -72,7 +72,7 @@ def test_its_own_last_seq_is_printed_and_only_its_own_are_waited_for(tmp_path: P
             super().publish([b"somebody else's"])
             return last
 
-        def in_order(self, events: Sequence[bytes]) -> int:
+        def count_sequenced(self, events: Sequence[bytes]) -> int:
             return sum(b"log_end_offset" not in raw for raw in events)
 
     spans: list[range] = []

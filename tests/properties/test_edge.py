@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
+from bus.deferrable import row_of
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
 from bus.interface import Decided, Entry
 from bus.kafka.publisher import replica_of
-from bus.patience import row_of
 from cli.publish import with_time
 from controller_logic.replay import decide
 from state.decisions import Answer, AnyDecision, Rejected
@@ -25,7 +25,7 @@ from state.event_text import decode
 from state.events import Malformed
 from state.policy import Policy
 from state.rules import NEWEST_RULES
-from streaming.echo import echoes
+from streaming.imbalance_feedback import feedback_events
 from tests.properties.test_random_worlds import ALWAYS_ANSWERED
 from tests.properties.wild_events import BROKERS, texts
 from tests.support.engine import decisions_of
@@ -94,7 +94,7 @@ def test_every_text_is_decided_as_what_it_is(log: list[Entry]) -> None:
     image = MetadataImage()
     for seq in sorted(seq for seq in said if said[seq]):
         image, _ = translate(image, said[seq])
-    echoes([Decided(*one) for one in decided.decisions])
+    feedback_events([Decided(*one) for one in decided.decisions])
 
 
 @settings(max_examples=60, deadline=None)

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from brokers.launch.kafka.cluster import KafkaCluster
 from brokers.launch.kafka.tools import TOPICS, run_tool
 from bus.image import view_of_image
-from bus.opened import open_bus
+from bus.open_bus import open_bus
 from cli import command
 from cli.cluster.led_cluster import LedCluster
 from conf.jars import fetch

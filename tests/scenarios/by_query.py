@@ -91,7 +91,7 @@ class _Run:
 
     def _started(self, bus: EmbeddedBus) -> StreamingQuery:
         log = DecisionLog(self._bus, self._bus.claimed_epoch())
-        return start_query(self._session, bus, self._settings, {}, log.write, wait=False)
+        return start_query(self._session, bus, self._settings, {}, log.write, defer=False)
 
     def through(self, last: int) -> None:
         """Wait until event ``last`` is decided."""

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from bus.kafka.places import SLOTS
+from bus.kafka.seqs import SLOTS
 from sinks.metric_snapshot import RECENT_BATCHES, Histogram, Recent, count_decisions
 from sinks.metrics import Metrics, MetricsError
 from tests.sinks.sample import BODIES, NOW_MS, clusters, sample

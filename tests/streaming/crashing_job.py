@@ -17,7 +17,8 @@ from typing import Any
 
 from cli import main
 from sinks.decision_log import DecisionLog, Written
-from streaming import query, shard, source
+from streaming import query, shard
+from streaming.sources import embedded
 
 JOB_PID = os.getpid()
 POINT, BATCH = sys.argv[1], int(sys.argv[2])
@@ -31,7 +32,7 @@ def die() -> None:
     os._exit(1)
 
 
-class CrashingReader(source.BusReader):
+class CrashingReader(embedded.BusReader):
     seen = 0
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Any:
@@ -46,7 +47,7 @@ class CrashingReader(source.BusReader):
         super().commit(end)
 
 
-class CrashingSource(source.BusSource):
+class CrashingSource(embedded.BusSource):
     def streamReader(self, schema: Any) -> CrashingReader:
         return CrashingReader(self.options)
 
@@ -91,7 +92,7 @@ if __name__ == "__main__":
     from streaming import job
 
     job.DecisionLog = CrashingLog  # type: ignore[misc]
-    query.source.BusSource = CrashingSource  # type: ignore[misc]
+    embedded.BusSource = CrashingSource  # type: ignore[misc]
     query.shard.ShardOperator = CrashingOperator  # type: ignore[misc]
     if POINT == "transaction":
         crash_in_transactions()

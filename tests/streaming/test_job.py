@@ -109,7 +109,7 @@ def test_jars_that_are_missing_are_said_before_anything_is_started(
 ) -> None:
     monkeypatch.setenv("ISRFLOW_CACHE", str(tmp_path))
     with pytest.raises(JarsError, match="isrflow doctor --fetch"):
-        build_session(Settings(bus="kafka://127.0.0.1:1"), tmp_path)
+        build_session(Settings(), tmp_path, connector="spark-kafka")
 
 
 def test_a_ticker_that_died_stops_the_job(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from bus.kafka.claims import Claims
-from bus.kafka.places import SLOTS, offset_after, placed, seq_of, unplaced
+from bus.kafka.seqs import SLOTS, offset_after, placed, seq_of, unplaced
 from state.found import Found
-from streaming import kafka_source
-from streaming.kafka_source import in_order
+from streaming.sources import kafka
+from streaming.sources.kafka import merged
 
 TICK, BEAT, BAD = b'{"kind":"tick","time_ms":1}', b'{"kind":"broker_heartbeat"}', b"\xff"
 FOUND = (Found(3 * SLOTS, 6 * SLOTS, 9_000),)
@@ -28,7 +28,7 @@ def ordered(rows: list[Row], batches: int = 1) -> list[tuple[int, bytes]]:
 
 def entries(rows: list[Row], batches: int = 1, *claims: int) -> list[tuple[int, bytes, int, bool]]:
     asked = list(
-        in_order(_arrow(rows, batches), events_topic="bus.events", claimed=lambda: Claims(frozenset(claims), FOUND))
+        merged(_arrow(rows, batches), events_topic="bus.events", claimed=lambda: Claims(frozenset(claims), FOUND))
     )
     return [entry for batch in asked for entry in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
 
@@ -61,7 +61,7 @@ def test_claims_are_asked_for_only_where_there_may_be_one() -> None:
     def claimed() -> Claims:
         raise AssertionError
 
-    assert list(in_order(_arrow([control(6, BEAT)], 1), events_topic="bus.events", claimed=claimed))
+    assert list(merged(_arrow([control(6, BEAT)], 1), events_topic="bus.events", claimed=claimed))
 
 
 def test_what_a_claim_found_undecided_is_told() -> None:
@@ -116,8 +116,8 @@ def test_the_same_rows_give_the_same_however_they_come() -> None:
 def test_many_bytes_are_cut_into_several_arrow_batches_in_one_order(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [*(control(n, BEAT * (n % 5 + 1)) for n in range(40)), control(40, TICK), *(report(0, n) for n in range(60))]
     expected = ordered(rows)
-    monkeypatch.setattr(kafka_source, "BYTES_PER_ARROW_BATCH", 3 * len(BEAT))
-    batches = list(in_order(_arrow(rows, 3), events_topic="bus.events", claimed=tuple))
+    monkeypatch.setattr(kafka, "BYTES_PER_ARROW_BATCH", 3 * len(BEAT))
+    batches = list(merged(_arrow(rows, 3), events_topic="bus.events", claimed=tuple))
     assert len(batches) > 20
     assert all(batch.column(1).nbytes < 200 or batch.num_rows == 1 for batch in batches)
     assert ordered(rows, 3) == expected
@@ -129,7 +129,7 @@ def test_what_waits_in_a_file_comes_out_as_what_waits_in_memory(monkeypatch: pyt
         expected = entries(rows, 1 + seed % 4, *claims)
         assert sorted(raw for _, raw, *_ in expected) == sorted(value or b"" for *_, value, _ in rows)
         with monkeypatch.context() as patched:
-            patched.setattr(kafka_source, "RAW_BYTES_IN_MEMORY", 1 + seed % 50)
+            patched.setattr(kafka, "RAW_BYTES_IN_MEMORY", 1 + seed % 50)
             assert entries(rows, 1 + seed % 4, *claims) == expected
 
 
@@ -143,12 +143,12 @@ def _drawn(rng: random.Random) -> tuple[list[Row], list[int]]:
 
 
 def test_a_batch_of_any_length_is_held_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka_source, "RAW_BYTES_IN_MEMORY", 1_000_000)
-    monkeypatch.setattr(kafka_source, "BYTES_PER_ARROW_BATCH", 1_000_000)
+    monkeypatch.setattr(kafka, "RAW_BYTES_IN_MEMORY", 1_000_000)
+    monkeypatch.setattr(kafka, "BYTES_PER_ARROW_BATCH", 1_000_000)
     arriving = (batch for first in range(0, 400, 4) for batch in _arrow(_long(range(first, first + 4)), 1))
     tracemalloc.start()
     try:
-        for batch in in_order(arriving, events_topic="bus.events", claimed=Claims, spill_dir=tmp_path):
+        for batch in merged(arriving, events_topic="bus.events", claimed=Claims, spill_dir=tmp_path):
             assert 0 < batch.num_rows <= 10
             # The file has no name, so it is gone with its process.
             assert not list(tmp_path.iterdir())

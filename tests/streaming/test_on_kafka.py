@@ -15,7 +15,7 @@ from brokers.launch.kafka.cluster import KafkaCluster
 from bus.image import view_of_image
 from bus.interface import Bus
 from bus.kafka.bus import KafkaBus
-from bus.kafka.places import SLOTS
+from bus.kafka.seqs import SLOTS
 from conf.jars import fetch
 from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of, encoded, wait_until
 from tests.support.random_logs import seeded

@@ -25,7 +25,7 @@ Caused by: java.io.IOException: Stream is corrupted
 \t... 28 more
 """
 WORKER = """Job aborted: Task 0 failed: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
-  File "/x/isrflow/streaming/source.py", line 86, in read
+  File "/x/isrflow/streaming/sources/embedded.py", line 86, in read
     entries = bus.read(after, through)
 bus.interface.BusError: bus data/bus.db: database disk image is malformed
 

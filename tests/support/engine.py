@@ -14,7 +14,7 @@ import psutil
 
 from bus.clock import now_ms
 from bus.interface import Bus
-from bus.opened import open_bus
+from bus.open_bus import open_bus
 from controller_logic.replay import Decided, decide
 from state.policy import Policy
 

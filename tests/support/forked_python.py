@@ -87,7 +87,7 @@ def _import_what_takes_long() -> None:
         "pyspark.worker",
         "pyspark.sql.worker.plan_data_source_read",
         "streaming.shard",
-        "streaming.source",
+        "streaming.sources.embedded",
     ):
         importlib.import_module(name)
 

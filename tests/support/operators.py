@@ -13,16 +13,16 @@ from bus.interface import Entry
 from controller_logic.replay import Recorded
 from sinks.decision_log import DecisionLog
 from state.policy import Policy
-from streaming import source
 from streaming.fan_out import SHARED, fan_out
 from streaming.shard import ShardOperator
+from streaming.sources import event_rows
 
 SHARDS, PAGES = 4, 3
 
 
 def arrow(log: Sequence[Recorded]) -> pa.RecordBatch:
     """Write a log as the source does."""
-    return source.rows_of([Entry(*entry) for entry in log])
+    return event_rows.rows_of([Entry(*entry) for entry in log])
 
 
 def packed_rows(batches: Iterable[pa.RecordBatch]) -> list[tuple[int, bytes]]:

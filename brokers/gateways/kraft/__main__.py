@@ -17,7 +17,7 @@ from brokers.gateways.kraft.settings import Identity, Settings, settings_of
 from brokers.gateways.kraft.storage import StorageError
 from brokers.voters import voters_of
 from bus.interface import Bus, BusError
-from bus.opened import open_bus
+from bus.open_bus import open_bus
 from conf.logs import configure
 
 # One look at all objects of a large cluster's image takes half a second, in which no broker is heard; what is read of

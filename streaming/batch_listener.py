@@ -13,7 +13,7 @@ from sinks.metrics import Metrics
 WHOLE_BATCH = "triggerExecution"
 
 
-class BatchProgress(StreamingQueryListener):
+class BatchListener(StreamingQueryListener):
     """Hand a batch's length and phases to the metrics; a slow listener would delay the query."""
 
     def __init__(self, metrics: Metrics) -> None:

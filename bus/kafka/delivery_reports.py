@@ -3,7 +3,7 @@
 from confluent_kafka import KafkaError, KafkaException, Message
 
 
-class Sent:
+class DeliveryReports:
     """Gather delivery reports; ``told`` takes one."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from state.decisions import Imbalance, decode
 _KIND = b'{"kind":"imbalance",'
 
 
-def echoes(decisions: Iterable[Decided]) -> list[bytes]:
+def feedback_events(decisions: Iterable[Decided]) -> list[bytes]:
     """Make the events that a batch's decisions call for, to be published once these are committed.
 
     A kill in between loses a balance check, and the next one makes up for it; one that is published

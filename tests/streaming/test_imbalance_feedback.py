@@ -7,7 +7,7 @@ import msgspec
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
 from bus.interface import Decided
-from streaming.echo import echoes
+from streaming.imbalance_feedback import feedback_events
 from tests.support.engine import decisions_of
 from tests.support.operators import OperatorCluster
 
@@ -30,7 +30,7 @@ def leaders(bus: EmbeddedBus) -> list[int]:
 
 
 def echoed(bus: EmbeddedBus, after_seq: int) -> list[bytes]:
-    return echoes(Decided(*decided) for decided in decisions_of(bus) if decided[0] > after_seq)
+    return feedback_events(Decided(*decided) for decided in decisions_of(bus) if decided[0] > after_seq)
 
 
 def test_leaders_go_back_to_preferred_replicas_counted_over_all_shards(tmp_path: Path) -> None:

@@ -1,39 +1,72 @@
-"""The embedded bus as a Spark source: events in the order of seq, as Arrow batches."""
+"""The embedded bus as the query's source: a Python data source that gives events in the order of seq.
+
+Spark's offset is the last seq of a batch, so an end in Spark's log and a seq on the bus are the same number.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 from pyspark.sql.types import StructType
 
 from bus.bus_file import Access
 from bus.embedded import EmbeddedBus
-from bus.interface import Entry
 from bus.locked import LOCK_TIMEOUT_S
+from conf.settings import Settings
+from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH, SCHEMA, rows_of
+from streaming.sources.interface import Place, Source, as_numbered
 
 FORMAT = "isrflow-bus"
-SCHEMA = "seq LONG, raw BINARY, entered_ms LONG, is_claim BOOLEAN, found_ms LONG"
-ARROW_SCHEMA = pa.schema(
-    [
-        ("seq", pa.int64()),
-        ("raw", pa.binary()),
-        ("entered_ms", pa.int64()),
-        ("is_claim", pa.bool_()),
-        ("found_ms", pa.int64()),
-    ]
-)
 ROWS_PER_ARROW_BATCH = 20_000
-# One event may be longer; Spark holds a whole Arrow batch several times.
-BYTES_PER_ARROW_BATCH = 4 * 1024 * 1024
 
 
-def rows_of(entries: Sequence[Entry]) -> pa.RecordBatch:
-    """Write events as rows."""
-    columns = zip(*entries, strict=True) if entries else [()] * len(ARROW_SCHEMA)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, ARROW_SCHEMA, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=ARROW_SCHEMA)
+def source(bus: EmbeddedBus) -> Source:
+    """Return the source that reads ``bus``."""
+    return EmbeddedSource(bus)
+
+
+class EmbeddedSource:
+    """The ``Source`` of one SQLite file."""
+
+    connector: str | None = None
+
+    def __init__(self, bus: EmbeddedBus) -> None:
+        self._bus = bus
+
+    def events(self, session: SparkSession, settings: Settings, *, after: int, defer: bool) -> DataFrame:
+        session.dataSource.register(BusSource)
+        return (
+            session.readStream.format(FORMAT)
+            .option("path", str(self._bus.path.absolute()))
+            .option("max_events", settings.max_events_per_batch)
+            .option("max_bytes", settings.max_bytes_per_batch)
+            .option("after", after)
+            .option("defer", defer)
+            .option("lock_timeout_s", settings.sqlite_lock_timeout_ms / 1_000)
+            .load()
+        )
+
+    def order(self, spill_dir: object) -> None:
+        return None
+
+    def place(self) -> Place:
+        return as_numbered
+
+    def interval_ms(self, settings: Settings) -> None:
+        return None
+
+    def end_of(self, offset: Mapping[str, Any]) -> int | None:
+        seq = offset.get("seq")
+        return seq if isinstance(seq, int) else None
+
+    def newest_end(self) -> int:
+        return self._bus.last_seq()
+
+    def is_decided_to(self, end: int) -> bool:
+        return end == self._bus.decided_seq()
 
 
 class Span(InputPartition):
@@ -71,7 +104,7 @@ class BusReader(DataSourceStreamReader):
         self.max_events = int(options["max_events"])
         self.max_bytes = int(options["max_bytes"])
         self.after = int(options["after"])
-        self.wait = options["wait"] == "true"
+        self.defer = options["defer"] == "true"
         self.lock_timeout_s = float(options.get("lock_timeout_s", LOCK_TIMEOUT_S))
         self._bus: EmbeddedBus | None = None
 
@@ -93,7 +126,7 @@ class BusReader(DataSourceStreamReader):
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         if isinstance(limit, ReadAllAvailable):
             return {"seq": max(self.bus.last_seq(), start["seq"])}
-        return {"seq": self.bus.batch_end(start["seq"], self.max_events, self.max_bytes, wait=self.wait)}
+        return {"seq": self.bus.batch_end(start["seq"], self.max_events, self.max_bytes, defer=self.defer)}
 
     def reportLatestOffset(self) -> dict[str, int]:
         return {"seq": self.bus.last_seq()}
@@ -109,7 +142,7 @@ class BusReader(DataSourceStreamReader):
             after = partition.after
             while after < partition.through:
                 # By count and bytes: a recorded log's seqs may stand far apart, and begin anywhere.
-                end = bus.batch_end(after, ROWS_PER_ARROW_BATCH, BYTES_PER_ARROW_BATCH, wait=False)
+                end = bus.batch_end(after, ROWS_PER_ARROW_BATCH, BYTES_PER_ARROW_BATCH, defer=False)
                 through = min(end, partition.through) if end > after else partition.through
                 entries = bus.read(after, through)
                 after = through

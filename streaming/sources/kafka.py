@@ -1,10 +1,11 @@
 """The bus on Kafka as a Spark source: both topics in one stream, put in one order batch by batch."""
 
+import functools
 import tempfile
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -13,14 +14,15 @@ from pyspark.sql.functions import unix_millis
 
 from bus.interface import Entry
 from bus.kafka.bus import KafkaBus
-from bus.kafka.claims import Claims
-from bus.kafka.places import offset_after, seq_of, unplaced
+from bus.kafka.claims import Claims, newest_claims_of
+from bus.kafka.seqs import offset_after, placed, seq_of, unplaced
 from bus.outsiders import is_started
 from conf.settings import Settings
 from state.event_text import decode
 from state.events import Tick
 from state.found import found_ms
-from streaming.source import BYTES_PER_ARROW_BATCH, rows_of
+from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH, rows_of
+from streaming.sources.interface import Order, Place, Source
 
 EARLIEST = -2
 # What a batch on the embedded bus weighs at most, unless it is set otherwise.
@@ -29,31 +31,67 @@ RAW_BYTES_IN_MEMORY = 32 * 1024 * 1024
 RECORDS_PER_POLL = 32
 
 
-def events(session: SparkSession, bus: KafkaBus, settings: Settings, *, after: int) -> DataFrame:
-    """Read both topics with Spark's own source; ``in_order`` makes events of a batch's rows.
-
-    A new checkpoint begins after the control event ``after``, and at the beginning of the offsets topic,
-    which is compacted: the newest report of a replica that the state has already taken in changes nothing.
-    """
-    address = bus.address
-    starting = {
-        address.events: {"0": offset_after(after)},
-        address.offsets: {str(partition): EARLIEST for partition in range(bus.offsets_partitions)},
-    }
-    return (
-        session.readStream.format("kafka")
-        .option("kafka.bootstrap.servers", address.servers)
-        .option("kafka.isolation.level", "read_committed")
-        .option("kafka.max.poll.records", RECORDS_PER_POLL)
-        .option("subscribe", f"{address.events},{address.offsets}")
-        .option("startingOffsets", msgspec.json.encode(starting).decode())
-        .option("maxOffsetsPerTrigger", settings.max_events_per_batch)
-        .load()
-        .select("topic", "partition", "offset", "value", unix_millis("timestamp"))
-    )
+def source(bus: KafkaBus) -> Source:
+    """Return the source that reads ``bus``."""
+    return KafkaSource(bus)
 
 
-def in_order(
+class KafkaSource:
+    """The ``Source`` of the events topic and the offsets topic, which Spark's own connector reads."""
+
+    connector: str | None = "spark-kafka"
+
+    def __init__(self, bus: KafkaBus) -> None:
+        self._bus = bus
+
+    def events(self, session: SparkSession, settings: Settings, *, after: int, defer: bool) -> DataFrame:
+        """Return both topics' records in no order; ``order`` makes events of a batch's records.
+
+        A new checkpoint starts after the control event ``after`` and at the beginning of the offsets topic.
+        That topic is compacted, and the newest report of a replica that the state already contains changes nothing.
+        """
+        address = self._bus.address
+        starting = {
+            address.events: {"0": offset_after(after)},
+            address.offsets: {str(partition): EARLIEST for partition in range(self._bus.offsets_partitions)},
+        }
+        return (
+            session.readStream.format("kafka")
+            .option("kafka.bootstrap.servers", address.servers)
+            .option("kafka.isolation.level", "read_committed")
+            .option("kafka.max.poll.records", RECORDS_PER_POLL)
+            .option("subscribe", f"{address.events},{address.offsets}")
+            .option("startingOffsets", msgspec.json.encode(starting).decode())
+            .option("maxOffsetsPerTrigger", settings.max_events_per_batch)
+            .load()
+            .select("topic", "partition", "offset", "value", unix_millis("timestamp"))
+        )
+
+    def order(self, spill_dir: Path) -> Order:
+        claimed = functools.partial(newest_claims_of, str(self._bus.address))
+        return functools.partial(merged, events_topic=self._bus.address.events, claimed=claimed, spill_dir=spill_dir)
+
+    def place(self) -> Place:
+        return placed
+
+    def interval_ms(self, settings: Settings) -> int:
+        """Gather events for a while, because Spark's connector cannot let heartbeats wait for a tick."""
+        return settings.watermark_interval_ms
+
+    def end_of(self, offset: Mapping[str, Any]) -> int | None:
+        """Return the offset at which a batch ends in the events topic."""
+        partitions = offset.get(self._bus.address.events)
+        end = partitions.get("0") if isinstance(partitions, Mapping) else None
+        return end if isinstance(end, int) else None
+
+    def newest_end(self) -> int:
+        return offset_after(self._bus.last_seq())
+
+    def is_decided_to(self, end: int) -> bool:
+        return self._bus.is_decided_to(end)
+
+
+def merged(
     batches: Iterator[pa.RecordBatch],
     *,
     events_topic: str,
@@ -76,7 +114,7 @@ def in_order(
                 rows.add(*row)
         if rows.control or rows.offsets:
             claims = claimed() if rows.ask_for_claims else Claims()
-            yield from _slices(rows.placed(), claims, raws)
+            yield from _slices(rows.ordered(), claims, raws)
 
 
 class _Row(NamedTuple):
@@ -115,7 +153,7 @@ class _Rows:
         if offset > self._last_tick and _is_tick(raw):
             self._last_tick = offset
 
-    def placed(self) -> Iterator[tuple[int, _Row]]:
+    def ordered(self) -> Iterator[tuple[int, _Row]]:
         """Give the rows in the order of events, each with its seq."""
         self.control.sort(key=_offset)
         self.offsets.sort()
@@ -141,11 +179,11 @@ def _is_tick(raw: bytes) -> bool:
     return b"tick" in raw and isinstance(decode(raw), Tick)
 
 
-def _slices(placed: Iterable[tuple[int, _Row]], claims: Claims, raws: IO[bytes]) -> Iterator[pa.RecordBatch]:
+def _slices(ordered: Iterable[tuple[int, _Row]], claims: Claims, raws: IO[bytes]) -> Iterator[pa.RecordBatch]:
     """Cut after ``BYTES_PER_ARROW_BATCH``, or one event that is longer."""
     entries: list[Entry] = []
     total = 0
-    for seq, row in placed:
+    for seq, row in ordered:
         if entries and total + row.length > BYTES_PER_ARROW_BATCH:
             yield rows_of(entries)
             entries, total = [], 0

@@ -6,15 +6,15 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from bus.interface import Entry
-from streaming import source
-from streaming.source import BusReader
+from streaming.sources import embedded
+from streaming.sources.embedded import BusReader
 
 FIRST = 10**12
 
 
 def test_a_log_whose_seqs_stand_far_apart_is_read_by_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "ROWS_PER_ARROW_BATCH", 2)
-    options = {"max_events": "3", "max_bytes": "1000", "after": "0", "wait": "false"}
+    monkeypatch.setattr(embedded, "ROWS_PER_ARROW_BATCH", 2)
+    options = {"max_events": "3", "max_bytes": "1000", "after": "0", "defer": "false"}
     bus = EmbeddedBus(tmp_path / "bus.db")
     bus.load([Entry(FIRST + nth * 2**20, b"%d" % nth) for nth in range(5)])
     reader = BusReader({"path": str(bus.path), **options})
@@ -23,11 +23,11 @@ def test_a_log_whose_seqs_stand_far_apart_is_read_by_count(tmp_path: Path, monke
 
 
 def test_batches_and_their_slices_are_bounded_by_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "BYTES_PER_ARROW_BATCH", 20)
+    monkeypatch.setattr(embedded, "BYTES_PER_ARROW_BATCH", 20)
     bus = EmbeddedBus(tmp_path / "bus.db")
     sizes = [10, 10, 10, 90, 1, 30, 5, 5]
     bus.publish([b"x" * size for size in sizes])
-    reader = BusReader({"path": str(bus.path), "max_events": "6", "max_bytes": "50", "after": "0", "wait": "false"})
+    reader = BusReader({"path": str(bus.path), "max_events": "6", "max_bytes": "50", "after": "0", "defer": "false"})
     found = [[[len(raw) for raw in part] for part in batch] for batch in taken_by(reader)]
     assert found == [[[10, 10], [10]], [[90]], [[1], [30], [5, 5]]]
     bus.close()

@@ -1,0 +1,60 @@
+"""Open a bus by the URL that settings and commands give it."""
+
+from typing import Protocol
+
+from bus import embedded
+from bus.interface import Bus, OpenOptions
+from bus.kafka import address
+from bus.locked import LOCK_TIMEOUT_S
+from conf.settings import SQLITE
+
+KAFKA = address.SCHEME
+
+
+class Kind(Protocol):
+    """One kind of bus: a module with these functions."""
+
+    def open_url(self, url: str, options: OpenOptions) -> Bus:
+        """Open the bus at ``url``. Raises ``BusError``."""
+        ...
+
+    def files_name(self, url: str) -> str:
+        """Return the path that all files beside the bus begin with. All spellings of one bus's URL have the same path.
+
+        Raises ``ValueError`` if the URL is malformed.
+        """
+        ...
+
+
+# The kinds of bus by what their URLs begin with.
+_KINDS: dict[str, Kind] = {
+    SQLITE: embedded,
+    KAFKA: address,
+}
+
+
+def open_bus(
+    url: str,
+    *,
+    create: bool = True,
+    read_only: bool = False,
+    lock_timeout_s: float = LOCK_TIMEOUT_S,
+    replication_factor: int = 0,
+) -> Bus:
+    """Open ``sqlite:PATH``, a bare path, or ``kafka://host:port[,host:port][/prefix]``. Raises ``BusError``.
+
+    A missing bus is made, unless ``create`` is false or the bus is ``read_only``. A ``read_only`` bus is not changed in
+    any way. A file that another process has locked is waited for up to ``lock_timeout_s``. New topics get
+    ``replication_factor`` replicas.
+    """
+    options = OpenOptions(create and not read_only, read_only, lock_timeout_s, replication_factor)
+    return _kind_of(url).open_url(url, options)
+
+
+def files_name(url: str) -> str:
+    """Return the path that all files beside a bus begin with (``Kind.files_name``)."""
+    return _kind_of(url).files_name(url)
+
+
+def _kind_of(url: str) -> Kind:
+    return next((kind for scheme, kind in _KINDS.items() if url.startswith(scheme)), embedded)

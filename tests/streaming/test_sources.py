@@ -1,0 +1,69 @@
+"""The query reads every bus through one contract, and knows none of them by name."""
+
+import ast
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from bus.embedded import EmbeddedBus
+from bus.kafka.bus import KafkaBus
+from bus.kafka.seqs import SLOTS, unplaced
+from conf.settings import Settings
+from streaming.sources.embedded import EmbeddedSource
+from streaming.sources.interface import source_of
+from streaming.sources.kafka import KafkaSource
+
+STREAMING = Path(__file__).parents[2] / "streaming"
+# A replay makes an embedded bus of its own, and the archive of classes comes from a replay.
+WITH_A_BUS_OF_THEIR_OWN = {"replay.py"}
+
+
+def kafka_bus() -> KafkaBus:
+    """Return a bus that is connected to nothing."""
+    bus = KafkaBus.__new__(KafkaBus)
+    bus.offsets_partitions = 4
+    return bus
+
+
+def test_each_bus_is_read_by_the_source_of_its_kind(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    assert isinstance(source_of(bus), EmbeddedSource)
+    assert isinstance(source_of(kafka_bus()), KafkaSource)
+    bus.close()
+
+
+def test_a_third_bus_needs_a_module_and_no_change_in_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    third: Any = ModuleType("streaming.sources.third")
+    third.source = lambda bus: ("the source of", bus)
+    monkeypatch.setitem(sys.modules, "streaming.sources.third", third)
+    bus: Any = type("ThirdBus", (), {"kind": "third"})()
+    assert source_of(bus) == ("the source of", bus)
+
+
+def test_no_other_module_of_streaming_knows_a_bus_by_name() -> None:
+    found = {}
+    for path in STREAMING.glob("*.py"):
+        imported = {
+            node.module or "" for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)
+        }
+        if known := {name for name in imported if name.startswith(("bus.kafka", "bus.embedded", "bus.bus_file"))}:
+            found[path.name] = known
+    assert set(found) == WITH_A_BUS_OF_THEIR_OWN
+
+
+def test_an_event_of_the_embedded_bus_keeps_its_seq_and_one_of_kafkas_offsets_gets_one(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    assert source_of(bus).place()(7, 5) == 7
+    assert source_of(kafka_bus()).place()(7 * SLOTS, 5 * SLOTS) == 7 * SLOTS
+    assert source_of(kafka_bus()).place()(unplaced(1), 5 * SLOTS) == 5 * SLOTS + 1
+    bus.close()
+
+
+def test_only_batches_on_kafka_stand_at_a_distance(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    assert source_of(bus).interval_ms(Settings()) is None
+    assert source_of(kafka_bus()).interval_ms(Settings(watermark_interval_ms=70)) == 70
+    bus.close()
