@@ -6,7 +6,6 @@ from typing import get_args
 
 import pytest
 from msgspec.structs import replace
-from tests.controller_logic.world import World
 
 from controller_logic import working_state, working_topic
 from controller_logic.batch import Batch
@@ -18,6 +17,7 @@ from state.change import PartitionChange
 from state.events import AnyEvent, Malformed, Progress
 from state.reason import Reason
 from tests.controller_logic.moving import move
+from tests.support.world import World
 
 ROOM = Path(__file__).resolve().parents[2] / "controller_logic"
 PIPELINE = {"batch", "commit", "commit_cluster", "commit_topic", "decision_recorder", "working_state", "working_topic"}
