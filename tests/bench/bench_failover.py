@@ -79,7 +79,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure how long a producer waits when a broker is killed.")
     parser.add_argument("--kills", type=int, default=10, help="of each setup, over all rounds")
     parser.add_argument("--rounds", type=int, default=2, help="how often each setup is started anew")
-    parser.add_argument("--session-ms", type=int, default=6_000, help="the session of all but Kafka as it comes")
+    parser.add_argument("--session-ms", type=int, default=6_000, help="the session of all setups except the first")
     parser.add_argument("--set", action="append", default=[], type=_setting, metavar="KEY=VALUE", help="of all brokers")
     parser.add_argument("--only", action="append", type=int, metavar="NUMBER", help="only this setup, from 1 on")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave all logs there")
@@ -206,15 +206,16 @@ def _wait(condition: Callable[[], bool], what: str, poll_s: float = 0.05) -> Non
 
 def _table(measured: dict[str, Measured], given: argparse.Namespace) -> Iterator[str]:
     yield f"`python -m tests.bench.bench_failover`, {time.strftime('%Y-%m-%d')}, on {_machine()}."
-    settings = ", ".join(f"`{key}={value}`" for key, value in given.set) or "as Kafka ships them"
+    settings = ", ".join(f"`{key}={value}`" for key, value in given.set) or "Kafka's default settings"
     yield (
-        f"Three brokers of Kafka 4.1.0, their settings {settings}; one topic of {PARTITIONS} partitions with three "
-        f"replicas each. An idempotent producer (librdkafka, acks=all) sends to each of them every {INTERVAL_MS} ms. "
-        "The gap is the longest between two acknowledgements on any partition after SIGKILL of a broker that leads. "
-        f"All setups in one run, by turns (rounds: {given.rounds}); the load is a minute's average."
+        f"Three brokers of Kafka 4.1.0 with {settings}, and one topic of {PARTITIONS} partitions with three "
+        "replicas each. An idempotent producer (librdkafka, acks=all) sends to each partition every "
+        f"{INTERVAL_MS} ms. A leading broker is killed with SIGKILL. The gap is the longest time between two "
+        "acknowledgements on any partition after that. "
+        f"All setups alternate in one run (rounds: {given.rounds}). The load is a one-minute average."
     )
     yield ""
-    yield "| setup | kills | gap, median | gap, worst | of the first's median | load |"
+    yield "| setup | kills | gap, median | gap, worst | relative to the first | load |"
     yield "|---|---|---|---|---|---|"
     first = None
     for name, (kills, loads) in measured.items():
@@ -228,7 +229,7 @@ def _table(measured: dict[str, Measured], given: argparse.Namespace) -> Iterator
             f"| {statistics.mean(loads):.1f} |"
         )
     yield ""
-    yield "Under the engine, medians of what that was made of:"
+    yield "Under the engine, the gap's parts, medians:"
     yield ""
     yield "| setup | kill to event | event to decision | decision to acknowledgement |"
     yield "|---|---|---|---|"

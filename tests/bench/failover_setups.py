@@ -85,9 +85,9 @@ Setup = Plain | UnderEngine
 
 
 def setups(session_ms: int) -> list[Setup]:
-    """List what is compared; ``session_ms`` is the session of all but Kafka as it comes."""
+    """List what is compared; ``session_ms`` is the session of all setups except Kafka's default."""
     return [
-        Plain("Kafka's controller, as it comes (session 9 s)"),
+        Plain("Kafka's controller, default (session 9 s)"),
         Plain(f"Kafka's controller, session {session_ms / 1000:g} s", session_ms),
         UnderEngine(f"engine, session {session_ms / 1000:g} s, told of lost connections", session_ms, 0),
         UnderEngine(f"engine, session {session_ms / 1000:g} s alone", session_ms, -1),
