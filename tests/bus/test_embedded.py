@@ -20,7 +20,6 @@ from bus.interface import (
     TrimmedError,
 )
 from bus.weight import PARTITION_BYTES, partitions_named
-from state.rules import NEWEST_RULES
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 BEAT = b'{"kind":"broker_heartbeat","time_ms":1}'
@@ -78,23 +77,6 @@ def test_an_event_too_large_is_refused_whole(bus: EmbeddedBus) -> None:
     with pytest.raises(BusError, match="limit"):
         bus.publish([EVENT, b"x" * (MAX_EVENT_BYTES + 1)])
     assert bus.last_seq() == 0
-
-
-def test_a_claim_is_an_epoch_and_an_event(bus: EmbeddedBus) -> None:
-    bus.publish([EVENT])
-    assert bus.claim("a", {"min.insync.replicas": "2"}, 5)[:2] == (1, 2)
-    assert bus.claim("b", {}, 6)[:2] == (2, 3)
-    assert bus.claimed_epoch() == 2
-    started = msgspec.json.decode(bus.read(1, 2)[0].raw)
-    assert started == {
-        "kind": "controller_started",
-        "time_ms": 5,
-        "controller_id": "a",
-        "controller_epoch": 1,
-        "settings": {"min.insync.replicas": "2"},
-        "rules_version": NEWEST_RULES,
-        "decided_seq": 0,
-    }
 
 
 def test_claims_at_the_same_moment_get_different_epochs(bus: EmbeddedBus) -> None:

@@ -2,32 +2,20 @@
 
 import json
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
-from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of
+from tests.streaming.feeding import feed_until_dead
+from tests.support.engine import Engine, by_rules, decided, decisions_of
 from tests.support.random_logs import seeded
 
 pytestmark = pytest.mark.spark
 
 POINTS = ("offsets", "state", "output", "commit", "next")
 BATCH = 3
-CRASH_TIMEOUT_S = 180.0
-
-
-def feed_until_dead(engine: Engine, bus: EmbeddedBus, log: list[bytes], sent: int) -> int:
-    """Publish a few recorded events every 50 ms until the engine has died; return how many are sent."""
-    deadline = time.monotonic() + CRASH_TIMEOUT_S
-    while engine.process.poll() is None:
-        assert time.monotonic() < deadline, f"the job did not reach its crash point: {engine.log.read_text()[-2000:]}"
-        bus.publish_own(log[sent : sent + 5] or [AWAITED])
-        sent += 5
-        time.sleep(0.05)
-    return sent
 
 
 def assert_died_at(point: str, checkpoint: Path, bus: EmbeddedBus) -> None:

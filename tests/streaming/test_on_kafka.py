@@ -17,6 +17,7 @@ from bus.interface import Bus
 from bus.kafka.bus import KafkaBus
 from bus.kafka.seqs import SLOTS
 from conf.jars import fetch
+from tests.streaming.feeding import feed_until_dead
 from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of, encoded, wait_until
 from tests.support.random_logs import seeded
 
@@ -25,7 +26,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 POINTS = ("transaction", "commit")
 BATCH = 3
 SUPERSEDED = 4
-CRASH_TIMEOUT_S = 180.0
 HEARD_TIMEOUT_S = 60.0
 # Longer than a session of Kafka's own, so that the node leads in another epoch afterwards.
 BUS_FROZEN_S = 12.0
@@ -59,16 +59,6 @@ def start(directory: Path, bus: KafkaBus, *settings: str, point: str = "") -> En
     command = (sys.executable, "-m", "tests.streaming.crashing_job", point, str(BATCH))
     sets = (f"bus={bus.address}", *settings)
     return Engine(directory, *sets, command=command) if point else Engine(directory, *sets)
-
-
-def feed_until_dead(engine: Engine, bus: Bus, log: list[bytes], sent: int) -> int:
-    deadline = time.monotonic() + CRASH_TIMEOUT_S
-    while engine.process.poll() is None:
-        assert time.monotonic() < deadline, f"the job did not reach its crash point: {engine.log.read_text()[-2000:]}"
-        bus.publish_own(log[sent : sent + 5] or [AWAITED])
-        sent += 5
-        time.sleep(0.05)
-    return sent
 
 
 @pytest.mark.timeout(600)

@@ -1,10 +1,10 @@
 """A client of a controller's listener, as brokers are: one message at a time, in the gateway's own codec."""
 
-import socket
 from typing import Any
 
 from brokers.gateways.kraft.messages import decode_response, encode_message, encode_request, framed, layouts
 from brokers.wire.schema import Values
+from tests.support.frames import FrameConnection
 
 LOOPBACK = "127.0.0.1"
 TIMEOUT_S = 30
@@ -31,11 +31,11 @@ def principal_bytes(principal: str) -> bytes:
     return bytes(2) + encode_message("DefaultPrincipalData", 0, values)
 
 
-class ControllerClient:
-    """Hold one connection."""
+class ControllerClient(FrameConnection):
+    """One connection to a controller."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection((LOOPBACK, port), timeout=TIMEOUT_S)
+        super().__init__(LOOPBACK, port, TIMEOUT_S)
         self._correlation_id = 0
 
     def ask(self, name: str, version: int | None = None, **values: Any) -> Values:
@@ -84,29 +84,6 @@ class ControllerClient:
         [topic] = response["Responses"]
         [told] = topic["Partitions"]
         return dict(told)
-
-    def send_bytes(self, data: bytes) -> None:
-        self._socket.sendall(data)
-
-    def frame(self) -> bytes:
-        """Read one frame. Raises ``ConnectionError`` at the end of the stream."""
-        return self._read(int.from_bytes(self._read(4), "big"))
-
-    def _read(self, size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            more = self._socket.recv(size - len(data))
-            if not more:
-                raise ConnectionError("closed")
-            data += more
-        return data
-
-    def wait_at_most(self, timeout_s: float) -> None:
-        """Raise ``TimeoutError`` from now on where a response takes longer."""
-        self._socket.settimeout(timeout_s)
-
-    def close(self) -> None:
-        self._socket.close()
 
 
 def _encoded(name: str, version: int | None, correlation_id: int, values: Values) -> bytes:

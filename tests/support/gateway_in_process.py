@@ -33,21 +33,21 @@ class GatewayThread:
 
     def __init__(self, identity: Identity, bus_path: Path, **settings: Any) -> None:
         self.error: BaseException | None = None
-        self._bus = EmbeddedBus(bus_path)
+        self.bus = EmbeddedBus(bus_path)
         self._loop = asyncio.new_event_loop()
         named = {name.replace("_", "."): value for name, value in settings.items()}
-        self._gateway = Gateway(identity, settings_of(named), self._bus)
+        self.gateway = Gateway(identity, settings_of(named), self.bus)
         self._thread = threading.Thread(target=self._run, name=f"gateway-{identity.gateway}", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         try:
-            self._loop.run_until_complete(self._gateway.run())
+            self._loop.run_until_complete(self.gateway.run())
         except BaseException as error:
             self.error = error
         finally:
             self._loop.close()
-            self._bus.close()
+            self.bus.close()
 
     @property
     def has_ended(self) -> bool:
@@ -56,7 +56,7 @@ class GatewayThread:
     def stop(self) -> None:
         """Stop the gateway in order; raises what it ended by, if it did before."""
         if not self.has_ended:
-            self._loop.call_soon_threadsafe(self._gateway.stop)
+            self._loop.call_soon_threadsafe(self.gateway.stop)
             self._thread.join(TIMEOUT_S)
         assert self.has_ended
         if self.error is not None:
@@ -101,6 +101,15 @@ class InProcessQuorum:
         client = self.client(gateway)
         wait_until(lambda: self._has_heard(client), TIMEOUT_S, f"gateway {gateway} to hear who leads")
         client.close()
+
+    def start_elsewhere(self, gateway: int, directory: Path) -> int:
+        """Start a gateway that runs already once more, on another port and ``directory``; return the port."""
+        (port,) = free_ports(1)
+        identity = Identity(
+            gateway=gateway, voters=self.voters, cluster_id=self.cluster_id, directory=directory, listen_port=port
+        )
+        self.gateways[gateway] = GatewayThread(identity, self.bus_path, **self.settings)
+        return port
 
     def _has_heard(self, client: ControllerClient) -> bool:
         told, held = client.fetch(0, 0)["CurrentLeader"], self.state

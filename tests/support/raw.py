@@ -1,22 +1,22 @@
 """A client that speaks one message at a time, with no opinion of its own."""
 
 import json
-import socket
 from pathlib import Path
 from typing import Any
 
 from kafka.protocol.api_header import ResponseClassRegistry
 
 from brokers.wire.messages import encode_request
+from tests.support.frames import FrameConnection
 
 TIMEOUT_S = 15
 
 
-class RawClient:
-    """Hold one connection to a broker."""
+class RawClient(FrameConnection):
+    """One connection to a broker."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._socket = socket.create_connection((host, port), timeout=TIMEOUT_S)
+        super().__init__(host, port, TIMEOUT_S)
         self._correlation_id = 0
 
     @classmethod
@@ -34,26 +34,7 @@ class RawClient:
         self._correlation_id += 1
         self.send_bytes(encode_request(body, self._correlation_id, "raw"))
 
-    def send_bytes(self, data: bytes) -> None:
-        self._socket.sendall(data)
-
     def receive(self, body: Any) -> Any:
         frame = self.frame()
         shape = ResponseClassRegistry._response_class_registry[body.API_KEY]
         return shape.decode(frame, version=body.API_VERSION, header=True)
-
-    def frame(self) -> bytes:
-        """Read one frame; raises ``ConnectionError`` at the end of the stream."""
-        return self._read(int.from_bytes(self._read(4), "big"))
-
-    def _read(self, size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            more = self._socket.recv(size - len(data))
-            if not more:
-                raise ConnectionError("closed")
-            data += more
-        return data
-
-    def close(self) -> None:
-        self._socket.close()

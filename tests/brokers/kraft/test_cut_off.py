@@ -23,7 +23,7 @@ def cut_off(quorum: InProcessQuorum, patch: pytest.MonkeyPatch) -> None:
     def publish(events: Sequence[bytes]) -> int:
         raise BusError("out of reach")
 
-    bus = quorum.gateways[100]._bus
+    bus = quorum.gateways[100].bus
     patch.setattr(bus, "publish", publish)
     patch.setattr(bus, "changed", lambda: False)
 
@@ -73,7 +73,7 @@ def test_a_gateway_that_cannot_read_decisions_leads_no_more(tmp_path: Path, monk
         def unreadable(*given: Any) -> Any:
             raise BusError("no decision can be read")
 
-        bus = quorum.gateways[100]._bus
+        bus = quorum.gateways[100].bus
         monkeypatch.setattr(bus, "changed", unreadable)
         monkeypatch.setattr(bus, "decisions", unreadable)
         wait_until(lambda: quorum.state.voter == 101, TIMEOUT_S, "the other to lead")

@@ -11,12 +11,10 @@ from click.testing import CliRunner
 from brokers.gateways.kraft import __main__ as command
 from brokers.gateways.kraft import probing
 from brokers.gateways.kraft.gateway import SupersededError
-from brokers.gateways.kraft.settings import Identity
-from brokers.launch.kafka.cluster import free_ports
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError
 from tests.support.engine import wait_until
-from tests.support.gateway_in_process import GatewayThread, InProcessQuorum
+from tests.support.gateway_in_process import InProcessQuorum
 
 TIMEOUT_S = 30.0
 QUICK = {"gateway_heartbeat_interval_ms": 20}
@@ -26,15 +24,7 @@ def test_a_start_that_never_led_ends_when_another_takes_its_place(tmp_path: Path
     quorum = InProcessQuorum(tmp_path, 2, **QUICK)
     first = quorum.gateways[101]
     try:
-        (port,) = free_ports(1)
-        identity = Identity(
-            gateway=101,
-            voters=quorum.voters,
-            cluster_id=quorum.cluster_id,
-            directory=tmp_path / "elsewhere",
-            listen_port=port,
-        )
-        quorum.gateways[101] = GatewayThread(identity, quorum.bus_path, **QUICK)
+        quorum.start_elsewhere(101, tmp_path / "elsewhere")
         wait_until(lambda: first.has_ended, TIMEOUT_S, "the first to stop")
         with pytest.raises(BaseExceptionGroup) as ended:
             first.stop()
@@ -119,7 +109,7 @@ def test_a_gateway_that_ends_looks_after_nobody(monkeypatch: pytest.MonkeyPatch,
         quorum.join(client, 1)
         quorum.gateways[100].stop()
         # Its connection ended with the gateway, and not with the broker.
-        assert quorum.gateways[100]._gateway._probes._running == {}
+        assert quorum.gateways[100].gateway._probes._running == {}
     finally:
         client.close()
         quorum.stop()

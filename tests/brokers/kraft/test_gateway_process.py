@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from brokers.gateways.kraft.gateway import SupersededError
-from brokers.gateways.kraft.settings import Identity
 from brokers.gateways.kraft.storage import StorageError
 from brokers.launch.gateway import GatewayProcess
 from brokers.launch.kafka.cluster import free_ports, random_cluster_id
@@ -23,7 +22,7 @@ from bus.image import read_image
 from tests.brokers.kraft.storages import beats, event, follow, opened, registered, topic, whole
 from tests.support.controller_client import LOOPBACK, ControllerClient
 from tests.support.engine import wait_until
-from tests.support.gateway_in_process import GatewayThread, InProcessQuorum
+from tests.support.gateway_in_process import InProcessQuorum
 from tests.support.rules_engine import RulesEngine
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
@@ -229,15 +228,7 @@ def test_a_gateway_that_was_started_again_elsewhere_stops(tmp_path: Path) -> Non
     first = quorum.gateways[100]
     try:
         shutil.copytree(tmp_path / "gateway-100", tmp_path / "copy")
-        (port,) = free_ports(1)
-        identity = Identity(
-            gateway=100,
-            voters=quorum.voters,
-            cluster_id=quorum.cluster_id,
-            directory=tmp_path / "copy",
-            listen_port=port,
-        )
-        quorum.gateways[100] = GatewayThread(identity, quorum.bus_path)
+        port = quorum.start_elsewhere(100, tmp_path / "copy")
         wait_until(lambda: first.has_ended, TIMEOUT_S, "the first to stop")
         with pytest.raises(BaseExceptionGroup) as ended:
             first.stop()
@@ -256,16 +247,8 @@ def test_a_gateway_that_was_started_again_elsewhere_stops(tmp_path: Path) -> Non
 def test_a_directory_is_of_one_gateway_at_a_time(tmp_path: Path) -> None:
     quorum = InProcessQuorum(tmp_path)
     try:
-        (port,) = free_ports(1)
-        identity = Identity(
-            gateway=100,
-            voters=quorum.voters,
-            cluster_id=quorum.cluster_id,
-            directory=tmp_path / "gateway-100",
-            listen_port=port,
-        )
         with pytest.raises(StorageError, match="in use by another gateway"):
-            GatewayThread(identity, quorum.bus_path)
+            quorum.start_elsewhere(100, tmp_path / "gateway-100")
         client = quorum.client()
         assert client.fetch(0, quorum.state.quorum_epoch)["ErrorCode"] == ErrorCode.NONE
         client.close()

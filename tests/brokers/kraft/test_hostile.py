@@ -30,13 +30,6 @@ def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessQuorum
     quorum.stop()
 
 
-@pytest.fixture
-def client(quorum: InProcessQuorum) -> Iterator[ControllerClient]:
-    client = quorum.client()
-    yield client
-    client.close()
-
-
 def goes_on(quorum: InProcessQuorum) -> None:
     """Hold the gateway to serve whoever comes next, a broker too."""
     client = quorum.client()

@@ -17,14 +17,6 @@ from tests.support.gateway_in_process import InProcessQuorum, heartbeat
 
 
 @pytest.fixture(scope="module")
-def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessQuorum]:
-    quorum = InProcessQuorum(tmp_path_factory.mktemp("quorum"))
-    yield quorum
-    # A gateway that had ended by itself would say so here.
-    quorum.stop()
-
-
-@pytest.fixture(scope="module")
 def client(quorum: InProcessQuorum) -> Iterator[ControllerClient]:
     client = quorum.client()
     quorum.join(client, 1)
@@ -87,7 +79,7 @@ def test_as_much_as_may_be_is_done(quorum: InProcessQuorum, client: ControllerCl
 def test_a_gateway_whose_own_words_find_no_room_goes_on(
     quorum: InProcessQuorum, client: ControllerClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queue = quorum.gateways[100]._gateway._engine._queue
+    queue = quorum.gateways[100].gateway._engine._queue
     tries = 0
 
     def full(*given: Any) -> None:

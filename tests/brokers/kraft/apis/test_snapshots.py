@@ -1,4 +1,4 @@
-"""A log that was trimmed begins with a snapshot, which brokers fetch piece by piece."""
+"""A log that was quorum begins with a snapshot, which brokers fetch piece by piece."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ def create(client: ControllerClient, name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def trimmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessQuorum]:
+def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessQuorum]:
     folder: Path = tmp_path_factory.mktemp("trimmed")
     quorum = InProcessQuorum(folder, metadata_log_max_record_bytes_between_snapshots=2_000)
     client = quorum.client()
@@ -32,13 +32,6 @@ def trimmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessQuoru
     client.close()
     yield quorum
     quorum.stop()
-
-
-@pytest.fixture
-def client(trimmed: InProcessQuorum) -> Iterator[ControllerClient]:
-    client = trimmed.client()
-    yield client
-    client.close()
 
 
 def piece(client: ControllerClient, snapshot: dict[str, int], position: int, **given: Any) -> dict[str, Any]:
@@ -51,9 +44,9 @@ def piece(client: ControllerClient, snapshot: dict[str, int], position: int, **g
 
 
 def test_who_begins_is_sent_to_the_newest_and_puts_it_together(
-    trimmed: InProcessQuorum, client: ControllerClient, tmp_path: Path
+    quorum: InProcessQuorum, client: ControllerClient, tmp_path: Path
 ) -> None:
-    epoch = trimmed.state.quorum_epoch
+    epoch = quorum.state.quorum_epoch
     told = client.fetch(0, epoch)
     snapshot = told["SnapshotId"]
     assert (told["ErrorCode"], told["Records"]) == (ErrorCode.NONE, b"")
@@ -73,14 +66,14 @@ def test_who_begins_is_sent_to_the_newest_and_puts_it_together(
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_a_piece_comes_in_every_version(trimmed: InProcessQuorum, client: ControllerClient, version: int) -> None:
-    snapshot = client.fetch(0, trimmed.state.quorum_epoch)["SnapshotId"]
+def test_a_piece_comes_in_every_version(quorum: InProcessQuorum, client: ControllerClient, version: int) -> None:
+    snapshot = client.fetch(0, quorum.state.quorum_epoch)["SnapshotId"]
     answer = piece(client, snapshot, 10, version=version, MaxBytes=5)
     assert (answer["ErrorCode"], len(answer["UnalignedRecords"])) == (ErrorCode.NONE, 5)
 
 
-def test_what_cannot_be_read_of_a_snapshot_is_said(trimmed: InProcessQuorum, client: ControllerClient) -> None:
-    epoch = trimmed.state.quorum_epoch
+def test_what_cannot_be_read_of_a_snapshot_is_said(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    epoch = quorum.state.quorum_epoch
     snapshot = client.fetch(0, epoch)["SnapshotId"]
     size = piece(client, snapshot, 0)["Size"]
     for position in (-1, size, size + 1):

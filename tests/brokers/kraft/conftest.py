@@ -12,6 +12,7 @@ from tests.support.gateway_in_process import InProcessQuorum
 def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessQuorum]:
     quorum = InProcessQuorum(tmp_path_factory.mktemp("quorum"))
     yield quorum
+    # A gateway that had ended by itself would say so here.
     quorum.stop()
 
 

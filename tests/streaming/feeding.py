@@ -1,0 +1,20 @@
+"""Feed a job until it dies at its crash point."""
+
+import time
+from collections.abc import Sequence
+
+from bus.interface import Bus
+from tests.support.engine import AWAITED, Engine
+
+CRASH_TIMEOUT_S = 180.0
+
+
+def feed_until_dead(engine: Engine, bus: Bus, log: Sequence[bytes], sent: int) -> int:
+    """Publish a few events of ``log`` every 50 ms until the engine has died; return how many are sent."""
+    deadline = time.monotonic() + CRASH_TIMEOUT_S
+    while engine.process.poll() is None:
+        assert time.monotonic() < deadline, f"the job did not reach its crash point: {engine.log.read_text()[-2000:]}"
+        bus.publish_own(log[sent : sent + 5] or [AWAITED])
+        sent += 5
+        time.sleep(0.05)
+    return sent

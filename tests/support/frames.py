@@ -1,0 +1,33 @@
+"""A connection that sends bytes and reads Kafka's frames: four bytes of length, then the message."""
+
+import socket
+
+
+class FrameConnection:
+    """One connection, without an opinion about what it carries."""
+
+    def __init__(self, host: str, port: int, timeout_s: float) -> None:
+        self._socket = socket.create_connection((host, port), timeout=timeout_s)
+
+    def send_bytes(self, data: bytes) -> None:
+        self._socket.sendall(data)
+
+    def frame(self) -> bytes:
+        """Read one frame; raises ``ConnectionError`` at the end of the stream."""
+        return self._read(int.from_bytes(self._read(4), "big"))
+
+    def _read(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            more = self._socket.recv(size - len(data))
+            if not more:
+                raise ConnectionError("closed")
+            data += more
+        return data
+
+    def wait_at_most(self, timeout_s: float) -> None:
+        """Raise ``TimeoutError`` from now on if a response takes longer."""
+        self._socket.settimeout(timeout_s)
+
+    def close(self) -> None:
+        self._socket.close()
