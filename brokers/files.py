@@ -1,11 +1,11 @@
-"""Small files that are always whole: written beside, forced to disk, then moved into place."""
+"""Small files that are always whole: written beside their place, forced to disk, then moved into place."""
 
 import os
 from pathlib import Path
 
 
 def replace(path: Path, text: str) -> None:
-    """Put ``text`` into ``path`` so that a reader, even after a crash, sees the old or the new whole."""
+    """Put ``text`` into ``path`` so that a reader sees the old or the new content whole, even after a crash."""
     beside = path.with_name(f"{path.name}.tmp")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
@@ -18,7 +18,7 @@ def replace(path: Path, text: str) -> None:
 
 
 def write_all(descriptor: int, data: bytes | bytearray | memoryview) -> None:
-    """Write all of ``data``, however many calls that takes."""
+    """Write all of ``data``, in as many calls as that takes."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]

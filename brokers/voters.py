@@ -1,4 +1,4 @@
-"""The controllers that brokers ask: Kafka's own, or gateways in their place."""
+"""The controllers that brokers talk to: Kafka's own, or gateways in their place."""
 
 import re
 from typing import Annotated
@@ -12,7 +12,7 @@ _VOTER = re.compile(r"([0-9]{1,10})@(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._:-]+):([0-9]
 
 
 class Voter(msgspec.Struct, frozen=True, order=True):
-    """Name one controller, as ``controller.quorum.voters`` does."""
+    """One controller, as ``controller.quorum.voters`` names it."""
 
     voter: NodeId
     host: str
@@ -24,9 +24,9 @@ class Voter(msgspec.Struct, frozen=True, order=True):
 
 
 def voters_of(text: str) -> tuple[Voter, ...]:
-    """Read ``100@host:port,101@host:port``, and give them in rising order.
+    """Read ``100@host:port,101@host:port``, and return the voters in ascending order.
 
-    Raises ``ValueError`` that says what was expected.
+    Raises ``ValueError`` with a message that says what was expected.
     """
     voters = tuple(sorted(_voter(one.strip()) for one in text.split(",")))
     if len({voter.voter for voter in voters}) != len(voters):
@@ -35,7 +35,7 @@ def voters_of(text: str) -> tuple[Voter, ...]:
 
 
 def text_of(voters: tuple[Voter, ...]) -> str:
-    """Write voters as brokers have them in ``controller.quorum.voters``."""
+    """Write voters in the form of ``controller.quorum.voters``."""
     return ",".join(map(str, voters))
 
 

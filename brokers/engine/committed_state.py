@@ -1,4 +1,4 @@
-"""The state as last committed, told as decisions: what a broker that starts would have heard."""
+"""The state as last committed, told as decisions: what a broker that starts now would have heard."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,16 +24,16 @@ from state.ids import NO_EPOCH
 from state.partition import Topic
 from state.reason import Reason
 
-# The state does not say who was given the last block.
+# The state does not record which broker was given the last block.
 _NO_BROKER = -1
 
 
 def decisions_of(image: Image) -> Iterator[AnyDecision]:
-    """Tell an image as decisions, in the canonical order of their kinds within each topic.
+    """Tell the committed state as decisions, in the canonical order of their kinds within each topic.
 
-    High watermarks are told under the present leader epoch, though the epoch that they were decided
-    in may be an older one: see ``Metadata.high_watermark``. Deletions under way are left out: the
-    engine tells them again to a broker that comes back.
+    High watermarks are told under the present leader epoch, though they may have been decided in an older one: see
+    ``Metadata.high_watermark``. Deletions under way are left out, because the engine tells them again to a broker that
+    comes back.
     """
     held = read_image(image)
     teller = _Teller(held.cluster, image.seq)

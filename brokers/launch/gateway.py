@@ -1,4 +1,4 @@
-"""A gateway as a process of its own, started and found again like the brokers that it leads."""
+"""A gateway as a process, started and found again like the brokers that it leads."""
 
 import socket
 from collections.abc import Mapping, Sequence
@@ -13,9 +13,10 @@ _CONNECT_TIMEOUT_S = 0.5
 
 
 class GatewayProcess(Service):
-    """Start and stop one gateway on the bus in the file ``bus``; its files are under ``folder``.
+    """One gateway on the bus ``bus``, with its files in ``folder``.
 
-    ``settings`` are its own, by their names with dots; ``copies`` are brokers' directories of the metadata log.
+    ``settings`` are the gateway's own, by their names with dots. ``copies`` are brokers' directories of the metadata
+    log.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class GatewayProcess(Service):
         return [*PYTHON, "-m", "brokers.gateways.kraft", *self._arguments, *sets]
 
     def is_ready(self) -> bool:
-        """Say whether the gateway listens, which it does once it holds what was decided."""
+        """Say whether the gateway listens; it does so once it has read all decisions."""
         try:
             socket.create_connection((self.voter.host, self.voter.port), _CONNECT_TIMEOUT_S).close()
         except OSError:

@@ -1,4 +1,4 @@
-"""A process that outlives whoever started it, and is found again by its id and the moment it started."""
+"""A process that outlives its starter, and is found again by its id and the moment it started."""
 
 import contextlib
 import os
@@ -28,7 +28,7 @@ class _Identity(msgspec.Struct, frozen=True):
 def start_of(process: psutil.Process) -> str:
     """Say when a process started, in words that stay the same while it lives. Raises ``psutil.NoSuchProcess``.
 
-    A time of day would not: Linux keeps ticks since the boot, and a step of the clock moves the time of the boot.
+    A time of day would not do: Linux counts ticks since the boot, so setting the clock shifts the time of the boot.
     """
     if not _BOOT_ID.exists():
         return f"{process.create_time():.2f}"
@@ -40,7 +40,7 @@ def start_of(process: psutil.Process) -> str:
 
 
 def _is_gone(process: psutil.Process) -> bool:
-    """Say whether a process has ended, be it that whoever should look after it has not done so yet."""
+    """Say whether a process has ended; a zombie has."""
     try:
         return not process.is_running() or bool(process.status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -57,10 +57,10 @@ def _becomes(condition: Callable[[], bool], timeout_s: float) -> bool:
 
 
 class DetachedProcess:
-    """Start, watch and end one process whose identity is kept in a file.
+    """One process, whose identity is kept in a file.
 
-    An id alone is not enough: after the process ended the system gives it to another one, which is then
-    left alone, because it started at another moment.
+    An id alone is not enough, because the system gives it to another process later. That process is left alone: it
+    started at another moment.
     """
 
     def __init__(self, identity: Path) -> None:
@@ -91,7 +91,7 @@ class DetachedProcess:
 
     @property
     def pid(self) -> int | None:
-        """Return the process's id while it lives."""
+        """Return the process's id, or None when it does not run."""
         found = self._found()
         return None if found is None else found.pid
 
@@ -105,7 +105,7 @@ class DetachedProcess:
         return "stopped"
 
     def signal(self, number: signal.Signals) -> bool:
-        """Send a signal; False when the process is not there."""
+        """Send a signal, and return whether the process was there."""
         found = self._found()
         if found is None:
             return False
@@ -116,11 +116,11 @@ class DetachedProcess:
         return True
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for the process's end; False when it is still there after the time-out."""
+        """Wait for the process to end, and return whether it has within the time-out."""
         return _becomes(lambda: self._found() is None, timeout_s)
 
     def kill(self) -> None:
-        """End the process and all that it started, paused or not, and wait until they are gone.
+        """End the process and everything that it started, paused or not, and wait until they are gone.
 
         Raises ``TimeoutError``.
         """

@@ -1,4 +1,4 @@
-"""One process of a cluster on this machine: started, waited for, watched, stopped, and found again by its folder."""
+"""One process of a cluster on this machine: start it, wait until it is ready, watch it, stop it, and find it again."""
 
 import signal
 import time
@@ -16,14 +16,14 @@ _TAIL_BYTES = 1 << 16
 
 
 class ServiceError(Exception):
-    """A process that does not do what it was asked; the message says where its log is."""
+    """A process does not do what was asked; the message says where its log is."""
 
 
 class Service:
-    """Start, watch and stop one process; its files are under ``folder``, which need not exist yet.
+    """One process with its files in ``folder``, which need not exist yet.
 
-    A kind of service says what to run (``command``) and when it is ready (``is_ready``). ``console`` takes what
-    the process prints, where that is not its log.
+    A subclass says what to run (``command``) and when it is ready (``is_ready``). ``console`` is the file for the
+    process's output, if that is not its log.
     """
 
     def __init__(self, name: str, folder: Path, log: str, console: str | None = None) -> None:
@@ -35,11 +35,11 @@ class Service:
         self._ended_by_us = False
 
     def command(self) -> Sequence[str]:
-        """Write the command line; what it needs of files is written here too."""
+        """Return the command line, after writing the files that it needs."""
         raise NotImplementedError
 
     def is_ready(self) -> bool:
-        """Say whether the process, which runs, does what it is for."""
+        """Say whether the running process does its work yet."""
         raise NotImplementedError
 
     @property
@@ -51,7 +51,10 @@ class Service:
         return self._process.pid
 
     def start(self) -> None:
-        """Start the process; it need not be ready yet. Raises ``ServiceError``, ``JarsError`` or ``JavaError``."""
+        """Start the process, and do not wait until it is ready.
+
+        Raises ``ServiceError``, ``JarsError`` or ``JavaError``.
+        """
         if self.state != "stopped":
             raise ServiceError(f"{self.name} is there already, as process {self.pid}")
         private_dir(self.folder)
@@ -59,10 +62,10 @@ class Service:
         self._process.start(self.command(), self.folder, self.console)
 
     def wait_until_started(self, timeout_s: float = START_TIMEOUT_S) -> None:
-        """Wait until the process is ready. Raises ``ServiceError`` when it ends or the time is over."""
+        """Wait until the process is ready. Raises ``ServiceError`` when it ends or the time-out passes."""
         end = time.monotonic() + timeout_s
         while True:
-            # First, for somebody else may listen where a gateway that ended would have.
+            # Checked first, because another process may listen on the port of a gateway that ended.
             self.check()
             if self.is_ready():
                 return
@@ -71,12 +74,12 @@ class Service:
             time.sleep(_POLL_S)
 
     def check(self) -> None:
-        """Raise ``ServiceError`` when the process ended and nobody asked it to."""
+        """Raise ``ServiceError`` if the process ended and was not told to."""
         if self.state == "stopped" and not self._ended_by_us:
             raise ServiceError(f"{self.name} ended by itself; its log {self.log} ends with:\n{self.last_lines()}")
 
     def last_lines(self) -> str:
-        """Return the end of what the process wrote, for a message."""
+        """Return the end of the process's output, for a message."""
         lines: list[str] = []
         for path in dict.fromkeys((self.log, self.console)):
             if path.exists():
@@ -86,7 +89,7 @@ class Service:
         return "\n".join(lines)
 
     def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> bool:
-        """Let the process stop in order; after the time-out end it at once, and return False."""
+        """Stop the process in order. If the time-out passes first, kill it and return False."""
         self.resume()
         self.terminate()
         if self._process.wait(timeout_s):
@@ -105,16 +108,16 @@ class Service:
         self._process.kill()
 
     def pause(self) -> None:
-        """Freeze the process; its connections stay open and nobody answers."""
+        """Freeze the process: its connections stay open, and nobody answers on them."""
         self._process.signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let a frozen process go on."""
+        """Let a frozen process continue."""
         self._process.signal(signal.SIGCONT)
 
 
 def kill_all(services: Iterable[Service]) -> None:
-    """End all at once, and raise the first ``TimeoutError`` only after each was tried."""
+    """Kill all services. A ``TimeoutError`` is raised only after each was tried."""
     stuck: list[TimeoutError] = []
     for service in services:
         try:

@@ -31,14 +31,14 @@ LAST_REPORTS_TIMEOUT_MS = 5_000
 
 
 class DirectoryLostError(Exception):
-    """The last log directory is offline: this process must stop."""
+    """The only log directory is offline, so this process must stop."""
 
 
 class Broker:
-    """Hold a broker's parts together, and run them in order.
+    """The parts of a broker, and the order in which they run.
 
-    Decisions go to the metadata first. The replicas take them up only once the registration is
-    answered: the broker has then heard all that was decided before, and acts on nothing stale.
+    Decisions go to the metadata first. The replicas act on them only once the registration is answered. By then the
+    broker has heard everything that was decided before, so it acts on nothing stale.
     """
 
     def __init__(self, identity: Identity, settings: Settings, bus: Bus) -> None:
@@ -93,7 +93,7 @@ class Broker:
         self._stopping.set()
 
     async def run(self) -> None:
-        """Serve until stopped. Whatever part fails takes the broker down with its error."""
+        """Serve until stopped. A part that fails takes the broker down with its error."""
         self._feed.start()
         port = await self._listen()
         replace(
@@ -124,9 +124,9 @@ class Broker:
             self._outbox.close()
 
     async def _give_up(self, parts: Sequence["asyncio.Task[None]"]) -> NoReturn:
-        """Report all replicas offline, and stop: it was the only log directory, and Kafka goes down with its last.
+        """Report all replicas offline, and stop: Kafka too stops when its last log directory fails.
 
-        The reports move the leaders at once, where the end of a session would take its time.
+        The reports move the leaders at once. Without them the cluster would wait for the end of the session.
         """
         self._acting = False
         self._replicas.report_offline()
@@ -139,7 +139,7 @@ class Broker:
         raise DirectoryLostError(f"the only log directory, {self._directory.path}, is offline")
 
     async def _listen(self) -> int:
-        """Listen on the given port; for port 0 on the one it had last, if that is free.
+        """Listen on the given port. For port 0, prefer the last port if it is free.
 
         Clients that slept through a restart look for a broker where it was.
         """
@@ -151,7 +151,7 @@ class Broker:
         return await self._server.start(host, port)
 
     async def _live(self, port: int) -> None:
-        """Register, take up the replicas, and look after them."""
+        """Register, take up the replicas, and maintain them."""
         broker_epoch = await self._lifecycle.register(port)
         self._replicas.registered(broker_epoch)
         self._replicas.begin()
@@ -174,12 +174,12 @@ class Broker:
         return any(b.state == "active" for b in brokers if b.broker != self._identity.broker)
 
     async def _shut_down(self) -> None:
-        """Hand over what is led, then close down and leave everything on disk."""
+        """Hand over the leaders, then close everything and leave it on disk."""
         logger.info("shutting down")
         allowed = await self._lifecycle.shut_down(self._others_active)
         if not allowed:
             logger.warning("shutdown was not allowed in time")
-        self._acting = False  # a decision from now on must not touch logs that are being closed
+        self._acting = False  # from now on no decision may touch the logs, which are being closed
         await self._server.stop()
         await self._replicas.fetchers.stop()
         self._replicas.close()

@@ -1,4 +1,4 @@
-"""What every broker knows of the cluster: brokers, topics, leaders, from the decisions it has heard."""
+"""What every broker knows of the cluster: brokers, topics and leaders, from the decisions that it has heard."""
 
 import base64
 import uuid
@@ -22,7 +22,7 @@ NO_TOPIC_ID = uuid.UUID(int=0)
 
 
 def uuid_of(topic_id: str) -> uuid.UUID:
-    """Read a topic id as Kafka prints it, for the wire."""
+    """Convert a topic id from Kafka's text to the wire's uuid."""
     try:
         return uuid.UUID(bytes=base64.urlsafe_b64decode(topic_id + "=="))
     except ValueError:
@@ -30,7 +30,7 @@ def uuid_of(topic_id: str) -> uuid.UUID:
 
 
 class Metadata:
-    """Hold the newest decision on each broker, topic, partition and configuration."""
+    """The newest decision on each broker, topic, partition and configuration."""
 
     def __init__(self) -> None:
         self.brokers: dict[int, BrokerDecision] = {}
@@ -81,7 +81,7 @@ class Metadata:
 
     def _forget(self, topic: TopicDecision) -> None:
         known = self.partitions.get(topic.topic, {})
-        # A topic created anew may be told of its partitions before its own decision: those stay.
+        # A topic that was created again may hear of its partitions before its own decision; those partitions stay.
         gone = [partition for partition, decision in known.items() if decision.topic_id == topic.topic_id]
         for partition in gone:
             del known[partition]
@@ -95,11 +95,11 @@ class Metadata:
     def _broker(self, decision: BrokerDecision) -> None:
         if decision.state == "unregistered":
             self.brokers.pop(decision.broker, None)
-        elif decision.state != "shutdown_allowed":  # said to a broker, not a state it is held in
+        elif decision.state != "shutdown_allowed":  # addressed to the broker, and no state of it
             self.brokers[decision.broker] = decision
 
     def topic_of(self, topic_id: uuid.UUID) -> str | None:
-        """Name the topic of an id (KIP-516)."""
+        """Return the name of the topic with this id (KIP-516)."""
         return self._names.get(topic_id)
 
     def partition(self, place: TopicPartition) -> LeaderAndIsr | None:
@@ -112,28 +112,28 @@ class Metadata:
     def high_watermark(self, place: TopicPartition) -> int:
         """Return the last high watermark decided, in whatever leader epoch that was.
 
-        Whoever begins to lead caps it by its own log end: a clean leader holds all of it, and after an
-        unclean election nobody does.
+        A new leader caps it by its own log end. After a clean election that changes nothing, because the leader holds
+        all of it. After an unclean one nobody holds all of it.
         """
         return self._high_watermarks.get(place, 0)
 
     def live(self, broker: int) -> BrokerDecision | None:
-        """Return the broker if it serves requests: active, or on its way out."""
+        """Return the broker if it serves requests, also during its controlled shutdown."""
         known = self.brokers.get(broker)
         return known if known is not None and known.state in LIVE_STATES else None
 
     def endpoint(self, broker: int) -> Listener | None:
-        """Say where a broker listens, alive or not; its first listener is the one for all."""
+        """Return where a broker listens, alive or not: its first listener serves everybody."""
         known = self.brokers.get(broker)
         return known.listeners[0] if known is not None and known.listeners else None
 
     def topic_setting(self, topic: str, name: str) -> str | None:
-        """Look a setting up for a topic: its own, or else the cluster's."""
+        """Return a topic's own setting, or else the cluster's."""
         known = self.topics.get(topic)
         return (known.config.get(name) if known is not None else None) or self._config.get(name)
 
     def broker_setting(self, broker: int, name: str) -> str | None:
-        """Look a dynamic setting up for a broker: its own, or else the cluster's."""
+        """Return a broker's own dynamic setting, or else the cluster's."""
         return self._broker_config.get(str(broker), {}).get(name) or self._config.get(name)
 
 

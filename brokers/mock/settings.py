@@ -1,4 +1,4 @@
-"""What a mock broker is told, under Kafka's names where Kafka has one."""
+"""The settings of a mock broker, under Kafka's names where Kafka has one."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,10 +16,10 @@ Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 class Settings(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename=lambda n: n.replace("_", ".")
 ):
-    """Hold the settings; each field's outward name has dots for underscores.
+    """The settings. Each field's outward name has dots for underscores.
 
-    Defaults are Kafka's, but ``replica.fetch.backoff.ms`` (1000 there): a mock cluster lives a minute,
-    and its followers should not sleep through a change of leader.
+    Defaults are Kafka's, except ``replica.fetch.backoff.ms`` (1000 there): a mock cluster lives for a minute, and its
+    followers should not sleep through a change of leader.
     """
 
     broker_heartbeat_interval_ms: Millis = 2_000
@@ -54,7 +54,7 @@ _NAMES = frozenset(field.encode_name for field in msgspec.structs.fields(Setting
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """Say which broker this process is, and where it lives."""
+    """Which broker this process is, and where it lives."""
 
     broker: int
     bus: Path | str
@@ -65,10 +65,10 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def settings_of(given: dict[str, Any]) -> Settings:
-    """Make settings from Kafka's names, numbers as text if need be.
+    """Make settings from Kafka's names; numbers may be text.
 
-    What only the engine reads is left aside, so that both can be given one list. Raises
-    ``msgspec.ValidationError`` for an unknown name or a value out of range.
+    Names that only the engine reads are ignored, so one list of settings can be given to both.
+    Raises ``msgspec.ValidationError`` for an unknown name or a value out of range.
     """
     ours = {name: value for name, value in given.items() if name in _NAMES or name not in policy.NAMES}
     return msgspec.convert(ours, Settings, strict=False)

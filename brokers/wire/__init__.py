@@ -1,1 +1,1 @@
-"""The Kafka protocol over TCP, both ways, by kafka-python's schema-driven codec."""
+"""The Kafka protocol over TCP, in both directions."""

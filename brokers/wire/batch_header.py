@@ -1,4 +1,4 @@
-"""The headers of record batches of magic 2, as they stand on disk and on the wire; their records are not looked at."""
+"""The headers of record batches of magic 2, the same on disk and on the wire. Records are not read here."""
 
 import struct
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ MAGIC = 2
 
 
 class Batch(NamedTuple):
-    """Hold the header of one record batch, as it stands on disk and on the wire."""
+    """The header of one record batch."""
 
     base_offset: int
     length: int
@@ -44,7 +44,7 @@ class Batch(NamedTuple):
 
 
 def batch_at(data: bytes | bytearray | memoryview, position: int) -> Batch | None:
-    """Read the header at ``position``; None when the bytes end before the header does, or make no sense."""
+    """Read the header at ``position``; None if the bytes end within it or it is not plausible."""
     if len(data) - position < HEADER.size:
         return None
     batch = Batch._make(HEADER.unpack_from(data, position))
@@ -55,7 +55,7 @@ def batch_at(data: bytes | bytearray | memoryview, position: int) -> Batch | Non
 
 
 def batches_in(data: bytes | bytearray | memoryview) -> Iterator[tuple[int, Batch]]:
-    """Walk the whole batches in ``data``, with their positions; a last one that is cut off is left out."""
+    """Walk the whole batches in ``data`` with their positions, and stop at one that is cut off."""
     position = 0
     while (batch := batch_at(data, position)) is not None and position + batch.size <= len(data):
         yield position, batch
@@ -63,5 +63,5 @@ def batches_in(data: bytes | bytearray | memoryview) -> Iterator[tuple[int, Batc
 
 
 def intact(data: memoryview, batch: Batch) -> bool:
-    """Say whether the CRC fits; ``data`` is exactly the batch."""
+    """Say whether the CRC matches; ``data`` must be exactly the batch."""
     return bool(calc_crc32c(data[CRC_FROM:]) == batch.crc)

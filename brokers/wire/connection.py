@@ -1,4 +1,4 @@
-"""A client's end of one connection: a request, then its response, one at a time."""
+"""The client's end of a connection: one request, then its response."""
 
 import asyncio
 from typing import Any
@@ -9,7 +9,7 @@ from brokers.wire.messages import FRAME_LENGTH_BYTES, WireError, encode_request
 
 
 class Connection:
-    """Hold one open connection to a broker. Any error leaves it closed."""
+    """An open connection to a broker. Any error closes it."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client_id: str, limit: int) -> None:
         self._reader = reader
@@ -20,7 +20,7 @@ class Connection:
 
     @classmethod
     async def open(cls, host: str, port: int, client_id: str, timeout_ms: int, limit: int) -> "Connection":
-        """Connect; responses may have up to ``limit`` bytes. Raises OSError or TimeoutError."""
+        """Connect to a broker whose responses may have up to ``limit`` bytes. Raises OSError or TimeoutError."""
         async with asyncio.timeout(timeout_ms / 1000):
             reader, writer = await asyncio.open_connection(host, port)
         return cls(reader, writer, client_id, limit)

@@ -1,10 +1,10 @@
-"""Kafka's error codes that brokers and gateways give, and the exception that carries one."""
+"""The error codes of Kafka that brokers and gateways use, and an exception that carries one."""
 
 from enum import IntEnum
 
 
 class ErrorCode(IntEnum):
-    """Name an error as Kafka does; the value is what goes over the wire."""
+    """Errors by Kafka's names; the value goes over the wire."""
 
     NONE = 0
     UNKNOWN_SERVER_ERROR = -1
@@ -65,12 +65,12 @@ class ErrorCode(IntEnum):
 
 
 def code_of(name: str) -> ErrorCode:
-    """Give the code of an error that the engine answers by name; one without a code here is unknown to clients too."""
+    """Return the code of an error that the engine names; clients know no error that has no code here."""
     return ErrorCode.__members__.get(name, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 class RefusedError(Exception):
-    """What was asked cannot be done; ``code`` is the answer."""
+    """A request cannot be done; ``code`` is the answer."""
 
     def __init__(self, code: ErrorCode, message: str = "") -> None:
         super().__init__(f"{code.name}: {message}" if message else code.name)

@@ -1,6 +1,6 @@
-"""Message layouts in Kafka's schema dialect: which fields a message has in which version, and of what type.
+"""Message layouts in Kafka's schema dialect: the fields of a message in each version, and their types.
 
-A layout is the JSON that Kafka's own message generator reads, without its texts: ``name``, ``validVersions``,
+A layout is the JSON that Kafka's message generator reads, without the texts: ``name``, ``validVersions``,
 ``flexibleVersions``, ``commonStructs`` and ``fields``, each field with ``versions``, ``nullableVersions``,
 ``taggedVersions``, ``default`` and so on.
 """
@@ -23,7 +23,7 @@ FIXED_SIZES = {
     "uuid": 16,
 }
 SIZED = frozenset({"string", "bytes", "records"})
-# A struct's own default is made anew from its fields each time; this stands for it.
+# The default of a struct is built from its fields each time; this value stands for it.
 STRUCT_DEFAULT = "struct"
 ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
 DEPTH_MAX = 16
@@ -32,11 +32,11 @@ _RANGE = re.compile(r"([0-9]+)(\+|-([0-9]+))?")
 
 
 class LayoutError(ValueError):
-    """A layout that makes no sense; the message names the file's message and field."""
+    """A layout makes no sense; the message names the message and the field."""
 
 
 class Versions(NamedTuple):
-    """Hold a range of versions, both ends included; an empty one has ``high < low``."""
+    """A range of versions, both ends included. An empty range has ``high < low``."""
 
     low: int
     high: int
@@ -89,18 +89,17 @@ class _Message(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
 
 
 class FieldLayout(NamedTuple):
-    """Hold one field: ``type`` is a plain type's name or ``struct``, which may stand in an array.
-
-    ``flexible`` overrides the message's flexible versions where a field has its own.
-    """
+    """One field of a message."""
 
     name: str
+    # A plain type's name, or ``struct``. For an array it is the type of the elements.
     type: str
     array: bool
     versions: Versions
     nullable: Versions
     tagged: Versions
     tag: int | None
+    # None: the field is flexible in the versions in which its message is.
     flexible: Versions | None
     default: Any
     ignorable: bool
@@ -108,7 +107,7 @@ class FieldLayout(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Hold one message."""
+    """One message."""
 
     name: str
     kind: str
@@ -119,7 +118,7 @@ class Layout(NamedTuple):
 
 
 def read_layout(data: bytes | str) -> Layout:
-    """Read one layout from its JSON. Raises ``LayoutError``."""
+    """Read a layout from its JSON. Raises ``LayoutError``."""
     try:
         message = msgspec.json.decode(data, type=_Message)
     except msgspec.MsgspecError as error:

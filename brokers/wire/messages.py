@@ -1,7 +1,7 @@
-"""Requests and responses as kafka-python's codec reads and writes them, and which versions are served.
+"""Requests and responses as kafka-python's codec reads and writes them, and which versions a server supports.
 
-The codec knows every message from Kafka's own JSON schemas; here is only the table of what a server
-chooses to support, and the framing around it.
+The codec knows every message from Kafka's own JSON schemas. This module has the table of supported versions and the
+framing.
 """
 
 import io
@@ -18,20 +18,18 @@ FRAME_LENGTH_BYTES = 4
 
 
 class WireError(Exception):
-    """Bytes that are no message of the protocol: the connection they came on is of no more use."""
+    """These bytes are no message of the protocol; the connection that they came on must be closed."""
 
 
 class Api(NamedTuple):
-    """Name one API: the codec's classes, and the versions that are served.
-
-    ``min_advertised`` differs where clients must be told of versions that are then refused.
-    """
+    """One API: the codec's classes and the versions that are supported."""
 
     key: int
     request: Any
     response: Any
     min_version: int
     max_version: int
+    # Lower than ``min_version`` if clients must see versions that are then refused.
     min_advertised: int
 
     def serves(self, version: int) -> bool:
@@ -39,7 +37,7 @@ class Api(NamedTuple):
 
 
 def api(request: Any, response: Any, versions: tuple[int, int], min_advertised: int | None = None) -> Api:
-    """Make the table's entry of one API."""
+    """Return the table entry of one API."""
     low, high = versions
     return Api(int(request.API_KEY), request, response, low, high, low if min_advertised is None else min_advertised)
 
@@ -48,7 +46,7 @@ API_VERSIONS = api(ApiVersionsRequest, ApiVersionsResponse, (0, 4))
 
 
 class Request(NamedTuple):
-    """Hold one request as it came: who asks, and the decoded ``body``; None where it cannot be served."""
+    """One request with its header. ``body`` and ``api`` are None if the API or version is not supported."""
 
     key: int
     version: int
@@ -58,13 +56,13 @@ class Request(NamedTuple):
     api: Api | None
 
     def answer(self, **fields: Any) -> Any:
-        """Make the response of this request's API and version."""
+        """Build the response of this request's API and version."""
         assert self.api is not None
         return self.api.response(version=self.version, **fields)
 
 
 def decode_request(frame: bytes, apis: Mapping[int, Api]) -> Request:
-    """Read one request; an API or version that is not served comes back without a body."""
+    """Read a request. One whose API or version is not supported is returned without a body."""
     try:
         header = RequestHeader.decode(io.BytesIO(frame), flexible=False)
         key, version = int(header.request_api_key), int(header.request_api_version)
@@ -77,22 +75,22 @@ def decode_request(frame: bytes, apis: Mapping[int, Api]) -> Request:
 
 
 def encode_response(request: Request, response: Any) -> bytes:
-    """Write one response, framed, for the request it answers."""
+    """Write the framed response to a request."""
     response.with_header(correlation_id=request.correlation_id)
     return bytes(response.encode(header=True, framed=True))
 
 
 def encode_request(body: Any, correlation_id: int, client_id: str) -> bytes:
-    """Write one request, framed; ``body`` knows its version."""
+    """Write a framed request in the version that ``body`` has."""
     body.with_header(correlation_id=correlation_id, client_id=client_id)
     return bytes(body.encode(header=True, framed=True))
 
 
 def unsupported(request: Request, apis: Iterable[Api]) -> bytes | None:
-    """Refuse what is not served; None when not even the shape of the refusal is known.
+    """Refuse a request that is not supported; None if even the shape of a refusal is unknown.
 
-    An ApiVersions request of any version is answered in version 0, with the list, so that the client
-    can ask again (KIP-511). Others get UNSUPPORTED_VERSION where their response has an error of its own.
+    An ApiVersions request of any version is answered in version 0, with the list, so that the client can ask again
+    (KIP-511). Other requests get UNSUPPORTED_VERSION if their response has a top-level error.
     """
     error = int(ErrorCode.UNSUPPORTED_VERSION)
     if request.key == API_VERSIONS.key:
@@ -107,14 +105,14 @@ def unsupported(request: Request, apis: Iterable[Api]) -> bytes | None:
 
 
 def api_versions(apis: Iterable[Api]) -> list[Any]:
-    """List what is served, as ApiVersions tells it."""
+    """List the supported APIs as ApiVersions returns them."""
     entry = ApiVersionsResponse.ApiVersion
     ordered = sorted(apis, key=lambda served: served.key)
     return [entry(api_key=a.key, min_version=a.min_advertised, max_version=a.max_version) for a in ordered]
 
 
 def name_of(key: int) -> str:
-    """Name an API by its key, for log lines."""
+    """Return an API's name for log lines."""
     try:
         return str(ApiKey(key).name)
     except ValueError:

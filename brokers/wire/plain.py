@@ -1,4 +1,4 @@
-"""The plain types of Kafka's messages, and arrays, as bytes, both ways, with every length checked before it is used."""
+"""The plain types of Kafka's messages, and arrays, as bytes in both directions. Every length is checked before use."""
 
 import base64
 import binascii
@@ -16,7 +16,7 @@ _UUID_TEXT_LENGTH = 22
 
 
 class Fault(Exception):
-    """Say what is wrong with a value or with bytes; ``path`` grows to the field on the way out."""
+    """A value or some bytes are wrong; ``path`` grows to the full field name as the error travels up."""
 
     def __init__(self, what: str, *path: str) -> None:
         super().__init__(what)
@@ -24,14 +24,14 @@ class Fault(Exception):
         self.path = list(path)
 
     def within(self, name: str) -> None:
-        """Note the name of what the fault was found in."""
+        """Add the name of the field or element that contains the fault."""
         self.path.insert(0, name)
 
 
 class Reader:
-    """Read bytes from a position on; nothing past ``end`` is ever touched.
+    """A position in some bytes; nothing past ``end`` is ever touched.
 
-    ``elements`` counts the array elements that were read in all, so that a small message cannot make a large object.
+    ``elements`` counts all array elements that were read, so that a small message cannot build a large object.
     """
 
     def __init__(self, data: bytes | bytearray | memoryview) -> None:
@@ -45,7 +45,7 @@ class Reader:
         return self.end - self.position
 
     def take(self, size: int) -> memoryview:
-        """Return the next ``size`` bytes. Raises ``Fault`` when there are not as many."""
+        """Return the next ``size`` bytes. Raises ``Fault`` if fewer are left."""
         if size < 0 or size > self.end - self.position:
             raise Fault(f"{size} bytes are needed and {self.left} are left")
         start = self.position
@@ -66,7 +66,7 @@ class Reader:
         raise Fault(f"a varint has more than {_UVARINT_BYTES_MAX} bytes")
 
     def count_elements(self, count: int, size_min: int) -> None:
-        """Refuse an array that cannot fit into the bytes that are left, or that is too long for any message."""
+        """Refuse an array that cannot fit into the bytes that are left, or is too long for any message."""
         if count * size_min > self.left:
             raise Fault(f"an array of {count} is announced and {self.left} bytes are left")
         self.elements += count
@@ -83,19 +83,19 @@ def write_uvarint(out: bytearray, value: int) -> None:
 
 
 class Plain(NamedTuple):
-    """Hold how one type is read and written."""
+    """How one type is read and written."""
 
     read: Callable[[Reader], Any]
     write: Callable[[bytearray, Any], None]
 
 
 def fixed(kind: str) -> Plain:
-    """Make the codec of a type of fixed size."""
+    """Return the codec of a type of fixed size."""
     return _FIXED[kind]
 
 
 def sized(kind: str, *, flexible: bool, nullable: bool) -> Plain:
-    """Make the codec of ``string``, ``bytes`` or ``records``."""
+    """Return the codec of ``string``, ``bytes`` or ``records``."""
     length = compact_length if flexible else (classic_length if kind != "string" else _short_length)
     to_value, to_bytes = (_text, _text_bytes) if kind == "string" else (bytes, _raw_bytes)
 
@@ -121,7 +121,7 @@ def sized(kind: str, *, flexible: bool, nullable: bool) -> Plain:
 
 
 def array_of(one: Plain, size_min: int, flexible: bool, nullable: bool) -> Plain:
-    """Make the codec of an array, each of whose elements takes at least ``size_min`` bytes."""
+    """Return the codec of an array whose elements take at least ``size_min`` bytes each."""
     length = compact_length if flexible else classic_length
 
     def read(reader: Reader) -> list[Any] | None:
@@ -213,7 +213,7 @@ def _bool() -> Plain:
     return Plain(read, write)
 
 
-# The same few topics and directories come again and again.
+# Cached because the same few topics and directories appear again and again.
 @lru_cache(4_096)
 def uuid_text(data: bytes) -> str:
     """Write the 16 bytes of a uuid as Kafka does: URL-safe base64 without padding."""
@@ -222,7 +222,7 @@ def uuid_text(data: bytes) -> str:
 
 @lru_cache(4_096)
 def uuid_bytes(text: str) -> bytes:
-    """Read a uuid's 16 bytes from its text. Raises ``Fault``."""
+    """Return the 16 bytes of a uuid from its text. Raises ``Fault``."""
     try:
         if len(text) == _UUID_TEXT_LENGTH:
             data = base64.b64decode(f"{text}==", altchars=b"-_", validate=True)

@@ -1,10 +1,10 @@
-"""Whole record batches of magic 2 as a log carries them, control batches too.
+"""Whole record batches of magic 2 as a log holds them, including control batches.
 
     encode_batch(base_offset, leader_epoch, timestamp_ms, records, control=False) -> bytes
     decode_batches(data) -> iterator of RecordBatch
 
-Batches are uncompressed, without producer and without headers. A batch's bytes are a pure function of the arguments. A
-metadata log has its records as ``(None, frame)``, and control records as ``(control_key(type), message)``.
+Batches are uncompressed, without a producer and without headers. A batch's bytes are a pure function of the arguments.
+The metadata log has its records as ``(None, frame)``, and control records as ``(control_key(type), message)``.
 """
 
 import struct
@@ -18,7 +18,7 @@ from kafka.record.util import calc_crc32c, encode_varint
 from brokers.wire.batch_header import CRC_FROM, HEADER, LENGTH_UP_TO, MAGIC, Batch, intact
 from brokers.wire.messages import WireError
 
-# Kafka's own name of them: ControlRecordType.
+# Kafka's ``ControlRecordType``.
 LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER = 2, 3, 4
 BATCH_BYTES_MAX = 64 * 1024 * 1024
 _CRC = struct.Struct(">I")
@@ -30,7 +30,7 @@ KeyAndValue = tuple[bytes | None, bytes]
 
 
 class BatchError(WireError):
-    """Bytes that are no whole, intact batch; ``position`` is where it begins."""
+    """These bytes are no whole, intact batch; ``position`` is where it begins."""
 
     def __init__(self, what: str, position: int) -> None:
         super().__init__(f"the record batch at byte {position}: {what}")
@@ -38,13 +38,15 @@ class BatchError(WireError):
 
 
 class RecordBatch(NamedTuple):
-    """Hold one decoded batch; the offset of ``records[i]`` is ``base_offset + i``, ``size`` is in bytes."""
+    """One decoded batch."""
 
     base_offset: int
     leader_epoch: int
     timestamp_ms: int
     control: bool
+    # The offset of ``records[i]`` is ``base_offset + i``.
     records: tuple[KeyAndValue, ...]
+    # In bytes.
     size: int
 
     @property
@@ -53,7 +55,7 @@ class RecordBatch(NamedTuple):
 
 
 def control_key(control_type: int) -> bytes:
-    """Write the key of a control record: version 0, and its type."""
+    """Write the key of a control record: version 0 and its type."""
     return b"\0\0" + control_type.to_bytes(2, "big")
 
 
@@ -65,7 +67,7 @@ def encode_batch(
     *,
     control: bool = False,
 ) -> bytes:
-    """Write one batch. Raises ``ValueError`` for none, or more than ``BATCH_BYTES_MAX``."""
+    """Write one batch. Raises ``ValueError`` for no records, or for more than ``BATCH_BYTES_MAX``."""
     if not records:
         raise ValueError("a batch has at least one record")
     out = bytearray(HEADER.size)
@@ -95,7 +97,7 @@ def _write_record(out: bytearray, offset_delta: int, key: bytes | None, value: b
 
 
 def decode_batches(data: bytes | memoryview) -> Iterator[RecordBatch]:
-    """Read the batches that take up all of ``data``. Raises ``BatchError`` at the first that is damaged or cut off."""
+    """Read the batches that make up all of ``data``. Raises ``BatchError`` at the first that is damaged or cut off."""
     view, position = memoryview(data), 0
     while position < len(view):
         batch = _decode(view, position)

@@ -1,21 +1,21 @@
 """Encode and decode messages by their layouts.
 
-``Message(read_layout(json))`` gives ``encode(version, values) -> bytes`` and ``decode(version, data) -> values``.
-Values are dicts with the schemas' own field names (``BrokerEpoch``). In them
+``Message(read_layout(json))`` has ``encode(version, values) -> bytes`` and ``decode(version, data) -> values``. Values
+are dicts with the schemas' own field names (``BrokerEpoch``):
 
-* a uuid is a ``str``: Kafka's URL-safe base64 without padding, 22 characters,
-* arrays are lists (or tuples when encoding), structs are dicts, bytes and records are ``bytes``,
-* what is left out has the schema's default, and what is decoded has every field of the schema: those that the
-  version does not carry with their defaults.
+* a uuid is a ``str``: Kafka's URL-safe base64 without padding, 22 characters;
+* arrays are lists (tuples too when encoding), structs are dicts, bytes and records are ``bytes``;
+* a field that is left out has the schema's default when encoding. Decoding returns every field of the schema; those
+  that the version does not carry have their defaults.
 
-Encoding refuses unknown names, values of a wrong type or range, null where it is not allowed, and what the
-version cannot carry unless the schema calls it ignorable or it is the default. Decoding checks each length against
-the bytes that are left before it makes anything of it, and refuses bytes that are left over. Both raise
-``MessageError``, which names the message, its version and the field:
-``BrokerHeartbeatRequest v1: BrokerEpoch: 8 bytes are needed and 3 are left``.
+Encoding refuses unknown names, values of a wrong type or range, null where it is not allowed, and values that the
+version cannot carry, unless the schema calls the field ignorable or the value is its default. Decoding checks each
+length against the bytes that are left before it builds anything, and refuses bytes that are left over. Both raise
+``MessageError``, which names the message, its version and the field: ``BrokerHeartbeatRequest v1: BrokerEpoch: 8 bytes
+are needed and 3 are left``.
 
-kafka-python's codec reads the same dialect, but takes a string that is cut off for a shorter one, believes an
-array's length, knows no metadata records, and names no field in its errors.
+Why not kafka-python's codec, which reads the same dialect? It takes a string that is cut off for a shorter one, trusts
+an array's length, knows no metadata records, and names no field in its errors.
 """
 
 from collections.abc import Callable
@@ -30,11 +30,11 @@ TAGS_MAX = 1_000
 
 
 class MessageError(WireError):
-    """Bytes or values that are no message of their layout; the text names the message and the field."""
+    """Bytes or values do not fit their layout; the text names the message and the field."""
 
 
 class Message:
-    """Encode and decode one message in all its versions."""
+    """One message in all its versions."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -58,7 +58,7 @@ class Message:
         return bytes(out)
 
     def decode(self, version: int, data: bytes | bytearray | memoryview) -> Values:
-        """Read a message that takes up all of ``data``. Raises ``MessageError``."""
+        """Read a message that makes up all of ``data``. Raises ``MessageError``."""
         reader = Reader(data)
         values = self.read(version, reader)
         if reader.left:
@@ -66,7 +66,7 @@ class Message:
         return values
 
     def read(self, version: int, reader: Reader) -> Values:
-        """Read a message that others may follow. Raises ``MessageError``."""
+        """Read a message that other bytes may follow. Raises ``MessageError``."""
         try:
             return self._struct(version).read(reader)
         except Fault as fault:
@@ -87,7 +87,7 @@ class Message:
 
 
 class _Step(NamedTuple):
-    """Hold how one field is read and written in one version; ``tag`` is None for those in their place."""
+    """How one field is read and written in one version; ``tag`` is None for a field without a tag."""
 
     name: str
     plain: Plain
@@ -96,10 +96,10 @@ class _Step(NamedTuple):
 
 
 class _Struct:
-    """Read and write the fields of one struct in one version; ``size_min`` is in bytes.
+    """The codec of one struct in one version; ``size_min`` is in bytes.
 
-    ``absent`` has the defaults of fields that the version does not carry, ``strict`` the names among them that
-    nobody may set to anything else.
+    ``absent`` has the defaults of fields that the version does not carry. ``strict`` has the names among them that may
+    not be set to anything else.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class _Struct:
         self._defaulted = absent | {step.name: step.default for step in self._tagged.values()}
 
     def default(self) -> Values:
-        """Make the struct in which nothing was said."""
+        """Return the struct with all its defaults."""
         return {step.name: step.default() for step in self._in_place} | {n: d() for n, d in self._defaulted.items()}
 
     def read(self, reader: Reader) -> Values:
@@ -198,7 +198,7 @@ class _Struct:
 
 
 def _normal(value: Any) -> Any:
-    """Make sequences comparable, whatever they are made of."""
+    """Make sequences comparable whatever their type."""
     if isinstance(value, dict):
         return {name: _normal(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -227,7 +227,7 @@ def _struct(fields: tuple[FieldLayout, ...], version: int, flexible: bool) -> _S
 
 
 def _field(field: FieldLayout, version: int, flexible: bool) -> tuple[Plain, Callable[[], Any], int]:
-    """Make a field's codec and default, and say how many bytes it takes at least."""
+    """Return a field's codec, its default, and how many bytes it takes at least."""
     if field.flexible is not None:
         flexible = version in field.flexible
     nullable = version in field.nullable
@@ -253,7 +253,7 @@ def _one(field: FieldLayout, version: int, flexible: bool, nullable: bool) -> tu
 
 
 def _nullable(struct: _Struct) -> Plain:
-    """A struct with a byte in front, which says whether it is there."""
+    """Return the codec of a struct that may be null: a byte in front says whether it is there."""
     presence = fixed("int8")
 
     def read(reader: Reader) -> Values | None:

@@ -1,4 +1,4 @@
-"""A TCP server of the Kafka protocol: frames in, responses out in the order the requests came."""
+"""A TCP server of the Kafka protocol: frames come in, responses go out in the order in which the requests came."""
 
 import asyncio
 import contextlib
@@ -22,23 +22,23 @@ from brokers.wire.messages import (
 
 
 class Peer:
-    """Stand for one open connection, as long as it lasts."""
+    """The identity of one open connection."""
 
 
 Handler = Callable[[Request], Awaitable[Any | None]]
-# A request's frame becomes the response as it is to be sent, length and all; None is no response. Raises
-# ``WireError`` where the connection is of no more use.
+# Turns a request's frame into the response as it is sent, length prefix included. None means no response. Raises
+# ``WireError`` if the connection must be closed.
 Answer = Callable[[bytes, Peer], Awaitable[bytes | None]]
 Gone = Callable[[Peer], None]
 
 logger = structlog.get_logger()
 
-# A request that is not larger takes up no room: however many of those there are, they do not wait for larger ones.
+# A request up to this size takes up no room, so small requests never wait for large ones.
 LARGE_REQUEST_BYTES = 64 * 1024
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """Bound what clients may use up; the names are Kafka's, where it has one."""
+    """What clients may use up. The names are Kafka's where it has one."""
 
     socket_request_max_bytes: int = 100 * 1024 * 1024
     max_connections: int = 1_000
@@ -50,14 +50,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Room:
-    """Bound the bytes of the large requests that are read or answered, of all connections together."""
+    """A bound on the bytes of all large requests that are being read or answered, over all connections."""
 
     def __init__(self, size: int) -> None:
         self._left = self._size = size
         self._freed = asyncio.Event()
 
     async def take(self, size: int) -> None:
-        """Wait until there is room; one that is larger than all of it waits until there is nothing else."""
+        """Wait for room. A request that is larger than the whole room waits until it is empty."""
         while self._left < min(size, self._size):
             await self._freed.wait()
         self._left -= size
@@ -69,7 +69,7 @@ class _Room:
 
 
 def answering(apis: Mapping[int, Api], handler: Handler) -> Answer:
-    """Answer requests for ``apis`` by ``handler``, in the words of kafka-python's codec."""
+    """Answer requests to ``apis`` through ``handler``, with kafka-python's codec."""
 
     async def answer(frame: bytes, peer: Peer) -> bytes | None:
         request = decode_request(frame, apis)
@@ -85,11 +85,11 @@ def answering(apis: Mapping[int, Api], handler: Handler) -> Answer:
 
 
 class Server:
-    """Serve ``answer`` on one listening socket; ``gone`` hears of each connection that ends.
+    """``answer`` on one listening socket; ``gone`` is called for each connection that ends.
 
-    The requests of a connection are handled as they come, so that several may wait at once (a Kafka
-    broker takes the next one only when the last was answered). An answer's part before its first
-    ``await`` runs in the order of arrival, and the responses leave in that order.
+    Several requests of a connection may wait at once. A Kafka broker is stricter: it takes the next request only when
+    the last was answered. What ``answer`` does before its first ``await`` runs in the order of arrival, and the
+    responses leave in that order.
     """
 
     def __init__(self, answer: Answer, limits: Limits, gone: Gone = lambda peer: None) -> None:
@@ -149,7 +149,7 @@ class _Connection:
         self._answers: asyncio.Queue[asyncio.Future[bytes | None]] = asyncio.Queue(limits.requests_in_flight)
 
     async def serve(self) -> None:
-        """Read and write until the client goes, an answer cannot be given, or the server stops."""
+        """Read and write until the client leaves, a request cannot be answered, or the server stops."""
         sides = [asyncio.create_task(self._read()), asyncio.create_task(self._write())]
         try:
             await asyncio.wait(sides, return_when=asyncio.FIRST_COMPLETED)
@@ -175,7 +175,7 @@ class _Connection:
                 answer = asyncio.ensure_future(self._answer(frame, self.peer))
                 if len(frame) > LARGE_REQUEST_BYTES:
                     answer.add_done_callback(partial(self._free, len(frame)))
-                # A full queue stops the reading: the client waits in TCP, not in our memory.
+                # A full queue stops the reading, so the client waits in TCP and not in our memory.
                 await self._answers.put(answer)
 
     async def _frame(self) -> bytes | None:
@@ -189,7 +189,7 @@ class _Connection:
         self._room.free(size)
 
     async def _large(self, size: int) -> bytes:
-        """Read what takes up room that others wait for; so it has to come soon."""
+        """Read a large request. It takes up room that others wait for, so it must arrive soon."""
         await self._room.take(size)
         try:
             async with asyncio.timeout(self._limits.large_request_timeout_ms / 1000):

@@ -1,4 +1,4 @@
-"""Several Kafka nodes that belong together, in one folder that remembers them."""
+"""Several Kafka nodes that belong together, in a folder that remembers them."""
 
 import base64
 import contextlib
@@ -29,14 +29,14 @@ class _Remembered(msgspec.Struct, frozen=True):
 
 
 def random_cluster_id() -> str:
-    """Draw a cluster id in Kafka's form; like Kafka's own it does not begin as an option of a command does."""
+    """Draw a cluster id in Kafka's form. Like Kafka's own, it never begins like an option of a command."""
     while (drawn := base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")).startswith("-"):
         pass
     return drawn
 
 
 def free_ports(count: int) -> list[int]:
-    """Find ports on loopback that nobody listens on at this moment."""
+    """Find ports on loopback that nobody listens on at the moment."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
@@ -45,7 +45,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def broker_specs(count: int, voters: Sequence[Voter], **rest: object) -> tuple[NodeSpec, ...]:
-    """Describe brokers 1 to ``count`` that ask the given controllers; ``rest`` goes into each ``NodeSpec``."""
+    """Describe brokers 1 to ``count`` of the given controllers; ``rest`` goes into each ``NodeSpec``."""
     ports = free_ports(count)
     return tuple(
         NodeSpec(node_id=number, roles=("broker",), voters=tuple(voters), port=port, **rest)  # type: ignore[arg-type]
@@ -54,7 +54,7 @@ def broker_specs(count: int, voters: Sequence[Voter], **rest: object) -> tuple[N
 
 
 def plain_specs(count: int, **rest: object) -> tuple[NodeSpec, ...]:
-    """Describe ``count`` brokers of a plain Kafka cluster: the first one is the controller too."""
+    """Describe ``count`` brokers of a plain Kafka cluster; the first one is also the controller."""
     (controller_port,) = free_ports(1)
     voters = (Voter(1, LOOPBACK, controller_port),)
     first, *others = broker_specs(count, voters, **rest)
@@ -63,7 +63,7 @@ def plain_specs(count: int, **rest: object) -> tuple[NodeSpec, ...]:
 
 
 class KafkaCluster:
-    """Start and stop the nodes of one folder together."""
+    """The nodes of one folder, started and stopped together."""
 
     def __init__(self, folder: Path, remembered: _Remembered) -> None:
         self.folder = folder
@@ -106,7 +106,7 @@ class KafkaCluster:
         aside = folder / f"{FILE}.new"
         aside.write_bytes(msgspec.json.format(written))
         try:
-            # Whole at once, as a rename would, but never over one that another command made meanwhile.
+            # The file appears whole, as by a rename, but never replaces one that another command made meanwhile.
             os.link(aside, folder / FILE)
         except FileExistsError as error:
             raise KafkaError(f"{folder} has a cluster already") from error
@@ -127,17 +127,17 @@ class KafkaCluster:
 
     @property
     def bootstrap(self) -> str:
-        """Name the brokers as clients want them named."""
+        """Return the brokers' addresses as clients' ``bootstrap.servers`` takes them."""
         return ",".join(f"{LOOPBACK}:{node.spec.port}" for node in self.nodes.values() if node.spec.port is not None)
 
     def format(self) -> None:
-        """Make the storage of the nodes that have none yet. Raises ``KafkaError``, ``JarsError`` or ``JavaError``."""
+        """Format the storage of the nodes that have none yet. Raises ``KafkaError``, ``JarsError`` or ``JavaError``."""
         _all(list(self.nodes.values()), lambda node: node.format(self.cluster_id))
 
     def up(self, timeout_s: float = START_TIMEOUT_S) -> None:
-        """Format and start what does not run, and wait until all of it does. Raises ``ServiceError``.
+        """Format and start the nodes that do not run, and wait until all nodes are ready. Raises ``ServiceError``.
 
-        When one does not start, those that were started with it are ended again.
+        If one does not start, the nodes that this call started are killed.
         """
         stopped = [node for node in self.nodes.values() if node.state == "stopped"]
         self.format()
@@ -151,7 +151,7 @@ class KafkaCluster:
             raise
 
     def down(self, timeout_s: float = STOP_TIMEOUT_S) -> list[int]:
-        """Stop all nodes in order, brokers before controllers; return the ids of those that had to be killed."""
+        """Stop all nodes in order, brokers before controllers, and return the ids of those that had to be killed."""
         killed: list[int] = []
 
         def stop(node: KafkaNode) -> None:
@@ -163,11 +163,11 @@ class KafkaCluster:
         return sorted(killed)
 
     def kill(self) -> None:
-        """End all nodes at once."""
+        """Kill all nodes at once."""
         kill_all(self.nodes.values())
 
     def delete(self, with_them: Sequence[Path] = ()) -> None:
-        """Remove the nodes' data and logs and what is ``with_them``, and the folder if nothing else is in it.
+        """Remove the nodes' data and logs, the files in ``with_them``, and the folder if nothing else is in it.
 
         Raises ``KafkaError`` while any node runs.
         """
@@ -180,7 +180,7 @@ class KafkaCluster:
 
 
 def refuse_taken(paths: Iterable[Path]) -> None:
-    """Raise ``KafkaError`` where any is there: whoever is to remove it one day must have made it."""
+    """Raise ``KafkaError`` if any path exists: a cluster may only remove later what it made itself."""
     for path in paths:
         if path.exists():
             raise KafkaError(
@@ -189,7 +189,7 @@ def refuse_taken(paths: Iterable[Path]) -> None:
 
 
 def remove(paths: Iterable[Path]) -> None:
-    """Remove files and folders, of those that are there."""
+    """Remove the files and folders that exist."""
     for path in paths:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -198,7 +198,7 @@ def remove(paths: Iterable[Path]) -> None:
 
 
 def _all(nodes: Sequence[KafkaNode], action: Callable[[KafkaNode], None]) -> None:
-    """Do something with all nodes at once, and raise the first error after all are done."""
+    """Do ``action`` with all nodes at once, and raise the first error after all are done."""
     if nodes:
         with ThreadPoolExecutor(len(nodes)) as pool:
             for done in [pool.submit(action, node) for node in nodes]:

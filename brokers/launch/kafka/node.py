@@ -11,23 +11,23 @@ from conf.java import java_home
 from conf.private_dir import private_dir
 
 FORMAT_TIMEOUT_S = 120.0
-# What a node says when everything of it runs, which for a broker includes that it was unfenced.
+# A node logs this when all of it runs. For a broker that includes being unfenced.
 _STARTED = b"Kafka Server started"
-# A quick start matters more on a small machine than the last word in speed.
+# On a small machine a quick start matters more than top speed.
 _JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true")
 
 
 class KafkaError(ServiceError):
-    """A cluster that is not there or cannot be, or a node whose storage cannot be made."""
+    """There is no such cluster, it cannot exist, or a node's storage cannot be formatted."""
 
 
 class KafkaNode(Service):
-    """Format, start and stop one node; its files are under ``folder``, which need not exist yet."""
+    """One node, with its files in ``folder``, which need not exist yet."""
 
     def __init__(self, spec: NodeSpec, folder: Path, brokers: int = 1) -> None:
         super().__init__(f"{'+'.join(spec.roles)} {spec.node_id}", folder, "server.log", "console.log")
         self.spec = spec
-        # What the engine that leads this node has settled; read when the node starts.
+        # Settings of the engine that leads this node, read when the node starts.
         self.engine_settings: Mapping[str, str] = {}
         self._brokers = brokers
         self._properties = self.folder / "server.properties"
@@ -36,17 +36,17 @@ class KafkaNode(Service):
 
     @property
     def data(self) -> list[Path]:
-        """Name the node's log directories."""
+        """Return the node's log directories."""
         return log_dirs(self.spec, self.folder)
 
     def write_properties(self) -> None:
-        """Write the files that the node reads at its start. Raises ``ValueError`` or OSError."""
+        """Write the files that the node reads when it starts. Raises ``ValueError`` or OSError."""
         private_dir(self.folder)
         self._properties.write_text(server_properties(self.spec, self.folder, self._brokers, self.engine_settings))
         self._log_properties.write_text(log_properties(self.log))
 
     def format(self, cluster_id: str) -> None:
-        """Make the node's storage, where that was not done before.
+        """Format the node's storage, if that was not done before.
 
         Raises ``KafkaError``, ``JarsError`` or ``JavaError``.
         """
@@ -75,10 +75,10 @@ class KafkaNode(Service):
         yield from (f"-Dlog4j.configuration=file:{self._log_properties}", "-cp", class_path)
 
     def is_ready(self) -> bool:
-        """Say whether the node wrote since its start that all of it runs."""
+        """Say whether the node has logged, since its start, that all of it runs."""
         if not self.log.exists():
             return False
         with self.log.open("rb") as file:
-            # A log that was rolled meanwhile is shorter than it was, and is read from its beginning.
+            # A log that was rolled meanwhile is shorter than before, and is read from its beginning.
             file.seek(self._log_from if self.log.stat().st_size >= self._log_from else 0)
             return _STARTED in file.read()

@@ -1,4 +1,4 @@
-"""What a Kafka node is told: its place in the cluster, and the files that say so."""
+"""The files that tell a Kafka node its place in the cluster."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ from brokers.voters import NodeId, Port, Voter, text_of
 
 Role = Literal["broker", "controller"]
 LISTENER, CONTROLLER_LISTENER = "PLAINTEXT", "CONTROLLER"
-# Where a broker keeps its copy of the metadata log, below its first log directory.
+# A broker's copy of the metadata log is in this folder of its first log directory.
 METADATA_DIRECTORY = "__cluster_metadata-0"
 LOOPBACK = "127.0.0.1"
 LOG_FILE_BYTES_MAX, LOG_FILES_KEPT = 50_000_000, 3
@@ -21,35 +21,36 @@ _KEY = re.compile(r"[A-Za-z0-9._-]+")
 
 
 class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """Describe one node. ``port`` is its clients', ``controller_port`` that of its controller where it is one.
-
-    ``voters`` is the quorum it belongs to or asks; ``log_dirs`` how many it has; ``overrides`` are settings of
-    Kafka's own that are laid over the rest.
-    """
+    """One node of a cluster."""
 
     node_id: NodeId
     roles: tuple[Role, ...]
+    # The quorum that the node belongs to or asks.
     voters: tuple[Voter, ...]
+    # Where clients connect; None for a node that is no broker.
     port: Port | None = None
+    # Where the controller listens; None for a node that is no controller.
     controller_port: Port | None = None
     rack: str | None = None
+    # How many log directories the node has.
     log_dirs: Annotated[int, Meta(ge=1, le=64)] = 1
     heap: Annotated[str, Meta(pattern=r"^[1-9][0-9]*[mg]\Z")] = "512m"
+    # Settings of Kafka's own; they win over all others.
     overrides: dict[str, str] = {}
 
 
 def log_dirs(spec: NodeSpec, folder: Path) -> list[Path]:
-    """Name the log directories of a node whose files are under ``folder``."""
+    """Return the log directories of a node whose files are in ``folder``."""
     return [folder / f"data-{number}" for number in range(spec.log_dirs)]
 
 
 def server_properties(
     spec: NodeSpec, folder: Path, brokers: int, engine: Mapping[str, str] = MappingProxyType({})
 ) -> str:
-    """Write ``server.properties`` for a node whose files are under ``folder``, in a cluster of so many brokers.
+    """Write ``server.properties`` for a node whose files are in ``folder``, in a cluster of ``brokers`` brokers.
 
-    ``engine`` are settings of the engine that leads it; the node's own overrides go before them. Raises
-    ``ValueError`` for an override that is no setting.
+    ``engine`` are settings of the engine that leads the node; the node's own overrides win over them.
+    Raises ``ValueError`` for an override that is not a valid setting.
     """
     replicas = min(3, brokers)
     listeners = {LISTENER: spec.port, CONTROLLER_LISTENER: spec.controller_port}
@@ -70,7 +71,7 @@ def server_properties(
         "share.coordinator.state.topic.replication.factor": str(replicas),
         "share.coordinator.state.topic.min.isr": str(max(1, replicas - 1)),
         "default.replication.factor": str(replicas),
-        # Internal topics of a cluster on one machine need no fifty partitions each.
+        # Kafka's default of fifty partitions for each internal topic is too many for one machine.
         "offsets.topic.num.partitions": "3",
         "transaction.state.log.num.partitions": "3",
         "share.coordinator.state.topic.num.partitions": "3",
@@ -94,7 +95,7 @@ def _line(key: str, value: str) -> str:
 
 
 def log_properties(log: Path) -> str:
-    """Write the settings of the node's own log: one file, a few older ones, never more."""
+    """Write the settings of the node's own log: one file and a few older ones, never more."""
     lines: Iterable[str] = (
         "log4j.rootLogger=INFO, file",
         "log4j.appender.file=org.apache.log4j.RollingFileAppender",

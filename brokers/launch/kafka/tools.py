@@ -13,11 +13,11 @@ LEADER_ELECTION = "LeaderElectionCommand"
 
 
 class ToolError(Exception):
-    """A tool that did not end well; the message has what it printed."""
+    """A tool failed; the message contains its output."""
 
 
 def run_tool(name: str, bootstrap: str, arguments: Sequence[str]) -> str:
-    """Run the tool ``org.apache.kafka.tools.<name>`` against ``bootstrap``, and return what it prints.
+    """Run the tool ``org.apache.kafka.tools.<name>`` against ``bootstrap``, and return its output.
 
     Raises ``ToolError``, ``JarsError`` or ``JavaError``.
     """

@@ -1,4 +1,4 @@
-"""What the APIs share: the broker's parts, and how a topic is named in old and new requests."""
+"""The parts of a broker that its APIs share, and how a request names a topic."""
 
 import uuid
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from brokers.wire.errors import ErrorCode, RefusedError
 
 
 class Context(NamedTuple):
-    """Hold the parts of one broker."""
+    """The parts of one broker."""
 
     broker: int
     settings: Settings
@@ -22,7 +22,7 @@ class Context(NamedTuple):
     purgatory: Purgatory
 
     def topic_named(self, name: str | None, topic_id: "uuid.UUID | None") -> str:
-        """Name the topic that a request means, by name or by id (KIP-516); raises ``RefusedError``."""
+        """Return the name of the topic that a request means, by name or by id (KIP-516). Raises ``RefusedError``."""
         if name:
             return name
         found = self.metadata.topic_of(topic_id) if topic_id is not None else None

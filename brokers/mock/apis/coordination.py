@@ -1,4 +1,4 @@
-"""FindCoordinator and InitProducerId: as much as clients with assigned partitions ask for."""
+"""FindCoordinator and InitProducerId: as much of them as clients with assigned partitions need."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ BATCHED_FROM = 4
 
 
 async def find_coordinator(context: Context, request: Request) -> Any:
-    """Say that there is no coordinator: mock brokers keep neither groups nor transactions."""
+    """Answer that there is no coordinator: mock brokers keep neither groups nor transactions."""
     error = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     nobody = {"node_id": -1, "host": "", "port": -1, "error_code": error, "error_message": "mock brokers have none"}
     if request.version < BATCHED_FROM:
@@ -28,8 +28,8 @@ async def find_coordinator(context: Context, request: Request) -> Any:
 async def init_producer_id(context: Context, request: Request) -> Any:
     """Hand out a producer id for idempotence; transactions are refused.
 
-    A producer that comes with an id of its own, to go on after an error, gets a new one with epoch 0:
-    nothing in flight under the old one can be taken for the new one's (KIP-360 allows either).
+    A producer that presents an id of its own, to continue after an error, gets a new id with epoch 0. So nothing in
+    flight under the old id can be taken for the new one's (KIP-360 allows either).
     """
     if request.body.transactional_id is not None:
         return request.answer(error_code=int(ErrorCode.INVALID_REQUEST), producer_id=-1, producer_epoch=-1)

@@ -1,4 +1,4 @@
-"""Fetch: consumers read below the high watermark, followers all that there is; both may wait for more."""
+"""Fetch: consumers read up to the high watermark, followers to the end of the log; both may wait for more."""
 
 import asyncio
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ FETCH_SESSION_ID_NOT_FOUND = 70
 
 
 class _Wanted(NamedTuple):
-    """Hold what one partition of the request asks for; ``refused`` where its topic id is not known."""
+    """What one partition of the request asks for; ``refused`` is set if its topic id is not known."""
 
     topic: str
     topic_id: Any
@@ -30,7 +30,7 @@ class _Wanted(NamedTuple):
 
 
 class _Given(NamedTuple):
-    """Hold what one partition gives just now."""
+    """What one partition has at the moment."""
 
     error: ErrorCode
     records: bytes
@@ -40,7 +40,7 @@ class _Given(NamedTuple):
 async def fetch(context: Context, request: Request) -> Any:
     """Answer a Fetch once there are ``min_bytes``, an error, or the time is up.
 
-    No fetch session is ever opened, so every request comes with all its partitions (KIP-227 allows it).
+    No fetch session is ever opened, so every request names all its partitions (KIP-227 allows that).
     """
     body = request.body
     if body.session_id and body.session_epoch > 0:
@@ -65,7 +65,7 @@ async def fetch(context: Context, request: Request) -> Any:
 
 
 def _replica(request: Request) -> tuple[int, int]:
-    """Say which follower asks, and in which of its lives (KIP-903); -1 for a consumer."""
+    """Return which follower asks and its broker epoch (KIP-903), or -1 for a consumer."""
     if request.version >= 15:
         state = request.body.replica_state
         return (CONSUMER, -1) if state is None else (state.replica_id, state.replica_epoch)
@@ -85,7 +85,7 @@ def _wanted(context: Context, request: Request) -> list[_Wanted]:
 
 
 def _note_progress(context: Context, wanted: list[_Wanted], replica: int, replica_epoch: int) -> list[_Wanted]:
-    """Count a follower's fetch where it is in the leader's epoch and inside its log; elsewhere it leaves no trace."""
+    """Note a follower's fetch if it is in the leader's epoch and inside its log; otherwise it leaves no trace."""
     noted = []
     for want in wanted:
         refused = want.refused

@@ -1,4 +1,4 @@
-"""Metadata: who leads what, and where the brokers listen, as the decisions have it."""
+"""Metadata: who leads what and where the brokers listen, from the decisions."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ NO_CONTROLLER = -1
 
 
 async def metadata(context: Context, request: Request) -> Any:
-    """Answer a Metadata; topics are never created by being asked for."""
+    """Answer a Metadata request; asking for a topic never creates it."""
     topics = [_topic(context, request, name, topic_id) for name, topic_id in _asked(context, request)]
     return request.answer(
         throttle_time_ms=0,
@@ -29,7 +29,7 @@ async def metadata(context: Context, request: Request) -> Any:
 
 
 def _asked(context: Context, request: Request) -> list[tuple[str | None, Any]]:
-    """List the topics asked for by name or id; all of them for null, and in version 0 for an empty list."""
+    """List the topics asked for by name or id; all topics for null, and in version 0 for an empty list."""
     topics = request.body.topics
     if topics is None or (request.version == 0 and not topics):
         return [(name, None) for name in sorted(context.metadata.topics)]
@@ -82,7 +82,7 @@ def _partition(context: Context, request: Request, decision: LeaderAndIsr) -> An
     replicas, isr = list(decision.replicas), list(decision.isr)
     error = ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE
     if request.version == 0:
-        # Its clients look every id up among the brokers of the answer, so they are told of live ones only.
+        # Version 0 clients look up every id among the brokers of the answer, so they are told of live brokers only.
         replicas, isr = ([r for r in ids if context.metadata.live(r) is not None] for ids in (replicas, isr))
         if has_leader and (len(replicas) < len(decision.replicas) or len(isr) < len(decision.isr)):
             error = ErrorCode.REPLICA_NOT_AVAILABLE

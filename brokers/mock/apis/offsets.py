@@ -1,4 +1,4 @@
-"""ListOffsets and OffsetForLeaderEpoch: where a log begins and ends, by time or by leader epoch."""
+"""ListOffsets and OffsetForLeaderEpoch: where a log starts and ends, by time or by leader epoch."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ UNKNOWN = -1
 
 
 async def list_offsets(context: Context, request: Request) -> Any:
-    """Answer a ListOffsets: the earliest, the latest, that of the newest record, or the first not older than a time."""
+    """Answer a ListOffsets: earliest, latest, of the newest record, or of the first record at or after a time."""
     topic_response = ListOffsetsResponse.ListOffsetsTopicResponse
     topics = []
     for topic in request.body.topics:

@@ -1,4 +1,4 @@
-"""Produce: append, and with acks=all wait for the decided high watermark."""
+"""Produce: append, and with acks=all wait for the high watermark that the engine decides."""
 
 import asyncio
 from typing import Any
@@ -11,14 +11,14 @@ from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.messages import Request, WireError, api
 from state.events import TopicPartition
 
-# Versions 0 to 2 are told of and then refused, as Kafka does: librdkafka needs to see them (KAFKA-18659).
+# Versions 0 to 2 are advertised and then refused, as Kafka does, because librdkafka needs to see them (KAFKA-18659).
 API = api(ProduceRequest, ProduceResponse, (3, 12), min_advertised=0)
 ALL, LEADER, NONE = -1, 1, 0
 TIMEOUT_MS_MAX = 300_000
 
 
 class _Appending:
-    """Follow one partition of a request from its append to its answer."""
+    """One partition of a request, from its append to its answer."""
 
     __slots__ = ("base_offset", "error", "message", "partition", "place", "required", "start_offset", "term")
 
@@ -37,7 +37,7 @@ class _Appending:
 
 
 async def produce(context: Context, request: Request) -> Any | None:
-    """Answer a Produce; with acks=0 there is no answer. All appending is done before the first wait."""
+    """Answer a Produce; with acks=0 there is no answer. All appends happen before the first wait."""
     body = request.body
     appendings = [
         _append(context, TopicPartition(topic.name, data.index), data.records, body.acks)
@@ -49,7 +49,7 @@ async def produce(context: Context, request: Request) -> Any | None:
     if body.acks != NONE:
         return _answer(request, appendings)
     if any(appending.error is not ErrorCode.NONE for appending in appendings):
-        # The only way to tell a client that expects no answer: it will look for the leader again.
+        # A client that expects no answer can be told in this way only: it will look for the leader again.
         raise WireError("a produce with acks=0 failed")
     return None
 
@@ -75,12 +75,12 @@ def _append(context: Context, place: TopicPartition, records: Any, acks: int) ->
 
 
 def _effective_min_isr(context: Context, partition: Partition) -> int:
-    """Say how many must be in sync: never more than there are replicas (``Partition.effectiveMinIsr``)."""
+    """Return how many replicas must be in sync, never more than there are (``Partition.effectiveMinIsr``)."""
     return min(context.replicas.topics.min_insync_replicas(partition.place.topic), len(partition.replicas))
 
 
 async def _replicated(context: Context, appendings: list[_Appending], timeout_ms: int) -> None:
-    """Wait until every append is below the high watermark, failed, or out of time."""
+    """Wait until every append is below the high watermark, has failed, or is out of time."""
     deadline = asyncio.get_running_loop().time() + min(max(timeout_ms, 0), TIMEOUT_MS_MAX) / 1000
     waiting = [a for a in appendings if a.partition is not None and not _settled(context, a)]
     while waiting:
@@ -97,7 +97,7 @@ def _settled(context: Context, appending: _Appending) -> bool:
     partition = appending.partition
     assert partition is not None
     if not partition.is_leader or partition.term != appending.term:
-        # Whether the records survive is for the next leader to say; here they may have been cut off.
+        # Only the next leader can say whether the records survive; here they may have been truncated.
         appending.refuse(RefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
         return True
     if partition.high_watermark < appending.required:

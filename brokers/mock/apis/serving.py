@@ -1,4 +1,4 @@
-"""The table of APIs that a mock broker serves, and the way from a request to its handler."""
+"""The APIs that a mock broker serves, and the function that handles each."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

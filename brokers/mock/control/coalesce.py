@@ -1,4 +1,4 @@
-"""Fold what a broker that was away has yet to do: of several decisions on one replica the newest is enough."""
+"""Find the decisions that a later one makes needless, so that a broker that was away catches up quickly."""
 
 from collections.abc import Sequence
 
@@ -7,22 +7,22 @@ from state.events import TopicPartition
 
 
 def superseded(decisions: Sequence[AnyDecision], broker: int) -> frozenset[int]:
-    """Give the places of those ``leader_and_isr`` in ``decisions`` that a later one makes needless.
+    """Return the indexes of the ``leader_and_isr`` in ``decisions`` that a later one makes needless.
 
-    Later, it is of the same topic id, and both assign a replica to ``broker``. Nothing is folded across a
-    ``stop_replica`` of the partition, an assignment without ``broker``, or another topic of the same name:
-    a replica that was removed and added again is still stopped, or deleted, in between.
+    The later one is of the same topic id, and both assign a replica to ``broker``. Between the two there must be no
+    ``stop_replica`` of the partition, no assignment without ``broker`` and no other topic of that name: a replica that
+    was removed and added again is still stopped or deleted in between.
     """
     needless = []
     newest: dict[TopicPartition, str] = {}
-    for place in range(len(decisions) - 1, -1, -1):
-        decision = decisions[place]
+    for index in range(len(decisions) - 1, -1, -1):
+        decision = decisions[index]
         if isinstance(decision, LeaderAndIsr):
             where = TopicPartition(decision.topic, decision.partition)
             if broker not in decision.replicas:
                 newest.pop(where, None)
             elif newest.get(where) == decision.topic_id:
-                needless.append(place)
+                needless.append(index)
             else:
                 newest[where] = decision.topic_id
         elif isinstance(decision, StopReplica):

@@ -1,4 +1,4 @@
-"""Hand the decisions to a mock broker: the state as last committed, then every decision after it, in order."""
+"""Hand the decisions to a mock broker: first the state as last committed, then every decision after it, in order."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -16,9 +16,10 @@ Heard = Callable[[Sequence[AnyDecision]], None]
 
 
 class DecisionFeed:
-    """The place of a mock broker in the decision log.
+    """A mock broker's place in the decision log.
 
-    ``heard`` is called with every decision once, in (seq, index) order: with up to ``CHUNK`` waiting ones at a time.
+    ``heard`` gets every decision once, in (seq, index) order. Decisions that wait together come in one call, up to
+    ``CHUNK`` of them.
     """
 
     def __init__(self, bus: Bus, heard: Heard, settings: Settings) -> None:
@@ -28,7 +29,7 @@ class DecisionFeed:
         self._after = (0, -1)
 
     def start(self) -> None:
-        """Hand over the state as last committed; ``run`` hands over what follows it."""
+        """Hand over the state as last committed; ``run`` continues from there."""
         image = self._bus.image()
         self._heard(list(decisions_of(image)))
         self._after = (image.seq, _AFTER_ALL_OF)
@@ -37,7 +38,7 @@ class DecisionFeed:
         """Follow until cancelled.
 
         Raises ``BusError`` when the bus stays out of reach, and ``TrimmedError`` when decisions were removed unread:
-        then only a new start helps, from the state as it is by then.
+        then only a restart helps, because it begins with the state as committed by then.
         """
         await follow(self, self._settings.decisions_poll_interval_ms, self._settings.bus_unreachable_max_ms)
 
@@ -45,7 +46,7 @@ class DecisionFeed:
         return self._bus.changed()
 
     async def catch_up(self) -> None:
-        """Read on to the end; others get their turn between chunks."""
+        """Read to the end, and let other tasks run between chunks."""
         while chunk := self._bus.decisions(self._after, CHUNK):
             self._heard([decode(decided.body) for decided in chunk])
             self._after = (chunk[-1].seq, chunk[-1].idx)

@@ -26,7 +26,7 @@ _LOST = frozenset({"STALE_BROKER_EPOCH", "BROKER_ID_NOT_REGISTERED"})
 
 
 class LifecycleState(Enum):
-    """Where the broker stands, as far as it knows."""
+    """Where a broker is in its life, as far as it knows."""
 
     registering = "registering"
     starting = "starting"
@@ -36,15 +36,14 @@ class LifecycleState(Enum):
 
 
 class ReplacedError(Exception):
-    """Another process registered under this broker's id: this one must stop."""
+    """Another process registered under this broker's id, so this one must stop."""
 
 
 class Lifecycle:
-    """Register, keep the session alive, and at the end ask to be let go.
+    """A broker's registration: obtain it, keep the session alive, and at the end ask for permission to stop.
 
-    ``incarnation`` is one for the life of the process: to register again in it is to amend, not to
-    start anew. A heartbeat asks for an answer only while the broker is not yet active, so that a quiet
-    cluster's decision log stays quiet.
+    ``incarnation`` stays the same for the life of the process, so a second registration amends the first. A heartbeat
+    asks for an answer only while the broker is not yet active, so that the decision log of a quiet cluster stays quiet.
     """
 
     def __init__(self, identity: Identity, outbox: Outbox, settings: Settings, previous_broker_epoch: int) -> None:
@@ -63,9 +62,9 @@ class Lifecycle:
         self.fenced = True
 
     async def register(self, port: int) -> int:
-        """Register, and return the broker epoch once it is answered.
+        """Register, and return the broker epoch once the engine answers.
 
-        Raises TimeoutError when no controller answers in time.
+        Raises TimeoutError when no engine answers in time.
         """
         self._port = port
         async with asyncio.timeout(self._settings.initial_broker_registration_timeout_ms / 1000):
@@ -100,7 +99,7 @@ class Lifecycle:
         self._heartbeat()
 
     async def run(self) -> None:
-        """Send heartbeats until cancelled; raises ``ReplacedError`` when another process has this id."""
+        """Send heartbeats until cancelled. Raises ``ReplacedError`` when another process has this id."""
         interval = self._settings.broker_heartbeat_interval_ms / 1000
         while True:
             if self._replaced:
@@ -134,9 +133,9 @@ class Lifecycle:
         )
 
     async def shut_down(self, others_active: Callable[[], bool]) -> bool:
-        """Ask to be let go; return whether that was allowed in time.
+        """Ask for permission to stop, and return whether it came in time.
 
-        With no other broker active there is nobody to hand over to, and nothing to wait for.
+        If no other broker is active, nobody could take over, so there is nothing to wait for.
         """
         if self.state is not LifecycleState.running or not self._settings.controlled_shutdown_enable:
             self.state = LifecycleState.stopped
@@ -169,7 +168,7 @@ class Lifecycle:
             case BrokerDecision() if decision.broker == self._identity.broker:
                 self._decided(decision)
             case BrokerDecision() if self.state is LifecycleState.shutting_down:
-                self._changed.set()  # one less to hand over to, perhaps
+                self._changed.set()  # perhaps the last broker that could take over is gone
 
     def _answered(self, answer: Answer) -> None:
         if answer.error == "NONE" and isinstance(answer.broker_epoch, int):
@@ -183,7 +182,7 @@ class Lifecycle:
 
     def _decided(self, decision: BrokerDecision) -> None:
         if decision.incarnation != self._incarnation:
-            # Of an earlier life, unless our own registration came before it.
+            # It is about an earlier process, unless our own registration came before it.
             if self.broker_epoch != -1 and decision.broker_epoch > self.broker_epoch:
                 self._replaced = f"broker {decision.broker} registered anew with epoch {decision.broker_epoch}"
                 self._changed.set()
@@ -204,7 +203,7 @@ class Lifecycle:
         self._changed.set()
 
     def _lost(self, error: str) -> None:
-        """Register again: the controller does not know this registration any more."""
+        """Register again, because the engine no longer knows this registration."""
         if self.state in (LifecycleState.starting, LifecycleState.running):
             logger.warning("registration lost", error=error)
             self.state = LifecycleState.registering

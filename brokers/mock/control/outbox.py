@@ -1,4 +1,4 @@
-"""What the broker tells the engine: events in the order they were sent, log ends gathered."""
+"""What a mock broker tells the engine: events in the order in which they were sent, and collected log ends."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,7 @@ WAITING_MAX = 200_000
 
 
 class LogEnd(NamedTuple):
-    """Hold what is told of a replica's log, which is one of the topic that has ``topic_id``."""
+    """Where a replica's log ends and starts, in which leader epoch, for the topic with ``topic_id``."""
 
     topic_id: str
     leader_epoch: int
@@ -28,11 +28,11 @@ LogEnds = Callable[[TopicPartition], LogEnd | None]
 
 
 class Outbox:
-    """Publish events, one call to the bus at a time, so they reach it in the order they were sent.
+    """The events that go to the bus, in the order in which they were sent.
 
-    A log end is not queued when it moves: its partition is marked, and what is told is where the log
-    ends when the call is made. Marks wait at most ``watermark.interval.ms`` for each other. Log ends are told
-    under the registration of ``broker_epoch``.
+    A log end is not queued when it changes. Its partition is marked instead, and the event carries the log end at the
+    time of the call to the bus. Marks wait at most ``watermark.interval.ms`` for each other. Log ends are sent under
+    the registration ``broker_epoch``.
     """
 
     def __init__(self, broker: int, bus: Bus, settings: Settings) -> None:
@@ -48,7 +48,7 @@ class Outbox:
         self._publisher = Publisher(bus, settings.bus_unreachable_max_ms, "outbox")
 
     def ask_log_ends_of(self, log_ends: LogEnds) -> None:
-        """Set who tells of a replica's log; None where nothing may be told yet."""
+        """Set the function that returns a replica's log end, or None if nothing may be sent yet."""
         self._log_ends = log_ends
 
     def send(self, event: AnyEvent) -> None:
@@ -59,28 +59,28 @@ class Outbox:
         self._wake.set()
 
     def log_end_changed(self, place: TopicPartition) -> None:
-        """Tell the log end of a replica soon, if it is not what was told last."""
+        """Send the log end of a replica soon, unless it is the one that was sent last."""
         self._changed[place] = None
         self._wake.set()
 
     def reported_end_offset(self, place: TopicPartition, leader_epoch: int) -> int | None:
-        """Return the log end as last told in ``leader_epoch``; None when it was not told yet."""
+        """Return the log end that was last sent in ``leader_epoch``; None if none was."""
         epoch, end = self._reported.get(place, (-1, -1))
         return end if epoch == leader_epoch else None
 
     def forget(self, place: TopicPartition) -> None:
-        """Drop what was told of a replica that is gone."""
+        """Drop what was sent for a replica that is gone."""
         self._changed.pop(place, None)
         self._reported.pop(place, None)
 
     async def run(self) -> None:
-        """Publish until cancelled; raises ``BusError`` when the bus stays out of reach."""
+        """Publish until cancelled. Raises ``BusError`` when the bus stays out of reach."""
         while True:
             await self._due()
             await self._publish(self._drained())
 
     async def _due(self) -> None:
-        """Wait for an event, or for marks that have waited long enough."""
+        """Wait for an event, or until the oldest mark has waited long enough."""
         loop = asyncio.get_running_loop()
         while not self._events:
             wait = self._next_log_ends - loop.time() if self._changed else None
@@ -94,7 +94,8 @@ class Outbox:
                 return
 
     def _drained(self) -> list[bytes]:
-        # Events first: an ``alter_isr`` was judged by the log ends told before it, so none may overtake it.
+        # Events go first: an ``alter_isr`` was judged by the log ends sent before it, so no later log end may overtake
+        # it.
         batch = [msgspec.json.encode(event) for event in self._events]
         self._events.clear()
         loop_time = asyncio.get_running_loop().time()
@@ -127,7 +128,7 @@ class Outbox:
         return events
 
     async def flush(self) -> None:
-        """Publish what waits, marks and all; for the end, when ``run`` no longer does."""
+        """Publish everything that waits, including marks. For the end, when ``run`` no longer does."""
         self._next_log_ends = 0.0
         await self._publish(self._drained())
 

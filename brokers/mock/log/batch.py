@@ -1,4 +1,4 @@
-"""Record batches of magic 2: what a leader checks of those that it gets, and writes into them."""
+"""The checks that a leader makes on produced batches, and what it writes into them."""
 
 import struct
 
@@ -16,9 +16,9 @@ _REFUSED_ATTRIBUTES = DefaultRecordBase.TRANSACTIONAL_MASK | DefaultRecordBase.C
 
 
 def produced(records: bytes | memoryview | None, max_bytes: int) -> Batch:
-    """Check what a producer sent for one partition: one intact batch of plain records.
+    """Check a producer's records for one partition: exactly one intact batch of plain records.
 
-    Raises ``RefusedError`` with the error Kafka gives.
+    Raises ``RefusedError`` with the error that Kafka gives.
     """
     if not records:
         raise RefusedError(ErrorCode.INVALID_RECORD, "no record batch")
@@ -42,7 +42,7 @@ def produced(records: bytes | memoryview | None, max_bytes: int) -> Batch:
 
 
 def stamped(records: bytes | memoryview, base_offset: int, leader_epoch: int) -> bytearray:
-    """Copy a batch with the offset and leader epoch that its leader gives it; the CRC covers neither."""
+    """Copy a batch with its leader's offset and epoch, neither of which the CRC covers."""
     data = bytearray(records)
     _BASE_OFFSET.pack_into(data, 0, base_offset)
     _LEADER_EPOCH.pack_into(data, _LEADER_EPOCH_AT, leader_epoch)
@@ -50,9 +50,9 @@ def stamped(records: bytes | memoryview, base_offset: int, leader_epoch: int) ->
 
 
 def first_at_or_after(data: bytes, timestamp: int) -> tuple[int, int] | None:
-    """Find (timestamp, offset) of the first record in one batch that is not older than ``timestamp``.
+    """Return (timestamp, offset) of the first record of a batch that is not older than ``timestamp``.
 
-    A batch whose compression cannot be read here answers with its first record.
+    A batch whose compression cannot be read here returns its first record.
     """
     batch = batch_at(data, 0)
     assert batch is not None

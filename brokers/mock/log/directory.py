@@ -1,4 +1,4 @@
-"""A broker's directory: its logs, and the small files beside them."""
+"""A broker's log directory: its logs, and the small files beside them."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -31,10 +31,10 @@ class _CleanShutdown(msgspec.Struct, rename="camel"):
 
 
 class LogDirectory:
-    """Hold one broker's ``DIR``: a folder ``topic-partition`` for each replica.
+    """One broker's directory, with a folder ``topic-partition`` for each replica.
 
-    A folder belongs to one topic id. One of the same name under another id is another log: the older
-    is moved aside as ``…-stray``, never read again and never deleted here.
+    A folder belongs to one topic id. A folder of the same name under another id is another log: the older one is
+    renamed to ``…-stray``, never read again, and never deleted here.
     """
 
     def __init__(self, path: Path, broker: int) -> None:
@@ -49,14 +49,14 @@ class LogDirectory:
         self.on_loss: Callable[[], None] = lambda: None
 
     def lost(self, error: OSError) -> None:
-        """Take the directory for offline, as Kafka does at the first I/O error in it (KIP-112): for good."""
+        """Treat the directory as offline for good, as Kafka does at the first I/O error in it (KIP-112)."""
         if not self.is_lost:
             logger.error("log directory offline", path=str(self.path), why=str(error))
             self.is_lost = True
             self.on_loss()
 
     def _take_clean_shutdown(self) -> int:
-        """Read who stopped here cleanly, and take the note away: it speaks for one start only."""
+        """Read the note of a clean shutdown, and remove it: it is valid for one start only."""
         marker = self.path / CLEAN_SHUTDOWN_FILE
         try:
             epoch = msgspec.json.decode(marker.read_bytes(), type=_CleanShutdown).broker_epoch
@@ -66,17 +66,17 @@ class LogDirectory:
         return epoch
 
     def mark_clean_shutdown(self, broker_epoch: int) -> None:
-        """Say that all is on disk, and under which registration."""
+        """Note that everything is on disk, and under which registration."""
         text = msgspec.json.encode(_CleanShutdown(version=0, broker_epoch=broker_epoch)).decode()
         replace(self.path / CLEAN_SHUTDOWN_FILE, text)
 
     def open_log(self, place: TopicPartition, topic_id: str, config: LogConfig) -> Log:
-        """Open the replica's log, or begin it."""
+        """Open the replica's log, or create it."""
         folder = self._folder(place)
         if folder.exists() and (found := _topic_id_in(folder)) != topic_id:
             self._set_aside(folder, found)
         if not folder.exists():
-            # Made beside and moved into place: a folder of that name always knows its topic id.
+            # Made beside its place and then moved, so that a folder of that name always knows its topic id.
             born = folder.with_name(f"{folder.name}{BORN_SUFFIX}")
             born.mkdir(exist_ok=True)
             replace(born / METADATA_FILE, f"version: 0\ntopic_id: {topic_id}\n")
@@ -85,7 +85,7 @@ class LogDirectory:
         return Log(folder, config, self._clean, self.lost)
 
     def delete(self, place: TopicPartition, topic_id: str) -> None:
-        """Remove the replica's folder if it is that topic's; renamed first, so that no half of it is ever opened."""
+        """Remove the replica's folder if it is that topic's. It is renamed first, so half of it is never opened."""
         folder = self._folder(place)
         if _topic_id_in(folder) != topic_id:
             return
@@ -94,9 +94,9 @@ class LogDirectory:
         shutil.rmtree(doomed, ignore_errors=True)
 
     def sweep(self, known: Mapping[TopicPartition, str]) -> None:
-        """Set aside the logs of replicas that are not ours any more; ``known`` gives ours with their topic ids.
+        """Set aside the logs of replicas that are no longer ours; ``known`` has ours with their topic ids.
 
-        Folders that a kill left half made or half deleted go.
+        Folders that a kill left half made or half deleted are removed.
         """
         for suffix in (BORN_SUFFIX, DOOMED_SUFFIX):
             for remains in self.path.glob(f"*{suffix}"):
@@ -129,7 +129,7 @@ class LogDirectory:
         return found if len(found) == int(count) else {}
 
     def checkpoint_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
-        """Write all high watermarks; if none has changed, see only that the directory is still there."""
+        """Write all high watermarks. If none has changed, only check that the directory still exists."""
         if high_watermarks == self.high_watermarks:
             self.path.stat()
             return
@@ -138,7 +138,7 @@ class LogDirectory:
         self.high_watermarks = dict(high_watermarks)
 
     def next_producer_id(self) -> int:
-        """Hand out a producer id that no broker ever gave: from this broker's range, by blocks kept in a file."""
+        """Return a producer id that no broker gave before: from this broker's range, in blocks noted in a file."""
         if self._producer_id == self._producer_id_end:
             path = self.path / PRODUCER_IDS_FILE
             self._producer_id = int(path.read_text()) if path.exists() else 0

@@ -1,4 +1,4 @@
-"""Which leader wrote from which offset on: the leader epoch checkpoint (KIP-101)."""
+"""The leader epoch checkpoint: which leader wrote from which offset on (KIP-101)."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -10,21 +10,21 @@ UNDEFINED = -1
 
 
 class Entry(NamedTuple):
-    """Say that the records of ``epoch`` begin at ``start_offset``."""
+    """The records of ``epoch`` begin at ``start_offset``."""
 
     epoch: int
     start_offset: int
 
 
 class EndOffset(NamedTuple):
-    """Answer an OffsetForLeaderEpoch: the largest epoch not above the one asked for, and where it ends."""
+    """The answer to an OffsetForLeaderEpoch: the largest epoch not above the one asked for, and where it ends."""
 
     epoch: int
     end_offset: int
 
 
 class LeaderEpochs:
-    """Hold the entries of one log: epochs and start offsets both grow strictly."""
+    """The entries of one log. Epochs and start offsets both strictly increase."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / FILE
@@ -39,7 +39,7 @@ class LeaderEpochs:
         return self._entries[-1].epoch if self._entries else UNDEFINED
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """Note that ``epoch`` begins at ``start_offset``; entries that contradict it give way."""
+        """Note that ``epoch`` begins at ``start_offset``, and drop the entries that contradict it."""
         if epoch == self.latest:
             return
         kept = [e for e in self._entries if e.epoch < epoch and e.start_offset < start_offset]
@@ -47,7 +47,7 @@ class LeaderEpochs:
         self._write()
 
     def truncate_from_end(self, end_offset: int) -> None:
-        """Forget the epochs that begin at or after ``end_offset``."""
+        """Drop the epochs that begin at or after ``end_offset``."""
         self._keep([e for e in self._entries if e.start_offset < end_offset])
 
     def clear(self) -> None:
@@ -59,8 +59,8 @@ class LeaderEpochs:
     def end_offset_of(self, epoch: int, log_end_offset: int) -> EndOffset:
         """Find where ``epoch`` ends in this log (``LeaderEpochFileCache.endOffsetFor``).
 
-        An epoch later than any known is undefined; one that this log has no records of answers for the
-        nearest below it.
+        An epoch later than all known ones is undefined. For an epoch without records here the answer is the nearest one
+        below.
         """
         if epoch == UNDEFINED or not self._entries or epoch > self.latest:
             return EndOffset(UNDEFINED, UNDEFINED)
@@ -81,7 +81,7 @@ class LeaderEpochs:
 
 
 def _read(path: Path) -> list[Entry]:
-    """Read a checkpoint; one that cannot be read counts as none, for the log itself holds the epochs."""
+    """Read a checkpoint. If it cannot be read it counts as empty, because the log itself holds the epochs."""
     try:
         _version, count, *lines = path.read_text().splitlines()
         entries = [Entry(*map(int, line.split())) for line in lines]

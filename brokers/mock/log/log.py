@@ -19,14 +19,14 @@ logger = structlog.get_logger()
 
 
 class LogConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Hold what a log is told, under Kafka's topic settings."""
+    """The settings of a log, under Kafka's topic settings."""
 
     segment_bytes: int = 1024 * 1024 * 1024
     max_message_bytes: int = 1_048_588
 
 
 class Appended(NamedTuple):
-    """Say where a batch stands in the log; ``duplicate`` when it stood there before."""
+    """Where a batch is in the log; ``duplicate`` if it was there before."""
 
     base_offset: int
     last_offset: int
@@ -34,19 +34,18 @@ class Appended(NamedTuple):
 
 
 class Log:
-    """Hold the batches of one replica, gap-free from ``log_start_offset`` to ``log_end_offset`` (exclusive).
+    """The batches of one replica, without gaps from ``log_start_offset`` to ``log_end_offset`` (exclusive).
 
-    What ``append`` returned from has left this process (one ``write`` a batch, nothing kept back), so a
-    killed process loses none of it. It is forced to disk where Kafka forces it: when a segment is
-    rolled and at a clean stop.
+    When ``append`` returns, the batch has left this process (one ``write`` per batch, nothing kept back), so a killed
+    process loses none of it. It is forced to disk where Kafka forces it: when a segment is rolled, and at a clean stop.
     """
 
     def __init__(
         self, directory: Path, config: LogConfig, clean: bool, lost: Callable[[OSError], None] = lambda error: None
     ) -> None:
-        """Open the log in ``directory``; unless the last stop was ``clean``, check the newest segment's CRCs.
+        """Open the log in ``directory``; unless the last stop was ``clean``, check the CRCs of the newest segment.
 
-        ``lost`` is told the first thing of an I/O error in an append.
+        ``lost`` is called first when an append has an I/O error.
         """
         self._lost = lost
         directory.mkdir(parents=True, exist_ok=True)
@@ -62,7 +61,7 @@ class Log:
         for base in bases:
             segment = Segment.in_directory(self.directory, base)
             if segments and base != segments[-1].next_offset:
-                # What follows a gap was never acknowledged by this log: the leader has it.
+                # This log never acknowledged what follows a gap; the leader has it.
                 logger.warning("segment dropped", path=str(segment.path), expected=segments[-1].next_offset)
                 segment.delete()
                 continue
@@ -90,7 +89,7 @@ class Log:
         return max(segment.max_timestamp for segment in self._segments)
 
     def append_as_leader(self, records: bytes | memoryview | None, leader_epoch: int) -> Appended:
-        """Store what a producer sent, under the next offsets and this leader's epoch; raises ``RefusedError``."""
+        """Store a producer's batch at the next offsets in this leader's epoch. Raises ``RefusedError``."""
         batch = produced(records, self.config.max_message_bytes)
         repeated = self.producers.check(batch)
         if repeated is not None:
@@ -101,7 +100,7 @@ class Log:
         return Appended(base_offset, base_offset + batch.last_offset_delta)
 
     def append_as_follower(self, records: bytes | memoryview) -> None:
-        """Store what the leader's log holds, byte for byte; raises ``RefusedError`` at what does not follow."""
+        """Store the leader's batches byte for byte. Raises ``RefusedError`` for one that does not follow."""
         view = memoryview(records)
         for position, batch in batches_in(view):
             data = view[position : position + batch.size]
@@ -157,7 +156,7 @@ class Log:
     def truncate_to(self, offset: int) -> None:
         """Remove every batch that reaches ``offset`` or beyond."""
         if offset >= self.log_end_offset:
-            # An epoch that this log led without writing a record still contradicts the leader's.
+            # An epoch that this log led without writing a record still contradicts the leader's epochs.
             self.epochs.truncate_from_end(offset)
             return
         if offset < self.log_start_offset:
@@ -170,7 +169,7 @@ class Log:
         self._recount_producers()
 
     def restart_at(self, offset: int) -> None:
-        """Remove everything; the log is empty and goes on at ``offset``."""
+        """Remove everything, and continue with an empty log at ``offset``."""
         for segment in self._segments:
             segment.delete()
         self._segments = [Segment.in_directory(self.directory, offset)]
@@ -184,7 +183,7 @@ class Log:
                 self.producers.note(batch)
 
     def find_timestamp(self, timestamp: int, upper: int) -> tuple[int, int, int] | None:
-        """Find (timestamp, offset, leader epoch) of the first record below ``upper`` that is not older."""
+        """Return (timestamp, offset, leader epoch) of the first record below ``upper`` that is not older."""
         for segment in self._segments:
             if segment.max_timestamp < timestamp or (data := segment.find_timestamp(timestamp)) is None:
                 continue

@@ -1,4 +1,4 @@
-"""What idempotent producers wrote last, so that what they send twice is stored once (KIP-98)."""
+"""The last batches of idempotent producers, so that a batch that is sent twice is stored once (KIP-98)."""
 
 from collections import OrderedDict, deque
 from typing import NamedTuple
@@ -13,7 +13,7 @@ _SEQUENCES = 2**31
 
 
 class Written(NamedTuple):
-    """Hold one batch of a producer: its sequences and where it stands."""
+    """One batch of a producer: its sequence numbers, and where it is in the log."""
 
     first_sequence: int
     last_sequence: int
@@ -30,7 +30,7 @@ class _Producer:
 
 
 class Producers:
-    """Hold the producers of one log, the least recently heard of gone beyond ``PRODUCERS_MAX``."""
+    """The producers of one log. Beyond ``PRODUCERS_MAX`` the least recently heard is dropped."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[int, _Producer] = OrderedDict()
@@ -38,7 +38,7 @@ class Producers:
     def check(self, batch: Batch) -> Written | None:
         """Judge a produced batch: None to store it, or the stored batch that it repeats.
 
-        Raises ``RefusedError`` for an epoch or a sequence that does not follow.
+        Raises ``RefusedError`` for an epoch or sequence that does not follow.
         """
         if batch.producer_id == NO_PRODUCER_ID:
             return None
@@ -63,7 +63,7 @@ class Producers:
         return None
 
     def note(self, batch: Batch) -> None:
-        """Take in a batch that the log now holds, offsets assigned."""
+        """Take in a batch that is now in the log with its offsets."""
         if batch.producer_id == NO_PRODUCER_ID:
             return
         known = self._known.get(batch.producer_id)
@@ -80,5 +80,5 @@ class Producers:
 
 
 def _after(sequence: int, steps: int) -> int:
-    """Count on from ``sequence``; after 2^31 - 1 comes 0."""
+    """Add ``steps`` to ``sequence``, with 0 after 2^31 - 1."""
     return (sequence + steps) % _SEQUENCES

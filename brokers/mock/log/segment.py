@@ -14,9 +14,9 @@ _SCAN_BYTES = 64 * 1_024
 
 
 class Segment:
-    """Hold the batches from ``base_offset`` on. ``next_offset`` is where the following batch goes.
+    """The batches from ``base_offset`` on; the next batch goes to ``next_offset``.
 
-    Every ``INDEX_INTERVAL_BYTES`` the index notes an offset and its position, so a read scans little.
+    The index notes an offset and its position every ``INDEX_INTERVAL_BYTES``, so a read scans little.
     """
 
     def __init__(self, path: Path, base_offset: int) -> None:
@@ -31,13 +31,13 @@ class Segment:
 
     @classmethod
     def in_directory(cls, directory: Path, base_offset: int) -> "Segment":
-        """Open (or create) the segment that begins at ``base_offset``; ``recover`` reads what it holds."""
+        """Open or create the segment that begins at ``base_offset``; ``recover`` then reads its batches."""
         return cls(directory / f"{base_offset:020d}{SUFFIX}", base_offset)
 
     def recover(self, check: bool) -> Iterator[Batch]:
         """Read all batches in order, and cut the file where they stop making sense.
 
-        With ``check`` each CRC is verified: whoever was killed may have left half a write.
+        With ``check`` each CRC is verified, because a killed process may have left half a write.
         """
         length = os.fstat(self._fd).st_size
         for batch in self._scan(0, length):
@@ -51,7 +51,7 @@ class Segment:
             os.ftruncate(self._fd, self.size)
 
     def append(self, data: bytes | bytearray | memoryview) -> None:
-        """Write whole batches; on any error the file is as it was."""
+        """Write whole batches; after any error the file is as it was."""
         try:
             write_all(self._fd, data)
         except OSError:
@@ -69,9 +69,9 @@ class Segment:
         self.max_timestamp = max(self.max_timestamp, batch.max_timestamp)
 
     def read(self, offset: int, max_bytes: int, upper: int) -> bytes:
-        """Return whole batches from the one that holds ``offset``, all below ``upper``.
+        """Return whole batches from the one that holds ``offset`` on, all below ``upper``.
 
-        At most ``max_bytes``, but one batch at least, so that a reader always gets on (KIP-74).
+        Return at most ``max_bytes``, but at least one batch, so that a reader always advances (KIP-74).
         """
         start = end = -1
         for position, batch in self._from(offset):
@@ -89,11 +89,11 @@ class Segment:
         return self._pread(start, end - start) if start >= 0 else b""
 
     def batches(self) -> Iterator[Batch]:
-        """Walk all headers."""
+        """Walk all batch headers."""
         return self._scan(0, self.size)
 
     def find_timestamp(self, timestamp: int) -> bytes | None:
-        """Return the first batch with a record not older than ``timestamp``."""
+        """Return the first batch that has a record not older than ``timestamp``."""
         position = 0
         for batch in self._scan(0, self.size):
             if batch.max_timestamp >= timestamp:

@@ -1,1 +1,1 @@
-"""The replicas that a broker holds: leading, following, and keeping the in-sync set."""
+"""The replicas that a broker holds: it leads some, follows others, and maintains the ISRs of those that it leads."""

@@ -1,7 +1,22 @@
-"""Follow one leader: agree on where the logs part, then fetch (Kafka's ``ReplicaFetcherThread``).
+"""Follow one leader: find where the two logs agree, then fetch (Kafka's ``ReplicaFetcherThread``).
 
-added -> truncating --(logs agree)--> fetching --(offset out of range)--> truncating
-             any error of one partition: it rests a little, and goes on where it was
+The problem: a broker that comes back, or gets a new leader, may hold records that the leader never had. Were it to
+fetch from its own log end, the two logs would differ at the same offsets for ever. To cut the log at the high watermark
+is no way out: the follower learns of a high watermark later than its leader, so it would drop records that are
+committed, and lose them for good if it led next (KIP-101).
+
+The insight: one leader epoch has one writer. Two logs that both hold records of epoch E agree on all of them, up to
+where the shorter run of E ends. So the follower asks its leader where the follower's latest epoch ends:
+
+    leader     e1: 0 1 2 3 | e3: 4 5 6           "Where does e2 end?"  "My latest below is e1, which ends at 4."
+    follower   e1: 0 1 2 3 4 | e2: 5 6           cuts to 4, then fetches from 4
+
+The leader may name an epoch of which the follower has nothing. Then the follower cuts to where that epoch would end
+here, and asks again about a lower epoch. Every round goes down by at least one, so this ends (``truncation``; KIP-279).
+
+    added -> truncating --(logs agree)--> fetching --(offset out of range)--> truncating
+
+An error of one partition lets that partition rest for a moment; it continues where it was.
 """
 
 import asyncio
@@ -25,12 +40,12 @@ logger = structlog.get_logger()
 
 CONNECT_TIMEOUT_MS = 2_000
 BACKOFF_MAX_MS = 2_000
-# An ordinary answer has the agreed bytes and one batch over; twice that and a header is no answer.
+# A normal response has the agreed bytes and one batch more. Twice that plus this is certainly too large.
 _ROOM = 64 * 1024 * 1024
 
 
 class _Followed:
-    """Hold one partition as this fetcher sees it: in which epoch, and since when it may go on."""
+    """One partition as this fetcher sees it: in which epoch it is followed, and when it may continue."""
 
     __slots__ = ("epoch", "partition", "resumes", "truncating")
 
@@ -42,10 +57,10 @@ class _Followed:
 
 
 class Fetcher:
-    """Fetch from ``leader`` for all partitions that were added.
+    """The fetching from ``leader`` for all partitions that were added.
 
-    Answers are matched to what was asked: what was removed, or moved on to another epoch while its
-    request was under way, takes nothing from the answer.
+    Responses are matched to what was asked. A partition that was removed, or went to another epoch while its request
+    was under way, takes nothing from the response.
     """
 
     def __init__(self, broker: int, leader: int, metadata: Metadata, settings: Settings, log_end_changed: Any) -> None:
@@ -71,7 +86,7 @@ class Fetcher:
         return None if followed is None else followed.epoch
 
     def add(self, partition: Partition) -> None:
-        """Follow a partition too. A fetch that waits for others to grow is given up: this one should not wait."""
+        """Follow a partition too, at once: a fetch that waits for other partitions is interrupted."""
         self._followed[partition.place] = _Followed(partition)
         self._added.set()
         if self._long_poll:
@@ -82,7 +97,7 @@ class Fetcher:
         self._followed.pop(place, None)
 
     async def run(self) -> None:
-        """Fetch until cancelled; whatever fails is tried again after a growing pause."""
+        """Fetch until cancelled. Any failure is retried after a growing pause."""
         pause_ms = self._settings.replica_fetch_backoff_ms
         try:
             while True:
@@ -113,7 +128,7 @@ class Fetcher:
             await self._fetch(fetching)
 
     async def _ready(self) -> list[_Followed]:
-        """Wait until some partition may go on, and list those that may."""
+        """Wait until some partition may continue, and return those that may."""
         loop = asyncio.get_running_loop()
         while True:
             now = loop.time()
@@ -152,12 +167,12 @@ class Fetcher:
         followed.resumes = asyncio.get_running_loop().time() + self._settings.replica_fetch_backoff_ms / 1000
 
     def _refused(self, followed: _Followed, code: int) -> None:
-        """Let a partition rest after an error: its leader or this broker has yet to hear of a change."""
+        """Let a partition rest after an error: its leader or this broker has not heard of a change yet."""
         place = followed.partition.place
         logger.info("follower refused", leader=self._leader, partition=f"{place.topic}-{place.partition}", code=code)
         self._rest(followed)
 
-    # Where the logs part
+    # Truncating
 
     async def _truncate(self, truncating: list[_Followed]) -> None:
         asked: dict[TopicPartition, tuple[_Followed, int]] = {}
@@ -238,10 +253,10 @@ class Fetcher:
             self._refused(followed, error.code)
 
     async def _out_of_range(self, followed: _Followed) -> None:
-        """Find the way back into the leader's log, which ends below or begins above ours.
+        """Find the way back into the leader's log, which ends below ours or begins above it.
 
-        It ends below ours after an unclean election; then what is too much goes. It begins above ours
-        when the leader dropped old records; then nothing of ours is left of use.
+        It ends below ours after an unclean election; then our extra records go. It begins above ours when the leader
+        dropped old records; then nothing of ours is of use.
         """
         partition = followed.partition
         end = await self._offset_of(followed, OffsetSpec.LATEST)

@@ -1,4 +1,4 @@
-"""One fetcher for each broker that leads something this broker follows."""
+"""One fetcher for each broker that leads a partition that this broker follows."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,7 +17,7 @@ LogEndChanged = Callable[[Partition], None]
 
 
 class Fetchers:
-    """Give each followed partition to the fetcher of its leader, and to no other."""
+    """The fetchers by leader. A followed partition is with the fetcher of its leader, and with no other."""
 
     def __init__(self, broker: int, metadata: Metadata, settings: Settings, log_end_changed: LogEndChanged) -> None:
         self._broker = broker
@@ -29,7 +29,7 @@ class Fetchers:
         self.broker_epoch = -1
 
     def add(self, partition: Partition) -> None:
-        """Follow ``partition.leader`` in the partition's present epoch."""
+        """Follow ``partition.leader`` in the partition's present leader epoch."""
         fetcher = self._fetchers.get(partition.leader)
         if fetcher is None:
             fetcher = Fetcher(self._broker, partition.leader, self._metadata, self._settings, self._log_end_changed)
@@ -39,7 +39,7 @@ class Fetchers:
         fetcher.add(partition)
 
     def remove(self, partition: Partition) -> None:
-        """Stop following, whoever it was."""
+        """Stop following the partition's leader, whichever that was."""
         for leader, fetcher in list(self._fetchers.items()):
             fetcher.remove(partition.place)
             if fetcher.idle:
@@ -52,11 +52,11 @@ class Fetchers:
         return {leader: epoch for leader, epoch in found.items() if epoch is not None}
 
     def failed(self) -> list[asyncio.Task[None]]:
-        """List the fetchers that ended by an error: none may."""
+        """List the fetchers that ended with an error; none ever should."""
         return [task for task in self._tasks.values() if task.done() and not task.cancelled()]
 
     async def stop(self) -> None:
-        """Stop following altogether."""
+        """Stop all fetchers."""
         tasks = list(self._tasks.values())
         self._tasks.clear()
         self._fetchers.clear()

@@ -1,13 +1,13 @@
-"""What a leader knows of each follower (Kafka's ``Replica``)."""
+"""What a leader knows of one of its followers (Kafka's ``Replica``)."""
 
 UNKNOWN = -1
 
 
 class FollowerState:
-    """Follow one follower through its fetches in the leader's present epoch.
+    """A follower as its fetches in the leader's present epoch show it.
 
-    ``log_end_offset`` is the offset it asked for last: it holds everything below. It was caught up
-    when it asked for the leader's log end, or for what was the log end at its fetch before.
+    ``log_end_offset`` is the offset of its last fetch: it holds everything below. The follower was caught up when it
+    fetched from the leader's log end, or from what was the leader's log end at the fetch before.
     """
 
     __slots__ = ("_fetched_ms", "_leader_end_then", "caught_up_ms", "log_end_offset", "replica_epoch")
@@ -20,7 +20,7 @@ class FollowerState:
         self._fetched_ms = 0
 
     def fetched(self, offset: int, leader_end_offset: int, replica_epoch: int, now_ms: int) -> None:
-        """Take in a fetch from ``offset`` on."""
+        """Take in a fetch from ``offset``."""
         if offset >= leader_end_offset:
             self.caught_up_ms = max(self.caught_up_ms, now_ms)
         elif self._leader_end_then != UNKNOWN and offset >= self._leader_end_then:
@@ -31,5 +31,5 @@ class FollowerState:
         self._fetched_ms = now_ms
 
     def is_caught_up(self, leader_end_offset: int, now_ms: int, lag_max_ms: int) -> bool:
-        """Say whether the follower holds all, or did so not longer ago than ``lag_max_ms``."""
+        """Say whether the follower holds everything, or did at most ``lag_max_ms`` ago."""
         return self.log_end_offset == leader_end_offset or now_ms - self.caught_up_ms <= lag_max_ms

@@ -1,4 +1,4 @@
-"""The in-sync set as its leader sees it: who must leave, who may join, and asking for it (KIP-497)."""
+"""The in-sync set as its leader sees it: which members lag, who may join, and the request to change it (KIP-497)."""
 
 import uuid
 from typing import NamedTuple
@@ -17,7 +17,7 @@ logger = structlog.get_logger()
 
 
 def out_of_sync(partition: Partition, now: int, lag_max_ms: int) -> tuple[int, ...]:
-    """Name the members that have not been caught up for too long (``Partition.getOutOfSyncReplicas``)."""
+    """List the members that have not been caught up for too long (``Partition.getOutOfSyncReplicas``)."""
     end = partition.log.log_end_offset
     return tuple(
         replica
@@ -28,12 +28,12 @@ def out_of_sync(partition: Partition, now: int, lag_max_ms: int) -> tuple[int, .
 
 
 def may_join(partition: Partition, replica: int, reported_end_offset: int) -> bool:
-    """Say whether an assigned follower that is not a member holds all that a member must.
+    """Say whether an assigned follower outside the ISR holds everything that a member must hold.
 
-    It holds the high watermark, and the start of the leader's epoch, as in Kafka. And it holds the
-    leader's log end as last told to the engine: no high watermark that the engine may have decided, or
-    decides before it takes the new member in, lies above that. Asking only for the high watermark that
-    this broker has *heard* of would let a member in that lacks what was committed meanwhile.
+    As in Kafka, it must hold the high watermark and the start of the leader's epoch. It must also hold the leader's log
+    end as last reported to the engine: the engine has decided no high watermark above that, and decides none before it
+    takes the new member in. The high watermark that this broker has *heard* of would not do, because more may have been
+    committed since, which the new member would lack.
     """
     follower = partition.followers.get(replica)
     if follower is None or replica in partition.isr:
@@ -51,10 +51,10 @@ class _Asked(NamedTuple):
 
 
 class IsrChanges:
-    """Ask the engine for ISR changes: one outstanding per partition, each for a bounded time.
+    """The requests to the engine for ISR changes: at most one per partition is outstanding, for a bounded time.
 
-    The ISR counts as changed only when the committed decision comes. A request that was refused or
-    not answered in time leaves the partition alone for a while.
+    The ISR changes only when the committed decision arrives. A request that was refused or not answered in time leaves
+    the partition alone for a while.
     """
 
     def __init__(self, broker: int, metadata: Metadata, outbox: Outbox, settings: Settings) -> None:
@@ -67,7 +67,7 @@ class IsrChanges:
         self.broker_epoch = -1
 
     def consider_shrinking(self, partition: Partition) -> None:
-        """Ask for those to leave who lag; a leader that came from an unclean election says it has recovered."""
+        """Ask to remove the members that lag. A leader from an unclean election says that it has recovered."""
         if not partition.is_leader or self._outstanding(partition):
             return
         gone = out_of_sync(partition, steady_ms(), self._settings.replica_lag_time_max_ms)
@@ -78,7 +78,7 @@ class IsrChanges:
             self._ask(partition, partition.isr, "recovered")
 
     def consider_expanding(self, partition: Partition, replica: int) -> None:
-        """Ask for a follower that has just fetched to join, if it may."""
+        """Ask to add a follower that has just fetched, if it may join."""
         if replica in partition.isr or not partition.is_leader or self._outstanding(partition):
             return
         reported = self._outbox.reported_end_offset(partition.place, partition.leader_epoch)
@@ -88,7 +88,7 @@ class IsrChanges:
         if known is None or known.state != "active":
             return
         if partition.followers[replica].replica_epoch not in (known.broker_epoch, -1):
-            return  # it is the fetch of an earlier incarnation that was caught up (KIP-903)
+            return  # the fetch came from an earlier incarnation of the follower (KIP-903)
         joined = {*partition.isr, replica}
         self._ask(partition, tuple(r for r in partition.replicas if r in joined), "expand")
 
@@ -99,7 +99,7 @@ class IsrChanges:
             same = (asked.leader_epoch, asked.partition_epoch) == (partition.leader_epoch, partition.partition_epoch)
             if same and now < asked.until_ms:
                 return True
-            # Decided meanwhile, or lost: a late copy is fenced by its partition epoch.
+            # It was decided meanwhile, or lost. If it arrives late, its partition epoch fences it.
             del self._asked[partition.place]
         return now < self._not_before.get(partition.place, 0)
 
@@ -131,9 +131,9 @@ class IsrChanges:
         logger.info("isr change asked for", what=what, partition=_name(partition.place), now=partition.isr, then=isr)
 
     def answered(self, answer: Answer) -> None:
-        """Take in the answer to a request of ours: refused, the partition rests for a while.
+        """Take in the answer to one of these requests. If it was refused, the partition rests for a while.
 
-        Granted, the ``leader_and_isr`` of the same event came before.
+        If it was granted, the ``leader_and_isr`` of the same event came before the answer.
         """
         place = next((p for p, asked in self._asked.items() if asked.request_id == answer.request_id), None)
         if place is None:
@@ -144,7 +144,7 @@ class IsrChanges:
             logger.info("isr change refused", partition=_name(place), error=answer.error, message=answer.message)
 
     def forget(self, place: TopicPartition) -> None:
-        """Drop what concerns a replica that is gone."""
+        """Drop the requests for a replica that is gone."""
         self._asked.pop(place, None)
         self._not_before.pop(place, None)
 

@@ -5,7 +5,7 @@
     leader     leader (same term)         follower, term + 1        none, term + 1
     follower   leader, term + 1           follower                  none
 
-A ``term`` is one stretch of leading: what was appended in one term says nothing about the next.
+A ``term`` is one stretch of leading. A record that was appended in one term may be gone in the next.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ class Role(Enum):
 
 
 class Partition:
-    """Hold one replica: its log, its role, and what the last accepted decision said.
+    """One replica: its log, its role, and the content of the last accepted decision.
 
-    The high watermark is the one that the engine decided; this broker never works out its own. It is
-    shown as far as the own log reaches.
+    The engine decides the high watermark; this broker never works it out. It is shown only up to the end of the own
+    log.
     """
 
     def __init__(self, place: TopicPartition, topic_id: str, broker: int, log: Log) -> None:
@@ -64,27 +64,27 @@ class Partition:
 
     @property
     def reporting_epoch(self) -> int | None:
-        """Name the leader epoch under which the log end may be told to the engine, if any.
+        """Return the leader epoch under which the log end may be sent to the engine; None if it may not.
 
-        A follower's log speaks for an epoch only after it was cut to where that epoch's leader agrees:
-        before, its end may lie in records that the leader never had.
+        A follower's log counts for an epoch only after it was cut to where it agrees with that epoch's leader. Before,
+        its end may lie in records that the leader never had.
         """
         if self.role is Role.none or (self.role is Role.follower and self._truncated_in != self.leader_epoch):
             return None
         return self.leader_epoch
 
     def supersedes(self, decision: LeaderAndIsr) -> bool:
-        """Say whether what this replica holds is newer than ``decision``."""
+        """Say whether this replica's state is newer than ``decision``."""
         return (self.leader_epoch, self.partition_epoch) > (decision.leader_epoch, decision.partition_epoch)
 
     def make_leader(self, decision: LeaderAndIsr, high_watermark: int, now_ms: int) -> None:
-        """Lead, or go on leading with another ISR or under a later epoch."""
+        """Lead, or continue to lead with another ISR or in a later epoch."""
         raised = decision.leader_epoch > self.leader_epoch
         if not self.is_leader:
             self.role = Role.leader
             self.term += 1
-            # After an unclean election the decided value may lie above this log, and records to come
-            # must not show as committed because older ones once were.
+            # After an unclean election the decided value may lie above this log. Records to come must not appear
+            # committed because older ones at their offsets once were.
             self._decided_high_watermark = min(high_watermark, self.log.log_end_offset)
         self._hold(decision)
         if raised:
@@ -99,7 +99,7 @@ class Partition:
         wake(self)
 
     def make_follower(self, decision: LeaderAndIsr, high_watermark: int) -> None:
-        """Follow ``decision.leader``; the log is yet to be cut to it."""
+        """Follow ``decision.leader``. The log is cut to the leader's later."""
         if self.is_leader:
             self.term += 1
         if self.role is not Role.follower:
@@ -118,7 +118,7 @@ class Partition:
         self.recovering = decision.leader_recovery_state == "RECOVERING"
 
     def stop(self) -> None:
-        """Neither lead nor follow; who waits is told."""
+        """Neither lead nor follow, and wake the requests that wait."""
         if self.is_leader:
             self.term += 1
         self.role = Role.none
@@ -126,16 +126,17 @@ class Partition:
         wake(self)
 
     def set_high_watermark(self, leader_epoch: int, high_watermark: int) -> None:
-        """Take the engine's word, unless it is for an older epoch than this replica is in.
+        """Take in a decided high watermark, unless it is of an older epoch than this replica's.
 
-        It is for a later one when the decision that began that one was folded into a newer, which follows.
+        It may be of a later epoch: the decision that began that epoch was skipped in favour of a newer one, which
+        follows.
         """
         if leader_epoch >= self.leader_epoch:
             self._decided_high_watermark = high_watermark
             wake(self)
 
     def follow_high_watermark(self, leader_epoch: int, high_watermark: int) -> None:
-        """Take what the leader of ``leader_epoch`` shows: a log that was cut grows back to what was decided."""
+        """Take in the high watermark that the leader shows, because after a cut the log grows back to what was decided."""
         if self.role is Role.follower and leader_epoch == self.leader_epoch:
             self._decided_high_watermark = max(self._decided_high_watermark, high_watermark)
 
@@ -149,7 +150,7 @@ class Partition:
             raise RefusedError(ErrorCode.UNKNOWN_LEADER_EPOCH, f"{current_leader_epoch} > {self.leader_epoch}")
 
     def append_as_leader(self, records: bytes | memoryview | None) -> Appended:
-        """Append what a producer sent; raises ``RefusedError``."""
+        """Append a producer's records. Raises ``RefusedError``."""
         if not self.is_leader:
             raise RefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         appended = self.log.append_as_leader(records, self.leader_epoch)
@@ -157,14 +158,14 @@ class Partition:
         return appended
 
     def append_as_follower(self, leader_epoch: int, offset: int, records: bytes | memoryview) -> bool:
-        """Append what the leader of ``leader_epoch`` gave for ``offset``; False when that is not where we are."""
+        """Append what the leader of ``leader_epoch`` sent for ``offset``; return False if that is not our log end."""
         fits = self.role is Role.follower and leader_epoch == self.leader_epoch and offset == self.log.log_end_offset
         if fits:
             self.log.append_as_follower(records)
         return fits
 
     def truncate(self, leader_epoch: int, offset: int) -> bool:
-        """Cut the follower's log to ``offset``; False when it is in another epoch by now."""
+        """Cut the follower's log to ``offset``; return False if it is in another epoch by now."""
         if self.role is not Role.follower or leader_epoch != self.leader_epoch:
             return False
         self.log.truncate_to(offset)
@@ -172,12 +173,12 @@ class Partition:
         return True
 
     def restart_at(self, leader_epoch: int, offset: int) -> bool:
-        """Drop the follower's log and go on at ``offset``; False when it is in another epoch by now."""
+        """Drop the follower's log and continue at ``offset``; return False if it is in another epoch by now."""
         if self.role is not Role.follower or leader_epoch != self.leader_epoch:
             return False
         self.log.restart_at(offset)
         return True
 
     def truncated(self, leader_epoch: int) -> None:
-        """Note that the log agrees with the leader of ``leader_epoch``."""
+        """Note that the log agrees with that of the leader of ``leader_epoch``."""
         self._truncated_in = leader_epoch

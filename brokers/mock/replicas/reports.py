@@ -1,10 +1,10 @@
-"""What the broker reports of its replicas: a decision is carried out, could not be, or a log is lost."""
+"""What a broker reports of its replicas: a decision was carried out, or could not be, or a log is lost."""
 
 from brokers.mock.control.outbox import Outbox
 from bus.clock import now_ms
 from state.events import ReplicaReport, TopicPartition
 
-# Per partition, as ReplicaManager answers LeaderAndIsr and StopReplica.
+# The errors of one partition, as Kafka's ReplicaManager answers LeaderAndIsr and StopReplica.
 STALE_CONTROLLER_EPOCH = "STALE_CONTROLLER_EPOCH"
 FENCED_LEADER_EPOCH = "FENCED_LEADER_EPOCH"
 UNKNOWN_TOPIC_OR_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
@@ -12,7 +12,7 @@ KAFKA_STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
 
 
 class Reports:
-    """Send reports under the registration of ``broker_epoch``."""
+    """The reports that are sent under the registration ``broker_epoch``."""
 
     def __init__(self, broker: int, outbox: Outbox) -> None:
         self._broker = broker
@@ -20,15 +20,15 @@ class Reports:
         self.broker_epoch = -1
 
     def done(self, place: TopicPartition, topic_id: str, leader_epoch: int, outcome: str) -> None:
-        """Say that a replica leads, follows, is stopped or deleted."""
+        """Report that a replica leads, follows, is stopped or deleted."""
         self._send(place, topic_id, leader_epoch, outcome, None)
 
     def refused(self, place: TopicPartition, topic_id: str, leader_epoch: int, error: str) -> None:
-        """Say under Kafka's name why a decision was not carried out; the replica is as it was."""
+        """Report by Kafka's error name why a decision was not carried out; the replica is unchanged."""
         self._send(place, topic_id, leader_epoch, "error", error)
 
     def offline(self, place: TopicPartition, topic_id: str, leader_epoch: int) -> None:
-        """Say that a replica's log is lost."""
+        """Report that a replica's log is lost."""
         self._send(place, topic_id, leader_epoch, "offline", KAFKA_STORAGE_ERROR)
 
     def _send(self, place: TopicPartition, topic_id: str, leader_epoch: int, outcome: str, error: str | None) -> None:

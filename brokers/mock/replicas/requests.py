@@ -1,4 +1,4 @@
-"""What a follower asks its leader, as requests."""
+"""The requests of a follower to its leader."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ LIST_OFFSETS_VERSION = 6
 
 
 def epoch_ends_request(broker: int, asked: Sequence[tuple[TopicPartition, int, int]]) -> Any:
-    """Ask where epochs end: (partition, the leader epoch it is followed in, the epoch in epoch_to_ask)."""
+    """Ask where epochs end, given (partition, the leader epoch it is followed in, the epoch to ask about)."""
     topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
     topics = [
         topic(
@@ -63,7 +63,7 @@ def fetch_request(broker: int, broker_epoch: int, partitions: Sequence[Partition
 
 
 def offset_request(broker: int, place: TopicPartition, leader_epoch: int, spec: OffsetSpec) -> Any:
-    """Ask where the leader's log begins or ends."""
+    """Ask where the leader's log starts or ends."""
     topic = ListOffsetsRequest.ListOffsetsTopic
     partition = topic.ListOffsetsPartition(
         partition_index=place.partition, current_leader_epoch=leader_epoch, timestamp=int(spec)

@@ -36,7 +36,7 @@ logger = structlog.get_logger()
 
 
 class Replicas:
-    """Hold the replicas, and carry out decisions on them, each once ``Metadata`` has taken it in."""
+    """The replicas by partition. They carry out each decision after ``Metadata`` has taken it in."""
 
     def __init__(
         self,
@@ -60,21 +60,21 @@ class Replicas:
         outbox.ask_log_ends_of(self._log_end)
 
     def registered(self, broker_epoch: int) -> None:
-        """Speak under this registration from now on."""
+        """Send everything under this registration from now on."""
         self._outbox.broker_epoch = broker_epoch
         self._reports.broker_epoch = broker_epoch
         self.isr_changes.broker_epoch = broker_epoch
         self.fetchers.broker_epoch = broker_epoch
 
     def begin(self) -> None:
-        """Take up the replicas as the metadata has them by now."""
+        """Take up the replicas that the metadata has by now."""
         ours = [d for d in self._metadata.all_partitions() if self._broker in d.replicas]
         self._directory.sweep({TopicPartition(d.topic, d.partition): d.topic_id for d in ours})
         for decision in ours:
             self.apply(decision)
 
     def apply(self, decision: AnyDecision) -> None:
-        """Carry out one decision; one of an older controller leaves no trace."""
+        """Carry out one decision. A decision of an older controller leaves no trace."""
         if decision.controller_epoch < self._controller_epoch:
             logger.warning("decision of an older controller refused", kind=type(decision).__name__)
             if isinstance(decision, LeaderAndIsr | StopReplica) and self._broker in decision.to:
@@ -105,10 +105,10 @@ class Replicas:
         self._reports.refused(place, decision.topic_id, decision.leader_epoch, error)
 
     def skip(self, decision: AnyDecision) -> None:
-        """Take note of a decision that a later one makes needless: it ends what the replica does, and begins nothing.
+        """Take note of a decision that a later one makes needless: end what the replica does, and begin nothing.
 
-        One that changes the role ends the term, as it would if it were carried out. One that leaves the
-        replica leading, or following, leaves all to the later one.
+        If the decision changes the role, it ends the term, as it would if it were carried out. If the replica goes on
+        leading, or following, everything is left to the later decision.
         """
         if not isinstance(decision, LeaderAndIsr) or decision.controller_epoch < self._controller_epoch:
             return
@@ -197,7 +197,7 @@ class Replicas:
         self._reports.done(place, decision.topic_id, decision.leader_epoch, outcome)
 
     def _gone(self, topic_id: str) -> None:
-        """Drop what is left of a deleted topic: who starts meanwhile takes replicas up that it reported deleted."""
+        """Drop what is left of a deleted topic: a broker that restarts takes up replicas that it has reported deleted."""
         for partition in [p for p in self.partitions.values() if p.topic_id == topic_id]:
             self._close(partition)
             try:
@@ -224,10 +224,10 @@ class Replicas:
                 partition.log.config = self.topics.log_config(topic)
                 wake(partition)
 
-    # What others ask
+    # For the APIs
 
     def leader_of(self, place: TopicPartition, current_leader_epoch: int = -1) -> Partition:
-        """Return the partition if this broker leads it, in that epoch (-1: any); else raise ``RefusedError``."""
+        """Return the partition if this broker leads it, in that epoch (-1: any). Raises ``RefusedError`` otherwise."""
         if self._directory.is_lost:
             raise RefusedError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory is offline")
         partition = self.partitions.get(place)
@@ -240,7 +240,7 @@ class Replicas:
         return partition
 
     def fetched(self, partition: Partition, replica: int, offset: int, replica_epoch: int) -> None:
-        """Take a follower's fetch in as its progress; it may be due to join the ISR."""
+        """Note a follower's fetch; the follower may be due to join the ISR."""
         follower = partition.followers.get(replica)
         if follower is None:
             raise RefusedError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"broker {replica} is not assigned")
@@ -252,33 +252,33 @@ class Replicas:
         self._outbox.log_end_changed(partition.place)
 
     def look_after_isr(self) -> None:
-        """Find members that lag; called every now and then."""
+        """Find members that lag; called regularly."""
         for partition in self.partitions.values():
             self.isr_changes.consider_shrinking(partition)
 
     def checkpoint(self) -> None:
-        """Write the high watermarks down; where that fails the directory is lost."""
+        """Write the high watermarks to disk; if that fails the directory is lost."""
         try:
             self._directory.checkpoint_high_watermarks({p.place: p.high_watermark for p in self.partitions.values()})
         except OSError as error:
             self._directory.lost(error)
 
     def report_offline(self) -> None:
-        """Say that every replica's log is lost."""
+        """Report every replica's log as lost."""
         for partition in self.partitions.values():
             self._reports.offline(partition.place, partition.topic_id, partition.leader_epoch)
             self.fetchers.remove(partition)
             partition.stop()
 
     def close(self) -> None:
-        """Put all on disk."""
+        """Force everything to disk."""
         for partition in self.partitions.values():
             partition.log.flush()
         self.checkpoint()
         for partition in list(self.partitions.values()):
             partition.log.close()
 
-    # What is told to the engine
+    # For the engine
 
     def _log_end_changed(self, partition: Partition) -> None:
         self._outbox.log_end_changed(partition.place)
@@ -289,7 +289,7 @@ class Replicas:
         if partition is None:
             return None
         if topic is not None and topic.state != "created" and partition.leader == NO_LEADER:
-            return None  # of one that is being deleted the engine wants to hear no more; one that waits has a leader
+            return None  # the engine needs no log end of a topic in deletion; one whose deletion waits has a leader
         epoch, log = partition.reporting_epoch, partition.log
         return None if epoch is None else LogEnd(partition.topic_id, epoch, log.log_end_offset, log.log_start_offset)
 

@@ -1,4 +1,4 @@
-"""What a replica is told by settings: its topic's own, else the cluster's, else its broker's."""
+"""The settings of a replica's log: the topic's own, or else the cluster's, or else the broker's."""
 
 from brokers.mock.log.log import LogConfig
 from brokers.mock.metadata import Metadata
@@ -6,21 +6,21 @@ from brokers.mock.settings import Settings
 
 
 class TopicSettings:
-    """Look settings up as they stand now."""
+    """The topics' settings as they are at the moment of each call."""
 
     def __init__(self, metadata: Metadata, settings: Settings) -> None:
         self._metadata = metadata
         self._settings = settings
 
     def log_config(self, topic: str) -> LogConfig:
-        """Give what a log of the topic is told, sizes in bytes."""
+        """Return the settings of a log of the topic, sizes in bytes."""
         return LogConfig(
             segment_bytes=self._number(topic, "segment.bytes", self._settings.log_segment_bytes),
             max_message_bytes=self._number(topic, "max.message.bytes", self._settings.message_max_bytes),
         )
 
     def min_insync_replicas(self, topic: str) -> int:
-        """Return how many must be in sync for acks=all."""
+        """Return how many replicas must be in sync for acks=all."""
         return self._number(topic, "min.insync.replicas", self._settings.min_insync_replicas)
 
     def _number(self, topic: str, name: str, default: int) -> int:

@@ -1,4 +1,4 @@
-"""Where a follower's log parts from its leader's (KIP-101, KIP-279)."""
+"""Find where a follower's log parts from its leader's (KIP-101, KIP-279). ``fetcher`` explains why."""
 
 from typing import NamedTuple
 
@@ -7,27 +7,27 @@ from brokers.mock.log.log import Log
 
 
 class Truncation(NamedTuple):
-    """Say where to cut, and whether the logs agree below: if not, the leader must be asked again."""
+    """Where to cut, and whether the logs agree below that; if they may not, the leader must be asked again."""
 
     offset: int
     complete: bool
 
 
 def epoch_to_ask(log: Log) -> int | None:
-    """Name the epoch to ask the leader about; None when the log holds nothing that could differ."""
+    """Return the epoch to ask the leader about; None if the log holds nothing that could differ."""
     latest = log.epochs.latest
     return latest if latest != UNDEFINED and log.log_end_offset > log.log_start_offset else None
 
 
 def truncation(log: Log, high_watermark: int, leader: EndOffset) -> Truncation:
-    """Judge the leader's answer to ``epoch_to_ask``.
+    """Judge the leader's answer about ``epoch_to_ask``.
 
-    When the leader names an epoch that this log has nothing of, the log is cut to where that epoch
-    would end and the next lower epoch is asked for: so every round goes down at least one epoch.
+    If the leader names an epoch of which this log has nothing, the log is cut to where that epoch would end, and the
+    next question is about a lower epoch.
     """
     end = log.log_end_offset
     if leader.end_offset == UNDEFINED:
-        # The leader knows no epoch so low or so high: what was committed is all that is sure.
+        # The leader's log has no epoch as late as ours, so only what was committed is certain.
         return Truncation(min(high_watermark, end), True)
     own = log.end_offset_for_epoch(leader.epoch)
     if own.end_offset == UNDEFINED:

@@ -1,4 +1,4 @@
-"""Requests that wait for a partition to change: the purgatory."""
+"""Requests that wait for a partition to change: Kafka's purgatory."""
 
 import asyncio
 from collections.abc import Iterable
@@ -6,13 +6,13 @@ from typing import Protocol
 
 
 class Waited(Protocol):
-    """Have changes that can be waited for; who came first is told first."""
+    """Something whose changes can be waited for; the first to wait is the first to wake."""
 
     waiters: "dict[asyncio.Future[bool], None]"
 
 
 def wake(waited: Waited) -> None:
-    """Let all who wait look again."""
+    """Let everybody who waits look again."""
     for future in waited.waiters:
         _settle(future, True)
 
@@ -23,14 +23,14 @@ def _settle(future: "asyncio.Future[bool]", changed: bool) -> None:
 
 
 class Purgatory:
-    """Bound how many requests wait at once; beyond that, none does and each is answered as things stand."""
+    """A bound on how many requests wait at once. Beyond it a request does not wait, and is answered as things are."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._waiting = 0
 
     async def change(self, waited: Iterable[Waited], deadline: float) -> bool:
-        """Wait until one of ``waited`` changes; False when ``deadline`` (loop time) comes first."""
+        """Wait until one of ``waited`` changes; return False if ``deadline`` (loop time) comes first."""
         loop = asyncio.get_running_loop()
         if loop.time() >= deadline or self._waiting >= self._limit:
             return False
