@@ -136,7 +136,7 @@ class Partition:
             wake(self)
 
     def follow_high_watermark(self, leader_epoch: int, high_watermark: int) -> None:
-        """Take in the high watermark that the leader shows, because after a cut the log grows back to what was decided."""
+        """Take in the leader's high watermark: after a cut the log grows back to what was decided."""
         if self.role is Role.follower and leader_epoch == self.leader_epoch:
             self._decided_high_watermark = max(self._decided_high_watermark, high_watermark)
 

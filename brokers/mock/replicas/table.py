@@ -197,7 +197,7 @@ class Replicas:
         self._reports.done(place, decision.topic_id, decision.leader_epoch, outcome)
 
     def _gone(self, topic_id: str) -> None:
-        """Drop what is left of a deleted topic: a broker that restarts takes up replicas that it has reported deleted."""
+        """Drop what is left of a deleted topic: a broker that restarts takes up replicas it has reported deleted."""
         for partition in [p for p in self.partitions.values() if p.topic_id == topic_id]:
             self._close(partition)
             try:
