@@ -16,7 +16,7 @@ from streaming.checkpoint_place import check_usable, checkpoint_of
 from streaming.deadlines import LateError
 from streaming.ends import JobError
 from streaming.query import start_query, stop_between_batches
-from streaming.query_failure import bus_error_in, cause_in, lack_in
+from streaming.query_failure import LATE_WORKERS_MAX, bus_error_in, cause_in, has_late_worker, lack_in
 from streaming.session import SPARK_ERRORS
 
 log = structlog.get_logger("isrflow.job")
@@ -41,6 +41,7 @@ class Decider:
         self._query: StreamingQuery | None = None
         self._not_written: Exception | None = None
         self._is_second = False
+        self._late_workers = 0
         self._went_on = False
         self._decided_seq = 0
 
@@ -85,13 +86,33 @@ class Decider:
         self._go_on_after("" if error is None else str(error))
 
     def _go_on_after(self, told: str) -> None:
+        if self._is_worth_another_start(told):
+            log.warning(
+                "a Python worker was too slow to connect to Spark; starting the query again",
+                attempt=self._late_workers,
+                attempts_max=LATE_WORKERS_MAX,
+            )
+            self._start_settled(cause_in(told), aside=False)
+            return
         cause = self._mendable_cause(told)
         # One that failed on a new checkpoint before it decided anything would fail on the next one too.
         if self._is_second or not (self._went_on or self._bus.decided_seq() > self._decided_seq):
             raise JobError(f"the query failed: {cause}")
         self._is_second = True
+        self._start_settled(cause, aside=True)
+
+    def _is_worth_another_start(self, told: str) -> bool:
+        """Count a failure that a busy machine causes. Nothing is wrong with the checkpoint or the bus."""
+        if self._not_written is not None or not has_late_worker(told):
+            return False
+        has_decided = self._bus.decided_seq() > self._decided_seq
+        self._late_workers = 1 if has_decided else self._late_workers + 1
+        return self._late_workers <= LATE_WORKERS_MAX
+
+    def _start_settled(self, cause: str, *, aside: bool) -> None:
         try:
-            move_aside(self._checkpoint, why="the query failed on it", cause=cause)
+            if aside:
+                move_aside(self._checkpoint, why="the query failed on it", cause=cause)
             settle(self._checkpoint, self._bus)
         except OSError as error:
             raise JobError(f"the query failed: {cause}; and its checkpoint cannot be moved aside: {error}") from error

@@ -8,6 +8,10 @@ _NAMED = re.compile(r"(?:Caused by: |: )?(?P<kind>[A-Za-z0-9_.\x24]+(?:Error|Exc
 # These wrap another error, which is told after them.
 _WRAPPING = ("Traceback (most recent call last):", "Exception thrown in awaitResult", "An error occurred while calling")
 _PROXY = "An exception was raised by the Python Proxy"
+# Each attempt has cost the 10 s that Spark waits for a worker, so these need no pause between them.
+LATE_WORKERS_MAX = 3
+# Spark gives a Python worker 10 s to connect, and that cannot be set. The second sentence has the time after it.
+_LATE_WORKER = ("Python worker failed to connect back", "waiting for the Python worker to connect back")
 # That events are gone is no concern of a query that begins after them.
 _OF_BUS = re.compile(r"bus\.interface\.(?!TrimmedError)[A-Za-z]+: (?P<said>\S.*)")
 # Another checkpoint would fail the same way.
@@ -40,6 +44,11 @@ def bus_error_in(text: str) -> str | None:
     """Return what a worker of the source said of a bus that it could not read; None where it said nothing."""
     found = _OF_BUS.search(text)
     return found["said"].strip() if found else None
+
+
+def has_late_worker(text: str) -> bool:
+    """Say whether a Python worker was too slow to connect to Spark, as on a machine that is very busy."""
+    return any(sign in text for sign in _LATE_WORKER)
 
 
 def lack_in(text: str) -> str | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
+import structlog
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
@@ -22,12 +23,14 @@ from conf.jars import jars, missing
 from conf.java import java_home
 from conf.python import keep_paths_safe
 from conf.settings import Settings
+from streaming.query_failure import LATE_WORKERS_MAX, has_late_worker
 from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH
 
 # What Spark raises: by itself, and through the bridge to its JVM, which is gone when the JVM is.
 SPARK_ERRORS = (PySparkException, Py4JError, ConnectionError)
 LOCAL_FILES = "spark-files"
 _REASON_LINES_MAX = 3
+log = structlog.get_logger("isrflow.job")
 _starting_jvm = threading.Event()
 
 
@@ -140,12 +143,30 @@ def _prepare_children() -> None:
 def warm_up(session: SparkSession) -> None:
     """Run what only a query would load: Python workers, and the state store's native library.
 
-    It is loaded sooner or later. Now it stops nobody when it cannot be, and a job that takes over decides the sooner.
+    Before the claim a failure to load them disturbs no other job, and after the claim the first batch is quicker.
     Raises one of ``SPARK_ERRORS``.
     """
-    session.range(1).mapInArrow(lambda batches: batches, "id LONG").collect()
+    _run_worker(session)
     jvm: Any = session.sparkContext._jvm
     jvm.org.rocksdb.RocksDB.loadLibrary()
+
+
+def _run_worker(session: SparkSession) -> None:
+    """Run one Python worker, and another one if it is too slow to connect to Spark."""
+    attempt = 0
+    while True:
+        try:
+            session.range(1).mapInArrow(lambda batches: batches, "id LONG").collect()
+            return
+        except SPARK_ERRORS as error:
+            attempt += 1
+            if attempt > LATE_WORKERS_MAX or not has_late_worker(str(error)):
+                raise
+            log.warning(
+                "a Python worker was too slow to connect to Spark; starting another one",
+                attempt=attempt,
+                attempts_max=LATE_WORKERS_MAX,
+            )
 
 
 def java_options(settings: Settings, stacks: Path | None) -> str:

@@ -16,6 +16,7 @@ from streaming.checkpoint import has_batches, settle
 from streaming.deadlines import LateError
 from streaming.decider import Decider
 from streaming.ends import JobError
+from streaming.query_failure import LATE_WORKERS_MAX
 
 Commit = Callable[[Iterable[bytes]], None]
 
@@ -210,3 +211,62 @@ def test_what_ended_the_job_is_not_hidden_by_how_the_query_stops(started: Starte
         raise BusError("gone")
     with pytest.raises(Py4JError), started.decider():
         started.queries[1].stop = stuck  # type: ignore[method-assign]
+
+
+LATE_WORKER = (
+    "org.apache.spark.SparkException: Python worker failed to connect back.\n\tat java.net.ServerSocket.accept"
+)
+
+
+def log_of_late_workers(capsys: pytest.CaptureFixture[str]) -> int:
+    return capsys.readouterr().out.count("a Python worker was too slow to connect")
+
+
+def test_a_query_whose_worker_was_late_is_started_again_on_the_same_checkpoint(
+    started: Started, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with started.decider() as running:
+        for query in range(LATE_WORKERS_MAX):
+            started.queries[query].fail(LATE_WORKER)
+            running.go_on()
+        assert running.is_active()
+    assert [query.began_with_batches for query in started.queries] == [True] * (1 + LATE_WORKERS_MAX)
+    assert not started.checkpoint.with_name("checkpoint.aside").exists()
+    assert log_of_late_workers(capsys) == LATE_WORKERS_MAX
+
+
+def test_a_query_that_spark_refuses_to_start_because_of_a_late_worker_is_started_again(started: Started) -> None:
+    started.refuse = [AnalysisException(LATE_WORKER)] * LATE_WORKERS_MAX
+    with started.decider() as running:
+        assert running.is_active()
+    assert [query.began_with_batches for query in started.queries] == [True]
+
+
+def test_workers_that_are_always_late_end_the_job(started: Started, capsys: pytest.CaptureFixture[str]) -> None:
+    (started.checkpoint / "commits" / "0").unlink()
+    settle(started.checkpoint, started.bus)
+    started.refuse = [AnalysisException(LATE_WORKER)] * 100
+    with pytest.raises(JobError, match="failed to connect back"), started.decider():
+        raise AssertionError("the query has started")
+    assert log_of_late_workers(capsys) == LATE_WORKERS_MAX
+    assert len(started.refuse) == 100 - 1 - LATE_WORKERS_MAX
+
+
+def test_late_workers_count_from_the_last_start_that_decided(started: Started) -> None:
+    with started.decider() as running:
+        for batch in range(1, 3 * LATE_WORKERS_MAX):
+            started.queries[-1].batch(batch, 9 + batch)
+            started.bus.commit(1, 9 + batch, [], [])
+            started.queries[-1].fail(LATE_WORKER)
+            running.go_on()
+        assert running.is_active()
+
+
+def test_a_late_worker_after_the_checkpoint_was_moved_aside_is_forgiven_too(started: Started) -> None:
+    with started.decider() as running:
+        started.queries[0].fail("java.io.IOException: Stream is corrupted")
+        running.go_on()
+        started.queries[1].fail(LATE_WORKER)
+        running.go_on()
+        assert running.is_active()
+    assert [query.began_with_batches for query in started.queries] == [True, False, False]

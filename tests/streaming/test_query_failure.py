@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming.query_failure import CAUSE_CHARS_MAX, bus_error_in, cause_in, lack_in
+from streaming.query_failure import CAUSE_CHARS_MAX, bus_error_in, cause_in, has_late_worker, lack_in
 
 PLAN = """
 === Streaming Query ===
@@ -64,3 +64,15 @@ def test_what_no_new_checkpoint_mends_is_told_apart() -> None:
     assert (lack_in("java.io.IOException: No space left on device") or "").startswith("the disk is full")
     assert "driver.memory" in (lack_in("java.lang.OutOfMemoryError: Java heap space") or "")
     assert lack_in(BATCH) is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Python worker failed to connect back.",
+        "Timed out while waiting for the Python worker to connect back after 60000ms.",
+    ],
+)
+def test_a_late_worker_is_recognized(said: str) -> None:
+    assert has_late_worker(f": org.apache.spark.SparkException: {said}\n\tat org.apache.spark.api.python")
+    assert not has_late_worker(BATCH + WORKER)
