@@ -1,34 +1,53 @@
 """Elect a leader (Kafka's ``Election.scala`` and ``PartitionLeaderElectionAlgorithms``).
 
-Every election is given ``online``: the assigned replicas that may lead now, in the order of their
-assignment. A replica may lead when its broker is active (neither fenced nor shutting down, KIP-841)
-and its log directory is not lost (KIP-112).
+A leader must have every committed record. The ISR is the set of replicas that do, so a clean election takes the first
+assigned replica that is both in sync and online. Only an unclean election looks outside the ISR, and it may lose
+records.
+
+    replicas   1  2  3  4     in order of assignment, which is the order of preference
+    isr           2     4
+    online           3  4     their brokers are active (KIP-841), and their log directories not lost (KIP-112)
+    elected             4     and the ISR becomes 4, because 2 is not online
+                     3        uncleanly, if 4 were offline too; the ISR becomes 3
+
+| election   | when                                | who                               | ISR afterwards       |
+|------------|-------------------------------------|-----------------------------------|----------------------|
+| first      | a new partition has no leader yet   | first online                      | all that are online  |
+| offline    | the leader is gone                  | first online in the ISR           | those online         |
+| unclean    | the same, nobody in the ISR online  | first online                      | the leader alone     |
+| away       | the leader shuts down               | as offline, never unclean         | those online         |
+| preferred  | an admin or the balance check asks  | first assigned, if it may         | unchanged            |
+| reassigned | a reassignment ends                 | first target in the ISR           | unchanged            |
+
+In every function ``online`` lists the assigned replicas that may lead now, in order of assignment. None means that no
+replica can be elected.
+
+Rejected: working ``unclean`` out afterwards, from whether the new leader was in the ISR. During a reassignment Kafka
+got that wrong (KAFKA-19212). Here the election says it.
 """
 
 from typing import NamedTuple
 
 
 class Elected(NamedTuple):
-    """Hold who leads and who is in sync from now on; ``unclean`` when records may be lost."""
+    """The result of an election."""
 
     leader: int
+    # leader ∈ isr
     isr: tuple[int, ...]
+    # Whether committed records may be lost.
     unclean: bool
 
 
 def elect_first(online: tuple[int, ...]) -> Elected | None:
-    """Elect the first leader of a new partition: there is no record yet that a replica could lack."""
+    """Elect the first leader of a new partition. No replica can lack a record, because there is none."""
     if not online:
         return None
     return Elected(online[0], online, unclean=False)
 
 
 def elect_offline(isr: tuple[int, ...], online: tuple[int, ...], *, unclean_allowed: bool) -> Elected | None:
-    """Elect the leader of a partition whose leader is gone.
-
-    The first assigned replica that is in sync; the ISR keeps its order and loses who is not online.
-    With nobody in sync online, and where it is allowed, the first replica online: alone in the ISR.
-    """
+    """Elect a leader in place of one that is gone. The ISR keeps its order and loses the replicas that are offline."""
     for replica in online:
         if replica in isr:
             return Elected(replica, tuple([member for member in isr if member in online]), unclean=False)
@@ -38,12 +57,12 @@ def elect_offline(isr: tuple[int, ...], online: tuple[int, ...], *, unclean_allo
 
 
 def elect_away(isr: tuple[int, ...], online: tuple[int, ...]) -> Elected | None:
-    """Elect a leader in place of one that shuts down; never an unclean one, for the old one still serves."""
+    """Elect a leader in place of one that shuts down, never uncleanly, because the old one still serves."""
     return elect_offline(isr, online, unclean_allowed=False)
 
 
 def elect_preferred(replicas: tuple[int, ...], isr: tuple[int, ...], online: tuple[int, ...]) -> Elected | None:
-    """Elect the first assigned replica, or nobody; the ISR stays as it is."""
+    """Elect the first assigned replica or nobody."""
     preferred = replicas[0]
     if preferred in online and preferred in isr:
         return Elected(preferred, isr, unclean=False)
@@ -51,10 +70,7 @@ def elect_preferred(replicas: tuple[int, ...], isr: tuple[int, ...], online: tup
 
 
 def elect_reassigned(isr: tuple[int, ...], online: tuple[int, ...]) -> Elected | None:
-    """Elect the leader of a partition whose reassignment completes: the first target replica in sync.
-
-    ``online`` is of the target alone; the ISR stays as it is.
-    """
+    """Elect the leader of a partition whose reassignment ends. ``online`` lists target replicas only."""
     for replica in online:
         if replica in isr:
             return Elected(replica, isr, unclean=False)

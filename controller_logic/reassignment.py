@@ -1,18 +1,29 @@
-"""Move a partition to other brokers, step by step (KIP-455; ``KafkaController.onPartitionReassignment``).
+"""Move a partition to other brokers without losing a record (KIP-455; ``KafkaController.onPartitionReassignment``).
 
-With ORS the replicas that it had and TRS those that it shall have:
+The problem: the replicas that a partition has (ORS) must hand over to those that it shall have (TRS). The added ones
+have to catch up first, which can take hours, while brokers go and come and an admin changes the target or cancels.
 
-| step       | replicas           | adding    | removing  | then                                              |
-|------------|--------------------|-----------|-----------|---------------------------------------------------|
-| begins     | TRS ++ (ORS - TRS) | TRS - ORS | ORS - TRS | the added ones are NewReplica, and catch up       |
-| completes  | TRS                | none      | none      | they are OnlineReplica; the removed ones delete   |
-| cancelled  | ORS                | none      | none      | the added ones delete                             |
+The insight is Kafka's: during the move the partition has both sets, and the whole move is in its record, so any
+controller can go on with it. ``replicas`` begins with the target.
 
-It completes with the change that brings all of TRS into the ISR, in one with it: where the leader is
-not in TRS another one is elected, and the leader epoch goes up once. (The classic controller takes
-several steps, and raises it with each.) A replica that stays, but is down, does not hold the others
-up, as long as enough are in sync without it; the classic controller would wait for it. It never
-completes under a leader that is gone: whoever is removed may hold the only copy that is left.
+    ORS = 1,2   TRS = 2,3
+
+    step       replicas              adding     removing   isr     leader
+    before     1,2                                         1,2     1
+    begun      2,3,1                 3          1          1,2     1        TRS ++ (ORS - TRS); 3 is NewReplica
+    ended      2,3                                         2,3     2        once 3 joins the ISR; 1 deletes its log
+    cancelled  1,2                                         1,2     1        3 deletes its log
+
+The move ends in the same change that brings the last added replica into the ISR. If the leader is not in TRS,
+another one is elected in that change too, so the leader epoch goes up once. The classic controller takes several
+steps and raises it with each.
+
+Two rules about when it may end:
+
+* Every added replica must be in sync. A replica that stays but is down is not waited for, as long as enough others
+  are in sync for min.insync.replicas; it was out of sync before the move as well. The classic controller waits for
+  all of TRS, so a dead broker would keep the old replicas, and a deletion of the topic, waiting.
+* The leader must not be gone. A replica that the end removes may hold the only complete copy.
 """
 
 from collections.abc import Set
@@ -32,33 +43,36 @@ Ids = tuple[int, ...]
 
 
 class Brokers(NamedTuple):
-    """Hold who may lead, who serves, and who reports the deletion of a replica, now or when it is back."""
+    """The brokers, by what a reassignment asks of them."""
 
+    # May lead.
     active: Set[int]
+    # Serve requests. active ⊆ live
     live: Set[int]
+    # Report that they deleted a replica, now or when they are back.
     awaited: Set[int]
 
 
 def origin_of(partition: Partition) -> Ids:
-    """List the replicas that a cancelled reassignment goes back to, in Kafka's order for them."""
+    """List the replicas that a cancelled reassignment goes back to, in Kafka's order."""
     return _without(partition.replicas, partition.adding_replicas)
 
 
 def target_of(partition: Partition) -> Ids:
-    """List the replicas that the partition shall have."""
+    """List the replicas that the partition will have once its reassignment ends."""
     return _without(partition.replicas, partition.removing_replicas)
 
 
 def begun(partition: Partition, target: Ids, brokers: Brokers, *, unclean_allowed: bool) -> PartitionChange | None:
-    """Give the change that begins to move a partition to ``target``, replacing a move under way.
+    """Give the change that begins to move a partition to ``target``, in place of any move under way.
 
-    What an earlier target added and this one does not is dropped at once. None where that would leave
-    nobody who may lead with all records.
+    Replicas that only an earlier target added are dropped at once. None if no replica with all records would be
+    left to lead.
     """
     origin = origin_of(partition)
     adding, removing = _without(target, origin), _without(origin, target)
     if partition.leader_epoch == NO_EPOCH:
-        # There is no record to catch up with.
+        # There was no leader yet, so there is no record to catch up with.
         adding, removing, replicas = (), (), target
     else:
         replicas = target + removing
@@ -84,7 +98,7 @@ def begun(partition: Partition, target: Ids, brokers: Brokers, *, unclean_allowe
 def _led(
     partition: Partition, change: PartitionChange, dropped: Ids, online: Ids, *, unclean_allowed: bool
 ) -> PartitionChange | None:
-    """Add an election where the leader is dropped or nobody leads."""
+    """Add an election to ``change`` if the leader is dropped or nobody leads."""
     if partition.leader != NO_LEADER and partition.leader not in dropped:
         return change
     isr = change.isr or ()
@@ -108,7 +122,7 @@ def _led(
 
 
 def completed(partition: Partition, change: PartitionChange, brokers: Brokers, min_isr: int) -> PartitionChange | None:
-    """Give ``change`` and the end of the reassignment in one; None while it has to go on."""
+    """Give ``change`` together with the end of the reassignment; None while the reassignment must go on."""
     after = apply(partition, change)
     if not after.is_reassigning:
         return None
@@ -155,7 +169,7 @@ def _has_caught_up(after: Partition, isr: Ids, brokers: Brokers, min_isr: int) -
 
 
 def _removed(partition: Partition, gone: Ids, brokers: Brokers) -> tuple[RemovedReplica, ...]:
-    # Whoever is unregistered will not come back to remove its log.
+    # An unregistered broker will not come back to remove its log.
     return removed_replicas(partition, tuple([b for b in gone if b in brokers.awaited]), brokers.live)
 
 

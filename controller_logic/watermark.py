@@ -1,6 +1,24 @@
-"""Derive high watermarks from the logs' ends (``Partition.maybeIncrementLeaderHW``, seen from the controller).
+"""Derive high watermarks from the ends of replicas' logs.
 
-A high watermark is the lowest end in the ISR, and of those that are about to join it.
+The problem: consumers may read a record once every in-sync replica has it. In Kafka the leader works that offset out
+from its followers' fetches (``Partition.maybeIncrementLeaderHW``). Here replicas report where their logs end
+(``log_end_offset``), and a tick derives the high watermark of each partition with a new report.
+
+    hw
+    1: =======|====>   12   leader
+    2: =======|==>     10   in the ISR
+    3: ===|             3   out of sync, not counted
+       derived: 10, the lowest end in the ISR
+
+Three details make it right:
+
+* Only ends of the current leader epoch count. A log from before may yet be truncated.
+* A replica that is about to join the ISR counts as well, though it never lowers the watermark. Under steady writes the
+  watermark would otherwise stay a little ahead of it, and a replica that is behind the watermark may not join.
+* Within a leader epoch the watermark never goes back. A new leader may have less than was committed: an unclean one,
+  or the last in-sync replica after a crash that cost it the end of its log. Then the watermark goes back to the lowest
+  end in the ISR, even while the ISR is below min.insync.replicas. Rejected: keeping the old value. It would stand above
+  every log, so writes with acks=all would wait and no replica could join the ISR.
 """
 
 from typing import NamedTuple
@@ -22,11 +40,10 @@ from state.rules import AGAIN_RULES
 
 
 def log_end_offset(batch: Batch, event: LogEndOffset) -> None:
-    """Take a replica's log end offset in; what follows from it is decided at the next tick.
+    """Take in where a replica's log ends. The next tick decides what follows from it.
 
-    One of another leader epoch than the partition's is passed over: its sender has yet to hear of
-    the newer leader, or speaks of one that it outlived. Likewise one of another broker epoch or topic id, where
-    these are told.
+    A report of another leader epoch is passed over: its sender has not heard of the newest leader yet, or speaks
+    of a former one. So is a report of another broker epoch or topic id, if the event has these.
     """
     broker = fencing.registered(batch, event.broker)
     if broker is None:
@@ -51,16 +68,18 @@ def log_end_offset(batch: Batch, event: LogEndOffset) -> None:
         batch.recorder.reject("broker", message, Reason.REQUEST_REFUSED)
         batch.recorder.answer_if_asked("INVALID_REQUEST", message)
         return
-    is_of_this_life = event.broker_epoch in (None, broker.broker_epoch)
-    if is_of_this_life and event.leader_epoch == partition.leader_epoch:
+    is_current = event.broker_epoch in (None, broker.broker_epoch)
+    if is_current and event.leader_epoch == partition.leader_epoch:
         after = absorbed(partition, event.broker, event.log_end_offset, batch.state.now_ms)
-        commit_log_end(batch, topic, after if batch.state.rules_version < AGAIN_RULES else _told(after, event))
+        commit_log_end(
+            batch, topic, after if batch.state.rules_version < AGAIN_RULES else _noting_a_shorter_log(after, event)
+        )
         commit_watermark_due(batch, topic, partition)
     batch.recorder.answer_if_asked()
 
 
-def _told(partition: Partition, event: LogEndOffset) -> Partition:
-    """Note it when a leader begins with less than was committed: it shows no more, so as much again must be said."""
+def _noting_a_shorter_log(partition: Partition, event: LogEndOffset) -> Partition:
+    """Note that a leader began with less than was committed. It shows no more, so regaining that has to be told."""
     is_decided = partition.high_watermark_epoch == partition.leader_epoch
     if is_decided or event.broker != partition.leader or event.log_end_offset >= partition.high_watermark:
         return partition
@@ -68,7 +87,7 @@ def _told(partition: Partition, event: LogEndOffset) -> Partition:
 
 
 def forget_log_ends(batch: Batch, broker: int) -> None:
-    """Count no more what the former incarnation of ``broker`` told: its log may have lost its end."""
+    """Forget what the former incarnation of ``broker`` reported, because its log may have lost its end."""
     for topic in batch.state.topics():
         for partition in topic.partitions:
             after = forgotten(partition, broker)
@@ -77,19 +96,19 @@ def forget_log_ends(batch: Batch, broker: int) -> None:
 
 
 class Derived(NamedTuple):
-    """Hold the high watermark that the log ends allow; ``is_held`` when the ISR alone would allow more."""
+    """The high watermark that the log ends allow."""
 
     high_watermark: int
+    # Whether a joiner holds it below what the ISR alone would allow.
     is_held: bool
 
 
 def derived(partition: Partition, min_isr: int, joiners: tuple[int, ...]) -> Derived | None:
-    """Give the high watermark that the log end offsets allow; None when it must stay.
+    """Give the high watermark that the log end offsets allow; None if it must stay.
 
-    It needs every ISR member's offset in the current leader epoch, to rise also an ISR of at least
-    min.insync.replicas (Kafka 3.9: it stands still below), and never goes back but to the end of a leader
-    that has less (``committed_end``). With it standing above every log, nobody could join that leader's
-    ISR, so it goes back in however small a one. ``joiners`` hold it at their ends, and take nothing back.
+    Every ISR member must have reported in the current leader epoch. To rise, it also needs an ISR of at least
+    min.insync.replicas (Kafka 3.9). It goes back only if the leader has less (``committed_end``), and then even
+    while the ISR is below min.insync.replicas. ``joiners`` hold it at their ends and never lower it.
     """
     if partition.leader == NO_LEADER or not partition.log_end_offsets:
         return None
@@ -110,10 +129,9 @@ def derived(partition: Partition, min_isr: int, joiners: tuple[int, ...]) -> Der
 
 
 def joiners_of(batch: Batch, partition: Partition) -> tuple[int, ...]:
-    """List the replicas that are about to join the ISR: they may, and have caught up with the leader.
+    """List the replicas that are about to join the ISR: they are online and have caught up with the leader.
 
-    The leader asks for them any moment now. Were the high watermark not to wait for them it might always
-    be ahead of them, and they would never get in.
+    The leader will ask for them soon. Without waiting for them the high watermark could stay ahead of them for good.
     """
     if len(partition.isr) == len(partition.replicas):
         return ()
@@ -127,10 +145,9 @@ def joiners_of(batch: Batch, partition: Partition) -> tuple[int, ...]:
 
 
 def committed_end(partition: Partition) -> int:
-    """Say up to which offset the leader holds what was committed: whoever is in sync has that much.
+    """Give the offset up to which the leader holds what was committed. Every in-sync replica has that much.
 
-    That is the high watermark, but for a leader that came with less and for which none was derived yet: an
-    unclean one, or the last in-sync replica that is back from a crash without the end of its log.
+    That is the high watermark, unless the leader came with less and no watermark was derived in its epoch yet.
     """
     if partition.high_watermark_epoch == partition.leader_epoch:
         return partition.high_watermark
@@ -139,9 +156,9 @@ def committed_end(partition: Partition) -> int:
 
 
 def advance_watermarks(batch: Batch) -> None:
-    """Decide, once each, the partitions whose offsets moved since the last tick.
+    """Derive the high watermark of each partition with a report since the last tick.
 
-    What a joiner holds is looked at again at the next one: it may lag out by time alone.
+    A watermark that a joiner holds is derived again at the next tick, because the joiner may lag out by time alone.
     """
     held = set()
     for name, number in sorted(batch.state.watermarks_due):
@@ -152,7 +169,7 @@ def advance_watermarks(batch: Batch) -> None:
 
 
 def _advance(batch: Batch, topic: WorkingTopic, partition: Partition) -> bool:
-    """Decide one partition's high watermark; return whether a joiner holds it."""
+    """Commit one partition's high watermark; return whether a joiner holds it."""
     found = derived(partition, topic.min_isr, joiners_of(batch, partition))
     if found is None:
         return False

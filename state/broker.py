@@ -9,10 +9,10 @@ from state.registration import Feature, Listener
 
 
 class BrokerState(IntEnum):
-    """Where a registered broker stands.
+    """The life of a registered broker: fenced -> active -> controlled_shutdown -> fenced.
 
-    fenced -> active -> controlled_shutdown -> fenced; ``unregistered`` is said once, and then the
-    broker is gone from the table. ``shutdown_allowed`` is said to a broker, never held.
+    Decisions have two states more, which are never stored: ``shutdown_allowed`` tells a broker that it may stop, and
+    ``unregistered`` that it is gone.
     """
 
     fenced = 0
@@ -23,26 +23,25 @@ class BrokerState(IntEnum):
 
 
 class Broker(msgspec.Struct, frozen=True, array_like=True):
-    """Hold one registration (KIP-631): ``broker_epoch`` is the ``seq`` that registered it.
-
-    ``last_contact_ms`` is on the engine's clock; NO_TIME behind a gateway before its first heartbeat, and
-    once it was let go. Only ``active`` brokers may lead or join an ISR
-    (KIP-841); ``controlled_shutdown`` ones still serve what they have not yet handed over.
-    ``connection_lost_ms`` is when an edge lost the connection, NO_TIME when it was heard since.
-    ``offline_log_dirs`` only keeps its place: no rule asks for it.
-    """
+    """A broker's registration (KIP-631)."""
 
     broker: int
+    # The seq of the event that registered it.
     broker_epoch: int
     incarnation: str
+    # active: may lead and join an ISR (KIP-841). controlled_shutdown: serves what it has not handed over yet.
     state: BrokerState
     rack: str | None
     listeners: tuple[Listener, ...]
     log_dirs: tuple[str, ...]
+    # By the engine's clock. NO_TIME behind a gateway: before the first heartbeat, and after a controlled shutdown.
     last_contact_ms: int
+    # Unused; it keeps the places of the fields after it.
     offline_log_dirs: tuple[str, ...] = ()
     features: tuple[Feature, ...] = ()
+    # Whether it is a broker of Kafka 4, which speaks through a gateway.
     behind_gateway: bool = False
+    # When its connection was lost; NO_TIME if it was heard since.
     connection_lost_ms: int = NO_TIME
 
     @property
@@ -52,5 +51,5 @@ class Broker(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_live(self) -> bool:
-        """Say whether the broker serves requests: active, or on its way out."""
+        """Say whether the broker serves requests: it is active or shutting down."""
         return self.state in (BrokerState.active, BrokerState.controlled_shutdown)

@@ -1,4 +1,4 @@
-"""What a rule wants of a partition: only the fields that it sets."""
+"""What a rule wants of a partition."""
 
 import msgspec
 
@@ -6,11 +6,9 @@ from state.partition import LeaderRecoveryState, PartitionState, RemovedReplica,
 
 
 class PartitionChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Hold a change to one partition; a field that is None stays as it is.
+    """A change to one partition. A field that is None stays as it is.
 
-    Mirrors Kafka's ``PartitionChangeRecord``. Epochs are not in it: ``apply`` alone adds to them.
-    ``replica_states`` stands in the order of ``replicas`` after the change. ``unclean`` is said by
-    the election. ``by_leader`` marks what a leader asked for and the controller accepted (KIP-497).
+    Mirrors Kafka's ``PartitionChangeRecord``. It has no epochs, because ``apply`` alone raises them.
     """
 
     state: PartitionState | None = None
@@ -20,9 +18,12 @@ class PartitionChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     replicas: tuple[int, ...] | None = None
     adding_replicas: tuple[int, ...] | None = None
     removing_replicas: tuple[int, ...] | None = None
+    # In the order of ``replicas`` after the change.
     replica_states: tuple[ReplicaState, ...] | None = None
     removed: tuple[RemovedReplica, ...] | None = None
     offline_dir_replicas: tuple[int, ...] | None = None
     unassigned_replicas: tuple[int, ...] | None = None
+    # The election says it.
     unclean: bool = False
+    # The leader asked for it, so its leader epoch stays (KIP-497).
     by_leader: bool = False

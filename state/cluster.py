@@ -1,4 +1,4 @@
-"""What one shard of the control plane knows: the brokers, which all shards share, and its topics."""
+"""What one shard of the control plane knows: its topics, and what all shards share."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -16,19 +16,20 @@ STATE_VERSION = 1
 
 
 class Totals(msgspec.Struct, frozen=True, array_like=True):
-    """Count a shard's topics and partitions, kept up with each change.
-
-    ``offline`` have no leader, ``under_replicated`` fewer in sync than assigned, ``not_preferred`` a
-    leader that is not the first assigned; topics that are being deleted count in none of these.
-    """
+    """A shard's counts of topics and partitions. Topics that are being deleted count in none of them."""
 
     topics: int = 0
     partitions: int = 0
     replicas: int = 0
+    # leader = NO_LEADER
     offline: int = 0
+    # |isr| < |replicas| - |adding|
     under_replicated: int = 0
+    # |isr| < min.insync.replicas, or than all replicas if these are fewer
     under_min_isr: int = 0
+    # |isr| = the same
     at_min_isr: int = 0
+    # leader ≠ NO_LEADER and leader ≠ replicas[0]
     not_preferred: int = 0
     reassigning: int = 0
 
@@ -47,7 +48,7 @@ def _sum(one: Totals, other: Totals, sign: int) -> Totals:
 def counted(partition: Partition, min_isr: int) -> tuple[int, ...]:
     """Count one partition, in the order of ``Totals`` after ``topics``.
 
-    ``min_isr`` is min.insync.replicas; more than there are replicas asks for all of them.
+    A ``min_isr`` (min.insync.replicas) greater than the number of replicas asks for all of them.
     """
     in_sync, assigned = len(partition.isr), len(partition.replicas)
     enough = min_isr if min_isr < assigned else assigned
@@ -66,45 +67,50 @@ def counted(partition: Partition, min_isr: int) -> tuple[int, ...]:
 
 
 class Cluster(msgspec.Struct, frozen=True, array_like=True):
-    """Hold the part of the state that every shard has whole.
-
-    ``seq`` is the last event taken in, ``clock_ms`` the greatest ``time_ms`` so far. ``watermarks_due`` lists
-    the (topic, partition) of this shard whose replicas reported offsets since the last tick, and
-    ``deletions_due`` its topics whose deletion waits for reassignments one of which has ended. ``balance_due_ms`` is
-    when leaders are next counted (0: not set yet), ``imbalance_seq`` the tick whose count has yet to come back
-    (-1: none). ``backlog`` counts for each broker the replicas in this shard whose newest request is not completed.
-    ``rules_version`` is that of the newest claim. From version 2 on ``clock_ms`` is that of the engine's own events
-    so far, the newest of which reached the bus when that read ``clock_entered_ms``.
-    ``in_force`` are the settings that brokers behind gateways were last told to act on.
-    """
+    """The part of the state that is not topics. Every shard has all of it, and counts its own topics in it."""
 
     version: int = STATE_VERSION
+    # 0 ≤ shard < shards
     shard: int = 0
     shards: int = 1
+    # The newest event taken in.
     seq: int = 0
+    # The engine's clock: from version 2 of the rules the greatest time_ms of the engine's own events, before of any.
     clock_ms: int = 0
     controller_id: str = ""
     controller_epoch: int = 0
+    # The settings that the newest claim brought.
     settings: dict[str, str] = {}
     brokers: dict[int, Broker] = {}
+    # The dynamic settings of the cluster, and of each broker by its id.
     config: dict[str, str] = {}
     broker_config: dict[str, dict[str, str]] = {}
+    # This shard's (topic, partition) whose replicas reported offsets since the last tick.
     watermarks_due: tuple[tuple[str, int], ...] = ()
+    # Of this shard's topics.
     totals: Totals = Totals()
+    # This shard's topics whose deletion waits for reassignments, one of which has ended.
     deletions_due: tuple[str, ...] = ()
+    # When leaders are next counted; 0 is not set yet.
     balance_due_ms: int = 0
+    # The tick whose count has yet to come back; -1 is none.
     imbalance_seq: int = -1
     gateways: dict[int, Gateway] = {}
     quorum: Quorum = Quorum()
+    # Producer ids below it were handed out.
     next_producer_id: int = 0
+    # For each broker, how many replicas of this shard have a newest request that is not completed.
     backlog: dict[int, int] = {}
+    # The version of the rules that the newest claim brought.
     rules_version: int = FIRST_RULES
+    # What the bus's clock read when the event came that set clock_ms.
     clock_entered_ms: int = NO_TIME
+    # The settings that brokers behind gateways were last told to act on.
     in_force: dict[str, str] = {}
 
     @property
     def writes_cluster_decisions(self) -> bool:
-        """Say whether this shard is the one that writes what all shards decide alike."""
+        """Say whether this shard writes what all shards decide alike."""
         return self.shard == 0
 
     def holds(self, topic: str) -> bool:
@@ -112,19 +118,20 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
         return shard_of(topic, self.shards) == self.shard
 
     def shown_backlog(self, counts: Mapping[int, int]) -> dict[int, int]:
-        """Give each registered broker's backlog of ``counts``, which are those of all shards together.
+        """Give the backlog of each registered broker from ``counts``, the sum over all shards.
 
-        Of who is unregistered nothing is awaited, nor of who went behind a gateway: it reports no more.
+        Unregistered brokers owe no reports, and neither do brokers behind a gateway.
         """
         brokers = sorted(self.brokers.items())
         return {broker: 0 if held.behind_gateway else counts.get(broker, 0) for broker, held in brokers}
 
 
+# None: the topic is gone.
 Changes = Mapping[str, Topic | None]
 
 
 class Topics(Protocol):
-    """Give topics by name; a shard's store may load them only when asked."""
+    """A shard's topics by name, which a store may load only when asked."""
 
     def get(self, topic: str, /) -> Topic | None: ...
 
@@ -133,16 +140,16 @@ class Topics(Protocol):
         ...
 
     def twin_of(self, topic: str, /) -> str | None:
-        """Find the name that is ``topic``'s but for ``.`` and ``_``; there is one at most."""
+        """Find the name that differs from ``topic`` in ``.`` and ``_`` only; there is at most one."""
         ...
 
     def changed(self, changes: Changes, /) -> "Topics":
-        """Return these topics with some put in place, and those that are None gone."""
+        """Return these topics with ``changes`` made."""
         ...
 
 
 class MappedTopics(dict[str, Topic]):
-    """Hold all topics in memory; what it holds never changes."""
+    """All topics of a shard, in memory. Its content never changes."""
 
     _by_unified_name: dict[str, str] | None = None
 
@@ -167,15 +174,16 @@ class MappedTopics(dict[str, Topic]):
 
 
 class State(msgspec.Struct, frozen=True):
-    """Hold one shard's state."""
+    """One shard's state."""
 
     cluster: Cluster
     topics: Topics
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What ``step`` gives: the state after, which topics changed (None: gone), and the decisions."""
+    """What ``step`` gives."""
 
     state: State
+    # The topics that differ from the state before.
     changes: Changes
     decisions: list[AnyDecision]

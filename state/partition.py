@@ -1,4 +1,16 @@
-"""A partition, its replicas, and the topic that they belong to."""
+"""A partition, its replicas, and the topic that they belong to.
+
+The record of a partition is all that the controller knows of it. Three groups of fields say three things:
+
+    the decision       leader, isr, replicas, ...         what brokers were told; every change raises partition_epoch
+    the two machines   state, replica_states, removed     where Kafka's state machines stand
+    the reports        log_end_offsets, lags, ..._epochs  what brokers said since, one entry a replica
+
+Entries about replicas are tuples in the order of ``replicas``. A tuple of reports is empty until the first report.
+Rejected: sets and maps of replicas, because the order in which one is walked would become part of a decision.
+
+Values are stored as arrays, so a new field goes to the end and gets a default.
+"""
 
 from enum import IntEnum
 
@@ -29,14 +41,14 @@ class ReplicaState(IntEnum):
 
 
 class LeaderRecoveryState(IntEnum):
-    """Whether the leader came from an unclean election and has not yet said that it recovered (KIP-704)."""
+    """Whether an unclean election made the leader, which has not yet said that it recovered (KIP-704)."""
 
     RECOVERED = 0
     RECOVERING = 1
 
 
 class TopicState(IntEnum):
-    """The life of a topic: created, then waiting for its replicas to be deleted, then gone."""
+    """The life of a topic: created, then its replicas are deleted (``ineligible``: not all can be yet), then gone."""
 
     created = 0
     deleting = 1
@@ -45,65 +57,71 @@ class TopicState(IntEnum):
 
 
 class RemovedReplica(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Hold a replica that is assigned no more, and whose broker has yet to remove the log.
-
-    ``leader_epoch`` is the last one in which it was assigned: a report of its deletion is of a later one.
-    """
+    """A replica that is no longer assigned, and whose broker has yet to remove the log."""
 
     broker: int
+    # The last leader epoch in which it was assigned. Only a report of a later epoch counts as one of its deletion.
     leader_epoch: int
     state: ReplicaState
 
 
 class ReplicaLag(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Hold when a follower last had all that its leader had (of Kafka's ``ReplicaState`` in ``Replica``).
+    """How far a follower is behind its leader (``ReplicaState`` in Kafka's ``Replica``), by the engine's clock."""
 
-    Times are on the engine's clock. ``report_time_ms`` is that of its newest report, and
-    ``leader_end_offset`` the greatest end of the leader's log that was known by then.
-    """
-
+    # When it last had everything that its leader had.
     caught_up_time_ms: int = NO_TIME
+    # When it last reported its log's end.
     report_time_ms: int = NO_TIME
+    # The greatest known end of the leader's log at that report.
     leader_end_offset: int = UNKNOWN_OFFSET
 
 
 class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Hold one partition.
+    """One partition. ``state.invariants`` checks what must hold between its fields."""
 
-    isr is a subset of replicas, and never empty once a leader was elected; leader is NO_LEADER or in isr.
-    ``replica_states``, ``log_end_offsets``, ``offset_epochs`` and ``lags`` stand in the order of ``replicas``:
-    a log end offset, and the lag with it, counts only while its epoch is ``leader_epoch``. ``lags`` are of
-    followers, and empty before the first report. ``high_watermark`` never goes back while
-    ``high_watermark_epoch`` stays. While the partition is reassigned ``replicas`` begins with its target
-    (KIP-455). No broker is both in ``replicas`` and in ``removed``. ``completed_epochs`` are the leader epochs
-    in which the replicas last reported that they lead or follow, ``received_epochs`` the newest that any report
-    of theirs bore, while one differs (else empty), and ``requested_epochs`` the newest that a decision to their
-    brokers had: a newer request takes the place of an older one, however long a broker does not answer.
-    ``offline_dir_replicas`` are, while the topic is deleted, those whose log directory is lost, and
-    ``unassigned_replicas`` those that a reassignment had removed before.
-    """
-
+    # Its place in Topic.partitions.
     partition: int
+    # OnlinePartition ⟺ leader ≠ NO_LEADER
     state: PartitionState
+    # In order of preference, distinct. While it is reassigned: target ++ removing_replicas (KIP-455).
     replicas: tuple[int, ...]
+    # One for each replica.
     replica_states: tuple[ReplicaState, ...]
+    # isr ⊆ replicas, distinct; not empty once a leader was elected.
     isr: tuple[int, ...] = ()
+    # leader = NO_LEADER or leader ∈ isr
     leader: int = NO_LEADER
+    # Rises by one with each change of the decision that the leader did not ask for; NO_EPOCH before the first leader.
     leader_epoch: int = NO_EPOCH
+    # Rises by one with each change of the decision.
     partition_epoch: int = NO_EPOCH
+    # RECOVERING ⟹ |isr| = 1; only an unclean election begins it.
     leader_recovery_state: LeaderRecoveryState = LeaderRecoveryState.RECOVERED
+    # adding ⊆ replicas
     adding_replicas: tuple[int, ...] = ()
+    # removing ⊆ replicas, adding ∩ removing = ∅
     removing_replicas: tuple[int, ...] = ()
+    # Never falls while high_watermark_epoch stays.
     high_watermark: int = 0
+    # The leader epoch in which it was derived. NO_EPOCH: in none, or its leader was elected uncleanly or began with less.
     high_watermark_epoch: int = NO_EPOCH
+    # Where each replica's log ends, as last reported. Counts only where offset_epochs[i] = leader_epoch.
     log_end_offsets: tuple[int, ...] = ()
+    # The leader epoch of each of these reports.
     offset_epochs: tuple[int, ...] = ()
+    # broker ∉ replicas for each of them.
     removed: tuple[RemovedReplica, ...] = ()
+    # The newest leader epoch in which each replica reported that it leads or follows.
     completed_epochs: tuple[int, ...] = ()
+    # The newest leader epoch of a decision to each replica's broker. A newer request replaces an unanswered one.
     requested_epochs: tuple[int, ...] = ()
+    # The newest leader epoch of any report by each replica; empty while it equals completed_epochs.
     received_epochs: tuple[int, ...] = ()
+    # Of followers only. Counts where the log end offset does.
     lags: tuple[ReplicaLag, ...] = ()
+    # While the topic is deleted: the replicas whose log directory is lost.
     offline_dir_replicas: tuple[int, ...] = ()
+    # While the topic is deleted: the replicas that a reassignment had removed before.
     unassigned_replicas: tuple[int, ...] = ()
 
     @property
@@ -113,7 +131,7 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def backlog(self) -> list[int]:
-        """Name the replicas whose newest request is not completed."""
+        """List the replicas whose newest request is not completed."""
         requested, completed = self.requested_epochs, self.completed_epochs
         behind: list[int] = []
         if requested != completed:
@@ -131,19 +149,19 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Topic(msgspec.Struct, frozen=True, array_like=True):
-    """Hold one topic; ``partitions[i].partition == i``, and config values are text as in Kafka.
-
-    With ``deletion_waits`` its deletion was asked for and begins when no partition is reassigned.
-    """
+    """One topic with its partitions."""
 
     topic: str
     topic_id: str
     state: TopicState
+    # The topic's own settings. Values are text, as in Kafka.
     config: dict[str, str]
+    # partitions[i].partition = i
     partitions: tuple[Partition, ...]
+    # Its deletion was asked for, and begins when no partition is reassigned.
     deletion_waits: bool = False
 
     @property
     def shown_state(self) -> TopicState:
-        """Give the state as it is told: a deletion that waits is held up."""
+        """Give the state that decisions show: a deletion that waits is ``ineligible``."""
         return TopicState.ineligible if self.deletion_waits else self.state
