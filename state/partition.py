@@ -103,7 +103,7 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     removing_replicas: tuple[int, ...] = ()
     # Never falls while high_watermark_epoch stays.
     high_watermark: int = 0
-    # The leader epoch in which it was derived. NO_EPOCH: in none, or its leader was elected uncleanly or began with less.
+    # The leader epoch in which it was derived. NO_EPOCH: in none yet, or the leader began with less than that.
     high_watermark_epoch: int = NO_EPOCH
     # Where each replica's log ends, as last reported. Counts only where offset_epochs[i] = leader_epoch.
     log_end_offsets: tuple[int, ...] = ()
