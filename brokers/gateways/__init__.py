@@ -1,1 +1,1 @@
-"""Gateways: what makes real Kafka brokers part of a cluster that this engine controls."""
+"""Gateways: they join brokers of real Kafka to the engine."""

@@ -85,7 +85,8 @@ def encode_batch(
 
 
 def _write_record(out: bytearray, offset_delta: int, key: bytes | None, value: bytes) -> None:
-    body = bytearray(1)  # attributes, of which a record has none
+    body = bytearray(1)  # a record's attributes are always 0
+
     for number, data in ((0, b""), (offset_delta, b""), (-1 if key is None else len(key), key or b"")):
         encode_varint(number, body.append)
         body += data

@@ -20,8 +20,9 @@ from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
 from conf.logs import configure
 
-# One look at all objects of a large cluster's image takes half a second, in which no broker is heard; what is read of
-# one large request would bring on several. What is garbage in circles, mostly of errors, is little and dies young.
+# A full garbage collection walks all objects of a large cluster's image. That takes half a second, in which no broker
+# is heard, and one large request would cause several. Garbage in cycles is rare here, mostly from errors, and dies
+# young.
 GARBAGE_THRESHOLDS = (10_000, 20, 1_000)
 
 EXIT_REFUSED, EXIT_WRONG_USE, EXIT_UNREACHABLE = 1, 2, 3
@@ -59,7 +60,7 @@ def _identity(
 
 
 async def _serve(identity: Identity, settings: Settings, url: str) -> None:
-    # A gateway makes no bus: one that nobody decides on would keep its brokers waiting for ever.
+    # A gateway never creates a bus, because nobody would decide on it and its brokers would wait for ever.
     async def opened() -> Bus:
         return open_bus(url, create=False)
 
@@ -107,7 +108,7 @@ def main(
 
 
 def _first(error: BaseException) -> BaseException:
-    """Find the error that stopped it all: groups of tasks stand around it."""
+    """Return the error that stopped everything, from inside the groups of tasks around it."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -1,8 +1,7 @@
-"""Who may change anything through a gateway: ``super.users``, or everybody where none are named.
+"""Who may change anything through a gateway: ``super.users``, or everybody if none are named.
 
-Brokers pass clients' requests on without looking whether the client may (``ControllerApis`` does), with the
-principal that they know it by. Who speaks to the controller's port itself, where there is no authentication, is
-ANONYMOUS.
+Brokers pass clients' requests on without checking what the client may do (``ControllerApis`` checks), together with the
+client's principal. A caller that connects to the controller's own port, which has no authentication, is ANONYMOUS.
 """
 
 import ipaddress
@@ -21,9 +20,9 @@ from conf.super_users import super_users_of
 logger = structlog.get_logger()
 
 ANONYMOUS = "User:ANONYMOUS"
-# What Kafka's brokers make for themselves, in their own name and without an Envelope.
+# Brokers create these topics in their own name and without an Envelope.
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
-# What asks and changes nothing; everything else that clients may ask for is for super users.
+# These only read. Everything else that clients may request is for super users.
 READING = frozenset({"ListPartitionReassignments", "DescribeQuorum"})
 _OF_TOPICS = frozenset({"CreateTopics", "DeleteTopics", "CreatePartitions"})
 _OF_RESOURCES = frozenset({"AlterConfigs", "IncrementalAlterConfigs"})
@@ -31,9 +30,10 @@ _VERSION_BYTES = 2
 
 
 class Caller(NamedTuple):
-    """Say who asks, and from which host; an empty one is not known."""
+    """Who asks, and from which host."""
 
     principal: str
+    # Empty: the caller is connected to the gateway itself.
     host: str = ""
 
     @property
@@ -46,10 +46,10 @@ DIRECT = Caller(ANONYMOUS)
 
 
 def caller_of(envelope: Values, super_users: str) -> Caller:
-    """Read who a broker passes a request on for; the principal only where anything depends on it.
+    """Return the client that a broker passes a request on for; its principal only if ``super_users`` are named.
 
-    A broker with a principal builder of its own may write principals that nobody else can read. Raises
-    ``RefusedError`` with the error that the Envelope is answered with.
+    A broker with its own principal builder may write principals that nobody else can read.
+    Raises ``RefusedError`` with the error that answers the Envelope.
     """
     try:
         host = str(ipaddress.ip_address(envelope["ClientHostAddress"]))
@@ -73,7 +73,7 @@ def principal_of(data: bytes | None) -> str:
 
 
 def refused_to(caller: Caller, request: Request, super_users: str) -> Values | None:
-    """Refuse a change to who is no super user, with the error that Kafka has for the API; None where it may be made."""
+    """Return the refusal of a change for a caller that is no super user, or None if the change is allowed."""
     if not super_users or request.name in READING or caller.principal in _named(super_users):
         return None
     if caller.is_direct and _is_of_brokers(request):
@@ -86,7 +86,7 @@ def refused_to(caller: Caller, request: Request, super_users: str) -> Values | N
 
 
 def _is_of_brokers(request: Request) -> bool:
-    """Say whether brokers ask for this in their own name: for the topics that they keep groups and transactions in."""
+    """Say whether brokers ask for this in their own name, for the topics that hold groups and transactions."""
     return request.name == "CreateTopics" and {one["Name"] for one in request.values["Topics"]} <= INTERNAL_TOPICS
 
 

@@ -1,4 +1,4 @@
-"""What the handlers of requests work with."""
+"""The parts of a gateway that the handlers of requests use."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ from brokers.wire.schema import Values
 from state.decisions import Answer
 from state.event import AdminEvent
 
-# From how many things on, or of a message from how many bytes on, work is done in another thread.
+# Work on this many items or more goes to another thread; a message counts as one item for so many bytes.
 OFFLOAD_ITEMS_MIN = 500
 BYTES_PER_ITEM = 50
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class Context(msgspec.Struct, frozen=True):
-    """Hold a gateway's parts."""
+    """A gateway's parts."""
 
     identity: Identity
     settings: Settings
@@ -42,17 +42,17 @@ class Context(msgspec.Struct, frozen=True):
 
     @property
     def is_cut_off(self) -> bool:
-        """Say whether this gateway has lost the bus for so long, one way or the other, that another one may lead."""
+        """Say whether this gateway was cut off from the bus, in either direction, so long that another may lead."""
         return self.engine.is_cut_off or self.read_watch.is_stalled
 
     async def offload(self, size: int, work: Callable[..., T], *given: Any) -> T:
-        """Do what keeps nobody waiting here, and what takes long, by its ``size``, in another thread."""
+        """Do work that does not block others here, and work that takes long, judged by ``size``, in another thread."""
         if size < OFFLOAD_ITEMS_MIN:
             return work(*given)
         return await asyncio.get_running_loop().run_in_executor(self.executor, work, *given)
 
     async def ask_as_admin(self, told: Values, events: Sequence[AdminEvent]) -> list[Answer]:
-        """Ask what a request asked for, and wait as long as who asks waits, and no longer than answers may take."""
+        """Ask the engine what a request asks for, and wait as long as the client waits, up to the answer time-out."""
         longest_ms = self.settings.answer_timeout_ms
         asked_ms = next((told[name] for name in ("TimeoutMs", "timeoutMs") if name in told), 0)
         timeout_ms = min(asked_ms, longest_ms) if asked_ms > 0 else longest_ms
@@ -64,7 +64,7 @@ class Context(msgspec.Struct, frozen=True):
 
     @property
     def endpoints(self) -> list[dict[str, object]]:
-        """List the voters as responses tell of nodes."""
+        """List the voters in the form in which responses list nodes."""
         return [{"NodeId": v.voter, "Host": v.host, "Port": v.port} for v in self.identity.voters]
 
     def topic(self, topic_id: str) -> TopicState | None:
@@ -76,10 +76,10 @@ class Context(msgspec.Struct, frozen=True):
 
 
 def text(answer: Answer) -> str | None:
-    """Give the message of an answer as responses carry it: None where there is none."""
+    """Return an answer's message as responses carry it: None for an empty one."""
     return answer.message or None
 
 
 def config_of(image: MetadataImage, resource_type: int, name: str) -> Mapping[str, str]:
-    """Give the settings of a resource as they stand."""
+    """Return the present settings of a resource."""
     return image.configs.get((resource_type, name), {})

@@ -1,4 +1,4 @@
-"""Write the decisions into the metadata log as they come."""
+"""Write the decisions into the metadata log as they arrive."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -16,10 +16,10 @@ Heard = Callable[[Sequence[AnyDecision]], None]
 
 
 class DecisionFeed:
-    """The place of a gateway in the decision log: its own log says how far it has come.
+    """A gateway's place in the decision log, which its own log remembers.
 
-    ``heard`` is called with each event's decisions once they are in the log on disk. ``caught_up`` is set at the
-    first end. ``read_watch`` hears of each look at the bus.
+    ``heard`` gets the decisions on each event once they are in the log on disk. ``caught_up`` is set when the end is
+    reached for the first time. ``read_watch`` times each call to the bus.
     """
 
     def __init__(self, bus: Bus, storage: Storage, heard: Heard, settings: Settings, read_watch: ReadWatch) -> None:
@@ -34,10 +34,10 @@ class DecisionFeed:
     async def run(self) -> None:
         """Follow until cancelled.
 
-        Raises ``BusError`` when the bus stays out of reach, ``TrimmedError`` when decisions went that the log
-        on disk lacks.
+        Raises ``BusError`` when the bus stays out of reach, ``TrimmedError`` when decisions were removed that the log
+        lacks.
         """
-        # Leaving waits for the read that is under way, because nothing may read a bus that is closed.
+        # Leaving waits for the read that is under way, because nothing may read a bus after it was closed.
         with self._thread:
             await follow(self, self._settings.decisions_poll_interval_ms, self._settings.bus_unreachable_max_ms)
 
@@ -51,7 +51,7 @@ class DecisionFeed:
         return changed
 
     async def catch_up(self) -> None:
-        """Read on to the end; others get their turn while the next chunk is read and translated."""
+        """Read to the end. Other tasks run while the next chunk is read and translated."""
         loop = asyncio.get_running_loop()
         while prepared := await loop.run_in_executor(self._thread, self._next):
             self._storage.append(prepared)
@@ -62,7 +62,7 @@ class DecisionFeed:
     def _next(self) -> Prepared | None:
         self._read_watch.begin()
         groups = whole_events(self._bus, self._storage.decided_seq)
-        # They were read, however long it takes to translate them.
+        # Reading has succeeded; the time to translate does not count.
         self._read_watch.succeeded()
         events = [[decode(decided.body) for decided in group] for group in groups]
         return self._storage.prepared(events) if events else None

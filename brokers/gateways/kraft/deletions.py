@@ -1,7 +1,8 @@
 """Report the logs that brokers delete because the metadata log tells them to.
 
-A broker of Kafka 4 reports no deletion: it has heard of one when it fetches what comes after it. Only a gateway that
-leads is fetched from, so one that does not forgets by the decisions what another has reported.
+The engine waits for a report of each deletion, and a broker of Kafka 4 sends none. But it fetches the metadata log in
+order, so a fetch from beyond a record shows that the broker has read it. Only the leading gateway is fetched from. The
+others drop their entries when the decisions show that the leading one has reported.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,15 +24,16 @@ _STARTED = ReplicaState.ReplicaDeletionStarted
 
 
 class Doomed(NamedTuple):
-    """Say which topic's log is to go, in which epoch, and by which end of the metadata log that is told."""
+    """A log that is to be deleted."""
 
     topic_id: str
     leader_epoch: int
+    # A broker that fetches from here or beyond has read of the deletion.
     log_end: int
 
 
 class Deletions:
-    """Hold what brokers have yet to hear of, the newest of each log; ``tell`` publishes the reports."""
+    """The deletions that brokers have yet to read of, the newest for each log; ``tell`` publishes reports."""
 
     def __init__(self, tell: Callable[[ReplicaReport], None]) -> None:
         self._tell = tell
@@ -39,7 +41,7 @@ class Deletions:
         self._awaited: dict[int, dict[str, dict[int, Doomed]]] = {}
 
     def begin_from(self, held: Held, log_end: int) -> None:
-        """Take up the deletions that were under way: they are told of before ``log_end``."""
+        """Take up the deletions that are under way; brokers that fetch from ``log_end`` have read of them."""
         for topic in held.topics:
             for partition in topic.partitions:
                 epoch = EPOCH_DURING_DELETE if topic.shown_state.name == "deleting" else partition.leader_epoch
@@ -50,7 +52,7 @@ class Deletions:
                 self._await([*replicas, *removed], topic.topic, partition.partition, doomed)
 
     def heard(self, decisions: Iterable[AnyDecision], log_end: int) -> None:
-        """Take in what one event brought; the metadata log tells of it up to ``log_end``."""
+        """Take in the decisions on one event, which the metadata log has up to ``log_end``."""
         for decision in decisions:
             if isinstance(decision, StopReplica) and decision.delete:
                 doomed = Doomed(decision.topic_id, decision.leader_epoch, log_end)
@@ -66,7 +68,7 @@ class Deletions:
             self._awaited.setdefault(broker, {}).setdefault(topic, {})[partition] = doomed
 
     def has_fetched(self, broker: int, broker_epoch: int, offset: int) -> None:
-        """Report what a broker has heard of by fetching from ``offset``; what the bus does not take waits on."""
+        """Report what a broker has read of by fetching from ``offset``. Reports that the queue refuses are kept."""
         topics = self._awaited.get(broker, {})
         due = [
             (topic, partition, doomed)

@@ -1,4 +1,27 @@
-"""A gateway: it poses as Kafka's controller quorum, and passes on what brokers say and the engine decides."""
+"""A gateway: it acts as Kafka's controller quorum, passes on what brokers say, and serves what the engine decides.
+
+The problem: brokers of Kafka 4 obey nothing but a KRaft controller. They register and heartbeat with the quorum's
+leader, fetch the metadata log from it, and may never be shown two logs or two leaders in one epoch.
+
+The insight: a gateway decides nothing. Requests become events on the bus, in one order with all other events. The
+metadata log is a pure function of the decisions, so all gateways write the same one without talking to each other. And
+the leader of the quorum is decided too: gateways heartbeat like brokers, and a ``quorum`` decision names the leader,
+which every gateway writes at the same place of its log (docs/decisions.md, 25 and 26). So there is no election among
+gateways and no majority: one of two is enough.
+
+    brokers --request--> serving --> EngineClient --events--> bus --> engine
+       ^                                  ^                    |
+       |                               answers                 | decisions
+       |                                  |                    v
+       +----fetch---- Storage <--append-- + <---------- DecisionFeed --> QuorumView, Deletions
+
+An event's decisions reach the disk before anybody hears of them: an answer goes out only after the records that it
+speaks of. So a broker that is told "done" finds it in the log.
+
+What can go wrong is a gateway that is alive but cut off. If it cannot publish it is not heard, and another one leads.
+If it cannot read it would not hear who leads instead, so it stops its heartbeats by itself (``ReadWatch``). In both
+cases it sends brokers to the other voters.
+"""
 
 import asyncio
 import contextlib
@@ -36,25 +59,27 @@ from state.metadata_format import NEWEST_FORMAT
 
 logger = structlog.get_logger()
 
-# After a stall what brokers sent meanwhile is read before the stall is told: their sockets come first.
+# After a stall, the requests that brokers sent meanwhile are read before the stall is reported, because their sockets
+# come first.
 READ_FIRST_S = 0.05
 
-# Which heartbeats ask for an answer, the first one too: one in ten seconds or so.
+# One in so many heartbeats asks for an answer, including the first: about every ten seconds.
 ASKING_EVERY = 25
 
-# Large requests are read, and large answers written, by these; of more the loop would get too small a share.
+# These threads read large requests and write large answers. More of them would starve the event loop.
 EXECUTOR_THREADS = 2
 
-# Of one connection; each may hold a response of fetch.max.bytes for who does not read. Brokers have one.
+# Per connection. Each request may hold a response of ``fetch.max.bytes`` for a client that does not read. Brokers have
+# one in flight.
 REQUESTS_IN_FLIGHT = 4
 
 
 class SupersededError(Exception):
-    """Another start of this gateway leads the quorum, or is the one that may: this one must stop."""
+    """Another start of this gateway leads the quorum or has replaced this one, so this one must stop."""
 
 
 class Gateway:
-    """Run one gateway from its start to its end."""
+    """One gateway from its start to its end."""
 
     def __init__(self, identity: Identity, settings: Settings, bus: Bus) -> None:
         self._identity = identity
@@ -83,9 +108,8 @@ class Gateway:
     async def run(self) -> None:
         """Serve until ``stop``.
 
-        Raises ``StorageError`` when the log on disk is not what the decisions tell and cannot be made again,
-        ``BusError`` when the bus
-        stays out of reach, ``SupersededError`` when another start of this gateway leads.
+        Raises ``StorageError`` when the log on disk differs from the decisions and cannot be rebuilt, ``BusError`` when
+        the bus stays out of reach, ``SupersededError`` when another start of this gateway leads.
         """
         try:
             async with asyncio.TaskGroup() as group:
@@ -164,7 +188,7 @@ class Gateway:
         )
 
     def _heard(self, decisions: Sequence[AnyDecision]) -> None:
-        """Take in what one event brought, once it is in the log on disk."""
+        """Take in the decisions on one event, after they are in the log on disk."""
         end = self._storage.end_offset
         self._quorum_view.heard(decisions, end)
         self._deletions.heard(decisions, end)
@@ -174,9 +198,9 @@ class Gateway:
             raise SupersededError(f"another start of gateway {self._identity.gateway} leads the quorum")
 
     async def _live(self, group: asyncio.TaskGroup) -> None:
-        """Send heartbeats, and say with each how long this process was held up before it.
+        """Send heartbeats, and report with each how long this process was held up before it.
 
-        Now and then one asks whether it counts: a start that never led hears of the next one in no other way.
+        Some ask whether they count, because a start that never led learns of a newer start in no other way.
         """
         interval_s = self._settings.gateway_heartbeat_interval_ms / 1000
         stall = StallWatch(self._settings.gateway_heartbeat_interval_ms, self._settings.gateway_lateness_ms_min)
@@ -188,7 +212,8 @@ class Gateway:
                 logger.warning("held up", late_ms=late_ms)
                 await asyncio.sleep(READ_FIRST_S)
             if self._read_watch.is_stalled:
-                # One that is not heard leads no more; this one could not hear who does instead.
+                # A gateway that is not heard no longer leads. This one could not learn which leads instead, so it must
+                # not be heard.
                 logger.warning("no heartbeat is sent", why="no decision can be read")
                 continue
             heartbeat = self._heartbeat(late_ms=late_ms + untold_ms)
@@ -199,7 +224,7 @@ class Gateway:
                     self._engine.tell(heartbeat, lane=Lane.GATEWAY)
                 untold_ms = 0
             except QueueFullError as error:
-                # The next one says it.
+                # The next heartbeat reports it.
                 untold_ms += late_ms
                 logger.warning("a heartbeat is left out", why=str(error))
 
@@ -213,7 +238,10 @@ class Gateway:
         )
 
     async def _ask(self, heartbeat: GatewayHeartbeat) -> None:
-        """Send a heartbeat, and end when it is of no start that counts; an engine that was older learns the format."""
+        """Send a heartbeat that asks for an answer, and fail if this start no longer counts.
+
+        The heartbeat also tells an engine that was updated meanwhile which metadata formats this gateway can write.
+        """
         heartbeat = replace(heartbeat, metadata_format=NEWEST_FORMAT)
         with contextlib.suppress(NoAnswerError, QueueFullError):
             [answer] = await self._engine.ask(heartbeat, lane=Lane.GATEWAY)
@@ -221,7 +249,7 @@ class Gateway:
                 raise SupersededError(f"another start of gateway {self._identity.gateway} counts: {answer.message}")
 
     def _gone(self, peer: Peer) -> None:
-        """Look after a broker whose connection ended, for it may have died."""
+        """Probe a broker whose connection ended, because it may have died."""
         broker = self._quorum_view.disconnected(peer)
         if self._stopping.is_set():
             return
@@ -233,5 +261,5 @@ class Gateway:
 
     def _connection_lost(self, lost: BrokerConnectionLost) -> None:
         with contextlib.suppress(QueueFullError):
-            # Without it the broker's session ends in its time.
+            # Without this event the broker's session ends by itself.
             self._engine.tell(lost, lane=Lane.BROKER)

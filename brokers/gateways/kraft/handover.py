@@ -1,4 +1,4 @@
-"""End in order: let another gateway lead, and brokers hear of it, before the port is closed."""
+"""End in order: another gateway leads, and brokers hear of it, before the port is closed."""
 
 import asyncio
 import contextlib
@@ -11,16 +11,16 @@ from brokers.gateways.kraft.event_queue import Lane, QueueFullError
 from brokers.gateways.kraft.quorum_view import QuorumView
 from state.events import GatewayHeartbeat
 
-# How long brokers get to be told who leads instead: their fetches wait here, and are answered at once.
+# Brokers' fetches wait here, and are answered at once when another gateway leads. This is the time they get for that.
 TELL_BROKERS_S = 0.25
 
 logger = structlog.get_logger()
 
 
 async def hand_over(engine: EngineClient, quorum_view: QuorumView, last: GatewayHeartbeat, timeout_ms: int) -> None:
-    """Say with the ``last`` heartbeat that this gateway ends; where another one takes over, see brokers off to it.
+    """Announce the end with the ``last`` heartbeat. If another gateway takes over, give brokers time to hear of it.
 
-    Without an engine nobody takes over: then this one goes after ``timeout_ms``.
+    Without an engine no gateway takes over, and this one leaves after ``timeout_ms``.
     """
     led, began_s = quorum_view.leads, time.monotonic()
     with contextlib.suppress(NoAnswerError, QueueFullError):

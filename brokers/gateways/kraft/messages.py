@@ -5,11 +5,11 @@
     encode_request(api_key, version, correlation_id, client_id, values) -> frame
     decode_response(api_key, version, frame) -> Response
 
-A frame here is what stands between two length prefixes, header included: just what an Envelope carries.
-``framed(frame)`` puts the prefix of four bytes in front. ``values`` are dicts as ``brokers.wire.schema`` tells
-(Kafka's field names, a uuid as text). Everything raises ``MessageError`` where bytes or values do not fit their
-layout, and its subclass ``UnsupportedError`` for a request whose API or version has no layout: that holds what its
-header said, for an answer. Metadata records are in ``record_frame``.
+A frame here is the bytes between two length prefixes, header included: exactly the content of an Envelope.
+``framed(frame)`` adds the prefix of four bytes. ``values`` are dicts as in ``brokers.wire.schema``: Kafka's field
+names, uuids as text. All functions raise ``MessageError`` if bytes or values do not fit their layout. Its subclass
+``UnsupportedError`` is for a request whose API or version has no layout, and has the request's header for the answer.
+Metadata records are in ``record_frame``.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ API_VERSIONS_KEY = 18
 
 
 class RequestHeader(NamedTuple):
-    """Hold what stands in front of every request."""
+    """The header of every request."""
 
     api_key: int
     version: int
@@ -35,7 +35,7 @@ class RequestHeader(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Hold one decoded request; ``name`` is the schema's, without its ``Request``."""
+    """A decoded request; ``name`` is the schema's, without its ``Request``."""
 
     api_key: int
     version: int
@@ -46,14 +46,14 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """Hold one decoded response."""
+    """A decoded response."""
 
     correlation_id: int
     values: Values
 
 
 class UnsupportedError(MessageError):
-    """A request that no layout fits; ``header`` is all that could be read of it."""
+    """No layout fits a request; ``header`` is all that could be read of it."""
 
     def __init__(self, header: RequestHeader) -> None:
         super().__init__(f"API {header.api_key} in version {header.version} has no layout here")
@@ -62,7 +62,7 @@ class UnsupportedError(MessageError):
 
 @cache
 def layouts() -> Mapping[str, Layout]:
-    """Read every layout once, by its message's name."""
+    """Return every layout by its message's name; they are read once."""
     folder = files(__package__) / "layouts"
     read = [read_layout(file.read_bytes()) for file in folder.iterdir() if file.name.endswith(".json")]
     return {layout.name: layout for layout in sorted(read, key=lambda layout: layout.name)}
@@ -70,7 +70,7 @@ def layouts() -> Mapping[str, Layout]:
 
 @cache
 def message(name: str) -> Message:
-    """Return the codec of the message with the schema's ``name``. Raises ``MessageError`` for one without a layout."""
+    """Return the codec of the message ``name``. Raises ``MessageError`` if it has no layout."""
     if name not in layouts():
         raise MessageError(f"{name}: there is no layout of this name")
     return Message(layouts()[name])
@@ -86,7 +86,7 @@ def _of_key(kind: str) -> dict[int, Message]:
 
 
 def decode_header(frame: bytes | memoryview) -> RequestHeader:
-    """Read what every request begins with, known or not."""
+    """Read the header of a request, whether its API is known or not."""
     values = message("RequestHeader").read(1, Reader(frame))
     return RequestHeader(
         values["RequestApiKey"], values["RequestApiVersion"], values["CorrelationId"], values["ClientId"]
@@ -94,7 +94,7 @@ def decode_header(frame: bytes | memoryview) -> RequestHeader:
 
 
 def decode_request(frame: bytes | memoryview) -> Request:
-    """Read a request with its header. Raises ``MessageError``, or ``UnsupportedError`` when there is no layout."""
+    """Read a request with its header. Raises ``MessageError``, or ``UnsupportedError`` if there is no layout."""
     header = decode_header(frame)
     found = _of_key("request").get(header.api_key)
     if found is None or header.version not in found.layout.valid:
@@ -134,22 +134,22 @@ def decode_response(api_key: int, version: int, frame: bytes | memoryview) -> Re
 
 
 def encode_message(name: str, version: int, values: Values) -> bytes:
-    """Write a message that has no header, such as ``LeaderChangeMessage``."""
+    """Write a message without a header, such as ``LeaderChangeMessage``."""
     return message(name).encode(version, values)
 
 
 def decode_message(name: str, version: int, data: bytes | memoryview) -> Values:
-    """Read a message that has no header."""
+    """Read a message without a header."""
     return message(name).decode(version, data)
 
 
 def framed(frame: bytes) -> bytes:
-    """Put the length in front, as a connection carries it."""
+    """Put the length prefix in front."""
     return len(frame).to_bytes(FRAME_LENGTH_BYTES, "big") + frame
 
 
 def _response_header(found: Message, version: int) -> int:
-    # Whoever asks for versions does not know yet which header it may expect (KIP-511).
+    # A client that asks for the versions does not know yet which header to expect (KIP-511).
     return 1 if found.flexible(version) and found.layout.api_key != API_VERSIONS_KEY else 0
 
 

@@ -1,4 +1,4 @@
-"""The options that gateways, and the commands which start them and make their logs again, have in common."""
+"""Command-line options that gateways share with the commands that start them and rebuild their logs."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ def cluster_id_option(told: str, *, required: bool = False) -> _Option:
 
 
 def copies_option(name: str, told: str) -> _Option:
-    """Add ``copies``, brokers' directories of the metadata log; ``told`` goes on from what one is."""
+    """Add ``copies``: brokers' directories of the metadata log. ``told`` completes the help text."""
     return click.option(
         name,
         "copies",

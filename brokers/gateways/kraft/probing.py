@@ -1,9 +1,8 @@
-"""Find out whether a broker whose connection ended has died: a dead process's port refuses connections.
+"""Find out whether a broker whose connection ended has died: the port of a dead process refuses connections.
 
-A connection may end for many reasons, and a process that was killed may accept a connection for some
-more milliseconds while the kernel takes it down, so the port is tried more than once. One that refuses says that
-nobody listens there; one that is reached, or does not answer (a host that is gone), says nothing, and the
-session decides.
+A connection ends for many reasons. A killed process may still accept a connection for some milliseconds while the
+kernel takes it down, so the port is tried more than once. A port that refuses proves that nobody listens there. A port
+that accepts, or a host that does not answer, proves nothing, and the session decides.
 """
 
 import asyncio
@@ -25,7 +24,7 @@ Endpoint = tuple[str, int]
 
 
 class Probes:
-    """Look after brokers that may have died, each once at a time; ``tell`` publishes what is found."""
+    """The probes of brokers that may have died, one at a time for each; ``tell`` publishes what is found."""
 
     def __init__(
         self,
@@ -39,7 +38,7 @@ class Probes:
         self._running: dict[int, asyncio.Future[None]] = {}
 
     def begin(self, broker: int) -> None:
-        """Probe a broker whose heartbeats come on no open connection; only the gateway that leads would hear them."""
+        """Probe a broker that has no open connection for heartbeats. Only the leading gateway would see one."""
         if self._quorum_view.leads and broker not in self._running and not self._quorum_view.is_connected(broker):
             probe = asyncio.ensure_future(self._probe(broker))
             self._running[broker] = probe
@@ -48,7 +47,7 @@ class Probes:
     async def _probe(self, broker: int) -> None:
         known, registered = self._quorum_view.brokers.get(broker), self._registration_of(broker)
         if known is None or registered is None or not known.has_served:
-            # One that starts does not listen yet.
+            # A broker that is still starting does not listen yet.
             return
         endpoints = [(host, port) for _, host, port, _ in registered.endpoints]
         if await is_refused(endpoints) and self._quorum_view.leads:
@@ -62,7 +61,7 @@ class Probes:
 
 
 async def is_refused(endpoints: Iterable[Endpoint]) -> bool:
-    """Say whether all of a broker's endpoints refuse connections; tried for half a second."""
+    """Say whether all of a broker's endpoints refuse connections; they are tried for half a second."""
     listed = list(endpoints)
     try:
         async with asyncio.timeout(DEADLINE_S):

@@ -1,4 +1,4 @@
-"""Where the quorum and the brokers stand, as the decisions told, and how far each broker has followed."""
+"""What a gateway knows of the quorum and of the brokers, and how far each broker has read the metadata log."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -18,16 +18,15 @@ _REGISTERED = (Reason.BROKER_REGISTERED, Reason.BROKER_RESTARTED)
 
 
 class BrokerView(msgspec.Struct):
-    """Hold one broker: its epoch and state as decided, and the log end by which it is told of its registration.
-
-    One that ``has_served`` in this epoch listens as long as it lives.
-    """
+    """One broker as decided."""
 
     broker_epoch: int
     state: str
+    # A broker that has read the metadata log up to here knows of its registration.
     registered_by: int
     shutdown_tries: int = 0
     may_stop: bool = False
+    # True: it was unfenced in this epoch, so it listens for as long as it lives.
     has_served: bool = False
 
     @property
@@ -36,11 +35,9 @@ class BrokerView(msgspec.Struct):
 
 
 class QuorumView:
-    """Follow who leads the quorum and how brokers stand.
+    """Who leads the quorum, the state of each broker, and how far each has read.
 
-    ``leads`` is about this gateway in this start of it. ``fetched`` are the offsets of the metadata log
-    that brokers have asked from: everything below was applied or is about to be; ``fetched_ms`` is when they last
-    did. ``fetching`` hears of each with the broker and its epoch.
+    ``fetching`` is called for each fetch with the broker, its epoch and the offset.
     """
 
     def __init__(self, gateway: int, incarnation: str, fetching: Callable[[int, int, int], None]) -> None:
@@ -49,25 +46,28 @@ class QuorumView:
         self._incarnation = incarnation
         self.leader = -1
         self.quorum_epoch = 0
+        # Whether the leader is this start of this gateway.
         self.leads = False
         self.superseded = False
         self.brokers: dict[int, BrokerView] = {}
+        # By broker, the offset of its last fetch: it has applied everything below, or is about to.
         self.fetched: dict[int, int] = {}
         self.fetched_ms: dict[int, int] = {}
         self.caught_up_ms: dict[int, int] = {}
+        # By broker, the log's end at its last fetch.
         self._former_ends: dict[int, int] = {}
         self._peers: dict[int, Peer] = {}
         self._changed = asyncio.Event()
 
     def begin_from(self, cluster: Cluster, log_end: int) -> None:
-        """Take up where the engine stands; the metadata log tells of it by ``log_end``, or soon after."""
+        """Start from the committed state, which the metadata log has by ``log_end`` or soon after."""
         self.leader, self.quorum_epoch = cluster.quorum.voter, cluster.quorum.quorum_epoch
         for broker in cluster.brokers.values():
             known = BrokerView(broker.broker_epoch, broker.state.name, log_end, has_served=broker.is_live)
             self.brokers[broker.broker] = known
 
     def heard(self, decisions: Iterable[AnyDecision], log_end: int) -> None:
-        """Take in what one event brought; the metadata log tells of it up to ``log_end``."""
+        """Take in the decisions on one event, which the metadata log has up to ``log_end``."""
         for decision in decisions:
             if isinstance(decision, QuorumDecision):
                 self._quorum(decision)
@@ -82,7 +82,7 @@ class QuorumView:
         is_another_start = decision.voter == self._gateway and not self.leads
         self.superseded = is_another_start and led
         if self.leads:
-            # Nobody has fetched from this leader yet; what they told a former one is not known here.
+            # Nobody has fetched from this leader yet, and it does not know what was fetched from the former one.
             self.fetched.clear()
 
     def _broker(self, decision: BrokerDecision, log_end: int) -> None:
@@ -93,19 +93,20 @@ class QuorumView:
         if known is None or known.broker_epoch != decision.broker_epoch:
             known = self.brokers[decision.broker] = BrokerView(decision.broker_epoch, decision.state, log_end)
         elif decision.reason in _REGISTERED:
-            # The engine was ahead of the log where this began, or the broker told more of itself.
+            # The engine was ahead of the log when this gateway started, or the broker registered more of itself.
             known.registered_by = log_end
         if decision.reason == Reason.CONTROLLED_SHUTDOWN:
             known.shutdown_tries += 1
             known.may_stop = decision.state == "shutdown_allowed" or known.shutdown_tries >= SHUTDOWN_TRIES_MAX
-        # ``shutdown_allowed`` is said to the broker: what it is in does not end by it.
+        # ``shutdown_allowed`` is addressed to the broker; its controlled shutdown goes on.
         known.state = "controlled_shutdown" if decision.state == "shutdown_allowed" else decision.state
         known.has_served |= known.is_serving
 
     def has_fetched(self, broker: int, offset: int, log_end: int) -> None:
-        """Note from where a broker fetches the metadata log, which ends at ``log_end``.
+        """Note a broker's fetch from ``offset`` of a log that ends at ``log_end``.
 
-        It has caught up now where that is the end, and had when it fetched last where that was the end then.
+        The broker has caught up if it fetches from the end. It had caught up at its last fetch if it now fetches from
+        what was the end then.
         """
         known = self.brokers.get(broker)
         if known is None:
@@ -126,11 +127,11 @@ class QuorumView:
         self._peers[broker] = peer
 
     def is_connected(self, broker: int) -> bool:
-        """Say whether the connection is open on which a broker sent its last heartbeat."""
+        """Say whether the connection of a broker's last heartbeat is open."""
         return broker in self._peers
 
     def disconnected(self, peer: Peer) -> int | None:
-        """Name the broker that sent its heartbeats on a connection that ended; None when none did."""
+        """Return the broker that sent its heartbeats on a connection that ended; None if none did."""
         for broker, held in self._peers.items():
             if held is peer:
                 del self._peers[broker]
@@ -138,7 +139,7 @@ class QuorumView:
         return None
 
     async def until_followed(self, offset: int, but: int, timeout_ms: int) -> bool:
-        """Wait until every active broker but one has fetched up to ``offset``; say whether they have in time."""
+        """Wait until every active broker except ``but`` has fetched from ``offset``; return whether it did in time."""
 
         def followed() -> bool:
             others = [broker for broker, known in self.brokers.items() if known.state == "active" and broker != but]

@@ -1,8 +1,8 @@
-"""Metadata records in the frame that the metadata log gives them: frame version, key and version, then the message.
+"""Metadata records in the frame of the metadata log: frame version, key and version, then the message.
 
     encode_record(name, version, values) -> bytes         decode_record(data) -> Record(name, version, values)
 
-The bytes are what stands as the value of a log record, and are a pure function of the arguments.
+The bytes are the value of a log record, and a pure function of the arguments.
 """
 
 from functools import cache
@@ -16,7 +16,7 @@ FRAME_VERSION = 1
 
 
 class Record(NamedTuple):
-    """Hold one metadata record; ``name`` is the schema's (``PartitionRecord``)."""
+    """A metadata record; ``name`` is the schema's (``PartitionRecord``)."""
 
     name: str
     version: int
@@ -33,7 +33,7 @@ def _names() -> dict[int, str]:
 
 
 def encode_record(name: str, version: int, values: Values) -> bytes:
-    """Write one record, framed. Raises ``MessageError``."""
+    """Write one framed record. Raises ``MessageError``."""
     found = message(name)
     if found.layout.kind != "metadata" or found.layout.api_key is None:
         raise MessageError(f"{name} is no metadata record")
@@ -44,7 +44,7 @@ def encode_record(name: str, version: int, values: Values) -> bytes:
 
 
 def decode_record(data: bytes | memoryview) -> Record:
-    """Read one framed record that takes up all of ``data``. Raises ``MessageError``."""
+    """Read one framed record that makes up all of ``data``. Raises ``MessageError``."""
     reader = Reader(data)
     try:
         frame_version, key, version = reader.uvarint(), reader.uvarint(), reader.uvarint()

@@ -1,4 +1,4 @@
-"""How a whole request is refused, API by API: some have one error, some one for each thing asked for."""
+"""The refusal of a whole request, API by API: some have one error, some an error for each thing asked for."""
 
 from collections.abc import Callable
 from itertools import chain
@@ -10,7 +10,7 @@ from brokers.wire.schema import Values
 
 
 def refusal_of(request: Request, error: ErrorCode, message: str | None = None) -> Values:
-    """Make the response that refuses all of a request, with ``message`` where it has a place for that."""
+    """Return the response that refuses all of a request, with ``message`` if the API has a field for it."""
     refused = {"ErrorCode": error, "ErrorMessage": message}
     if request.name == "ElectLeaders":
         return _elections(request, refused)
@@ -22,7 +22,7 @@ def _at_the_top(asked: Values, refused: Values) -> Values:
 
 
 def _each_created_topic(asked: Values, refused: Values) -> Values:
-    # One that is named twice is told of once.
+    # A topic that is named twice is answered once.
     return {"Topics": [{"Name": name} | refused for name in dict.fromkeys(topic["Name"] for topic in asked["Topics"])]}
 
 
@@ -45,7 +45,7 @@ def _resource(one: Values) -> Values:
 
 
 def refusal_of_resources(asked: Values) -> Values:
-    """Refuse a change of settings to who may not make it: what kind of resource it is names the error."""
+    """Refuse a change of settings to a caller who may not make it; the type of the resource determines the error."""
     codes = {TOPIC_RESOURCE: ErrorCode.TOPIC_AUTHORIZATION_FAILED, GROUP_RESOURCE: ErrorCode.GROUP_AUTHORIZATION_FAILED}
     others = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     refused = [
@@ -60,7 +60,7 @@ def _with_message(asked: Values, refused: Values) -> Values:
 
 
 def _elections(request: Request, refused: Values) -> Values:
-    # Version 0 has no error for the whole: there each partition tells.
+    # Version 0 has no error for the whole request, so each partition has it.
     named = request.values["TopicPartitions"] or ()
     results = [
         {

@@ -1,4 +1,4 @@
-"""Let requests that change what they have read come one after another."""
+"""Let requests that change what they have read run one after another."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -11,7 +11,7 @@ Resource = tuple[int, str]
 
 
 class ResourceLocks:
-    """Hold a lock for each resource that somebody holds or waits for, and none for any other."""
+    """A lock for each resource that a request holds or waits for."""
 
     def __init__(self, timeout_ms: int) -> None:
         self._timeout_ms = timeout_ms
@@ -19,11 +19,11 @@ class ResourceLocks:
 
     @asynccontextmanager
     async def hold(self, resources: Iterable[Resource]) -> AsyncIterator[None]:
-        """Wait until nobody else has any of ``resources``, then have them; who asked first is first.
+        """Hold all ``resources`` while the block runs; requests get them in the order of asking.
 
-        Raises ``NoAnswerError`` when that takes too long.
+        Raises ``NoAnswerError`` when the wait takes too long.
         """
-        # In one order for all, so that no two wait for each other.
+        # Always in the same order, so that no two requests wait for each other.
         locks = [self._locks.setdefault(resource, asyncio.Lock()) for resource in sorted(set(resources))]
         async with AsyncExitStack() as held:
             try:

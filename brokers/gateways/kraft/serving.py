@@ -1,4 +1,4 @@
-"""Which APIs a controller's listener serves, and how a request on it becomes a response."""
+"""The APIs of a controller's listener, and the way from a request to its response."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -39,31 +39,33 @@ Handler = Callable[[Context, Request, Peer], Awaitable[Values]]
 logger = structlog.get_logger()
 
 ENVELOPE_KEY = 58
-# Answers to short requests that may be long: ElectLeaders and ListPartitionReassignments of all partitions.
+# Short requests that may have long answers: ElectLeaders and ListPartitionReassignments of all partitions.
 LONG_ANSWERS = (43, 46)
-# How long a broker waits to be sent away by a gateway that has lost the bus.
+# A gateway that has lost the bus lets a broker wait this long before it sends it to another voter.
 CUT_OFF_PAUSE_S = 0.25
-# In characters, of an error's message; Kafka's strings end at 32,767 bytes.
+# In characters. Kafka's strings end at 32,767 bytes.
 MESSAGE_LENGTH_MAX = 1_000
-# What Kafka 4.1 supports from another level than 0 on.
+# The features whose lowest level in Kafka 4.1 is not 0.
 FEATURES_MIN = {"metadata.version": 7}
 
 
 class Api(NamedTuple):
-    """Say how one API is served: in which versions, and whether a gateway that does not lead answers it too."""
+    """How one API is served."""
 
     min_version: int
     max_version: int
     handler: Handler
+    # False: a gateway that does not lead answers it too.
     is_leaders: bool = True
+    # True: clients may send it through a broker, in an Envelope.
     is_forwarded: bool = False
 
 
 async def api_versions(context: Context, request: Request, peer: Peer) -> Values:
-    """Say which APIs are served, and which features are finalized."""
+    """Return the APIs that are served, and the finalized features."""
     keys = [{"ApiKey": key, "MinVersion": api.min_version, "MaxVersion": api.max_version} for key, api in APIS.items()]
     features = sorted(context.image.features.items())
-    # Clients of version 3 cannot read a feature whose lowest level is 0 (KAFKA-17492).
+    # Version 3 clients cannot read a feature whose lowest level is 0 (KAFKA-17492).
     lowest = [(name, FEATURES_MIN.get(name, 0), level) for name, level in features]
     supported = [one for one in lowest if one[1] > 0 or request.version != 3]
     return {
@@ -77,10 +79,10 @@ async def api_versions(context: Context, request: Request, peer: Peer) -> Values
 
 
 async def fetch(context: Context, request: Request, peer: Peer) -> Values:
-    """Give a broker what follows in the log; send it to another voter where nothing does, and nobody hears this one.
+    """Give a broker what follows in the log. If nothing does and this gateway is cut off, send the broker elsewhere.
 
-    A broker that gets BROKER_NOT_AVAILABLE asks any other voter, and the same again where there is none; it
-    stays what it was meanwhile (``KafkaRaftClient.maybeSendFetchToBestNode``).
+    A broker that gets BROKER_NOT_AVAILABLE asks another voter, or this one again if there is no other. Its own state
+    does not change meanwhile (``KafkaRaftClient.maybeSendFetchToBestNode``).
     """
     values = await metadata_fetch.fetch(context, request, peer)
     if context.quorum_view.leads and context.is_cut_off and _is_empty(values):
@@ -97,7 +99,7 @@ def _is_empty(values: Values) -> bool:
 
 
 async def envelope(context: Context, request: Request, peer: Peer) -> Values:
-    """Serve a client's request that a broker passes on; one that is not served is told so inside, on an open line."""
+    """Serve a client's request that a broker passes on; one that is not supported is refused inside the Envelope."""
     data = request.values["RequestData"]
     try:
         caller = caller_of(request.values, context.settings.super_users)
@@ -143,7 +145,7 @@ APIS: dict[int, Api] = {
 
 
 def answering(context: Context) -> Answer:
-    """Answer requests in the name of ``context``'s gateway."""
+    """Return the function that answers requests for ``context``'s gateway."""
 
     async def answer(frame: bytes, peer: Peer) -> bytes:
         try:
@@ -159,7 +161,7 @@ def answering(context: Context) -> Answer:
 
 
 async def _served(context: Context, request: Request, peer: Peer, caller: Caller, size: int) -> bytes:
-    """Write the response, whatever happens: a broker whose connection is closed sends the same again, before others."""
+    """Write the response, whatever happens: a broker whose connection is closed would repeat the request first."""
     things = OFFLOAD_ITEMS_MIN if request.api_key in LONG_ANSWERS else size // BYTES_PER_ITEM
     try:
         values = await _handled(context, request, peer, caller, things)
@@ -178,10 +180,11 @@ async def _handled(context: Context, request: Request, peer: Peer, caller: Calle
     if api.is_leaders and not context.quorum_view.leads:
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
     if api.is_leaders and context.is_cut_off:
-        # Whoever leads now is to be asked; a broker that knows of nobody else comes back at once.
+        # The leader of by now should be asked. A broker that knows no other voter comes back at once, so it is held up
+        # a little.
         await asyncio.sleep(CUT_OFF_PAUSE_S)
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
-    # What is not for clients brokers ask for in their own name.
+    # An API that is not for clients is for brokers, in their own name.
     if api.is_forwarded:
         refusal = await context.offload(things, refused_to, caller, request, context.settings.super_users)
         if refusal is not None:
@@ -209,7 +212,7 @@ def _encoded(request: Request, values: Values) -> bytes:
 
 
 def _clipped(values: Any) -> Any:
-    """Shorten error messages, wherever they stand: what they repeat may be as long as a string can be."""
+    """Shorten all error messages, because what they repeat may be as long as a string can be."""
     match values:
         case dict():
             return {name: _short(one) if name == "ErrorMessage" else _clipped(one) for name, one in values.items()}
@@ -223,7 +226,7 @@ def _short(message: str | None) -> str | None:
 
 
 def _unsupported(error: UnsupportedError) -> bytes:
-    """Answer who asks for versions in a version of the future (KIP-511); there is no answer to anything else."""
+    """Answer an ApiVersions request of a future version (KIP-511); nothing else that is unknown has an answer."""
     header = error.header
     if header.api_key != API_VERSIONS_KEY:
         raise error

@@ -1,4 +1,4 @@
-"""What a gateway is told: who it is among the voters, and its limits."""
+"""The settings of a gateway: who it is among the voters, and its limits."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from conf.cross_checks import GATEWAY_HEARTBEAT_MS
 from conf.super_users import SuperUsers
 from state import policy
 
-# metadata.log.max.record.bytes.between.snapshots; Kafka's is 20 MiB.
+# The default of metadata.log.max.record.bytes.between.snapshots; Kafka's is 20 MiB.
 SNAPSHOT_INTERVAL_BYTES = 8 * 1024 * 1024
 Millis = Annotated[int, Meta(ge=1, le=86_400_000)]
 Bytes = Annotated[int, Meta(ge=1, le=2**31 - 1)]
@@ -20,17 +20,15 @@ Events = Annotated[int, Meta(ge=1_000, le=1_000_000)]
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """Say which of the voters this process is, of which Kafka cluster, and where its log lives.
-
-    ``listen_port`` is where it listens, where that is not the port that brokers know; ``copies`` are brokers'
-    directories of the metadata log, from which a lost log is made again.
-    """
+    """Which of the voters this process is, of which Kafka cluster, and where its log is."""
 
     gateway: int
     voters: tuple[Voter, ...]
     cluster_id: str
     directory: Path
+    # None: the port that brokers know.
     listen_port: int | None = None
+    # Brokers' directories of the metadata log, from which a lost log is rebuilt.
     copies: tuple[Path, ...] = ()
 
     @property
@@ -41,7 +39,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 class Settings(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename=lambda n: n.replace("_", ".")
 ):
-    """Hold the settings; each field's outward name has dots for underscores, and is Kafka's where it has one."""
+    """The settings. Each field's outward name has dots for underscores, and is Kafka's where Kafka has one."""
 
     gateway_heartbeat_interval_ms: Millis = GATEWAY_HEARTBEAT_MS
     gateway_lateness_ms_min: Millis = 250
@@ -68,7 +66,7 @@ _NAMES = frozenset(field.encode_name for field in msgspec.structs.fields(Setting
 
 
 def settings_of(given: dict[str, Any]) -> Settings:
-    """Make settings from their names, numbers as text if need be; what only the engine reads is left aside.
+    """Make settings from their names; numbers may be text. Names that only the engine reads are ignored.
 
     Raises ``msgspec.ValidationError`` for an unknown name or a value out of range.
     """

@@ -1,17 +1,17 @@
-"""Go through much without keeping everybody else waiting."""
+"""Iterate over many items without blocking the event loop."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from typing import TypeVar
 
-# So many take some milliseconds, whatever is done with them.
+# So many items take some milliseconds, whatever is done with them.
 ITEMS_PER_SLICE = 500
 
 T = TypeVar("T")
 
 
 async def in_slices(items: Iterable[T]) -> AsyncIterator[T]:
-    """Give ``items`` one by one, and others their turn after each slice; a single slice comes without a pause."""
+    """Yield ``items`` one by one, and let other tasks run after each slice. A single slice comes without a pause."""
     for number, item in enumerate(items):
         if number % ITEMS_PER_SLICE == 0 and number:
             await asyncio.sleep(0)

@@ -1,4 +1,28 @@
-"""The metadata log and the image that goes with it: what a gateway serves to brokers."""
+"""The metadata log together with its image: what a gateway serves to brokers.
+
+The problem: translating decisions takes time, waiting for the disk takes time, and a gateway with one event loop must
+answer heartbeats meanwhile. But an image that is ahead of the disk would let brokers see what a crash takes back.
+
+The insight: separate the work from the effect. ``prepared`` translates decisions from the present image and offset and
+changes nothing, so it runs in another thread. ``append`` runs in the event loop: it writes, waits for the disk once for
+all that was prepared, and only then replaces image and place. So every reader in the event loop sees a log, an image
+and a place that belong together and are on disk.
+
+    thread      prepared(e1..e9)           prepared(e10..e14)
+    event loop                   append                      append      fetches see e1..e9, then e1..e14
+    disk                         .log, then .ends            ...         a crash between the two: e1..e9 again
+
+A crash may stop this anywhere (``tests/brokers/kraft/test_storage_crashes.py`` stops it at every write, with all, part
+or none of it on disk, and with and without the loss of unforced writes):
+
+* within the batches or before their ends: nobody has read them, and the next start cuts them off;
+* after the ends, before anybody is told: the next start finds them in the log, and continues after them;
+* within a snapshot: it has no name yet, and the next start removes it;
+* after a failed append nothing more is appended by this process, because what is on disk is no longer known.
+
+Many events make no records. They are noted once in ``NOTED_EVERY_EVENTS``, because a wait for the disk for each would
+be waste, and a start that reads some of them again does no harm.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,12 +43,12 @@ from brokers.gateways.kraft.settings import SNAPSHOT_INTERVAL_BYTES
 from bus.interface import Bus
 from state.decisions import AnyDecision
 
-# How many events may come to nothing before that is noted: at a start they are not read again.
+# So many events without records are read again at a start, at most.
 NOTED_EVERY_EVENTS = 1_000
 
 
 class Prepared(NamedTuple):
-    """Hold the decisions on some events, what is to be written of them, and the image and the place after them."""
+    """The decisions on some events, their records, and the image and place after them."""
 
     events: Sequence[Sequence[AnyDecision]]
     units: Sequence[Unit]
@@ -34,11 +58,11 @@ class Prepared(NamedTuple):
 
 
 class Storage:
-    """Turn decisions into the log, and give it to who fetches.
+    """The log that decisions are turned into, and that brokers fetch.
 
-    ``begin`` comes first, once. Then decisions are ``prepared`` in order, and each time appended before the
-    next; what ``append`` wrote is on disk when it returns, and nothing is read before. Whoever reads does so
-    in the thread that appends; a snapshot is written beside it.
+    ``begin`` is called first, once. Then decisions are prepared in order, and each result is appended before the next
+    is prepared. What ``append`` wrote is on disk when it returns, and cannot be read before. Reads happen in the thread
+    that appends; snapshots are written in a thread of their own.
     """
 
     def __init__(
@@ -48,7 +72,7 @@ class Storage:
         *,
         snapshot_interval_bytes: int = SNAPSHOT_INTERVAL_BYTES,
     ) -> None:
-        """Open the log in ``directory``, or make one there. Raises ``StorageError`` when it is damaged."""
+        """Open the log in ``directory``, or make one. Raises ``StorageError`` when it is damaged."""
         self._log = MetadataLog(directory, lock)
         self._snapshot_interval_bytes = snapshot_interval_bytes
         self._image = MetadataImage()
@@ -59,21 +83,21 @@ class Storage:
         self._appended = asyncio.Event()
 
     def begin(self, bus: Bus) -> None:
-        """Hold the log against the decisions, as far as it goes; ``decided_seq`` says from where to go on.
+        """Compare the log with the decisions; ``decided_seq`` then says where to continue.
 
-        Raises ``StorageError`` when the log is not what the decisions tell: then it must not be served.
+        Raises ``StorageError`` when the log differs from the decisions: then it must not be served.
         """
         self._decided_seq, self._image = compared(self._log, bus)
         self._noted_every_seqs = NOTED_EVERY_EVENTS * bus.seq_step
 
     @property
     def image(self) -> MetadataImage:
-        """Give what the log comes to at its end."""
+        """Return the image at the log's end."""
         return self._image
 
     @property
     def decided_seq(self) -> int:
-        """Say which event's decisions were the last taken in."""
+        """Return the last event whose decisions were taken in."""
         return self._decided_seq
 
     @property
@@ -85,9 +109,9 @@ class Storage:
         return self._log.end.offset
 
     def prepared(self, events: Sequence[Sequence[AnyDecision]]) -> Prepared:
-        """Work out what the decisions on each event come to, of one at least, after all that was appended.
+        """Translate the decisions on at least one event, which follow everything that was appended.
 
-        Changes nothing, so this may run in any thread.
+        This changes nothing, so it may run in any thread.
         """
         image, offset = self._image, self.end_offset
         units: list[Unit] = []
@@ -103,10 +127,10 @@ class Storage:
         return Prepared(events, units, image, last.seq, last.time_ms)
 
     def append(self, prepared: Prepared) -> None:
-        """Write what was prepared last, all of it with one wait for the disk.
+        """Write what was prepared last, with one wait for the disk.
 
-        Raises ``OSError`` when the disk fails: what can be read stays what is on disk for sure, and nothing
-        more may be appended.
+        Raises ``OSError`` when the disk fails. Then readers still see only what is certainly on disk, and nothing more
+        may be appended.
         """
         before = self.end_offset
         self._log.append(prepared.units)
@@ -120,7 +144,7 @@ class Storage:
         self._appended = asyncio.Event()
 
     async def until_appended(self, timeout_ms: int) -> None:
-        """Wait until something more is in the log, or the time is over."""
+        """Wait until something is appended, or until the time-out."""
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 await self._appended.wait()
@@ -128,7 +152,7 @@ class Storage:
             return
 
     def _look_at_snapshots(self, time_ms: int) -> None:
-        """Count in the snapshot that was written meanwhile, and begin one when it is time."""
+        """Take in the snapshot that is finished, and begin one if it is time."""
         if self._snapshot is not None and self._snapshot[1].done():
             snapshot, written = self._snapshot
             self._snapshot = None
@@ -140,19 +164,19 @@ class Storage:
             self._snapshot = snapshot, written
 
     def read(self, offset: int, max_bytes: int) -> bytes:
-        """Return whole batches from the one that holds ``offset`` on, one at least; none at the end."""
+        """Return whole batches from the one that holds ``offset``: at least one, or none at the end."""
         return self._log.read(offset, max_bytes)
 
     def end_of_epoch(self, epoch: int) -> EpochEnd:
-        """Find where an epoch ends; for one that this log has not, the nearest below it."""
+        """Return where an epoch ends. For an epoch that is not in this log, return the nearest one below."""
         return self._log.end_of_epoch(epoch)
 
     def snapshot_for(self, offset: int, epoch: int) -> SnapshotId | None:
-        """Name the snapshot for who cannot go on from ``offset``; None who can, or whose log is another."""
+        """Return the snapshot for a reader that cannot continue at ``offset``; None if it can or its log differs."""
         return self._log.snapshot_for(offset, epoch)
 
     def read_snapshot(self, end_offset: int, epoch: int, position: int, max_bytes: int) -> Piece | None:
-        """Read a piece of a snapshot; None when there is no such, or no more."""
+        """Read a piece of a snapshot; None if there is no such snapshot."""
         snapshot = SnapshotId(end_offset, epoch)
         if snapshot not in self._log.snapshots:
             return None
@@ -160,27 +184,27 @@ class Storage:
 
     @property
     def files(self) -> list[tuple[str, int]]:
-        """Name the files of the log, and say how many bytes of each are whole: other gateways copy these.
+        """List the files of the log and how many bytes of each are whole; other gateways copy these.
 
-        Up to which decision they go is noted before, so a copy goes on after just that one.
+        The last decision is noted first, so that a copy continues after exactly that one.
         """
         self._note()
         return self._log.files
 
     def _note(self) -> None:
-        """Note what came to nothing since the last end."""
+        """Note the decisions since the last end, which made no records."""
         end = self._log.end
         if self._log.is_sound and self._decided_seq > end.seq:
             self._log.append([Unit(self._decided_seq, end.quorum_epoch, b"", end.offset)])
 
     def read_file(self, name: str, position: int, max_bytes: int) -> Piece | None:
-        """Read a piece of one of ``files``; None when there is none of that name any more."""
+        """Read a piece of one of ``files``; None if there is no such file any more."""
         if name not in dict(self._log.files):
             return None
         return snapshots.piece_of(self._log.directory / name, position, max_bytes)
 
     def close(self) -> None:
-        """Let a snapshot that is being written end, note what came to nothing since, and close all files."""
+        """Wait for a snapshot that is being written, note the last decision, and close all files."""
         self._thread.shutdown(wait=True)
         try:
             self._note()
@@ -188,6 +212,6 @@ class Storage:
             self._log.close()
 
     def abandon(self) -> None:
-        """Close the files of a log that is not to be served; its directory stays with this process."""
+        """Close the files of a log that is not to be served; its directory stays locked by this process."""
         self._thread.shutdown(wait=True)
         self._log.abandon()

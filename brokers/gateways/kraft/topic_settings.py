@@ -1,7 +1,8 @@
-"""Which settings a topic may have, and their values (``LogConfig`` of Kafka 4.1): brokers trust the log in this.
+"""The settings that a topic may have, and their values (``LogConfig`` of Kafka 4.1).
 
-Kafka's controller refuses what its brokers could not read. The rules judge only what they act on, so the gateway
-refuses the rest before it asks. ``test_topic_settings.py`` holds this table against Kafka's own.
+Kafka's controller refuses what its brokers could not read, so brokers trust the log. The rules check only the settings
+that they act on, so the gateway checks all others before it asks the engine. ``test_topic_settings.py`` compares this
+table with Kafka's own.
 """
 
 import re
@@ -13,7 +14,7 @@ Complaint = Callable[[str], str | None]
 VALUE_BYTES_MAX = 2**15 - 1
 _INT_MAX, _LONG_MAX = 2**31 - 1, 2**63 - 1
 _WHOLE = re.compile(r"([+-]?)([0-9]+)")
-# More than any number that is allowed has.
+# More digits than any number that is allowed has.
 _DIGITS_MAX = 20
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?")
 _TRIMMED = "".join(map(chr, range(0x21)))
@@ -21,7 +22,7 @@ _REPLICA = re.compile(r"([0-9]+:[0-9]+)?")
 
 
 def _trimmed(value: str) -> str:
-    """Take away what Java's ``trim`` does: a broker reads no number behind other white space."""
+    """Remove what Java's ``trim`` removes. A broker reads no number next to other white space."""
     return value.strip(_TRIMMED)
 
 
@@ -30,7 +31,7 @@ def _number(value: str, *, low: int, high: int, also: int | None = None) -> str 
     if whole is None:
         return "is no whole number"
     sign, digits = whole.groups()
-    # Python reads no number of thousands of digits.
+    # Python refuses to read a number of thousands of digits.
     number = int(sign + (digits.lstrip("0")[:_DIGITS_MAX] or "0"))
     return None if low <= number <= high or number == also else f"is not from {low} to {high}"
 
@@ -51,7 +52,7 @@ def _one_of(*names: str) -> Complaint:
 
 
 def listed(value: str) -> list[str]:
-    """Read a list as Kafka does."""
+    """Split a list as Kafka does."""
     trimmed = _trimmed(value)
     return [_trimmed(item) for item in trimmed.split(",")] if trimmed else []
 
@@ -117,12 +118,12 @@ NAMES = tuple(_SETTINGS)
 
 
 def is_list(name: str) -> bool:
-    """Say whether a topic's setting is a list, which may be added to and taken from."""
+    """Say whether a topic's setting is a list, to which items may be added and from which they may be removed."""
     return _SETTINGS.get(name) in _LISTS
 
 
 def complaint_about(name: str, value: str | None) -> str | None:
-    """Say what is wrong with a topic's setting; None when nothing is."""
+    """Return what is wrong with a topic's setting; None if nothing is."""
     if name not in _SETTINGS:
         return f"{name} is no setting of a topic"
     if value is None:

@@ -11,8 +11,8 @@ where the shorter run of E ends. So the follower asks its leader where the follo
     leader     e1: 0 1 2 3 | e3: 4 5 6           "Where does e2 end?"  "My latest below is e1, which ends at 4."
     follower   e1: 0 1 2 3 4 | e2: 5 6           cuts to 4, then fetches from 4
 
-The leader may name an epoch of which the follower has nothing. Then the follower cuts to where that epoch would end
-here, and asks again about a lower epoch. Every round goes down by at least one, so this ends (``truncation``; KIP-279).
+The leader may name an epoch that the follower does not have. Then the follower cuts to where that epoch would end here,
+and asks again about a lower epoch. Every round goes down by at least one, so this ends (``truncation``; KIP-279).
 
     added -> truncating --(logs agree)--> fetching --(offset out of range)--> truncating
 

@@ -22,8 +22,8 @@ def epoch_to_ask(log: Log) -> int | None:
 def truncation(log: Log, high_watermark: int, leader: EndOffset) -> Truncation:
     """Judge the leader's answer about ``epoch_to_ask``.
 
-    If the leader names an epoch of which this log has nothing, the log is cut to where that epoch would end, and the
-    next question is about a lower epoch.
+    If the leader names an epoch that this log does not have, the log is cut to where that epoch would end, and the next
+    question is about a lower epoch.
     """
     end = log.log_end_offset
     if leader.end_offset == UNDEFINED:

@@ -1,1 +1,1 @@
-"""What brokers and their clients ask of a controller, API by API."""
+"""The requests of brokers and their clients to a controller, API by API."""

@@ -1,4 +1,4 @@
-"""How much one request may ask for, as Kafka's controller has it (``QuorumController.MAX_RECORDS_PER_USER_OP``)."""
+"""How much one request may ask for, as in Kafka's controller (``QuorumController.MAX_RECORDS_PER_USER_OP``)."""
 
 from collections.abc import Callable
 
@@ -7,12 +7,12 @@ from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import ALL_BROKERS, BROKER_RESOURCE
 from brokers.wire.schema import Values
 
-# In records of the metadata log; more is refused as a whole.
+# In records of the metadata log. A request for more is refused as a whole.
 RECORDS_MAX = 10_000
 
 
 def records_of(context: Context, request: Request) -> int:
-    """Say how many records a request comes to at most; 0 for those that have no bound."""
+    """Return how many records a request can lead to at most; 0 for requests without a bound."""
     count = _COUNTS.get(request.name)
     return 0 if count is None else count(context, request.values)
 

@@ -1,4 +1,4 @@
-"""What admins ask for of settings (IncrementalAlterConfigs, AlterConfigs; KIP-339)."""
+"""Admins' requests about settings (IncrementalAlterConfigs, AlterConfigs; KIP-339)."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -17,12 +17,12 @@ from state.decisions import Answer
 from state.events import AlterConfig
 
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
-# What a list that was never set is added to and taken from, where that is not nothing.
+# The items of a list that was never set, if there are any.
 _DEFAULTS = {"cleanup.policy": "delete"}
 
 
 async def incremental_alter_configs(context: Context, request: Request, peer: Peer) -> Values:
-    """Set, remove, or add to and take from lists of settings."""
+    """Set or remove settings, and add items to lists or remove them."""
 
     def changes(resource: Values) -> dict[str, str | None]:
         held = config_of(context.image, resource["ResourceType"], resource["ResourceName"])
@@ -41,7 +41,7 @@ async def incremental_alter_configs(context: Context, request: Request, peer: Pe
 
 
 async def alter_configs(context: Context, request: Request, peer: Peer) -> Values:
-    """Set all settings of resources: what is not named is removed."""
+    """Set all settings of resources; those that are not named are removed."""
 
     def changes(resource: Values) -> dict[str, str | None]:
         held = config_of(context.image, resource["ResourceType"], resource["ResourceName"])
@@ -51,7 +51,7 @@ async def alter_configs(context: Context, request: Request, peer: Peer) -> Value
 
 
 async def _alter(context: Context, told: Values, changes: Any) -> Values:
-    """Ask for all changes at once; what they come to is read when nobody else is about to change it."""
+    """Ask for all changes at once. The present settings are read while no other request may change them."""
     named = [(resource["ResourceType"], resource["ResourceName"]) for resource in told["Resources"]]
     times = Counter(named)
     outcomes: dict[tuple[int, str], AlterConfig | RefusedError] = {}
@@ -84,7 +84,7 @@ def _event(resource: Values, config: dict[str, str | None], validate_only: bool)
     kind, name = resource["ResourceType"], resource["ResourceName"]
     if kind == TOPIC_RESOURCE:
         for key, value in config.items():
-            # Whatever its name, a setting may be removed.
+            # A setting may be removed whatever its name is.
             if value is not None and (complaint := complaint_about(key, value)):
                 raise RefusedError(ErrorCode.INVALID_CONFIG, complaint)
     fields: dict[str, Any] = {"time_ms": now_ms(), "config": config, "validate_only": validate_only}
@@ -98,7 +98,7 @@ def _event(resource: Values, config: dict[str, str | None], validate_only: bool)
 
 
 def _after(held: str, one: Values) -> str | None:
-    """Say what a setting is after one operation on it."""
+    """Return a setting after one operation; None if it is removed."""
     operation, value = one["ConfigOperation"], one["Value"]
     if operation == _DELETE:
         return None

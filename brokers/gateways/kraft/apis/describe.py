@@ -13,7 +13,7 @@ _NODES_VERSION = 2
 
 
 async def describe_quorum(context: Context, request: Request, peer: Peer) -> Values:
-    """Say who leads the quorum, and how far the brokers have followed, and when they last had all of it."""
+    """Answer who leads the quorum, how far the brokers have read, and when they last had read everything."""
     quorum_view, end, now = context.quorum_view, context.storage.end_offset, now_ms()
     voters = [
         {"ReplicaId": voter.voter, "LogEndOffset": end}
@@ -47,7 +47,7 @@ async def describe_quorum(context: Context, request: Request, peer: Peer) -> Val
 
 
 async def describe_cluster(context: Context, request: Request, peer: Peer) -> Values:
-    """Say where the controllers are, to an admin that asks them rather than the brokers (KIP-919)."""
+    """Answer where the controllers are, to an admin that asks them directly (KIP-919)."""
     if request.values["EndpointType"] != _CONTROLLERS:
         return {"ErrorCode": ErrorCode.MISMATCHED_ENDPOINT_TYPE, "ClusterId": "", "Brokers": []}
     return {

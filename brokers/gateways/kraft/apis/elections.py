@@ -1,4 +1,4 @@
-"""What admins ask for of replicas and leaders (reassignments and elections)."""
+"""Admins' requests about replicas and leaders (reassignments and elections)."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -19,7 +19,7 @@ _TYPES: dict[int, Literal["preferred", "unclean"]] = {0: "preferred", 1: "unclea
 
 
 async def alter_partition_reassignments(context: Context, request: Request, peer: Peer) -> Values:
-    """Begin or cancel reassignments, each partition for itself."""
+    """Begin or cancel reassignments, each partition independently."""
     asked = [(topic["Name"], one) for topic in request.values["Topics"] for one in topic["Partitions"]]
     may_resize = request.values["AllowReplicationFactorChange"]
     refused = [None if may_resize else _resized(context, name, one) for name, one in asked]
@@ -75,7 +75,7 @@ def _by_topic(told: list[tuple[str, Values]], name: str, partitions: str) -> lis
 
 
 async def list_partition_reassignments(context: Context, request: Request, peer: Peer) -> Values:
-    """List what is being reassigned, of all partitions or of those named."""
+    """List the reassignments that are under way, of all partitions or of those named."""
     partitions = sum(len(topic.partitions) for topic in context.image.topics.values())
     return await context.offload(partitions, _listed, context, request.values["Topics"])
 

@@ -1,7 +1,7 @@
-"""How one gateway copies the log of another, file by file: brokers ask for none of this.
+"""How one gateway copies the log of another, file by file. Brokers request none of this.
 
-It goes by FetchSnapshot, for a topic that brokers do not know. A file is named by the offset at which it
-begins and, for the epoch, by what it is; the list of all files is asked for like a file, and is JSON.
+The copy uses FetchSnapshot, for a topic that brokers do not know. A file is named by the offset at which it begins, and
+its kind stands in the place of the epoch. The list of all files is requested like a file, and is JSON.
 """
 
 import re
@@ -19,7 +19,7 @@ _FILE = re.compile(r"([0-9]{20})(?:(\.log)|(\.ends)|-([0-9]{10})\.checkpoint)")
 
 
 def id_of(name: str) -> Values | None:
-    """Say as which snapshot a file is asked for; None where it is no file of a log."""
+    """Return the snapshot id under which a file is requested; None if it is no file of a log."""
     match = _FILE.fullmatch(name)
     if match is None:
         return None
@@ -34,7 +34,7 @@ def _name_of(asked: Values) -> str:
 
 
 def piece(context: Context, told: Values, asked: Values) -> Values:
-    """Give a piece of a file, whoever leads: what is on disk here follows from the decisions."""
+    """Return a piece of a file, whichever gateway leads, because what is on disk follows from the decisions."""
     wanted, position = asked["SnapshotId"], asked["Position"]
     size = min(max(told["MaxBytes"], 0), context.settings.fetch_max_bytes)
     answer = {"SnapshotId": wanted, "UnalignedRecords": b""}

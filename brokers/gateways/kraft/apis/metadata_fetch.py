@@ -1,4 +1,4 @@
-"""How brokers follow the metadata log (``KafkaRaftClient``: Fetch, FetchSnapshot; KIP-595, 630)."""
+"""How brokers follow the metadata log (``KafkaRaftClient``: Fetch, FetchSnapshot; KIP-595, KIP-630)."""
 
 import structlog
 
@@ -18,10 +18,9 @@ _ENDPOINTS_VERSION = 16
 
 
 async def fetch(context: Context, request: Request, peer: Peer) -> Values:
-    """Give a broker what follows in the log; where there is nothing yet, wait for it as long as it allows.
+    """Give a broker what follows in the log; if nothing does, wait for it as long as the broker allows.
 
-    All that is on disk here is committed, so the high watermark is the log's end, and goes out with the
-    records.
+    Everything on disk here is committed, so the high watermark is the log's end, and goes out with the records.
     """
     told = request.values
     if told["ClusterId"] not in (None, context.identity.cluster_id):
@@ -38,7 +37,7 @@ async def fetch(context: Context, request: Request, peer: Peer) -> Values:
     if partition is None:
         context.quorum_view.has_fetched(replica, asked["FetchOffset"], context.storage.end_offset)
         await _until_there_is_more(context, told, asked)
-        # The quorum may have another leader by now, and then what is here is not this one's to tell.
+        # By now another gateway may lead, and then this one may not answer from its log.
         partition = _refused(context, asked["CurrentLeaderEpoch"]) or _read(context, told, asked)
     leader = {"LeaderId": context.quorum_view.leader, "LeaderEpoch": context.quorum_view.quorum_epoch}
     topic = {"Topic": METADATA_TOPIC, "TopicId": METADATA_TOPIC_ID}
@@ -48,11 +47,11 @@ async def fetch(context: Context, request: Request, peer: Peer) -> Values:
 
 
 def _is_ahead(context: Context, replica: int, asked: Values) -> bool:
-    """Say whether a broker has read more than there is in its epoch: then this log is not all of what was served.
+    """Say whether a broker has read more of its epoch than there is: then this log lacks some of what was served.
 
-    It may be from a backup, and have gone on in a later epoch. A broker that was told so would stop, and set its
-    partitions aside. It asks again instead, until the log that it has read from leads. It need not be known here: it
-    may have registered after the backup.
+    The log may come from a backup and have continued in a later epoch. A broker that learned of that would stop and set
+    its partitions aside. So it is told to ask again, until the log that it has read leads. The broker may be unknown
+    here: it may have registered after the backup.
     """
     offset, epoch = asked["FetchOffset"], asked["LastFetchedEpoch"]
     ends = context.storage.end_of_epoch(epoch)
@@ -81,7 +80,7 @@ def _metadata_partition(told: Values) -> Values | None:
 
 
 def _refused(context: Context, epoch: int) -> Values | None:
-    """Refuse who does not know the leader and epoch of the quorum; the response names them."""
+    """Refuse a reader with another leader or epoch of the quorum in mind; the response names the present ones."""
     quorum_view = context.quorum_view
     if not quorum_view.leads and epoch == quorum_view.quorum_epoch:
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -95,7 +94,7 @@ def _refused(context: Context, epoch: int) -> Values | None:
 
 
 def _elsewhere(context: Context, asked: Values) -> Values | None:
-    """Send to a snapshot who is behind the log's start, and back to where its log parts from this one who did."""
+    """Send a reader that is behind the log's start to a snapshot, and one whose log differs back to where it does."""
     log, offset, epoch = context.storage, asked["FetchOffset"], asked["LastFetchedEpoch"]
     bounds = {"HighWatermark": log.end_offset, "LogStartOffset": log.start_offset, "Records": b""}
     snapshot = log.snapshot_for(offset, epoch)
@@ -110,7 +109,7 @@ def _elsewhere(context: Context, asked: Values) -> Values | None:
 
 
 async def _until_there_is_more(context: Context, told: Values, asked: Values) -> None:
-    # A broker that has yet to hear of the high watermark is not kept waiting for it.
+    # A broker that has not heard of the high watermark yet is answered at once.
     log = context.storage
     if asked["FetchOffset"] >= log.end_offset and asked["HighWatermark"] >= log.end_offset:
         await log.until_appended(_wait_ms(context, told))
@@ -128,7 +127,7 @@ def _read(context: Context, told: Values, asked: Values) -> Values:
 
 
 async def fetch_snapshot(context: Context, request: Request, peer: Peer) -> Values:
-    """Give a piece of a snapshot; another gateway may ask for one of any file of the log."""
+    """Return a piece of a snapshot, or for another gateway a piece of any file of the log."""
     told = request.values
     if told["ClusterId"] not in (None, context.identity.cluster_id):
         return {"ErrorCode": ErrorCode.INCONSISTENT_CLUSTER_ID}

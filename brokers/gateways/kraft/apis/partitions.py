@@ -1,4 +1,4 @@
-"""What partition leaders and transaction coordinators ask for (AlterPartition, AllocateProducerIds)."""
+"""Requests of partition leaders and transaction coordinators (AlterPartition, AllocateProducerIds)."""
 
 from collections.abc import Hashable
 from itertools import islice
@@ -16,17 +16,19 @@ from state.events import AllocateProducerIds, AlterIsr, Event
 
 _OF_THE_BROKER = ("STALE_BROKER_EPOCH", "BROKER_ID_NOT_REGISTERED")
 
-# A broker asks for all that it leads in one request, which may be more than may be on its way at once.
+# A broker may ask for all partitions that it leads in one request, which can be more events than the queue takes at
+# once.
 ASKED_AT_ONCE_MAX = 10_000
 
-# A partition by its topic's id and its number.
+# A topic id and the number of a partition.
 Place = tuple[str, int]
 
 
 async def alter_partition(context: Context, request: Request, peer: Peer) -> Values:
-    """Ask for ISRs as their leaders want them; what is committed is in the log before it is answered.
+    """Ask for ISRs as their leaders want them. A committed change is in the log before it is answered.
 
-    A leader that is not answered asks again, for as long as it leads: what it asked before is not asked twice.
+    A leader that gets no answer asks again for as long as it leads; a question that is still open is not published
+    again.
     """
     told = request.values
     events: dict[Place, AlterIsr] = {}
@@ -36,7 +38,7 @@ async def alter_partition(context: Context, request: Request, peer: Peer) -> Val
         if held is not None:
             event = _event(told, held.name, topic_id, partition, request.version)
             events[topic_id, event.partition] = event
-    # By what the fences go by: who asks, and from which version of the partition.
+    # Keyed by what the fences compare: who asks, and from which version of the partition.
     keys: dict[Hashable, Event] = {
         ("alter_isr", *place, one.broker, one.broker_epoch, one.leader_epoch, one.partition_epoch): one
         for place, one in events.items()
@@ -94,7 +96,7 @@ def _told_of_partition(partition: Values, answer: Answer | None) -> Values:
         "LeaderId": answer.leader,
         "LeaderEpoch": answer.leader_epoch,
         "Isr": list(answer.isr or ()),
-        # What is committed is what was asked for: a leader says itself that it has recovered.
+        # The committed state is the requested one: a leader itself says that it has recovered.
         "LeaderRecoveryState": partition["LeaderRecoveryState"],
         "PartitionEpoch": answer.partition_epoch,
     }

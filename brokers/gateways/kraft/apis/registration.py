@@ -24,10 +24,10 @@ _PROTOCOLS = {number: name for name, number in PROTOCOLS.items()}
 
 
 async def broker_registration(context: Context, request: Request, peer: Peer) -> Values:
-    """Register a broker; its epoch is what the engine says.
+    """Register a broker; the engine gives it its epoch.
 
-    One that did not wait for the answer asks again, and gets the epoch that it has: were each try a question of
-    its own, an engine that takes longer than a broker waits would never be heard.
+    A broker that did not wait for the answer asks again, and gets the epoch that it has by then. If each attempt were a
+    new question, an engine that takes longer than a broker waits would never succeed.
     """
     told = request.values
     if told["ClusterId"] != context.identity.cluster_id:
@@ -38,12 +38,12 @@ async def broker_registration(context: Context, request: Request, peer: Peer) ->
     try:
         _check(context, told)
     except RefusedError as refusal:
-        # A broker logs the error's name and tries again; the reason is found here.
+        # A broker logs only the error's name and tries again; the reason is logged here.
         logger.warning("registration refused", broker=told["BrokerId"], why=str(refusal))
         return {"ErrorCode": refusal.code}
     [answer] = await context.engine.ask_once({("register", told["BrokerId"]): _register(told)}, Lane.BROKER)
     if answer.error == "DUPLICATE_BROKER_REGISTRATION":
-        # Where the former process is dead it is known so when the broker asks again.
+        # If the former process is dead, the probe has shown it when the broker asks again.
         context.probes.begin(told["BrokerId"])
     if answer.error != "NONE" or not isinstance(answer.broker_epoch, int):
         logger.warning("registration refused", broker=told["BrokerId"], why=answer.message)
@@ -71,7 +71,7 @@ def _register(told: Values) -> BrokerRegister:
 
 
 def _check(context: Context, told: Values) -> None:
-    """Refuse a broker that cannot be led; whose id another process has is for the rules to say."""
+    """Refuse a broker that cannot be led. Whether another process has its id is for the rules to judge."""
     if any(listener["SecurityProtocol"] not in _PROTOCOLS for listener in told["Listeners"]):
         raise RefusedError(ErrorCode.INVALID_REQUEST, "a listener's security protocol is none of Kafka's")
     if not told["LogDirs"]:
@@ -79,7 +79,7 @@ def _check(context: Context, told: Values) -> None:
     if any(is_reserved(directory) for directory in told["LogDirs"]):
         raise RefusedError(ErrorCode.INVALID_REGISTRATION, "a log directory has an id that is reserved")
     if len(told["LogDirs"]) > 1:
-        # It would not be known what a failed one held, and nobody else would lead that.
+        # If one directory failed, nobody would know what it held, and no other broker would lead that.
         raise RefusedError(ErrorCode.INVALID_REGISTRATION, f"{len(told['LogDirs'])} log.dirs, one is served")
     supported = {one["Name"]: (one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in told["Features"]}
     for name, level in context.image.features.items():
@@ -103,7 +103,7 @@ def _is_registered(held: Registration, told: Values) -> bool:
 
 
 async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Values:
-    """Pass a heartbeat on; it waits for the engine only where its state is about to change by it."""
+    """Pass a heartbeat on, and wait for the engine only if the broker's state is about to change."""
     told = request.values
     known = context.quorum_view.brokers.get(told["BrokerId"])
     if known is None:
@@ -120,23 +120,23 @@ async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Va
     elif known.is_serving == told["WantFence"] and (caught_up or told["WantFence"]):
         await _ask(context, _heartbeat(told, want_fence=told["WantFence"]), context.settings.state_wait_max_ms)
     else:
-        # One that has yet to catch up is kept fenced whatever it wants.
+        # A broker that has not caught up yet stays fenced whatever it wants.
         context.engine.tell(_heartbeat(told, want_fence=not known.is_serving), lane=Lane.BROKER)
     return {"IsCaughtUp": caught_up, "IsFenced": not known.is_serving, "ShouldShutDown": may_stop}
 
 
 def _has_lost_its_directory(context: Context, told: Values) -> bool:
-    """Say whether nothing that a broker holds can be read: it leads nobody then, whatever it wants."""
+    """Say whether a broker can read none of its replicas: then it must lead nothing, whatever it wants."""
     held = context.image.brokers.get(told["BrokerId"])
     return held is not None and bool(held.log_dirs) and set(held.log_dirs) <= set(told["OfflineLogDirs"])
 
 
 async def _shut_down(context: Context, told: Values, known: BrokerView) -> bool:
-    """Hand over what the broker leads; it may stop once nothing remains and the others have heard.
+    """Hand over the broker's leaders, and return whether it may stop: nothing remains, and the others have heard.
 
-    Where something remains for want of another in-sync replica it may stop after some tries all the same, as
-    brokers do by themselves in ZooKeeper mode: they would wait here for minutes. A broker waits for an answer
-    no longer than for a heartbeat's, so what was decided counts for its next try too.
+    If something remains because there is no other in-sync replica, the broker may stop after some attempts all the
+    same, as brokers in ZooKeeper mode do by themselves. Otherwise it would wait here for minutes. A broker waits for an
+    answer no longer than for a heartbeat's, so a decision made meanwhile counts for its next attempt.
     """
     if not known.is_serving:
         return True
@@ -147,7 +147,7 @@ async def _shut_down(context: Context, told: Values, known: BrokerView) -> bool:
         context.storage.end_offset, told["BrokerId"], context.settings.followed_wait_max_ms
     )
     if followed:
-        # It stops now and says no more: its session need not run out first.
+        # The broker stops now and sends nothing more, so its session need not run out first.
         context.engine.tell(_heartbeat(told, want_fence=True), lane=Lane.BROKER)
     return followed
 
@@ -172,7 +172,7 @@ async def _ask(context: Context, event: BrokerHeartbeat, timeout_ms: int) -> lis
 
 
 async def unregister_broker(context: Context, request: Request, peer: Peer) -> Values:
-    """Forget a broker that will not come back."""
+    """Remove the registration of a broker that will not come back."""
     event = BrokerUnregister(time_ms=now_ms(), broker=request.values["BrokerId"])
     [answer] = await context.ask_as_admin(request.values, [event])
     return {"ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}

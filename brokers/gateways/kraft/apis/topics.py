@@ -1,4 +1,4 @@
-"""What admins ask for of topics (CreateTopics, DeleteTopics, CreatePartitions)."""
+"""Admins' requests about topics (CreateTopics, DeleteTopics, CreatePartitions)."""
 
 from collections import Counter
 
@@ -21,10 +21,10 @@ NAME_LENGTH_MAX = 249
 
 
 async def create_topics(context: Context, request: Request, peer: Peer) -> Values:
-    """Create topics, each for itself: one that is refused hinders no other."""
+    """Create topics independently: one that is refused does not affect the others."""
     told = request.values
     times = Counter(topic["Name"] for topic in told["Topics"])
-    # A topic that is named twice is told of once.
+    # A topic that is named twice is answered once.
     outcomes: dict[str, Values] = {}
     asked: list[CreateTopic] = []
     async for topic in in_slices(told["Topics"]):
@@ -39,7 +39,7 @@ async def create_topics(context: Context, request: Request, peer: Peer) -> Value
 
 
 def _refusal(topic: Values, times: int) -> Values | None:
-    """Refuse what no engine need be asked about, as Kafka's controller does; None for all else."""
+    """Refuse a topic without asking the engine, as Kafka's controller does; None if the engine must decide."""
     name = topic["Name"]
     error = ErrorCode.INVALID_REQUEST
     if times > 1:
@@ -80,9 +80,9 @@ def _told_of_creation(name: str, answer: Answer) -> Values:
 
 
 async def delete_topics(context: Context, request: Request, peer: Peer) -> Values:
-    """Delete topics, named or by their ids.
+    """Delete topics by name or by id.
 
-    The engine is asked of names that the metadata log has no more too: their deletion may not have ended, and is
+    The engine is also asked about names that the metadata log no longer has: their deletion may be unfinished, and is
     tried again.
     """
     asked = [(name, _NO_TOPIC_ID) for name in request.values["TopicNames"]]
@@ -98,7 +98,7 @@ async def delete_topics(context: Context, request: Request, peer: Peer) -> Value
 
 
 def _deletion(name: str | None, topic: TopicState | None) -> DeleteTopic | None:
-    """Make the event that asks for a topic's deletion; None where no topic can be meant."""
+    """Return the event that requests a topic's deletion; None if no topic can be meant."""
     if name is None:
         return None if topic is None else DeleteTopic(time_ms=now_ms(), topic=topic.name, topic_id=topic.topic_id)
     return DeleteTopic(time_ms=now_ms(), topic=name) if 0 < len(name) <= NAME_LENGTH_MAX else None

@@ -1,1 +1,1 @@
-"""The metadata log on disk: batches as brokers fetch them, what decisions they came from, and snapshots."""
+"""The metadata log on disk: batches as brokers fetch them, the decisions they came from, and snapshots."""

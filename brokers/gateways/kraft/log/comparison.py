@@ -1,9 +1,8 @@
-"""Before a log is served: is it what the decisions tell?
+"""Check, before a log is served, that it is the translation of the decisions.
 
-The metadata log follows from the decisions, and brokers that have read some of it must find the same there
-ever after. So a start reads the decisions again from the newest snapshot on, and holds what they come to
-against what is on disk, byte by byte. Where retention has removed decisions that are in the log already,
-the log's own records stand in for them.
+Brokers that have read a part of the metadata log must find the same bytes there for ever. So a start reads the
+decisions after the newest snapshot again, translates them, and compares the result with the disk, byte by byte.
+Retention may have removed decisions that are in the log; for those the log's own records are taken.
 """
 
 from collections.abc import Iterator
@@ -26,17 +25,17 @@ from state.decisions import AnyDecision, decode
 
 
 class Begun(NamedTuple):
-    """Say where to go on: the decisions after ``seq`` are next, and ``image`` is what came of all before."""
+    """Where to continue: after decision ``seq``, with the image that all decisions up to it give."""
 
     seq: int
     image: MetadataImage
 
 
 def compared(log: MetadataLog, bus: Bus) -> Begun:
-    """Hold a log against the decisions on the bus.
+    """Compare a log with the decisions on the bus.
 
-    Raises ``StorageError`` when the log holds more than the decisions tell or something else, ``LackingError``
-    when decisions are gone that it lacks.
+    Raises ``StorageError`` when the log has more than the decisions give or something else, ``LackingError`` when
+    decisions were removed that the log lacks.
     """
     if log.end.seq > (decided := bus.decided_seq()):
         raise StorageError(
@@ -51,7 +50,7 @@ def compared(log: MetadataLog, bus: Bus) -> Begun:
 
 
 class _Held:
-    """What the log holds after its newest snapshot, read once and in order."""
+    """The content of a log after its newest snapshot, read once and in order."""
 
     def __init__(self, log: MetadataLog) -> None:
         self._log = log
@@ -63,9 +62,10 @@ class _Held:
         self._offset = self.base.offset
 
     def replayed_through(self, seq: int) -> Begun:
-        """Take the log's own records for what the decisions up to ``seq`` came to; with 0 for none.
+        """Take the log's own records for the decisions up to ``seq``; 0 takes none.
 
-        The first records of all hold everything before them, so decisions alone do not make them again.
+        The first records of a log stand for everything that was decided before them, so translating decisions one by
+        one does not make them. They are always taken if any are.
         """
         draft, after = MetadataDraft(self._image), self.base.seq
         while (unit := self._next) is not None and (unit.seq <= seq or (seq > 0 and draft.quorum_epoch == NO_QUORUM)):
@@ -77,7 +77,7 @@ class _Held:
         return Begun(max(after, min(seq, self._log.end.seq)), draft.image())
 
     def compared(self, bus: Bus, begun: Begun) -> Begun:
-        """Translate decisions until all that the log holds was met; the first that it lacks are left for later."""
+        """Translate decisions until the log's end is reached. Decisions that the log lacks are left for later."""
         seq, image = begun
         for decisions in events(bus, seq) if self._next is not None else ():
             image_after, entry = translate(image, decisions)
@@ -118,23 +118,23 @@ def _where(end: End) -> str:
 
 
 def trimmed_through(bus: Bus, after: int) -> int:
-    """Say up to which decision the bus has not all any more; 0 when it has all that follow decision ``after``."""
+    """Return up to which decision some are missing on the bus; 0 when all after ``after`` are there."""
     if not is_trimmed(bus, after):
         return 0
     oldest = bus.decisions((0, -1), 1)
     if not oldest:
         return bus.decided_seq()
-    # Retention by size may cut between the decisions on one event.
+    # Retention by size may remove some of the decisions on one event and keep the others.
     return oldest[0].seq - 1 if oldest[0].idx == 0 else oldest[0].seq
 
 
 def is_trimmed(bus: Bus, seq: int) -> bool:
     """Say whether decisions after ``seq`` were removed, or may have been."""
     try:
-        # After 0 decisions are read as far as there are any, so who has seen none asks as if for those on event 1.
+        # ``after=0`` never raises, so start from event 1.
         bus.decisions((seq, AFTER_ALL_OF) if seq > 0 else (1, -1), 1)
         if seq == 0:
-            # Where events and decisions are removed together, those on event 1 alone are told by the event.
+            # If events and decisions are removed together, only the events tell whether those of event 1 are gone.
             bus.read(0, 1)
     except TrimmedError:
         return True
@@ -142,9 +142,9 @@ def is_trimmed(bus: Bus, seq: int) -> bool:
 
 
 def _of_state(bus: Bus, log: MetadataLog) -> Begun:
-    """Begin with the state as it stands, where a quorum has yet to begin and decisions before it are gone.
+    """Begin with the committed state, if no quorum has begun and decisions before it are gone.
 
-    What is decided before the quorum's first leader is written with it, in one order whatever way it came.
+    Decisions before the quorum's first leader are written together with it, in the same order however they are told.
     """
     image = bus.image()
     if log.end.offset > 0 or read_image(image).cluster.quorum.quorum_epoch != NO_QUORUM:
@@ -157,7 +157,7 @@ def _of_state(bus: Bus, log: MetadataLog) -> Begun:
 
 
 def events(bus: Bus, after: int) -> Iterator[list[AnyDecision]]:
-    """Read the decisions after ``after`` up to the last event that is decided now, in whole events."""
+    """Yield the decisions after ``after`` by whole events, up to the last event that is decided by now."""
     through = bus.decided_seq()
     while groups := whole_events(bus, after):
         for group in groups:

@@ -1,7 +1,8 @@
-"""The directory of a metadata log: held by one process, and put in order by steps that a crash may cut anywhere.
+"""The directory of a metadata log: locked by one process, and changed in steps that a crash may interrupt anywhere.
 
-A log that takes another one's place is made in ``rebuilt.part`` and is ``rebuilt`` once it is whole. Then the
-former files go aside, the directory is ``placing``, and its files are moved up one by one.
+A log that replaces another is built in ``rebuilt.part`` and renamed to ``rebuilt`` once it is whole. Then the former
+files move aside, the directory becomes ``placing``, and its files move up one by one. The next start finishes what a
+crash interrupted.
 """
 
 import fcntl
@@ -18,14 +19,14 @@ from conf.private_dir import private_dir
 LOCK = ".lock"
 UNFINISHED, REBUILT, PLACING = "rebuilt.part", "rebuilt", "placing"
 _ASIDE = re.compile(r"aside-([0-9]+)")
-# Damage that comes again and again is the disk's: then somebody has to look.
+# Damage that keeps coming back is the disk's fault; somebody must look at it.
 ASIDE_MAX = 20
 
 
 def locked(directory: Path) -> BinaryIO:
-    """Hold a directory for this process alone, until the file is closed or the process ends.
+    """Lock a directory for this process, until the file is closed or the process ends.
 
-    Raises ``StorageError`` when another one holds it.
+    Raises ``StorageError`` when another process has the lock.
     """
     private_dir(directory)
     lock = (directory / LOCK).open("ab")
@@ -38,7 +39,7 @@ def locked(directory: Path) -> BinaryIO:
 
 
 def start_replacement(directory: Path) -> Path:
-    """Make an empty directory for a log that is to take the place of the one that is there."""
+    """Make an empty directory for a log that is to replace the present one."""
     unfinished = directory / UNFINISHED
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
@@ -46,7 +47,7 @@ def start_replacement(directory: Path) -> Path:
 
 
 def finish_replacement(directory: Path) -> None:
-    """Finish what a crash cut off: remove half a log, and put a whole one into its place."""
+    """Finish what a crash interrupted: remove half a log, and put a whole one into its place."""
     shutil.rmtree(directory / UNFINISHED, ignore_errors=True)
     if (directory / REBUILT).exists():
         set_aside(directory)
@@ -60,7 +61,7 @@ def finish_replacement(directory: Path) -> None:
 
 
 def install_replacement(directory: Path) -> None:
-    """Let the log that was begun anew take the place of the one that is there, which goes aside."""
+    """Put the log from ``start_replacement`` in the place of the present one, which is set aside."""
     unfinished = directory / UNFINISHED
     (unfinished / LOCK).unlink(missing_ok=True)
     flush_directory(unfinished)
@@ -75,12 +76,12 @@ def set_aside(directory: Path, only: Path | None = None) -> Path | None:
     Raises ``StorageError`` when that was done too often.
     """
     held = [path for path in directory.iterdir() if path.name not in (LOCK, UNFINISHED, REBUILT, PLACING)]
-    # A directory that stands where a file should is as damaged as one.
+    # A directory in the place of a file is as damaged as a damaged file.
     files = [path for path in held if not _ASIDE.fullmatch(path.name) and only in (None, path)]
     if not files:
         return None
     aside = _next_aside(directory)
-    # Where a crash leaves some files behind, they are those of a log that is damaged: it goes aside too.
+    # If a crash leaves some files behind, they form a damaged log, which is set aside too.
     for path in sorted(files, key=lambda file: (file.suffix == ".log", file.suffix != ".ends", file.name)):
         path.replace(aside / path.name)
     flush_directory(aside)
@@ -89,7 +90,7 @@ def set_aside(directory: Path, only: Path | None = None) -> Path | None:
 
 
 def copy_aside(directory: Path, files: Sequence[Path]) -> None:
-    """Keep a copy of files of which a part is to be cut off. Raises ``StorageError`` when that was done too often."""
+    """Keep a copy of files that are about to be cut. Raises ``StorageError`` when that was done too often."""
     aside = _next_aside(directory)
     for path in files:
         shutil.copyfile(path, aside / path.name)

@@ -1,4 +1,4 @@
-"""Where the log stands after each event that added to it: the file that says which decisions a log came from."""
+"""The file that says which decisions a log came from: where the log ends after each event that added to it."""
 
 import os
 import struct
@@ -18,10 +18,10 @@ SIZE = _END.size + _CHECK.size
 
 
 class End(NamedTuple):
-    """Say that the decisions up to ``seq`` are in the log up to ``offset``, which is at ``position`` of the file.
+    """The decisions up to ``seq`` are in the log up to ``offset``, which is at byte ``position`` of the file.
 
-    ``crc`` is that of the bytes that were added; an end that adds none tells that the decisions up to
-    ``seq`` came to nothing.
+    ``crc`` covers the bytes that the event added. An end that adds none says that the decisions up to ``seq`` made no
+    records.
     """
 
     seq: int
@@ -38,9 +38,9 @@ def _end_at(data: bytes, position: int) -> End | None:
 
 
 class EndsFile:
-    """Hold the ends of one segment, oldest first; the first one is where the segment begins.
+    """The ends of one segment, oldest first. The first one is where the segment begins.
 
-    An end is written when what it ends is on disk, so what stands behind the last one was never whole.
+    An end is written after its batches are on disk, so bytes behind the last end were never whole.
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,10 +48,10 @@ class EndsFile:
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
 
     def read(self, *, cut: bool) -> list[End]:
-        """Read all ends, and force them to disk: a process that was killed may not have come to it.
+        """Read all ends, and force them to disk, because a killed process may not have done so.
 
-        With ``cut`` what the last write left unfinished is removed, else it is damage; where more stands behind it that
-        is whole, a copy is set aside. Raises ``DamagedError``.
+        With ``cut``, an unfinished last write is removed; without it, it counts as damage. If whole ends follow the
+        unfinished one, a copy of the files is set aside first. Raises ``DamagedError``.
         """
         data = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
         read = [_end_at(data, position) for position in range(0, len(data) - SIZE + 1, SIZE)]

@@ -1,4 +1,4 @@
-"""Entries of the metadata log as record batches: the same entry at the same offset is the same bytes."""
+"""Entries of the metadata log as record batches. The same entry at the same offset gives the same bytes."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -10,22 +10,22 @@ from brokers.wire.record_batch import LEADER_CHANGE, KeyAndValue, control_key, d
 
 # KafkaRaftClient.MAX_BATCH_SIZE_BYTES.
 BATCH_BYTES_MAX = 8 * 1024 * 1024
-# What a record has around its value, at its longest: lengths, attributes, time, offset, key, headers.
+# The most that a record has around its value: lengths, attributes, time, offset, key, headers.
 _AROUND_BYTES = 24
 
 
 class Encoded(NamedTuple):
-    """Hold whole batches, and the offset after their last record."""
+    """Whole batches, and the offset after their last record."""
 
     data: bytes
     end_offset: int
 
 
 def encode_entry(entry: Entry, base_offset: int) -> Encoded:
-    """Write what one event adds: the new leader's control batch, then all of its records in one batch.
+    """Write what one event adds: the control batch of a new leader, then all its records in one batch.
 
-    Records that make more than ``BATCH_BYTES_MAX`` stand in several batches, and between the two records
-    of a transaction: brokers apply it as a whole (KIP-868).
+    Records that need more than ``BATCH_BYTES_MAX`` go into several batches, enclosed by the two records of a
+    transaction, so that brokers apply them as a whole (KIP-868).
     """
     out, offset = bytearray(), base_offset
     for is_control, records in _batches(entry):
@@ -47,7 +47,7 @@ def _batches(entry: Entry) -> Iterator[tuple[bool, list[KeyAndValue]]]:
 
 
 def portions(values: Sequence[bytes]) -> Iterator[list[bytes]]:
-    """Cut records into what fits a batch; one that is larger than that has a batch of its own."""
+    """Divide records into portions that fit a batch. A record that is larger than that gets a batch of its own."""
     part: list[bytes] = []
     size = 0
     for value in values:
@@ -61,7 +61,7 @@ def portions(values: Sequence[bytes]) -> Iterator[list[bytes]]:
 
 
 def control_record(kind: int, name: str, **values: object) -> KeyAndValue:
-    """Write a control record; its value is a message of version 0, which says so itself."""
+    """Write a control record. Its value is a message of version 0 that repeats its version."""
     return control_key(kind), encode_message(name, 0, {"Version": 0, **values})
 
 
@@ -73,7 +73,7 @@ def _leader_change(change: LeaderChange) -> KeyAndValue:
 
 
 def records_in(data: bytes) -> Iterator[Record]:
-    """Read the metadata records out of whole batches, passing over control records. Raises ``WireError``."""
+    """Read the metadata records of whole batches, without the control records. Raises ``WireError``."""
     for batch in decode_batches(data):
         if not batch.control:
             for _, value in batch.records:

@@ -1,4 +1,26 @@
-"""The metadata log of one gateway: segments that begin at offset 0 or at a snapshot, in one directory."""
+"""The metadata log of one gateway, in one directory.
+
+The problem: a broker that has read a record never forgets it. A gateway that dies and comes back with a shorter log, or
+with other bytes at an offset, stops every broker that fetches from it. And a metadata record does not say which
+decision it came from, so the log alone does not tell where to continue.
+
+The insight: keep two files, and give each write an order. The batches (``.log``, byte for byte what brokers fetch) are
+forced to disk first. Then one entry (``.ends``) says: decisions up to ``seq`` are in the log up to this byte, with this
+CRC. Only after that may a broker read the batches.
+
+    00…0.log   | batch | batch | batch |~~~~~~ never ended: cut off at the next start, and no broker has read it
+    00…0.ends  | end   | end   | end   |
+                                       ^ readable up to here; the next decision is end.seq + 1
+
+So whatever write a crash interrupts, what was read is whole, and the rest is translated again from the decisions, to
+the same bytes. The price is two waits for the disk per write.
+
+A log cannot grow for ever. A new segment begins with each snapshot. Two snapshots are kept, and the log from the older
+one on, so a broker that is reading a snapshot when the next one is taken can finish it and finds what follows it.
+
+    snapshot A        snapshot B
+        | segment A ...... | segment B .....> end        segments before A are deleted when B is on disk
+"""
 
 import errno
 import re
@@ -17,29 +39,29 @@ from brokers.gateways.kraft.log.snapshots import SnapshotId
 from brokers.gateways.kraft.metadata.image import NO_QUORUM
 
 _BASE = re.compile(r"[0-9]{20}")
-# What a disk says of a file that it cannot give.
+# The errors of a disk that cannot give a file.
 _UNREADABLE = (errno.EIO, errno.EACCES, errno.EISDIR)
 _NOTHING = End(seq=0, offset=0, position=0, quorum_epoch=NO_QUORUM, crc=0)
 
 
 class EpochEnd(NamedTuple):
-    """Say where the records of a quorum epoch end in this log."""
+    """Where the records of a quorum epoch end in this log."""
 
     epoch: int
     end_offset: int
 
 
 class MetadataLog:
-    """Append what events add, and read it by offset; nothing is read before it is on disk.
+    """The log as segments, each of which begins at offset 0 or at a snapshot.
 
-    A new segment begins with each snapshot. Two snapshots stay, and the log from the older of them on.
-    ``is_sound`` until an append fails: what that left on disk is for the next start to judge.
+    ``is_sound`` is true until an append fails. The next start judges what that append left on disk.
     """
 
     def __init__(self, directory: Path, lock: BinaryIO | None = None) -> None:
-        """Open a log, or begin one; the ``lock`` of its directory is closed with it, and taken where none is given.
+        """Open a log, or begin one.
 
-        Raises ``DamagedError`` when it is damaged or cannot be read, ``StorageError`` when another process has it.
+        ``lock`` is the lock of its directory; it is taken if none is given, and released by ``close``.
+        Raises ``DamagedError`` when the log is damaged or cannot be read, ``StorageError`` when another process has it.
         """
         self.directory = directory
         self.is_sound = True
@@ -70,7 +92,7 @@ class MetadataLog:
             self._segments.append(Segment.create(self.directory, _NOTHING))
 
     def _of_segments(self, held: list[SnapshotId]) -> list[SnapshotId]:
-        """Keep the snapshots at which a segment begins; a crash may have left one whose segment went."""
+        """Keep the snapshots at which a segment begins. A crash may have left a snapshot without its segment."""
         begins = {segment.base.offset: segment.base.quorum_epoch for segment in self._segments}
         kept = [snapshot for snapshot in held if begins.get(snapshot.end_offset) == snapshot.epoch]
         for snapshot in held:
@@ -79,7 +101,7 @@ class MetadataLog:
         if self.start_offset > 0 and (not kept or kept[0].end_offset != self.start_offset):
             raise DamagedError(f"{self.directory}: the log begins at offset {self.start_offset}, and no snapshot does")
         for snapshot in kept[:-1]:
-            # The newest one is read anyway.
+            # The newest snapshot is read anyway.
             snapshots.check(self.directory, snapshot)
         return kept
 
@@ -89,17 +111,17 @@ class MetadataLog:
 
     @property
     def end(self) -> End:
-        """Say where the log ends: at which offset, in which quorum epoch, by which decisions."""
+        """Return where the log ends: offset, quorum epoch and decision."""
         return self._segments[-1].end
 
     @property
     def size_since_snapshot(self) -> int:
-        """Count the bytes that are in no snapshot."""
+        """Return how many bytes of the log are in no snapshot."""
         newest = self.snapshots[-1].end_offset if self.snapshots else 0
         return sum(segment.end.position for segment in self._segments if segment.base.offset >= newest)
 
     def append(self, units: Sequence[Unit]) -> None:
-        """Write what events added, in the order of events, and force it to disk."""
+        """Write what events added, in their order, and force it to disk."""
         assert self.is_sound, "nothing is appended after an append that failed"
         if units:
             self.is_sound = False
@@ -107,20 +129,20 @@ class MetadataLog:
             self.is_sound = True
 
     def read(self, offset: int, max_bytes: int) -> bytes:
-        """Return whole batches from the one that holds ``offset`` on, one at least; none at the end."""
+        """Return whole batches from the one that holds ``offset``: at least one, or none at the end."""
         for segment in reversed(self._segments):
             if segment.base.offset <= offset:
                 return segment.read(offset, max_bytes)
         return b""
 
     def units(self, base: End) -> Iterator[Unit]:
-        """Read what events added after ``base``, the beginning of a segment."""
+        """Yield what events added after ``base``, which is the beginning of a segment."""
         for segment in self._segments:
             if segment.base.offset >= base.offset:
                 yield from segment.units(base.seq)
 
     def end_of_epoch(self, epoch: int) -> EpochEnd:
-        """Find where an epoch ends; for one that this log has not, the nearest below it."""
+        """Return where an epoch ends. For an epoch that is not in this log, return the nearest one below."""
         begins = [(NO_QUORUM, 0), (self._segments[0].base.quorum_epoch, self.start_offset)]
         for segment in self._segments:
             begins += [one for one in segment.epochs if one[0] != begins[-1][0]]
@@ -129,10 +151,9 @@ class MetadataLog:
         return EpochEnd(below[-1][0] if below else NO_QUORUM, following[0][1] if following else self.end.offset)
 
     def snapshot_for(self, offset: int, epoch: int) -> SnapshotId | None:
-        """Name the snapshot to begin with for who cannot go on from ``offset``, whose last record is of ``epoch``.
+        """Return the snapshot for a reader that cannot continue at ``offset``, after a record of ``epoch``.
 
-        None where the log has what follows, or where it parts from theirs
-        (``ReplicatedLog.validateOffsetAndEpoch``).
+        None if the log has what follows, or if it parts from the reader's (``ReplicatedLog.validateOffsetAndEpoch``).
         """
         if not self.snapshots or (offset == 0 and self.start_offset == 0):
             return None
@@ -142,26 +163,26 @@ class MetadataLog:
         return self.snapshots[-1] if too_old else None
 
     def base_of(self, snapshot: SnapshotId | None) -> End:
-        """Say by which decisions the log stood where a snapshot was taken; None is its beginning."""
+        """Return the end of the log where a snapshot was taken; None is the beginning of the log."""
         offset = 0 if snapshot is None else snapshot.end_offset
         return next(segment.base for segment in self._segments if segment.base.offset == offset)
 
     @property
     def files(self) -> list[tuple[str, int]]:
-        """Name the files that are the log, snapshots first, and say how many bytes of each are whole."""
+        """List the files of the log, snapshots first, and how many bytes of each are whole."""
         held = [snapshots.path_of(self.directory, snapshot) for snapshot in self.snapshots]
         return [(path.name, path.stat().st_size) for path in held] + [
             file for segment in self._segments for file in segment.files
         ]
 
     def begin_segment(self) -> SnapshotId:
-        """Begin a new segment, and return the id of a snapshot of what stands before it."""
+        """Begin a new segment, and return the id for a snapshot of everything before it."""
         if self.end.offset != self._segments[-1].base.offset:
             self._segments.append(Segment.create(self.directory, self.end))
         return SnapshotId(self.end.offset, self.end.quorum_epoch)
 
     def add_snapshot(self, snapshot: SnapshotId) -> None:
-        """Count a snapshot in that is on disk; what only older ones than the last two need is removed."""
+        """Add a snapshot that is on disk, and remove what only older ones than the last two need."""
         self.snapshots.append(snapshot)
         self._trim()
 
@@ -182,6 +203,6 @@ class MetadataLog:
         self._lock.close()
 
     def abandon(self) -> None:
-        """Close all files but the lock."""
+        """Close all files except the lock."""
         for segment in self._segments:
             segment.close()

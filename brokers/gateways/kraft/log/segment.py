@@ -1,4 +1,4 @@
-"""One piece of the metadata log: a file of record batches, and beside it the ends of what events added."""
+"""One piece of the metadata log: a file of record batches, and beside it the ends of what each event added."""
 
 import os
 import zlib
@@ -19,7 +19,7 @@ SUFFIX = ".log"
 
 
 class Unit(NamedTuple):
-    """Hold what one event added: whole batches that end at ``end_offset``; no bytes when it came to nothing."""
+    """What one event added: whole batches that end at ``end_offset``. There are no bytes if it made no records."""
 
     seq: int
     quorum_epoch: int
@@ -28,10 +28,10 @@ class Unit(NamedTuple):
 
 
 class Segment:
-    """Hold the units from ``base`` on; in memory are their ends, not their bytes.
+    """The units from ``base`` on; only their ends are in memory.
 
-    Batches and ends are forced to disk one after the other, and ``end`` moves when both are there. So what
-    a crash leaves behind the last end was never read by anybody.
+    Batches are forced to disk before their ends, and ``end`` moves when both are there. So nobody has read what a crash
+    leaves behind the last end.
     """
 
     def __init__(self, directory: Path, base_offset: int) -> None:
@@ -44,7 +44,7 @@ class Segment:
 
     @classmethod
     def create(cls, directory: Path, base: End) -> "Segment":
-        """Begin a segment where another ends, or a log at offset 0."""
+        """Begin a segment where another ends, or at offset 0."""
         path = directory / f"{base.offset:020d}{SUFFIX}"
         for left_over in (path, path.with_suffix(ends.SUFFIX)):
             left_over.unlink(missing_ok=True)
@@ -57,10 +57,10 @@ class Segment:
 
     @classmethod
     def open(cls, directory: Path, base_offset: int, *, is_last: bool) -> "Segment | None":
-        """Read what a segment holds, and in the last one cut off what a crash left unfinished.
+        """Read a segment, and in the last one cut off what a crash left unfinished.
 
-        None when nothing was ever written to the last one: a crash came upon its creation. Raises
-        ``DamagedError`` where bytes are missing or others than those written.
+        None if a crash interrupted the creation of the last segment, so that nothing was written to it. Raises
+        ``DamagedError`` when bytes are missing or changed.
         """
         segment = cls(directory, base_offset)
         try:
@@ -104,7 +104,7 @@ class Segment:
             os.ftruncate(self._descriptor, self.end.position)
 
     def append(self, units: Sequence[Unit]) -> None:
-        """Write units, each after the one before, and force them to disk; then they can be read."""
+        """Write units in order, and force them to disk; then they can be read."""
         data = b"".join([unit.data for unit in units])
         if data:
             write_all(self._descriptor, data)
@@ -118,9 +118,9 @@ class Segment:
             self._note(end)
 
     def read(self, offset: int, max_bytes: int) -> bytes:
-        """Return whole batches from the one that holds ``offset`` on, one at least, then as many as fit.
+        """Return whole batches from the one that holds ``offset``: at least one, then as many as fit.
 
-        The largest unit is what one event adds, and is held in memory for as long as this takes.
+        Whole units are read, so the largest one, which is what one event added, is in memory meanwhile.
         """
         first = bisect_right(self._offsets, offset)
         if first == len(self._offsets):
@@ -139,7 +139,7 @@ class Segment:
         return b"" if begin is None else data[begin:end]
 
     def units(self, after: int) -> Iterator[Unit]:
-        """Read the units that came of decisions after ``after``, in order."""
+        """Yield the units that came from decisions after ``after``, in order."""
         for at in range(max(1, bisect_right(self._seqs, after)), len(self._seqs)):
             start, position = self._positions[at - 1], self._positions[at]
             if position > start:
@@ -149,7 +149,7 @@ class Segment:
 
     @property
     def files(self) -> list[tuple[str, int]]:
-        """Name both files, and say how many bytes of each are whole."""
+        """List both files, and how many bytes of each are whole."""
         return [(self.path.name, self.end.position), (self._ends_path.name, len(self._seqs) * ends.SIZE)]
 
     def _size(self) -> int:
@@ -166,7 +166,7 @@ class Segment:
         os.close(self._descriptor)
 
     def delete(self) -> None:
-        """Close and remove both files, the ends last: a log without ends is none."""
+        """Close and remove both files. The ends go last, because a log file without ends would count as damaged."""
         self.close()
         self.path.unlink(missing_ok=True)
         self._ends_path.unlink(missing_ok=True)

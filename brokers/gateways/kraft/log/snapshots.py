@@ -1,4 +1,4 @@
-"""Snapshots of the metadata log, in files as Kafka names and writes them (KIP-630)."""
+"""Snapshots of the metadata log, named and written as Kafka does (KIP-630)."""
 
 import os
 import re
@@ -31,14 +31,14 @@ _CHUNK_RECORDS = 10_000
 
 
 class SnapshotId(NamedTuple):
-    """Name a snapshot: it holds what the log says before ``end_offset``, whose last record is of ``epoch``."""
+    """The name of a snapshot: it holds the log before ``end_offset``, whose last record is of ``epoch``."""
 
     end_offset: int
     epoch: int
 
 
 class Piece(NamedTuple):
-    """Hold some bytes of a snapshot, and the size of the whole in bytes."""
+    """Some bytes of a file, and the size of the whole file."""
 
     data: bytes
     size: int
@@ -55,15 +55,15 @@ def held_in(directory: Path) -> list[SnapshotId]:
 
 
 def remove_unfinished(directory: Path) -> None:
-    """Remove the snapshots that a crash left unfinished; nobody may be writing one."""
+    """Remove the snapshots that a crash left unfinished. No snapshot may be in the making."""
     for unfinished in directory.glob(f"*.checkpoint{_UNFINISHED}"):
         unfinished.unlink()
 
 
 def write(directory: Path, snapshot: SnapshotId, image: MetadataImage, time_ms: int) -> None:
-    """Write ``image`` as a snapshot; it has its name when all of it is on disk.
+    """Write ``image`` as a snapshot, which gets its name when all of it is on disk.
 
-    ``time_ms`` is the time of the last record that the snapshot stands for. May run beside anything else.
+    ``time_ms`` is the time of the last record that it covers. This may run beside anything else.
     """
     path = path_of(directory, snapshot)
     unfinished = path.with_name(path.name + _UNFINISHED)
@@ -97,7 +97,7 @@ def _batches(epoch: int, image: MetadataImage, time_ms: int) -> Iterator[bytes]:
 
 
 def read_image(directory: Path, snapshot: SnapshotId) -> MetadataImage:
-    """Read what a snapshot holds. Raises ``DamagedError`` when it is not whole."""
+    """Read a snapshot. Raises ``DamagedError`` when it is not whole."""
     path = path_of(directory, snapshot)
     try:
         return image_of(_records(path.read_bytes()), snapshot.epoch)
@@ -106,7 +106,7 @@ def read_image(directory: Path, snapshot: SnapshotId) -> MetadataImage:
 
 
 def check(directory: Path, snapshot: SnapshotId) -> None:
-    """See that a snapshot's batches are whole, without reading their records. Raises ``DamagedError``."""
+    """Check that a snapshot's batches are whole, without reading their records. Raises ``DamagedError``."""
     path = path_of(directory, snapshot)
     try:
         data = memoryview(path.read_bytes())
@@ -141,12 +141,12 @@ def _records(data: bytes) -> Iterator[Record]:
 
 
 def read_piece(directory: Path, snapshot: SnapshotId, position: int, max_bytes: int) -> Piece:
-    """Read up to ``max_bytes`` of a snapshot from ``position`` on, none behind its end."""
+    """Read up to ``max_bytes`` of a snapshot from ``position``; nothing behind its end."""
     return piece_of(path_of(directory, snapshot), position, max_bytes)
 
 
 def piece_of(path: Path, position: int, max_bytes: int) -> Piece:
-    """Read up to ``max_bytes`` of a file from ``position`` on, none behind its end."""
+    """Read up to ``max_bytes`` of a file from ``position``; nothing behind its end."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         file.seek(min(max(position, 0), size))

@@ -1,4 +1,4 @@
-"""Read decisions from a bus event by event, never a part of what one event brought."""
+"""Read decisions from a bus by whole events, never a part of the decisions on one."""
 
 from itertools import groupby
 
@@ -9,14 +9,14 @@ AFTER_ALL_OF = 2**31
 
 
 def whole_events(bus: Bus, after: int) -> list[list[Decided]]:
-    """Return the decisions on the events that follow ``after``, in order, event by event; none at the end.
+    """Return the decisions on the events after ``after``, one list per event; none at the end.
 
-    These are some thousands of decisions, and more where one event brought more. Raises ``BusError``.
+    They are some thousands of decisions, or more if one event has more. Raises ``BusError``.
     """
     read = chunk = bus.decisions((after, AFTER_ALL_OF), CHUNK)
     while len(chunk) == CHUNK and read[0].seq == read[-1].seq:
         chunk = bus.decisions((read[-1].seq, read[-1].idx), CHUNK)
         read = read + chunk
     groups = [list(group) for _, group in groupby(read, key=lambda decided: decided.seq)]
-    # The end of a full chunk may have cut the last event: it is read again.
+    # A full chunk may end within an event, so its last event is read again by the next call.
     return groups[:-1] if len(chunk) == CHUNK else groups

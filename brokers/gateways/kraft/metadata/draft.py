@@ -1,4 +1,4 @@
-"""An image while records are worked into it; what they make of it is what a broker makes of them."""
+"""A metadata image while records are applied to it, as a broker applies them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,14 +21,14 @@ RECOVERY_UNCHANGED = -1
 
 
 class ReplayError(Exception):
-    """A record that does not follow from those before it."""
+    """A record does not follow from those before it."""
 
 
 class MetadataDraft:
-    """Replay records in order (``MetadataDelta``); the image that it began with stays as it was.
+    """The result of replaying records in order (``MetadataDelta``). The image that it began with stays unchanged.
 
-    Records have every field of their schema, as decoded ones do, but for those with a default that says
-    that nothing changed.
+    Records have every field of their schema, as decoded ones do. Fields may be left out if their default says that
+    nothing changed.
     """
 
     def __init__(self, image: MetadataImage) -> None:
@@ -42,12 +42,12 @@ class MetadataDraft:
         self._open: dict[str, CopyOnWrite[int, PartitionState]] = {}
 
     def partitions(self, topic_id: str) -> Mapping[int, PartitionState]:
-        """Give the partitions of a topic that exists, by number."""
+        """Return the partitions of a topic that exists, by number."""
         opened = self._open.get(topic_id)
         return self.topics.held[topic_id].partitions if opened is None else opened.held
 
     def image(self) -> MetadataImage:
-        """Say what the records came to; nothing may be replayed into this draft afterwards."""
+        """Return the resulting image. Nothing may be replayed into this draft afterwards."""
         for topic_id, partitions in self._open.items():
             self.topics.own()[topic_id] = self.topics.held[topic_id]._replace(partitions=partitions.held)
         return MetadataImage(
@@ -61,7 +61,7 @@ class MetadataDraft:
         )
 
     def replay(self, record: Record) -> None:
-        """Take in the next record. Raises ``ReplayError`` for one that nothing before it makes possible."""
+        """Apply the next record. Raises ``ReplayError`` if it does not follow from those before it."""
         values = record.values
         match record.name:
             case "FeatureLevelRecord":
@@ -158,7 +158,7 @@ def registration_of(values: Values) -> Registration:
 
 
 def registration_after(held: Registration, values: Values) -> Registration:
-    """Say what a BrokerRegistrationChangeRecord makes of a registration (``BrokerRegistration.cloneWith``)."""
+    """Apply a BrokerRegistrationChangeRecord (``BrokerRegistration.cloneWith``)."""
     return replace(
         held,
         fenced={1: True, -1: False}.get(values.get("Fenced", 0), held.fenced),
@@ -183,10 +183,10 @@ def partition_of(values: Values) -> PartitionState:
 
 
 def partition_after(held: PartitionState, values: Values) -> PartitionState:
-    """Say what a PartitionChangeRecord makes of a partition (``PartitionRegistration.merge``).
+    """Apply a PartitionChangeRecord (``PartitionRegistration.merge``).
 
-    A leader that is named raises the leader epoch, even when it is the one that leads; anything at all
-    raises the partition epoch. Neither epoch is in the record.
+    A record that names a leader raises the leader epoch, even if it is the present leader. Every record raises the
+    partition epoch. Neither epoch is in the record.
     """
 
     def ids(name: str, former: tuple[Any, ...]) -> tuple[Any, ...]:

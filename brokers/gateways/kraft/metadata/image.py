@@ -1,4 +1,4 @@
-"""What the records of the metadata log come to, as brokers hold it (Kafka's ``MetadataImage``)."""
+"""The metadata as brokers hold it after applying all records of the log (Kafka's ``MetadataImage``)."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -10,14 +10,17 @@ NO_PRODUCER_ID = -1
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
 GROUP_RESOURCE = 32
-# The resource under which the settings of all brokers stand has no name.
+# The resource that holds the settings of all brokers has an empty name.
 ALL_BROKERS = ""
 
 Ids = tuple[int, ...]
 
 
 class Registration(msgspec.Struct, frozen=True):
-    """Hold one broker (``BrokerRegistration``); ids of the incarnation and directories are Kafka's uuids as text."""
+    """A broker's registration (``BrokerRegistration``).
+
+    The ids of the incarnation and of log directories are Kafka's uuids as text.
+    """
 
     broker: int
     broker_epoch: int
@@ -31,13 +34,16 @@ class Registration(msgspec.Struct, frozen=True):
 
 
 class PartitionState(msgspec.Struct, frozen=True, gc=False):
-    """Hold one partition (``PartitionRegistration``); ``directories`` stand in the order of ``replicas``."""
+    """A partition (``PartitionRegistration``)."""
 
     replicas: Ids
+    # In the order of ``replicas``.
     directories: tuple[str, ...]
+    # isr ⊆ replicas
     isr: Ids
     removing_replicas: Ids
     adding_replicas: Ids
+    # leader = -1 or leader ∈ isr
     leader: int
     leader_recovery_state: int
     leader_epoch: int
@@ -45,7 +51,7 @@ class PartitionState(msgspec.Struct, frozen=True, gc=False):
 
 
 class TopicState(NamedTuple):
-    """Hold one topic."""
+    """A topic and its partitions by number."""
 
     name: str
     topic_id: str
@@ -53,18 +59,18 @@ class TopicState(NamedTuple):
 
 
 class MetadataImage(NamedTuple):
-    """Hold everything, never changed in place: whoever holds one may read it while the next is made.
-
-    ``topics`` are by id, ``topic_ids`` by name, ``configs`` by (resource type, resource name).
-    ``quorum_epoch`` is that of the last record, NO_QUORUM before the first leader of the quorum.
-    """
+    """All metadata. An image is never changed in place, so it can be read while the next one is made."""
 
     features: Mapping[str, int] = {}
     brokers: Mapping[int, Registration] = {}
+    # By topic id.
     topics: Mapping[str, TopicState] = {}
+    # By topic name; topics[topic_ids[name]].name = name
     topic_ids: Mapping[str, str] = {}
+    # By (resource type, resource name); no entry is empty.
     configs: Mapping[tuple[int, str], Mapping[str, str]] = {}
     next_producer_id: int = NO_PRODUCER_ID
+    # Of the last record; NO_QUORUM before the quorum's first leader.
     quorum_epoch: int = NO_QUORUM
 
 

@@ -1,4 +1,4 @@
-"""From the decisions on partitions to the records that tell of them."""
+"""From decisions on partitions to the records that tell of them."""
 
 from collections.abc import Iterator
 
@@ -16,15 +16,15 @@ PARTITION_CHANGE_VERSION = 1
 
 
 class StaleDecisionError(Exception):
-    """A decision that is older than what was decided before it: the log of decisions has no such order."""
+    """A decision is older than one before it; the decision log never has that order."""
 
 
 def partition_records(draft: MetadataDraft, decision: LeaderAndIsr) -> Iterator[Record]:
-    """Tell of a partition what changed, or all of it where it is new.
+    """Yield a record of what changed in a partition, or of all of it if it is new.
 
-    A change record says nothing of the epochs: brokers count them up. The decision has the last word on
-    them, so where counting would come to others the whole partition is written, with its epochs. A topic
-    that is not there is being deleted, and its partitions went with it.
+    A change record does not carry the epochs: brokers count them up. The decision has the last word on them, so if
+    counting would give other epochs, the whole partition is written. A topic that is not there is being deleted, and
+    its partitions went with it.
 
     Raises ``StaleDecisionError``.
     """
@@ -53,7 +53,7 @@ def partition_records(draft: MetadataDraft, decision: LeaderAndIsr) -> Iterator[
 
 
 def whole(topic_id: str, partition: int, state: PartitionState) -> Record:
-    """Write a partition with all that there is to it."""
+    """Return the record of a whole partition."""
     values = {
         "PartitionId": partition,
         "TopicId": topic_id,
@@ -71,9 +71,9 @@ def whole(topic_id: str, partition: int, state: PartitionState) -> Record:
 
 
 def changed_directories(draft: MetadataDraft, broker: int) -> Iterator[Record]:
-    """Write the partitions anew whose replica on ``broker`` is no longer in a directory that it has.
+    """Yield the partitions with a replica on ``broker`` whose log directory the broker no longer has.
 
-    Epochs stay as they are: nothing was decided. Brokers take a replica in an unknown directory for offline.
+    Epochs stay as they are, because nothing was decided. Brokers take a replica in an unknown directory for offline.
     """
     for _, topic_id in sorted(draft.topic_ids.held.items()):
         for number, held in sorted(draft.partitions(topic_id).items()):
@@ -84,9 +84,9 @@ def changed_directories(draft: MetadataDraft, broker: int) -> Iterator[Record]:
 
 
 def directories_of(draft: MetadataDraft, replicas: Ids, held: PartitionState | None) -> tuple[str, ...]:
-    """Name the log directory of each replica, unassigned where its broker has not just one to choose from.
+    """Return the log directory of each replica; unassigned if its broker has none or several to choose from.
 
-    The one that a replica was in stays while its broker has it.
+    A replica stays in its directory while its broker has that.
     """
     former = {} if held is None else dict(zip(held.replicas, held.directories, strict=True))
     return tuple([_directory(draft, replica, former.get(replica, UNASSIGNED_DIRECTORY)) for replica in replicas])
@@ -114,7 +114,7 @@ def _decided(draft: MetadataDraft, decision: LeaderAndIsr, held: PartitionState 
 
 
 def _change(held: PartitionState, wanted: PartitionState) -> Values:
-    """Name what differs; the leader also where it stays and its epoch does not."""
+    """Return the fields that differ. The leader is named also if only its epoch differs."""
     change: dict[str, object] = {}
     if wanted.leader_epoch != held.leader_epoch:
         change["Leader"] = wanted.leader

@@ -1,4 +1,4 @@
-"""From the decisions on brokers to the records that tell of them."""
+"""From decisions on brokers to the records that tell of them."""
 
 from collections.abc import Iterator
 
@@ -18,10 +18,10 @@ PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 def broker_records(draft: MetadataDraft, decision: BrokerDecision) -> Iterator[Record]:
-    """Tell of a broker what changed, or its whole registration where that cannot be told as a change.
+    """Yield what changed in a broker's registration, or all of it if a change record cannot tell it.
 
-    Brokers know of no way out of a controlled shutdown but a new registration, and the rules do (a broker
-    that is fenced on its way out may come back): then it is written anew, in its epoch.
+    For brokers only a new registration ends a controlled shutdown. The rules know another way: a broker that is fenced
+    while it shuts down may come back. Then its registration is written again with its epoch.
     """
     held = draft.brokers.held.get(decision.broker)
     if decision.state == "unregistered":
@@ -41,7 +41,7 @@ def broker_records(draft: MetadataDraft, decision: BrokerDecision) -> Iterator[R
 
 
 def registered(broker: Registration) -> Record:
-    """Write a whole registration."""
+    """Return the record of a whole registration."""
     values = {
         "BrokerId": broker.broker,
         "IncarnationId": broker.incarnation,
@@ -63,10 +63,10 @@ def registered(broker: Registration) -> Record:
 
 
 def _decided(decision: BrokerDecision, held: Registration | None) -> Registration:
-    """Say how brokers shall hold the broker.
+    """Return the registration as brokers shall hold it.
 
-    That it is allowed to stop is said to the broker alone; to all others it is on its way out, or fenced
-    as before. An endpoint of a protocol that Kafka does not have is none for its brokers.
+    ``shutdown_allowed`` is addressed to the broker alone; the others go on seeing it in its controlled shutdown, or
+    fenced as before. Endpoints of a protocol that Kafka does not have are left out.
     """
     same = held is not None and held.broker_epoch == decision.broker_epoch
     fenced = decision.state == "fenced"
@@ -89,7 +89,7 @@ def _decided(decision: BrokerDecision, held: Registration | None) -> Registratio
 
 
 def _change(held: Registration, wanted: Registration) -> Values:
-    """Name what differs, as far as a change has a name for it."""
+    """Return the fields that differ and that a change record has."""
     change: dict[str, object] = {}
     if wanted.fenced != held.fenced:
         change["Fenced"] = 1 if wanted.fenced else -1

@@ -1,4 +1,4 @@
-"""An image as the records that make it, in one order whatever way it came about."""
+"""A metadata image as the records that make it, in an order that depends on the image alone."""
 
 from collections.abc import Iterable, Iterator
 
@@ -16,9 +16,9 @@ _NO_BROKER = -1
 
 
 def records_of(image: MetadataImage) -> Iterator[Record]:
-    """Write an image as records: the metadata version first, for it says how to read the others.
+    """Yield the records of an image: the metadata version first, because it says how to read the others.
 
-    A topic whose partitions wait for their first leader is there without them.
+    A topic whose partitions wait for their first leader is written without them.
     """
     for name in sorted(image.features, key=lambda feature: (feature != _METADATA_VERSION, feature)):
         yield Record("FeatureLevelRecord", FEATURE_VERSION, {"Name": name, "FeatureLevel": image.features[name]})
@@ -37,13 +37,13 @@ def records_of(image: MetadataImage) -> Iterator[Record]:
 
 
 def producer_ids(broker: int, broker_epoch: int, next_producer_id: int) -> Record:
-    """Write that all producer ids before ``next_producer_id`` are given away."""
+    """Return the record that all producer ids below ``next_producer_id`` are taken."""
     values = {"BrokerId": broker, "BrokerEpoch": broker_epoch, "NextProducerId": next_producer_id}
     return Record("ProducerIdsRecord", PRODUCER_IDS_VERSION, values)
 
 
 def image_of(records: Iterable[Record], quorum_epoch: int) -> MetadataImage:
-    """Read an image from the records of a snapshot of ``quorum_epoch``. Raises ``ReplayError``."""
+    """Build an image from the records of a snapshot of ``quorum_epoch``. Raises ``ReplayError``."""
     draft = MetadataDraft(MetadataImage(quorum_epoch=quorum_epoch))
     for record in records:
         draft.replay(record)

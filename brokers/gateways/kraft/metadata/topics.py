@@ -1,4 +1,4 @@
-"""From the decisions on topics and settings to the records that tell of them."""
+"""From decisions on topics and settings to the records that tell of them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -19,10 +19,10 @@ _BEING_DELETED = ("deleting", "deleted", "ineligible")
 def removed_topics(
     draft: MetadataDraft, decisions: Iterable[TopicDecision], partitions: Iterable[LeaderAndIsr]
 ) -> Iterator[Record]:
-    """Remove the topics whose deletion begins: brokers delete a topic when its record comes.
+    """Yield the removal of topics whose deletion begins; brokers delete a topic as soon as they read it.
 
-    ``ineligible`` is said of two kinds of topics: of those that a broker which is away has yet to delete,
-    and of those that live on until a reassignment ends. ``partitions`` are the same event's decisions.
+    The state ``ineligible`` has two meanings: a broker that is away has yet to delete the topic, or the topic lives on
+    until a reassignment ends. ``partitions``, the decisions of the same event, tell them apart.
     """
     told = {(decision.topic_id, decision.partition): decision for decision in partitions}
     for decision in decisions:
@@ -37,7 +37,7 @@ def removed_topics(
 
 
 def created_topics(draft: MetadataDraft, decisions: Iterable[TopicDecision]) -> Iterator[Record]:
-    """Tell of the topics that came, with their settings."""
+    """Yield the new topics with their settings."""
     for decision in decisions:
         if decision.state == "created":
             if decision.topic_id not in draft.topics.held:
@@ -46,9 +46,9 @@ def created_topics(draft: MetadataDraft, decisions: Iterable[TopicDecision]) -> 
 
 
 def config_records(draft: MetadataDraft, decision: ConfigDecision) -> Iterator[Record]:
-    """Tell which settings of an entity are others than before; those of a topic that is gone went with it.
+    """Yield the settings of an entity that changed. Those of a removed topic went with it.
 
-    All brokers are told what is in force of what they act on, and the cluster's dynamic settings.
+    The cluster's dynamic settings, and what is in force of the settings that brokers act on, go to all brokers.
     """
     match decision.entity:
         case "cluster":
@@ -65,13 +65,13 @@ def topic_record(name: str, topic_id: str) -> Record:
 
 
 def config_record(resource: tuple[int, str], name: str, value: str | None) -> Record:
-    """Write one setting; None removes it."""
+    """Return the record of one setting; None removes it."""
     values = {"ResourceType": resource[0], "ResourceName": resource[1], "Name": name, "Value": value}
     return Record("ConfigRecord", CONFIG_VERSION, values)
 
 
 def _differences(draft: MetadataDraft, resource: tuple[int, str], given: Mapping[str, str]) -> Iterator[Record]:
-    # A value that is longer than Kafka's strings may be is none for its brokers.
+    # Brokers cannot read a value longer than Kafka's strings, so it is left out.
     config = {name: value for name, value in given.items() if len(value.encode()) <= STRING_BYTES_MAX}
     held = draft.configs.held.get(resource, {})
     for name in sorted({*held, *config}):

@@ -1,11 +1,24 @@
-"""The door: what the decisions on one event come to in the metadata log.
+"""From the decisions on one event to the records of the metadata log. This is the only way into the log.
 
-The records of a seq stand together, so that a broker sees a fenced broker and the elections that follow
-at once. Within them nothing comes before what it refers to: topics that go, brokers, topics that come,
-settings, partitions, producer ids, what says nothing.
+The problem: brokers of Kafka follow a metadata log that a controller quorum writes once and for all. Here the truth is
+the decision log on the bus, several gateways serve it, and each of them may lose its disk.
 
-Before the quorum has its first leader there is no log to write to: what is decided until then is held in
-the image, and stands in the first records of all, after the features.
+The insight: if the metadata log is a pure function of the decisions, gateways need no agreement among themselves. Each
+writes the same bytes at the same offsets, and a log that is lost can be written again. So ``translate`` looks at
+nothing but the decisions and the image that its own earlier records give; it reads no clock and no state of the engine:
+
+    decisions of seq 7 -> translate(image) -> records of seq 7 -> replay into image -> decisions of seq 8 -> ...
+
+All records of one event go into the log together, so a broker never sees a fenced broker without the elections that
+follow from it. Among them, nothing comes before what it refers to: removed topics, brokers, created topics, settings,
+partitions, producer ids, and last the records that say nothing.
+
+Before the quorum has its first leader there is no epoch to write in. What is decided until then only changes the image,
+and becomes the first records of all, after the features.
+
+The translation can never be corrected in place. Brokers hold the bytes that it made, so even an error must be repeated
+for the decisions of that time. A new behaviour begins with a new metadata format, which a decision announces
+(docs/decisions.md, 31; ``state.metadata_format``).
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,7 +51,8 @@ from state.decisions import (
 from state.ids import NO_LEADER
 from state.metadata_format import NEWEST_FORMAT
 
-# What a cluster of Kafka 4.1 is formatted with, but for the eligible leader replicas, of which the rules know nothing.
+# The features of a freshly formatted cluster of Kafka 4.1, without eligible leader replicas, which the rules do not
+# have.
 FEATURES = {"metadata.version": 27, "group.version": 1, "transaction.version": 2}
 
 NO_OP = Record("NoOpRecord", 0, {})
@@ -47,16 +61,16 @@ _D = TypeVar("_D", bound=AnyDecision)
 
 
 class LeaderChange(NamedTuple):
-    """Say which voter leads from here on."""
+    """The voter that leads from here on."""
 
     voter: int
     voters: tuple[int, ...]
 
 
 class Entry(NamedTuple):
-    """Hold what one event adds to the log: a new leader, records, or both, in this order.
+    """What one event adds to the log: a new leader, records, or both in this order.
 
-    All of it is written in ``quorum_epoch`` and bears the time ``time_ms``; the records are seen at once.
+    Everything is written in ``quorum_epoch`` with the time ``time_ms``, and brokers see the records all at once.
     """
 
     seq: int
@@ -67,20 +81,20 @@ class Entry(NamedTuple):
 
 
 class Translated(NamedTuple):
-    """Hold the image after an event, and what the event adds to the log; None when nothing."""
+    """The image after an event, and what the event adds to the log, if anything."""
 
     image: MetadataImage
     entry: Entry | None
 
 
 def translate(image: MetadataImage, decisions: Sequence[AnyDecision]) -> Translated:
-    """Translate all decisions of one seq, in their order; there is at least one.
+    """Translate all decisions of one seq, in their order; there must be at least one.
 
-    The same image and decisions give the same entry. What the entry says, replayed into ``image``, gives
-    the image returned: nothing else is known of what was decided before.
+    The same image and decisions give the same entry. The entry, replayed into ``image``, gives the returned image, so
+    an image can always be read back from the log.
 
-    Raises ``StaleDecisionError`` for decisions that are older than those in the image, ``UnknownFormatError`` for those
-    that this code cannot write down.
+    Raises ``StaleDecisionError`` for decisions older than those in the image, ``UnknownFormatError`` for those that
+    this version cannot write.
     """
     first = decisions[0]
     assert all(decision.seq == first.seq for decision in decisions), "decisions of one seq"
@@ -99,7 +113,7 @@ def translate(image: MetadataImage, decisions: Sequence[AnyDecision]) -> Transla
 
 
 def _replayed(draft: MetadataDraft, decisions: Sequence[AnyDecision]) -> list[Record]:
-    """Make the records, each after those before it have done their work."""
+    """Make the records, each from the image after those before it."""
     said: list[Record] = []
 
     def say(records: Iterable[Record]) -> None:

@@ -5,16 +5,16 @@ import binascii
 import hashlib
 
 UNASSIGNED_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
-# The first ones stand for something else than a directory (``DirectoryId``).
+# The first uuids have special meanings and name no directory (``DirectoryId``).
 _RESERVED = 100
 _LENGTH = 22
 
 
 def uuid_of(text: str) -> str:
-    """Return ``text`` if it is a uuid as Kafka writes it; else one that is made of it, always the same.
+    """Return ``text`` if it is a uuid as Kafka writes it, or else a uuid derived from it, always the same.
 
-    Incarnations and log directories of brokers that are not Kafka's are any text, and records have room for
-    a uuid alone.
+    The incarnations and log directories of brokers that are not Kafka's are any text, and records have room only for a
+    uuid.
     """
     if len(text) == _LENGTH and text.isascii():
         try:
@@ -27,7 +27,7 @@ def uuid_of(text: str) -> str:
 
 
 def is_reserved(uuid: str) -> bool:
-    """Say whether a uuid is none that a log directory may have."""
+    """Say whether a uuid is reserved, so that no log directory may have it."""
     return int.from_bytes(base64.urlsafe_b64decode(uuid + "==")) < _RESERVED
 
 

@@ -1,1 +1,1 @@
-"""What a gateway does whose log is lost or damaged: take it from another gateway, or from what brokers have of it."""
+"""Rebuild a gateway's log that is lost or damaged, from another gateway or from brokers' copies."""

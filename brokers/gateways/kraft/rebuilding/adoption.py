@@ -1,10 +1,25 @@
-"""Make a gateway's log of what brokers have of it, where the decisions that are still there prove that it is whole.
+"""Make a gateway's log from a broker's copy, if the decisions that are still there prove that the copy is whole.
 
-Which decisions a broker's batches came from is not in them. The oldest decisions on the bus must come to the last
-of those batches, byte by byte, from some place on: then all before it came from decisions that are gone, and none of
-those is missing, for the place is where they end. Where the copy ends before the oldest decision, nothing is left to
-compare; then the log must come to the state of the bus, and every broker's copy be looked at, of which the longest
-counts: no broker may have read more than the log has.
+The problem: all gateways have lost their logs, and retention has removed the oldest decisions from the bus. Brokers
+still hold the log's bytes, and stop if they are served fewer or other ones. But a broker's batches do not say which
+decisions they came from, so nobody knows at which decision to continue. A guess would repeat records or leave some out.
+
+The insight: the translation is deterministic, so it can be run on trial. Take the oldest decision that is left, suppose
+that it made batch ``n``, and translate from there. If the bytes match up to the end of the copy, ``n`` is the place:
+
+    copy        | b0 | b1 | b2 | b3 | b4 |
+    decisions      (removed)   | d7 | d8 | d9          try n = 0, 1, 2, 3: d7 makes b3, d8 makes b4, and d9 is next
+
+Then everything before the place came from removed decisions, and none of those is missing, because the place is where
+they end.
+
+A match is no proof if the same bytes may occur twice: a setting that goes to and fro, a broker that is fenced and comes
+back. So at least one record must be unique in the log (``_is_proof``).
+
+If the copy ends before the oldest decision, there is nothing to compare. Then the log's image must agree with the
+engine's committed state, and no registered broker's copy may be missing. The longest copy counts. Any other that agrees
+with the state would not do: two changes that undo each other leave no trace in the state, but a broker may have read
+them.
 """
 
 import os
@@ -30,25 +45,25 @@ from brokers.wire.messages import WireError
 from bus.image import read_image
 from bus.interface import Bus
 
-# Two events of one time may well come to the same of these, and the engine's clock may begin again. Any other is
-# there once: it bears an id or an epoch, fits the partition epoch that was decided, or is of a time that comes once in
-# its quorum epoch (``NoOp``).
+# These records may occur twice with the same bytes: two events of the same time may make the same one, and the engine's
+# clock may begin again. Every other record occurs once: it has an id or an epoch, fits the partition epoch that was
+# decided, or has a time that comes once in its quorum epoch (``NoOp``).
 _RECURRING = ("ConfigRecord", "RegisterBrokerRecord", "BrokerRegistrationChangeRecord")
 
 
 class _Place(NamedTuple):
-    """Say that the batches from ``number`` on came of decisions that are there yet: ``units``."""
+    """The batches from ``number`` on came from decisions that are still there: ``units``."""
 
     number: int
     units: tuple[Unit, ...]
 
 
 def adopt(copies: Sequence[Path], cluster_id: str, bus: Bus, into: Path, without: frozenset[int] = frozenset()) -> Path:
-    """Write the log that the longest of some copies proves, into an empty directory; return that copy.
+    """Write the log that the longest copy proves into an empty directory, and return that copy.
 
-    Brokers ``without`` a copy will not start again, and need none.
+    Brokers ``without`` a copy are those that will not start again, and need none.
 
-    Raises ``StorageError`` that says what is missing; then ``into`` holds nothing that may be used.
+    Raises ``StorageError`` that says what is missing. Then nothing in ``into`` may be used.
     """
     longest, others = _longest([read(path, cluster_id) for path in copies if path.exists()], copies)
     if not is_trimmed(bus, 0):
@@ -62,7 +77,7 @@ def adopt(copies: Sequence[Path], cluster_id: str, bus: Bus, into: Path, without
 
 
 def _longest(read_copies: Sequence[BrokerCopy], named: Sequence[Path]) -> tuple[BrokerCopy, list[BrokerCopy]]:
-    """Choose the copy that goes farthest; the others must say the same as far as they go. Raises ``CopyError``."""
+    """Return the longest copy and the others, which must agree with it. Raises ``CopyError``."""
     if not read_copies:
         raise CopyError(f"there is no copy of the metadata log at {', '.join(map(str, named))}")
     longest, *others = sorted(read_copies, key=lambda copy: copy.end_offset, reverse=True)
@@ -79,7 +94,7 @@ def _longest(read_copies: Sequence[BrokerCopy], named: Sequence[Path]) -> tuple[
 
 
 def _place(copy: BrokerCopy, bus: Bus, gone: int) -> _Place | None:
-    """Find from where on the batches are what the decisions after ``gone`` come to; None where none of them are."""
+    """Find the batch from which the decisions after ``gone`` make all the rest; None if there is none."""
     times = {decisions[0].time_ms for decisions in events(bus, gone)}
     candidates = {n for n, one in enumerate(copy.batches) if one.batch.first_timestamp in times}
     for number, image in _images(copy, candidates):
@@ -91,7 +106,7 @@ def _place(copy: BrokerCopy, bus: Bus, gone: int) -> _Place | None:
 
 
 def _images(copy: BrokerCopy, numbers: Set[int]) -> Iterator[tuple[int, MetadataImage]]:
-    """Replay a copy batch by batch: say what so many of them come to, for each of ``numbers``."""
+    """Replay a copy batch by batch, and yield the image before each batch in ``numbers``."""
     draft = MetadataDraft(copy.image())
     for number in range(len(copy.batches) + 1):
         if number in numbers:
@@ -112,7 +127,7 @@ def _replay(draft: MetadataDraft, copy: BrokerCopy, one: Copied) -> None:
 
 
 def _matched(copy: BrokerCopy, number: int, image: MetadataImage, bus: Bus, gone: int) -> tuple[Unit, ...] | None:
-    """Translate the decisions after ``gone`` until all batches from ``number`` on were met; None where one differs."""
+    """Translate the decisions after ``gone`` and compare them with the batches from ``number``; None if one differs."""
     first = copy.batches[number]
     position, offset = first.position, first.batch.base_offset
     units, met = list[Unit](), list[Entry]()
@@ -130,7 +145,7 @@ def _matched(copy: BrokerCopy, number: int, image: MetadataImage, bus: Bus, gone
         met.append(entry)
         if held == data:
             units.append(Unit(entry.seq, entry.quorum_epoch, data, offset))
-        # A copy may end within what one event brought: then the gateway writes all of that again.
+        # A copy may end within the batches of one event. Then the gateway writes all of that event again.
         position += len(held)
         if position == len(copy.data):
             return tuple(units) if _is_proof(met) else None
@@ -138,13 +153,13 @@ def _matched(copy: BrokerCopy, number: int, image: MetadataImage, bus: Bus, gone
 
 
 def _is_proof(met: Sequence[Entry]) -> bool:
-    """Say whether decisions that are gone cannot have come to the same bytes."""
+    """Say whether decisions that are gone cannot have made the same bytes."""
     records = [record for entry in met for record in entry.records]
     return any(entry.leader_change for entry in met) or any(record.name not in _RECURRING for record in records)
 
 
 def _proven_by_state(longest: BrokerCopy, bus: Bus, gone: int, seen: Set[int]) -> _Place:
-    """Prove a log that ends before the oldest decision by what it comes to. Raises ``CopyError``."""
+    """Prove a log that ends before the oldest decision by the state that it gives. Raises ``CopyError``."""
     [(_, image)] = _images(longest, {len(longest.batches)})
     state = bus.image()
     if image.quorum_epoch != NO_QUORUM:
@@ -167,9 +182,9 @@ def _proven_by_state(longest: BrokerCopy, bus: Bus, gone: int, seen: Set[int]) -
 
 
 def _write(copy: BrokerCopy, place: _Place, gone: int, into: Path) -> None:
-    """Write the segment of a copy with the ends that follow, and its snapshot; all of it is forced to disk.
+    """Write the segment and the snapshot of a copy, with the ends that follow, and force them to disk.
 
-    Of batches whose decisions are gone none has a decision of its own: they stand for all up to ``gone``.
+    Batches whose decisions are gone have no decision of their own: they all get ``gone``.
     """
     epoch = copy.snapshot.epoch if copy.snapshot else NO_QUORUM
     if copy.snapshot is not None:

@@ -1,6 +1,6 @@
-"""What a broker has of the metadata log: its directory ``__cluster_metadata-0``, read and checked.
+"""A broker's copy of the metadata log: its directory ``__cluster_metadata-0``, read and checked.
 
-A broker appends batches as it fetched them, so its segments hold the gateway's bytes. Snapshots may be its own.
+A broker appends batches as it fetched them, so its segments have the gateway's bytes. Its snapshots may be its own.
 """
 
 import re
@@ -22,18 +22,18 @@ _EPOCHS = "leader-epoch-checkpoint"
 
 
 class CopyError(StorageError):
-    """A broker's copy that cannot be used; the message names it and says why."""
+    """A broker's copy cannot be used; the message names it and says why."""
 
 
 class Copied(NamedTuple):
-    """Hold one batch: its header, and where it is in the data of its copy."""
+    """One batch: its header, and its position in the data of its copy."""
 
     batch: Batch
     position: int
 
 
 class BrokerCopy(NamedTuple):
-    """Hold what ``broker`` has: whole batches that follow each other, after ``snapshot`` or from offset 0."""
+    """What ``broker`` has: consecutive whole batches, after ``snapshot`` or from offset 0."""
 
     directory: Path
     broker: int
@@ -50,12 +50,12 @@ class BrokerCopy(NamedTuple):
         return self.batches[-1].batch.next_offset if self.batches else self.start_offset
 
     def image(self) -> MetadataImage:
-        """Read what stands before the first batch. Raises ``StorageError``."""
+        """Return the image before the first batch. Raises ``StorageError``."""
         return MetadataImage() if self.snapshot is None else snapshots.read_image(self.directory, self.snapshot)
 
 
 def read(directory: Path, cluster_id: str) -> BrokerCopy:
-    """Read a broker's copy. Raises ``CopyError`` where it is another cluster's, damaged or with gaps."""
+    """Read a broker's copy. Raises ``CopyError`` if it is another cluster's, damaged or has gaps."""
     if directory.name != METADATA_DIRECTORY and (directory / METADATA_DIRECTORY).is_dir():
         directory = directory / METADATA_DIRECTORY
     try:
@@ -92,7 +92,7 @@ def _broker_of(directory: Path, cluster_id: str) -> int:
 
 
 def _joined(directory: Path, pieces: Sequence[bytes]) -> tuple[bytes, tuple[Copied, ...]]:
-    """Walk all batches; what a crash left at the end of the last segment is no part of the log."""
+    """Return all whole batches. What a crash left at the end of the last segment is not part of the log."""
     whole, batches = bytearray(), list[Copied]()
     for number, piece in enumerate(pieces):
         begins, is_last = len(whole), number == len(pieces) - 1
@@ -119,7 +119,7 @@ def _walked(directory: Path, data: bytes, *, is_last: bool) -> tuple[list[tuple[
         batch = batch_at(view, position)
         end = len(view) + 1 if batch is None else position + batch.size
         if batch is None or end > len(view) or not intact(view[position:end], batch):
-            # Nothing whole comes after what a crash cut off, and Kafka fills up with zeros.
+            # Nothing whole follows what a crash cut off; Kafka pads with zeros.
             if is_last and (end >= len(view) or not any(view[position:])):
                 break
             raise CopyError(f"{directory} is damaged at byte {position} of a segment of {len(view)} bytes")
@@ -129,12 +129,12 @@ def _walked(directory: Path, data: bytes, *, is_last: bool) -> tuple[list[tuple[
 
 
 def _compare_epochs(directory: Path, text: str, batches: Sequence[Copied]) -> None:
-    """Hold the batches against where the broker noted that epochs begin (``leader-epoch-checkpoint``)."""
+    """Compare the batches with the broker's own note of where epochs begin (``leader-epoch-checkpoint``)."""
     bases = [one.batch.base_offset for one in batches]
     noted = [line.split() for line in text.splitlines()[2:]]
     for epoch, offset in [(int(line[0]), int(line[1])) for line in noted if len(line) == 2]:
         if not batches or not bases[0] < offset < batches[-1].batch.next_offset:
-            # The first one may be that of the snapshot before it.
+            # The first epoch may be that of the snapshot before it.
             continue
         if (held := batches[bisect_right(bases, offset) - 1].batch).leader_epoch != epoch:
             raise CopyError(
@@ -144,7 +144,7 @@ def _compare_epochs(directory: Path, text: str, batches: Sequence[Copied]) -> No
 
 
 def _beginning(directory: Path, base: int, held: Sequence[SnapshotId], batches: Sequence[Copied]) -> SnapshotId | None:
-    """Find the snapshot that the log is to begin with; None for one that is there from offset 0."""
+    """Return the snapshot that the log begins with; None if it begins at offset 0."""
     if base == 0:
         return None
     begins = {one.batch.base_offset for one in batches} | ({batches[-1].batch.next_offset} if batches else {base})

@@ -1,8 +1,8 @@
-"""Open the log of a gateway; one that is lost or damaged is made again where that can be done without guessing.
+"""Open a gateway's log. One that is lost or damaged is rebuilt, if that is possible without guessing.
 
-In this order: from the bus, where that has all decisions yet; from another gateway of the quorum; from what
-brokers have of the log. Each log that is made again is held against the decisions before it takes the place
-of the one that was there, which is set aside and never removed.
+A rebuild tries the sources in this order: the bus, if it still has all decisions; another gateway of the quorum;
+brokers' copies. A rebuilt log is compared with the decisions before it takes the place of the former one, which is set
+aside and never removed.
 """
 
 import asyncio
@@ -28,9 +28,9 @@ from bus.interface import Bus
 logger = structlog.get_logger()
 
 _PAUSE_S = 0.25
-# Two snapshots are set aside, then the log: a disk that fails still is replaced and not written on.
+# Enough to set aside two snapshots and then the log. A disk that still fails then must be replaced.
 _ATTEMPTS = 6
-# Another gateway that starts at the same time is given so long before brokers' copies are looked at.
+# Another gateway that starts at the same time gets this long before brokers' copies are tried.
 PEERS_FIRST_S = 3.0
 HINT = (
     "With another gateway of the quorum running this one makes its log again from there; otherwise from what a broker "
@@ -39,10 +39,10 @@ HINT = (
 
 
 class Opening:
-    """Hold the directory of a log for this process, and the storage in it from when it is open."""
+    """The locked directory of a log, and the storage in it once it is open."""
 
     def __init__(self, identity: Identity, *, snapshot_interval_bytes: int, rebuild_wait_max_ms: int) -> None:
-        """Take the directory. Raises ``StorageError`` when another process has it."""
+        """Lock the directory. Raises ``StorageError`` when another process has the lock."""
         self._identity = identity
         self._directory = identity.directory
         self._snapshot_interval_bytes = snapshot_interval_bytes
@@ -51,9 +51,9 @@ class Opening:
         self._storage: Storage | None = None
 
     async def storage(self, bus: Bus, unreachable_max_ms: int) -> Storage:
-        """Open the log and hold it against the decisions, after making it again if need be.
+        """Open the log and compare it with the decisions, after a rebuild if one is needed.
 
-        Raises ``StorageError`` when it cannot be served and cannot be made again, ``BusError``.
+        Raises ``BusError``, and ``StorageError`` when the log can be neither served nor rebuilt.
         """
 
         async def begun() -> Storage:
@@ -78,13 +78,13 @@ class Opening:
         return storage
 
     def close(self) -> None:
-        """Close the storage, or only let the directory go."""
+        """Close the storage if it is open, and release the directory."""
         if self._storage is not None:
             self._storage.close()
         self._lock.close()
 
     async def _mend(self, error: DamagedError | LackingError, bus: Bus) -> None:
-        """Put something sound in the place of a log that cannot be served. Raises ``StorageError`` where nothing is."""
+        """Replace a log that cannot be served by a sound one. Raises ``StorageError`` if there is none."""
         logger.warning("the metadata log cannot be served", why=str(error))
         if isinstance(error, DamagedError) and error.spare is not None and error.spare.parent == self._directory:
             aside = directories.set_aside(self._directory, error.spare)
@@ -98,7 +98,7 @@ class Opening:
                 raise type(error)(f"{error}. It could not be made again: {'; '.join(why)}. {HINT}")
 
     async def _replaced(self, bus: Bus) -> Sequence[str]:
-        """Make the log again from others; where that fails until the time is over, say why."""
+        """Rebuild the log from other gateways or copies. Return why not, once the time is over."""
         loop = asyncio.get_running_loop()
         began, others = loop.time(), [v for v in self._identity.voters if v.voter != self._identity.gateway]
         copies = self._identity.copies
@@ -119,7 +119,7 @@ class Opening:
             await asyncio.sleep(_PAUSE_S)
 
     async def _copied(self, voter: Voter, bus: Bus) -> str:
-        """Take the log of another gateway; say why not, or nothing."""
+        """Take the log of another gateway; return why not, or an empty string."""
         into = directories.start_replacement(self._directory)
         try:
             await peer.copy(voter, self._identity.cluster_id, into)
@@ -131,7 +131,7 @@ class Opening:
         return ""
 
     def _adopted(self, copies: Sequence[Path], bus: Bus) -> str:
-        """Take the log from what brokers have of it; say why not, or nothing."""
+        """Take the log from brokers' copies; return why not, or an empty string."""
         into = directories.start_replacement(self._directory)
         try:
             copy = adopt(copies, self._identity.cluster_id, bus, into)
@@ -144,7 +144,7 @@ class Opening:
 
 
 def _check(directory: Path, bus: Bus) -> None:
-    """Hold a log that was made again against the decisions. Raises ``StorageError``."""
+    """Compare a rebuilt log with the decisions. Raises ``StorageError``."""
     log = MetadataLog(directory)
     try:
         compared(log, bus)
@@ -153,7 +153,7 @@ def _check(directory: Path, bus: Bus) -> None:
 
 
 def rebuild(identity: Identity, bus: Bus, without: frozenset[int] = frozenset()) -> Path:
-    """Make a log again from brokers' copies, at once; return the copy that was taken.
+    """Rebuild a log from brokers' copies at once, and return the copy that was taken.
 
     Brokers ``without`` a copy are those that nobody will start again. Raises ``StorageError``.
     """

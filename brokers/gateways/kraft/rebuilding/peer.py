@@ -1,4 +1,4 @@
-"""Copy the log of another gateway: the same files, byte for byte, and with them which decisions they came from."""
+"""Copy the log of another gateway file by file, with the record of which decisions it came from."""
 
 import asyncio
 import os
@@ -19,18 +19,18 @@ _KEY, _VERSION = 59, 1
 _TIMEOUT_S = 10.0
 _PIECE_BYTES = 1 << 20
 _FRAME_BYTES_MAX = 16 << 20
-# More than a log and its snapshots ever take: whoever says otherwise is no gateway.
+# More than a log with its snapshots ever needs; a peer that lists more is no gateway.
 _FILES_MAX, _COPY_BYTES_MAX = 1_000, 64 << 30
 
 
 class PeerError(Exception):
-    """Another gateway that does not give its log; the message says which and why."""
+    """Another gateway does not give its log; the message says which and why."""
 
 
 async def copy(voter: Voter, cluster_id: str, into: Path) -> None:
     """Copy the log of ``voter`` into an empty directory, and force it to disk.
 
-    Raises ``PeerError``; ``OSError`` is this disk's.
+    Raises ``PeerError``, and ``OSError`` for errors of this disk.
     """
     try:
         async with asyncio.timeout(_TIMEOUT_S):
@@ -64,7 +64,7 @@ async def _copy_file(line: "_Line", name: str, size: int, path: Path) -> None:
 
 
 class _Line:
-    """Hold a connection to another gateway."""
+    """A connection to another gateway."""
 
     def __init__(
         self, voter: Voter, cluster_id: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -76,7 +76,7 @@ class _Line:
         self._correlation_ids = count(1)
 
     async def files(self) -> list[tuple[str, int]]:
-        """List the files of the log as it is now, and how many bytes of each are whole."""
+        """List the log's files at this moment, and how many bytes of each are whole."""
         told = await self.piece(LIST, 0, _PIECE_BYTES)
         try:
             files = msgspec.json.decode(told, type=list[tuple[str, int]])
@@ -87,7 +87,7 @@ class _Line:
         return files
 
     async def piece(self, wanted: Values, position: int, max_bytes: int) -> bytes:
-        """Read a piece of a file. Raises ``PeerError``, also where the file went meanwhile."""
+        """Read a piece of a file. Raises ``PeerError``, also if the file was removed meanwhile."""
         asked = {"Partition": 0, "CurrentLeaderEpoch": -1, "SnapshotId": wanted, "Position": position}
         values = {
             "ClusterId": self._cluster_id,

@@ -1,4 +1,4 @@
-"""Hold what a metadata log comes to against the state of the engine: does it lack anything that was decided?"""
+"""Compare a metadata log with the engine's state: does the log lack anything that was decided?"""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ _SHOWN = 3
 
 
 def differences(image: MetadataImage, state: Image) -> str:
-    """Name some things of which a log and the state tell otherwise; nothing where they agree."""
+    """Name some things in which an image and the committed state differ; an empty string if they agree."""
     decisions = list(decisions_of(state))
     told = translate(MetadataImage(), decisions).image if decisions else MetadataImage()
     found = [
@@ -44,7 +44,7 @@ def _brokers(image: MetadataImage, told: MetadataImage) -> Iterator[str]:
 
 
 def _registered(broker: Registration) -> Registration:
-    # That a fenced broker was leaving when it was fenced is in the log alone.
+    # Only the log knows that a fenced broker was in its controlled shutdown.
     return replace(broker, in_controlled_shutdown=False)
 
 
@@ -61,7 +61,8 @@ def _topics(image: MetadataImage, told: MetadataImage) -> Iterator[str]:
 
 
 def _decided_state(partition: object) -> tuple[object, ...]:
-    # Directories are what a broker had when the partition came or it registered.
+    # Only the log knows directories: they are those of the broker when it registered or the partition was created.
+
     names = ("replicas", "isr", "leader", "leader_epoch", "partition_epoch")
     return tuple(getattr(partition, name) for name in names)
 
