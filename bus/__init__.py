@@ -1,1 +1,1 @@
-"""The bus: the ordered log of events, the log of decisions, and the state as last committed."""
+"""The bus: the ordered log of events, the log of decisions, and the last committed state."""

@@ -1,4 +1,4 @@
-"""The columns of the embedded bus that files of before lack: the first process that writes to one adds them."""
+"""The columns that older files of the embedded bus lack; the first process that writes to such a file adds them."""
 
 import sqlite3
 
@@ -8,17 +8,17 @@ _THERE = "SELECT tables.name, found.name FROM sqlite_master AS tables, pragma_ta
 
 
 class AddedColumns:
-    """Know which of the columns an open file has.
+    """The added columns that an open file has.
 
-    No column ever goes, so a file that has them all is asked once. One that lacks some is asked each time, because a
-    writer may add them while it is read.
+    Columns are never removed, so a file that has all of them is asked only once. A file that lacks some is asked each
+    time, because a writer may add them while it is read.
     """
 
     def __init__(self) -> None:
         self._whole = False
 
     def missing(self, connection: sqlite3.Connection) -> list[tuple[str, str]]:
-        """Name the columns that the file lacks, each with its table."""
+        """Return the columns that the file lacks, each with its table."""
         if self._whole:
             return []
         missing = _ADDED.difference(connection.execute(_THERE))
@@ -26,10 +26,10 @@ class AddedColumns:
         return sorted(missing)
 
     def add(self, connection: sqlite3.Connection) -> None:
-        """Add what is missing; in a write transaction, because another process may do so too."""
+        """Add the missing columns. Call it in a write transaction, because another process may add them too."""
         for table, column in self.missing(connection):
             connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} INTEGER")
 
     def of(self, connection: sqlite3.Connection, table: str, column: str) -> str:
-        """Give what to select for a column: NULL where the table lacks it."""
+        """Return what to select for a column: NULL if the table lacks it."""
         return "NULL" if (table, column) in self.missing(connection) else column

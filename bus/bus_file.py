@@ -1,4 +1,22 @@
-"""The file of an embedded bus: its connections and transactions, and that it stays the same one."""
+"""The file of an embedded bus: connections, transactions, and the check that it is still the same file.
+
+The problem: several processes and threads share one SQLite file for weeks, and people copy, restore and delete files.
+SQLite goes on writing to a file that has no name any more, and nobody else ever sees what it writes.
+
+    path ──► which file is there?   inode as opened?     no ──► error
+                                    same bus_id in it?   no ──► error: overwritten in place
+                                    seq not lower?       no ──► error: an older backup
+
+So each transaction checks these three when it begins, and the file's place again when it has committed. The checks cost
+one ``stat`` and one short query.
+
+A reader must not change anything, not even the folder. SQLite in WAL mode makes ``-wal`` and ``-shm`` files for a
+reader too, so a reader of a file without a writer opens it as immutable: without locks. Such a read is trusted only if
+the file is unchanged afterwards. As soon as a writer appears, the reader opens a normal connection.
+
+Do not open the file with plain ``open`` to look at it. When a process closes any descriptor of a file, it loses all its
+POSIX locks on that file, SQLite's included (``file_place``).
+"""
 
 import contextlib
 import enum
@@ -13,13 +31,13 @@ from bus.file_place import check_same, look, make_file, state_alone
 from bus.interface import BusError
 from bus.locked import LOCK_TOLD_S, while_locked
 
-# The log beside the file is cut to this when it begins again.
+# SQLite cuts the write-ahead log to this size when it starts it over.
 JOURNAL_BYTES_KEPT = 16 * 1024 * 1024
 _MAY_NOT_WRITE = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN})
 
 
 class Access(enum.Enum):
-    """Say what a process may do to the file: make it, write to one that is there, or only read."""
+    """What a process may do to the file: make it, write to an existing one, or only read."""
 
     MAKE = enum.auto()
     WRITE = enum.auto()
@@ -27,17 +45,17 @@ class Access(enum.Enum):
 
 
 class _Seen(NamedTuple):
-    """Hold what a bus was known by, and how far it reached, when it was last looked at."""
+    """Which bus was in the file when it was last checked, and how far its events went."""
 
     bus_id: int = 0
     seq: int = 0
 
 
 class BusFile:
-    """Hold one SQLite file in WAL mode, which several processes share; each thread gets a connection of its own.
+    """One SQLite file in WAL mode that several processes share; each thread has its own connection.
 
-    A lock that another process holds is waited for, and told. A file that was replaced while it was open is
-    noticed with each use, because nobody else would ever see what is written into it.
+    The bus waits for a lock that another process holds, and logs the wait. Each use checks that the file was not
+    replaced, because nobody else would see what is written to a replaced file.
     """
 
     def __init__(self, path: Path | str, access: Access, lock_timeout_s: float) -> None:
@@ -56,7 +74,7 @@ class BusFile:
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            # Without a log beside it a file has no writer: read by itself it stays as it is, and so does its folder.
+            # A file without a write-ahead log has no writer. Reading it as immutable changes neither it nor its folder.
             self._local.alone = state_alone(self.path) if self._access is Access.READ else None
             mode = "rw" if self._access is not Access.READ else "ro" if self._local.alone is None else "ro&immutable=1"
             connection = sqlite3.connect(
@@ -76,7 +94,7 @@ class BusFile:
         return connection
 
     def _leave_alone_no_more(self) -> None:
-        """Take another connection where somebody has begun to write to a file that was read by itself."""
+        """Open a new connection if a writer has come to a file that was read as immutable."""
         alone = getattr(self._local, "alone", None)
         if alone is None or alone == state_alone(self.path):
             return
@@ -96,7 +114,7 @@ class BusFile:
             raise BusError(f"bus {self.path}: {error}{hint}") from error
 
     def _patiently(self, connection: sqlite3.Connection, *statements: str) -> None:
-        """Execute statements together; again while another process has the file locked, and no longer than is set."""
+        """Execute statements together, and repeat them while another process has the file locked."""
 
         def execute() -> None:
             try:
@@ -111,7 +129,7 @@ class BusFile:
 
     @contextlib.contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
-        """One write transaction: all of it, or on any error none."""
+        """Run one write transaction; any error rolls all of it back."""
         connection, seen = self._connection(), self._seen
         self._patiently(connection, "BEGIN IMMEDIATE")
         try:
@@ -119,7 +137,7 @@ class BusFile:
             yield connection
             seen = _seen_now(connection)
         except BaseException:
-            # After some errors, a full disk for one, SQLite has rolled back by itself.
+            # SQLite itself has rolled back after some errors, such as a full disk.
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
@@ -129,13 +147,13 @@ class BusFile:
 
     @contextlib.contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Reads that see one moment; inside of a transaction, that one's."""
+        """Give reads one moment's view; inside a transaction, that transaction's."""
         self._leave_alone_no_more()
         connection, seen = self._connection(), self._seen
         if connection.in_transaction:
             yield connection
             return
-        # The first read takes the snapshot: after it no lock is waited for.
+        # The first read takes the snapshot. After it there is no lock to wait for.
         self._patiently(connection, "BEGIN", "SELECT 1 FROM sqlite_master")
         try:
             self._check_goes_on(connection, seen)
@@ -149,14 +167,14 @@ class BusFile:
         self._check_still_alone()
 
     def _check_still_alone(self) -> None:
-        """Believe nothing that was read without a lock while somebody wrote."""
+        """Refuse what was read without a lock if a writer came meanwhile."""
         if self._local.alone is not None and self._local.alone != state_alone(self.path):
             raise BusError(f"bus {self.path}: a writer opened it while it was read: ask again")
 
     def _check_goes_on(self, connection: sqlite3.Connection, seen: _Seen) -> None:
-        """Look whether it is the same file, and the same bus in it, as far as it was ``seen`` or further.
+        """Check that this is the same file, with the same bus in it, and that it has not gone back behind ``seen``.
 
-        A file that was overwritten in place is still the same file.
+        A file that was overwritten in place has the same inode.
         """
         check_same(self.path, self._identity)
         now = _seen_now(connection)
@@ -202,6 +220,6 @@ def _seen_now(connection: sqlite3.Connection) -> _Seen:
             " coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)"
         ).fetchone()
     except sqlite3.OperationalError:
-        # There are no tables yet, or none of ours: whoever opens it finds that out.
+        # There are no tables yet, or not ours. Opening the bus finds that out.
         return _Seen()
     return _Seen(*row)

@@ -1,4 +1,4 @@
-"""The machine's clocks: one to write down when something was, and one to measure how long it took."""
+"""The machine's clocks: one for the time of day, and one to measure how long something took."""
 
 import time
 
@@ -6,17 +6,17 @@ _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def now_ms() -> int:
-    """Read the wall clock: milliseconds since the Unix epoch, as events carry it.
+    """Return the wall clock: milliseconds since the Unix epoch, as events carry it.
 
-    It may be set, forward and back: never measure with it.
+    Never measure with it, because it may be set forward and back.
     """
     return time.time_ns() // 1_000_000
 
 
 def steady_ms() -> int:
-    """Read a clock that only goes on, and nobody sets: milliseconds since some moment.
+    """Return a clock that never goes back and that nobody sets: milliseconds since an arbitrary moment.
 
-    Where there is such a one, it goes on while the machine is suspended.
+    Where the system has such a clock, it also counts while the machine is suspended.
     """
     return time.clock_gettime_ns(_STEADY) // 1_000_000
 

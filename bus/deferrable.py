@@ -1,4 +1,7 @@
-"""Which events are patient: by themselves they start no batch of the embedded bus."""
+"""Which events are deferrable: they start no batch of the embedded bus by themselves.
+
+Heartbeats and offsets only take effect at the next tick. The table's column for this is named ``patient``.
+"""
 
 import msgspec
 
@@ -8,19 +11,19 @@ _HEARTBEATS = ("broker_heartbeat", "gateway_heartbeat")
 Row = tuple[str | None, bool, bytes]
 
 
-class _Sort(msgspec.Struct):
+class _Header(msgspec.Struct):
     kind: str | None = None
     want_shutdown: bool = False
 
 
-_sort = msgspec.json.Decoder(_Sort)
+_header = msgspec.json.Decoder(_Header)
 
 
 def row_of(raw: bytes) -> Row:
-    """Make an event's row: its kind, and whether it is patient (``EmbeddedBus.batch_end``)."""
+    """Return an event's row: its kind, whether it is deferrable (``EmbeddedBus.batch_end``), and its text."""
     try:
-        sort = _sort.decode(raw)
+        header = _header.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None, False, raw
-    patient = sort.kind == "log_end_offset" or (sort.kind in _HEARTBEATS and not sort.want_shutdown)
-    return sort.kind, patient, raw
+    is_deferrable = header.kind == "log_end_offset" or (header.kind in _HEARTBEATS and not header.want_shutdown)
+    return header.kind, is_deferrable, raw

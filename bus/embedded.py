@@ -37,9 +37,10 @@ from conf.settings import SQLITE
 
 
 class EmbeddedBus(BusFile):
-    """Implement ``Bus`` on one SQLite file; seq is the rowid, so publishing order is the total order.
+    """The ``Bus`` in one SQLite file. The seq is the rowid, so the order of publishing is the total order.
 
-    An instance may be used by several threads. Whoever has it to ``READ`` changes nothing; only ``MAKE`` makes a file.
+    Several threads may use one instance. An instance opened to ``READ`` changes nothing, and only ``MAKE`` makes a
+    file.
     """
 
     kind = "embedded"
@@ -78,7 +79,7 @@ class EmbeddedBus(BusFile):
             raise BusError(f"bus {self.path} has schema version {version}; this isrflow reads {SCHEMA_VERSION}")
 
     def _grow(self) -> None:
-        """Give a file of before the columns that it lacks."""
+        """Add the columns that an older file lacks."""
         if self._columns.missing(self._connection()):
             with self._write() as connection:
                 self._columns.add(connection)
@@ -124,11 +125,11 @@ class EmbeddedBus(BusFile):
             return entries_between(connection, self._columns, after, through)
 
     def batch_end(self, after: int, count: int, bytes_max: int = 2**62, *, defer: bool) -> int:
-        """Return where a batch that starts after ``after`` ends: ``count`` events on, or at the newest.
+        """Return the seq at which a batch that starts after ``after`` ends: up to ``count`` events on.
 
-        It ends before that where it would weigh more than ``bytes_max`` (``weight``), after one event at the least.
-        With ``defer``, events that only the next tick makes anything of (heartbeats, offsets) make no
-        batch of their own: until something else comes the answer is ``after``.
+        It ends earlier if it would weigh more than ``bytes_max`` (``weight``), but has at least one event. With
+        ``defer``, it returns ``after`` as long as there are only events that wait for the next tick: heartbeats and
+        offsets.
         """
         with self._errors(), self._snapshot() as connection:
             if (
@@ -141,7 +142,7 @@ class EmbeddedBus(BusFile):
             return last_within(connection, after, count, bytes_max)
 
     def load(self, entries: Sequence[Entry]) -> None:
-        """Put a recorded log, with its own seqs, onto this bus: what it says of times and claims stands."""
+        """Put a recorded log on this bus with its own seqs, entry times, and what it says about claims."""
         with self._errors(), self._write() as connection:
             insert_recorded(connection, entries)
 
@@ -186,7 +187,7 @@ class EmbeddedBus(BusFile):
             self._raise_mark(connection, "decided", through)
 
     def _check_same(self, connection: sqlite3.Connection, decisions: Sequence[Decided]) -> None:
-        """A batch that comes again after a kill must say what it said before."""
+        """Check that a batch that is repeated after a kill has the same decisions as the first time."""
         for decided in decisions:
             row = connection.execute(
                 "SELECT body FROM decisions WHERE seq = ? AND idx = ?", (decided.seq, decided.idx)
@@ -195,7 +196,7 @@ class EmbeddedBus(BusFile):
                 raise DivergedError(f"bus {self.path}: decision ({decided.seq}, {decided.idx}) came out differently")
 
     def _check_same_state(self, connection: sqlite3.Connection, pages: Sequence[Page]) -> None:
-        """Decisions may be missing now that were made then: what they led to tells."""
+        """Check the state too, because a repeated batch may lack decisions that it made the first time."""
         for page in pieces.cut(pages):
             row = connection.execute(
                 "SELECT body FROM pages WHERE shard = ? AND page = ?", (page.shard, page.page)
@@ -211,7 +212,7 @@ class EmbeddedBus(BusFile):
 
     def decisions(self, after: tuple[int, int], limit: int) -> list[Decided]:
         with self._errors(), self._snapshot() as connection:
-            # The mark of the index is younger: where it is missing, all of that event's went.
+            # Files of older versions lack the mark of the index: there all decisions of that event were removed.
             gone = (self._mark("trimmed_decisions"), self._mark("trimmed_decision_idx") - 1)
             if after[0] > 0 and after < gone:
                 raise TrimmedError(
@@ -229,7 +230,7 @@ class EmbeddedBus(BusFile):
             ]
 
     def changed(self) -> bool:
-        # data_version moves when another connection commits, this instance's other threads included.
+        # data_version changes when another connection commits, also one of this instance's other threads.
         with self._errors():
             self._leave_alone_no_more()
             connection = self._connection()
@@ -267,11 +268,11 @@ class EmbeddedBus(BusFile):
         through = min(self._mark("passed"), self._mark("decided"), self.last_seq() - retain)
         gone, left = 0, SLICE_ROWS
         if decisions := remove_decisions(connection, through, left):
-            # Whoever has followed up to the last one that goes has missed none.
+            # A follower that has read the last removed decision has missed none.
             gone, seq, idx = decisions
             self._set_mark(connection, "trimmed_decisions", seq)
             self._set_mark(connection, "trimmed_decision_idx", idx + 1)
-        # In the same slice, or the few decisions that may go by now would each time come first.
+        # Events go in the same slice. Otherwise the few decisions that have become removable would always go first.
         if gone < left and (events := remove_events(connection, through, left - gone)):
             count, seq = events
             gone += count

@@ -1,4 +1,4 @@
-"""The tables of an embedded bus."""
+"""The tables of an embedded bus. Columns that came later are in ``added_columns``."""
 
 SCHEMA_VERSION = 1
 

@@ -1,4 +1,4 @@
-"""The embedded bus's table of events: when each entered, and which are claims."""
+"""The embedded bus's table of events: their order, when each entered, and which are claims."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _FORGED = "SELECT seq FROM recorded_claims WHERE NOT is_claim"
 def append(connection: sqlite3.Connection, rows: Sequence[Row]) -> int:
     """Append events that enter now, and return the last one's seq.
 
-    In a write transaction: so entry times follow the order, as far as the machine's clock goes on.
+    In a write transaction entry times have the same order as seqs, unless the machine's clock goes back.
     """
     entered_ms = now_ms()
     connection.executemany(
@@ -27,7 +27,7 @@ def append(connection: sqlite3.Connection, rows: Sequence[Row]) -> int:
 
 
 def insert_recorded(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
-    """Put a recorded log into the table, with its own seqs, entry times, and what it says of claims."""
+    """Insert a recorded log with its own seqs, entry times, and what it says about claims."""
     connection.execute(
         "CREATE TABLE IF NOT EXISTS recorded_claims (seq INTEGER PRIMARY KEY, is_claim INTEGER NOT NULL)"
     )
@@ -40,7 +40,7 @@ def insert_recorded(connection: sqlite3.Connection, entries: Sequence[Entry]) ->
 
 
 def entries_between(connection: sqlite3.Connection, columns: AddedColumns, after: int, through: int) -> list[Entry]:
-    """Read events in order; whether one is a claim says the table of claims, or the recorded log that was put here."""
+    """Return the events in order. The table of claims, or the recorded log, says which ones are claims."""
     span = (after, through)
     times, crcs = columns.of(connection, "events", ENTERED), columns.of(connection, "events", CRC)
     stored = connection.execute(
@@ -58,6 +58,6 @@ def entries_between(connection: sqlite3.Connection, columns: AddedColumns, after
 
 
 def _found(connection: sqlite3.Connection, times: str, after: int, which: str) -> list[Found]:
-    """Read what claims found undecided after ``after``: also those that stand far behind."""
+    """Return what claims found undecided after ``after``. Those claims may be anywhere behind it."""
     rows = connection.execute(f"SELECT seq, raw, {times} FROM events WHERE seq > ?1 AND {which}", (after,))
     return [found for seq, raw, ms in rows if (found := found_by(seq, raw, ms)) is not None]

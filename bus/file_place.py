@@ -1,4 +1,4 @@
-"""Which file stands at a bus's path, seen from outside: made, looked at, and known again."""
+"""The file at a bus's path, seen from outside: make it, inspect it, and recognize it again."""
 
 import contextlib
 import errno
@@ -12,19 +12,19 @@ from urllib.parse import quote
 from bus.interface import BusError, NoBusError
 from conf.private_dir import private_dir
 
-# What a bus tells of a cluster is its owner's. SQLite gives -wal and -shm the mode of the file itself.
+# Only the owner may read what a bus says about a cluster. SQLite gives -wal and -shm the same mode.
 FILE_MODE = 0o600
 
 
 class Identity(NamedTuple):
-    """Tell one file from another, whatever its name is: no other has these while it is open."""
+    """What distinguishes a file from all others as long as it is open, whatever its name is."""
 
     device: int
     inode: int
 
 
 def make_file(path: Path) -> None:
-    """Make an empty file for its owner alone, whatever the umask is, where there is none; raises ``BusError``."""
+    """Make an empty file that only its owner may use, if there is none. Raises ``BusError``."""
     try:
         private_dir(path.parent)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, FILE_MODE)
@@ -37,9 +37,9 @@ def make_file(path: Path) -> None:
 
 
 def look(path: Path, *, make: bool) -> Identity:
-    """Tell what file it is; raises ``NoBusError`` where there is none, ``BusError`` when it can be no bus.
+    """Return which file it is. Raises ``NoBusError`` if there is none, ``BusError`` if it cannot be a bus.
 
-    An empty one will do for whoever is about to ``make`` it one.
+    An empty file is accepted with ``make``.
     """
     try:
         found = path.stat()
@@ -61,10 +61,10 @@ def look(path: Path, *, make: bool) -> Identity:
 
 
 def _is_sqlite(path: Path) -> bool:
-    """Say whether SQLite takes a file for its own.
+    """Say whether SQLite accepts the file as its own.
 
-    It is SQLite that opens it: whoever closes a file lets go of all locks that this process has on it, and then the
-    next process that closes the bus removes the log that this one writes to. SQLite knows, and waits with it.
+    SQLite itself has to open it. When a process closes a file, it loses all its locks on it. The next process that
+    closes the bus would then remove the log that this one writes to. SQLite knows its own locks and defers the close.
     """
     if not os.access(path, os.R_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
@@ -72,7 +72,7 @@ def _is_sqlite(path: Path) -> bool:
     try:
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
     except sqlite3.DatabaseError as error:
-        # Anything else is for those to tell who use it.
+        # Any other error shows again when the file is used, and is reported there.
         return error.sqlite_errorcode != sqlite3.SQLITE_NOTADB
     finally:
         connection.close()
@@ -80,7 +80,7 @@ def _is_sqlite(path: Path) -> bool:
 
 
 def check_same(path: Path, identity: Identity) -> None:
-    """Look whether the file at the path is still the one that was opened; raises ``BusError`` when it is not."""
+    """Raise ``BusError`` unless the file at the path is the one that was opened."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -98,7 +98,7 @@ def check_same(path: Path, identity: Identity) -> None:
 
 
 def state_alone(path: Path) -> tuple[int, ...] | None:
-    """Tell what stands in a file that nobody has begun to write to; None of one that has a log beside it."""
+    """Return what shows a change of a file without a write-ahead log; None if it has a log."""
     with contextlib.suppress(FileNotFoundError):
         if Path(f"{path}-wal").stat().st_size > 0:
             return None

@@ -1,4 +1,4 @@
-"""Read the state out of a bus's image."""
+"""The state in a bus's image: what its pages hold."""
 
 from typing import Any, NamedTuple
 
@@ -11,14 +11,14 @@ from state.view import view_of
 
 
 class Held(NamedTuple):
-    """Hold the state of all shards: the cluster part that they share, and every topic."""
+    """The state of all shards: the cluster part, which they share, and every topic."""
 
     cluster: Cluster
     topics: list[Topic]
 
 
 def read_image(image: Image) -> Held:
-    """Decode an image; one without pages is an empty cluster. Raises ``CodecError``."""
+    """Decode an image. One without pages is an empty cluster. Raises ``CodecError``."""
     cluster = Cluster()
     for page in image.pages:
         if page.page == CLUSTER_PAGE and page.shard == 0:
@@ -27,5 +27,5 @@ def read_image(image: Image) -> Held:
 
 
 def view_of_image(image: Image) -> dict[str, Any]:
-    """Describe the state that an image holds (contract.md section 3)."""
+    """Return the state in an image as users see it (contract.md section 3)."""
     return view_of(*read_image(image))

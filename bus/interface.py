@@ -1,4 +1,4 @@
-"""What the engine, the brokers and the commands ask of a bus, whatever carries it."""
+"""What the engine, the brokers and the commands ask of a bus, whatever it is made of."""
 
 import secrets
 from collections.abc import Sequence
@@ -9,50 +9,51 @@ EPOCH_MAX = 2**31 - 1
 
 
 class BusError(Exception):
-    """The bus cannot be reached or read; the message says which and what to do."""
+    """The bus cannot be reached or read. The message says which bus, and what to do."""
 
 
 class NoBusError(BusError):
-    """There is no bus where one was named, and none was to be made."""
+    """There is no bus at the given place, and the caller did not ask to make one."""
 
 
 class FencedError(BusError):
-    """Another job has claimed a later controller epoch: this one must stop."""
+    """Another job has claimed a later controller epoch, so this one must stop."""
 
 
 class EngineOnlyError(BusError):
-    """Somebody else published what only the engine makes."""
+    """A publisher sent an event that only the engine may make."""
 
 
 class DivergedError(BusError):
-    """A batch that comes again after a kill says something else than what it said before."""
+    """A batch that is repeated after a kill differs from what was written the first time."""
 
 
 class TrimmedError(BusError):
-    """Entries that were asked for were removed by retention."""
+    """Retention has removed some of the entries that were asked for."""
 
 
 class DamagedError(BusError):
-    """What a bus holds is not what was written: nothing may be decided on it."""
+    """The bus does not hold what was written. Nothing may be decided on it."""
 
 
 class Entry(NamedTuple):
-    """Hold one event as published, in its place in the total order.
+    """One published event at its place in the total order.
 
-    ``entered_ms`` is the bus's own time when it came, and ``is_claim`` says whether the bus knows it as a job's claim.
-    In a recorded log both may be None, not known: then they are not judged by. ``found_ms`` is the bus's time when a
-    job that claimed last found it undecided, None where none did.
+    In a recorded log ``entered_ms`` and ``is_claim`` may be None: not known. The rules then do not judge by them.
     """
 
     seq: int
     raw: bytes
+    # The bus's own time when the event came.
     entered_ms: int | None = None
+    # Whether the bus knows the event as a job's claim.
     is_claim: bool | None = None
+    # The bus's time of the last claim that found the event undecided; None if no claim did.
     found_ms: int | None = None
 
 
 class Decided(NamedTuple):
-    """Hold one decision as written: its identity and its JSON text."""
+    """One decision as written: its identity and its JSON text."""
 
     seq: int
     idx: int
@@ -60,23 +61,26 @@ class Decided(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """Hold a job's right to decide: its epoch, the seq of its ``controller_started``, and when the bus got that."""
+    """A job's right to decide."""
 
     controller_epoch: int
+    # Of the job's ``controller_started`` event.
     seq: int
+    # The bus's time of that event.
     entered_ms: int
 
 
 class Page(NamedTuple):
-    """Hold one page of a shard's state as the engine's codec wrote it; page -1 is the cluster part."""
+    """One page of a shard's state in the engine's encoding."""
 
     shard: int
+    # CLUSTER_PAGE for the cluster part, otherwise >= 0.
     page: int
     body: bytes
 
 
 class Image(NamedTuple):
-    """Hold the state as it stood when all events through ``seq`` were decided."""
+    """The state after all events through ``seq`` were decided."""
 
     seq: int
     pages: list[Page]
@@ -92,37 +96,37 @@ class OpenOptions(NamedTuple):
 
 
 def epoch_after(claimed: int, bus: object) -> int:
-    """Return the controller epoch after ``claimed``; raises ``BusError`` where Kafka's 32 bits hold no more."""
+    """Return the controller epoch after ``claimed``. Raises ``BusError`` if Kafka's 32 bits are used up."""
     if claimed >= EPOCH_MAX:
         raise BusError(f"bus {bus}: controller epoch {claimed} is the last that there can be: begin a new bus")
     return claimed + 1
 
 
 def draw_bus_id() -> int:
-    """Draw what a bus is known by."""
+    """Draw the number that identifies a new bus."""
     return secrets.randbelow(2**62) + 1
 
 
 class Bus(Protocol):
-    """Carry events to the engine and decisions to whoever follows them.
+    """The log of events, the log of decisions, and the last committed state.
 
-    ``kind`` names the kind of bus; the module that reads it in ``streaming/sources`` has the same name. ``seq_step`` is
-    the distance between the seqs of two events that were published one after the other. Every method may raise
-    ``BusError``. Positions are exclusive on the left: ``after`` was seen.
+    Every method may raise ``BusError``. Positions are exclusive on the left: ``after`` was already seen.
     """
 
+    # The name of the kind of bus, which is also the name of the module in ``streaming/sources`` that reads it.
     kind: str
+    # The distance between the seqs of two events that were published one after the other.
     seq_step: int
 
     def publish(self, events: Sequence[bytes]) -> int:
         """Append events in order, all or none, and return the last one's seq.
 
-        Raises ``EngineOnlyError`` where one is of a kind that only the engine makes.
+        Raises ``EngineOnlyError`` if one of them is of a kind that only the engine makes.
         """
         ...
 
     def publish_own(self, events: Sequence[bytes]) -> int:
-        """Publish on behalf of the engine, whatever the kind."""
+        """Publish events of any kind on behalf of the engine."""
         ...
 
     def count_sequenced(self, events: Sequence[bytes]) -> int:
@@ -130,7 +134,7 @@ class Bus(Protocol):
         ...
 
     def last_seq(self) -> int:
-        """Return the newest event's seq, 0 when there was none yet."""
+        """Return the newest event's seq, 0 if there was none yet."""
         ...
 
     def offsets_position(self) -> int:
@@ -142,25 +146,25 @@ class Bus(Protocol):
         ...
 
     def read(self, after: int, through: int) -> list[Entry]:
-        """Return the events after ``after``, up to and with ``through``, in order.
+        """Return the events after ``after``, through ``through``, in order.
 
-        Raises ``TrimmedError`` when retention has removed any of them.
+        Raises ``TrimmedError`` if retention has removed any of them.
         """
         ...
 
     def claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
         """Take the next controller epoch and publish ``controller_started``, in one transaction.
 
-        Raises ``BusError`` when epochs are used up.
+        Raises ``BusError`` if epochs are used up.
         """
         ...
 
     def claimed_epoch(self) -> int:
-        """Return the newest controller epoch that any job claimed, 0 when none did."""
+        """Return the newest claimed controller epoch, 0 if there was none yet."""
         ...
 
     def bus_id(self) -> int:
-        """Return the number that was drawn when the bus was claimed first, 0 before: no other bus has it."""
+        """Return the number drawn at the first claim, which no other bus has; 0 before that claim."""
         ...
 
     def marks(self, name: str) -> tuple[str, ...]:
@@ -171,11 +175,11 @@ class Bus(Protocol):
         ...
 
     def commit(self, controller_epoch: int, through: int, decisions: Sequence[Decided], pages: Sequence[Page]) -> None:
-        """Write a batch's decisions and state, once: a second time with the same is no change.
+        """Write a batch's decisions and state, once. Writing the same batch again changes nothing.
 
-        ``through`` is the last event that the batch took in. Raises ``FencedError`` when a later
-        epoch was claimed, ``DivergedError`` when any of the decisions was written otherwise, or the same batch led to
-        another state; then nothing is written.
+        ``through`` is the batch's last event. Raises ``FencedError`` if a later epoch was claimed. Raises
+        ``DivergedError`` if a decision was written differently before, or if the same batch led to another state. Then
+        nothing is written.
         """
         ...
 
@@ -184,29 +188,29 @@ class Bus(Protocol):
         ...
 
     def decisions(self, after: tuple[int, int], limit: int) -> list[Decided]:
-        """Return up to ``limit`` decisions after (seq, index), in order; after seq 0 are all that there still are.
+        """Return up to ``limit`` decisions after (seq, index), in order. An ``after`` with seq 0 never raises.
 
-        Raises ``TrimmedError`` when retention has removed decisions in between.
+        Raises ``TrimmedError`` if retention has removed decisions in between.
         """
         ...
 
     def changed(self) -> bool:
-        """Say whether anything may have been written since this thread asked last; cheap enough to ask often."""
+        """Say whether anything may have been written since this thread last asked. Cheap enough to ask often."""
         ...
 
     def image(self) -> Image:
-        """Return the state of the last commit, as one consistent whole."""
+        """Return the state of the last commit as one consistent whole."""
         ...
 
     def passed(self, through: int) -> None:
-        """Note that the checkpoint will never ask again for events up to ``through``."""
+        """Note that the checkpoint will never ask for events up to ``through`` again."""
         ...
 
     def trim(self, retain: int) -> int:
         """Remove a slice of the events that the checkpoint has passed, and of their decisions.
 
-        The newest ``retain`` events stay. A slice is small, so that writers need not wait. Returns how many events
-        and decisions went, 0 when no more need to.
+        The newest ``retain`` events stay. A slice is small, so writers wait only briefly. Returns the number of removed
+        events and decisions; 0 if nothing is left to remove.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Wait for a file that another process has locked: told, and with an end."""
+"""Wait for a file that another process has locked: with a log line, and with an end."""
 
 import sqlite3
 import time
@@ -9,9 +9,9 @@ from typing import TypeVar
 from bus.interface import BusError
 from bus.telling import warn
 
-# How long commands and brokers wait for a file that is locked; for the engine it is ``sqlite.lock.timeout.ms``.
+# How long commands and brokers wait for a locked file. The engine waits for ``sqlite.lock.timeout.ms``.
 LOCK_TIMEOUT_S = 20.0
-# After so long a wait is told, and begun again.
+# After this long the wait is logged and starts over.
 LOCK_TOLD_S = 5.0
 _LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 
@@ -19,14 +19,14 @@ T = TypeVar("T")
 
 
 def while_locked(path: Path, timeout_s: float, call: Callable[[], T]) -> T:
-    """Return what ``call`` comes to once nobody else has the file locked; raises ``BusError`` after ``timeout_s``."""
+    """Return the result of ``call`` once nobody else has the file locked. Raises ``BusError`` after ``timeout_s``."""
     begun_s = time.monotonic()
     while True:
         try:
             return call()
         except sqlite3.OperationalError as error:
             waited_s = time.monotonic() - begun_s
-            # What Python says by itself has no code.
+            # Errors that Python itself raises have no code.
             if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _LOCKED:
                 raise
             if waited_s >= timeout_s:

@@ -1,4 +1,4 @@
-"""What those who are not the engine may not publish."""
+"""The events that only the engine may publish."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ _kind = msgspec.json.Decoder(_Kind)
 
 
 def engine_kind_of(raw: bytes) -> str | None:
-    """Name an event's kind where only the engine makes it; None of any other, or of what cannot be understood."""
+    """Return an event's kind if only the engine makes it; None otherwise, also for text that is no event."""
     try:
         kind = _kind.decode(raw).kind
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -32,7 +32,7 @@ def is_started(raw: bytes) -> bool:
 
 
 def refuse_engine_kinds(events: Sequence[bytes]) -> None:
-    """Raise ``EngineOnlyError`` where one of ``events`` is of a kind that only the engine makes."""
+    """Raise ``EngineOnlyError`` if one of ``events`` is of a kind that only the engine makes."""
     for number, raw in enumerate(events, start=1):
         kind = engine_kind_of(raw)
         if kind is not None:

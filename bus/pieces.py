@@ -1,6 +1,6 @@
-"""Cut pages of the state into pieces that every bus can carry, and put them together again.
+"""Pages of the state in pieces that every bus can carry.
 
-A page has any length; a message of Kafka has not. Whoever writes or reads state sees whole pages.
+A page may have any length, but a Kafka message may not. Callers of a bus only see whole pages.
 """
 
 import struct
@@ -9,15 +9,15 @@ from collections.abc import Iterable, Iterator
 from bus.interface import BusError, Page
 
 PIECE_BYTES_MAX = 4 * 1024 * 1024
-# No state begins like this: its first byte is a version, and those count up from 1.
+# No encoded state starts with this: its first byte is a version, and versions count up from 1.
 _CUT = b"\xffcut"
 _COUNT = struct.Struct(">I")
-# A page's further pieces stand beside it under numbers of their own, beyond those of all pages.
+# The other pieces of a page have page numbers of their own, beyond those of all pages.
 _NEXT_PIECE = 1 << 40
 
 
 def cut(pages: Iterable[Page]) -> Iterator[Page]:
-    """Give each page that is small enough as it is, and of a larger one the pieces."""
+    """Yield each small page as it is, and each larger one in pieces."""
     for page in pages:
         if len(page.body) <= PIECE_BYTES_MAX:
             yield page
@@ -29,9 +29,9 @@ def cut(pages: Iterable[Page]) -> Iterator[Page]:
 
 
 def joined(pages: Iterable[Page]) -> list[Page]:
-    """Put pages together again, in order; pieces of what was larger once are left aside.
+    """Put pages together again, in order. Pieces that remain from a larger, older version of a page are ignored.
 
-    Raises ``BusError`` when a piece is missing.
+    Raises ``BusError`` if a piece is missing.
     """
     held = {(page.shard, page.page): page for page in pages}
     return [_whole(held, page) for place, page in sorted(held.items()) if place[1] < _NEXT_PIECE - 1]

@@ -1,7 +1,7 @@
-"""Remove what retention no longer keeps, a slice at a time, and keep the log beside the file short.
+"""Remove what retention does not keep, slice by slice, and keep the write-ahead log short.
 
-What goes in one transaction goes through the write-ahead log as a whole, and nobody else writes meanwhile: so
-a slice is small, and the marks in it say where the next one begins, in this process or after a kill.
+A transaction goes through the write-ahead log as a whole, and nobody else can write meanwhile. So a slice is small. Its
+marks say where the next slice starts, in this process or after a kill.
 """
 
 import contextlib
@@ -12,16 +12,16 @@ from bus.telling import warn
 
 SLICE_ROWS = 10_000
 SLICE_BYTES = 4 * 1024 * 1024
-# A reader that stays where it is keeps the log from beginning again; above this it is asked for.
+# A reader that keeps an old snapshot prevents the log from starting over. Above this length the bus tries to force it.
 WAL_BYTES_MAX = 64 * 1024 * 1024
-# Whoever waits for readers to be gone keeps writers out.
+# Short, because writers are locked out during the wait for readers.
 _CHECKPOINT_WAIT_MS = 50
 
 
 def remove_decisions(connection: sqlite3.Connection, through: int, rows_max: int) -> tuple[int, int, int] | None:
-    """Remove the first slice of the decisions of events up to ``through``; None when there is none left.
+    """Remove the first slice of the decisions of events up to ``through``.
 
-    Returns how many went, and the (seq, index) of the last of them.
+    Returns the number of removed decisions and the (seq, index) of the last one; None if there was none.
     """
     rows = connection.execute(
         "SELECT seq, idx, length(body) FROM decisions WHERE seq <= ? ORDER BY seq, idx LIMIT ?", (through, rows_max)
@@ -38,9 +38,9 @@ def remove_decisions(connection: sqlite3.Connection, through: int, rows_max: int
 
 
 def remove_events(connection: sqlite3.Connection, through: int, rows_max: int) -> tuple[int, int] | None:
-    """Remove the first slice of the events up to ``through``; None when there is none left.
+    """Remove the first slice of the events up to ``through``.
 
-    Returns how many went, and the seq of the last of them.
+    Returns the number of removed events and the seq of the last one; None if there was none.
     """
     rows = connection.execute(
         "SELECT seq, length(raw) FROM events WHERE seq <= ? ORDER BY seq LIMIT ?", (through, rows_max)
@@ -57,7 +57,7 @@ def remove_events(connection: sqlite3.Connection, through: int, rows_max: int) -
 
 
 def bound_wal(path: Path, connection: sqlite3.Connection, busy_timeout_ms: int) -> None:
-    """Move a log that is too long into the file, and let it begin again; where a reader is in the way, say so."""
+    """Move a write-ahead log that is too long into the file and start it over; warn if a reader prevents that."""
     size = wal_bytes(path)
     if size <= WAL_BYTES_MAX:
         return
@@ -71,7 +71,7 @@ def bound_wal(path: Path, connection: sqlite3.Connection, busy_timeout_ms: int) 
 
 
 def wal_bytes(path: Path) -> int:
-    """Tell how long the log beside a file is."""
+    """Return the length of a file's write-ahead log."""
     with contextlib.suppress(FileNotFoundError):
         return Path(f"{path}-wal").stat().st_size
     return 0

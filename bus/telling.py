@@ -1,8 +1,8 @@
-"""Tell in the log what a bus meets, where anybody has said how logs are written."""
+"""Log lines of the bus, written only in processes that have configured logging."""
 
 
 def warn(message: str, **fields: object) -> None:
-    """Write a line. Short commands do not wait for the import, and have said nothing of logs."""
+    """Log a warning. Short commands configure no logging, so they do not pay for the import."""
     import structlog
 
     if structlog.is_configured():

@@ -1,12 +1,12 @@
-"""How heavy an event is in a micro-batch: its own bytes, and those of what will be decided of it."""
+"""The weight of an event in a micro-batch: its own bytes, and those of the decisions that it leads to."""
 
 import sqlite3
 
 import msgspec
 
-# What creates a partition: a decision, its share of the answer, and its place in the state.
+# A created partition: its decision, its share of the answer, and its place in the state.
 PARTITION_BYTES = 512
-# In an assignment a partition is named, at the shortest, so: "0":[1],
+# The shortest form of a partition in an assignment is "0":[1],
 _ASSIGNED_BYTES_MIN = 8
 _CREATING = ("create_topic", "create_partitions")
 _EVENTS = "SELECT seq, length(raw) AS size, {} AS creating FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
@@ -22,9 +22,9 @@ _creating = msgspec.json.Decoder(_Creating)
 
 
 def last_within(connection: sqlite3.Connection, after: int, count: int, bytes_max: int) -> int:
-    """Return the seq of the last of up to ``count`` events after ``after`` that weigh no more than ``bytes_max``.
+    """Return the seq of the last of up to ``count`` events after ``after`` that weigh at most ``bytes_max``.
 
-    The first always fits; ``after`` itself where there is none.
+    The first event always fits. Returns ``after`` if there is no event.
     """
     asked = (*_CREATING, after, count)
     summed = f"SELECT max(seq), sum(size), max(creating) FROM ({_EVENTS.format('kind IN (?, ?)')})"
@@ -41,7 +41,7 @@ def last_within(connection: sqlite3.Connection, after: int, count: int, bytes_ma
 
 
 def partitions_named(raw: bytes) -> int:
-    """Estimate how many partitions an event creates at most, from its text alone; 0 when that is none of an event."""
+    """Return the most partitions that an event may create, from its text alone; 0 if it is no event."""
     try:
         said = _creating.decode(raw)
     except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -51,5 +51,5 @@ def partitions_named(raw: bytes) -> int:
 
 def _number(text: msgspec.Raw) -> int:
     digits = bytes(text)
-    # What is longer is refused, and creates nothing.
+    # The rules refuse longer numbers, so they create nothing.
     return int(digits) if digits.isdigit() and len(digits) < 10 else 0

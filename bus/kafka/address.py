@@ -1,4 +1,4 @@
-"""Where a bus on Kafka is: ``kafka://host:port[,host:port][/prefix]``."""
+"""The address of a bus on Kafka, ``kafka://host:port[,host:port][/prefix]``, and the topics that it names."""
 
 import hashlib
 import re
@@ -17,34 +17,36 @@ PATTERN = rf"{SCHEME}{_SERVER}(?:,{_SERVER})*(?:/[A-Za-z0-9._-]{{1,200}})?"
 
 
 class Address(NamedTuple):
-    """Hold the servers to begin with, as Kafka's clients take them, and what the topics' names begin with.
+    """Where a bus on Kafka is."""
 
-    ``events`` is the one ordered log of control events; ``offsets`` has the ``log_end_offset`` events,
-    keyed by replica; ``decisions`` is the retained log, ``state`` the latest pages of it, compacted;
-    ``controller`` says who has claimed, and how far it has decided.
-    """
-
+    # The servers that clients connect to first, as Kafka's clients take them.
     servers: str
+    # What the names of the topics start with.
     prefix: str
 
     @property
     def events(self) -> str:
+        """The one ordered log of control events."""
         return f"{self.prefix}.events"
 
     @property
     def offsets(self) -> str:
+        """The ``log_end_offset`` events, keyed by replica."""
         return f"{self.prefix}.offsets"
 
     @property
     def decisions(self) -> str:
+        """The log of decisions."""
         return f"{self.prefix}.decisions"
 
     @property
     def state(self) -> str:
+        """The newest version of each page of the state, compacted."""
         return f"{self.prefix}.state"
 
     @property
     def controller(self) -> str:
+        """Who has claimed, and how far decisions go (``mark``)."""
         return f"{self.prefix}.controller"
 
     def __str__(self) -> str:
@@ -52,7 +54,7 @@ class Address(NamedTuple):
 
 
 def parse(url: str) -> Address:
-    """Read a bus's URL; raises ``ValueError`` where it is none."""
+    """Read a bus's URL. Raises ``ValueError`` if it is malformed."""
     if not re.fullmatch(PATTERN, url):
         raise ValueError(f"{url!r} is no bus on Kafka: expected kafka://host:port[,host:port][/prefix]")
     servers, _, prefix = url.removeprefix(SCHEME).partition("/")

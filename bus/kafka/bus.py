@@ -21,12 +21,12 @@ _ALL = 2**62
 
 
 class KafkaBus:
-    """Implement ``Bus`` on five topics; an event's seq comes from its offset (``places``).
+    """The ``Bus`` on five topics. An event's seq comes from its offset (``seqs``).
 
-    It differs from the embedded bus where Kafka does: seqs have gaps; ``log_end_offset`` events are in a
-    topic of their own, which ``read`` does not show; a commit can be read some milliseconds after it was
-    made; retention is the topics' own, so ``passed`` and ``trim`` do nothing. An instance may be used by
-    several threads, and commits for the epoch that it claimed itself.
+    Kafka makes it differ from the embedded bus. Seqs have gaps. ``log_end_offset`` events are in a topic of their own,
+    which ``read`` does not show. A commit can be read only some milliseconds after it was made. Retention is the
+    topics' own, so ``passed`` and ``trim`` do nothing. Several threads may use one instance. It commits only for the
+    epoch that it claimed itself.
     """
 
     kind = "kafka"
@@ -41,7 +41,7 @@ class KafkaBus:
         self._events = LogReader(self._connection, self.address.events)
         self._decisions = LogReader(self._connection, self.address.decisions)
         self._decisions_after: tuple[int, int] | None = None
-        # One for each reader: they move.
+        # One lock for each reader, because reading moves it.
         self._events_lock = threading.Lock()
         self._decisions_lock = threading.Lock()
 
@@ -57,7 +57,7 @@ class KafkaBus:
         return sum(replica_of(raw) is None for raw in events)
 
     def last_seq(self) -> int:
-        # The commit of a claim takes an offset too: no event may be there.
+        # The newest offset may hold no event, because the commit of a claim takes an offset too.
         return seq_of(self._connection.end_offset(self.address.events) - 1)
 
     def offsets_position(self) -> int:
@@ -80,21 +80,21 @@ class KafkaBus:
         with self._events_lock:
             self._events.seek(first)
             records = self._events.take(end, _ALL)
-        # Only a claim is asked about, and it is rare.
+        # Claims are rare, so the claims are read only if one of the events may be one.
         has_started = any(is_started(record.value) for record in records)
         claims = newest_claims(self._connection).offsets if has_started else frozenset()
         return [Entry(seq_of(r.offset), r.value, r.time_ms, r.offset in claims) for r in records]
 
     def is_decided_to(self, offset: int) -> bool:
-        """Say whether all control events before ``offset`` are decided, and none after; none need be right before it.
+        """Say whether exactly the control events before ``offset`` are decided. There may be none just before it.
 
-        Marks of transactions take offsets too, and so does what was aborted.
+        The marks of transactions take offsets too, and so do aborted records.
         """
         decided = offset_after(self.decided_seq())
         end = self._connection.end_offset(self.address.events)
         if not decided <= offset <= end:
             return False
-        # What retention has removed is passed over.
+        # Skip what retention has removed.
         first = max(decided, self._connection.start_offset(self.address.events))
         with self._events_lock:
             return first >= offset or self._events.first_at(first, offset) is None
@@ -122,7 +122,7 @@ class KafkaBus:
         self._controller.commit(controller_epoch, through, decisions, pages, check_again)
 
     def _check_same(self, again: list[Decided]) -> None:
-        """A batch that comes again after a kill must say what it said before."""
+        """Check that a batch that is repeated after a kill has the same decisions as the first time."""
         if not again:
             return
         deadline = time.monotonic() + REQUEST_TIMEOUT_S
@@ -134,7 +134,7 @@ class KafkaBus:
                 raise DivergedError(f"bus {self.address}: decision ({decided.seq}, {decided.idx}) came out differently")
 
     def _check_same_state(self, through: int, pages: Sequence[Page]) -> None:
-        """Decisions may be missing now that were made then: what they led to tells."""
+        """Check the state too, because a repeated batch may lack decisions that it made the first time."""
         image = self.image()
         written = set(image.pages)
         for page in pages if image.seq == through else ():
@@ -148,7 +148,7 @@ class KafkaBus:
         return mark.through if self._are_readable(mark) else mark.before
 
     def _are_readable(self, mark: Mark) -> bool:
-        """Say whether the decisions that a mark speaks of can be read yet."""
+        """Say whether the decisions that a mark refers to can be read yet."""
         return self._connection.end_offset(self.address.decisions) >= mark.decisions_end
 
     def decisions(self, after: tuple[int, int], limit: int) -> list[Decided]:
@@ -175,7 +175,7 @@ class KafkaBus:
                 )
 
     def changed(self) -> bool:
-        """Say whether decisions have come in that were not read yet."""
+        """Say whether there are decisions that were not read yet."""
         if self._decisions_after is None:
             return True
         with self._decisions_lock:
@@ -186,7 +186,7 @@ class KafkaBus:
         mark, pages = Mark(), dict[tuple[int, int], bytes]()
         try:
             reader.seek(self._connection.start_offset(self.address.state))
-            # Compaction may drop a page for a newer one behind the end: so it is read until the end stays.
+            # Compaction may replace a page by a newer one behind the end. So read until the end stays where it is.
             deadline = time.monotonic() + READ_WHOLE_TIMEOUT_MS / 1000
             while reader.next_offset < (end := self._connection.end_offset(self.address.state)):
                 if time.monotonic() > deadline:
@@ -222,7 +222,7 @@ def _place(record: Record) -> tuple[int, int]:
 
 
 def _previous(record: Record) -> tuple[int, int]:
-    """Tell which decision stood before one, and may be gone."""
+    """Return which decision came before this one. It may have been removed."""
     seq, idx = DECISION_KEY.unpack(record.headers[PREVIOUS])
     return seq, idx
 

@@ -1,4 +1,4 @@
-"""Tell which ``controller_started`` events on Kafka are claims: those that a mark names with their place."""
+"""The claims on Kafka: the ``controller_started`` events that a mark names, because anybody may write such events."""
 
 import time
 from typing import NamedTuple
@@ -13,17 +13,19 @@ from state.found import Found
 
 
 class Claims(NamedTuple):
-    """Name the offsets of claims among the control events, and what each of them found undecided."""
+    """The newest claims."""
 
+    # The offsets of the claims among the control events.
     offsets: frozenset[int] = frozenset()
+    # What each claim found undecided.
     found: tuple[Found, ...] = ()
 
 
 def newest_claims(connection: Connection) -> Claims:
-    """Give the newest claims; all that can be read by now are there.
+    """Return the newest claims, complete as far as events can be read now.
 
-    A claim's event and its mark are one transaction, whose topics become readable one after the other. The mark was
-    written before the event can be read, so what is written by now is waited for, though it is not committed yet.
+    A claim's event and its mark are one transaction, but its topics become readable one after the other. The mark was
+    written before the event became readable. So wait until everything that is written now is committed or aborted.
     """
     topic = connection.address.controller
     end = connection.written_offset(topic)
@@ -45,5 +47,5 @@ def newest_claims(connection: Connection) -> Claims:
 
 
 def newest_claims_of(url: str) -> Claims:
-    """Do what ``newest_claims`` does, in a process that has no connection yet."""
+    """Return the newest claims of the bus at ``url``, in a process that has no connection yet."""
     return newest_claims(Connection(parse(url)))

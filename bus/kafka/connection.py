@@ -1,4 +1,4 @@
-"""One set of Kafka clients for a bus, with bounded waits and Kafka's errors told as the bus's."""
+"""The Kafka clients of one bus, with bounded waits, and with Kafka's errors turned into the bus's."""
 
 import contextlib
 import logging
@@ -14,54 +14,53 @@ from bus.kafka.address import Address
 
 REQUEST_TIMEOUT_S = 20.0
 RETRY_PAUSE_S = 0.05
-# Longer than any batch takes to be written, hundreds of megabytes of it, and short enough that a job killed in the
-# middle of it does not hold up those who read: until then, or until the next claim, they wait where the transaction
-# begins.
+# Longer than it takes to write any batch, even one of hundreds of megabytes. Short enough for the readers: if a job is
+# killed in a transaction, they wait at its start until this time is over, or until the next claim.
 TRANSACTION_TIMEOUT_MS = 120_000
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 _FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
-# A topic was just made, or its leader moves: the client asks anew where it is.
+# A topic was just made or its leader has moved, and the client is about to look it up again.
 _PASSING = frozenset(
     {
         KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError.LEADER_NOT_AVAILABLE,
         KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError._NOENT,  # it knows of no leader yet
+        KafkaError._NOENT,  # the client knows no leader yet
         KafkaError.OFFSET_NOT_AVAILABLE,
         KafkaError.FENCED_LEADER_EPOCH,
-        KafkaError.UNKNOWN_LEADER_EPOCH,  # the broker has yet to hear of it
+        KafkaError.UNKNOWN_LEADER_EPOCH,  # the broker has not heard of the epoch yet
         KafkaError._TRANSPORT,
     }
 )
-# What the client says by itself is said by the errors of its calls too.
+# What the client logs also shows as errors of its calls.
 _silent = logging.getLogger("isrflow.bus.kafka.client")
 _silent.addHandler(logging.NullHandler())
 _silent.propagate = False
 
 
 def is_fenced(error: KafkaError) -> bool:
-    """Say whether a producer's place was taken by a later one with its transactional id."""
+    """Say whether a later producer with the same transactional id has replaced this one."""
     return error.code() in _FENCED
 
 
 def is_passing(error: KafkaError) -> bool:
-    """Say whether the same call may well succeed a moment later."""
+    """Say whether the same call may succeed a moment later."""
     return error.code() in _PASSING
 
 
 class Connection:
-    """Make clients for one bus."""
+    """The clients of one bus."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
         self.admin = AdminClient(self._common(), logger=_silent)
 
     def _common(self) -> dict[str, Any]:
-        # An error that concerns the whole client shows as a call that is not answered in time.
+        # An error of the whole client shows as a call without an answer in time.
         return {"bootstrap.servers": self.address.servers, "error_cb": lambda error: None}
 
     def producer(self, **settings: Any) -> Producer:
-        """Make an idempotent producer, which takes what fits in one record batch without splitting it."""
+        """Make an idempotent producer. It sends what fits in one record batch without splitting it."""
         conf = {
             "enable.idempotence": True,
             "message.max.bytes": MESSAGE_BYTES_MAX,
@@ -77,13 +76,13 @@ class Connection:
         return Consumer(
             self._common()
             | {
-                # The client asks for one though partitions are assigned by hand; nothing is ever committed to it.
+                # The client requires a group, but nothing is committed to it: partitions are assigned by hand.
                 "group.id": f"{self.address.prefix}.reader",
                 "enable.auto.commit": False,
                 "isolation.level": "read_committed",
                 "auto.offset.reset": "error",
                 "enable.partition.eof": True,
-                # A new position waits for the fetch that is under way.
+                # A seek waits for the fetch that is under way, so fetches are short.
                 "fetch.wait.max.ms": 50,
                 "fetch.queue.backoff.ms": 10,
                 "fetch.message.max.bytes": MESSAGE_BYTES_MAX,
@@ -93,20 +92,20 @@ class Connection:
         )
 
     def start_offset(self, topic: str) -> int:
-        """Return the first offset that retention has left."""
+        """Return the first offset that retention has not removed."""
         return self._offsets(topic, range(1), OffsetSpec.earliest())[0]  # type: ignore[no-untyped-call]
 
     def end_offset(self, topic: str) -> int:
-        """Return the offset after the last one that is committed."""
+        """Return the offset after the last committed record."""
         return self.end_offsets(topic, range(1))[0]
 
     def written_offset(self, topic: str) -> int:
-        """Return the offset after the last record that is written, committed or not."""
+        """Return the offset after the last written record, committed or not."""
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         return self._offsets(topic, range(1), latest, IsolationLevel.READ_UNCOMMITTED)[0]
 
     def end_offsets(self, topic: str, partitions: range) -> list[int]:
-        """Return what ``end_offset`` does, of several partitions."""
+        """Return ``end_offset`` for several partitions."""
         return self._offsets(topic, partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
     def _offsets(
@@ -125,7 +124,7 @@ class Connection:
                     if not is_passing(error.args[0]) or time.monotonic() > deadline:
                         raise
                     if error.args[0].code() == KafkaError.FENCED_LEADER_EPOCH:
-                        # The client would go on with the epoch that it knows, for minutes.
+                        # Without this the client would use the epoch that it knows for minutes.
                         self.admin.list_topics(topic, timeout=REQUEST_TIMEOUT_S)
                     time.sleep(RETRY_PAUSE_S)
 
@@ -135,11 +134,11 @@ class Connection:
 
     @contextlib.contextmanager
     def errors(self) -> Iterator[None]:
-        """Tell Kafka's errors as ``BusError``, a producer's lost place as ``FencedError``, naming the bus."""
+        """Turn Kafka's errors into ``BusError``, or ``FencedError`` for a replaced producer; both name the bus."""
         try:
             yield
         except (KafkaException, KafkaError) as error:  # type: ignore[misc]
-            # A fatal error comes bare, out of whichever call happens to hear of it.
+            # A fatal error is not wrapped, and any call may raise it.
             cause = error.args[0] if isinstance(error, KafkaException) else error
             kind = FencedError if is_fenced(cause) else BusError
             raise kind(f"bus {self.address}: {cause.str()}") from error

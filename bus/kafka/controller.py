@@ -1,7 +1,7 @@
-"""Write as the one job that decides: the claim, and each batch's decisions with the state, in one transaction.
+"""Write as the one job that decides: the claim, and each batch's decisions and state, in one transaction.
 
-All jobs of a bus share one transactional id, so Kafka lets only the one write that came last: when a
-job claims, what an older one has open is aborted, and what that still sends is refused.
+All jobs of a bus share one transactional id, so Kafka accepts only the newest one's writes. When a job claims, Kafka
+aborts the older job's open transaction and refuses what that job still sends.
 """
 
 import random
@@ -22,7 +22,7 @@ from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark, decode_mark
 from bus.kafka.seqs import seq_of
 
-# What waits in the client for its turn; whoever writes more waits too.
+# The most that waits in the client to be sent. Writing more blocks.
 QUEUE_KBYTES_MAX = 128 * 1024
 CLAIM_ATTEMPTS = 20
 CLAIM_PAUSE_S = (0.05, 0.5)
@@ -32,13 +32,13 @@ _PAGE_KEY = struct.Struct(">ii")
 _PIECE_KEY = struct.Struct(">iq")
 _PAGE_MAX = 2**31 - 1
 MARK_KEY = b"mark"
-# A decision says which one stands before it, for whoever finds that one gone.
+# A header of each decision that names the decision before it, for readers that find that one removed.
 PREVIOUS = "previous"
 Headers = dict[str, str | bytes | None]
 
 
 class Controller:
-    """Claim, commit, and know the newest mark; threads take turns."""
+    """The bus's claim, its commits and its newest mark. Threads take turns."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -50,7 +50,7 @@ class Controller:
         self._lock = threading.RLock()
 
     def mark(self) -> Mark:
-        """Return the newest mark that is committed; this process's own at once, others' when they can be read."""
+        """Return the newest committed mark: this process's own at once, another's as soon as it can be read."""
         with self._lock:
             end = self._connection.end_offset(self._topic)
             if self._marks is None:
@@ -63,7 +63,7 @@ class Controller:
             return self._mark
 
     def claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
-        """Take the next controller epoch; whoever is fenced on the way begins anew, ``CLAIM_ATTEMPTS`` times."""
+        """Take the next controller epoch. If another job claims meanwhile, start over, ``CLAIM_ATTEMPTS`` times."""
         for _ in range(CLAIM_ATTEMPTS):
             try:
                 with self._lock, self._connection.errors():
@@ -79,14 +79,14 @@ class Controller:
             **{
                 "transactional.id": f"{self._connection.address.prefix}.controller",
                 "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
-                # A record's turn may come late in a large batch: whether anything moves is seen by ``_flush``.
+                # In a large batch a record may wait long to be sent. ``_flush`` checks that anything is sent at all.
                 "message.timeout.ms": TRANSACTION_TIMEOUT_MS,
                 "queue.buffering.max.kbytes": QUEUE_KBYTES_MAX,
                 "linger.ms": 0,
             }
         )
         producer.init_transactions(REQUEST_TIMEOUT_S)
-        # Only now: what the job before had open is committed or aborted, and it can begin nothing more.
+        # Now the previous job's transaction is committed or aborted, and it cannot begin another one.
         before = self.mark()
         mark = msgspec.structs.replace(
             before,
@@ -99,7 +99,7 @@ class Controller:
         reports = DeliveryReports()
         events = self._connection.address.events
         producer.produce(events, value=started, partition=0, on_delivery=reports.told)
-        # The mark says where the event stands, so that must be known first.
+        # The mark contains the event's offset, so that must be known first.
         self._flush(producer)
         mark = mark.with_claim(mark.controller_epoch, reports.last_offset(), reports.last_time_ms())
         producer.produce(self._topic, key=MARK_KEY, value=msgspec.json.encode(mark), partition=0)
@@ -115,7 +115,7 @@ class Controller:
         pages: Sequence[Page],
         check_again: Callable[[Mark], None],
     ) -> None:
-        """Write what comes after the newest mark, all or none; ``check_again`` gets that, and may refuse a batch."""
+        """Write what comes after the newest mark, all or none. ``check_again`` gets it and may refuse the batch."""
         with self._lock:
             before = self.mark()
             if before.controller_epoch != controller_epoch:
@@ -156,7 +156,7 @@ class Controller:
             last = (decided.seq, decided.idx)
             topic = self._connection.address.decisions
             self._produce(producer, topic, DECISION_KEY.pack(*last), decided.body, headers, reports)
-        # The mark says where they end, so that must be known first.
+        # The mark contains the offset after them, so that must be known first.
         self._flush(producer)
         return msgspec.structs.replace(before, last_decision=last, decisions_end=reports.last_offset() + 1)
 
@@ -187,7 +187,7 @@ class Controller:
                 producer.poll(0.05)
 
     def _flush(self, producer: Producer) -> None:
-        """Wait until all is written, however long that takes, while any of it is."""
+        """Wait until everything is written, as long as something is written in each interval."""
         left = len(producer)
         while producer.flush(REQUEST_TIMEOUT_S):
             if len(producer) >= left:
@@ -195,7 +195,7 @@ class Controller:
             left = len(producer)
 
     def _end(self, producer: Producer) -> None:
-        """Commit; what cannot be committed is aborted."""
+        """Commit. Abort what cannot be committed."""
         self._flush(producer)
         deadline = time.monotonic() + TRANSACTION_TIMEOUT_MS / 1000
         while True:
@@ -210,7 +210,7 @@ class Controller:
                 raise
 
     def _fenced(self, controller_epoch: int, error: FencedError) -> BusError:
-        """Say who fenced this job; a successor does so a moment before its claim can be read."""
+        """Say which job fenced this one. Its claim becomes readable a moment after it fences."""
         self._producer = None
         deadline = time.monotonic() + SUCCESSOR_TIMEOUT_S
         while (mark := self.mark()).controller_epoch == controller_epoch:
@@ -234,13 +234,13 @@ class Controller:
 
 
 def _key_of(page: Page) -> bytes:
-    """Write a page's key; pieces of one have longer ones."""
+    """Return a page's key. A piece of a page has a longer key."""
     key = _PAGE_KEY if page.page <= _PAGE_MAX else _PIECE_KEY
     return key.pack(page.shard, page.page)
 
 
 def page_of(key: bytes) -> tuple[int, int]:
-    """Read a page's shard and number from its key."""
+    """Return the shard and the number of the page with this key."""
     shard, page = (_PAGE_KEY if len(key) == _PAGE_KEY.size else _PIECE_KEY).unpack(key)
     return shard, page
 

@@ -1,4 +1,4 @@
-"""Read a topic of one partition, committed records only."""
+"""A reader of the committed records of a topic with one partition."""
 
 import time
 from collections import deque
@@ -16,7 +16,7 @@ _STEP_BACK_TIMES = 16
 
 
 class Record(NamedTuple):
-    """Hold a record: its offset, its key, its value, its headers, and its timestamp."""
+    """A record of a topic."""
 
     offset: int
     key: bytes
@@ -26,7 +26,7 @@ class Record(NamedTuple):
 
 
 class LogReader:
-    """Stand at a place in a log and read on from it; not for several threads at once."""
+    """A position in a log, and the records from there on. Not for several threads at once."""
 
     def __init__(self, connection: Connection, topic: str) -> None:
         self._connection = connection
@@ -47,9 +47,9 @@ class LogReader:
         self._fetched_offset = offset
 
     def take(self, end: int, limit: int) -> list[Record]:
-        """Read up to ``limit`` records that stand before the offset ``end``.
+        """Return up to ``limit`` records before the offset ``end``.
 
-        Raises ``BusError`` when nothing comes for ``REQUEST_TIMEOUT_S``.
+        Raises ``BusError`` if nothing comes for ``REQUEST_TIMEOUT_S``.
         """
         taken: list[Record] = []
         deadline = time.monotonic() + REQUEST_TIMEOUT_S
@@ -61,7 +61,7 @@ class LogReader:
                 taken.append(self._waiting.popleft())
                 self.next_offset = taken[-1].offset + 1
             elif self._fetched_offset >= end:
-                # What is left are marks of transactions.
+                # Only markers of transactions are left.
                 self.next_offset = end
             elif self._fetch(0.5):
                 deadline = time.monotonic() + REQUEST_TIMEOUT_S
@@ -73,11 +73,11 @@ class LogReader:
         return taken
 
     def has_more(self) -> bool:
-        """Say whether records have come in; does not wait."""
+        """Say whether records have come in. Does not wait."""
         return bool(self._waiting) or (self._fetch(0) and bool(self._waiting))
 
     def _fetch(self, timeout_s: float) -> bool:
-        """Gather what the client has fetched; says whether it came any further."""
+        """Collect what the client has fetched, and say whether the position behind it has moved."""
         first = self._consumer.poll(timeout_s)
         if first is None:
             return False
@@ -95,12 +95,12 @@ class LogReader:
         return self._fetched_offset > before
 
     def first_at(self, offset: int, end: int) -> Record | None:
-        """Return the first record at ``offset`` or after it, None when there is none before ``end``."""
+        """Return the first record at ``offset`` or after it; None if there is none before ``end``."""
         self.seek(offset)
         return next(iter(self.take(end, 1)), None)
 
     def last(self, start: int, end: int) -> Record | None:
-        """Return the last record between two offsets, and stand behind it."""
+        """Return the last record between two offsets, and move behind it."""
         back = _FIRST_STEP_BACK
         while True:
             offset = max(start, end - back)
@@ -111,9 +111,10 @@ class LogReader:
             back *= _STEP_BACK_TIMES
 
     def seek_first(self, is_after: Callable[[Record], bool], start: int, end: int) -> None:
-        """Go to the first record for which ``is_after`` holds, as it does for all that follow it; else to ``end``.
+        """Go to the first record that ``is_after`` accepts, or to ``end``.
 
-        Looks near the end first, where most readers are.
+        ``is_after`` must accept all records behind the first one that it accepts. The search starts near the end,
+        because most readers are there.
         """
         low, high, back = start, end, _FIRST_STEP_BACK
         while low < high:

@@ -1,4 +1,4 @@
-"""What stands in the controller topic: who has claimed, and how far is decided."""
+"""The records of the controller topic: who has claimed, and how far decisions go."""
 
 import msgspec
 
@@ -8,34 +8,38 @@ CLAIMS_KEPT = 100
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """Tell who has claimed last, and how far is decided: the newest one counts.
+    """Who claimed last, and how far decisions go. The newest mark counts.
 
-    ``last_decision`` is the (seq, index) of the newest decision in the log, and ``decisions_end`` the offset after
-    it. A transaction's topics become readable one after the other, so a reader who finds less than that still
-    stands where the mark before this one did, at ``before``. ``bus_id`` is what the bus is known by. ``claims`` are
-    the newest claims, each an epoch and the offset of its event; ``found`` says of each how far was decided by then,
-    the offset of its event, and the time of that.
+    A transaction's topics become readable one after the other. So a reader that cannot read all decisions of the newest
+    mark yet is still at the mark before it.
     """
 
     controller_epoch: int = 0
     controller_id: str = ""
+    # All events up to this seq are decided.
     through: int = 0
+    # The (seq, index) of the newest decision.
     last_decision: tuple[int, int] = (0, -1)
+    # The offset after the newest decision.
     decisions_end: int = 0
+    # ``through`` of the mark before this one; before <= through.
     before: int = 0
+    # The number that identifies the bus.
     bus_id: int = 0
+    # The newest claims: (controller epoch, offset of its event).
     claims: tuple[tuple[int, int], ...] = ()
+    # For each of them: (``through`` at the claim, offset of its event, timestamp of its event).
     found: tuple[tuple[int, int, int], ...] = ()
 
     def with_claim(self, controller_epoch: int, offset: int, time_ms: int) -> "Mark":
-        """Return the mark with one more claim; the oldest of too many goes, because it was decided long ago."""
+        """Return the mark with one more claim. Beyond ``CLAIMS_KEPT`` the oldest goes: it was decided long ago."""
         claims = (*self.claims, (controller_epoch, offset))[-CLAIMS_KEPT:]
         found = (*self.found, (self.through, offset, time_ms))[-CLAIMS_KEPT:]
         return msgspec.structs.replace(self, claims=claims, found=found)
 
 
 def decode_mark(body: bytes) -> Mark:
-    """Read a mark; raises ``BusError`` where there is none."""
+    """Read a mark. Raises ``BusError`` if it is none."""
     try:
         return msgspec.json.decode(body, type=Mark)
     except msgspec.MsgspecError as error:

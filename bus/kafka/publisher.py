@@ -1,4 +1,4 @@
-"""Put events on the topics: control events in one order, offsets by replica."""
+"""Publish events on the topics: control events in one order, offsets by replica."""
 
 import threading
 import zlib
@@ -12,11 +12,11 @@ from bus.interface import MAX_EVENT_BYTES, BusError
 from bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, Connection
 from bus.kafka.delivery_reports import DeliveryReports
 
-# An append is of one batch or of none, so what must stay together goes in one. A record has its own few bytes.
+# A record batch is appended whole or not at all, so events that belong together go in one. Each record adds some bytes.
 BATCH_BYTES_MAX = MESSAGE_BYTES_MAX * 3 // 4
 BATCH_EVENTS_MAX = 10_000
 _RECORD_OVERHEAD_BYTES = 100
-# Nothing leaves before it is flushed: that keeps a batch whole.
+# Long enough that nothing is sent before the flush, which keeps a batch whole.
 _LINGER_MS = 10_000
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ _replica = msgspec.json.Decoder(_Replica)
 
 
 class Publisher:
-    """Publish on behalf of anyone; threads take turns."""
+    """The producer for events of anybody. Threads take turns."""
 
     def __init__(self, connection: Connection, offsets_partitions: int) -> None:
         self._connection = connection
@@ -41,11 +41,11 @@ class Publisher:
         self._lock = threading.Lock()
 
     def publish(self, events: Sequence[bytes]) -> int | None:
-        """Append events, and return the offset of the last control event, None when there is none among them.
+        """Append events. Return the offset of the last control event, None if there is none among them.
 
         All control events of a call are appended together or not at all, up to ``BATCH_BYTES_MAX`` bytes and
-        ``BATCH_EVENTS_MAX`` events; of more, those before stay when a later batch fails. When an answer does
-        not come in time the error says so: the events may be there all the same.
+        ``BATCH_EVENTS_MAX`` events. Beyond that, earlier batches stay when a later one fails. If no answer comes in
+        time the error says so, but the events may have been appended.
         """
         for raw in events:
             if len(raw) > MAX_EVENT_BYTES:
@@ -83,7 +83,7 @@ class Publisher:
                     self._connection.address.offsets,
                     key=f"{place}-{replica.broker}",
                     value=raw,
-                    # By topic-partition: a partition's reports stay in order, whoever they come from.
+                    # By topic-partition, so that all reports on a partition stay in order.
                     partition=zlib.crc32(place.encode()) % self._offsets_partitions,
                     on_delivery=reports.told,
                 )
@@ -97,7 +97,7 @@ class Publisher:
 
     def _flush(self, producer: Producer) -> None:
         if producer.flush(REQUEST_TIMEOUT_S + 1):
-            # What is left must not turn up behind whatever is published next.
+            # What was not sent must not appear behind what is published next.
             self._producer = None
             producer.purge()
             raise BusError(f"bus {self._connection.address}: no answer in {REQUEST_TIMEOUT_S:.0f} s")
@@ -110,7 +110,7 @@ class Publisher:
 
 
 def replica_of(raw: bytes) -> _Replica | None:
-    """Say whose log end an event tells; None when it is any other event, or not to be understood."""
+    """Return the replica whose log end an event reports; None for any other event, or text that is none."""
     if b"log_end_offset" not in raw:
         return None
     try:

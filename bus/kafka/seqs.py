@@ -1,8 +1,19 @@
-"""The total order on Kafka: an event's seq, from its offset.
+"""The total order on Kafka: how an event's seq follows from its offset.
 
-Offsets events travel in a topic of their own and have no place among control events until a batch
-gives them one, right after the event that stands before them. So that there is a seq for them,
-control events stand ``SLOTS`` apart: the one at offset n has the seq (n + 1) * SLOTS.
+The problem: control events and offsets (``log_end_offset``) are in two topics, and Kafka orders only within a topic.
+Every event needs a seq in one total order, and a batch that is repeated must give each event the same seq.
+
+The insight: only control events need a seq before they are decided. So control events stand ``SLOTS`` apart, and the
+one at offset n has the seq (n + 1) * SLOTS. A batch puts its offsets into the slots after a control event.
+
+    offset in the events topic     0             1                        2
+    seq                            SLOTS         2 * SLOTS                3 * SLOTS
+                                                 2 * SLOTS + 1, + 2, …
+                                                 offsets, placed here by a batch
+
+If that control event is in an earlier batch, a Python worker that orders the batch does not know its seq: there may be
+offsets behind it already. The worker then gives a negative stand-in (``unplaced``). The stateful operator knows the
+last seq, and replaces the stand-in (``placed``).
 """
 
 SLOTS = 1 << 20
@@ -19,9 +30,9 @@ def offset_after(seq: int) -> int:
 
 
 def unplaced(nth: int) -> int:
-    """Return what stands for the seq of a batch's ``nth`` event, from 1, while the one before the batch is not known.
+    """Return the stand-in for the seq of a batch's ``nth`` event, counted from 1, if the seq before it is unknown.
 
-    It is negative, and orders before every seq. Raises ``ValueError`` when there are more than fit.
+    It is negative, so it orders before every seq. Raises ``ValueError`` if there are more events than slots.
     """
     if nth >= SLOTS:
         raise ValueError(f"a batch holds {nth} log_end_offset events in a row: max.events.per.batch must be below that")
@@ -29,9 +40,9 @@ def unplaced(nth: int) -> int:
 
 
 def placed(seq: int, before: int) -> int:
-    """Return the seq itself, or where it is ``unplaced`` the one that it has after the event ``before``.
+    """Return ``seq`` itself, or the seq that its stand-in has after the event ``before``.
 
-    Raises ``ValueError`` when it would run into the next control event's.
+    Raises ``ValueError`` if it would reach the next control event's seq.
     """
     if seq >= 0:
         return seq

@@ -1,4 +1,4 @@
-"""The topics of a bus on Kafka: made once, with what each needs."""
+"""The topics of a bus on Kafka: made once, each with the settings that it needs."""
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType  # type: ignore[attr-defined]
@@ -7,9 +7,9 @@ from bus.interface import BusError, NoBusError
 from bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, Connection
 
 OFFSETS_PARTITIONS = 4
-# Whoever reads the whole state must find each page as it was when the reading began, or newer.
+# A reader of the whole state must find each page as it was when the reading started, or newer.
 READ_WHOLE_TIMEOUT_MS = 60_000
-# Only segments that have ended are compacted, and whoever reads the state reads all that is not: so they end soon.
+# Kafka compacts only closed segments, and a reader of the state reads all the rest. So segments close soon.
 _SMALL_SEGMENTS = {
     "segment.bytes": str(64 * 1024 * 1024),
     "segment.ms": "600000",
@@ -17,17 +17,17 @@ _SMALL_SEGMENTS = {
 }
 _RETAINED = {"cleanup.policy": "delete"}
 _LATEST = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(READ_WHOLE_TIMEOUT_MS)} | _SMALL_SEGMENTS
-# Of each replica the newest offset is enough. Deleted besides: a replica that is gone says no more.
+# The newest offset of each replica is enough. Old ones are deleted too, because removed replicas report nothing more.
 _OFFSETS = {"cleanup.policy": "compact,delete"} | _SMALL_SEGMENTS
 REPLICATION_FACTOR_MAX = 3
 
 
 def open_topics(connection: Connection, *, create: bool, replication_factor: int = 0) -> int:
-    """Return how many partitions the offsets topic has; raises ``BusError`` when topics are missing or of no use.
+    """Return the number of partitions of the offsets topic. Raises ``BusError`` if a topic is missing or unusable.
 
-    With ``create``, topics that are missing are made, with the cluster's own retention, and the settings of those that
-    are there are looked at. With a ``replication_factor`` of 0 they get three replicas, or as many as there are
-    brokers; all but one must have what is acknowledged.
+    With ``create``, missing topics are made with the cluster's own retention, and the settings of existing ones are
+    checked. If ``replication_factor`` is 0, new topics get three replicas, or as many as there are brokers. All but one
+    of the replicas must have what is acknowledged.
     """
     with connection.errors():
         listed = connection.admin.list_topics(timeout=REQUEST_TIMEOUT_S)
@@ -68,7 +68,7 @@ def _wanted(connection: Connection, factor: int) -> dict[str, NewTopic]:
 
 
 def _check_settings(connection: Connection, topics: list[NewTopic]) -> None:
-    """Refuse topics that lose what they must keep, or do not take what is sent to them."""
+    """Refuse topics that lose what they must keep, or that do not accept what is sent to them."""
     asked = {topic.topic: ConfigResource(ResourceType.TOPIC, topic.topic) for topic in topics}
     if not asked:
         return
@@ -86,7 +86,7 @@ def _check_settings(connection: Connection, topics: list[NewTopic]) -> None:
 
 
 def _unlike(setting: str, found: str, needed: str) -> str | None:
-    """Say what a topic's setting must be, None where it will do."""
+    """Return what a topic's setting must be; None if its value will do."""
     if setting == "max.message.bytes":
         return None if int(found) >= int(needed) else f"at least {needed}"
     if setting == "cleanup.policy" and "," not in needed:
@@ -102,6 +102,6 @@ def _create(connection: Connection, topics: list[NewTopic]) -> None:
             try:
                 made.result(REQUEST_TIMEOUT_S + 1)
             except KafkaException as error:
-                # Two that open a new bus at once want the same.
+                # Another process may open the new bus at the same time.
                 if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                     raise
