@@ -21,7 +21,7 @@ from state.rules import BOUNDED_RULES, LED_RULES, STRAYS_RULES
 
 NAME_LENGTH_MAX = 249
 PARTITIONS_MAX = 100_000
-# The answer to its creation names each of them.
+# The answer to a creation names each of them.
 REPLICAS_MAX = 1_000_000
 _DEFAULT = -1
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
@@ -30,9 +30,9 @@ Replicas = list[tuple[int, ...]]
 
 
 def create_topic(batch: Batch, event: CreateTopic) -> None:
-    """Create a topic with its partitions, each led at once where a replica is online.
+    """Create a topic. Each of its partitions gets a leader at once if a replica is online.
 
-    With ``validate_only`` nothing is written, and the answer holds the assignment that would be.
+    With ``validate_only`` nothing is created, and the answer has the assignment that would be.
     """
     topic_id = topic_id_of(event.topic, batch.state.seq)
     config = {key: value for key, value in text_of(event.config).items() if value is not None}
@@ -55,7 +55,7 @@ def create_topic(batch: Batch, event: CreateTopic) -> None:
 
 
 def create_partitions(batch: Batch, event: CreatePartitions) -> None:
-    """Add partitions to a topic, with as many replicas as its first one has; with ``validate_only`` only say which."""
+    """Add partitions to a topic, with as many replicas as its first one; with ``validate_only`` only say which."""
     topic = batch.state.topic(event.topic)
     if topic is None or topic.is_queued_for_deletion:
         message = f"there is no topic {event.topic}"
@@ -181,9 +181,10 @@ def _complaint_about_replicas(batch: Batch, listed: Replicas, factor: int, first
 
 
 def _is_led_by_nobody(batch: Batch, replicas: tuple[int, ...]) -> bool:
-    """Say whether brokers of Kafka 4 would be told of a topic that lacks this partition.
+    """Say whether no replica may lead, and brokers of Kafka 4 are concerned.
 
-    ``ReplicationControlManager`` refuses it; in ZooKeeper mode a partition may wait for its first leader.
+    They would be told of a topic that lacks this partition, so ``ReplicationControlManager`` refuses it. In ZooKeeper
+    mode a partition may wait for its first leader.
     """
     if batch.state.rules_version < LED_RULES or any(broker in batch.state.active for broker in replicas):
         return False
@@ -210,7 +211,7 @@ def _added_assignment(batch: Batch, topic: WorkingTopic, event: CreatePartitions
         return Refusal("INVALID_REPLICATION_FACTOR", message)
     if _are_too_many(batch, event.total * len(first)):
         return _too_many_replicas(event.total * len(first))
-    # As AdminZkClient.createNewPartitionsAssignment: go on round the brokers from the first partition's
-    # preferred replica, or from whoever comes next while that one is away.
+    # As AdminZkClient.createNewPartitionsAssignment: start from the first partition's preferred replica, or from the
+    # next broker while that one is away.
     index = next((index for index, broker in enumerate(sorted(batch.state.active)) if broker >= first[0]), 0)
     return place(_racks(batch), added, len(first), Start(index, index), count)

@@ -1,4 +1,12 @@
-"""Add a change to a partition: the one place where epochs go up."""
+"""Apply a change to a partition: the one place where epochs go up.
+
+Epochs are what stale requests are refused by, so each must rise exactly when the decision changes. If every rule
+raised them itself, one that forgot would let two leaders share an epoch.
+
+    partition_epoch  + 1   leader, isr, recovery state, replicas, adding or removing differ after the change
+    leader_epoch     + 1   the same, unless the leader itself asked for the change (KIP-497)
+    neither                only replica states differ, or the partition has had no leader yet
+"""
 
 from collections.abc import Container
 from typing import TypeVar
@@ -14,13 +22,10 @@ _NO_LAG = ReplicaLag()
 
 
 def apply(before: Partition, change: PartitionChange, told: Container[int] = ()) -> Partition:
-    """Return ``before`` with ``change`` made; brokers in ``told`` are asked to act on it, if it is one.
+    """Return ``before`` with ``change`` made (classic controller: ``LeaderAndIsr.newLeaderAndIsr``).
 
-    The partition epoch goes up by one when leader, ISR, recovery state or assignment differ after
-    it, and the leader epoch with it unless the leader itself asked (classic controller:
-    ``LeaderAndIsr.newLeaderAndIsr``; KIP-497). Replica states alone raise nothing, nor does anything
-    before the first leader. After an unclean election the high watermark belongs to no epoch, so that
-    it may go back.
+    If an epoch rises, the brokers in ``told`` are asked to act on it. After an unclean election the high watermark
+    belongs to no epoch, so that it may go back.
     """
     leader = before.leader if change.leader is None else change.leader
     isr = before.isr if change.isr is None else change.isr
@@ -68,7 +73,7 @@ def apply(before: Partition, change: PartitionChange, told: Container[int] = ())
 def asked(
     replicas: tuple[int, ...], requested: tuple[int, ...], told: Container[int], leader_epoch: int
 ) -> tuple[int, ...]:
-    """Give the requested epochs when those of ``replicas`` that are ``told`` are asked for ``leader_epoch``."""
+    """Return ``requested`` with ``leader_epoch`` for those of ``replicas`` that are ``told``."""
     epochs = list(requested or (NO_EPOCH,) * len(replicas))
     for place, replica in enumerate(replicas):
         if replica in told:
@@ -77,7 +82,7 @@ def asked(
 
 
 def _by_replica(before: Partition, replicas: tuple[int, ...]) -> Partition:
-    """Return ``before`` with all that it holds of each replica in the order of ``replicas``."""
+    """Return ``before`` with its entries about replicas in the order of ``replicas``."""
 
     def ordered(values: tuple[_T, ...], missing: _T) -> tuple[_T, ...]:
         if not values:

@@ -1,5 +1,5 @@
-"""What brokers that go and come mean for the partitions (``KafkaController.onBrokerFailure`` and
-``onBrokerStartup``, ``onReplicasBecomeOffline``).
+"""What the going and coming of brokers means for partitions (``KafkaController.onBrokerFailure``, ``onBrokerStartup``,
+``onReplicasBecomeOffline``).
 """
 
 from collections.abc import Set
@@ -18,9 +18,9 @@ from state.reason import Reason
 
 
 def brokers_failed(batch: Batch, failed: Set[int]) -> None:
-    """Take all replicas on ``failed`` offline, and elect where a leader is among them.
+    """Take all replicas on ``failed`` offline, and elect new leaders where a leader is among them.
 
-    The brokers must no longer be active in the working state.
+    The caller has committed before that these brokers are not active.
     """
     for topic in batch.state.topics():
         if topic.is_deleting:
@@ -33,14 +33,14 @@ def brokers_failed(batch: Batch, failed: Set[int]) -> None:
 
 
 def replicas_failed(batch: Batch, topic: WorkingTopic, partition: Partition, failed: Set[int]) -> None:
-    """Take the replicas of one partition that are on ``failed`` offline."""
+    """Take one partition's replicas on ``failed`` offline."""
     _fail(batch, topic, partition, failed, partition.removed)
 
 
 def _fail(
     batch: Batch, topic: WorkingTopic, partition: Partition, failed: Set[int], removed: tuple[RemovedReplica, ...]
 ) -> None:
-    """Make one change of all that a failure means: between two, a move might end under a leader that is gone."""
+    """Commit a failure as one change, because between two a reassignment could end under a leader that is gone."""
     states = taken_offline(partition, failed)
     online = online_replicas(partition.replicas, states, batch.state.active)
     change = partition_machine.without(partition, failed, states, online, unclean_allowed=topic.unclean_allowed)
@@ -61,7 +61,7 @@ def _failure_reason(change: PartitionChange) -> Reason:
 
 
 def broker_started(batch: Batch, broker: int) -> None:
-    """Bring all replicas on ``broker`` online, electing where nobody leads, and tell it who leads the rest."""
+    """Bring all replicas on ``broker`` online, elect where there is no leader, and tell it who leads the rest."""
     for topic in batch.state.topics():
         if topic.is_deleting:
             deletion.broker_started(batch, topic, broker)
@@ -74,7 +74,7 @@ def broker_started(batch: Batch, broker: int) -> None:
 
 
 def broker_unregistered(batch: Batch, broker: int) -> None:
-    """Await no longer that ``broker`` removes what reassignments took from it."""
+    """Stop waiting for ``broker`` to delete replicas that reassignments removed."""
     for topic in batch.state.topics():
         if topic.is_deleting:
             deletion.broker_unregistered(batch, topic)
@@ -85,7 +85,7 @@ def broker_unregistered(batch: Batch, broker: int) -> None:
 
 
 def replica_started(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int) -> None:
-    """Bring the replica of one partition that is on ``broker`` online."""
+    """Bring one partition's replica on ``broker`` online."""
     states = taken_online(partition, broker)
     if partition.leader == NO_LEADER:
         online = online_replicas(partition.replicas, states, batch.state.active)
@@ -102,14 +102,14 @@ def replica_started(batch: Batch, topic: WorkingTopic, partition: Partition, bro
 
 
 def election_reason(partition: Partition, change: PartitionChange) -> Reason:
-    """Say why a partition without a leader got one."""
+    """Give the reason for electing a leader where there was none."""
     if change.unclean:
         return Reason.UNCLEAN_ELECTION
     return Reason.TOPIC_CREATED if partition.leader_epoch == NO_EPOCH else Reason.LEADER_RETURNED
 
 
 def elect_leaderless(batch: Batch, topic: WorkingTopic) -> None:
-    """Elect in each partition of a topic that nobody leads, where its settings now allow it."""
+    """Elect in each partition of a topic that has no leader, where its settings now allow it."""
     if topic.is_deleting:
         return
     for partition in topic.partitions:
@@ -127,7 +127,7 @@ def recheck_reassignments(batch: Batch, topic: WorkingTopic) -> None:
 
 
 def elect_all_leaderless(batch: Batch) -> None:
-    """Elect in each partition that nobody leads; loads no topic when there is none."""
+    """Elect in each partition that has no leader. If there is none, no topic is loaded."""
     if batch.state.totals.leaderless:
         for topic in batch.state.topics():
             elect_leaderless(batch, topic)

@@ -1,11 +1,14 @@
 """Bring leaders back to the preferred replicas (``KafkaController.checkAndTriggerAutoLeaderRebalance``).
 
-How far a broker is out of balance is counted over the whole cluster, and no shard sees the others. So it
-takes two steps: at a tick when a check is due each shard says its count, as a part of one ``imbalance``
-decision; whoever runs the engine publishes what ``event_of`` makes of that decision, and with that
-event in the log each shard moves its own leaders. In a log without such events nothing is balanced.
+The problem: how far a broker is out of balance is a count over the whole cluster, and no shard sees the others. The
+way round is a feedback through the log:
 
-A count is taken once: that of another check than the last, or one that comes again, is passed over.
+    tick ─► each shard counts ─► the parts are added up ─► leader_imbalance ─► each shard moves its own leaders
+            (check_balance)      one imbalance decision     event, published    (leader_imbalance)
+                                                            by the engine
+
+A log without ``leader_imbalance`` events balances nothing. A count is used once: one of an earlier check, or one that
+comes twice, is passed over.
 """
 
 import hashlib
@@ -25,7 +28,7 @@ from state.reason import Reason
 
 # Kafka's: the first check of a new controller.
 FIRST_CHECK_MS = 5_000
-# How many leaderships a broker gets back in one round, more or less: see ``_is_drawn``.
+# About how many leaderships a broker gets back in one round; see ``_is_drawn``.
 MOVES_PER_BROKER = 1_000
 
 
@@ -51,7 +54,7 @@ def check_balance(batch: Batch) -> None:
 
 
 def event_of(decision: Imbalance) -> LeaderImbalance:
-    """Make the event that brings a merged count back to all shards, to be published on the bus."""
+    """Make the event that brings a merged count back to all shards. The engine publishes it."""
     return LeaderImbalance(
         time_ms=decision.time_ms,
         controller_epoch=decision.controller_epoch,
@@ -61,7 +64,7 @@ def event_of(decision: Imbalance) -> LeaderImbalance:
 
 
 def leader_imbalance(batch: Batch, event: LeaderImbalance) -> None:
-    """Elect preferred leaders for the brokers that are further out of balance than allowed."""
+    """Elect preferred leaders for brokers that are further out of balance than allowed."""
     if event.checked_seq == batch.state.imbalance_seq:
         commit_balance(batch, batch.state.balance_due_ms, NO_CHECK)
         if batch.state.policy.auto_leader_rebalance_enable:
@@ -95,10 +98,10 @@ def _balanced_partitions(batch: Batch) -> Iterator[tuple[WorkingTopic, Partition
 
 
 def _is_drawn(due: Mapping[int, int], round_seq: int, topic: WorkingTopic, partition: Partition) -> bool:
-    """Say whether a partition's turn has come in this round.
+    """Say whether a partition is moved in this round.
 
-    Where a broker has more to get back than fits a round, each partition draws a lot from its name and
-    the round, so that the choice depends on neither the shard nor what others chose.
+    If a broker has more to get back than fits a round, each partition draws a lot from its name and the round. So
+    the choice depends neither on the shard nor on the other partitions.
     """
     not_led = due.get(partition.replicas[0])
     if not_led is None or not_led <= MOVES_PER_BROKER:

@@ -1,8 +1,8 @@
-"""Tell brokers behind gateways which of the cluster's settings are in force, as far as they act on them themselves.
+"""Tell brokers behind gateways those of the cluster's settings in force that they act on themselves.
 
-A leader refuses writes below min.insync.replicas by itself. What an engine has in its own file it says with its claim,
-of which brokers hear nothing: so it is said to them as a decision, when it becomes something else and once to those
-who never heard of it.
+A leader itself refuses writes below min.insync.replicas. An engine states the settings of its own file in its claim,
+and brokers do not hear of claims. So these settings are told in a decision when they change, and once to brokers that
+were never told.
 """
 
 import msgspec
@@ -15,7 +15,7 @@ from state.rules import TOLD_RULES
 
 
 def in_force(policy: Policy) -> dict[str, str]:
-    """Give the settings that brokers act on, as text; they are those that a topic may have of its own."""
+    """Give the settings that brokers act on, as text. They are the ones that a topic may override."""
     values = msgspec.to_builtins(policy)
     return {name: str(values[name]).lower() for name in sorted(TOPIC_NAMES)}
 
@@ -25,12 +25,12 @@ def _can_be_told(batch: Batch) -> bool:
 
 
 def say_cluster(batch: Batch) -> None:
-    """Say the cluster's dynamic settings, and to gateways that can write it what is in force."""
+    """Tell the cluster's dynamic settings, and what is in force if all gateways can write that."""
     told = in_force(batch.state.policy) if _can_be_told(batch) else {}
     commit_told_settings(batch, told)
 
 
 def say_what_changed(batch: Batch) -> None:
-    """Say the cluster's settings where brokers have others than are in force."""
+    """Tell the cluster's settings if brokers were last told others than those in force."""
     if _can_be_told(batch) and batch.state.in_force != in_force(batch.state.policy):
         say_cluster(batch)

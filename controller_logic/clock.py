@@ -1,11 +1,11 @@
-"""Which events count by their time, and how the engine's clock goes on (version 2 of the rules).
+"""Which events count by their time, and how the engine's clock moves (version 2 of the rules).
 
-The clock moves with what the engine itself put on the bus, and with nothing else: a claim begins it, ticks and
-extensions move it on. What an author writes into ``time_ms`` is kept, and judged against the time at which the bus got
-the event: one that is too far ahead is refused, because its author's clock is wrong.
+Only the engine's own events move the clock: a claim begins it, ticks and extensions move it on. The ``time_ms`` of any
+other event is compared with the time at which the bus got the event. If it is too far ahead, its author's clock is
+wrong and the event is refused.
 
-Under version 1 the clock was the greatest ``time_ms`` of any event, so that one wrong clock could fence
-every broker, or end for good that anybody is fenced.
+Rejected, after it was version 1: the greatest ``time_ms`` of any event. One wrong clock could fence every broker, or
+keep every broker from being fenced ever again.
 """
 
 from msgspec.structs import replace
@@ -17,13 +17,13 @@ from state.events import ControllerStarted, Event, LeaderImbalance, SessionsExte
 from state.ids import NO_TIME
 from state.reason import Reason
 
-# How far a claim may lie behind the clock for it to go on, and how much more time than passed on the bus a tick may
-# tell of. No setting, because an engine must be able to rely on it.
+# How far the clock may be ahead of a claim that continues it, and how much more time than passed on the bus a tick may
+# claim. It is no setting, because an engine must be able to rely on it.
 LEAP_MS_MAX = 60_000
 
 
 def is_admitted(batch: Batch) -> bool:
-    """Say whether the event at hand counts, and move the clock on where it does; one that does not is answered."""
+    """Say whether the event at hand counts, and move the clock if it does. An event that does not count is answered."""
     event = batch.logged.event
     if not isinstance(event, Event) or isinstance(event, ControllerStarted):
         return True
@@ -39,7 +39,7 @@ def is_admitted(batch: Batch) -> bool:
 
 
 def _is_of_the_engine(batch: Batch, event: LeaderImbalance | SessionsExtended | Tick) -> bool:
-    """Say whether the job that decides made an event; what the one before it still sent is passed over."""
+    """Say whether the current job made an event. What a former job still sent is passed over."""
     current = batch.state.controller_epoch
     if event.controller_epoch == current:
         return True
@@ -52,7 +52,7 @@ def _is_of_the_engine(batch: Batch, event: LeaderImbalance | SessionsExtended | 
 
 
 def _moves_on(batch: Batch, event: SessionsExtended | Tick) -> bool:
-    """Move the clock on to a tick, unless that tells of more time than has passed on the bus."""
+    """Move the clock to a tick, unless the tick claims more time than passed on the bus."""
     if batch.logged.entered_ms is not None and batch.state.clock_entered_ms != NO_TIME:
         passed_ms = max(0, batch.logged.entered_ms - batch.state.clock_entered_ms)
         leap_ms = event.time_ms - batch.state.now_ms - passed_ms

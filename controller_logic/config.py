@@ -18,7 +18,7 @@ from state.rules import BOUNDED_RULES, PLAIN_RULES
 
 
 def text_of(config: Mapping[str, Scalar]) -> dict[str, str | None]:
-    """Write values as Kafka does, as text, in order of key; None stays None."""
+    """Write values as text, as Kafka does, in order of key; None stays None."""
     return {key: _text(config[key]) for key in sorted(config)}
 
 
@@ -29,17 +29,17 @@ def _text(value: Scalar) -> str | None:
 
 
 def complaint_about_topic_config(batch: Batch, config: Mapping[str, str | None]) -> str | None:
-    """Say what is wrong with a topic's settings, as far as the rules read them; None when nothing is."""
+    """Say what is wrong with those of a topic's settings that rules read; None if nothing is."""
     return _first_complaint(batch, config, TOPIC_NAMES)
 
 
 def complaint_about_growth(batch: Batch, before: Mapping[str, str], after: Mapping[str, str]) -> str | None:
-    """Say what of settings, as they would stand, no bus could carry; rules of before the limits know of none."""
+    """Say which of the settings ``after`` no bus could carry. Older versions of the rules have no such limit."""
     return complaint_about_size(before, after) if batch.state.rules_version >= BOUNDED_RULES else None
 
 
 def _complaint_about_sizes(batch: Batch, before: dict[str, str], after: dict[str, str]) -> str | None:
-    """Say besides what of the settings that all shards have would be too large."""
+    """Say also whether the settings that all shards have would be too large."""
     if batch.state.rules_version < BOUNDED_RULES:
         return None
     held = (batch.state.config, *batch.state.broker_config.values())
@@ -63,8 +63,8 @@ def _first_complaint(batch: Batch, config: Mapping[str, str | None], keys: tuple
 def alter_config(batch: Batch, event: AlterConfig) -> None:
     """Set or remove settings of the cluster, a topic or a broker.
 
-    A cluster's and a broker's are answered by the shard that writes for all; a topic's by its own. With
-    ``validate_only`` nothing is set.
+    For the cluster and for brokers shard 0 answers, for a topic the shard that holds it. With ``validate_only``
+    nothing is set.
     """
     match event.entity:
         case "cluster":
@@ -107,7 +107,7 @@ def change_settings(batch: Batch, settings: dict[str, str], config: dict[str, st
     is_min_isr_changed = batch.state.policy.min_insync_replicas != before.min_insync_replicas
     topics = list(batch.state.topics()) if is_min_isr_changed else []
     for topic in topics:
-        _look_at_watermarks(batch, topic)
+        _derive_watermarks_again(batch, topic)
     elect_all_leaderless(batch)
     for topic in topics:
         recheck_reassignments(batch, topic)
@@ -130,7 +130,7 @@ def _alter_topic(batch: Batch, name: str, event: AlterConfig) -> None:
         return
     if after != topic.config and not event.validate_only:
         commit_topic_config(batch, topic, after)
-        _look_at_watermarks(batch, topic)
+        _derive_watermarks_again(batch, topic)
         elect_leaderless(batch, topic)
         recheck_reassignments(batch, topic)
     batch.recorder.answer(topic=name)
@@ -154,7 +154,7 @@ def _alter_broker(batch: Batch, name: str | None, event: AlterConfig) -> None:
 
 
 def _broker_named(name: str | None) -> int | None:
-    """Read a broker's id, which may be written with zeros before it; None when it is no id."""
+    """Read a broker's id, which may have leading zeros; None if it is no id."""
     if name is None or not (name.isascii() and name.isdecimal()):
         return None
     digits = name.lstrip("0") or "0"
@@ -166,7 +166,7 @@ def _merged(before: Mapping[str, str], config: Mapping[str, str | None]) -> dict
     return {key: value for key in sorted(merged) if (value := merged[key]) is not None}
 
 
-def _look_at_watermarks(batch: Batch, topic: WorkingTopic) -> None:
+def _derive_watermarks_again(batch: Batch, topic: WorkingTopic) -> None:
     for partition in topic.partitions:
         if partition.log_end_offsets:
             commit_watermark_due(batch, topic, partition)

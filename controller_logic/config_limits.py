@@ -1,22 +1,22 @@
-"""Hold settings to what every bus can carry.
+"""Refuse settings that no bus could carry.
 
-An entity's travel in one decision, and those of the cluster and its brokers are in each shard's state.
+The settings of an entity travel in one decision. Those of the cluster and its brokers are in each shard's state.
 """
 
 from collections.abc import Iterable, Mapping
 
-# Kafka keeps a value in a string of its protocol's first kind.
+# The longest string of Kafka's protocol with a length of two bytes.
 VALUE_BYTES_MAX = 32_767
 KEYS_MAX = 1_000
 ENTITY_BYTES_MAX = 256 * 1024
-# Of the cluster and all brokers together, which each shard has.
+# For the cluster and all brokers together, because each shard has them all.
 SHARED_BYTES_MAX = 1024 * 1024
 
 
 def complaint_about_size(before: Mapping[str, str], after: Mapping[str, str]) -> str | None:
-    """Say what of an entity's settings, as they would stand, is too large; None when nothing is.
+    """Say what is too large about an entity's settings ``after`` a change; None if nothing is.
 
-    Settings of before the limits may be over them: they can be made fewer and smaller, and not more.
+    Settings that were made before the limits may exceed them. These can be made fewer and smaller, but not more.
     """
     for key, value in after.items():
         size = _bytes(value)
@@ -31,7 +31,7 @@ def complaint_about_size(before: Mapping[str, str], after: Mapping[str, str]) ->
 
 
 def complaint_about_shared(before: Iterable[Mapping[str, str]], after: Iterable[Mapping[str, str]]) -> str | None:
-    """Say whether the settings of the cluster and its brokers would be too large together; None when they would not."""
+    """Say whether the settings of the cluster and its brokers are too large together; None if they are not."""
     size = sum(map(size_of, after))
     if size > max(SHARED_BYTES_MAX, sum(map(size_of, before))):
         return f"the settings of cluster and brokers would have {size} bytes: at most {SHARED_BYTES_MAX} are allowed"

@@ -1,4 +1,4 @@
-"""Tell what was asked too long ago: who asked was told that it timed out, and must not get it later."""
+"""Refuse requests that are too old. Their senders were told that they timed out, so they must not be done later."""
 
 from controller_logic.batch import Batch
 from state.event import AdminEvent
@@ -6,11 +6,11 @@ from state.events import Logged
 
 
 def is_over(batch: Batch, event: AdminEvent) -> bool:
-    """Say whether a request was found undecided after its time, and answer it so.
+    """Say whether a request was found undecided after its time-out, and answer it if so.
 
-    The log alone does not tell how late an event is decided: that it waited for a controller is known where one took
-    over, which found it. Who asked began to wait before the event came to the bus; where the two clocks differ
-    the earlier time counts, because it is the safe one.
+    The log alone does not tell how late an event is decided. It is known only if a job took over and found the event
+    undecided. The sender began to wait before the event came to the bus; if the two clocks differ, the earlier time
+    counts, because that is safe.
     """
     if event.timeout_ms is None or batch.logged.found_ms is None:
         return False
@@ -23,10 +23,10 @@ def is_over(batch: Batch, event: AdminEvent) -> bool:
 
 
 def expires_ms(logged: Logged) -> int | None:
-    """Say up to when, by the bus's clock, an event may be decided as it stands; None where that does not matter.
+    """Give the time by the bus's clock until which an event may be decided; None if any time is right.
 
-    It does not where the rules know already that its time is over. The bus's clock alone counts here: an author whose
-    own is behind would make everybody wait.
+    Any time is right if the rules know already that the request timed out. Only the bus's clock counts here, because
+    an author whose own clock is behind would hold up everybody.
     """
     event = logged.event
     if not isinstance(event, AdminEvent) or event.timeout_ms is None or logged.entered_ms is None:

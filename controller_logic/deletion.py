@@ -1,19 +1,23 @@
-"""Delete topics: every replica removes its log and says so, then the topic is gone
-(``TopicDeletionManager``).
+"""Delete topics: every replica removes its log and reports it, then the topic is gone (``TopicDeletionManager``).
 
-Each replica goes through ``OfflineReplica`` to ``ReplicaDeletionStarted`` where it is online, else to
-``ReplicaDeletionIneligible``; a report makes it ``ReplicaDeletionSuccessful`` or ineligible again (the
-moves are those of ``replica_machine``). Online is as in ``ControllerContext.isReplicaOnline``: its broker
-is active, not away and not shutting down, and its log directory is not lost. What is ineligible is
-tried again when a broker that holds a replica of the topic starts, when a controller takes over, and when
-the deletion is asked for again; a replica that is not online only once its own broker has started.
-A replica that a reassignment had removed takes part, but is forgotten when its broker is unregistered.
-A broker of Kafka 4, which is behind a gateway, is not waited for while it is away: when it starts it removes
-the logs of topics whose ids the metadata log has no more, so its replicas are successful at once.
+The problem: brokers go and come while logs are removed, and no log may be left behind. So the topic stays in the state
+until every replica has reported:
 
-A topic is ``ineligible`` while any of its replicas is, else ``deleting``; it is ``deleted`` when the
-last replica is successful. While a partition of it is reassigned its deletion waits: the topic is
-``ineligible``, and lives on.
+    replica   OfflineReplica ─► ReplicaDeletionStarted ─► ReplicaDeletionSuccessful
+                     │            ▲   │ error, log directory lost, broker away
+                     │      retry │   ▼
+                     └────────► ReplicaDeletionIneligible     not online when the deletion began
+
+    topic     created ─► deleting ◄─► ineligible (while any replica is) ─► deleted (all successful)
+
+Online is as in ``ControllerContext.isReplicaOnline``: the broker is active and the log directory is not lost.
+A deletion is retried when a broker with a replica of the topic starts, when a controller takes over, and when the
+deletion is asked for again. A retry leaves out the replicas that are not online.
+
+* While a partition of the topic is reassigned, the deletion waits. The topic lives on, and is shown as ``ineligible``.
+* A replica that a reassignment had removed takes part, and is forgotten when its broker is unregistered.
+* A broker of Kafka 4 (behind a gateway) is not waited for while it is away. When it starts, it removes the logs of
+  topics whose ids are not in the metadata log, so its replicas are successful at once.
 """
 
 from collections.abc import Callable, Collection, Set
@@ -41,9 +45,9 @@ _INELIGIBLE = ReplicaState.ReplicaDeletionIneligible
 
 
 def delete_topic(batch: Batch, event: DeleteTopic) -> None:
-    """Begin to delete a topic; its partitions have no leader from now on.
+    """Begin to delete a topic. Its partitions have no leader from now on.
 
-    One that is being deleted already is answered as done, as in Kafka, and what failed is tried again.
+    As in Kafka, a request for a topic that is already being deleted is answered as done. What failed is retried.
     """
     topic = batch.state.topic(event.topic)
     if event.topic_id is not None and (topic is None or topic.topic_id != event.topic_id):
@@ -70,7 +74,7 @@ def _wait(batch: Batch, topic: WorkingTopic) -> None:
 
 
 def begin_waiting(batch: Batch) -> None:
-    """Begin the deletions that waited for reassignments which are over now."""
+    """Begin the deletions that waited for reassignments that are over now."""
     for name in sorted(batch.state.deletions_due):
         topic = batch.state.topic(name)
         if topic is None or topic.is_reassigning:
@@ -88,7 +92,7 @@ def _begin(batch: Batch, topic: WorkingTopic) -> None:
 
 
 def _begin_partition(batch: Batch, topic: WorkingTopic, partition: Partition) -> None:
-    # Whoever has yet to remove a replica that a reassignment removed takes part again.
+    # Brokers that have yet to remove a replica that a reassignment removed take part too.
     held = dict(zip(partition.replicas, partition.replica_states, strict=True))
     held |= {entry.broker: entry.state for entry in partition.removed}
     assigned = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
@@ -100,7 +104,7 @@ def _begin_partition(batch: Batch, topic: WorkingTopic, partition: Partition) ->
         replicas=tuple(held),
         replica_states=states,
         removed=(),
-        # On an active broker nothing else takes a replica offline.
+        # On an active broker only a lost log directory takes a replica offline.
         offline_dir_replicas=tuple([r for r in partition.replicas if r in batch.state.active and r not in online]),
         unassigned_replicas=tuple([entry.broker for entry in partition.removed]),
     )
@@ -117,9 +121,9 @@ def _tell(batch: Batch, topic: WorkingTopic, partition: Partition, brokers: tupl
 
 
 def _is_passed_over(batch: Batch, broker: int) -> bool:
-    """Say whether a broker is away, and removes what is deleted meanwhile without being told.
+    """Say whether a broker is away and will remove deleted topics without being told.
 
-    Of one that is unregistered it is not known. Where all others are behind gateways it was too.
+    For an unregistered broker that is not known. It is assumed if all other brokers are behind gateways.
     """
     if broker in batch.state.brokers or batch.state.rules_version < STRAYS_RULES:
         return broker in batch.state.brokers and broker not in batch.state.awaited
@@ -127,7 +131,7 @@ def _is_passed_over(batch: Batch, broker: int) -> bool:
 
 
 def _pass_over_away(batch: Batch, topic: WorkingTopic) -> None:
-    """Wait no longer for the brokers that are away and need not be told."""
+    """Stop waiting for brokers that are away and need not be told."""
     if not topic.has_replica_in(_INELIGIBLE):
         return
     for partition in topic.partitions:
@@ -138,13 +142,13 @@ def _pass_over_away(batch: Batch, topic: WorkingTopic) -> None:
 
 
 def brokers_failed(batch: Batch, topic: WorkingTopic, failed: Set[int]) -> None:
-    """Hold a deletion up until the brokers on ``failed`` are back, where those have to be told."""
+    """Hold a deletion up until those brokers on ``failed`` that have to be told are back."""
     _fail(batch, topic, failed)
     broker_unregistered(batch, topic)
 
 
 def broker_unregistered(batch: Batch, topic: WorkingTopic) -> None:
-    """Await no longer what brokers that are known no more had yet to remove after a reassignment."""
+    """Stop waiting for unregistered brokers that had yet to remove a replica after a reassignment."""
     for partition in topic.partitions:
         gone = [replica for replica in partition.unassigned_replicas if replica not in batch.state.brokers]
         if gone:
@@ -169,7 +173,7 @@ def _fail(batch: Batch, topic: WorkingTopic, failed: Set[int]) -> None:
 
 
 def broker_started(batch: Batch, topic: WorkingTopic, broker: int) -> None:
-    """Tell a broker that is back to remove what it missed to remove, and others to try again."""
+    """Tell a broker that is back to remove what it has not, and others to retry."""
     for partition in topic.partitions:
         lost = partition.offline_dir_replicas
         if broker in lost:
@@ -180,7 +184,7 @@ def broker_started(batch: Batch, topic: WorkingTopic, broker: int) -> None:
 
 
 def retry(batch: Batch, topic: WorkingTopic) -> None:
-    """Tell the brokers whose replicas are online to remove what is still ineligible."""
+    """Tell brokers whose ineligible replicas are online to remove them."""
     for partition in topic.partitions:
         pairs = zip(partition.replicas, partition.replica_states, strict=True)
         told = [r for r, state in pairs if state == _INELIGIBLE and r in batch.state.active]
@@ -192,13 +196,13 @@ def retry(batch: Batch, topic: WorkingTopic) -> None:
 
 
 def resume(batch: Batch, topic: WorkingTopic) -> None:
-    """Tell all brokers that are active once more what they have yet to remove."""
+    """Tell all active brokers once more what they have yet to remove."""
     _fail(batch, topic, batch.state.active)
     retry(batch, topic)
 
 
 def replica_reported(batch: Batch, topic: WorkingTopic, event: ReplicaReport) -> None:
-    """Take in that a replica is removed, could not be, or that its log directory is lost."""
+    """Take in that a replica is removed, could not be removed, or lost its log directory."""
     outcome = {"deleted": _SUCCESSFUL, "offline": _INELIGIBLE, "error": _INELIGIBLE}.get(event.outcome)
     partition = topic.partition(event.partition)
     if outcome is None or partition is None or event.broker not in partition.replicas:
@@ -223,7 +227,7 @@ def _move(
     brokers: Collection[int],
     move: Callable[[ReplicaState], ReplicaState],
 ) -> Partition:
-    """Move the replicas of a partition that are on ``brokers`` to other states."""
+    """Move a partition's replicas on ``brokers`` to other states."""
     if not brokers:
         return partition
     pairs = zip(partition.replicas, partition.replica_states, strict=True)
@@ -238,14 +242,14 @@ def _state_of(topic: WorkingTopic) -> TopicState:
 
 
 def _settle(batch: Batch, topic: WorkingTopic) -> None:
-    """Say how far the deletion has come, if that is another state than before."""
+    """Commit the state of the deletion if it is another one than before."""
     state = _state_of(topic)
     if state != topic.state:
         commit_deletion_state(batch, topic, state)
 
 
 def brokers_left(topic: WorkingTopic) -> list[int]:
-    """List the brokers that have yet to remove what they hold of a topic that is being deleted."""
+    """List the brokers that have yet to remove replicas of a topic that is being deleted."""
     left: set[int] = set()
     for partition in topic.partitions:
         pairs = zip(partition.replicas, partition.replica_states, strict=True)

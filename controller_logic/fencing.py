@@ -1,4 +1,4 @@
-"""The fences that stand before every rule: who asks, and how old is what it knows."""
+"""The fences that stand before every rule: is the sender known, and is what it knows current?"""
 
 from typing import NamedTuple
 
@@ -11,14 +11,15 @@ from state.reason import Reason
 
 
 class Refusal(NamedTuple):
-    """Hold why a request is refused: Kafka's name of the error, and a sentence."""
+    """Why a request is refused."""
 
+    # Kafka's name of the error.
     error: str
     message: str
 
 
 def registered(batch: Batch, broker: int) -> Broker | None:
-    """Find the broker that an event names; report and answer an unknown one."""
+    """Find the broker that an event names. An unknown one is rejected and answered."""
     found = batch.state.brokers.get(broker)
     if found is None:
         message = f"broker {broker} is not registered"
@@ -28,7 +29,7 @@ def registered(batch: Batch, broker: int) -> Broker | None:
 
 
 def in_its_epoch(batch: Batch, broker: int, broker_epoch: int) -> Broker | None:
-    """Find the broker in the incarnation that speaks (KIP-380); answer one that is not the registered."""
+    """Find the broker that an event names. One that speaks in another broker epoch is answered (KIP-380)."""
     found = registered(batch, broker)
     if found is None or found.broker_epoch == broker_epoch:
         return found
@@ -37,13 +38,13 @@ def in_its_epoch(batch: Batch, broker: int, broker_epoch: int) -> Broker | None:
 
 
 def stale_broker_epoch(broker: Broker, broker_epoch: int) -> Refusal:
-    """Refuse an incarnation that is not the registered one."""
+    """Refuse a broker epoch that is not the registered one."""
     message = f"broker {broker.broker} is registered with broker epoch {broker.broker_epoch}, not {broker_epoch}"
     return Refusal("STALE_BROKER_EPOCH", message)
 
 
 def of_another_topic(batch: Batch, event: OfReplica) -> Refusal | None:
-    """Refuse what is said of a topic that was deleted, and whose name another one has by now (KIP-516)."""
+    """Refuse what is said about a deleted topic whose name another topic has by now (KIP-516)."""
     topic = batch.state.topic(event.topic)
     if event.topic_id is None or topic is None or event.topic_id == topic.topic_id:
         return None
@@ -51,7 +52,7 @@ def of_another_topic(batch: Batch, event: OfReplica) -> Refusal | None:
 
 
 def known_partition(batch: Batch, event: OfReplica) -> tuple[WorkingTopic, Partition] | Refusal:
-    """Find the partition that an event names; one of a topic being deleted is gone already."""
+    """Find the partition that an event names. A topic that is being deleted has none any more."""
     refusal = of_another_topic(batch, event)
     if refusal is not None:
         return refusal
@@ -65,7 +66,7 @@ def known_partition(batch: Batch, event: OfReplica) -> tuple[WorkingTopic, Parti
 
 
 def fenced_leader(partition: Partition, event: AlterIsr) -> Refusal | None:
-    """Refuse who is not the leader of this partition in this leader epoch (KIP-497)."""
+    """Refuse a sender that does not lead this partition in this leader epoch (KIP-497)."""
     if event.leader_epoch < partition.leader_epoch:
         message = f"leader epoch {event.leader_epoch} is older than {partition.leader_epoch}"
         return Refusal("FENCED_LEADER_EPOCH", message)
@@ -78,7 +79,7 @@ def fenced_leader(partition: Partition, event: AlterIsr) -> Refusal | None:
 
 
 def fenced_version(partition: Partition, event: AlterIsr) -> Refusal | None:
-    """Refuse a request made from another version of the partition (KIP-497)."""
+    """Refuse a request that was made from another partition epoch (KIP-497)."""
     if event.partition_epoch < partition.partition_epoch:
         message = f"partition epoch {event.partition_epoch} is older than {partition.partition_epoch}"
         return Refusal("INVALID_UPDATE_VERSION", message)

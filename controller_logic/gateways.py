@@ -1,10 +1,12 @@
 """Which gateway leads the metadata quorum that brokers of Kafka 4 follow.
 
-Kafka's voters elect their leader among themselves; gateways have one order of events between them, so
-the rules name the leader: the first that starts, the same one when it starts again, and when it falls
-silent, or says that it stops, the lowest of those that were heard since. Each time the quorum epoch
-goes up, and the brokers behind the gateways get time to find the new leader and then a whole session:
-nobody passed their heartbeats on meanwhile.
+Kafka's voters elect their leader among themselves. Gateways share one order of events, so the rules name the leader:
+
+* the first gateway that starts, and the same one when it starts again;
+* the lowest of those that were heard recently, when the leader falls silent or says that it stops.
+
+Each time the quorum epoch rises. The brokers behind the gateways then get time to find the new leader and a whole
+session after that, because nobody passed on their heartbeats meanwhile.
 """
 
 from msgspec import UNSET
@@ -22,20 +24,20 @@ from state.metadata_quorum import Gateway, Quorum
 from state.reason import Reason
 from state.rules import ANY_BACKUP_RULES, TOLD_RULES, UNREPEATED_RULES
 
-# A broker gives up on a leader that is frozen after a time-out, may ask it once more as just another voter, and
-# its heartbeats follow its fetches.
+# A broker gives up on a frozen leader after one time-out and may then ask it once more as one of the voters. Its
+# heartbeats follow its fetches.
 FIND_LEADER_TIMEOUTS = 3
 
-# No gateway starts, or is stopped, more often; while a backup is put back nothing runs for longer than that.
+# No gateway starts or is stopped more often than this. While a backup is restored, nothing runs for longer than this.
 EPOCH_MS = 500
-# By rules of before, which took no backup to be put back that is younger.
+# Version 2 of the rules assumed that no restored backup is younger than this.
 LONG_SILENCE_MS = 60_000
-# Three years; of 32 bits that leaves a clock that goes wrong nine times to do so.
+# Three years. Epochs have 32 bits, so a wrong clock can cost this nine times.
 EPOCHS_ON_MAX = 200_000_000
 
 
 def gateway_started(batch: Batch, event: GatewayStarted) -> None:
-    """Take a gateway in; it leads if nobody does, or if it did before it started again."""
+    """Take in a gateway. It leads if no gateway does, or if it led before it started again."""
     if event.gateway not in event.voters:
         message = f"gateway {event.gateway} is not among the voters {list(event.voters)}"
         batch.recorder.reject("voters", message, Reason.REQUEST_REFUSED)
@@ -65,10 +67,10 @@ def gateway_started(batch: Batch, event: GatewayStarted) -> None:
 
 
 def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
-    """Note that a gateway lives; what it did not hear while it was held up was not silence.
+    """Note that a gateway lives. While the leader was held up, brokers could not be heard, so that was no silence.
 
-    When the one that leads ends in order another one leads at once (Kafka's leader resigns then). Where there is no
-    other it stays the leader that it was, until another one starts or it does so again.
+    When the leader stops in order, another gateway leads at once, as Kafka's leader resigns. If there is no other, it
+    stays the leader until a gateway starts.
     """
     gateway = batch.state.gateways.get(event.gateway)
     if gateway is None or gateway.incarnation != event.incarnation:
@@ -93,47 +95,47 @@ def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
 
 
 def watch_leader(batch: Batch) -> None:
-    """Let another gateway lead when the one that does has been silent for too long, and another has not."""
+    """Make another gateway the leader if the leader has been silent for too long and another one has not."""
     leader = batch.state.gateways.get(batch.state.quorum.voter)
     if leader is not None and not _is_heard(batch, leader):
         _elect_another(batch, Reason.GATEWAY_STOPPED if leader.is_stopping else Reason.GATEWAY_SILENT)
 
 
 def is_led(batch: Batch) -> bool:
-    """Say whether a gateway leads the quorum that was heard in time, and does not stop."""
+    """Say whether the leader of the quorum was heard in time and is not stopping."""
     leader = batch.state.gateways.get(batch.state.quorum.voter)
     return leader is not None and _is_heard(batch, leader)
 
 
 def heard_until(batch: Batch, broker: Broker) -> int:
-    """Give the time up to which a broker could be heard, in ms: behind a gateway while that one was."""
+    """Give the time until which a broker could be heard: behind a gateway, the last time that the leader was."""
     leader = batch.state.gateways.get(batch.state.quorum.voter) if broker.behind_gateway else None
     return batch.state.now_ms if leader is None else leader.last_contact_ms
 
 
 def has_session(batch: Batch, broker: Broker) -> bool:
-    """Say whether a broker, fenced or not, was heard within its session."""
+    """Say whether a broker, fenced or not, was heard within its session time-out."""
     if broker.last_contact_ms == NO_TIME:
         return False
     return heard_until(batch, broker) - broker.last_contact_ms < batch.state.policy.broker_session_timeout_ms
 
 
 def with_session(batch: Batch) -> list[Broker]:
-    """List the brokers whose silence counts: they are live, or fenced and were heard within their session."""
+    """List the brokers whose silence counts: the live ones, and fenced ones that were heard within their session."""
     return [broker for broker in batch.state.brokers.values() if broker.is_live or has_session(batch, broker)]
 
 
 def forgive_silence(batch: Batch) -> None:
-    """Hold no silence of a time without a controller against the gateways."""
+    """Count a time without a controller as no silence of the gateways."""
     for gateway in list(batch.state.gateways.values()):
         commit_gateway(batch, replace(gateway, last_contact_ms=batch.state.now_ms))
 
 
 def lead_on(batch: Batch) -> None:
-    """After a time without a controller let the leader lead on in another epoch.
+    """After a time without a controller, let the leader go on in another epoch.
 
-    What is decided from here on is not what brokers may have read in the last one, were all of this put back from a
-    backup. Brokers hear of the claim's settings in either case.
+    All of this may be a restored backup. Brokers may have read other decisions of the last epoch than those that
+    follow here. In any case the brokers are told of the claim's settings.
     """
     leader = batch.state.gateways.get(batch.state.quorum.voter)
     unheard_ms = batch.state.now_ms - batch.state.quorum.heard_ms
@@ -157,9 +159,9 @@ def _format_told(batch: Batch, told: int) -> int:
 
 
 def _format(batch: Batch) -> int:
-    """Name the newest format of the metadata log that all gateways which may be writing one can write.
+    """Name the newest format of the metadata log that every gateway that may be writing one can write.
 
-    One that stops is among them until it is silent.
+    A gateway that stops may be writing until it is silent.
     """
     if batch.state.rules_version < TOLD_RULES:
         return FIRST_FORMAT
@@ -168,9 +170,9 @@ def _format(batch: Batch) -> int:
 
 
 def _go_on_in_newer_format(batch: Batch) -> None:
-    """Let the leader lead on in a newer format, as soon as every gateway can write it.
+    """Let the leader go on in a newer format once every gateway can write it.
 
-    Those that cannot and were not heard would write another log than all others, so they count no more.
+    A silent gateway that cannot write it would write another log than the others, so it is forgotten.
     """
     leader = batch.state.gateways.get(batch.state.quorum.voter)
     if leader is not None and _is_heard(batch, leader) and _format(batch) > batch.state.quorum.metadata_format:
@@ -178,7 +180,7 @@ def _go_on_in_newer_format(batch: Batch) -> None:
 
 
 def _elect(batch: Batch, gateway: Gateway, behind: list[Broker], reason: Reason) -> None:
-    """Let a gateway lead; the brokers ``behind`` the one before had a session until now."""
+    """Make a gateway the leader. The brokers ``behind`` the former one had a session until now."""
     state = batch.state
     who = (gateway.gateway, gateway.incarnation, gateway.voters)
     epoch = state.quorum.quorum_epoch + _epochs_on(batch)
@@ -189,10 +191,10 @@ def _elect(batch: Batch, gateway: Gateway, behind: list[Broker], reason: Reason)
 
 
 def _epochs_on(batch: Batch) -> int:
-    """Say by how much the epoch goes up: by one, and after a silence by one for each half second of it.
+    """Give the rise of the epoch: one, and after a silence one for each half second of it.
 
-    Where bus and gateways were put back from a backup, brokers have seen epochs that this log does not know, at most
-    one in half a second. Were one of them begun again, brokers would take other records for those that they have read.
+    If bus and gateways were restored from a backup, brokers have seen epochs that this log does not know, at most one
+    each half second. If one of them were used again, brokers would take its records for those that they have read.
     """
     if batch.state.rules_version < UNREPEATED_RULES or batch.state.quorum.heard_ms == 0:
         return 1
@@ -203,7 +205,7 @@ def _epochs_on(batch: Batch) -> int:
 
 
 def _at_least_ms(batch: Batch) -> int:
-    """Say what time it is, as far as is known: the clock stands still until a claim, and that has found this event."""
+    """Give the latest known time. The clock stands still while no job decides, but the next claim tells the time."""
     if batch.state.rules_version < ANY_BACKUP_RULES or batch.logged.found_ms is None:
         return batch.state.now_ms
     return max(batch.state.now_ms, batch.logged.found_ms)

@@ -16,7 +16,7 @@ from state.reason import Reason
 
 
 class Guarded(NamedTuple):
-    """Hold what ``step`` gave, and its decisions encoded: what cannot be written down has failed too."""
+    """What ``step`` gave, with its decisions encoded. A decision that cannot be encoded counts as a failure too."""
 
     state: State
     changes: Changes
@@ -25,16 +25,16 @@ class Guarded(NamedTuple):
 
 
 def guarded_step(state: State, events: Sequence[Logged], policy: Policy, *, overrides: Mapping[str, str]) -> Guarded:
-    """Do what ``step`` does; an event that it raises on is reported, and changes nothing.
+    """Do what ``step`` does. An event that it raises on is reported, and changes nothing.
 
-    ``step`` never should, nor say two things of one partition. If it does, the batch would come again after
-    each restart, and fail again: so it is halved until the failing event stands alone, and what that would have done
-    is left out. One such event makes a batch cost about three times what it would.
+    ``step`` should never raise, nor say two things about one partition. If it did, the batch would come again after
+    each restart and fail again. So the batch is halved until the failing event stands alone, and that event is left
+    out. One such event makes a batch cost about three times as much.
     """
     try:
         return _checked(step(state, events, policy, overrides=overrides))
     except MemoryError:
-        # No event's fault, and another machine would decide it.
+        # This is no event's fault, and another machine could decide it.
         raise
     except Exception as error:
         if len(events) == 1:

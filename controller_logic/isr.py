@@ -1,5 +1,8 @@
 """Accept or refuse the ISR that a leader asks for (KIP-497, 704, 841, 903;
 ``KafkaController.tryProcessAlterPartition``).
+
+The leader alone knows which followers keep up, so it proposes. The controller alone knows which brokers are fenced,
+restarted or shutting down, and which proposal came first, so it decides.
 """
 
 from controller_logic import fencing
@@ -16,12 +19,12 @@ from state.reason import Reason
 
 RECOVERED, RECOVERING = LeaderRecoveryState.RECOVERED, LeaderRecoveryState.RECOVERING
 _UNKNOWN_BROKER_EPOCH = -1
-# As on the wire, where the field's default is 0: a leader that does not know of recovery needs none.
+# As on the wire, where the default is 0: a leader that does not know of recovery needs none.
 _RECOVERY = {None: RECOVERED, 0: RECOVERED, 1: RECOVERING, "RECOVERED": RECOVERED, "RECOVERING": RECOVERING}
 
 
 def alter_isr(batch: Batch, event: AlterIsr) -> None:
-    """Commit the ISR that a leader asks for, or tell it why not; what is committed is in the answer."""
+    """Commit the ISR that a leader asks for, or tell it why not. The answer has the partition as committed."""
     broker = fencing.registered(batch, event.broker)
     if broker is None:
         return
@@ -49,7 +52,7 @@ def alter_isr(batch: Batch, event: AlterIsr) -> None:
             error = "UNKNOWN_SERVER_ERROR"
             batch.recorder.answer_committed(topic, partition, error, "the change would break an invariant")
             return
-        # A smaller ISR may let the high watermark go on, a larger one hold it.
+        # A smaller ISR may let the high watermark rise, a larger one may hold it.
         commit_watermark_due(batch, topic, after)
         if after.leader != partition.leader:
             message = f"the reassignment is complete, and broker {after.leader} leads now"
@@ -60,7 +63,7 @@ def alter_isr(batch: Batch, event: AlterIsr) -> None:
 
 
 def isr_change(partition: Partition, isr: tuple[int, ...], recovery: LeaderRecoveryState) -> PartitionChange | None:
-    """Give the change to the ISR asked for; None when it has the same members and state already."""
+    """Give the change to the ISR asked for; None if members and recovery state are the same already."""
     same_members = set(isr) == set(partition.isr)
     if same_members and recovery == partition.leader_recovery_state:
         return None
@@ -99,9 +102,9 @@ def _ill_formed(partition: Partition, event: AlterIsr) -> Refusal | None:
 
 
 def _ineligible(batch: Batch, partition: Partition, event: AlterIsr) -> Refusal | None:
-    """Refuse members that are fenced, shutting down (KIP-841), started anew (KIP-903) or behind.
+    """Refuse members that are fenced or shutting down (KIP-841), restarted (KIP-903) or behind.
 
-    As in Kafka all members are judged, not only those that are new.
+    As in Kafka, all members are judged, not only the new ones.
     """
     online = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
     away = [member for member in event.isr if member not in online]
@@ -118,6 +121,6 @@ def _ineligible(batch: Batch, partition: Partition, event: AlterIsr) -> Refusal 
 
 
 def _is_behind(partition: Partition, member: int) -> bool:
-    """Say whether a replica's log is known to end below what the leader holds of the committed records."""
+    """Say whether a replica's log is known to end before the committed records that the leader holds."""
     place = partition.replicas.index(member)
     return has_reported(partition, place) and partition.log_end_offsets[place] < committed_end(partition)

@@ -1,10 +1,10 @@
-"""Follow how far each replica's log has come, and when it last had all that its leader had
+"""How far each replica's log has come, and when it last had all that its leader had
 (``Replica.updateFetchStateOrThrow``, ``ReplicaState.isCaughtUp``).
 
-A report stands for Kafka's fetch, and its place in the log of events for the time of that fetch. What
-was reported in an earlier leader epoch counts no more, as where a Kafka leader begins anew; nor does what
-a broker reported before it started anew, for its log may have lost its end. A time that is yet to come was told by a
-clock that a claim has since set back, and is none.
+A report stands for one of Kafka's fetches, and the engine's clock at the report for the time of that fetch. Reports of
+an earlier leader epoch do not count, as a new Kafka leader starts from nothing. Reports from before a broker's restart
+do not count either, because its log may have lost its end. A time in the future is from a clock that a claim has since
+set back, and counts as no time.
 """
 
 from typing import TypeVar
@@ -19,7 +19,7 @@ _UNTOLD = ReplicaLag()
 
 
 def absorbed(partition: Partition, broker: int, offset: int, now_ms: int) -> Partition:
-    """Return the partition with a replica's newest log end offset in the current leader epoch."""
+    """Return the partition with a replica's newest log end offset, reported in the current leader epoch."""
     place = partition.replicas.index(broker)
     count = len(partition.replicas)
     offsets = list(partition.log_end_offsets or (UNKNOWN_OFFSET,) * count)
@@ -43,7 +43,7 @@ def _with(values: tuple[_T, ...], place: int, value: _T) -> tuple[_T, ...]:
 
 
 def forgotten(partition: Partition, broker: int) -> Partition | None:
-    """Return the partition with nothing told of the replica on ``broker``; None where nothing was."""
+    """Return the partition without the report of the replica on ``broker``; None if there was none."""
     if not partition.offset_epochs or broker not in partition.replicas:
         return None
     place = partition.replicas.index(broker)
@@ -53,7 +53,7 @@ def forgotten(partition: Partition, broker: int) -> Partition | None:
 
 
 def leader_end_offset(partition: Partition) -> int:
-    """Give the newest end of the leader's log in its leader epoch; ``UNKNOWN_OFFSET`` before its first report."""
+    """Give the end of the leader's log; ``UNKNOWN_OFFSET`` before its first report in the current leader epoch."""
     if partition.leader == NO_LEADER or not partition.offset_epochs:
         return UNKNOWN_OFFSET
     place = partition.replicas.index(partition.leader)
@@ -62,12 +62,12 @@ def leader_end_offset(partition: Partition) -> int:
 
 
 def has_reported(partition: Partition, place: int) -> bool:
-    """Say whether the replica at ``place`` of the assignment has told its log end in the current leader epoch."""
+    """Say whether the replica at ``place`` of the assignment has reported in the current leader epoch."""
     return bool(partition.offset_epochs) and partition.offset_epochs[place] == partition.leader_epoch
 
 
 def is_caught_up(partition: Partition, place: int, now_ms: int, lag_time_max_ms: int) -> bool:
-    """Say whether a follower has all that its leader has, or had all of it ``lag_time_max_ms`` ago or later."""
+    """Say whether a follower has all that its leader has, or had it within the last ``lag_time_max_ms``."""
     if not has_reported(partition, place):
         return False
     if partition.log_end_offsets[place] == leader_end_offset(partition):
@@ -79,8 +79,8 @@ def is_caught_up(partition: Partition, place: int, now_ms: int, lag_time_max_ms:
 def _lag_after(former: ReplicaLag, offset: int, leader_end: int, now_ms: int) -> ReplicaLag:
     """Give a follower's lag after a report of ``offset``.
 
-    It has caught up now if it is as far as the leader, and had at its report before if it is now as
-    far as the leader was then: under steady writes a follower is always a little behind.
+    If it is as far as the leader is now, it has caught up now. If it is as far as the leader was at the previous
+    report, it had caught up then: under steady writes a follower is always a little behind.
     """
     caught_up_time_ms = _past(former.caught_up_time_ms, now_ms)
     if leader_end != UNKNOWN_OFFSET and offset >= leader_end:

@@ -5,11 +5,11 @@
 | unknown             | fenced              | it registers                                           |
 | fenced              | active              | a heartbeat that wants no fence                        |
 | active              | controlled_shutdown | it asks to shut down                                   |
-| active, c_shutdown  | fenced              | its session ran out, it asks for it, it registers      |
-|                     |                     | anew, its connection is lost for longer than allowed   |
+| active, c_shutdown  | fenced              | its session expires, it asks for it, it registers      |
+|                     |                     | again, its connection is lost for longer than allowed  |
 | any                 | unknown             | it is unregistered                                     |
 
-Registering again in the same incarnation amends what is known, and changes no state.
+Registering again in the same incarnation amends the registration and changes no state.
 """
 
 from msgspec.structs import replace
@@ -35,10 +35,10 @@ from state.reason import Reason
 
 
 def register(batch: Batch, event: BrokerRegister) -> None:
-    """Register a broker, fenced until its first heartbeat; its epoch is this event's seq.
+    """Register a broker. It is fenced until its first heartbeat, and its epoch is this event's seq.
 
-    A new incarnation of a live broker is a bounce: what it held fails first (KIP-380). What a former one told
-    of its logs counts no more. Behind a gateway one that is not known to be dead keeps its id.
+    A new incarnation of a live broker is a bounce: all that it had fails first (KIP-380). What the former incarnation
+    reported of its logs no longer counts. Behind a gateway, a broker that is not known to be dead keeps its id.
     """
     refusal = refusal_of(batch, event)
     if refusal is not None:
@@ -83,7 +83,7 @@ def _amend(batch: Batch, event: BrokerRegister, former: Broker) -> None:
 
 
 def heartbeat(batch: Batch, event: BrokerHeartbeat) -> None:
-    """Keep a broker's session, and do what it asks: to be let go, to be fenced, to be unfenced."""
+    """Keep a broker's session, and do what it asks: to shut down, to be fenced, to be unfenced."""
     broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
     if broker is None:
         return
@@ -95,7 +95,7 @@ def heartbeat(batch: Batch, event: BrokerHeartbeat) -> None:
     batch.recorder.answer_if_asked(broker=broker.broker, broker_epoch=broker.broker_epoch)
     if event.want_fence and broker.is_live:
         if broker.state == BrokerState.controlled_shutdown:
-            # It is let go: whoever starts next under this id need not wait for a session to end.
+            # Its shutdown is complete, so the next process under this id need not wait for a session to end.
             broker = replace(broker, last_contact_ms=NO_TIME)
         _fence(batch, [(broker, Reason.BROKER_ASKED_FENCE)])
     elif not event.want_fence and broker.state == BrokerState.fenced:
@@ -105,7 +105,7 @@ def heartbeat(batch: Batch, event: BrokerHeartbeat) -> None:
 
 
 def expire_sessions(batch: Batch) -> bool:
-    """Fence all brokers that have been silent for too long, together; say if any was."""
+    """Fence all brokers that have been silent for too long, all at once; say whether any was."""
     silent = [
         (b, reason) for b in batch.state.brokers.values() if b.is_live and (reason := _silence(batch, b)) is not None
     ]
@@ -115,7 +115,7 @@ def expire_sessions(batch: Batch) -> bool:
 
 
 def _silence(batch: Batch, broker: Broker) -> Reason | None:
-    """Say which time-out a broker's silence has reached: its session's, or that of a lost connection."""
+    """Name the time-out that a broker's silence has reached: its session's, or that of a lost connection."""
     if not gateways.has_session(batch, broker):
         return Reason.BROKER_SESSION_EXPIRED
     heard_until = gateways.heard_until(batch, broker)
@@ -126,7 +126,7 @@ def _silence(batch: Batch, broker: Broker) -> Reason | None:
 
 
 def sessions_extended(batch: Batch, event: SessionsExtended) -> None:
-    """Take the time off every silence in which the engine itself was held up."""
+    """Take the time in which the engine itself was held up off every silence."""
     extend(batch, event.by_ms, gateways.with_session(batch))
     for gateway in list(batch.state.gateways.values()):
         last_contact_ms = min(batch.state.now_ms, gateway.last_contact_ms + event.by_ms)
@@ -142,7 +142,7 @@ def _fence(batch: Batch, brokers: list[tuple[Broker, Reason]]) -> None:
 
 
 def unregister(batch: Batch, event: BrokerUnregister) -> None:
-    """Forget a broker, and what it had yet to remove; its replicas stay assigned, offline."""
+    """Forget a broker and what it had yet to remove. Its replicas stay assigned, offline."""
     broker = fencing.registered(batch, event.broker)
     if broker is None:
         return
@@ -154,10 +154,9 @@ def unregister(batch: Batch, event: BrokerUnregister) -> None:
 
 
 def connection_lost(batch: Batch, event: BrokerConnectionLost) -> None:
-    """Take the hint in: by broker.connection.lost.grace.ms the broker's session may end before its time.
+    """Note that a connection is lost. With broker.connection.lost.grace.ms the broker's session may end early.
 
-    It is looked at when a tick comes, and a heartbeat before that voids it; but for a grace of 0, that waits
-    for nothing.
+    Ticks look at it, and a heartbeat before then makes it void. A grace of 0 does not wait for a tick.
     """
     broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
     if broker is None:

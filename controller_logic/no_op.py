@@ -1,8 +1,8 @@
 """Keep brokers' view of an idle metadata log young (KIP-835, ``QuorumController.registerWriteNoOpRecord``).
 
-A broker tells how far behind it is by the age of the newest record, so where nothing is decided a record that says
-nothing has to come now and then. Kafka's controller writes one in every interval, whatever else it wrote, and so it is
-here: no shard knows what the others decided.
+A broker's lag metric is the age of the newest record, so an idle log needs a record now and then that says nothing.
+Kafka's controller writes one in every interval, whatever else it wrote. So do the rules, because no shard knows what
+the others decided.
 """
 
 from msgspec.structs import replace
@@ -14,10 +14,10 @@ from state.metadata_format import NO_OP_FORMAT
 
 
 def say_nothing(batch: Batch) -> None:
-    """Decide nothing, where metadata.max.idle.interval.ms has passed since that was last done and a gateway leads.
+    """Decide a ``no_op`` if metadata.max.idle.interval.ms has passed since the last one and a gateway leads.
 
-    A clock that was taken back has to pass the last one again, or a new quorum epoch to begin: two batches of the log
-    with nothing else in them are never the same, by which a log that was lost is found again in a broker's copy.
+    After the clock was set back, it must pass the last ``no_op`` again, or a new quorum epoch must begin. So no two
+    batches of the metadata log that hold nothing else are equal, and a lost log can be found again in a broker's copy.
     """
     interval_ms = batch.state.policy.metadata_max_idle_interval_ms
     if interval_ms == 0 or batch.state.quorum.metadata_format < NO_OP_FORMAT:

@@ -5,14 +5,13 @@
 | NonExistentPartition | NewPartition         | its topic or it is created                                |
 | NewPartition         | OnlinePartition      | an assigned replica is online: the first one leads        |
 | OnlinePartition      | OnlinePartition      | another leader is elected, or the ISR changes             |
-| OnlinePartition      | OfflinePartition     | the leader is gone and nobody may follow it               |
+| OnlinePartition      | OfflinePartition     | the leader is gone and no other replica may lead          |
 | OfflinePartition     | OnlinePartition      | a replica that may lead is online again, or unclean is on |
 | OfflinePartition     | NonExistentPartition | its topic is deleted; in one event from any state         |
 
-The moves that Kafka allows are in ``state.transitions``; ``commit`` withholds any other, reports it
-as ``rejected``, and goes on with the rest.
+The moves that Kafka allows are in ``state.transitions``. ``commit`` withholds any other move and reports it.
 
-The functions that may find nothing to change give None then.
+These functions return None where nothing changes.
 """
 
 from collections.abc import Set
@@ -27,7 +26,7 @@ _ONLINE = PartitionState.OnlinePartition
 
 
 def led_by(elected: Elected, states: ReplicaStates | None = None) -> PartitionChange:
-    """Put a newly elected leader in place; an unclean one has yet to recover (KIP-704)."""
+    """Put a newly elected leader in place. One that was elected uncleanly has yet to recover (KIP-704)."""
     return PartitionChange(
         state=_ONLINE,
         leader=elected.leader,
@@ -41,7 +40,7 @@ def led_by(elected: Elected, states: ReplicaStates | None = None) -> PartitionCh
 def elected_online(
     partition: Partition, online: tuple[int, ...], *, unclean_allowed: bool, states: ReplicaStates | None = None
 ) -> PartitionChange | None:
-    """Bring a partition without a leader online, if anybody may lead it."""
+    """Bring a partition without a leader online, if a replica may lead it."""
     if partition.leader_epoch == NO_EPOCH:
         elected = elect_first(online)
     else:
@@ -57,11 +56,11 @@ def without(
     *,
     unclean_allowed: bool,
 ) -> PartitionChange | None:
-    """Take the replicas on ``lost`` out: of the leadership, and of the ISR.
+    """Take the replicas on ``lost`` out of leadership and ISR.
 
-    The ISR never loses its last member: when all of them go at once, the former leader stays, for it
-    has every record that was committed. (The classic controller takes them out one by one, so which
-    one is left depends there on the order.)
+    The ISR never loses its last member. If all of its members go at once, the former leader stays in it, because it
+    has every committed record. The classic controller takes them out one by one, so there the last one depends on
+    the order.
     """
     if partition.leader in lost:
         elected = elect_offline(partition.isr, online, unclean_allowed=unclean_allowed)

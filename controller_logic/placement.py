@@ -1,5 +1,6 @@
-"""Place replicas on brokers (Kafka's ``AdminUtils.assignReplicasToBrokers``, KIP-36), without chance:
-where Kafka draws a start and a shift, both come from the topic's id.
+"""Place replicas on brokers (Kafka's ``AdminUtils.assignReplicasToBrokers``, KIP-36).
+
+Kafka draws a start and a shift at random. Here both come from the topic's id, so that a replay places alike.
 """
 
 import zlib
@@ -8,14 +9,16 @@ from typing import NamedTuple
 
 
 class Start(NamedTuple):
-    """Hold where placement begins: the first leader's place, and the first follower's shift."""
+    """Where placement begins."""
 
+    # The first leader's place among the brokers.
     first: int
+    # The first follower's distance from its leader.
     shift: int
 
 
 def start_of(topic_id: str) -> Start:
-    """Derive where a topic's placement begins, so that topics spread and a replay gives the same."""
+    """Derive where a topic's placement begins, so that topics spread over the brokers."""
     drawn = zlib.crc32(topic_id.encode())
     return Start(drawn & 0xFFFF, drawn >> 16)
 
@@ -25,10 +28,9 @@ def place(
 ) -> list[tuple[int, ...]]:
     """Give the replicas of ``partitions`` new partitions, the preferred leader first.
 
-    ``racks`` names the usable brokers, at least ``replication_factor`` of them. Leaders go round the
-    brokers; followers are shifted one further each round. Where every broker has a rack, a partition
-    meets each rack before it meets one twice; where any has none, racks count for nothing
-    (Kafka's ``RackAwareMode.Safe``).
+    ``racks`` names the usable brokers, at least ``replication_factor`` of them. Leaders go round the brokers, and
+    followers are shifted one further each round. If every broker has a rack, a partition uses each rack before it
+    uses one twice. If any broker has none, racks do not count (Kafka's ``RackAwareMode.Safe``).
     """
     known = {broker: rack for broker, rack in racks.items() if rack is not None}
     is_aware = len(known) == len(racks)
@@ -51,7 +53,7 @@ def _place(first: int, shift: int, follower: int, brokers: int) -> int:
 
 
 def _racks_in_turn(racks: Mapping[int, str]) -> list[int]:
-    """List the brokers so that neighbours stand in different racks as long as there are several."""
+    """List the brokers so that neighbours are in different racks as long as several racks are left."""
     by_rack: dict[str, list[int]] = {}
     for broker in sorted(racks):
         by_rack.setdefault(racks[broker], []).append(broker)

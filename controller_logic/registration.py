@@ -1,11 +1,11 @@
 """Who may have a broker's id (KIP-631, ``ClusterControlManager.registerBroker``).
 
-A broker behind a gateway has its id to itself as long as its session is valid: another process that registers
-under it is refused, for it may have an empty disk. The session begins with the first heartbeat. It ends by
-silence, when the broker has been let go in a controlled shutdown, and for a process on the same log directories when
-the connection is known to be lost: the former one is dead, and this is what came of it.
+A broker behind a gateway has its id to itself while its session is valid. Another process that registers under the id
+is refused, because it may have an empty disk. The session begins with the first heartbeat. It ends by silence or by a
+controlled shutdown. For a process on the same log directories it also ends when the connection is known to be lost,
+because then the former process is dead and this is its successor.
 
-All other brokers keep ZooKeeper mode's rule: another incarnation is a bounce.
+For all other brokers ZooKeeper mode's rule holds: another incarnation is a bounce.
 """
 
 from controller_logic import gateways
@@ -18,7 +18,7 @@ from state.rules import OWN_ID_RULES
 
 
 def refusal_of(batch: Batch, event: BrokerRegister) -> Refusal | None:
-    """Refuse a process whose id another one has, or whose log directory another broker has."""
+    """Refuse a process if another one has its id, or another broker has its log directory."""
     former = batch.state.brokers.get(event.broker)
     if batch.state.rules_version < OWN_ID_RULES:
         return None
@@ -36,7 +36,7 @@ def _has_its_id(batch: Batch, event: BrokerRegister, former: Broker) -> bool:
 
 
 def _taken_directory(batch: Batch, event: BrokerRegister) -> Refusal | None:
-    """Refuse a log directory of another broker; behind a gateway directories are told by their ids."""
+    """Refuse a log directory of another broker. Behind a gateway directories have ids, which tell them apart."""
     for other in batch.state.brokers.values():
         if other.broker != event.broker and other.behind_gateway and event.behind_gateway:
             shared = [directory for directory in event.log_dirs if directory in other.log_dirs]

@@ -1,10 +1,10 @@
-"""See to it that replicas which a reassignment removed are deleted, though their brokers go and come
+"""Have the replicas deleted that a reassignment removed, although brokers go and come
 (``KafkaController.stopRemovedReplicasOfReassignedPartition``).
 
-The classic controller tells once and forgets; here a removed replica is kept until its broker has
-reported that the log is gone, and a broker that was away is told when it is back. One that is
-unregistered will not be, and is waited for no more; nor is one of Kafka 4 that is away, because it removes
-by itself, when it starts, what the metadata log does not assign to it.
+The classic controller tells brokers once and forgets. Here a removed replica is kept until its broker has reported
+that the log is gone, and a broker that was away is told when it is back. Two kinds of brokers are not waited for: one
+that is unregistered will not come back, and one of Kafka 4 that is away removes by itself, when it starts, what the
+metadata log does not assign to it.
 """
 
 from collections.abc import Set
@@ -31,23 +31,23 @@ def is_removed(partition: Partition, broker: int) -> bool:
 
 
 def held_up(batch: Batch, partition: Partition, lost: Set[int]) -> Removed:
-    """Give what is removed once the deletion waits for the brokers in ``lost`` to be back, as far as it does."""
+    """Give the removed replicas, those on ``lost`` waiting until their brokers are back."""
     awaited = [entry for entry in partition.removed if entry.broker in batch.state.awaited]
     return tuple([_moved(entry, _INELIGIBLE) if entry.broker in lost else entry for entry in awaited])
 
 
 def broker_started(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int) -> None:
-    """Tell a broker that is back to remove what it missed to remove."""
+    """Tell a broker that is back to remove what it has not."""
     _begin(batch, topic, partition, frozenset({broker}))
 
 
 def broker_unregistered(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int) -> None:
-    """Forget the removed replica of a broker that is known no more."""
+    """Forget the removed replica of a broker that was unregistered."""
     _put(batch, topic, partition, tuple([entry for entry in partition.removed if entry.broker != broker]))
 
 
 def resume(batch: Batch, topic: WorkingTopic, partition: Partition) -> None:
-    """Tell all brokers that serve once more what they have yet to remove."""
+    """Tell all live brokers once more what they have yet to remove."""
     partition = _put(batch, topic, partition, held_up(batch, partition, batch.state.live))
     _begin(batch, topic, partition, batch.state.live)
 
@@ -61,7 +61,7 @@ def _begin(batch: Batch, topic: WorkingTopic, partition: Partition, brokers: Set
 
 
 def replica_reported(batch: Batch, topic: WorkingTopic, partition: Partition, event: ReplicaReport) -> None:
-    """Forget a removed replica whose broker has deleted it; hold one up that could not be."""
+    """Forget a removed replica that its broker has deleted; hold up one that could not be deleted."""
     removed = []
     for entry in partition.removed:
         if entry.broker != event.broker or event.leader_epoch <= entry.leader_epoch:

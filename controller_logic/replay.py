@@ -14,8 +14,8 @@ from state.found import found_in, found_ms
 from state.policy import Policy
 from state.view import view_of
 
-# An event's seq, its text, and where they are known when it entered its bus, whether that knew it as a claim, and
-# when a job that took over found it undecided.
+# An event's seq and text. If known: when it entered its bus, whether the bus knew it as a claim, and when a job that
+# took over found it undecided.
 Recorded = (
     tuple[int, bytes]
     | tuple[int, bytes, int | None, bool | None]
@@ -26,9 +26,11 @@ BATCH_EVENTS = 10_000
 
 
 class Decided(NamedTuple):
-    """Hold what a log came to: (seq, index, JSON text) of each decision, and each shard's state."""
+    """What a log led to."""
 
+    # (seq, index, JSON text) of each decision.
     decisions: list[tuple[int, int, bytes]]
+    # One for each shard.
     states: list[State]
 
     def view(self) -> dict[str, Any]:
@@ -52,7 +54,7 @@ def decide(
 ) -> Decided:
     """Decide a whole log, in rising ``seq``.
 
-    Neither ``shards`` nor ``batch_sizes``, taken in turn and over again, change what comes out.
+    Batches have the ``batch_sizes`` in turn, over and over. Neither these nor ``shards`` change the decisions.
     """
     states = first_states(shards)
     decisions: list[tuple[int, int, bytes]] = []
@@ -67,7 +69,7 @@ def decide(
 
 
 def _with_found(entries: Iterable[Recorded]) -> Iterator[Recorded]:
-    """Add to each event when a job that took over found it undecided, which a claim further on tells."""
+    """Add to each event when a job that took over found it undecided, which a later claim tells."""
     whole = [(entry[0], entry[1], *(*entry[2:], None, None)[:2]) for entry in entries]
     found = found_in(whole)
     for seq, raw, entered_ms, is_claim in whole:
@@ -77,8 +79,8 @@ def _with_found(entries: Iterable[Recorded]) -> Iterator[Recorded]:
 def logged(entries: Iterable[Recorded]) -> Iterator[Logged]:
     """Decode a log and give each event the clock of version 1 of the rules.
 
-    That is the greatest ``time_ms`` that came before it or with it. It begins anew after each claim, which all shards
-    take in: what came under version 2 does not move it.
+    That clock is the greatest ``time_ms`` so far. It starts again after each claim, which all shards take in, so events
+    under version 2 do not move it.
     """
     clock_ms = 0
     for entry in entries:

@@ -4,17 +4,17 @@
 |---------------------------|------------------------------------|---------------------------------------------|
 | NewReplica                | NonExistent                        | its partition is created, or moved to it    |
 | OnlineReplica             | New, Online, Offline, Ineligible   | its broker is active; its move is over      |
-| OfflineReplica            | New, Online, Offline, Ineligible   | its broker is fenced or lets go, its log is |
-|                           |                                    | lost, or it is to be removed                |
+| OfflineReplica            | New, Online, Offline, Ineligible   | its broker is fenced or shuts down, its log |
+|                           |                                    | is lost, or it is to be removed             |
 | ReplicaDeletionStarted    | Offline                            | its broker serves, and is told to delete    |
 | ReplicaDeletionSuccessful | DeletionStarted                    | its broker reports that the log is removed, |
 |                           |                                    | or is away and removes it without a report  |
 | ReplicaDeletionIneligible | Offline, DeletionStarted           | its broker is away, or reports a failure    |
 | NonExistentReplica        | DeletionSuccessful                 | it is forgotten                             |
 
-All other moves are refused: the replica stays what it is. Within one event a replica may pass
-through ``NewReplica`` and ``OfflineReplica``, in which nothing is awaited from outside: so those of a
-partition that is created are online or offline at once, and only one that is moved stays new for a while.
+Any other move is refused, and the replica keeps its state. Nothing is awaited from outside in ``NewReplica`` and
+``OfflineReplica``, so a replica may pass through them within one event. The replicas of a new partition are therefore
+online or offline at once; only a replica that a reassignment adds stays new for a while.
 """
 
 from collections.abc import Set
@@ -30,7 +30,7 @@ ReplicaStates = tuple[ReplicaState, ...]
 
 
 def transitioned(state: ReplicaState, *path: ReplicaState) -> ReplicaState:
-    """Take a replica from state to state along ``path``; it stays where the next move is refused."""
+    """Take a replica from state to state along ``path``, as far as the moves are allowed."""
     for target in path:
         if state not in REPLICA_MAY_COME_FROM[target]:
             return state
@@ -39,12 +39,12 @@ def transitioned(state: ReplicaState, *path: ReplicaState) -> ReplicaState:
 
 
 def first_states(replicas: tuple[int, ...], active: Set[int]) -> ReplicaStates:
-    """Give the states of the replicas of a partition that is being created."""
+    """Give the states of a new partition's replicas."""
     return tuple([_ONLINE if replica in active else _OFFLINE for replica in replicas])
 
 
 def taken_offline(partition: Partition, lost: Set[int]) -> ReplicaStates:
-    """Give the states once the replicas on ``lost`` are offline."""
+    """Give the replicas' states with those on ``lost`` offline."""
     states = list(partition.replica_states)
     for place, replica in enumerate(partition.replicas):
         if replica in lost:
@@ -53,24 +53,24 @@ def taken_offline(partition: Partition, lost: Set[int]) -> ReplicaStates:
 
 
 def taken_online(partition: Partition, broker: int) -> ReplicaStates:
-    """Give the states once the replica on ``broker`` is online."""
+    """Give the replicas' states with that on ``broker`` online."""
     states = list(partition.replica_states)
     states[partition.replicas.index(broker)] = _ONLINE
     return tuple(states)
 
 
 def to_be_deleted(state: ReplicaState, *, is_served: bool) -> ReplicaState:
-    """Give the state of a replica whose log is to be removed, now if its broker serves."""
+    """Give the state of a replica whose log is to be removed: now if its broker is told, else later."""
     if is_served:
         return transitioned(state, _OFFLINE, ReplicaState.ReplicaDeletionStarted)
     return transitioned(state, _OFFLINE, ReplicaState.ReplicaDeletionIneligible)
 
 
 def removed_replicas(partition: Partition, brokers: tuple[int, ...], live: Set[int]) -> tuple[RemovedReplica, ...]:
-    """Give what is kept of assigned replicas on ``brokers`` once they are assigned no more."""
+    """Give what to remember of replicas on ``brokers`` that are no longer assigned."""
     epoch = partition.leader_epoch
     if epoch == NO_EPOCH:
-        # Nobody was told yet to hold one.
+        # No broker was told to create a log.
         return ()
     held = dict(zip(partition.replicas, partition.replica_states, strict=True))
     return tuple([RemovedReplica(b, epoch, to_be_deleted(held[b], is_served=b in live)) for b in brokers])

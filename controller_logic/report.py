@@ -1,4 +1,4 @@
-"""Take in what became of a decision on a broker: it is carried out, or a log directory is lost (KIP-112)."""
+"""Take in what a broker made of a decision: it carried it out, or it lost a log directory (KIP-112)."""
 
 from controller_logic import deletion, fencing, removal, request_epochs
 from controller_logic.availability import replica_started, replicas_failed
@@ -8,19 +8,19 @@ from state.events import ReplicaReport
 from state.partition import ReplicaState
 from state.reason import Reason
 
-# What a broker answers for a replica whose log directory is lost; other errors say that a decision
-# came late or twice, and the replica is as well as before.
+# A broker reports it for a replica whose log directory is lost. Other errors mean that a decision came late or twice,
+# and leave the replica as it was.
 _LOST_LOG = "KAFKA_STORAGE_ERROR"
 
 
 def replica_report(batch: Batch, event: ReplicaReport) -> None:
-    """Take a replica offline that lost its log, or online that follows or leads again."""
+    """Take a replica offline that lost its log, or online that leads or follows again."""
     broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
     if broker is None:
         return
-    namesake = fencing.of_another_topic(batch, event)
-    if namesake is not None:
-        batch.recorder.answer_if_asked(*namesake)
+    refusal = fencing.of_another_topic(batch, event)
+    if refusal is not None:
+        batch.recorder.answer_if_asked(*refusal)
         return
     deleting = batch.state.topic(event.topic)
     if deleting is not None and deleting.is_deleting:

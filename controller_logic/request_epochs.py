@@ -1,13 +1,12 @@
-"""Follow a state change on its way: requested of a replica, received by its broker, completed there
-(the life of a state change in the replication design V2).
+"""How far each replica is with what its broker was asked to do (a state change's life in the replication design V2).
 
     requested    a decision is addressed to the replica's broker
-    received     the broker reports on the replica in that leader epoch, be it an error
-    completed    it reports that it leads or follows in that leader epoch
+    received     the broker reports on the replica in that leader epoch, even an error
+    completed    the broker reports that the replica leads or follows in that leader epoch
 
-Brokers behind a gateway report neither, and nothing is noted of them here: how far they have followed is in
-the quorum's own description. Of each only the newest leader epoch is kept, so what a broker that does not
-answer has yet to do never grows beyond one request a replica. What is decided does not depend on any of it.
+Only the newest leader epoch of each is kept, so the backlog of a broker that does not answer never exceeds one request
+for each replica. Rejected: a bounded queue of requests for each broker, because this is what it would shrink to.
+Brokers behind a gateway do not report, so nothing is noted about them. No decision depends on any of this.
 """
 
 from msgspec.structs import replace
@@ -24,7 +23,7 @@ Epochs = tuple[int, ...]
 
 
 def request(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int) -> None:
-    """Note that a broker is told once more who leads."""
+    """Note that a broker is told once more who leads a partition."""
     if broker not in batch.state.reporting:
         return
     requested = asked(partition.replicas, partition.requested_epochs, (broker,), partition.leader_epoch)
@@ -34,9 +33,9 @@ def request(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int
 
 
 def reported(batch: Batch, topic: WorkingTopic, partition: Partition, event: ReplicaReport) -> Partition:
-    """Note how far a replica has come; return the partition as it stands then.
+    """Note what a replica reported; return the partition as it stands then.
 
-    A report of a leader epoch that was never decided says nothing.
+    A report of a leader epoch that was never decided is passed over.
     """
     if event.leader_epoch > partition.leader_epoch:
         return partition
@@ -45,7 +44,7 @@ def reported(batch: Batch, topic: WorkingTopic, partition: Partition, event: Rep
     completed = partition.completed_epochs
     if event.outcome in ("leader", "follower"):
         completed = _raised(partition, completed, place, event.leader_epoch)
-    # Nearly always the two are the same, and then it is kept once.
+    # The two are nearly always equal, and then only one is stored.
     apart = () if received == completed else received
     if (completed, apart) == (partition.completed_epochs, partition.received_epochs):
         return partition

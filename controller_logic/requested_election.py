@@ -1,4 +1,4 @@
-"""Hold the elections that an admin asks for (KIP-183, 460; ``KafkaController.processReplicaLeaderElection``)."""
+"""Run the elections that an admin asks for (KIP-183, 460; ``KafkaController.processReplicaLeaderElection``)."""
 
 from controller_logic import partition_machine
 from controller_logic.admin import NAME_LENGTH_MAX
@@ -22,9 +22,9 @@ _NOT_NEEDED = "ELECTION_NOT_NEEDED"
 
 
 def elect_leaders(batch: Batch, event: ElectLeaders) -> None:
-    """Elect in the partitions named, or in all; every shard answers for those that it would hold.
+    """Elect in the partitions named, or in all. Each shard answers for the topics that belong to it.
 
-    When all are asked for, those that need no election are left out of the answer, as in Kafka.
+    If all partitions are asked for, those that need no election are left out of the answer, as in Kafka.
     """
     results = []
     if event.partitions is None:
@@ -61,7 +61,7 @@ def _elect_named(batch: Batch, named: TopicPartition, election_type: str) -> Ref
     topic = batch.state.topic(named.topic)
     partition = None if topic is None else topic.partition(named.partition)
     if topic is None or partition is None:
-        # A name that no topic can have is not said twice in an answer, which may be long.
+        # A name too long for any topic is not repeated, because the answer may be long already.
         name = f"{named.topic}-{named.partition}" if len(named.topic) <= NAME_LENGTH_MAX else "of such a name"
         return Refusal("UNKNOWN_TOPIC_OR_PARTITION", f"there is no partition {name}")
     if topic.is_queued_for_deletion:
@@ -70,7 +70,7 @@ def _elect_named(batch: Batch, named: TopicPartition, election_type: str) -> Ref
 
 
 def _elect(batch: Batch, topic: WorkingTopic, partition: Partition, election_type: str) -> Refusal | None:
-    """Make one election; give why it was not made, if it was not."""
+    """Elect in one partition; give the refusal if that is not possible."""
     online = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
     change = _preferred(partition, online) if election_type == "preferred" else _unclean(partition, online)
     if isinstance(change, Refusal):

@@ -1,4 +1,4 @@
-"""Take in where an admin wants a partition to be (KIP-455; ``KafkaController.processApiPartitionReassignment``)."""
+"""Begin or cancel a reassignment (KIP-455; ``KafkaController.processApiPartitionReassignment``)."""
 
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
@@ -11,7 +11,7 @@ from state.reason import Reason
 
 
 def alter_reassignment(batch: Batch, event: AlterReassignment) -> None:
-    """Begin to move a partition, or with null go back to where it was; the answer holds what is committed."""
+    """Begin to move a partition, or with null move it back. The answer has the partition as committed."""
     topic = batch.state.topic(event.topic)
     partition = None if topic is None else topic.partition(event.partition)
     if topic is None or partition is None or topic.is_deleting:
@@ -37,7 +37,7 @@ def alter_reassignment(batch: Batch, event: AlterReassignment) -> None:
 def _complaint(
     batch: Batch, topic: WorkingTopic, partition: Partition, replicas: tuple[int, ...] | None
 ) -> Refusal | None:
-    """Say what is wrong with a target; as in Kafka's ZooKeeper mode those who are added must be active."""
+    """Say what is wrong with a target. As in Kafka's ZooKeeper mode, added brokers must be active."""
     if replicas is None:
         if partition.is_reassigning:
             return None

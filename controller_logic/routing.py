@@ -1,4 +1,4 @@
-"""Which shard an event belongs to."""
+"""Which shard takes in an event."""
 
 from state.events import (
     AlterIsr,
@@ -29,10 +29,10 @@ TOPIC_EVENTS = (
 
 
 def route(event: AnyEvent | Malformed | Progress, shards: int) -> int | None:
-    """Name the shard that takes ``event`` in; None when every shard does.
+    """Name the shard that takes in ``event``; None if every shard does.
 
-    A topic's events go to the shard that holds the topic, whether it exists or not. What could not
-    be understood goes to shard 0, which writes what all shards would decide alike.
+    A topic's events go to the shard to which the topic belongs, whether it exists or not. Malformed events go to
+    shard 0, which writes what all shards would decide alike.
     """
     if isinstance(event, TOPIC_EVENTS):
         return shard_of(event.topic, shards)
@@ -40,9 +40,9 @@ def route(event: AnyEvent | Malformed | Progress, shards: int) -> int | None:
 
 
 def batch_for(shard: int, shards: int, batch: list[Logged]) -> list[Logged]:
-    """Give the events of a whole batch that a shard takes in.
+    """Give the events of a batch that a shard takes in.
 
-    Every shard hears of the batch's last event: one that does not take it in gets a ``Progress`` in its place.
+    Every shard learns how far the batch goes: one that does not take in the last event gets a ``Progress`` instead.
     """
     if shards == 1:
         return batch

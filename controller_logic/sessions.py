@@ -1,4 +1,4 @@
-"""When a broker was last heard, and what does not count as its silence."""
+"""When a broker was last heard, and what does not count as silence."""
 
 from collections.abc import Iterable
 
@@ -16,14 +16,14 @@ def heard(broker: Broker, now_ms: int) -> Broker:
 
 
 def grant_whole_session(batch: Batch, brokers: Iterable[Broker], in_ms: int = 0) -> None:
-    """Give brokers a whole session, which begins ``in_ms`` from now unless they are heard before."""
+    """Give brokers a whole session that begins ``in_ms`` from now, unless they are heard before then."""
     for broker in brokers:
         last_contact_ms = max(broker.last_contact_ms, batch.state.now_ms + in_ms)
         commit_broker(batch, replace(broker, last_contact_ms=last_contact_ms, connection_lost_ms=NO_TIME))
 
 
 def extend(batch: Batch, by_ms: int, brokers: Iterable[Broker]) -> None:
-    """Let brokers have been heard ``by_ms`` later than they were, but not later than now."""
+    """Shift each broker's last contact forward by ``by_ms``, at most to now."""
     for broker in list(brokers):
         lost_ms = broker.connection_lost_ms
         commit_broker(

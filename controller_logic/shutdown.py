@@ -1,6 +1,4 @@
-"""Controlled shutdown: hand over what a broker leads before it stops
-(``KafkaController.doControlledShutdown``).
-"""
+"""Controlled shutdown: hand over what a broker leads before it stops (``KafkaController.doControlledShutdown``)."""
 
 from msgspec.structs import replace
 
@@ -17,12 +15,12 @@ from state.events import ControlledShutdown
 from state.partition import Partition, ReplicaState
 from state.reason import Reason
 
-# A replica that a reassignment adds is new until that ends, and may be in the ISR before.
+# A replica that a reassignment adds is new until the reassignment ends, and may be in the ISR before that.
 _FOLLOWING = (ReplicaState.NewReplica, ReplicaState.OnlineReplica)
 
 
 def controlled_shutdown(batch: Batch, event: ControlledShutdown) -> None:
-    """Let a broker that asks to stop hand over its leaderships; it was heard, as with a heartbeat."""
+    """Have a broker that wants to stop hand over its leaderships. Its request counts as a heartbeat."""
     broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
     if broker is not None:
         broker = heard(broker, batch.state.now_ms)
@@ -33,7 +31,7 @@ def controlled_shutdown(batch: Batch, event: ControlledShutdown) -> None:
 def ask_shutdown(batch: Batch, broker: Broker) -> None:
     """Move what ``broker`` leads to other members of the ISR, and say how much could not be moved.
 
-    Every shard says it for its own topics; the sum is told. Asking again looks again at what remains.
+    Each shard does so for its own topics, and the sum is told. Asking again tries again with what remains.
     """
     if not batch.state.policy.controlled_shutdown_enable:
         batch.recorder.answer("INVALID_REQUEST", "controlled.shutdown.enable is false", broker=broker.broker)
@@ -53,7 +51,7 @@ def _hand_over_all(batch: Batch, broker: int) -> int:
         if topic.is_deleting:
             continue
         for partition in topic.partitions:
-            # A partition with one replica has nobody to go to: it stops with its broker.
+            # A partition with one replica cannot move: it stops with its broker.
             if broker in partition.replicas and len(partition.replicas) > 1:
                 remaining += _hand_over(batch, topic, partition, broker)
     return remaining
@@ -82,7 +80,7 @@ def _stop_following(batch: Batch, topic: WorkingTopic, partition: Partition, bro
     if change is not None:
         after = commit_partition(batch, topic, partition, change, Reason.CONTROLLED_SHUTDOWN, to=told)
     if after.removed != partition.removed:
-        # The reassignment completed with it, and whom it removed was told to stop: once for an event.
+        # The change ended the reassignment, which told this broker to stop: it is told once for each event.
         return
     epoch = after.leader_epoch
     batch.recorder.say_stop_replica(

@@ -13,11 +13,11 @@ from state.rules import ENGINE_CLOCK_RULES, NEWEST_RULES
 
 
 def _resume(batch: Batch) -> None:
-    """Look again at reassignments, and ask again for the deletions that brokers have yet to report.
+    """Recheck reassignments, and ask again for the deletions that brokers have yet to report.
 
-    The classic controller tells every replica everything anew, for requests may be lost with their
-    sender. Decisions are not: brokers read them in order from where they stopped. What may be lost is
-    that a broker carried one out, so those alone are said again whose report is awaited.
+    The classic controller tells every replica everything again, because requests may be lost with their sender.
+    Decisions are not lost: brokers read them in order from where they stopped. Only a report that a broker carried one
+    out may be lost, so only decisions with an outstanding report are repeated.
     """
     told = {(d.topic, d.partition) for d in batch.recorder.said_now() if isinstance(d, StopReplica)}
     for topic in batch.state.topics():
@@ -40,13 +40,12 @@ def _begin_clock(batch: Batch, event: ControllerStarted) -> None:
 
 
 def controller_started(batch: Batch, event: ControllerStarted) -> None:
-    """Take the next controller epoch, and the settings that it decides by; go on with what is under way.
+    """Take the next controller epoch and its settings, and go on with what is under way.
 
-    Which claims there are the bus knows, where it says so: one that it does not know is refused, and one that it
-    knows counts though its epoch is lower, because a greater one was forged. Live brokers get a whole session from
-    now on: nobody listened while no controller was there. Settings that cannot be are reported, all in one, and left
-    aside, and the epoch counts all the same. A claim by rules that this code does not have is refused: a later
-    isrflow made it.
+    The bus may know which events are claims. Then one that it does not know is refused. One that it knows counts even
+    if its epoch is lower, because the greater one was forged. Live brokers get a whole session from now on, because
+    no controller was there to hear them. Impossible settings are reported together and left aside, and the epoch counts
+    all the same. A claim by a version of the rules that this code does not have is refused: a later isrflow made it.
     """
     if batch.logged.is_claim is False:
         message = f"no job claimed controller epoch {event.controller_epoch} with this event"

@@ -48,9 +48,9 @@ def log_end_offset(batch: Batch, event: LogEndOffset) -> None:
     broker = fencing.registered(batch, event.broker)
     if broker is None:
         return
-    namesake = fencing.of_another_topic(batch, event)
-    if namesake is not None:
-        batch.recorder.answer_if_asked(*namesake)
+    refusal = fencing.of_another_topic(batch, event)
+    if refusal is not None:
+        batch.recorder.answer_if_asked(*refusal)
         return
     found = fencing.known_partition(batch, event)
     if isinstance(found, Refusal):
