@@ -14,12 +14,6 @@ def cancel(world: World) -> None:
     move(world, replicas=None)
 
 
-def report(world: World, broker: int, outcome: str = "deleted", **fields: Any) -> None:
-    where = {"topic": "t", "partition": 0, "broker": broker, "broker_epoch": world.broker(broker).broker_epoch}
-    event = where | {"leader_epoch": world.partition("t").leader_epoch, "outcome": outcome}
-    world.publish("replica_report", **(event | fields))
-
-
 def assigned(world: World) -> str:
     """Show the replicas with what is added and removed: ``4,1,2 +4 -1``."""
     partition = world.partition("t")

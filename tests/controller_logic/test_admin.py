@@ -35,20 +35,6 @@ def test_a_topic_is_created_with_its_leaders_at_once(trio: World) -> None:
     assert trio.replica_states("t") == "Online,Online"
 
 
-def test_a_fenced_broker_is_assigned_and_does_not_join_yet(trio: World) -> None:
-    trio.fence(1)
-    trio.create("t", (1, 2, 3))
-    assert trio.line("t") == "Online leader=2 epoch=0/0 isr=2,3"
-    assert trio.replica_states("t") == "Offline,Online,Online"
-
-
-def test_without_an_active_broker_a_partition_waits(trio: World) -> None:
-    trio.fence(1, 2)
-    trio.create("t", (1, 2))
-    assert trio.kinds == "topic,answer"
-    assert trio.line("t") == "New leader=none epoch=-1/-1 isr="
-
-
 @pytest.mark.parametrize("absent", [None, -1])
 def test_sizes_that_are_not_given_are_the_clusters(trio: World, absent: int | None) -> None:
     trio.publish("create_topic", topic="t", partitions=absent, replication_factor=absent)
@@ -65,14 +51,6 @@ def test_replicas_go_to_active_brokers_only(trio: World) -> None:
     trio.fence(2)
     trio.publish("create_topic", topic="t", partitions=6, replication_factor=2)
     assert {replica for d in trio.all(LeaderAndIsr) for replica in d.replicas} == {1, 3}
-
-
-def test_validating_writes_nothing(trio: World) -> None:
-    before = trio.state.topics
-    trio.publish("create_topic", topic="t", assignment={"0": [1, 2]}, validate_only=True)
-    assert trio.kinds == "answer"
-    assert trio.one(Answer).assignment == {"0": (1, 2)}
-    assert trio.state.topics == before
 
 
 @pytest.mark.parametrize("only", [True, False])

@@ -26,28 +26,6 @@ def alter(world: World, entity: str, name: str | None, **config: Any) -> None:
     world.publish("alter_config", entity=entity, name=name, config=config)
 
 
-def test_allowing_unclean_election_for_the_cluster_elects_at_once(leaderless: World) -> None:
-    alter(leaderless, "cluster", None, **{UNCLEAN: True})
-    assert leaderless.line("t") == "Online leader=2 epoch=2/3 isr=2 recovering"
-    assert leaderless.line("u") == "Online leader=2 epoch=2/3 isr=2 recovering"
-    assert leaderless.one(ConfigDecision).config == {UNCLEAN: "true"}
-    assert leaderless.kinds == "leader_and_isr,leader_and_isr,answer,config"
-
-
-def test_allowing_it_for_a_topic_elects_in_that_topic(leaderless: World) -> None:
-    alter(leaderless, "topic", "t", **{UNCLEAN: "true"})
-    assert leaderless.line("t") == "Online leader=2 epoch=2/3 isr=2 recovering"
-    assert leaderless.line("u") == "Offline leader=none epoch=1/2 isr=1"
-    assert leaderless.said == "UNCLEAN_ELECTION unclean to 2"
-
-
-def test_a_topic_that_forbids_it_is_left_offline(leaderless: World) -> None:
-    alter(leaderless, "topic", "t", **{UNCLEAN: "false"})
-    alter(leaderless, "cluster", None, **{UNCLEAN: "true"})
-    assert leaderless.line("t") == "Offline leader=none epoch=1/2 isr=1"
-    assert leaderless.line("u") == "Online leader=2 epoch=2/3 isr=2 recovering"
-
-
 def test_null_removes_a_setting(leaderless: World) -> None:
     alter(leaderless, "topic", "t", **{MIN_ISR: 2, "retention.ms": 5})
     alter(leaderless, "topic", "t", **{MIN_ISR: None})

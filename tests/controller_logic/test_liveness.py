@@ -25,22 +25,6 @@ def test_a_broker_registers_fenced_in_the_epoch_of_its_event() -> None:
     assert (world.one(Answer).request_id, world.one(Answer).broker_epoch) == ("q", 2)
 
 
-def test_a_heartbeat_that_wants_no_fence_makes_it_active() -> None:
-    world = World()
-    world.register(1)
-    world.beat(1)
-    assert world.one(BrokerDecision).state == "active"
-    assert world.one(BrokerDecision).reason == "BROKER_UNFENCED"
-
-
-def test_a_heartbeat_that_wants_the_fence_leaves_it_fenced() -> None:
-    world = World()
-    world.register(1)
-    world.beat(1, fence=True)
-    assert world.kinds == ""
-    assert world.broker(1).state == BrokerState.fenced
-
-
 def test_a_heartbeat_without_news_says_nothing(trio: World) -> None:
     assert trio.beat(1) == []
 
@@ -49,6 +33,13 @@ def test_a_heartbeat_without_news_is_answered_if_it_asks(trio: World) -> None:
     trio.beat(1, request_id=4)
     assert (trio.kinds, trio.error, trio.one(Answer).request_id) == ("answer", "NONE", 4)
     assert (trio.one(Answer).broker, trio.one(Answer).broker_epoch) == (1, trio.broker(1).broker_epoch)
+
+
+def test_the_answer_to_a_controlled_shutdown_names_the_broker_and_its_epoch(trio: World) -> None:
+    epoch = trio.broker(1).broker_epoch
+    trio.publish("controlled_shutdown", broker=1, broker_epoch=epoch)
+    assert (trio.one(Answer).broker, trio.one(Answer).broker_epoch) == (1, epoch)
+    assert (trio.one(BrokerDecision).broker, trio.one(BrokerDecision).broker_epoch) == (1, epoch)
 
 
 def test_a_heartbeat_loads_no_topic(trio: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,44 +61,6 @@ def test_the_same_incarnation_keeps_epoch_and_state(trio: World) -> None:
     assert trio.one(BrokerDecision).state == "active"
 
 
-def test_the_same_registration_again_is_only_answered(trio: World) -> None:
-    trio.register(1)
-    assert trio.kinds == "answer"
-
-
-def test_a_bounce_fails_what_the_broker_held(trio: World) -> None:
-    trio.register(1, "second")
-    assert trio.one(BrokerDecision).reason == "BROKER_RESTARTED"
-    assert trio.broker(1).broker_epoch == trio.state.cluster.seq
-    assert trio.line("t") == "Online leader=2 epoch=1/1 isr=2,3"
-    assert trio.said == "LEADER_FENCED to 2,3"
-
-
-def test_a_new_incarnation_of_a_fenced_broker_changes_no_partition(trio: World) -> None:
-    trio.fence(1)
-    before = trio.line("t")
-    trio.register(1, "second")
-    assert (trio.kinds, trio.line("t")) == ("broker,answer", before)
-
-
-def test_a_session_holds_until_just_before_the_time_out(trio: World) -> None:
-    assert trio.tick(8_999) == []
-
-
-def test_a_session_ends_at_the_time_out(trio: World) -> None:
-    trio.tick(9_000)
-    assert [(d.broker, d.state, d.reason) for d in trio.all(BrokerDecision)] == [
-        (broker, "fenced", "BROKER_SESSION_EXPIRED") for broker in (1, 2, 3)
-    ]
-
-
-def test_a_tick_does_not_fence_twice(trio: World) -> None:
-    trio.fence(1)
-    trio.beat(2)
-    trio.beat(3)
-    assert trio.tick(10) == []
-
-
 def test_a_heartbeat_counts_from_the_engines_clock_not_its_own(trio: World) -> None:
     trio.tick(5_000)
     late = trio.now
@@ -116,19 +69,6 @@ def test_a_heartbeat_counts_from_the_engines_clock_not_its_own(trio: World) -> N
         trio.beat(broker)
     trio.now = late + 8_999
     assert trio.publish("tick") == []
-
-
-def test_the_time_out_is_a_setting() -> None:
-    world = World(1, broker_session_timeout_ms="500")
-    world.tick(500)
-    assert world.one(BrokerDecision).state == "fenced"
-
-
-def test_a_broker_that_asks_for_it_is_fenced(trio: World) -> None:
-    trio.beat(2, fence=True)
-    assert trio.one(BrokerDecision).reason == "BROKER_ASKED_FENCE"
-    assert trio.line("t") == "Online leader=1 epoch=1/1 isr=1,3"
-    assert trio.said == "REPLICA_FENCED to 1,3"
 
 
 @pytest.mark.parametrize("kind", ["broker_heartbeat", "broker_connection_lost", "controlled_shutdown"])
@@ -154,28 +94,10 @@ def test_an_old_incarnation_is_told_so_and_nothing_else_happens(trio: World, kin
     assert trio.state.cluster.brokers == before
 
 
-def test_an_unregistered_broker_is_gone_and_its_replicas_fail(trio: World) -> None:
-    epoch = trio.broker(1).broker_epoch
-    trio.publish("broker_unregister", broker=1)
-    assert (trio.one(BrokerDecision).state, trio.error) == ("unregistered", "NONE")
-    assert (trio.one(Answer).broker, trio.one(Answer).broker_epoch) == (1, epoch)
-    assert 1 not in trio.state.cluster.brokers
-    assert trio.line("t") == "Online leader=2 epoch=1/1 isr=2,3"
-
-
 def test_an_unregistered_broker_gets_no_replica(trio: World) -> None:
     trio.publish("broker_unregister", broker=1)
     trio.publish("create_topic", topic="u", partitions=1, replication_factor=3)
     assert trio.error == "INVALID_REPLICATION_FACTOR"
-
-
-def test_a_lost_connection_is_only_a_hint(trio: World) -> None:
-    epoch = trio.broker(1).broker_epoch
-    trio.publish("broker_connection_lost", broker=1, broker_epoch=epoch)
-    assert trio.kinds == ""
-    assert trio.broker(1).is_active
-    trio.publish("broker_connection_lost", broker=1, broker_epoch=epoch, request_id=1)
-    assert (trio.one(Answer).broker, trio.one(Answer).broker_epoch) == (1, epoch)
 
 
 def test_a_connection_lost_before_the_grace_was_taken_away_ends_the_session_at_the_next_tick(trio: World) -> None:

@@ -1,7 +1,5 @@
 """Offsets are taken in as they come, and decided at the next tick."""
 
-from typing import Any
-
 import pytest
 
 from controller_logic import watermark as watermark_module
@@ -21,98 +19,6 @@ def watermark(world: World) -> int:
     return world.partition("t").high_watermark
 
 
-def test_the_high_watermark_is_the_lowest_end_in_the_isr(trio: World) -> None:
-    trio.offsets("t", b1=10, b2=7, b3=9)
-    trio.tick()
-    said = trio.one(HighWatermark)
-    assert (said.high_watermark, said.leader_epoch, said.seq) == (7, 0, trio.state.cluster.seq)
-
-
-@pytest.mark.parametrize("ends", [(0, 5, 9), (5, 0, 9), (5, 9, 0)])
-def test_an_empty_log_holds_it(trio: World, ends: tuple[int, int, int]) -> None:
-    trio.offsets("t", b1=ends[0], b2=ends[1], b3=ends[2])
-    assert trio.tick() == []
-
-
-def test_an_offset_decides_nothing_before_the_tick(trio: World) -> None:
-    trio.offsets("t", b1=10, b2=7, b3=9)
-    assert trio.decisions == []
-    assert watermark(trio) == 0
-
-
-def test_it_waits_for_every_member(trio: World) -> None:
-    trio.offsets("t", b1=10, b2=7)
-    assert trio.tick() == []
-
-
-def test_replicas_out_of_sync_do_not_hold_it(trio: World) -> None:
-    trio.alter_isr("t", (1, 2))
-    trio.offsets("t", b1=10, b2=7, b3=1)
-    trio.tick()
-    assert watermark(trio) == 7
-
-
-def test_a_smaller_isr_lets_it_go_on(trio: World) -> None:
-    trio.offsets("t", b1=10, b2=7, b3=1)
-    trio.tick()
-    trio.alter_isr("t", (1, 2))
-    trio.tick()
-    assert watermark(trio) == 7
-
-
-def test_it_is_said_once(trio: World) -> None:
-    trio.offsets("t", b1=10, b2=7, b3=9)
-    trio.tick()
-    trio.offsets("t", b1=11)
-    assert trio.tick() == []
-
-
-def test_the_newest_report_of_a_replica_counts(trio: World) -> None:
-    trio.offsets("t", b1=10, b2=7, b3=9)
-    trio.offsets("t", b2=8)
-    trio.tick()
-    assert watermark(trio) == 8
-
-
-def test_it_does_not_go_back_in_an_epoch(trio: World) -> None:
-    trio.offsets("t", b1=10, b2=7, b3=9)
-    trio.tick()
-    trio.offsets("t", b2=3)
-    assert trio.tick() == []
-    assert watermark(trio) == 7
-
-
-def test_a_new_epoch_starts_with_new_reports(trio: World) -> None:
-    trio.offsets("t", b1=10, b2=7, b3=9)
-    trio.fence(1)
-    trio.offsets("t", b2=9)
-    assert trio.tick() == []
-    trio.offsets("t", b3=9)
-    trio.tick()
-    assert (watermark(trio), trio.one(HighWatermark).leader_epoch) == (9, 1)
-
-
-def test_a_clean_election_does_not_take_it_back(trio: World) -> None:
-    trio.offsets("t", b1=10, b2=7, b3=9)
-    trio.tick()
-    trio.fence(1)
-    trio.offsets("t", b2=7, b3=5)
-    assert trio.tick() == []
-    assert watermark(trio) == 7
-
-
-def test_an_unclean_election_may(trio: World) -> None:
-    trio.offsets("t", b1=10, b2=7, b3=9)
-    trio.alter_isr("t", (1,))
-    trio.tick()
-    assert watermark(trio) == 10
-    trio.fence(1)
-    trio.publish("elect_leaders", election_type="unclean", partitions=None)
-    trio.offsets("t", b2=4)
-    trio.tick()
-    assert trio.one(HighWatermark).high_watermark == 4
-
-
 def test_it_does_not_go_back_after_the_first_one_of_an_unclean_leader(trio: World) -> None:
     trio.alter_isr("t", (1,))
     trio.offsets("t", b1=10)
@@ -124,19 +30,6 @@ def test_it_does_not_go_back_after_the_first_one_of_an_unclean_leader(trio: Worl
     trio.offsets("t", b2=4)
     assert trio.tick() == []
     assert watermark(trio) == 10
-
-
-def test_an_unclean_leader_is_told_even_what_was_so_before(trio: World) -> None:
-    trio.alter_isr("t", (1,))
-    trio.offsets("t", b1=10)
-    trio.tick()
-    trio.fence(1)
-    trio.publish("elect_leaders", election_type="unclean", partitions=None)
-    trio.offsets("t", b2=10)
-    trio.tick()
-    assert trio.one(HighWatermark).high_watermark == 10
-    trio.offsets("t", b2=10)
-    assert trio.tick() == []
 
 
 def test_the_last_in_sync_replica_that_comes_back_with_less_takes_it_back(trio: World) -> None:
@@ -156,23 +49,6 @@ def test_the_last_in_sync_replica_that_comes_back_with_less_takes_it_back(trio: 
     assert watermark(trio) == 6
 
 
-def test_a_follower_that_has_less_than_a_new_leader_holds_it_but_takes_nothing_back(trio: World) -> None:
-    trio.offsets("t", b1=10, b2=10, b3=10)
-    trio.tick()
-    trio.fence(1)
-    trio.offsets("t", b2=12, b3=9)
-    assert trio.tick() == []
-    assert watermark(trio) == 10
-
-
-def test_without_a_leader_it_stands_still(trio: World) -> None:
-    trio.alter_isr("t", (1,))
-    trio.fence(1)
-    trio.offsets("t", b1=10)
-    assert trio.tick() == []
-    assert watermark(trio) == 0
-
-
 def test_an_offset_that_asks_is_answered(trio: World) -> None:
     event = {"topic": "t", "broker": 1, "leader_epoch": 0, "log_end_offset": 5, "request_id": "q"}
     trio.publish("log_end_offset", **event, partition=0)
@@ -188,22 +64,6 @@ def test_an_offset_of_another_leader_epoch_is_passed_over(trio: World, epoch: in
     trio.publish("log_end_offset", topic="t", partition=0, broker=1, leader_epoch=epoch, log_end_offset=5)
     assert trio.decisions == []
     assert trio.partition("t").log_end_offsets == ()
-
-
-@pytest.mark.parametrize(
-    ("fields", "field"),
-    [
-        ({"topic": "nowhere"}, "topic"),
-        ({"partition": 4}, "partition"),
-        ({"broker": 4}, "broker"),
-        ({"broker": 9}, "broker"),
-    ],
-)
-def test_an_offset_of_nobodys_is_rejected(trio: World, fields: dict[str, Any], field: str) -> None:
-    trio.join(4)
-    event = {"topic": "t", "partition": 0, "broker": 1, "leader_epoch": 0, "log_end_offset": 5}
-    trio.publish("log_end_offset", **(event | fields))
-    assert trio.one(Rejected).field == field
 
 
 @pytest.mark.parametrize(("entity", "name"), [("topic", "t"), ("cluster", None)])
