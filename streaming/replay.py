@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from pyspark.sql.streaming.query import StreamingQuery
 
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
@@ -15,6 +16,7 @@ from bus.interface import Entry
 from conf.settings import Settings
 from sinks.decision_log import DecisionLog
 from streaming.query import start_query, stop_between_batches
+from streaming.query_failure import LATE_WORKERS_MAX, has_late_worker
 from streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of
 
 EVENTS_PER_BATCH = 50
@@ -59,7 +61,23 @@ def _run_through(bus: EmbeddedBus, settings: Settings, overrides: dict[str, str]
     choose_java()
     log = DecisionLog(bus, bus.claimed_epoch())
     session = build_session(settings, Path(_local_dir().name))
-    query = start_query(session, bus, settings, overrides, log.write, defer=False)
+
+    def start() -> StreamingQuery:
+        return start_query(session, bus, settings, overrides, log.write, defer=False)
+
+    for attempt in range(1 + LATE_WORKERS_MAX):
+        decided_seq = bus.decided_seq()
+        try:
+            _await(bus, start(), last_seq)
+            return
+        except SPARK_ERRORS as error:
+            # A query that has decided nothing can start again on its checkpoint.
+            if not has_late_worker(str(error)) or attempt == LATE_WORKERS_MAX or bus.decided_seq() > decided_seq:
+                raise
+
+
+def _await(bus: EmbeddedBus, query: StreamingQuery, last_seq: int) -> None:
+    """Wait until the query has decided everything, and stop it."""
     try:
         decided, since = -1, time.monotonic()
         while (now := bus.decided_seq()) < last_seq:

@@ -18,6 +18,7 @@ from bus.interface import Decided, Entry, Image
 from conf.settings import Settings
 from sinks.decision_log import DecisionLog
 from streaming.query import start_query, stop_between_batches
+from streaming.query_failure import LATE_WORKERS_MAX, has_late_worker
 from tests.scenarios.by_operators import DECISIONS_MAX
 from tests.scenarios.telling import Scene
 
@@ -87,9 +88,11 @@ class _Run:
             checkpoint_dir=str(checkpoint), shards=4, pages=3, max_events_per_batch=EVENTS_PER_BATCH
         )
         self._restarted_after = -1
+        self._late_workers = 0
         self._query = self._started(bus)
 
     def _started(self, bus: EmbeddedBus) -> StreamingQuery:
+        self._read_from, self._decided_seq = bus, self._bus.decided_seq()
         log = DecisionLog(self._bus, self._bus.claimed_epoch())
         return start_query(self._session, bus, self._settings, {}, log.write, defer=False)
 
@@ -117,9 +120,18 @@ class _Run:
     def _wait_until(self, condition: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + WAIT_TIMEOUT_S
         while not condition():
+            if self._is_late():
+                self._query = self._started(self._read_from)
             if time.monotonic() > deadline or not self._query.isActive:
                 raise TimeoutError(f"{what}: {self._query.exception()}")
             time.sleep(POLL_S)
+
+    def _is_late(self) -> bool:
+        """Say whether the query must start again, because the machine was too busy for one of Spark's workers."""
+        if self._query.isActive or self._bus.decided_seq() > self._decided_seq:
+            return False
+        self._late_workers += 1
+        return self._late_workers <= LATE_WORKERS_MAX and has_late_worker(str(self._query.exception()))
 
     def stop(self) -> None:
         stop_between_batches(self._query)
