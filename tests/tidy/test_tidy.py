@@ -121,6 +121,17 @@ def test_links_between_documents_lead_somewhere() -> None:
     assert broken == []
 
 
+def test_files_that_documents_name_are_there() -> None:
+    named = re.compile(rf"`((?:{'|'.join(ROOMS)}|tests|deploy|docs)/[\w/.-]+\.(?:py|md|toml|sh))[:`]")
+    there = {name_of(path) for path in tracked()}
+    gone = {
+        name_of(path): found
+        for path in tracked()
+        if path.suffix == ".md" and (found := sorted(set(named.findall(path.read_text())) - there))
+    }
+    assert gone == {}
+
+
 def test_every_feature_that_works_names_tests_that_are_there() -> None:
     folders = {".py": ROOT / "tests" / "controller_logic", ".txt": ROOT / "tests" / "scenarios"}
     lines = (ROOT / "docs" / "features.md").read_text().splitlines()
