@@ -1,4 +1,4 @@
-"""The nouns: what the control plane knows, and the words in which it is told and answers.
+"""Nouns: what the control plane knows, what it is told (events) and what it answers (decisions).
 
 Nothing here reads a clock, draws a random number, or touches a file or a socket.
 """

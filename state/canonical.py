@@ -1,7 +1,7 @@
-"""The canonical order of decisions: merge what shards say of one event, then number it.
+"""The canonical order of decisions: merge what shards say about one event, then number it.
 
-However many shards there are and however a log was cut into batches, the same decisions come out
-with the same (``seq``, ``index``).
+The same log gives the same decisions with the same (``seq``, ``index``), however many shards there are and wherever
+the log is cut into batches.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,12 +22,12 @@ from state.decisions import (
 )
 from state.reason import Reason
 
-# What an answer of any length would come to no bus could carry.
+# No bus carries an answer of any length.
 RESULTS_MAX = 10_000
 
 
 class Part(NamedTuple):
-    """Hold one encoded decision of a shard with its place in the canonical order."""
+    """One encoded decision of a shard, with its place in the canonical order."""
 
     seq: int
     rank: int
@@ -41,12 +41,12 @@ Place = tuple[int, int, str, int, int]
 
 
 def part_of(decision: AnyDecision) -> Part:
-    """Encode a decision, and say where it stands."""
+    """Encode a decision with its place."""
     return Part(*_place_of(decision), encode(decision))
 
 
 def _place_of(decision: AnyDecision) -> Place:
-    """Say where a decision stands: seq, then kind, topic, partition, broker."""
+    """Give a decision's place: seq, then kind, topic, partition, broker."""
     rank = KIND_RANK[decision.__struct_config__.tag]  # type: ignore[index]
     topic, partition, broker = "", -1, -1
     if not isinstance(decision, Answer):
@@ -57,7 +57,7 @@ def _place_of(decision: AnyDecision) -> Place:
 
 
 def has_clash(decisions: Iterable[AnyDecision]) -> bool:
-    """Say whether two of one shard's decisions stand in one place, though only one of them can be meant."""
+    """Say whether two of one shard's decisions have one place that only one of them can have."""
     places = [place for place in map(_place_of, decisions) if place[1] not in _MERGED_RANKS]
     return len(set(places)) < len(places)
 
@@ -69,13 +69,13 @@ def _number(value: int | UnsetType) -> int:
 def number(parts: Iterable[Part]) -> list[tuple[int, int, bytes]]:
     """Order, merge and number parts: (seq, index, JSON text with that index).
 
-    Never raises, for the same batch would come again after each restart: ``has_clash`` is asked before.
+    Never raises, because the same batch would come again after each restart; ``has_clash`` is asked before.
     """
     numbered: list[tuple[int, int, bytes]] = []
     seq, index = -1, -1
     for part in _merged(sorted(parts, key=_place)):
         seq, index = (seq, index + 1) if part.seq == seq else (part.seq, 0)
-        # The first "index" is the decision's own: it stands before any free text.
+        # The first "index" is the decision's own, because it comes before any free text.
         body = part.body if index == 0 else part.body.replace(b'"index":0', b'"index":%d' % index, 1)
         numbered.append((seq, index, body))
     return numbered
@@ -103,7 +103,7 @@ def _merged(ordered: list[Part]) -> Iterable[Part]:
 
 
 def _said(parts: list[Part]) -> Iterable[Part]:
-    """Give what stands for all parts of one place; a cluster in balance is not worth a word."""
+    """Give what represents all parts of one place. A cluster in balance is not worth a decision."""
     rank = parts[0].rank
     if rank == _IMBALANCE_RANK:
         merged = _one_imbalance([d for part in parts if isinstance(d := decode(part.body), Imbalance)])
@@ -118,7 +118,7 @@ def _said(parts: list[Part]) -> Iterable[Part]:
 
 
 def _one_of_each_reason(parts: list[Part]) -> Iterable[Part]:
-    """Say once what several shards failed on, and beside it what one of them refused."""
+    """Keep one part for each reason: several shards may fail on an event, and one may refuse it."""
     said: dict[str, Part] = {}
     for part in sorted(parts):
         said.setdefault(decode(part.body).reason, part)
@@ -136,7 +136,7 @@ def _one(parts: list[Part]) -> Part:
 
 
 def _one_imbalance(decisions: list[Imbalance]) -> Imbalance:
-    """Add up what the shards counted, broker by broker."""
+    """Add up the shards' counts, broker by broker."""
     counts: dict[int, tuple[int, int]] = {}
     for decision in decisions:
         for broker, (not_led, all_of_it) in decision.counts.items():
@@ -146,7 +146,7 @@ def _one_imbalance(decisions: list[Imbalance]) -> Imbalance:
 
 
 def _one_answer(answers: list[Answer]) -> Answer:
-    """Add up what remains, and join the results: the first refusal in order is the answer's error."""
+    """Add up what remains and join the results. The first refusal in order is the answer's error."""
     merged = min(answers, key=lambda a: (a.error == "NONE", a.error, a.message))
     remaining = [a.remaining for a in answers if a.remaining is not UNSET]
     if remaining:
@@ -166,10 +166,10 @@ def _one_answer(answers: list[Answer]) -> Answer:
 def bounded(
     results: Sequence[PartitionResult], left_out: int = 0
 ) -> tuple[tuple[PartitionResult, ...], int | UnsetType]:
-    """Put results in order, and leave out those that are too many for one answer: of those done first.
+    """Put results in order, and leave out those that are too many for one answer, the ones that were done first.
 
-    Which ones stay does not depend on how many shards each gave its part. Gives how many are left out, with those
-    that were before.
+    The choice does not depend on the number of shards. The count of results left out includes ``left_out``, those
+    that the shards left out before.
     """
     left_out += max(0, len(results) - RESULTS_MAX)
     if len(results) > RESULTS_MAX:
@@ -178,7 +178,7 @@ def bounded(
 
 
 def first_refusal(results: Sequence[PartitionResult]) -> tuple[str, str]:
-    """Give the error and message that stand for a whole request: those of its first refused partition."""
+    """Give the error and message of a whole request: those of its first refused partition."""
     for result in results:
         if result.error != "NONE":
             return result.error, result.message
@@ -186,7 +186,7 @@ def first_refusal(results: Sequence[PartitionResult]) -> tuple[str, str]:
 
 
 def _one_broker(decisions: list[BrokerDecision]) -> BrokerDecision:
-    """A shutdown is allowed when no shard has anything left."""
+    """Add up what remains. The shutdown is allowed if no shard has anything left."""
     merged = decisions[0]
     remaining = sum(d.remaining for d in decisions if d.remaining is not UNSET)
     state = "controlled_shutdown" if remaining else "shutdown_allowed"

@@ -12,7 +12,7 @@ from state.slices import Slice, whole
 
 _T = TypeVar("_T")
 _VERSION_BYTE = bytes([STATE_VERSION])
-# A page in which some topics are not whole. Code of before refuses it, and would else take a slice for a topic.
+# A page in which some topics are not whole. Older code refuses this byte; otherwise it would take a slice for a topic.
 _SLICES_BYTE = bytes([2])
 _encoder = msgspec.msgpack.Encoder()
 _cluster = msgspec.msgpack.Decoder(Cluster)
@@ -21,7 +21,7 @@ _slices = msgspec.msgpack.Decoder(list[Slice])
 
 
 class CodecError(Exception):
-    """Stored bytes are of a version or shape that this code does not read."""
+    """Stored bytes of a version or shape that this code does not read."""
 
 
 def encode_cluster(cluster: Cluster) -> bytes:
@@ -51,7 +51,7 @@ def decode_topics(body: bytes) -> list[Topic]:
 
 
 def encode_slices(slices: list[Slice]) -> bytes:
-    """Write one page, as ``encode_topics`` does where every topic in it is whole."""
+    """Write one page of slices. If every topic in it is whole, the bytes are those of ``encode_topics``."""
     if all(one.is_whole for one in slices):
         return encode_topics([one.topic for one in slices])
     return _SLICES_BYTE + _encoder.encode(slices)

@@ -1,4 +1,4 @@
-"""What goes out: one struct a kind of decision, and the canonical order in which they are numbered."""
+"""What goes out: a struct for each kind of decision, and the rank of each kind in the canonical order."""
 
 from typing import Any
 
@@ -14,14 +14,12 @@ CONTRACT_VERSION = 1
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
-    """Hold what every decision has.
-
-    (``seq``, ``index``) is its identity: ``seq`` is the event that caused it, ``index`` its place
-    among that event's decisions, given by ``canonical.number``.
-    """
+    """What every decision has. (``seq``, ``index``) is its identity."""
 
     contract_version: int = CONTRACT_VERSION
+    # The event that caused it.
     seq: int
+    # Its place among that event's decisions; ``canonical.number`` sets it.
     index: int = 0
     controller_epoch: int
     time_ms: int
@@ -29,7 +27,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 
 
 class LeaderAndIsr(Decision, frozen=True, kw_only=True, tag="leader_and_isr", gc=False):
-    """Who leads a partition and who is in sync; the brokers in ``to`` must act on it."""
+    """Who leads a partition and who is in sync. The brokers in ``to`` must act on it."""
 
     topic: str
     topic_id: str
@@ -63,7 +61,7 @@ def leader_and_isr_of(
     is_new: bool = False,
     unclean: bool = False,
 ) -> LeaderAndIsr:
-    """Tell a partition as it stands."""
+    """Make the decision that tells a partition as it stands."""
     return LeaderAndIsr(
         seq=seq,
         controller_epoch=controller_epoch,
@@ -87,7 +85,7 @@ def leader_and_isr_of(
 
 
 class StopReplica(Decision, frozen=True, kw_only=True, tag="stop_replica", gc=False):
-    """The brokers in ``to`` stop following, and with ``delete`` remove the log."""
+    """An order to the brokers in ``to`` to stop following, and with ``delete`` to remove the log."""
 
     topic: str
     topic_id: str
@@ -98,7 +96,7 @@ class StopReplica(Decision, frozen=True, kw_only=True, tag="stop_replica", gc=Fa
 
 
 class TopicDecision(Decision, frozen=True, kw_only=True, tag="topic"):
-    """A topic came, is going, or went."""
+    """A topic that was created, is being deleted, or is gone."""
 
     topic: str
     topic_id: str
@@ -107,11 +105,7 @@ class TopicDecision(Decision, frozen=True, kw_only=True, tag="topic"):
 
 
 class BrokerDecision(Decision, frozen=True, kw_only=True, tag="broker"):
-    """A broker's registration changed its state.
-
-    ``remaining``, where told, counts the partitions that a broker in controlled shutdown still leads;
-    ``log_dirs`` and ``features`` are told where it registered any.
-    """
+    """A broker's registration and state, after a change."""
 
     broker: int
     broker_epoch: int
@@ -119,13 +113,15 @@ class BrokerDecision(Decision, frozen=True, kw_only=True, tag="broker"):
     state: str
     rack: str | None
     listeners: tuple[Listener, ...]
+    # Told if the broker registered any.
     log_dirs: tuple[str, ...] | UnsetType = UNSET
     features: tuple[Feature, ...] | UnsetType = UNSET
+    # How many partitions a broker in controlled shutdown still leads.
     remaining: int | UnsetType = UNSET
 
 
 def broker_decision_of(broker: Broker, state: str, **common: Any) -> BrokerDecision:
-    """Tell a broker as it is registered, with the ``state`` that it is told to be in."""
+    """Make the decision that tells a broker's registration and ``state``."""
     return BrokerDecision(
         **common,
         broker=broker.broker,
@@ -140,7 +136,7 @@ def broker_decision_of(broker: Broker, state: str, **common: Any) -> BrokerDecis
 
 
 class HighWatermark(Decision, frozen=True, kw_only=True, tag="high_watermark", gc=False):
-    """Records below ``high_watermark`` are on every in-sync replica."""
+    """A partition's high watermark: all records below it are on every in-sync replica."""
 
     topic: str
     partition: int
@@ -149,7 +145,7 @@ class HighWatermark(Decision, frozen=True, kw_only=True, tag="high_watermark", g
 
 
 class PartitionResult(msgspec.Struct, frozen=True, kw_only=True, order=True):
-    """What became of one partition of a request that named several."""
+    """What became of one partition of a request about several."""
 
     topic: str
     partition: int
@@ -158,15 +154,12 @@ class PartitionResult(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 class Answer(Decision, frozen=True, kw_only=True, tag="answer"):
-    """The answer to a request: ``error`` is Kafka's name, ``NONE`` when done.
-
-    ``request`` is the kind of event it answers; the optional fields are what that kind asks for.
-    ``remaining`` answers ``controlled_shutdown``, ``results`` those that name several partitions; of more than
-    ``canonical.RESULTS_MAX`` those refused come first, and ``results_left_out`` counts the others.
-    """
+    """The answer to a request. Each kind of request has its own of the optional fields."""
 
     request_id: str | int | None
+    # The kind of event that it answers.
     request: str
+    # Kafka's name of the error; NONE if the request is done.
     error: str
     message: str
     broker: int | UnsetType = UNSET
@@ -179,64 +172,62 @@ class Answer(Decision, frozen=True, kw_only=True, tag="answer"):
     isr: tuple[int, ...] | UnsetType = UNSET
     partition_epoch: int | UnsetType = UNSET
     assignment: dict[str, tuple[int, ...]] | UnsetType = UNSET
+    # Answers controlled_shutdown: how many partitions the broker still leads.
     remaining: int | UnsetType = UNSET
+    # Answers a request about several partitions: at most canonical.RESULTS_MAX of them, refusals before others.
     results: tuple[PartitionResult, ...] | UnsetType = UNSET
     producer_id_start: int | UnsetType = UNSET
     producer_id_len: int | UnsetType = UNSET
     quorum_epoch: int | UnsetType = UNSET
+    # How many results did not fit.
     results_left_out: int | UnsetType = UNSET
 
 
 class ConfigDecision(Decision, frozen=True, kw_only=True, tag="config"):
-    """The dynamic settings of an entity as they now stand.
-
-    ``in_force`` are, of the cluster, those that brokers act on, from wherever they came: they go before ``config``.
-    """
+    """The dynamic settings of an entity as they now stand."""
 
     entity: str
     name: str | None
     config: dict[str, str]
+    # For the cluster: the settings that brokers act on, from any source. They take precedence over ``config``.
     in_force: dict[str, str] | UnsetType = UNSET
 
 
 class Rejected(Decision, frozen=True, kw_only=True, tag="rejected"):
-    """An event that could not be understood or obeyed: its text, the field, what was expected.
+    """An event that could not be understood or obeyed, or a change that was withheld."""
 
-    ``topic`` and ``partition`` name a partition whose change was withheld.
-    """
-
+    # The event's text.
     raw: str
     field: str
+    # What was expected of the field.
     message: str
+    # The partition whose change was withheld.
     topic: str | UnsetType = UNSET
     partition: int | UnsetType = UNSET
 
 
 class Imbalance(Decision, frozen=True, kw_only=True, tag="imbalance"):
-    """What a balance check counted, where any leader is not the preferred one.
+    """What a balance check counted, if any leader is not the preferred one."""
 
-    ``counts`` gives for each preferred broker how many partitions it does not lead, and how many it should.
-    """
-
+    # For each preferred broker: how many partitions it does not lead, and how many it should lead.
     counts: dict[int, tuple[int, int]]
 
 
 class QuorumDecision(Decision, frozen=True, kw_only=True, tag="quorum"):
-    """Which gateway leads the metadata quorum, in which start of it and which quorum epoch.
-
-    ``voters`` are the gateways that brokers know, in rising order; from here on the metadata log is written in
-    ``metadata_format``, of which the absence means the first.
-    """
+    """Which gateway leads the metadata quorum."""
 
     voter: int
+    # The start of the gateway that leads.
     incarnation: str
+    # The gateways that brokers know, in rising order.
     voters: tuple[int, ...]
     quorum_epoch: int
+    # The format of the metadata log from here on; unset is the first one.
     metadata_format: int | UnsetType = UNSET
 
 
 class ProducerIds(Decision, frozen=True, kw_only=True, tag="producer_ids"):
-    """A broker got the block of producer ids that ends before ``next_producer_id`` (KIP-730)."""
+    """A block of producer ids for a broker, which ends before ``next_producer_id`` (KIP-730)."""
 
     broker: int
     broker_epoch: int
@@ -244,9 +235,9 @@ class ProducerIds(Decision, frozen=True, kw_only=True, tag="producer_ids"):
 
 
 class NoOp(Decision, frozen=True, kw_only=True, tag="no_op"):
-    """Nothing but that the controller decides: an idle metadata log gets a record by it (KIP-835).
+    """No decision but a sign that the controller decides, so that an idle metadata log gets a record (KIP-835).
 
-    Its time is later than that of any before in the same quorum epoch.
+    Its time is later than that of any earlier one in the same quorum epoch.
     """
 
 

@@ -1,4 +1,4 @@
-"""Which events only the engine makes: nobody else may publish them."""
+"""The events that only the engine may publish."""
 
 from state.events import ControllerStarted, LeaderImbalance, SessionsExtended, Tick
 

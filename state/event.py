@@ -1,4 +1,4 @@
-"""What every event has, and what those of admins have besides."""
+"""What every event has, and what events of admins and of the engine add."""
 
 from typing import Annotated
 
@@ -9,19 +9,21 @@ from state.limits import Epoch, Text, TimeMs
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
-    """Hold what every event has; ``request_id`` is echoed in the answer."""
+    """What every event has."""
 
     time_ms: TimeMs
+    # The answer repeats it.
     request_id: Text | int | None = None
 
 
 class AdminEvent(Event, frozen=True, kw_only=True):
-    """What an admin asks; once ``timeout_ms`` is over since it came, it is answered so, and not done any more."""
+    """What an admin asks."""
 
+    # After this time since it came, it is answered as timed out and not done any more.
     timeout_ms: Annotated[int, Meta(ge=0, le=86_400_000)] | None = None
 
 
 class EngineEvent(Event, frozen=True, kw_only=True):
-    """What only the engine makes, and in which controller epoch."""
+    """What only the engine makes, in the controller epoch of the job that made it."""
 
     controller_epoch: Epoch | None = None

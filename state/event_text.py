@@ -1,4 +1,4 @@
-"""Read events from their JSON text, and say what is wrong with one that cannot be understood."""
+"""Read events from their JSON text, and say what is wrong with a text that is no event."""
 
 import re
 from typing import TypeVar
@@ -9,7 +9,7 @@ from state.events import AnyEvent, Malformed
 from state.limits import Text
 from state.nesting import LEVELS_MAX, is_too_deep
 
-# What is wrong is said with the value that is, which may be megabytes.
+# A complaint quotes the value, which may have megabytes.
 MESSAGE_CHARS_MAX = 1_024
 
 
@@ -31,10 +31,10 @@ _MISSING = re.compile(r"missing required field `([^`]*)`")
 
 
 def decode(raw: bytes) -> AnyEvent | Malformed:
-    """Read one event from its JSON text; what is wrong with it comes back as ``Malformed``.
+    """Read one event from its JSON text; return ``Malformed`` if it is none.
 
-    Whatever the bytes are, one of the two comes back, the same wherever this is called from. ``field`` is the path of
-    the field in question (``isr[1]``), or empty when the text as a whole is no JSON object.
+    Never raises, and gives the same result wherever it is called. ``field`` is the path of the field in question
+    (``isr[1]``), or empty if the whole text is no JSON object.
     """
     if is_too_deep(raw):
         return Malformed(field="", message=f"it nests deeper than {LEVELS_MAX} levels")

@@ -1,7 +1,6 @@
-"""What comes in: one struct a kind of event, each field with the limits that the engine holds it to.
+"""What comes in: a struct for each kind of event, and limits for each field.
 
-An event crosses the edge as a JSON object (contract version 1), which ``event_text`` reads. Unknown
-fields are ignored.
+An event is a JSON object on the bus (contract version 1), which ``event_text`` reads. Unknown fields are ignored.
 """
 
 from typing import Annotated, Literal
@@ -35,18 +34,14 @@ from state.rules import FIRST_RULES
 
 
 class TopicPartition(msgspec.Struct, frozen=True, order=True):
-    """Name one partition."""
+    """The name of one partition."""
 
     topic: Name
     partition: Id
 
 
 class BrokerRegister(Event, frozen=True, kw_only=True, tag="broker_register"):
-    """A broker starts; its broker_epoch will be this event's seq (KIP-631).
-
-    One ``behind_gateway`` speaks through the gateway that leads the quorum: its silence counts while
-    that one was heard.
-    """
+    """A broker starts. Its broker_epoch will be this event's seq (KIP-631)."""
 
     broker: Id
     incarnation: Text
@@ -55,11 +50,12 @@ class BrokerRegister(Event, frozen=True, kw_only=True, tag="broker_register"):
     log_dirs: Texts = ()
     previous_broker_epoch: BrokerEpoch = -1
     features: Annotated[tuple[Feature, ...], Meta(max_length=64)] = ()
+    # Whether it speaks through the gateway that leads the quorum. Its silence counts only while that gateway is heard.
     behind_gateway: bool = False
 
 
 class BrokerHeartbeat(Event, frozen=True, kw_only=True, tag="broker_heartbeat"):
-    """A broker lives, and asks to be fenced, unfenced or let go (KIP-631)."""
+    """A broker lives, and may ask to be fenced, to be unfenced or to shut down (KIP-631)."""
 
     broker: Id
     broker_epoch: BrokerEpoch
@@ -70,47 +66,49 @@ class BrokerHeartbeat(Event, frozen=True, kw_only=True, tag="broker_heartbeat"):
 
 
 class BrokerConnectionLost(Event, frozen=True, kw_only=True, tag="broker_connection_lost"):
-    """An edge lost its connection to a broker: a hint, the session stays the authority."""
+    """A gateway or other edge lost its connection to a broker. It is a hint: the session is what counts."""
 
     broker: Id
     broker_epoch: BrokerEpoch
 
 
 class BrokerUnregister(AdminEvent, frozen=True, kw_only=True, tag="broker_unregister"):
-    """An operator removes a broker that will not come back."""
+    """An operator says that a broker will not come back."""
 
     broker: Id
 
 
 class ControlledShutdown(Event, frozen=True, kw_only=True, tag="controlled_shutdown"):
-    """A broker about to stop asks for its leaderships to be moved."""
+    """A broker that is about to stop asks to have its leaderships moved."""
 
     broker: Id
     broker_epoch: BrokerEpoch
 
 
 class OfReplica(Event, frozen=True, kw_only=True):
-    """Hold which replica speaks; with ``topic_id`` it speaks of that topic, and of no other that has the name."""
+    """What every event about a replica has."""
 
     topic: Name
     partition: Id
     broker: Id
+    # If given, the event is about that topic and no other of the same name.
     topic_id: Text | None = None
 
 
 class AlterIsr(OfReplica, frozen=True, kw_only=True, tag="alter_isr"):
-    """A partition's leader asks for another ISR (KIP-497); ``isr_epochs`` as in KIP-903."""
+    """A partition's leader asks for another ISR (KIP-497)."""
 
     broker_epoch: BrokerEpoch
     leader_epoch: Epoch
     partition_epoch: Epoch
     isr: Ids
+    # The broker epoch of each member (KIP-903).
     isr_epochs: Annotated[tuple[BrokerEpoch, ...], Meta(max_length=1_000)] | None = None
     leader_recovery_state: Literal["RECOVERED", "RECOVERING", 0, 1] | None = None
 
 
 class LogEndOffset(OfReplica, frozen=True, kw_only=True, tag="log_end_offset"):
-    """A replica tells how far its log reaches, in the leader epoch that it follows."""
+    """A replica tells where its log ends, in the leader epoch that it follows."""
 
     leader_epoch: Epoch
     log_end_offset: Offset
@@ -119,7 +117,7 @@ class LogEndOffset(OfReplica, frozen=True, kw_only=True, tag="log_end_offset"):
 
 
 class ReplicaReport(OfReplica, frozen=True, kw_only=True, tag="replica_report"):
-    """A broker tells what became of a decision on one of its replicas."""
+    """A broker tells what became of a decision about one of its replicas."""
 
     broker_epoch: BrokerEpoch
     leader_epoch: Annotated[int, Meta(ge=EPOCH_DURING_DELETE, le=2**31 - 1)]
@@ -128,9 +126,9 @@ class ReplicaReport(OfReplica, frozen=True, kw_only=True, tag="replica_report"):
 
 
 class CreateTopic(AdminEvent, frozen=True, kw_only=True, tag="create_topic"):
-    """An admin creates a topic, by size or by explicit assignment.
+    """An admin creates a topic, by size or by an explicit assignment.
 
-    Sizes are plain integers here: a size out of range is the answer's error, not an unreadable event.
+    Sizes are plain integers here, because a size out of range is an error in the answer and no malformed event.
     """
 
     topic: Text
@@ -142,23 +140,26 @@ class CreateTopic(AdminEvent, frozen=True, kw_only=True, tag="create_topic"):
 
 
 class DeleteTopic(AdminEvent, frozen=True, kw_only=True, tag="delete_topic"):
-    """An admin deletes a topic; with ``topic_id`` only the one that has it."""
+    """An admin deletes a topic."""
 
     topic: Name
+    # If given, only the topic of this id is deleted.
     topic_id: Text | None = None
 
 
 class CreatePartitions(AdminEvent, frozen=True, kw_only=True, tag="create_partitions"):
-    """An admin adds partitions, up to ``total``; ``assignment`` lists the replicas of the new ones."""
+    """An admin adds partitions to a topic."""
 
     topic: Name
+    # How many the topic will have.
     total: int
+    # The replicas of each new partition.
     assignment: Annotated[tuple[Ids, ...], Meta(max_length=1_000_000)] | None = None
     validate_only: bool = False
 
 
 class AlterReassignment(AdminEvent, frozen=True, kw_only=True, tag="alter_reassignment"):
-    """An admin moves a partition to ``replicas``, or cancels with null (KIP-455)."""
+    """An admin moves a partition to ``replicas``, or with null cancels a move (KIP-455)."""
 
     topic: Name
     partition: Id
@@ -166,43 +167,43 @@ class AlterReassignment(AdminEvent, frozen=True, kw_only=True, tag="alter_reassi
 
 
 class ElectLeaders(AdminEvent, frozen=True, kw_only=True, tag="elect_leaders"):
-    """An admin asks for an election on some partitions, or on all with null (KIP-460)."""
+    """An admin asks for elections in some partitions, or with null in all (KIP-460)."""
 
     election_type: Literal["preferred", "unclean"]
     partitions: Annotated[tuple[TopicPartition, ...], Meta(max_length=1_000_000)] | None
 
 
 class AlterConfig(AdminEvent, frozen=True, kw_only=True, tag="alter_config"):
-    """An admin sets (or with null removes) dynamic settings; ``name`` is the topic's or broker's."""
+    """An admin sets dynamic settings."""
 
     entity: Literal["cluster", "topic", "broker"]
+    # The topic's name or the broker's id.
     name: Text | None = None
+    # A null value removes the setting.
     config: Config
     validate_only: bool = False
 
 
 class ControllerStarted(Event, frozen=True, kw_only=True, tag="controller_started"):
-    """A job takes over with the next controller epoch; ``settings`` and ``rules_version`` are those it decides by.
-
-    Up to ``decided_seq`` others had decided by then.
-    """
+    """A job takes over with the next controller epoch: its claim."""
 
     controller_id: Text | int
     controller_epoch: Epoch
+    # The job decides by these settings and this version of the rules.
     settings: dict[str, Scalar] | None = None
     rules_version: RulesVersion = FIRST_RULES
+    # Former jobs had decided up to here.
     decided_seq: Offset | None = None
 
 
 class LeaderImbalance(EngineEvent, frozen=True, kw_only=True, tag="leader_imbalance"):
-    """The engine tells all its shards what the tick ``checked_seq`` counted over the whole cluster.
-
-    ``counts`` gives for each preferred broker how many partitions it does not lead, and how many it should.
-    """
+    """The engine tells all its shards what a balance check counted over the whole cluster."""
 
     controller_epoch: Epoch | None = None
 
+    # The tick that counted.
     checked_seq: Offset
+    # For each preferred broker: how many partitions it does not lead, and how many it should lead.
     counts: Annotated[dict[Id, tuple[Offset, Offset]], Meta(max_length=1_000_000)]
 
 
@@ -214,13 +215,13 @@ class AllocateProducerIds(Event, frozen=True, kw_only=True, tag="allocate_produc
 
 
 class SessionsExtended(EngineEvent, frozen=True, kw_only=True, tag="sessions_extended"):
-    """The engine was held up for ``by_ms``: what it did not hear meanwhile was not silence."""
+    """The engine was held up for ``by_ms``. Nobody could be heard meanwhile, so that was no silence."""
 
     by_ms: TimeMs
 
 
 class Tick(EngineEvent, frozen=True, kw_only=True, tag="tick"):
-    """Time passes: sessions, balance and watermarks are looked at now."""
+    """Time passes. What is due now is decided."""
 
 
 AnyEvent = (
@@ -249,34 +250,32 @@ AnyEvent = (
 
 
 class Malformed(msgspec.Struct, frozen=True, kw_only=True):
-    """Hold what could not be understood: which field, and what was expected.
+    """A text that is no event."""
 
-    ``request`` is the kind that it called itself, as far as that could be read.
-    """
-
+    # The field that is wrong, and what was expected of it.
     field: str
     message: str
     request_id: str | int | None = None
+    # The kind of event that the text calls itself, if that can be read.
     request: str = ""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """Say that the log went on without an event for this shard; never on the bus."""
+    """The log went on without an event for this shard. Never on the bus."""
 
 
 class Logged(msgspec.Struct, frozen=True):
-    """Hold an event in its place in the one total order.
-
-    ``clock_ms`` is the greatest ``time_ms`` up to here of the events that came along, on whichever
-    shard they belong to; ``raw`` is the text that was published. ``entered_ms`` is the bus's time when it came, and
-    ``is_claim`` says whether the bus knows it as a job's claim; None is not known. ``found_ms`` is when a job that
-    claimed last found it undecided.
-    """
+    """An event in its place in the one total order."""
 
     seq: int
+    # The greatest time_ms of all shards' events up to here: the clock of version 1 of the rules.
     clock_ms: int
     event: AnyEvent | Malformed | Progress
+    # The text that was published.
     raw: bytes
+    # What the bus's clock read when the event came; None is not known.
     entered_ms: int | None = None
+    # Whether the bus knows the event as a job's claim; None is not known.
     is_claim: bool | None = None
+    # When a job that claimed last found the event undecided; None is never.
     found_ms: int | None = None

@@ -1,4 +1,4 @@
-"""What gateways say of themselves."""
+"""What gateways say about themselves."""
 
 from typing import Annotated
 
@@ -10,22 +10,23 @@ from state.metadata_format import FIRST_FORMAT
 
 
 class GatewayStarted(Event, frozen=True, kw_only=True, tag="gateway_started"):
-    """A gateway starts, as one of the ``voters`` that its brokers know; it writes formats up to ``metadata_format``."""
+    """A gateway starts."""
 
     gateway: Id
     incarnation: Text
+    # The gateways that its brokers know. gateway ∈ voters, or the event is rejected.
     voters: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=64)]
+    # The newest format of the metadata log that it can write.
     metadata_format: MetadataFormat = FIRST_FORMAT
 
 
 class GatewayHeartbeat(Event, frozen=True, kw_only=True, tag="gateway_heartbeat"):
-    """A gateway lives; it was held up for ``late_ms`` since its last heartbeat, and heard no broker meanwhile.
-
-    One that ends in order says so by ``want_shutdown``.
-    """
+    """A gateway lives."""
 
     gateway: Id
     incarnation: Text
+    # How long it was held up since its last heartbeat. It heard no broker meanwhile.
     late_ms: TimeMs = 0
+    # It is about to stop.
     want_shutdown: bool = False
     metadata_format: MetadataFormat | UnsetType = UNSET

@@ -1,4 +1,4 @@
-"""Names that are computed: the shard and page of a topic, and a topic's id."""
+"""Values for 'none', and what is computed from names: a topic's shard, page and id."""
 
 import base64
 import hashlib
@@ -14,15 +14,15 @@ BROKER_ID_MAX = 2**31 - 1
 
 
 def without_collisions(topic: str) -> str:
-    """Make names the same that collide in Kafka's metrics (``Topic.unifyCollisionChars``)."""
+    """Make names equal that collide in Kafka's metrics (``Topic.unifyCollisionChars``)."""
     return topic.replace(".", "_")
 
 
 def topic_hash(topic: str) -> int:
-    """Hash a topic's name so that names which collide meet.
+    """Hash a topic's name so that colliding names have one hash.
 
-    Kafka refuses two topics that differ only in ``.`` against ``_`` (``Topic.hasCollision``),
-    so both must reach the shard that can refuse the second.
+    Kafka refuses a second topic whose name differs only in ``.`` and ``_`` (``Topic.hasCollision``). So both must be
+    on one shard, which can refuse the second.
     """
     return zlib.crc32(without_collisions(topic).encode())
 
@@ -40,8 +40,8 @@ def page_of(topic: str, shards: int, pages: int) -> int:
 def topic_id_of(topic: str, seq: int) -> str:
     """Derive the id of the topic that event ``seq`` created, as Kafka prints a Uuid.
 
-    Twenty-two characters of URL-safe base64. A topic created again under its name was created by
-    another event, so it has another id (KIP-516); no randomness, so a replay gives the same one.
+    Twenty-two characters of URL-safe base64. A topic that is created again under its name gets another id, because
+    another event created it (KIP-516). A replay gives the same id, because nothing is random.
     """
     digest = hashlib.sha256(f"{seq}:{topic}".encode()).digest()[:16]
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()

@@ -1,7 +1,7 @@
-"""What must hold of every partition, whatever happened to it.
+"""What must hold for every partition, whatever happened to it.
 
-Each broken rule is named by what should be true. ``step`` asks after each change, in production
-too: a change that breaks a rule is not made.
+Each rule is named by what should be true. The commit pipeline asks before each change, in production too, and
+withholds a change that breaks a rule.
 """
 
 from collections.abc import Container, Set
@@ -11,20 +11,20 @@ from state.ids import NO_EPOCH, NO_LEADER
 from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
 from state.transitions import PARTITION_MOVES, REPLICA_MOVES
 
-# All of this is asked after each change, where finding a member in its enum costs more than comparing it.
+# Every change asks for these. Looking a member up in its enum costs more than comparing it.
 _ONLINE = PartitionState.OnlinePartition
 _RECOVERING = LeaderRecoveryState.RECOVERING
-# Online where the move ends at once: an unclean leader is all of its target.
-_BEGUN_ANEW = (ReplicaState.NewReplica, ReplicaState.OnlineReplica)
+# States of a replica that is assigned again. It is online at once if an unclean leader is all of the target.
+_ASSIGNED_AGAIN = (ReplicaState.NewReplica, ReplicaState.OnlineReplica)
 
 
 def broken_rules(
     before: Partition, after: Partition, awaited: Container[int] | None = None, live: Set[int] | None = None
 ) -> list[str]:
-    """List the rules that ``after``, made from ``before``, does not keep; empty when all hold.
+    """List the rules that a change from ``before`` to ``after`` breaks; empty if all hold.
 
-    A replica may be forgotten whatever its state if its broker is not in ``awaited``, those that report what
-    they delete; ``live`` brokers serve. None: all do.
+    ``awaited`` brokers report what they delete. A replica on another broker may be forgotten in any state. ``live``
+    brokers serve. None means all brokers.
     """
     isr, replicas, leader = after.isr, after.replicas, after.leader
     assigned = set(replicas)
@@ -61,14 +61,14 @@ def _broken_replica_moves(before: Partition, after: Partition, awaited: Containe
         return _refused_moves(before.replica_states, after.replica_states)
     held, become = _all_states(before), _all_states(after)
     absent = ReplicaState.NonExistentReplica
-    # Who is assigned again begins anew, though its broker may yet have to say that the old log is gone.
-    anew = {entry.broker for entry in before.removed if become.get(entry.broker) in _BEGUN_ANEW}
-    held |= dict.fromkeys(anew, absent)
+    # A removed replica that is assigned again starts afresh, even if its broker has yet to report the old log's end.
+    again = {entry.broker for entry in before.removed if become.get(entry.broker) in _ASSIGNED_AGAIN}
+    held |= dict.fromkeys(again, absent)
     if awaited is not None:
         held = {replica: state for replica, state in held.items() if replica in become or replica in awaited}
     moves = [(held.get(replica, absent), become.get(replica, absent)) for replica in {**held, **become}]
-    # Once its log is told to be gone a removed replica is forgotten in the same event; before the
-    # first leader nobody holds one.
+    # A removed replica is forgotten in the event that reports its log gone. Before the first leader no replica has a
+    # log, so any may be forgotten.
     forgotten = {ReplicaState.ReplicaDeletionStarted} if before.leader_epoch != NO_EPOCH else set(ReplicaState)
     moves = [(origin, to) for origin, to in moves if to != absent or origin not in forgotten]
     return _refused_moves(tuple([origin for origin, _ in moves]), tuple([to for _, to in moves]))
@@ -149,7 +149,7 @@ def _broken_epochs(before: Partition, after: Partition) -> list[str]:
 
 
 def broken_watermark(before: Partition, after: Partition) -> list[str]:
-    """List the rules that another high watermark does not keep, where nothing else differs."""
+    """List the rules that a change of the high watermark alone breaks."""
     if after.high_watermark_epoch == before.high_watermark_epoch and after.high_watermark < before.high_watermark:
         return ["the high watermark does not go back within a leader epoch"]
     return []

@@ -1,4 +1,4 @@
-"""How large the fields of an event may be: what is beyond is an event that cannot be understood."""
+"""How large the fields of an event may be. An event beyond these limits is malformed."""
 
 from typing import Annotated
 

@@ -1,17 +1,17 @@
-"""Which format the metadata log of gateways is written in.
+"""The formats of the metadata log that gateways write.
 
-What a decision comes to in that log never changes, so what is to be written otherwise, or besides, is a new format. A
-gateway says which one it can write, and the decision on the quorum's leader which one holds from there on: the newest
-that every gateway that is heard can write.
+The records of a decision in that log never change, so writing other or more records needs a new format. Each gateway
+says which format it can write. The decision that names the quorum's leader says which format holds from there on: the
+newest that every gateway that is heard can write.
 
-1: what there was at first; a ``quorum`` decision that names no format has this one.
-2: the settings of the cluster that brokers act on are those in force, the engine's own among them.
-3: a ``no_op`` is a record.
+1: the first one. A ``quorum`` decision without a format has it.
+2: the cluster's settings that brokers act on are those in force, including the engine's own.
+3: a ``no_op`` becomes a record.
 """
 
 FIRST_FORMAT = 1
 NEWEST_FORMAT = 3
-# From which format on settings that are in force are written down.
+# From this format on, the settings in force are written.
 IN_FORCE_FORMAT = 2
-# From which format on an idle log gets records that say nothing.
+# From this format on, an idle log gets records that say nothing.
 NO_OP_FORMAT = 3

@@ -7,32 +7,33 @@ from state.metadata_format import FIRST_FORMAT
 
 
 class Gateway(msgspec.Struct, frozen=True, array_like=True):
-    """Hold one gateway in its newest start; ``last_contact_ms`` is on the engine's clock.
-
-    One that ``is_stopping`` said so, and leads no more where another one can.
-    ``metadata_format`` is the newest that it can write.
-    """
+    """One gateway in its newest start."""
 
     gateway: int
+    # The start.
     incarnation: str
+    # The gateways that its brokers know, in rising order.
     voters: tuple[int, ...]
+    # By the engine's clock.
     last_contact_ms: int
+    # It said that it stops. It no longer leads if another gateway can.
     is_stopping: bool = False
+    # The newest format that it can write.
     metadata_format: int = FIRST_FORMAT
 
 
 class Quorum(msgspec.Struct, frozen=True, array_like=True):
-    """Hold who leads; an epoch has one leader, in one start of it, and is never used again.
-
-    ``heard_ms`` is when the one that leads was last heard, on the engine's clock; 0 is not known.
-    ``metadata_format`` is the one that the metadata log is written in. ``no_op_ms`` is when the newest ``no_op`` was
-    decided, or the epoch began.
-    """
+    """The gateway that leads."""
 
     voter: int = NO_LEADER
+    # The start of the gateway that leads.
     incarnation: str = ""
     voters: tuple[int, ...] = ()
+    # Has one leader, in one start of it, and is never used again.
     quorum_epoch: int = 0
+    # When the leader was last heard, by the engine's clock; 0 is not known.
     heard_ms: int = 0
+    # The format that the metadata log is written in.
     metadata_format: int = FIRST_FORMAT
+    # When the newest no_op was decided, or else when the epoch began.
     no_op_ms: int = 0

@@ -18,7 +18,7 @@ Percentage = Annotated[int, Meta(ge=0, le=100)]
 class Policy(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename=lambda n: n.replace("_", ".")
 ):
-    """Hold what the rules may be told; each field's outward name is Kafka's, dots for underscores."""
+    """The settings that rules read. A field's outward name is Kafka's, with dots for underscores."""
 
     broker_session_timeout_ms: Millis = 9_000
     broker_heartbeat_interval_ms: Millis = 2_000
@@ -40,7 +40,7 @@ class Policy(
     def overlaid(self, config: dict[str, str]) -> "Policy":
         """Return this policy with the dynamic ``config`` (Kafka's names, text values) laid over it.
 
-        Keys that no rule reads are left aside: they belong to brokers.
+        Keys that no rule reads are for brokers, and are left aside.
         """
         known = {key: value for key, value in config.items() if key in NAMES}
         return policy_of(msgspec.to_builtins(self) | known) if known else self
@@ -53,7 +53,7 @@ _WHOLE = re.compile(r"-?[0-9]+")
 
 
 def policy_of(settings: dict[str, Any]) -> Policy:
-    """Make a policy from Kafka's names; numbers and booleans may be given as text.
+    """Make a policy from Kafka's names. Numbers and booleans may be text.
 
     Raises ``msgspec.ValidationError`` that names the key, for an unknown key or a value out of range.
     """
@@ -61,12 +61,12 @@ def policy_of(settings: dict[str, Any]) -> Policy:
 
 
 def base_of(policy: Policy) -> Policy:
-    """Return what holds where a log says nothing: settings that logs of before do not name are off, whatever is set."""
+    """Return what holds where a log says nothing. Settings that older logs do not know are off, whatever is set."""
     return msgspec.structs.replace(policy, metadata_max_idle_interval_ms=0)
 
 
 def laid_over(policy: Policy, config: Mapping[str, str]) -> Policy:
-    """Return ``policy`` with ``config`` laid over it; a value that no setting can hold is left aside."""
+    """Return ``policy`` with ``config`` laid over it. Impossible values are left aside."""
     if not config:
         return policy
     try:
@@ -79,9 +79,9 @@ def laid_over(policy: Policy, config: Mapping[str, str]) -> Policy:
 
 
 def complaint_about(key: str, value: str, *, plainly: bool = True) -> str | None:
-    """Say what is wrong with ``value`` as the setting ``key``; None when it is right, or no rule reads it.
+    """Say what is wrong with ``value`` as the setting ``key``; None if it is right, or if no rule reads it.
 
-    Brokers read settings too, and Kafka knows neither 1.0 for 1 nor 1 for true: ``plainly`` such is wrong.
+    Brokers read settings too, and Kafka does not take 1.0 for 1 or 1 for true. With ``plainly`` these are wrong.
     """
     if key not in NAMES:
         return None

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Name the cause of a decision."""
+    """The cause of a decision."""
 
     CONTROLLER_STARTED = "CONTROLLER_STARTED"
     BROKER_REGISTERED = "BROKER_REGISTERED"

@@ -1,4 +1,4 @@
-"""What a broker says of itself when it registers."""
+"""What a broker says about itself when it registers."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from state.limits import Text
 
 
 class Listener(msgspec.Struct, frozen=True):
-    """Name where a broker listens."""
+    """An address on which a broker listens."""
 
     name: Text
     host: Text
@@ -18,7 +18,7 @@ class Listener(msgspec.Struct, frozen=True):
 
 
 class Feature(msgspec.Struct, frozen=True):
-    """Name a feature and the levels of it that a broker has (KIP-584)."""
+    """A feature and the levels of it that a broker supports (KIP-584)."""
 
     name: Text
     min_version: Annotated[int, Meta(ge=0, le=32_767)]

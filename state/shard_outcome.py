@@ -1,4 +1,4 @@
-"""What one shard made of one micro-batch, on its way from the operator to the sink."""
+"""What one shard made of one batch, on its way from the operator to the sink."""
 
 import msgspec
 
@@ -8,16 +8,16 @@ CLUSTER_PAGE = -1
 
 
 class ShardOutcome(msgspec.Struct, frozen=True, array_like=True):
-    """Hold the decisions to be numbered, and the pages that changed as they now stand.
-
-    ``seq`` is the last event of the batch, the same in every shard. Page ``CLUSTER_PAGE`` is the
-    shard's cluster part. ``expires_ms`` is up to when, by the bus's clock, all that admins asked is decided in time.
-    """
+    """A shard's decisions of a batch, and the pages of its state that changed."""
 
     shard: int
+    # The last event of the batch, the same in every shard.
     seq: int
+    # The decisions, to be numbered.
     parts: list[Part]
+    # Each changed page as it now is. CLUSTER_PAGE is the shard's cluster part.
     pages: list[tuple[int, bytes]]
+    # Committed by then (by the bus's clock), no admin's request in it is too late.
     expires_ms: int | None = None
 
 
@@ -26,7 +26,7 @@ _decoder = msgspec.msgpack.Decoder(ShardOutcome)
 
 
 def encode_outcome(outcome: ShardOutcome) -> bytes:
-    """Pack an outcome for the way through Spark."""
+    """Pack an outcome for its way through Spark."""
     return _encoder.encode(outcome)
 
 

@@ -1,4 +1,4 @@
-"""A topic of many partitions, in slices: no page holds all of it, and a change is stored with its slice alone."""
+"""A topic of many partitions, in slices, so that a change is stored with one slice and not with the whole topic."""
 
 from collections.abc import Iterable
 
@@ -6,37 +6,35 @@ import msgspec
 
 from state.partition import Topic, TopicState
 
-# It says on which page a partition is stored: as fixed as the pages themselves.
+# It decides on which page a partition is stored, so it is as fixed as the number of pages.
 SLICE_PARTITIONS = 1_000
 
 
 class Slice(msgspec.Struct, frozen=True, array_like=True):
-    """Hold some of a topic's partitions, in order.
+    """Some of a topic's partitions, in order."""
 
-    The first slice has besides all else that there is of the topic, and ``count`` of its partitions in all slices;
-    in others that is 0.
-    """
-
+    # The topic with only these partitions. In the first slice everything else about the topic is right too.
     topic: Topic
+    # How many partitions all slices have; 0 in all but the first slice.
     count: int = 0
 
     @property
     def first_partition(self) -> int:
-        """Name the partition that it begins with; 0 where there is none."""
+        """Give the number of its first partition; 0 if it has none."""
         return self.topic.partitions[0].partition if self.topic.partitions else 0
 
     @property
     def nth(self) -> int:
-        """Tell which one it is, from 0 on."""
+        """Give its place among the slices, from 0 on."""
         return self.first_partition // SLICE_PARTITIONS
 
     @property
     def is_whole(self) -> bool:
-        """Say whether it is all of the topic."""
+        """Say whether it is the whole topic."""
         return self.first_partition == 0 and self.count == len(self.topic.partitions)
 
     def is_same_as(self, other: "Slice") -> bool:
-        """Say whether nothing was changed; partitions that stayed are the same objects."""
+        """Say whether nothing changed. Unchanged partitions are the same objects."""
         mine, theirs = self.topic, other.topic
         return (
             self.count == other.count
@@ -47,7 +45,7 @@ class Slice(msgspec.Struct, frozen=True, array_like=True):
 
 
 def slices_of(topic: Topic) -> list[Slice]:
-    """Cut a topic into slices; most have one."""
+    """Cut a topic into slices. Most topics have one."""
     partitions = topic.partitions
     if len(partitions) <= SLICE_PARTITIONS:
         return [Slice(topic, len(partitions))]
@@ -60,7 +58,7 @@ def slices_of(topic: Topic) -> list[Slice]:
 
 
 def whole(slices: Iterable[Slice]) -> Topic:
-    """Put a topic together from its slices, in whatever order; raises ``ValueError`` when they are not all of it."""
+    """Put a topic together from its slices in any order. Raises ``ValueError`` if they are not the whole topic."""
     first, *others = sorted(slices, key=lambda one: one.first_partition)
     if first.is_whole and not others:
         return first.topic

@@ -1,6 +1,6 @@
 """The moves that Kafka's two state machines allow, as tables.
 
-From ``PartitionState`` and ``ReplicaState`` of Kafka's controller: the valid previous states of each.
+They are the valid previous states of each state in Kafka's ``PartitionState`` and ``ReplicaState``.
 """
 
 from collections.abc import Mapping, Set
@@ -33,7 +33,7 @@ REPLICA_MAY_COME_FROM: Mapping[R, Set[R]] = {
 
 
 def _within_one_event(may_come_from: Mapping[_S, Set[_S]], passed: Set[_S]) -> frozenset[tuple[_S, _S]]:
-    """Give the pairs (from, to) that one move makes, or several through the states in ``passed``."""
+    """Give the pairs (from, to) of one move, or of several through the states in ``passed``."""
     pairs = {(origin, target) for target, origins in may_come_from.items() for origin in origins}
     while True:
         longer = {(a, d) for a, b in pairs for c, d in pairs if b == c and b in passed}
@@ -42,6 +42,6 @@ def _within_one_event(may_come_from: Mapping[_S, Set[_S]], passed: Set[_S]) -> f
         pairs |= longer
 
 
-# In these states nothing is awaited from outside, so an event need not end in them.
+# Nothing is awaited from outside in the passed states, so an event need not end in them.
 PARTITION_MOVES = _within_one_event(PARTITION_MAY_COME_FROM, frozenset({P.NewPartition, P.OfflinePartition}))
 REPLICA_MOVES = _within_one_event(REPLICA_MAY_COME_FROM, frozenset({R.NewReplica, R.OfflineReplica}))

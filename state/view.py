@@ -1,4 +1,4 @@
-"""The state as seen from outside: one JSON object, sorted, in Kafka's words (contract.md section 3)."""
+"""The state as seen from outside: one sorted JSON object, in Kafka's words."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from state.partition import Partition, Topic, TopicState
 
 
 def view_of(cluster: Cluster, topics: Iterable[Topic]) -> dict[str, Any]:
-    """Describe the whole state: ``cluster`` of any shard, ``topics`` of all of them."""
+    """Describe the whole state, from the ``cluster`` of any shard and the ``topics`` of all shards."""
     ordered = sorted(topics, key=lambda topic: topic.topic)
     served = (partition for topic in ordered if topic.state == TopicState.created for partition in topic.partitions)
     backlog = cluster.shown_backlog(Counter(broker for partition in served for broker in partition.backlog))
