@@ -37,7 +37,7 @@ _selected = msgspec.json.Decoder(_Selected)
 def command(
     settings: Settings, follow: bool, from_seq: int, limit: int | None, kinds: tuple[str, ...], topic: str | None
 ) -> None:
-    """Print decisions as JSON lines, in the order of (seq, index).
+    """Print decisions as JSON lines, ordered by (seq, index).
 
     \b
     Examples:

@@ -32,7 +32,7 @@ _PARTITION_WORDS = (
 def command(
     settings: Settings, form: str, topic: str | None, broker: int | None, under_replicated: bool, unavailable: bool
 ) -> None:
-    """Print brokers, topics and partitions as the engine last committed them.
+    """Print brokers, topics and partitions as last committed.
 
     \b
     Examples:

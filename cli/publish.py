@@ -40,12 +40,12 @@ _timed = msgspec.json.Decoder(_Timed)
 @click.option("--timeout-ms", type=click.IntRange(min=1), default=30_000, show_default=True, help="How long to wait.")
 @with_settings
 def command(events: BinaryIO, wait: bool, timeout_ms: int, settings: Settings) -> None:
-    """Publish the events of FILE, or of standard input with -, and print the seq of the last one.
+    """Put events on the bus, and print the seq of the last one.
 
-    Each line is one JSON object. An event without time_ms gets the current time. A line that is not an
-    event is published too, and the engine answers with a `rejected` decision. Empty lines are skipped.
-    Lines from a pipe are published as they arrive. Events that only the engine makes (tick,
-    controller_started, sessions_extended, leader_imbalance) are refused.
+    The events come from FILE, or from standard input with -. Each line is one JSON object. An event without
+    time_ms gets the current time. A line that is not an event is published too, and the engine answers with a
+    `rejected` decision. Empty lines are skipped. Lines from a pipe are published as they arrive. Events that
+    only the engine makes (tick, controller_started, sessions_extended, leader_imbalance) are refused.
 
     \b
     Examples:

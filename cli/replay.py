@@ -59,15 +59,15 @@ def command(
     conf: Path | None,
     sets: tuple[str, ...],
 ) -> None:
-    """Decide the events of a file, or of standard input with -, again from an empty state.
+    """Decide recorded events again, from an empty state.
 
-    Each line of EVENTS is one JSON object. Its `seq` gives its place in the order. Without one, the line
-    number does. `entered_ms` and `is_claim` are facts that the bus recorded, and may be missing. The
-    engine `rules` calls the rules alone. `spark` runs the query of `isrflow run` in small micro-batches.
-    Both write the same bytes.
+    EVENTS is a file, or - for standard input. Each line is one JSON object. Its `seq` gives its place in the
+    order. Without one, the line number does. `entered_ms` and `is_claim` are facts that the bus recorded, and
+    may be missing. The engine `rules` calls the rules alone. `spark` runs the query of `isrflow run` in small
+    micro-batches. Both write the same bytes.
 
-    The controller_started events in the log carry the settings that were in force. --set overrides them,
-    and shows what the same events would have led to.
+    The controller_started events in the log carry the settings that were in force. --set overrides them, and
+    shows what the same events would have led to.
 
     \b
     Examples:

@@ -11,10 +11,11 @@ from conf.settings import Settings
 @click.command("run")
 @with_settings
 def command(settings: Settings) -> None:
-    """Run the engine until SIGTERM, Ctrl-C, or another job takes over.
+    """Run the engine.
 
-    The engine claims the next controller epoch, so the job that started last decides. The previous job
-    stops by itself with exit code 4. A supervisor must not restart a job that ended with 4.
+    It runs until SIGTERM, Ctrl-C, or until a newer job takes over. The engine claims the next controller
+    epoch, so the job that started last decides. The previous job stops by itself with exit code 4. A
+    supervisor must not restart a job that ended with 4.
 
     \b
     Examples:

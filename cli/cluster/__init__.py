@@ -10,10 +10,11 @@ from cli.cluster.up import up
 
 @click.group("cluster")
 def command() -> None:
-    """Start and stop real Kafka brokers on this machine, led by the engine through gateways.
+    """Start and stop real Kafka brokers on this machine.
 
-    Each part is a separate process. It listens on loopback only, and keeps running until it is stopped. docs/kafka.md
-    says what is stored where, and what happens when a part dies.
+    The engine leads the brokers through gateways. Each part is a separate process. It listens on loopback
+    only, and keeps running until it is stopped. docs/kafka.md says what is stored where, and what happens
+    when a part dies.
 
     \b
     Examples:

@@ -31,10 +31,11 @@ def rebuild(
     bus: str | None,
     folder: Path,
 ) -> None:
-    """Rebuild the metadata log of a stopped gateway from the brokers' copies.
+    """Rebuild a gateway's metadata log from the brokers' copies.
 
-    A gateway does this by itself when it starts, if it can. Nothing is guessed: the copies must continue byte by byte
-    into what the decisions on the bus say, or be complete. The previous log is set aside.
+    The gateway must be stopped. A starting gateway does this by itself if it can. Nothing is guessed: the
+    copies must continue byte by byte into what the decisions on the bus say, or be complete. The previous log
+    is set aside.
 
     \b
     Examples:

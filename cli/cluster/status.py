@@ -22,9 +22,10 @@ Row = dict[str, Any]
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="The output format.")
 @dir_option
 def status(form: str, folder: Path) -> None:
-    """Show for each process whether it runs, how the engine sees it, and where its log is.
+    """Show a cluster's processes.
 
-    The exit code is 3 if a process does not run, or if no engine decides.
+    For each process it shows whether it runs, how the engine sees it, and where its log is. The exit code is
+    3 if a process does not run, or if no engine decides.
 
     \b
     Examples:

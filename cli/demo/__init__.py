@@ -12,7 +12,7 @@ import click
 )
 @click.option("--kafka", is_flag=True, help="Use real Kafka brokers, led through a gateway, and Kafka's own tools.")
 def command(keep: bool, plain: bool, kafka: bool) -> None:
-    """Start a cluster of three brokers, kill a leader, and count every record.
+    """Kill a leader in a cluster of three, and count every record.
 
     The demo takes about a minute with mock brokers, and two minutes with real ones. It works in a temporary directory,
     and uses only the loopback network. With --kafka it first fetches Kafka's jars if they are missing.
