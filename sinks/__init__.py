@@ -1,1 +1,1 @@
-"""Outward: the decision log and the metrics."""
+"""What leaves the engine: the decision log and the metrics."""

@@ -1,4 +1,16 @@
-"""The decision log: merge the shards' decisions of a batch, number them, and write them once."""
+"""The decision log: merge the shards' decisions of a batch, number them, and write them once.
+
+The problem: shards finish in any order, there may be any number of them, and a kill may come at any moment. Yet the log
+must have one order, and each decision must be in it once.
+
+    shard 0   decisions, changed pages ─┐
+    shard 1   decisions, changed pages ─┼─► number ─► one transaction: decisions, pages, "decided through seq"
+    shard …   decisions, changed pages ─┘
+
+The insight: ``state.canonical`` numbers decisions by event and kind, and never by shard. So (seq, index) identifies a
+decision whatever the shards, and a repeated batch gives the same numbers. The bus commits the decisions together with
+the state that they led to, so it can tell that a repeated batch is already there, and changes nothing.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple

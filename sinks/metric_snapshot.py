@@ -53,7 +53,7 @@ class Recent(msgspec.Struct, frozen=True):
         return Recent(batches, self.count + sum(seconds.values()), self.sum_s + spent)
 
     def quantiles(self, wanted: Iterable[float]) -> dict[float, float]:
-        """Return each quantile of the recent durations, or 0 if there are none."""
+        """Return the recent durations at the ``wanted`` quantiles (0 to 1). Each is 0 if there are no durations."""
         merged: Counter[float] = Counter()
         for batch in self.batches:
             merged.update(batch)

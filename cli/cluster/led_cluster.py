@@ -41,7 +41,7 @@ Say = Callable[[str], None]
 
 
 class BusTakenError(Exception):
-    """The bus has brokers of another cluster; the message names them."""
+    """The bus has brokers of another cluster. The message names them."""
 
 
 class _Remembered(msgspec.Struct, frozen=True, kw_only=True):
