@@ -1,1 +1,1 @@
-"""The wiring: one Structured Streaming query around the rules. Spark is known here only."""
+"""The wiring: one Structured Streaming query around the rules. Only this package knows Spark."""

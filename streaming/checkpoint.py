@@ -1,4 +1,23 @@
-"""Whether a checkpoint is the bus's own, and as far as it: only then may the query go on from it."""
+"""Whether the query may continue from a checkpoint: only if it belongs to the bus and is as far as the bus.
+
+The problem: two places say how far the job has come. The bus has the decisions and the state, and Spark's checkpoint
+has the operator's state and the log of batches. A kill, a restored backup or another job can leave them apart. A query
+that continues from the wrong place decides events twice or skips them.
+
+The insight: the bus is the truth, and the checkpoint is a cache of it. So a doubtful checkpoint is never repaired. It
+is moved aside, and the query starts from the state on the bus. What remains is to recognize the two healthy cases.
+
+    Spark plans batch n   ──►  bus commits batch n  ──►  Spark notes the end of batch n
+      offsets/n                                            commits/n
+
+    killed at                  offsets   commits   bus is at the end of
+    between two batches        … n       … n       batch n
+    in batch n + 1             … n + 1   … n       batch n, or n + 1 after its commit
+
+Everything else is moved aside: a gap in the batches, an end that goes back or lies beyond the bus, another bus's
+number. A planned end beyond the bus would skip events that come later. A checkpoint without a finished batch is moved
+aside too, because Spark would read from where the bus was then, with the state that it has now.
+"""
 
 import contextlib
 import shutil
@@ -22,20 +41,21 @@ log = structlog.get_logger("isrflow.checkpoint")
 
 BUS_FILE = "bus"
 ASIDE = ".aside"
-# What Spark writes into a new checkpoint first.
+# The first file that Spark writes into a new checkpoint.
 SPARK_FILE = "metadata"
 
 
 def has_batches(checkpoint: Path) -> bool:
-    """Say whether the query that wrote a checkpoint has ended any batch."""
+    """Say whether the query that wrote a checkpoint has finished any batch."""
     return bool(_numbers(checkpoint / "commits"))
 
 
 def settle(checkpoint: Path, bus: Bus) -> None:
-    """Leave a checkpoint from which the query may go on on this bus, or none: it then starts from the bus's state.
+    """Leave a checkpoint from which the query may continue on this bus, or none.
 
-    One that does not fit is moved aside, in place of the one before it; it is a cache of the bus, so nothing is lost.
-    This comes after the claim: nobody else may decide from there on. Raises ``OSError``.
+    Without a checkpoint the query starts from the bus's state. A checkpoint that does not fit is moved aside, and
+    replaces the one that was moved aside before. Call this after the claim, when no other job can decide. Raises
+    ``OSError``.
     """
     found = _misfit(checkpoint, bus)
     if found is not None:
@@ -46,27 +66,22 @@ def settle(checkpoint: Path, bus: Bus) -> None:
 
 
 def move_aside(checkpoint: Path, **found: Any) -> None:
-    """Move a checkpoint away, in place of the one that was before, and log what was ``found``. Raises ``OSError``."""
+    """Move a checkpoint away, in place of the previous one, and log what was ``found``. Raises ``OSError``."""
     aside = checkpoint.with_name(checkpoint.name + ASIDE)
     if aside.is_dir() and not aside.is_symlink():
         shutil.rmtree(aside, ignore_errors=True)
     else:
         aside.unlink(missing_ok=True)
-    # Somebody may have deleted it under a query that ran.
+    # A user may have deleted it while the query ran.
     with contextlib.suppress(FileNotFoundError):
         checkpoint.rename(aside)
     log.warning("moved the checkpoint aside; starting from the state on the bus", moved_to=str(aside), **found)
 
 
 def _misfit(checkpoint: Path, bus: Bus) -> dict[str, Any] | None:
-    """Tell why a checkpoint cannot be used on a bus; None when it can be, or holds nothing.
-
-    The bus has decided to the end of the last batch that ended, or of the one after it, of which a kill left a plan:
-    that is all that one job after the other on one checkpoint can come to. A plan beyond the end of the bus was never
-    made: whoever went on from it would pass over what comes next.
-    """
+    """Return why a checkpoint cannot be used on a bus; None if it can be, or if it is empty."""
     if not has_batches(checkpoint):
-        # The source would begin where the bus was then, and the state as it is by now.
+        # The source would start where the bus was then, with the state that the bus has now.
         return {"why": "none of its batches ended"} if (checkpoint / SPARK_FILE).exists() else None
     of_bus = _read(checkpoint / BUS_FILE)
     if of_bus != str(bus.bus_id()):
@@ -82,9 +97,9 @@ def _misfit(checkpoint: Path, bus: Bus) -> dict[str, Any] | None:
 
 
 def shuffle_partitions(checkpoint: Path) -> int | None:
-    """Tell over how many partitions a checkpoint's state is spread, whatever is set by now; None where none has begun.
+    """Return over how many partitions a checkpoint's state is spread; None if no batch was planned.
 
-    Spark notes that with each batch, before where it ends.
+    Spark keeps this number from the first batch on, whatever the settings say. It notes it with each batch.
     """
     batches = _numbers(checkpoint / "offsets")
     if not batches:
@@ -97,7 +112,7 @@ def shuffle_partitions(checkpoint: Path) -> int | None:
 
 
 def _numbers(log_dir: Path) -> list[int]:
-    """List the batches that Spark has noted in one of its logs."""
+    """Return the batches in one of Spark's logs."""
     return [int(path.name) for path in log_dir.glob("[0-9]*") if path.name.isdigit()]
 
 

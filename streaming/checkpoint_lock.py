@@ -1,4 +1,7 @@
-"""One job at a time on a checkpoint: the next one of the same bus waits, for a while; one of another bus is refused."""
+"""One job at a time on a checkpoint.
+
+The next job of the same bus waits for a while. A job of another bus is refused.
+"""
 
 import contextlib
 import fcntl
@@ -14,21 +17,23 @@ from conf.private_dir import private_dir
 from streaming.ends import JobError
 
 POLL_INTERVAL_S = 0.05
-# Between taking the lock and saying who did, its holder does nothing else.
+# A holder writes who it is right after it took the lock, so this is long enough.
 SAID_TIMEOUT_S = 1.0
 _RECORD_BYTES_MAX = 1 << 16
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """Say who holds a lock: the process, its bus by name, and what that bus is told from others by."""
+    """The process that holds a lock, and what its bus is known by."""
 
     pid: int
+    # What messages call the bus.
     bus: str
+    # ``Bus.marks``.
     marks: tuple[str, ...]
 
     @classmethod
     def of(cls, bus: Bus, name: str) -> "Holder":
-        """Describe this process and its bus, which messages call ``name``."""
+        """Describe this process and its bus. Messages call the bus ``name``."""
         return cls(os.getpid(), name, bus.marks(name))
 
     def has_same_bus(self, other: "Holder") -> bool:
@@ -37,9 +42,9 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 class CheckpointLock:
-    """Hold a checkpoint's lock, which the system frees when the process dies.
+    """A checkpoint's lock, which the system frees when the process dies.
 
-    A job that goes on without it, past one that is frozen, takes it as soon as it is free.
+    A job that goes on without the lock, because its holder is frozen, takes it as soon as it is free.
     """
 
     def __init__(self, checkpoint: Path, holder: Holder) -> None:
@@ -50,7 +55,7 @@ class CheckpointLock:
         self.held = False
 
     def take(self) -> bool:
-        """Take the lock if it is free, and say whether it is held now."""
+        """Take the lock if it is free. Return whether this job holds it."""
         if not self.held:
             try:
                 fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -62,7 +67,7 @@ class CheckpointLock:
         return True
 
     def take_or_check(self) -> bool:
-        """Take the lock, or see that a job of the same bus holds it. Raises ``JobError`` where it is another's."""
+        """Take the lock, or check that a job of the same bus holds it. Raises ``JobError`` if another's does."""
         deadline = time.monotonic() + SAID_TIMEOUT_S
         while not self.take():
             found = self._found()
@@ -74,11 +79,10 @@ class CheckpointLock:
         return True
 
     def wait(self, timeout_ms: int, give_up: Callable[[], None]) -> bool:
-        """Wait for the lock; False when its holder did not let go within ``timeout_ms``.
+        """Wait for the lock. Return False if its holder keeps it for ``timeout_ms``.
 
-        That is a frozen job, which is fenced by its controller epoch and by Spark's own commit log, so going on is
-        safe. ``give_up`` is called while waiting, and may raise. Raises ``JobError`` where a job of another bus was
-        quicker.
+        Such a holder is frozen. Going on is safe, because the controller epoch and Spark's own commit log fence it.
+        ``give_up`` is called during the wait and may raise. Raises ``JobError`` if a job of another bus took the lock.
         """
         deadline = time.monotonic() + timeout_ms / 1000
         while not self.take_or_check() and time.monotonic() < deadline:
@@ -87,7 +91,7 @@ class CheckpointLock:
         return self.held
 
     def _found(self) -> Holder | None:
-        """Read who holds the lock; None while that is being written, or was by a version that did not say."""
+        """Read who holds the lock; None while it is being written, or if an older version wrote none."""
         self._file.seek(0)
         with contextlib.suppress(msgspec.MsgspecError):
             return msgspec.json.decode(self._file.read(_RECORD_BYTES_MAX) or b"", type=Holder)
@@ -101,14 +105,14 @@ class CheckpointLock:
         )
 
     def close(self) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
         self.held = False
         self._file.close()
 
 
 @contextlib.contextmanager
 def checkpoint_lock(checkpoint: Path, holder: Holder) -> Iterator[CheckpointLock]:
-    """Give a checkpoint's lock, not yet taken, for as long as the block lasts."""
+    """Give a checkpoint's lock, not yet taken, and release it at the end of the block."""
     lock = CheckpointLock(checkpoint, holder)
     try:
         yield lock

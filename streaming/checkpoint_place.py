@@ -1,4 +1,4 @@
-"""Where the checkpoint of a bus is, and whether a job could keep one there."""
+"""The place of a bus's checkpoint, and whether a job could keep one there."""
 
 import errno
 import os
@@ -10,14 +10,14 @@ from conf.private_dir import private_dir
 from conf.settings import Settings
 
 SUFFIX = ".checkpoint"
-# What a small batch writes; less room than that is none.
+# A small batch writes about this much.
 PROBE_BYTES = 1 << 20
-# What Spark writes into as long as a query runs.
+# The directories that Spark writes into while a query runs.
 _WRITTEN_TO = ("", "offsets", "commits", "state", "sources")
 
 
 def checkpoint_of(settings: Settings) -> Path:
-    """Return ``checkpoint.dir``, or where that is empty a place that no other bus has."""
+    """Return ``checkpoint.dir``; if it is empty, a place that no other bus has."""
     if settings.checkpoint_dir:
         return Path(settings.checkpoint_dir).absolute()
     file = Path(files_name(settings.bus)).absolute()
@@ -30,9 +30,9 @@ def log_of(checkpoint: Path) -> Path:
 
 
 def check_usable(checkpoint: Path) -> None:
-    """Raise ``OSError`` where a checkpoint could not be written, or not be moved aside.
+    """Raise ``OSError`` if a checkpoint could not be written, or not be moved aside.
 
-    What is in it stays as it is: a job that runs may use it.
+    The checkpoint itself stays as it is, because a running job may use it.
     """
     private_dir(checkpoint.parent)
     _write_and_rename(checkpoint.parent)

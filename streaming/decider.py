@@ -1,4 +1,26 @@
-"""The query, and once more from the bus's state where its checkpoint cannot be gone on from."""
+"""The query that decides, and what to do when it ends by itself.
+
+The problem: a query ends with a text, and behind that text may be anything. Most causes are the same after another
+start: a full disk, a bus that is gone, a defect. But two are not, and ending the job for them would stop every
+decision.
+
+    the query ended ──┬─ another job claimed, the bus failed, a batch was late ──► raise that error
+                      ├─ Spark gave up on a slow Python worker ──► start again on the same checkpoint, 3 times in a row
+                      ├─ the machine lacks something, or the bus or the disk is gone ──► end the job
+                      ├─ it had a checkpoint, or has decided something ──► move the checkpoint aside, once a run
+                      └─ otherwise ──► end the job
+
+The insight: a checkpoint is a cache of the bus. If a query with a checkpoint fails, the checkpoint may be damaged. Or
+its batch is decided differently now, because another version took over between the bus's commit and Spark's. Both are
+mended by starting from the state on the bus, and nothing is lost.
+
+Once a run is enough. A query that also fails on a new checkpoint would fail on the next one too.
+
+Rejected: to recognize the errors that mean damage. Spark has too many of them. Instead the job recognizes the causes
+that a new checkpoint would not mend.
+
+Errors of our own do not come through Spark as objects, only as text. So ``_commit`` keeps them on the side.
+"""
 
 import contextlib
 from collections.abc import Callable, Iterable
@@ -23,12 +45,7 @@ log = structlog.get_logger("isrflow.job")
 
 
 class Decider:
-    """Hold the one query that decides, from the start of the block, on a checkpoint that is settled, to its end.
-
-    A checkpoint is a cache of the bus. Where a query fails on one that has batches, it may be damaged, or what it
-    holds be decided otherwise by now (another version took over between the bus's commit and Spark's): it is moved
-    aside, once a run, and another query goes on from what the bus has. What a new checkpoint cannot mend is raised.
-    """
+    """The one query that decides, from the start of the block to its end, on a settled checkpoint."""
 
     def __init__(
         self, session: SparkSession, bus: Bus, settings: Settings, write: Callable[[Iterable[bytes]], None]
@@ -50,7 +67,7 @@ class Decider:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        # What ended the job counts, and not how its query took that.
+        # The error that ended the job counts, not an error from stopping its query.
         with contextlib.suppress(*SPARK_ERRORS) if kind else contextlib.nullcontext():
             if self._query is not None:
                 stop_between_batches(self._query)
@@ -68,19 +85,19 @@ class Decider:
         try:
             self._write(outcomes)
         except Exception as error:
-            # Of what goes through Spark only a text comes back.
+            # Spark only passes on a text.
             self._not_written = error
             raise
 
     def is_active(self) -> bool:
-        """Say whether the query runs. Raises one of ``SPARK_ERRORS`` where Spark itself is gone."""
+        """Say whether the query runs. Raises one of ``SPARK_ERRORS`` if Spark itself is gone."""
         return self._query is not None and self._query.isActive
 
     def go_on(self) -> None:
-        """Begin once more after the query ended, where that can be.
+        """Start the query again after it ended, if that can help.
 
-        Raises ``FencedError`` where another job took over, ``LateError`` where the job has to claim once more,
-        ``BusError`` or ``JobError`` where it ends.
+        Raises ``FencedError`` if another job took over, ``LateError`` if the job must claim once more, and ``BusError``
+        or ``JobError`` if the job must end.
         """
         error = None if self._query is None else self._query.exception()
         self._go_on_after("" if error is None else str(error))
@@ -95,14 +112,14 @@ class Decider:
             self._start_settled(cause_in(told), aside=False)
             return
         cause = self._mendable_cause(told)
-        # One that failed on a new checkpoint before it decided anything would fail on the next one too.
+        # A query that decided nothing on a new checkpoint would fail on the next one too.
         if self._is_second or not (self._went_on or self._bus.decided_seq() > self._decided_seq):
             raise JobError(f"the query failed: {cause}")
         self._is_second = True
         self._start_settled(cause, aside=True)
 
     def _is_worth_another_start(self, told: str) -> bool:
-        """Count a failure that a busy machine causes. Nothing is wrong with the checkpoint or the bus."""
+        """Count a failure that only a busy machine causes: the checkpoint and the bus are sound."""
         if self._not_written is not None or not has_late_worker(told):
             return False
         has_decided = self._bus.decided_seq() > self._decided_seq
@@ -119,7 +136,7 @@ class Decider:
         self._start()
 
     def _mendable_cause(self, told: str) -> str:
-        """Say why the query failed; raises where a new checkpoint would not help."""
+        """Return why the query failed. Raises if a new checkpoint would not help."""
         error = self._not_written
         if isinstance(error, LateError | BusError) and not isinstance(error, DivergedError):
             raise error
@@ -128,7 +145,7 @@ class Decider:
             raise BusError(of_bus)
         if lack := lack_in(f"{told}\n{cause}"):
             raise JobError(f"the query failed: {lack}: {cause}")
-        # What is lost for others too shows here.
+        # Raises if the bus itself is gone.
         self._bus.last_seq()
         try:
             check_usable(self._checkpoint)

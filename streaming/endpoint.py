@@ -1,4 +1,4 @@
-"""Where metrics are served: at once, or as soon as whoever served there before has gone."""
+"""The address where metrics are served: at once, or as soon as the previous job has left it."""
 
 import math
 import time
@@ -13,7 +13,7 @@ log = structlog.get_logger("isrflow.job")
 
 
 class Endpoint:
-    """Serve metrics on one address, which the job before this one may hold yet."""
+    """Metrics on one address, which the previous job may still hold."""
 
     def __init__(self, metrics: Metrics, host: str, port: int, retry_interval_s: float = RETRY_INTERVAL_S) -> None:
         self._metrics = metrics
@@ -30,7 +30,7 @@ class Endpoint:
             log.info("serving metrics", url=f"http://{self._host}:{port}/metrics")
 
     def open_when_free(self) -> None:
-        """Serve now or, when that cannot be, at some ``retry``: deciding matters more than being watched."""
+        """Serve now or, if that fails, at a later ``retry``. Deciding matters more than metrics."""
         try:
             self.open()
         except MetricsError as error:
@@ -38,7 +38,7 @@ class Endpoint:
             self._retry_at_s = time.monotonic() + self._retry_interval_s
 
     def retry(self) -> None:
-        """Try again, where serving waits and it was not tried just now; cheap enough to be called at any time."""
+        """Try again if serving still waits and the last try is long enough ago. Cheap enough to call often."""
         if time.monotonic() < self._retry_at_s:
             return
         try:

@@ -1,8 +1,8 @@
-"""How a job ends when nobody stopped it."""
+"""The errors with which a job ends by itself."""
 
 
 class JobError(Exception):
-    """The job ended because it could not go on; the message says why."""
+    """The job ended because it could not go on. The message says why."""
 
 
 class SupersededError(JobError):

@@ -1,4 +1,4 @@
-"""The engine's time: it begins with the wall clock, goes on with the steady one, and leans towards the wall clock."""
+"""The engine's time: it starts at the wall clock, runs with the steady clock, and leans towards the wall clock."""
 
 import threading
 from collections import deque
@@ -7,22 +7,22 @@ import structlog
 
 from bus.clock import now_ms, steady_ms
 
-# Of the time that passes, how much at most is given or taken to come closer to the wall clock: a session of nine
-# seconds then lasts nine tenths of a second more or less.
+# The largest share of the passing time by which the clock approaches the wall clock. A session of nine seconds then
+# lasts at most nine tenths of a second more or less.
 LEAN = 0.1
-# What is set by less is what time servers do all the while.
+# Time servers make smaller steps all the time.
 STEP_MS_MIN = 1_000
-# As many ticks may wait to be decided; of more the oldest are no longer looked at.
+# The most ticks that may wait to be decided. Beyond that the oldest ones are ignored.
 TICKS_KEPT = 10_000
 
 log = structlog.get_logger("isrflow.clock")
 
 
 class EngineClock:
-    """Tell the time that ticks carry; it never goes back, and no faster than time passes but for ``LEAN``.
+    """The time that ticks carry. It never goes back, and runs at most ``LEAN`` faster than time passes.
 
-    So a wall clock that is set, forward or back, neither ends sessions nor makes them last; that it was
-    is told in the log and counted in ``steps``. Several threads may read it; ``told`` and ``decided`` take turns.
+    So setting the wall clock, forward or back, neither ends sessions nor prolongs them. A step of the wall clock is
+    logged and counted in ``steps``. Several threads may read the clock; ``told`` and ``decided`` take turns.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class EngineClock:
         self._told: deque[tuple[int, int]] = deque(maxlen=TICKS_KEPT)
 
     def read_ms(self) -> int:
-        """Tell the time."""
+        """Return the time."""
         with self._lock:
             before_ms, wall_ms, steady_now_ms = steady_ms(), now_ms(), steady_ms()
             passed_ms = max(0, steady_now_ms - self._steady_ms)
@@ -50,13 +50,13 @@ class EngineClock:
             log.warning("the wall clock was set; the engine's clock goes on and leans towards it", by_ms=step_ms)
 
     def told(self, seq: int, time_ms: int) -> None:
-        """Note that the tick ``seq`` told this time; before ``decided`` hears of it."""
+        """Note that the tick ``seq`` carried this time. Call it before ``decided`` can hear of that tick."""
         self._told.append((seq, time_ms))
 
     def decided(self, through: int, clock_ms: int) -> None:
-        """Go on from the clock that the rules have after the events up to ``through``, where that is another.
+        """Continue from the clock that the rules have after the events through ``through``, if it differs.
 
-        So it is after a claim, if the clock of the job before was ahead of this one.
+        It differs after a claim if the previous job's clock was ahead of this one.
         """
         newest_ms = None
         while self._told and self._told[0][0] <= through:
@@ -64,5 +64,5 @@ class EngineClock:
         if newest_ms is not None and newest_ms != clock_ms:
             with self._lock:
                 self._time_ms += clock_ms - newest_ms
-            # What was told before tells the same difference once more.
+            # Earlier ticks would show the same difference again.
             self._told.clear()

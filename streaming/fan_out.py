@@ -1,4 +1,4 @@
-"""Fan out: send each event to the shard that holds its topic, or once to all shards together."""
+"""Fan out: send each event to the shard of its topic, or once to all shards together."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,12 +13,12 @@ from streaming.spill import Spill, Spilled
 
 SCHEMA = "shard INT, events BINARY"
 ARROW_SCHEMA = pa.schema([("shard", pa.int32()), ("events", pa.binary())])
-# What all shards take in stands under keys before those of shards, one for each of Spark's partitions.
+# Events for all shards have negative keys, one for each of Spark's partitions. These sort before the shards' keys.
 SHARED = -1
 
 
 class Routed(msgspec.Struct, frozen=True, array_like=True):
-    """Hold an event on its way to a shard; without ``raw`` it only says how far the log has come."""
+    """An event on its way to a shard. Without ``raw`` it only says how far the log has come."""
 
     seq: int
     clock_ms: int
@@ -29,8 +29,9 @@ class Routed(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Packed(msgspec.Struct, frozen=True, array_like=True):
-    """Hold what one row brings; ``shared_count`` events come in another row, for all shards together."""
+    """The content of one row."""
 
+    # How many events come in another row, for all shards together.
     shared_count: int
     routed: list[Routed]
 
@@ -40,7 +41,7 @@ _decoder = msgspec.msgpack.Decoder(Packed)
 
 
 def decode_packed(body: bytes) -> Packed:
-    """Read what ``fan_out`` packed into one row."""
+    """Read one row of ``fan_out``."""
     return _decoder.decode(body)
 
 
@@ -52,11 +53,11 @@ def fan_out(
     order: Order | None = None,
     spill_dir: Path | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Turn rows of events, in the order of seq, into one packed row a shard, and one for all of them.
+    """Turn rows of events, in the order of seq, into one packed row for each shard and one for all of them.
 
-    ``order`` makes such rows of what the source gives, where that has another order. Every shard
-    gets a row, so that all of them know the same seq and clock after each batch. What all shards take in is not
-    copied for each: it stands once under each of ``shared_keys``. Texts past ``SHIPPED_BYTES_MAX`` go to a file in
+    ``order`` first makes such rows of what the source gives, if the source needs that (``Source.order``). Every shard
+    gets a row, so all of them know the same seq and clock after each batch. Events for all shards are not copied for
+    each shard: they stand once under each of ``shared_keys``. Texts past ``SHIPPED_BYTES_MAX`` go to a file in
     ``spill_dir``.
     """
     with Spill(spill_dir) as spill:

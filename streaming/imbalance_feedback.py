@@ -1,4 +1,4 @@
-"""What the engine tells itself: counts of the whole cluster, back to all shards by way of the bus."""
+"""Counts of the whole cluster, which the engine publishes as events, so that all shards see them."""
 
 from collections.abc import Iterable
 
@@ -12,10 +12,10 @@ _KIND = b'{"kind":"imbalance",'
 
 
 def feedback_events(decisions: Iterable[Decided]) -> list[bytes]:
-    """Make the events that a batch's decisions call for, to be published once these are committed.
+    """Return the events that a batch's decisions call for. Publish them after the decisions are committed.
 
-    A kill in between loses a balance check, and the next one makes up for it; one that is published
-    twice is taken in once.
+    If a kill comes between the two, one balance check is lost, and the next one makes up for it. An event that is
+    published twice takes effect once.
     """
     return [msgspec.json.encode(event) for decided in decisions if (event := _event(decided.body)) is not None]
 

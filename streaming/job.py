@@ -1,4 +1,4 @@
-"""The long-running job: claim the controller, run the query, tick, and know when to stop."""
+"""The long-running job: claim the controller, run the query, publish ticks, and know when to stop."""
 
 import contextlib
 import signal
@@ -43,15 +43,14 @@ log = structlog.get_logger("isrflow.job")
 
 
 class _StoppedError(Exception):
-    """Somebody stopped the job before it decided anything."""
+    """A signal stopped the job before it decided anything."""
 
 
 def run(settings: Settings) -> None:
     """Run the engine until SIGTERM or SIGINT.
 
-    Raises ``SupersededError`` when another job claimed a later controller epoch, ``JobError`` when
-    Spark or the query failed, ``BusError`` when the bus cannot be used, ``MetricsError`` when the endpoint
-    cannot be opened.
+    Raises ``SupersededError`` if another job claimed a later controller epoch, ``JobError`` if Spark or the query
+    failed, ``BusError`` if the bus cannot be used, and ``MetricsError`` if the metrics port cannot be opened.
     """
     bus = open_bus(
         settings.bus,
@@ -69,7 +68,7 @@ def run(settings: Settings) -> None:
 
 
 class Job:
-    """Hold one run of the engine: a claim, a query and a ticker."""
+    """One run of the engine: a claim, a query and a ticker."""
 
     def __init__(self, bus: Bus, settings: Settings, metrics: Metrics) -> None:
         self._bus = bus
@@ -84,7 +83,7 @@ class Job:
         self._deadlines = Deadlines(bus, settings.policy.broker_session_timeout_ms)
 
     def run(self) -> None:
-        # Before Spark starts, which takes seconds: whoever stops the job meanwhile must be heard.
+        # Before Spark starts, because that takes seconds, and a signal may come meanwhile.
         self._obey_signals()
         try:
             with self._locked() as lock:
@@ -114,7 +113,7 @@ class Job:
             ) from error
 
     def _prepare(self, lock: CheckpointLock) -> None:
-        """Try all that may fail before the claim: a job that cannot run must not stop one that does."""
+        """Try everything that may fail before the claim, so that a job that cannot run does not stop one that does."""
         succeeds = not lock.take_or_check()
         if not succeeds:
             self._endpoint.open()
@@ -124,7 +123,7 @@ class Job:
                 self._settings, directory, log_of(self._checkpoint), connector=source_of(self._bus).connector
             )
             try:
-                # After Spark's own handler, which would raise KeyboardInterrupt in the middle of a batch.
+                # Again after Spark, because Spark's own handler would raise KeyboardInterrupt in the middle of a batch.
                 self._obey_signals()
                 warm_up(session)
                 if not self._stopping.is_set():
@@ -151,7 +150,7 @@ class Job:
         log.info("claimed the controller", controller_epoch=self._claim.controller_epoch, seq=self._claim.seq)
 
     def _decide_until_stopped(self, session: SparkSession, lock: CheckpointLock) -> None:
-        """Decide; where a batch would be too late, claim once more, so that it comes again and the rules know."""
+        """Decide. If a batch would be too late, claim once more and decide it again, so that the rules know."""
         while True:
             with self._checkpoint_errors():
                 settle(self._checkpoint, self._bus)
@@ -242,7 +241,7 @@ class Job:
             self._endpoint.retry()
             self._metrics.bus_at(self._bus.last_seq())
             if not ticker.is_alive():
-                # It ends by itself where another job has claimed.
+                # The ticker ends by itself if another job has claimed.
                 self._check_claim()
                 raise JobError(f"ticks cannot be published: {ticker.error or 'the ticker ended'}")
             if not decider.is_active():

@@ -1,4 +1,4 @@
-"""How the state on a bus is laid out, in shards and pages: the settings must say the same."""
+"""How the state on a bus is laid out in shards and pages. The settings must agree with it."""
 
 import math
 
@@ -13,10 +13,10 @@ Places = dict[tuple[str, int], int]
 
 
 def misfit(image: Image, settings: Settings) -> str | None:
-    """Say which setting to change before the state can be used; None when all fit.
+    """Return which setting to change before the state can be used; None if all of them fit.
 
-    A topic is looked for on the page that the settings give it: under others it would be listed and not
-    found, and could be made a second time. Raises ``CodecError`` naming the page that cannot be read.
+    The rules look for a topic on the page that the settings give. With other settings a topic would be listed but not
+    found, and could be created a second time. Raises ``CodecError``, which names the page that cannot be read.
     """
     shards, places = _layout(image)
     if shards not in (None, settings.shards):
@@ -36,7 +36,7 @@ def _said(name: str, value: int, settings: Settings, found: str) -> str:
 
 
 def _layout(image: Image) -> tuple[int | None, Places]:
-    """Read how many shards there are, None before there is any state, and the page of each topic's slices."""
+    """Return the number of shards, None if there is no state yet, and the page of each topic's slices."""
     shards, places = None, Places()
     for page in image.pages:
         try:
@@ -50,10 +50,10 @@ def _layout(image: Image) -> tuple[int | None, Places]:
 
 
 def _pages_of(places: Places, shards: int) -> int | None:
-    """Find a number of pages that puts every topic where it is: it is as good as the one that did.
+    """Return a number of pages that puts every topic where it is. It need not be the original one.
 
-    Such a number is greater than every first slice's page, and divides what that leaves of the number it was taken
-    from. Two slices of a topic stand as many pages apart.
+    Such a number is greater than the page of every first slice. It divides the difference between that page and the
+    number that the page was computed from. Two slices of a topic are this many pages apart.
     """
     for (topic, nth), page in places.items():
         if nth > 0 and (topic, 0) in places:

@@ -1,4 +1,4 @@
-"""A directory for what Spark keeps only while it runs; one that a killed job left behind is cleared away."""
+"""A directory for what Spark keeps only while it runs. Directories of killed jobs are removed."""
 
 import contextlib
 import fcntl
@@ -15,9 +15,9 @@ _PREFIX = "job-"
 
 @contextlib.contextmanager
 def local_dir(parent: Path) -> Iterator[Path]:
-    """Make a directory below ``parent`` for as long as the block lasts, and clear those whose jobs are gone.
+    """Make a directory below ``parent`` for the block, and remove those whose jobs are gone.
 
-    Its job holds a lock on it, which the system frees when the process dies.
+    A job holds a lock on its directory, which the system frees when the process dies.
     """
     private_dir(parent)
     for left in parent.glob(f"{_PREFIX}*"):
@@ -25,7 +25,7 @@ def local_dir(parent: Path) -> Iterator[Path]:
             shutil.rmtree(left, ignore_errors=True)
     made = Path(tempfile.mkdtemp(dir=parent))
     with _locked(made):
-        # It gets its name with its lock: before, another job would take it for one that was left.
+        # It gets its name only now that it is locked. Otherwise another job would remove it as abandoned.
         directory = made.rename(made.with_name(_PREFIX + made.name))
         try:
             yield directory
@@ -35,7 +35,7 @@ def local_dir(parent: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _locked(directory: Path) -> Iterator[None]:
-    """Hold a directory's lock. Raises OSError when it is gone, or locked by whoever uses it."""
+    """Hold a directory's lock. Raises ``OSError`` if the directory is gone or in use."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""A shard's topics in pages, each loaded when it is first asked for."""
+"""A shard's topics in pages, each loaded when it is first needed."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -13,17 +13,17 @@ Page = dict[str, Slice]
 
 
 class PageStore(Protocol):
-    """Keep pages of bytes by number."""
+    """Pages of bytes by number."""
 
     def load(self, page: int) -> bytes | None: ...
     def load_all(self) -> Iterable[tuple[int, bytes]]: ...
 
 
 class _Loaded:
-    """Hold what the store has, as far as it was asked for.
+    """The pages of the store that were needed so far.
 
-    A topic's first slice is on the page of its name; the others follow at the distance of all such pages, so that
-    each page holds the slices of one place, and none is as large as a topic.
+    A topic's first slice is on the page that follows from its name (``home_of``). Its other slices follow at the
+    distance of the number of pages. So no page holds two slices of one topic, and none is as large as a topic.
     """
 
     def __init__(self, store: PageStore, shards: int, pages: int) -> None:
@@ -35,11 +35,11 @@ class _Loaded:
         self._topics: dict[str, Topic] = {}
 
     def home_of(self, topic: str) -> int:
-        """Name the page of a topic's first slice."""
+        """Return the page of a topic's first slice."""
         return page_of(topic, self._shards, self.pages)
 
     def page(self, page: int) -> Page:
-        """Give the slices on a page by their topics' names."""
+        """Return the slices on a page by the names of their topics."""
         held = self._loaded.get(page)
         if held is None:
             body = None if self._all else self._store.load(page)
@@ -54,12 +54,12 @@ class _Loaded:
             self._all = True
 
     def names(self) -> Iterable[str]:
-        """List all names, each once."""
+        """Return all names, each once."""
         self.load_all()
         return (name for page, held in self._loaded.items() if page < self.pages for name in held)
 
     def slices(self, topic: str) -> list[Slice]:
-        """Give a topic's slices in order, none where it is not there."""
+        """Return a topic's slices in order; none if the topic does not exist."""
         page = self.home_of(topic)
         first = self.page(page).get(topic)
         if first is None:
@@ -75,7 +75,7 @@ class _Loaded:
         return slices
 
     def topic(self, name: str) -> Topic | None:
-        """Put a topic together."""
+        """Return a topic, put together from its slices."""
         topic = self._topics.get(name)
         if topic is None:
             slices = self.slices(name)
@@ -90,10 +90,10 @@ def _read(body: bytes) -> Page:
 
 
 class PagedTopics:
-    """Implement ``state.cluster.Topics`` over a page store.
+    """The ``state.cluster.Topics`` over a page store.
 
-    Only pages that an event needs are read: a heartbeat reads none. ``changed`` gives a view over
-    the same pages; ``changed_pages`` says what must be stored for it.
+    Only the pages that an event needs are read. A heartbeat reads none. ``changed`` returns a view over the same pages,
+    and ``changed_pages`` says what to store for it.
     """
 
     def __init__(self, store: PageStore, shards: int, pages: int) -> None:
@@ -108,7 +108,7 @@ class PagedTopics:
         return sorted(names | {name for name, topic in self._changes.items() if topic is not None})
 
     def twin_of(self, topic: str, /) -> str | None:
-        """Look in one page: names that collide hash alike."""
+        """Look on one page only, because names that collide have the same hash."""
         unified = without_collisions(topic)
         stored = self._stored.page(self._stored.home_of(topic))
         names = (*(name for name in stored if name not in self._changes), *self._changes)
@@ -123,7 +123,7 @@ class PagedTopics:
         return after
 
     def changed_pages(self, changes: Changes) -> list[tuple[int, bytes]]:
-        """Encode the pages with slices that ``changes`` touched; an empty page is stored as no topics."""
+        """Encode the pages whose slices ``changes`` touched. An empty page is stored as no topics."""
         touched: dict[int, Page] = {}
         for name in changes:
             topic = self.get(name)

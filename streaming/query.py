@@ -1,4 +1,4 @@
-"""The query: bus, fan-out, shards, decisions."""
+"""The query: bus, order, fan-out, shards, decisions."""
 
 import functools
 import tempfile
@@ -81,9 +81,9 @@ def _started(
 
 
 def stop_between_batches(query: StreamingQuery) -> None:
-    """Stop where no batch is cut off; one that takes too long is cut off all the same, as by a kill.
+    """Stop the query between two batches. A batch that takes too long is cut off, as by a kill.
 
-    Spark may wait for a batch that it interrupts until its own time-out, and then fail.
+    If Spark had to interrupt a batch, it might wait until its own time-out and then fail.
     """
     deadline = time.monotonic() + BATCH_END_TIMEOUT_S
     while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:

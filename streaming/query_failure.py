@@ -1,20 +1,20 @@
-"""What a failed query says of its cause, told in a line."""
+"""What a failed query says about its cause, in one line."""
 
 import re
 
 CAUSE_CHARS_MAX = 400
 _PLAN = "\n=== Streaming Query ==="
 _NAMED = re.compile(r"(?:Caused by: |: )?(?P<kind>[A-Za-z0-9_.\x24]+(?:Error|Exception|Failure)): (?P<said>\S.*)\Z")
-# These wrap another error, which is told after them.
+# These wrap another error, which follows them.
 _WRAPPING = ("Traceback (most recent call last):", "Exception thrown in awaitResult", "An error occurred while calling")
 _PROXY = "An exception was raised by the Python Proxy"
 # Each attempt has cost the 10 s that Spark waits for a worker, so these need no pause between them.
 LATE_WORKERS_MAX = 3
 # Spark gives a Python worker 10 s to connect, and that cannot be set. The second sentence has the time after it.
 _LATE_WORKER = ("Python worker failed to connect back", "waiting for the Python worker to connect back")
-# That events are gone is no concern of a query that begins after them.
+# A new query starts after events that retention has removed, so their absence does not end the job.
 _OF_BUS = re.compile(r"bus\.interface\.(?!TrimmedError)[A-Za-z]+: (?P<said>\S.*)")
-# Another checkpoint would fail the same way.
+# A new checkpoint would fail the same way.
 _LACKING = {
     "No space left on device": "the disk is full, and there is no room for the checkpoint",
     "Disk quota exceeded": "the disk is full, and there is no room for the checkpoint",
@@ -25,7 +25,7 @@ _LACKING = {
 
 
 def cause_in(text: str) -> str:
-    """Find the innermost error in what Spark or a Python worker told, without stacks and plans."""
+    """Return the innermost error in what Spark or a Python worker reported, without stacks and plans."""
     told = text.partition(_PLAN)[0]
     lines = [line.rstrip() for line in told.splitlines() if line.strip()]
     named = [found for line in lines if (found := _NAMED.match(line)) and not _wraps(found["said"])]
@@ -41,7 +41,7 @@ def _wraps(said: str) -> bool:
 
 
 def bus_error_in(text: str) -> str | None:
-    """Return what a worker of the source said of a bus that it could not read; None where it said nothing."""
+    """Return what a worker of the source said about a bus that it could not read; None if it said nothing."""
     found = _OF_BUS.search(text)
     return found["said"].strip() if found else None
 
@@ -52,5 +52,5 @@ def has_late_worker(text: str) -> bool:
 
 
 def lack_in(text: str) -> str | None:
-    """Say what the machine lacks, if that is why the query failed."""
+    """Return what the machine lacks, if that is why the query failed."""
     return next((told for sign, told in _LACKING.items() if sign in text), None)

@@ -28,11 +28,10 @@ DECISIONS_PER_READ = 10_000
 def replay(
     entries: Sequence[Entry], settings: Settings, overrides: dict[str, str], max_events: int | None = None
 ) -> tuple[Iterable[bytes], dict[str, Any]]:
-    """Decide ``entries`` by the Spark query, from an empty state; return the decisions and the state.
+    """Decide ``entries`` by the Spark query, from an empty state. Return the decisions and the state.
 
-    ``max_events`` bounds a batch; left out, the log is cut into small batches, at most
-    ``BATCHES_AT_MOST`` of them. Raises ``TimeoutError`` when the query makes no progress, ``RuntimeError`` when Spark
-    or the query fails.
+    ``max_events`` bounds a batch. Without it the log is cut into small batches, at most ``BATCHES_AT_MOST`` of them.
+    Raises ``TimeoutError`` if the query makes no progress, and ``RuntimeError`` if Spark or the query fails.
     """
     with tempfile.TemporaryDirectory(prefix="isrflow-replay-") as directory:
         bus = EmbeddedBus(Path(directory) / "bus.db")
@@ -53,7 +52,7 @@ def replay(
 
 @functools.cache
 def _local_dir() -> tempfile.TemporaryDirectory[str]:
-    """Make a directory for Spark, which stays for later replays: it goes when this process ends."""
+    """Make a directory for Spark. Later replays use it too, and it goes when this process ends."""
     return tempfile.TemporaryDirectory(prefix="isrflow-spark-", ignore_cleanup_errors=True)
 
 

@@ -1,4 +1,4 @@
-"""Retention: remove old events and decisions from the bus, beside what the job does."""
+"""Remove old events and decisions from the bus, in a thread beside the job's work."""
 
 import threading
 import time
@@ -8,16 +8,16 @@ import structlog
 from bus.interface import Bus, BusError
 
 INTERVAL_S = 30.0
-# Others write at least as long as a slice took, so that none of them waits for more than one.
+# After each slice others may write for at least as long as it took, so no writer waits for two slices.
 PAUSE_S_MIN = 0.02
 
 log = structlog.get_logger("isrflow.retention")
 
 
 class Retention(threading.Thread):
-    """Trim the bus slice by slice, until it holds what is to be kept, and look again after ``interval_s``.
+    """The thread that trims the bus slice by slice down to what it must keep, every ``interval_s``.
 
-    What goes wrong is told, and tried again: whether the bus can be used at all is for others to find out.
+    A failure is logged, and the next interval tries again. Other parts of the job find out whether the bus is usable.
     """
 
     def __init__(self, bus: Bus, retain: int, interval_s: float = INTERVAL_S) -> None:

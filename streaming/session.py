@@ -1,4 +1,4 @@
-"""The Spark session that the job runs in."""
+"""The Spark session of the job."""
 
 import contextlib
 import functools
@@ -26,7 +26,7 @@ from conf.settings import Settings
 from streaming.query_failure import LATE_WORKERS_MAX, has_late_worker
 from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH
 
-# What Spark raises: by itself, and through the bridge to its JVM, which is gone when the JVM is.
+# What Spark raises itself, and what the bridge to its JVM raises, for example when the JVM is gone.
 SPARK_ERRORS = (PySparkException, Py4JError, ConnectionError)
 LOCAL_FILES = "spark-files"
 _REASON_LINES_MAX = 3
@@ -35,19 +35,19 @@ _starting_jvm = threading.Event()
 
 
 def reason_of(error: BaseException) -> str:
-    """Tell an error of Spark's in a line or three, without the stacks that it carries."""
+    """Return one to three lines of an error of Spark's, without its stacks."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     said = [line for line in lines if not line.startswith(("at ", "..."))]
     return " ".join(said[:_REASON_LINES_MAX]) or type(error).__name__
 
 
 def choose_java() -> None:
-    """Choose the Java that Spark will run on; raises ``conf.java.JavaError`` when there is none."""
+    """Choose the Java for Spark. Raises ``conf.java.JavaError`` if there is none."""
     os.environ["JAVA_HOME"] = str(java_home())
 
 
 def class_archives() -> Path:
-    """Name the archives of classes for the Java that was chosen, without the size that ends the name of each.
+    """Return the path of the chosen Java's class archives, without the size that ends each name.
 
     ``streaming/class_archive.py`` writes them.
     """
@@ -59,7 +59,7 @@ def class_archives() -> Path:
 
 
 def class_archive() -> Path | None:
-    """Find a whole archive. Java checks whether it fits, but crashes where the end of the file is missing."""
+    """Return a complete archive. Java checks whether it fits, but crashes if the end of the file is missing."""
     archives = class_archives()
     for path in archives.parent.glob(f"{archives.name}-*.jsa"):
         if path.stem == f"{archives.name}-{path.stat().st_size}":
@@ -80,9 +80,9 @@ def end_session(session: SparkSession, timeout_s: float) -> None:
 
 
 def _local_files() -> dict[str, str]:
-    """Choose how Spark makes local files: in Java alone where the jar for that is in the cache.
+    """Return how Spark makes local files: in Java alone if the jar for that is in the cache.
 
-    Hadoop has no native code here, and runs ``chmod`` for each file that it makes: some forty processes a batch.
+    Hadoop has no native code here, so it runs ``chmod`` for each file that it makes: some forty processes a batch.
     """
     if missing(LOCAL_FILES):
         # Spark keeps checksums of its own beside its checkpoint files; Hadoop's would double the files of each batch.
@@ -116,10 +116,10 @@ def build_session(
 
 @contextlib.contextmanager
 def jvm_leaves_sigterm() -> Iterator[None]:
-    """Let the JVM that is started meanwhile ignore SIGTERM, and this process go on to hear it.
+    """Make a JVM that starts in the block ignore SIGTERM, while this process still handles it.
 
-    Whoever stops the job may signal its whole process group. A JVM that starts with SIGTERM ignored leaves it so, and
-    ends with this process instead of under its hands.
+    A user may signal the job's whole process group. A JVM that starts with SIGTERM ignored keeps ignoring it. So it
+    ends with this process, and not while the job still needs it.
     """
     _prepare_children()
     _starting_jvm.set()
@@ -131,7 +131,7 @@ def jvm_leaves_sigterm() -> Iterator[None]:
 
 @functools.cache
 def _prepare_children() -> None:
-    """Have each child look, once it is forked, whether it is to ignore SIGTERM; what is so registered stays."""
+    """Make each forked child check whether to ignore SIGTERM. Fork hooks cannot be unregistered."""
 
     def ignore() -> None:
         if _starting_jvm.is_set():
@@ -172,7 +172,7 @@ def _run_worker(session: SparkSession) -> None:
 def java_options(settings: Settings, stacks: Path | None) -> str:
     to_file = f'"-Disrflow.stacks.file={stacks}" -Disrflow.stacks=file ' if stacks else ""
     archive = class_archive()
-    # Java goes on without an archive that does not fit, and would warn of it at each start.
+    # Java starts without an archive that does not fit. These options suppress its warning.
     shared = f'"-XX:SharedArchiveFile={archive}" -Xlog:cds=off -Xlog:cds+dynamic=off ' if archive else ""
     return f"-Dlog4j2.configurationFile={LOG4J2.as_uri()} {to_file}{shared}{settings.driver_java_options}"
 
@@ -198,12 +198,12 @@ def _conf(settings: Settings, local_dir: Path, stacks: Path | None, connector: s
         "spark.python.worker.reuse": "true",
         "spark.sql.shuffle.partitions": str(settings.shuffle_partitions),
         "spark.sql.adaptive.enabled": "false",
-        # A batch's own plan is a few rows long: generating code for it costs more than it saves.
+        # A batch's plan handles few rows, so generating code for it costs more than it saves.
         "spark.sql.codegen.wholeStage": "false",
         **_local_files(),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
-        # Between Spark and Python rows travel in slices, and a slice is held whole, several times.
+        # Rows travel between Spark and Python in slices, and both hold a whole slice several times.
         "spark.sql.execution.arrow.maxBytesPerBatch": str(BYTES_PER_ARROW_BATCH),
         "spark.sql.streaming.stopTimeout": "20s",
         "spark.sql.streaming.pollingDelay": "10ms",

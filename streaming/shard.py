@@ -1,4 +1,23 @@
-"""The one stateful operator: a shard of topics, stepped by the rules."""
+"""The one stateful operator: a shard of topics, stepped by the rules.
+
+The problem: the state machine's key is a topic-partition, and there are hundreds of thousands of them. But Spark calls
+a Python operator once for each key, and each call costs about a millisecond. And most events, such as heartbeats and
+ticks, concern every partition.
+
+The insight: the key can be a shard, a fixed share of the topics. A shard's state is the broker table and a map of pages
+(``paged_topics``). Every shard has the whole broker table. ``step`` is deterministic, so all of them come to the same
+brokers, and only one of them writes the decisions about brokers.
+
+    key -1   heartbeats, ticks, …  ─► read once, kept in memory ──────┐ (SharedEvents)
+    key 0    events of its topics  ─► by seq, with the shared ones ─► step ─► outcome of shard 0
+    key 1    events of its topics  ─► by seq, with the shared ones ─► step ─► outcome of shard 1
+
+Spark gives a key's rows in no order, and a batch may be repeated after a kill. So the operator sorts by seq, and the
+rules skip what the state already contains. It loads a page only when an event needs it, and stores only what changed.
+
+Rejected: a key for each partition, because of the cost of a call. A second operator in front that decides about brokers
+gives the same decisions, but a second stateful stage makes each batch half to three quarters longer.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -28,7 +47,7 @@ INITIAL_SCHEMA = "shard INT, page INT, body BINARY"
 
 
 class SparkPages:
-    """Keep pages in a Spark map state."""
+    """The pages of a shard in a Spark map state."""
 
     def __init__(self, state: MapState) -> None:
         self._state = state
@@ -46,7 +65,7 @@ class SparkPages:
 
 
 class ShardOperator(StatefulProcessor):
-    """Step one shard a batch: gather its events, put them in order, decide, store what changed."""
+    """The operator that steps one shard a batch: gather its events, order them, decide, store what changed."""
 
     def __init__(
         self,
@@ -97,7 +116,7 @@ class ShardOperator(StatefulProcessor):
         yield from _rows(ShardOutcome(shard, state.cluster.seq, parts, pages, min(ends_ms, default=None)))
 
     def _stored(self, state: State, changes: Changes) -> list[tuple[int, bytes]]:
-        """Store what changed, and give it as pages."""
+        """Store what changed, and return it as pages."""
         topics, cluster = state.topics, encode_cluster(state.cluster)
         assert isinstance(topics, PagedTopics)
         pages = topics.changed_pages(changes)
@@ -107,7 +126,7 @@ class ShardOperator(StatefulProcessor):
         return [*pages, (CLUSTER_PAGE, cluster)]
 
     def _gathered(self, packed: Sequence[Packed], before: int) -> list[Logged | Waiting]:
-        """Gather a shard's own events and the shared ones; ``before`` is the last that the state has taken in."""
+        """Return a shard's own events and the shared ones in order. The state has taken in ``before`` last."""
         own = [taken_in(r, self._place(r.seq, before)) for one in packed for r in one.routed]
         return sorted(own + self._shared.placed(before, sum(one.shared_count for one in packed)), key=_seq)
 
@@ -126,9 +145,10 @@ def _rows(made: ShardOutcome) -> Iterator[Row]:
 
 
 class SharedEvents:
-    """Hold what all shards take in of a batch, read once for those of one Spark partition, unless it was spilled.
+    """The events of a batch that concern all shards, read once for the shards of one Spark partition.
 
-    Their rows come before any shard's: a partition is sorted by key, and works its keys one after the other.
+    Spilled events are read for each shard. The row of these events comes before the rows of shards, because Spark sorts
+    a partition by key and processes one key after the other.
     """
 
     def __init__(self, place: Place) -> None:
@@ -147,7 +167,7 @@ class SharedEvents:
         self._before = None
 
     def placed(self, before: int, count: int) -> list[Logged | Waiting]:
-        """Give them as they stand after the event ``before``; raises ``RuntimeError`` where some are missing."""
+        """Return the events with their seqs after the event ``before``. Raises ``RuntimeError`` if some are missing."""
         if not count:
             return []
         if len(self._routed) != count:

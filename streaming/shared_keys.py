@@ -1,4 +1,4 @@
-"""Under which keys the events for all shards reach each of Spark's partitions once."""
+"""The keys under which the events for all shards reach each of Spark's partitions once."""
 
 from collections.abc import Callable
 
@@ -6,13 +6,13 @@ from pyspark.sql import SparkSession
 
 from streaming.fan_out import SHARED
 
-# As Spark spreads a stateful operator's keys: a part of every checkpoint, so it stays.
+# Spark spreads the keys of a stateful operator with this seed. Every checkpoint depends on it, so it cannot change.
 _SEED = 42
 
 
 def shared_keys(session: SparkSession, partitions: int) -> tuple[int, ...]:
-    """Give a negative key for each of ``partitions``: a partition is worked in the order of keys, so it comes first."""
-    # The JVM is asked by name, which no stub knows.
+    """Return a negative key for each of ``partitions``. Keys are processed in order, so its row comes first."""
+    # Stubs do not know classes of the JVM.
     murmur3 = session._jvm.org.apache.spark.unsafe.hash.Murmur3_x86_32  # type: ignore[union-attr]
     return _keys(partitions, lambda key: int(murmur3.hashInt(key, _SEED)))
 

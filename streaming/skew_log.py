@@ -1,4 +1,4 @@
-"""Tell in the log where the engine's clock is not the bus's."""
+"""Log lines about the difference between the engine's clock and the bus's."""
 
 import structlog
 
@@ -6,25 +6,25 @@ from bus.clock import now_ms
 from state.cluster import Cluster
 from state.ids import NO_TIME
 
-# Hosts that keep their clocks are nearer to each other than that.
+# Clocks of well-kept hosts differ by less.
 SKEW_MS_MIN = 2_000
 
 log = structlog.get_logger("isrflow.clock")
 
 
 class SkewLog:
-    """Say how far the engine's clock is off: when that begins, when it has doubled or halved, and when it ends."""
+    """Logs how far the engine's clock is off: when that starts, when it has doubled or halved, and when it ends."""
 
     def __init__(self) -> None:
         self._said_ms = 0
         self._clock_ms = 0
 
     def decided(self, cluster: Cluster) -> None:
-        """Look at the clock after a batch."""
+        """Check the clock after a batch."""
         if cluster.clock_ms < self._clock_ms:
             log.warning("the engine's clock was set back by a claim", by_ms=self._clock_ms - cluster.clock_ms)
         self._clock_ms = cluster.clock_ms
-        # Against the entry of the newest tick: a batch that waited is no skew.
+        # Compare with the entry time of the newest tick, because a batch that waited is no skew.
         entered_ms = now_ms() if cluster.clock_entered_ms == NO_TIME else cluster.clock_entered_ms
         skew_ms = cluster.clock_ms - entered_ms
         shown_ms = skew_ms if abs(skew_ms) >= SKEW_MS_MIN else 0

@@ -1,4 +1,4 @@
-"""What of a batch is too much to travel through Spark: in a file, of which rows name the place."""
+"""The part of a batch that is too much to travel through Spark. It is in a file, and rows name the place."""
 
 import os
 import tempfile
@@ -10,12 +10,12 @@ from typing import IO
 
 import msgspec
 
-# A batch on the embedded bus ends before this, unless it is set otherwise.
+# By default a batch on the embedded bus ends before this (``max.bytes.per.batch``).
 SHIPPED_BYTES_MAX = 64 * 1024 * 1024
 
 
 class Spilled(msgspec.Struct, frozen=True, array_like=True):
-    """Name the place of a text in a file."""
+    """The place of a text in a file."""
 
     file: str
     start: int
@@ -23,10 +23,10 @@ class Spilled(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Spill:
-    """Take the texts of one batch; those past ``SHIPPED_BYTES_MAX`` go to a file in ``directory``, if there is one.
+    """The texts of one batch. Those past ``SHIPPED_BYTES_MAX`` go to a file in ``directory``, if there is one.
 
-    Spark's JVM holds rows on the heap, and a Python worker those of a key all at once. What the batch before
-    has left in the directory is removed. The last one's file goes with the directory, which is the job's own.
+    Spark's JVM holds rows on the heap, and a Python worker holds all rows of a key at once. The next batch removes the
+    file. The last batch's file goes with the directory, which is the job's own.
     """
 
     def __init__(self, directory: Path | None) -> None:
@@ -41,7 +41,7 @@ class Spill:
         return self
 
     def shipped(self, raw: bytes) -> bytes | Spilled:
-        """Give a text itself while there is room for it, else where it is in the file."""
+        """Return a text itself while there is room for it, otherwise its place in the file."""
         if self._directory is None or self._shipped + len(raw) <= SHIPPED_BYTES_MAX:
             self._shipped += len(raw)
             return raw
@@ -53,7 +53,7 @@ class Spill:
         return Spilled(os.path.basename(self._file.name), start, len(raw))
 
     def flush(self) -> None:
-        """Let others read what was taken so far."""
+        """Make everything so far visible to other processes."""
         if self._file is not None:
             self._file.flush()
 
@@ -65,7 +65,7 @@ class Spill:
 
 
 def texts(directory: Path, places: Iterable[Spilled]) -> Iterator[bytes]:
-    """Read what was spilled; raises ``OSError``, also where a file is shorter than it was."""
+    """Read spilled texts. Raises ``OSError``, also if a file is shorter than it was."""
     for name, in_file in groupby(places, key=_file_of):
         with (directory / name).open("rb") as file:
             for place in in_file:

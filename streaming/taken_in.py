@@ -1,4 +1,4 @@
-"""What a shard takes in of a batch, step by step: as many events at once as may be in memory."""
+"""A shard's events of a batch in steps, each with at most as much text as may be in memory at once."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -9,13 +9,13 @@ from state.events import AnyEvent, Logged, Malformed, Progress
 from streaming.fan_out import Routed
 from streaming.spill import Spilled, texts
 
-# Of what was spilled; the rest is in memory already.
+# Counts only spilled texts, because the others are in memory already.
 STEP_BYTES_MAX = 32 * 1024 * 1024
 _PROGRESS = Progress()
 
 
 class Waiting(NamedTuple):
-    """Hold an event whose text is still in a file."""
+    """An event whose text is still in a file."""
 
     seq: int
     routed: Routed
@@ -23,7 +23,7 @@ class Waiting(NamedTuple):
 
 
 def taken_in(routed: Routed, seq: int, event: AnyEvent | Malformed | None = None) -> Logged | Waiting:
-    """Give a routed event the seq that it has by now, and read it where its text came along."""
+    """Return a routed event with its final seq, decoded if its text came along."""
     if isinstance(routed.raw, Spilled):
         return Waiting(seq, routed, routed.raw)
     if routed.raw is None:
@@ -32,9 +32,9 @@ def taken_in(routed: Routed, seq: int, event: AnyEvent | Malformed | None = None
 
 
 def in_steps(events: Iterable[Logged | Waiting], spill_dir: Path | None) -> Iterator[list[Logged]]:
-    """Cut events into lists of which each has at most ``STEP_BYTES_MAX`` from a file, or one event that is longer.
+    """Cut events into lists with at most ``STEP_BYTES_MAX`` from files, or with one longer event.
 
-    Where events are cut shows in no decision. There is always one list, which may be empty.
+    The cut shows in no decision. There is always one list, which may be empty.
     """
     step: list[Logged | Waiting] = []
     total = 0

@@ -1,4 +1,4 @@
-"""The ticker: time on the bus, as long as this job is the one that decides."""
+"""The ticker: ticks on the bus as long as this job is the one that decides."""
 
 import threading
 
@@ -14,12 +14,12 @@ LATENESS_MS_MIN = 500
 
 
 class Ticker(threading.Thread):
-    """Put a tick on the bus every ``idle_ms``, and every ``busy_ms`` while offsets come.
+    """The thread that puts a tick on the bus every ``idle_ms``, and every ``busy_ms`` while offsets come.
 
-    When it was held up itself (the process stopped, the machine stalled or was suspended), it says so with
-    the next tick: brokers may have been held up with it, and their heartbeats still be on their way.
+    The next tick after a stall says how long the ticker was held up: the process was stopped, or the machine stalled or
+    was suspended. Brokers may have been held up with it, and their heartbeats may still be on their way.
 
-    Ends by itself when another job has claimed the controller, or when it fails; ``error`` then says how.
+    It ends by itself if another job claims the controller, or if it fails; ``error`` is then the cause.
     """
 
     def __init__(self, bus: Bus, claim: Claim, clock: EngineClock, busy_ms: int, idle_ms: int) -> None:
@@ -50,7 +50,7 @@ class Ticker(threading.Thread):
             late_ms += stall.end()
             now_ms = steady_ms()
             if now_ms - ticked_ms >= self._idle_ms or self._bus.offsets_came(reports_at):
-                # Before the tick: a report that comes between the two gets a tick of its own.
+                # Read before the tick, so that a report that comes between the two is not missed.
                 reports_at = self._bus.offsets_position()
                 self._tick(late_ms)
                 ticked_ms = now_ms
@@ -67,7 +67,7 @@ class Ticker(threading.Thread):
             self._clock.told(seq, time_ms)
 
     def decided(self, through: int, clock_ms: int) -> None:
-        """Tell the clock what the rules have made of its ticks; not between a tick and its seq."""
+        """Tell the clock what the rules made of its ticks. Takes turns with publishing a tick and noting its seq."""
         with self._telling:
             self._clock.decided(through, clock_ms)
 

@@ -70,7 +70,7 @@ class EmbeddedSource:
 
 
 class Span(InputPartition):
-    """Name the events after ``after``, up to and with ``through``."""
+    """The events after ``after``, through ``through``."""
 
     def __init__(self, after: int, through: int) -> None:
         self.after = after
@@ -78,11 +78,11 @@ class Span(InputPartition):
 
 
 class BusSource(DataSource):
-    """Read a bus.
+    """The data source of a bus.
 
-    Options: ``path``, ``max_events`` and ``max_bytes`` (a batch's bounds), ``after`` (where a new checkpoint starts),
-    ``wait`` (whether heartbeats and offsets wait for the next tick, as ``Bus.batch_end`` tells),
-    ``lock_timeout_s`` (how long a locked file is waited for).
+    Options: ``path``; ``max_events`` and ``max_bytes``, a batch's bounds; ``after``, where a new checkpoint starts;
+    ``defer``, whether heartbeats and offsets wait for the next tick (``EmbeddedBus.batch_end``); ``lock_timeout_s``,
+    how long to wait for a locked file.
     """
 
     @classmethod
@@ -97,7 +97,7 @@ class BusSource(DataSource):
 
 
 class BusReader(DataSourceStreamReader):
-    """Give Spark the bus in bounded steps: an offset is the last seq taken in."""
+    """The bus in bounded batches. An offset is the last seq of a batch."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.path = options["path"]
@@ -136,12 +136,12 @@ class BusReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Span)
-        # To write: a reader of a bus that nobody else has open would not see what is published meanwhile.
+        # Opened to write, because a reader of a bus without a writer sees nothing that is published meanwhile.
         bus = EmbeddedBus(self.path, Access.WRITE, lock_timeout_s=self.lock_timeout_s)
         try:
             after = partition.after
             while after < partition.through:
-                # By count and bytes: a recorded log's seqs may stand far apart, and begin anywhere.
+                # By count and bytes, because a recorded log's seqs may be far apart and start anywhere.
                 end = bus.batch_end(after, ROWS_PER_ARROW_BATCH, BYTES_PER_ARROW_BATCH, defer=False)
                 through = min(end, partition.through) if end > after else partition.through
                 entries = bus.read(after, through)
@@ -151,7 +151,7 @@ class BusReader(DataSourceStreamReader):
             bus.close()
 
     def commit(self, end: dict[str, int]) -> None:
-        """Note on the bus that the checkpoint is past ``end``, so that retention may go that far."""
+        """Note on the bus that the checkpoint has passed ``end``, so that retention may go that far."""
         self.bus.passed(end["seq"])
 
     def stop(self) -> None:

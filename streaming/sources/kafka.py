@@ -1,4 +1,25 @@
-"""The bus on Kafka as a Spark source: both topics in one stream, put in one order batch by batch."""
+"""The bus on Kafka as the query's source: two topics, merged into one order batch by batch.
+
+The problem: control events and offsets (``log_end_offset``) are in two topics, because there are many offsets. Kafka
+has no order between topics, and Spark gives a batch's rows in none. But the rules need one total order, and a repeated
+batch must come out the same.
+
+The insight: offsets only take effect at a tick. So a batch puts all its offsets right before its last tick.
+
+    events topic     4:beat   5:tick   6:beat             7:tick   8:beat
+    offsets topic                               a  b  c
+    merged           4:beat   5:tick   6:beat   a  b  c   7:tick   8:beat
+
+Spark's checkpoint contains the offsets of both topics in each planned batch. So a repeated batch has the same rows, and
+the same rows always have the same order: control events by offset, offsets by partition and offset.
+
+An offset gets the next seqs after the control event before it (``bus/kafka/seqs``). If that event is in an earlier
+batch, this module does not know the last seq and gives a stand-in, which ``place`` replaces in the operator.
+
+A batch may be of any length, because Spark bounds it only by its number of records. The order needs some bytes of each
+row; the texts wait in an unnamed file. Rejected: a source of our own, which could bound a batch by weight. Spark's is
+well kept, and files do as well.
+"""
 
 import functools
 import tempfile
@@ -25,9 +46,9 @@ from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH, rows_of
 from streaming.sources.interface import Order, Place, Source
 
 EARLIEST = -2
-# What a batch on the embedded bus weighs at most, unless it is set otherwise.
+# By default a batch on the embedded bus weighs no more than this.
 RAW_BYTES_IN_MEMORY = 32 * 1024 * 1024
-# Spark's client for Kafka gives so many records at once, unpacked and however long each is; its default is 500.
+# How many records Spark's client for Kafka unpacks at once, however long each is. Its default is 500.
 RECORDS_PER_POLL = 32
 
 
@@ -98,14 +119,11 @@ def merged(
     claimed: Callable[[], Claims],
     spill_dir: Path | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Give a micro-batch's rows (topic, partition, offset, value, timestamp) as events, in bounded Arrow batches.
+    """Return a micro-batch's rows (topic, partition, offset, value, timestamp) as events, in bounded Arrow batches.
 
-    Offsets stand right before the batch's last tick, which is what makes something of them, or where there is
-    none at the end. What they get is the seqs after the event before them; where that is the last one of an
-    earlier batch, ``unplaced`` stands for it. A batch that comes again holds the same rows, so it gets the same.
-    ``claimed`` gives the newest claims, and is asked where there may be one, or an event with a deadline.
-    All rows are read before the first event is given. Past ``RAW_BYTES_IN_MEMORY`` their values wait in an unnamed
-    file in ``spill_dir``.
+    Offsets come right before the batch's last tick, or at the end if there is none. ``claimed`` returns the newest
+    claims. It is called only if one of the events may be a claim or has a deadline. All rows are read before the first
+    event is given. Past ``RAW_BYTES_IN_MEMORY`` their values wait in an unnamed file in ``spill_dir``.
     """
     with tempfile.SpooledTemporaryFile(RAW_BYTES_IN_MEMORY, dir=None if spill_dir is None else str(spill_dir)) as raws:
         rows = _Rows(events_topic, raws)
@@ -118,7 +136,7 @@ def merged(
 
 
 class _Row(NamedTuple):
-    """Hold what puts a row in its order, and where its value waits."""
+    """What determines a row's place in the order, and where its value waits."""
 
     is_control: bool
     partition: int
@@ -129,7 +147,7 @@ class _Row(NamedTuple):
 
 
 class _Rows:
-    """Gather what the order of a micro-batch needs to know of its rows; their values go to a file."""
+    """The rows of a micro-batch, without their values, which go to a file."""
 
     def __init__(self, events_topic: str, raws: IO[bytes]) -> None:
         self._events_topic = events_topic
@@ -154,7 +172,7 @@ class _Rows:
             self._last_tick = offset
 
     def ordered(self) -> Iterator[tuple[int, _Row]]:
-        """Give the rows in the order of events, each with its seq."""
+        """Return the rows in the order of events, each with its seq or the stand-in for it."""
         self.control.sort(key=_offset)
         self.offsets.sort()
         at = bisect_left(self.control, self._last_tick, key=_offset) if self._last_tick >= 0 else len(self.control)
@@ -180,7 +198,7 @@ def _is_tick(raw: bytes) -> bool:
 
 
 def _slices(ordered: Iterable[tuple[int, _Row]], claims: Claims, raws: IO[bytes]) -> Iterator[pa.RecordBatch]:
-    """Cut after ``BYTES_PER_ARROW_BATCH``, or one event that is longer."""
+    """Cut after ``BYTES_PER_ARROW_BATCH``, or after one longer event."""
     entries: list[Entry] = []
     total = 0
     for seq, row in ordered:
