@@ -42,8 +42,8 @@ def text_of(voters: tuple[Voter, ...]) -> str:
 def _voter(text: str) -> Voter:
     match = _VOTER.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no voter: expected ID@HOST:PORT")
+        raise ValueError(f"{text!r} is not a voter: expected ID@HOST:PORT")
     try:
         return msgspec.convert({"voter": int(match[1]), "host": match[2].strip("[]"), "port": int(match[3])}, Voter)
     except msgspec.ValidationError as error:
-        raise ValueError(f"{text!r} is no voter: {error}") from error
+        raise ValueError(f"{text!r} is not a voter: {error}") from error

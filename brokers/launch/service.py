@@ -56,7 +56,7 @@ class Service:
         Raises ``ServiceError``, ``JarsError`` or ``JavaError``.
         """
         if self.state != "stopped":
-            raise ServiceError(f"{self.name} is there already, as process {self.pid}")
+            raise ServiceError(f"{self.name} already runs as process {self.pid}")
         private_dir(self.folder)
         self._ended_by_us = False
         self._process.start(self.command(), self.folder, self.console)

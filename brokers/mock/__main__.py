@@ -62,7 +62,7 @@ async def _serve(identity: Identity, settings: Settings, bus: Bus) -> None:
 @click.option("--dir", "directory", required=True, type=click.Path(path_type=Path), help="Where its logs live.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on and to be found at.")
 @click.option("--port", default=0, type=click.IntRange(0, 65_535), help="0: its last one, or a free one.")
-@click.option("--rack", default=None, help="The rack that the broker stands in.")
+@click.option("--rack", default=None, help="The broker's rack.")
 @click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A setting, under Kafka's name.")
 def main(
     broker: int, bus: str, directory: Path, host: str, port: int, rack: str | None, given: tuple[str, ...]

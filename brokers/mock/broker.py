@@ -86,7 +86,7 @@ class Broker:
                     self._replicas.apply(decision)
         if needless:
             self._coalesced += len(needless)
-            logger.info("older decisions folded", count=len(needless), of=len(decisions), in_all=self._coalesced)
+            logger.info("older decisions skipped", count=len(needless), of=len(decisions), in_all=self._coalesced)
 
     def stop(self) -> None:
         """Begin an orderly stop; ``run`` returns when it is done."""

@@ -54,7 +54,7 @@ def versions(text: str) -> Versions:
         return NO_VERSIONS
     match = _RANGE.fullmatch(text)
     if match is None:
-        raise LayoutError(f"{text!r} is no range of versions")
+        raise LayoutError(f"{text!r} is not a range of versions")
     low = int(match[1])
     return Versions(low, _VERSION_MAX if match[2] == "+" else int(match[3] or low))
 

@@ -229,8 +229,8 @@ def uuid_bytes(text: str) -> bytes:
             if uuid_text(data) == text:
                 return data
     except (binascii.Error, ValueError) as error:
-        raise Fault(f"{text!r:.40} is no uuid in base64") from error
-    raise Fault(f"{text!r:.40} is no uuid in base64")
+        raise Fault(f"{text!r:.40} is not a uuid in base64") from error
+    raise Fault(f"{text!r:.40} is not a uuid in base64")
 
 
 def _uuid() -> Plain:
@@ -239,7 +239,7 @@ def _uuid() -> Plain:
 
     def write(out: bytearray, value: Any) -> None:
         if not isinstance(value, str):
-            raise Fault(f"{value!r:.40} is no uuid in base64")
+            raise Fault(f"{value!r:.40} is not a uuid in base64")
         out += uuid_bytes(value)
 
     return Plain(read, write)

@@ -117,7 +117,7 @@ def _decode(view: memoryview, position: int) -> RecordBatch:
         raise BatchError(f"{batch.size} bytes are announced and {left} are left", position)
     data = view[position : position + batch.size]
     if not intact(data, batch):
-        raise BatchError("the CRC does not fit", position)
+        raise BatchError("the CRC does not match", position)
     if batch.attributes & ~_CONTROL or batch.records < 1 or batch.last_offset_delta != batch.records - 1:
         raise BatchError("compressed, transactional, or with gaps between its offsets", position)
     is_control = bool(batch.attributes & _CONTROL)

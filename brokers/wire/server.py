@@ -181,7 +181,7 @@ class _Connection:
     async def _frame(self) -> bytes | None:
         size = int.from_bytes(await self._reader.readexactly(FRAME_LENGTH_BYTES), "big", signed=True)
         if not 0 < size <= self._limits.socket_request_max_bytes:
-            logger.warning("connection closed", why="a request of a size out of bounds", size=size)
+            logger.warning("connection closed", why="a request size out of bounds", size=size)
             return None
         return await (self._reader.readexactly(size) if size <= LARGE_REQUEST_BYTES else self._large(size))
 

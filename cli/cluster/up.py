@@ -104,7 +104,7 @@ def _found(folder: Path, plain: bool, described: dict[str, Any]) -> tuple[KafkaC
     kafka, led = open_cluster(folder)
     if plain or _is_typed("conf") or _is_typed("bus") or any(described.values()):
         raise WrongUse(
-            f"{folder} has a cluster already: start it without options, or delete it ('isrflow cluster down --delete')."
+            f"{folder} already has a cluster: start it without options, or delete it ('isrflow cluster down --delete')."
         )
     return kafka, led
 

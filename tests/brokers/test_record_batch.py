@@ -66,7 +66,7 @@ WHOLE = encode_batch(0, 1, 5, [(None, b"first")])
         (WHOLE[:60], "60 bytes are left, and a header has 61"),
         (WHOLE[:-1], f"{len(WHOLE)} bytes are announced and {len(WHOLE) - 1} are left"),
         (WHOLE[:16] + b"\1" + WHOLE[17:], "magic 1, not 2"),
-        (WHOLE[:-1] + b"x", "the CRC does not fit"),
+        (WHOLE[:-1] + b"x", "the CRC does not match"),
         (WHOLE[:8] + b"\xff\xff\xff\xff" + WHOLE[12:], "11 bytes are announced"),
         (WHOLE[:8] + b"\x7f\xff\xff\xff" + WHOLE[12:], "2147483659 bytes are announced"),
     ],

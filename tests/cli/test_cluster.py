@@ -216,7 +216,7 @@ def test_a_bus_with_brokers_of_another_cluster_is_refused(tmp_path: Path) -> Non
         (("--plain", "--conf", "nowhere.toml"), "--plain excludes --voters"),
         (("--voters", "100@h:1", "--gateways", "2"), "--voters names gateways that run already"),
         (("--voters", "100@h:1", "--bus", "bus.db"), "--voters names gateways that run already"),
-        (("--voters", "100"), "'100' is no voter: expected ID@HOST:PORT"),
+        (("--voters", "100"), "'100' is not a voter: expected ID@HOST:PORT"),
         (("--bus", "kafka://"), "kafka://host:port"),
         (("--set", "x"), "expected key=value"),
         (("--brokers", "0"), "--brokers"),
@@ -260,7 +260,7 @@ def test_only_what_is_the_clusters_own_is_deleted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["engine", "gateway-100", "node-1"])
 def test_what_a_cluster_would_take_for_its_own_is_not_given_to_it(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
-    with pytest.raises(KafkaError, match=f"{name} is there already, and of no cluster"):
+    with pytest.raises(KafkaError, match=f"{name} already exists and belongs to no cluster"):
         LedCluster.create(tmp_path, tmp_path / "bus.db", brokers=1)
     assert [path.name for path in tmp_path.iterdir()] == [name]
 

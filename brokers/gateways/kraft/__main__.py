@@ -48,7 +48,7 @@ def _identity(
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--voters") from error
     if gateway not in [voter.voter for voter in listed]:
-        raise click.BadParameter(f"{gateway} is none of the voters {voters}", param_hint="--gateway")
+        raise click.BadParameter(f"{gateway} is not one of the voters {voters}", param_hint="--gateway")
     return Identity(
         gateway=gateway,
         voters=listed,
@@ -78,8 +78,13 @@ async def _serve(identity: Identity, settings: Settings, url: str) -> None:
 @cluster_id_option("The cluster id that the brokers' storage was formatted with.", required=True)
 @click.option("--bus", required=True, metavar="PATH|URL", help="The bus.")
 @click.option("--dir", "directory", required=True, type=click.Path(path_type=Path), help="Where its log lives.")
-@click.option("--listen-port", default=None, type=click.IntRange(0, 65_535), help="Where it listens, if elsewhere.")
-@copies_option("--rebuild-from", ", from which a lost log is made again; once for each broker.")
+@click.option(
+    "--listen-port",
+    default=None,
+    type=click.IntRange(0, 65_535),
+    help="Its port, if brokers know another.",
+)
+@copies_option("--rebuild-from", ", from which a lost log is rebuilt; once for each broker.")
 @click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A setting.")
 def main(
     gateway: int,

@@ -90,7 +90,7 @@ class Deletions:
             try:
                 self._tell(report)
             except QueueFullError as error:
-                logger.warning("deletions are reported later", broker=broker, why=str(error))
+                logger.warning("deletion reports deferred", broker=broker, why=str(error))
                 return
             del topics[topic][partition]
             if not topics[topic]:

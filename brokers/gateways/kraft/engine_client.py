@@ -100,7 +100,7 @@ class EngineClient:
 
     def _send(self, queued: Sequence[QueuedEvent], lane: Lane) -> None:
         if (largest := max((one.size for one in queued), default=0)) > MAX_EVENT_BYTES:
-            raise TooLargeError(f"an event of {largest} bytes, {MAX_EVENT_BYTES} are allowed")
+            raise TooLargeError(f"an event has {largest} bytes; the limit is {MAX_EVENT_BYTES}")
         self._queue.put(queued, lane)
         for one in queued:
             if one.request_id is not None:

@@ -84,7 +84,7 @@ class EventQueue:
         """Add events of one lane, all or none. Raises ``QueueFullError``."""
         count, size = self._held_events + len(events), self._held_bytes + sum(event.size for event in events)
         if count > SHARES[lane] * self._events_max or size > SHARES[lane] * self._bytes_max:
-            held = f"{self._held_events} events, {self._held_bytes} bytes, are on their way"
+            held = f"{self._held_events} events with {self._held_bytes} bytes are on their way"
             raise QueueFullError(f"{held}: {len(events)} more are too many")
         self._held_events, self._held_bytes = count, size
         self._lanes[lane].extend(events)

@@ -214,7 +214,7 @@ class Gateway:
             if self._read_watch.is_stalled:
                 # A gateway that is not heard no longer leads. This one could not learn which leads instead, so it must
                 # not be heard.
-                logger.warning("no heartbeat is sent", why="no decision can be read")
+                logger.warning("no heartbeat sent", why="no decision can be read")
                 continue
             heartbeat = self._heartbeat(late_ms=late_ms + untold_ms)
             try:
@@ -226,7 +226,7 @@ class Gateway:
             except QueueFullError as error:
                 # The next heartbeat reports it.
                 untold_ms += late_ms
-                logger.warning("a heartbeat is left out", why=str(error))
+                logger.warning("heartbeat skipped", why=str(error))
 
     def _heartbeat(self, *, late_ms: int = 0, want_shutdown: bool = False) -> GatewayHeartbeat:
         return GatewayHeartbeat(
@@ -246,7 +246,9 @@ class Gateway:
         with contextlib.suppress(NoAnswerError, QueueFullError):
             [answer] = await self._engine.ask(heartbeat, lane=Lane.GATEWAY)
             if answer.error == "STALE_BROKER_EPOCH":
-                raise SupersededError(f"another start of gateway {self._identity.gateway} counts: {answer.message}")
+                raise SupersededError(
+                    f"another start of gateway {self._identity.gateway} has replaced this one: {answer.message}"
+                )
 
     def _gone(self, peer: Peer) -> None:
         """Probe a broker whose connection ended, because it may have died."""

@@ -36,7 +36,7 @@ def encode_record(name: str, version: int, values: Values) -> bytes:
     """Write one framed record. Raises ``MessageError``."""
     found = message(name)
     if found.layout.kind != "metadata" or found.layout.api_key is None:
-        raise MessageError(f"{name} is no metadata record")
+        raise MessageError(f"{name} is not a metadata record")
     out = bytearray()
     for number in (FRAME_VERSION, found.layout.api_key, version):
         write_uvarint(out, number)

@@ -31,5 +31,5 @@ class ResourceLocks:
                     for lock in locks:
                         await held.enter_async_context(lock)
             except TimeoutError as error:
-                raise NoAnswerError(f"others were not done within {self._timeout_ms} ms") from error
+                raise NoAnswerError(f"other requests were not done within {self._timeout_ms} ms") from error
             yield

@@ -104,7 +104,7 @@ async def envelope(context: Context, request: Request, peer: Peer) -> Values:
     try:
         caller = caller_of(request.values, context.settings.super_users)
     except RefusedError as refusal:
-        logger.warning("an envelope that cannot be read", why=str(refusal))
+        logger.warning("unreadable envelope", why=str(refusal))
         return {"ErrorCode": refusal.code}
     try:
         inner = await context.offload(len(data) // BYTES_PER_ITEM, decode_request, data)
@@ -112,7 +112,7 @@ async def envelope(context: Context, request: Request, peer: Peer) -> Values:
         logger.info("not served", api=error.header.api_key, version=error.header.version, by="envelope")
         return {"ErrorCode": ErrorCode.UNSUPPORTED_VERSION}
     except WireError as error:
-        logger.warning("an envelope that cannot be read", why=str(error))
+        logger.warning("unreadable envelope", why=str(error))
         return {"ErrorCode": ErrorCode.INVALID_REQUEST}
     api = APIS.get(inner.api_key)
     if api is None or not api.is_forwarded or not api.min_version <= inner.version <= api.max_version:
@@ -192,7 +192,7 @@ async def _handled(context: Context, request: Request, peer: Peer, caller: Calle
     records = await context.offload(things, bounds.records_of, context, request)
     if records > bounds.RECORDS_MAX:
         logger.warning("refused", api=request.name, records=records, records_max=bounds.RECORDS_MAX)
-        message = f"the request comes to {records} records, and may come to {bounds.RECORDS_MAX}: ask in several"
+        message = f"the request leads to {records} records, and {bounds.RECORDS_MAX} are allowed: split it"
         return await context.offload(things, refusal_of, request, ErrorCode.POLICY_VIOLATION, message)
     try:
         return await api.handler(context, request, peer)
@@ -200,7 +200,7 @@ async def _handled(context: Context, request: Request, peer: Peer, caller: Calle
         logger.warning("no answer", api=request.name, why=str(error))
         return refusal_of(request, ErrorCode.REQUEST_TIMED_OUT)
     except QueueFullError as error:
-        logger.warning("too much is on its way", api=request.name, why=str(error))
+        logger.warning("event queue full", api=request.name, why=str(error))
         return refusal_of(request, ErrorCode.REQUEST_TIMED_OUT)
     except TooLargeError as error:
         logger.warning("refused", api=request.name, why=str(error))

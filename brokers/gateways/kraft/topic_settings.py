@@ -29,18 +29,18 @@ def _trimmed(value: str) -> str:
 def _number(value: str, *, low: int, high: int, also: int | None = None) -> str | None:
     whole = _WHOLE.fullmatch(_trimmed(value))
     if whole is None:
-        return "is no whole number"
+        return "is not an integer"
     sign, digits = whole.groups()
     # Python refuses to read a number of thousands of digits.
     number = int(sign + (digits.lstrip("0")[:_DIGITS_MAX] or "0"))
-    return None if low <= number <= high or number == also else f"is not from {low} to {high}"
+    return None if low <= number <= high or number == also else f"is not between {low} and {high}"
 
 
 def _share(value: str) -> str | None:
     trimmed = _trimmed(value)
     if not _DECIMAL.fullmatch(trimmed):
-        return "is no number"
-    return None if 0 <= float(trimmed.rstrip("fFdD")) <= 1 else "is not from 0 to 1"
+        return "is not a number"
+    return None if 0 <= float(trimmed.rstrip("fFdD")) <= 1 else "is not between 0 and 1"
 
 
 def _boolean(value: str) -> str | None:
@@ -48,7 +48,7 @@ def _boolean(value: str) -> str | None:
 
 
 def _one_of(*names: str) -> Complaint:
-    return lambda value: None if _trimmed(value) in names else f"is none of {', '.join(names)}"
+    return lambda value: None if _trimmed(value) in names else f"is not one of {', '.join(names)}"
 
 
 def listed(value: str) -> list[str]:
@@ -58,7 +58,7 @@ def listed(value: str) -> list[str]:
 
 
 def _some_of(*names: str) -> Complaint:
-    return lambda value: None if set(listed(value)) <= set(names) else f"has others than {', '.join(names)}"
+    return lambda value: None if set(listed(value)) <= set(names) else f"has items other than {', '.join(names)}"
 
 
 def _replicas(value: str) -> str | None:
@@ -125,9 +125,9 @@ def is_list(name: str) -> bool:
 def complaint_about(name: str, value: str | None) -> str | None:
     """Return what is wrong with a topic's setting; None if nothing is."""
     if name not in _SETTINGS:
-        return f"{name} is no setting of a topic"
+        return f"{name} is not a topic setting"
     if value is None:
-        return f"{name} is set to nothing"
+        return f"{name} has no value"
     if len(value.encode()) > VALUE_BYTES_MAX:
         return f"{name} is longer than {VALUE_BYTES_MAX} bytes"
     complaint = _SETTINGS[name](value)

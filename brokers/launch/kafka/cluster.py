@@ -92,10 +92,10 @@ class KafkaCluster:
         try:
             remembered = msgspec.json.decode(written, type=_Remembered)
         except msgspec.ValidationError as error:
-            raise ValueError(f"a node that cannot be: {error}") from error
+            raise ValueError(f"an invalid node: {error}") from error
         folder = folder.resolve()
         if (folder / FILE).exists():
-            raise KafkaError(f"{folder} has a cluster already")
+            raise KafkaError(f"{folder} already has a cluster")
         made = cls(folder, remembered)
         refuse_taken(node.folder for node in made.nodes.values())
         private_dir(folder)
@@ -109,7 +109,7 @@ class KafkaCluster:
             # The file appears whole, as by a rename, but never replaces one that another command made meanwhile.
             os.link(aside, folder / FILE)
         except FileExistsError as error:
-            raise KafkaError(f"{folder} has a cluster already") from error
+            raise KafkaError(f"{folder} already has a cluster") from error
         finally:
             aside.unlink(missing_ok=True)
         return made
@@ -173,7 +173,7 @@ class KafkaCluster:
         """
         running = [node.name for node in self.nodes.values() if node.state != "stopped"]
         if running:
-            raise KafkaError(f"still there: {', '.join(running)}")
+            raise KafkaError(f"still running: {', '.join(running)}")
         remove([*(node.folder for node in self.nodes.values()), self.folder / FILE, *with_them])
         with contextlib.suppress(OSError):
             self.folder.rmdir()
@@ -184,7 +184,7 @@ def refuse_taken(paths: Iterable[Path]) -> None:
     for path in paths:
         if path.exists():
             raise KafkaError(
-                f"{path} is there already, and of no cluster: move it, or choose another folder with --dir"
+                f"{path} already exists and belongs to no cluster: move it, or choose another folder with --dir"
             )
 
 

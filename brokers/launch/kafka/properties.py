@@ -85,7 +85,7 @@ def server_properties(
 def _checked(overrides: dict[str, str]) -> dict[str, str]:
     for key, value in overrides.items():
         if not _KEY.fullmatch(key) or re.search(r"[\r\n]", value):
-            raise ValueError(f"{key!r} = {value!r} is no setting of one line")
+            raise ValueError(f"{key!r} = {value!r} is not a setting of one line")
     return overrides
 
 

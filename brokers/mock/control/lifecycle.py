@@ -184,7 +184,7 @@ class Lifecycle:
         if decision.incarnation != self._incarnation:
             # It is about an earlier process, unless our own registration came before it.
             if self.broker_epoch != -1 and decision.broker_epoch > self.broker_epoch:
-                self._replaced = f"broker {decision.broker} registered anew with epoch {decision.broker_epoch}"
+                self._replaced = f"broker {decision.broker} registered again with epoch {decision.broker_epoch}"
                 self._changed.set()
             return
         match decision.state:

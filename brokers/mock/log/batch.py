@@ -24,20 +24,20 @@ def produced(records: bytes | memoryview | None, max_bytes: int) -> Batch:
         raise RefusedError(ErrorCode.INVALID_RECORD, "no record batch")
     view = memoryview(records)
     if len(view) > LENGTH_UP_TO + 4 and view[LENGTH_UP_TO + 4] != MAGIC:
-        raise RefusedError(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, "only magic 2 is taken")
+        raise RefusedError(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, "only magic 2 is supported")
     batch = batch_at(view, 0)
     if batch is None or batch.size > len(view):
         raise RefusedError(ErrorCode.CORRUPT_MESSAGE, "the batch is cut off or its header makes no sense")
     if batch.size != len(view):
-        raise RefusedError(ErrorCode.INVALID_RECORD, "one batch for a partition and request, no more")
+        raise RefusedError(ErrorCode.INVALID_RECORD, "only one batch per partition and request is allowed")
     if batch.size > max_bytes:
         raise RefusedError(ErrorCode.MESSAGE_TOO_LARGE, f"{batch.size} bytes; the limit is {max_bytes}")
     if not intact(view, batch):
-        raise RefusedError(ErrorCode.CORRUPT_MESSAGE, "the CRC does not fit")
+        raise RefusedError(ErrorCode.CORRUPT_MESSAGE, "the CRC does not match")
     if batch.records < 1 or batch.records != batch.last_offset_delta + 1:
         raise RefusedError(ErrorCode.INVALID_RECORD, "the count of records does not fit their offsets")
     if batch.attributes & _REFUSED_ATTRIBUTES:
-        raise RefusedError(ErrorCode.INVALID_RECORD, "neither transactions nor control records are taken")
+        raise RefusedError(ErrorCode.INVALID_RECORD, "neither transactions nor control records are supported")
     return batch
 
 

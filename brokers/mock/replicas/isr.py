@@ -128,7 +128,7 @@ class IsrChanges:
                 leader_recovery_state="RECOVERED",
             )
         )
-        logger.info("isr change asked for", what=what, partition=_name(partition.place), now=partition.isr, then=isr)
+        logger.info("isr change requested", what=what, partition=_name(partition.place), now=partition.isr, then=isr)
 
     def answered(self, answer: Answer) -> None:
         """Take in the answer to one of these requests. If it was refused, the partition rests for a while.

@@ -28,7 +28,7 @@ def test_a_start_that_never_led_ends_when_another_takes_its_place(tmp_path: Path
         wait_until(lambda: first.has_ended, TIMEOUT_S, "the first to stop")
         with pytest.raises(BaseExceptionGroup) as ended:
             first.stop()
-        assert ended.group_contains(SupersededError, match="another start of gateway 101 counts")
+        assert ended.group_contains(SupersededError, match="another start of gateway 101 has replaced this one")
         assert quorum.state.voter == 100
     finally:
         quorum.stop()

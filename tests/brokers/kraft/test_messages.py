@@ -100,7 +100,7 @@ def test_a_record_that_cannot_be_read_is_named(data: str, said: str) -> None:
 
 
 def test_only_metadata_records_are_framed_as_such() -> None:
-    with pytest.raises(MessageError, match="LeaderChangeMessage is no metadata record"):
+    with pytest.raises(MessageError, match="LeaderChangeMessage is not a metadata record"):
         encode_record("LeaderChangeMessage", 0, {})
     with pytest.raises(MessageError, match="NoSuchRecord: there is no layout"):
         encode_record("NoSuchRecord", 0, {})

@@ -173,7 +173,7 @@ def test_without_another_gateway_brokers_have_it(quorum: Lossy, tmp_path: Path) 
     ]
     shutil.rmtree(quorum.log(100))
     shutil.rmtree(quorum.log(101))
-    with pytest.raises(StorageError, match=r"removed from the bus.*is not reached.*--rebuild-from"):
+    with pytest.raises(StorageError, match=r"removed from the bus.*cannot be reached.*--rebuild-from"):
         opened(quorum, ())
     quorum.copies = tuple(copies)
     quorum.start(100)

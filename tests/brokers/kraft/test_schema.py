@@ -146,7 +146,7 @@ def test_a_uuid_is_text_as_kafka_writes_it() -> None:
     assert sample.decode(0, data + b"\0") == {"Id": text}
     assert uuid_bytes("AAAAAAAAAAAAAAAAAAAAAQ") == b"\0" * 15 + b"\1"
     for wrong in ("", "AAAAAAAAAAAAAAAAAAAAAR", "AAAAAAAAAAAAAAAAAAAA=Q", "é" * 22, None, data, []):
-        with pytest.raises(MessageError, match=r"Id: .* is no uuid"):
+        with pytest.raises(MessageError, match=r"Id: .* is not a uuid"):
             sample.encode(0, {"Id": wrong})
 
 
@@ -246,7 +246,7 @@ def test_a_version_without_layout_is_refused() -> None:
     ("field", "said"),
     [
         ({"name": "F", "type": "int7"}, "Sample.F: 'int7' is neither a known type"),
-        ({"name": "F", "type": "int8", "versions": "x"}, "'x' is no range of versions"),
+        ({"name": "F", "type": "int8", "versions": "x"}, "'x' is not a range of versions"),
         ({"name": "F", "type": "int8", "tag": 1}, "Sample.F: a tag and its versions go together"),
         ({"name": "F", "type": "int8", "default": "zero"}, "Sample.F: a default of 'zero'"),
         ({"name": "F", "type": "[]int8", "default": "1"}, "Sample.F: a default of '1'"),

@@ -124,17 +124,17 @@ def test_a_log_of_other_decisions_is_not_served(decided: DecidedBus, tmp_path: P
     log_of(tmp_path / "log", decided)
     other = DecidedBus(tmp_path / "other.db")
     other.take([*BEGINNING, topic("u")])
-    with pytest.raises(StorageError, match=r"at offset 10 .* decision 8 in epoch 1, .* come to other records"):
+    with pytest.raises(StorageError, match=r"at offset 10 .* decision 8 in epoch 1, .* translate to other records"):
         opened(tmp_path / "log", other.bus)
     other.close()
     another = DecidedBus(tmp_path / "another.db")
     another.take([*BEGINNING, b"no event", topic("t")])
-    with pytest.raises(StorageError, match=r"of decision 8 in epoch 1, .* next to records of decision 9"):
+    with pytest.raises(StorageError, match=r"of decision 8 in epoch 1, .* next translate to records of decision 9"):
         opened(tmp_path / "log", another.bus)
     another.close()
     nothing = DecidedBus(tmp_path / "nothing.db")
     nothing.take([*BEGINNING, b"no event", b"no event"])
-    with pytest.raises(StorageError, match=r"of decision 8 .* come to nothing there"):
+    with pytest.raises(StorageError, match=r"of decision 8 .* translate to no records"):
         opened(tmp_path / "log", nothing.bus)
     nothing.close()
 

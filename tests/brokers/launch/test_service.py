@@ -39,7 +39,7 @@ def test_it_is_found_again_by_its_folder_and_stops(folder: Path) -> None:
     service.wait_until_started(20)
     found = Program(folder, WAITS)
     assert (found.state, found.pid) == ("running", service.pid)
-    with pytest.raises(ServiceError, match=f"broker 1 is there already, as process {service.pid}"):
+    with pytest.raises(ServiceError, match=f"broker 1 already runs as process {service.pid}"):
         found.start()
     assert found.stop(10)
     assert service.state == "stopped"

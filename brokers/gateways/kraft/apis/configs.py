@@ -32,7 +32,7 @@ async def incremental_alter_configs(context: Context, request: Request, peer: Pe
                 raise RefusedError(ErrorCode.INVALID_REQUEST, f"{one['Name']} is set twice")
             is_topics = resource["ResourceType"] == TOPIC_RESOURCE
             if one["ConfigOperation"] in (_APPEND, _SUBTRACT) and is_topics and not is_list(one["Name"]):
-                raise RefusedError(ErrorCode.INVALID_CONFIG, f"{one['Name']} is no list")
+                raise RefusedError(ErrorCode.INVALID_CONFIG, f"{one['Name']} is not a list")
             default = _DEFAULTS.get(one["Name"], "") if is_topics else ""
             changed[one["Name"]] = _after(held.get(one["Name"], default), one)
         return changed
@@ -103,7 +103,7 @@ def _after(held: str, one: Values) -> str | None:
     if operation == _DELETE:
         return None
     if value is None:
-        raise RefusedError(ErrorCode.INVALID_CONFIG, f"{one['Name']} is set to nothing")
+        raise RefusedError(ErrorCode.INVALID_CONFIG, f"{one['Name']} has no value")
     if operation == _SET:
         return str(value)
     listed, given = [item for item in held.split(",") if item], value.split(",")

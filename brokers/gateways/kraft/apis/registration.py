@@ -73,14 +73,14 @@ def _register(told: Values) -> BrokerRegister:
 def _check(context: Context, told: Values) -> None:
     """Refuse a broker that cannot be led. Whether another process has its id is for the rules to judge."""
     if any(listener["SecurityProtocol"] not in _PROTOCOLS for listener in told["Listeners"]):
-        raise RefusedError(ErrorCode.INVALID_REQUEST, "a listener's security protocol is none of Kafka's")
+        raise RefusedError(ErrorCode.INVALID_REQUEST, "a listener's security protocol is not one of Kafka's")
     if not told["LogDirs"]:
         raise RefusedError(ErrorCode.INVALID_REGISTRATION, "it names no log directory")
     if any(is_reserved(directory) for directory in told["LogDirs"]):
-        raise RefusedError(ErrorCode.INVALID_REGISTRATION, "a log directory has an id that is reserved")
+        raise RefusedError(ErrorCode.INVALID_REGISTRATION, "a log directory has a reserved id")
     if len(told["LogDirs"]) > 1:
         # If one directory failed, nobody would know what it held, and no other broker would lead that.
-        raise RefusedError(ErrorCode.INVALID_REGISTRATION, f"{len(told['LogDirs'])} log.dirs, one is served")
+        raise RefusedError(ErrorCode.INVALID_REGISTRATION, f"{len(told['LogDirs'])} log.dirs; only one is supported")
     supported = {one["Name"]: (one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in told["Features"]}
     for name, level in context.image.features.items():
         low, high = supported.get(name, (0, 0))

@@ -46,7 +46,7 @@ def _refusal(topic: Values, times: int) -> Values | None:
         message = f"{name} is named {times} times"
     elif name == METADATA_TOPIC:
         # Brokers keep the metadata log under this name.
-        message = f"{name} is not for topics"
+        message = f"{name} is reserved for the metadata log"
     elif complaints := [wrong for one in topic["Configs"] if (wrong := complaint_about(one["Name"], one["Value"]))]:
         error, message = ErrorCode.INVALID_CONFIG, complaints[0]
     elif len({one["PartitionIndex"] for one in topic["Assignments"]}) < len(topic["Assignments"]):

@@ -88,7 +88,7 @@ class _Held:
                 self._pass(self._next)
             image, seq = image_after, decisions[0].seq
         if self._next is not None:
-            raise self._differs(self._next, "come to nothing there")
+            raise self._differs(self._next, "translate to no records")
         return Begun(seq, image)
 
     def _pass(self, unit: Unit) -> None:
@@ -100,9 +100,9 @@ class _Held:
             same = held[:2] == told[:2]
             raise self._differs(
                 held,
-                "come to other records"
+                "translate to other records"
                 if same
-                else f"come next to records of decision {told.seq} in epoch {told.quorum_epoch}",
+                else f"next translate to records of decision {told.seq} in epoch {told.quorum_epoch}",
             )
 
     def _differs(self, held: Unit, what: str) -> StorageError:

@@ -115,7 +115,7 @@ def check(directory: Path, snapshot: SnapshotId) -> None:
     end = 0
     for position, batch in batches_in(data):
         if not intact(data[position : position + batch.size], batch):
-            raise _damaged(path, f"the CRC of the batch at byte {position} does not fit")
+            raise _damaged(path, f"the CRC of the batch at byte {position} does not match")
         end = position + batch.size
     if end == 0 or end < len(data):
         raise _damaged(path, f"it ends within a batch, at byte {end}")
@@ -137,7 +137,7 @@ def _records(data: bytes) -> Iterator[Record]:
                 yield decode_record(value)
         is_whole = batch.control and batch.records[0][0] == control_key(SNAPSHOT_FOOTER)
     if not is_whole:
-        raise ReplayError("it has no end")
+        raise ReplayError("it has no footer")
 
 
 def read_piece(directory: Path, snapshot: SnapshotId, position: int, max_bytes: int) -> Piece:

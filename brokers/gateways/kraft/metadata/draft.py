@@ -88,7 +88,7 @@ class MetadataDraft:
             case "BeginTransactionRecord" | "EndTransactionRecord" | "NoOpRecord":
                 pass
             case _:
-                raise ReplayError(f"a {record.name} is nothing that this log holds")
+                raise ReplayError(f"a {record.name} has no place in this log")
 
     def _broker(self, values: Values) -> Registration:
         held = self.brokers.held.get(values["BrokerId"])

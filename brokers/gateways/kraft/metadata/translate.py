@@ -146,8 +146,8 @@ def _leader_change(draft: MetadataDraft, decisions: Sequence[AnyDecision]) -> Le
             continue
         if decision.metadata_format is not UNSET and decision.metadata_format > NEWEST_FORMAT:
             raise UnknownFormatError(
-                f"decision {decision.seq} begins metadata format {decision.metadata_format}; this isrflow writes those "
-                f"up to {NEWEST_FORMAT}: start a newer one"
+                f"decision {decision.seq} begins metadata format {decision.metadata_format}; this isrflow writes "
+                f"formats up to {NEWEST_FORMAT}: start a newer isrflow"
             )
         if decision.quorum_epoch <= draft.quorum_epoch:
             raise StaleDecisionError(

@@ -67,7 +67,7 @@ def adopt(copies: Sequence[Path], cluster_id: str, bus: Bus, into: Path, without
     """
     longest, others = _longest([read(path, cluster_id) for path in copies if path.exists()], copies)
     if not is_trimmed(bus, 0):
-        raise CopyError("the bus has all decisions yet: a gateway with an empty directory writes its log from them")
+        raise CopyError("the bus still has all decisions: a gateway with an empty directory writes its log from them")
     gone = trimmed_through(bus, 0)
     place = _place(longest, bus, gone) or _proven_by_state(
         longest, bus, gone, without | {copy.broker for copy in (longest, *others)}
@@ -168,15 +168,15 @@ def _proven_by_state(longest: BrokerCopy, bus: Bus, gone: int, seen: Set[int]) -
                 if decisions[0].seq <= state.seq:
                     image = translate(image, decisions).image
         except (StaleDecisionError, ReplayError, LookupError) as error:
-            raise CopyError(f"{longest.directory}: the decisions on the bus do not follow it: {error}") from error
+            raise CopyError(f"{longest.directory}: the decisions on the bus do not follow from it: {error}") from error
     ends = f"{longest.directory} ends at offset {longest.end_offset}"
     if unlike := differences(image, state):
         raise CopyError(f"{ends} and lacks what was decided before the oldest decision on the bus: {unlike}")
     missing = sorted(read_image(state).cluster.brokers.keys() - seen)
     if missing:
         raise CopyError(
-            f"{ends}, before the oldest decision on the bus: whether that is all can only be told from the copies of "
-            f"all brokers, and those of {', '.join(map(str, missing))} are missing"
+            f"{ends}, before the oldest decision on the bus. Only the copies of all brokers show whether that is "
+            f"everything, and those of {', '.join(map(str, missing))} are missing"
         )
     return _Place(len(longest.batches), ())
 

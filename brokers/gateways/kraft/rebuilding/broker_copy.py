@@ -87,7 +87,7 @@ def _broker_of(directory: Path, cluster_id: str) -> int:
     lines = [line.split("=", 1) for line in path.read_text().splitlines() if "=" in line and line[0] != "#"]
     told = {name.strip(): value.strip() for name, value in lines}
     if told.get("cluster.id") != cluster_id:
-        raise CopyError(f"{directory} is of cluster {told.get('cluster.id')}, and not of {cluster_id}")
+        raise CopyError(f"{directory} belongs to cluster {told.get('cluster.id')}, not to {cluster_id}")
     return int(told.get("node.id", told.get("broker.id", "-1")))
 
 
@@ -138,7 +138,7 @@ def _compare_epochs(directory: Path, text: str, batches: Sequence[Copied]) -> No
             continue
         if (held := batches[bisect_right(bases, offset) - 1].batch).leader_epoch != epoch:
             raise CopyError(
-                f"{directory}: at offset {offset} epoch {epoch} begins by {_EPOCHS}, and the batch there is of "
+                f"{directory}: {_EPOCHS} says that epoch {epoch} begins at offset {offset}, but the batch there is of "
                 f"epoch {held.leader_epoch}"
             )
 

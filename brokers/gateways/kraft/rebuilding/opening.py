@@ -33,8 +33,8 @@ _ATTEMPTS = 6
 # Another gateway that starts at the same time gets this long before brokers' copies are tried.
 PEERS_FIRST_S = 3.0
 HINT = (
-    "With another gateway of the quorum running this one makes its log again from there; otherwise from what a broker "
-    "has of it, named by --rebuild-from, or by 'isrflow cluster rebuild'"
+    "If another gateway of the quorum runs, this one rebuilds its log from there. Otherwise name brokers' copies with "
+    "--rebuild-from, or use 'isrflow cluster rebuild'"
 )
 
 
@@ -66,7 +66,7 @@ class Opening:
                 return self._storage
             except (DamagedError, LackingError) as error:
                 await retry(partial(self._mend, error, bus), unreachable_max_ms)
-        raise StorageError(f"{self._directory} is damaged again as soon as it was made again: its disk may be failing")
+        raise StorageError(f"{self._directory} was damaged again right after it was rebuilt: its disk may be failing")
 
     def _begun(self, bus: Bus) -> Storage:
         storage = Storage(self._directory, self._lock, snapshot_interval_bytes=self._snapshot_interval_bytes)
@@ -91,11 +91,11 @@ class Opening:
             logger.warning("a file was set aside", file=error.spare.name, aside=str(aside))
         elif isinstance(error, DamagedError) and not is_trimmed(bus, 0):
             aside = directories.set_aside(self._directory)
-            logger.warning("the log is written again from the bus", aside=str(aside))
+            logger.warning("the log is rebuilt from the bus", aside=str(aside))
         else:
             why = await self._replaced(bus)
             if why:
-                raise type(error)(f"{error}. It could not be made again: {'; '.join(why)}. {HINT}")
+                raise type(error)(f"{error}. It could not be rebuilt: {'; '.join(why)}. {HINT}")
 
     async def _replaced(self, bus: Bus) -> Sequence[str]:
         """Rebuild the log from other gateways or copies. Return why not, once the time is over."""

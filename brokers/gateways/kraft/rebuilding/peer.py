@@ -36,7 +36,7 @@ async def copy(voter: Voter, cluster_id: str, into: Path) -> None:
         async with asyncio.timeout(_TIMEOUT_S):
             reader, writer = await asyncio.open_connection(voter.host, voter.port)
     except (OSError, TimeoutError) as error:
-        raise PeerError(f"gateway {voter} is not reached ({error or 'no answer'})") from error
+        raise PeerError(f"gateway {voter} cannot be reached ({error or 'no answer'})") from error
     try:
         line = _Line(voter, cluster_id, reader, writer)
         for name, size in await line.files():
@@ -49,13 +49,13 @@ async def copy(voter: Voter, cluster_id: str, into: Path) -> None:
 async def _copy_file(line: "_Line", name: str, size: int, path: Path) -> None:
     wanted, position = id_of(name), 0
     if wanted is None:
-        raise PeerError(f"gateway {line.voter} lists {name!r}, which is no file of a log")
+        raise PeerError(f"gateway {line.voter} lists {name!r}, which is not a file of a log")
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     try:
         while position < size:
             data = await line.piece(wanted, position, min(size - position, _PIECE_BYTES))
             if not data:
-                raise PeerError(f"gateway {line.voter} has {position} bytes of {name} and told of {size}")
+                raise PeerError(f"gateway {line.voter} sends {position} bytes of {name}, and listed {size}")
             write_all(descriptor, data)
             position += len(data)
         os.fsync(descriptor)
@@ -83,7 +83,7 @@ class _Line:
         except msgspec.MsgspecError as error:
             raise PeerError(f"gateway {self.voter} does not list its files: {error}") from error
         if not 0 < len(files) <= _FILES_MAX or sum(size for _, size in files) > _COPY_BYTES_MAX:
-            raise PeerError(f"gateway {self.voter} lists {len(files)} files, which is no log")
+            raise PeerError(f"gateway {self.voter} lists {len(files)} files, which cannot be a log")
         return files
 
     async def piece(self, wanted: Values, position: int, max_bytes: int) -> bytes:
