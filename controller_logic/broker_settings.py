@@ -24,13 +24,13 @@ def _can_be_told(batch: Batch) -> bool:
     return batch.state.rules_version >= TOLD_RULES and batch.state.quorum.metadata_format >= IN_FORCE_FORMAT
 
 
-def say_cluster(batch: Batch) -> None:
+def tell_cluster_settings(batch: Batch) -> None:
     """Tell the cluster's dynamic settings, and what is in force if all gateways can write that."""
     told = in_force(batch.state.policy) if _can_be_told(batch) else {}
     commit_told_settings(batch, told)
 
 
-def say_what_changed(batch: Batch) -> None:
+def tell_changed_settings(batch: Batch) -> None:
     """Tell the cluster's settings if brokers were last told others than those in force."""
     if _can_be_told(batch) and batch.state.in_force != in_force(batch.state.policy):
-        say_cluster(batch)
+        tell_cluster_settings(batch)

@@ -99,8 +99,8 @@ def _commit_settled(
     if broken:
         batch.recorder.say_withheld(topic, before, broken)
         return before
+    # Keep and count
     topic.put(after)
-    # Count
     differs = after.partition_epoch != before.partition_epoch
     if differs or change.replicas is not None:
         state.totals.change(topic, before, after)

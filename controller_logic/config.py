@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from controller_logic.availability import elect_all_leaderless, elect_leaderless, recheck_reassignments
 from controller_logic.batch import Batch
-from controller_logic.broker_settings import say_cluster
+from controller_logic.broker_settings import tell_cluster_settings
 from controller_logic.commit import commit_watermark_due
 from controller_logic.commit_cluster import commit_broker_config, commit_settings
 from controller_logic.commit_topic import commit_topic_config
@@ -92,7 +92,7 @@ def _alter_cluster(batch: Batch, event: AlterConfig) -> None:
         return
     if after != batch.state.config and not event.validate_only:
         change_settings(batch, batch.state.settings, after)
-        say_cluster(batch)
+        tell_cluster_settings(batch)
     batch.recorder.answer()
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from controller_logic import sessions
 from controller_logic.batch import Batch
-from controller_logic.broker_settings import say_what_changed
+from controller_logic.broker_settings import tell_changed_settings
 from controller_logic.commit_cluster import commit_gateway, commit_quorum, commit_quorum_epoch
 from state.broker import Broker
 from state.events import GatewayHeartbeat, GatewayStarted
@@ -145,7 +145,7 @@ def lead_on(batch: Batch) -> None:
         and unheard_ms >= batch.state.policy.controller_quorum_fetch_timeout_ms
     ):
         _elect(batch, leader, _behind(batch), Reason.CONTROLLER_STARTED)
-    say_what_changed(batch)
+    tell_changed_settings(batch)
 
 
 def _elect_another(batch: Batch, reason: Reason) -> None:
@@ -185,7 +185,7 @@ def _elect(batch: Batch, gateway: Gateway, behind: list[Broker], reason: Reason)
     who = (gateway.gateway, gateway.incarnation, gateway.voters)
     epoch = state.quorum.quorum_epoch + _epochs_on(batch)
     commit_quorum_epoch(batch, Quorum(*who, epoch, _at_least_ms(batch), _format(batch), no_op_ms=state.now_ms), reason)
-    say_what_changed(batch)
+    tell_changed_settings(batch)
     find_ms = FIND_LEADER_TIMEOUTS * state.policy.controller_quorum_fetch_timeout_ms
     sessions.grant_whole_session(batch, behind, in_ms=find_ms)
 

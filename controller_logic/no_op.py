@@ -13,7 +13,7 @@ from controller_logic.commit_cluster import commit_no_op
 from state.metadata_format import NO_OP_FORMAT
 
 
-def say_nothing(batch: Batch) -> None:
+def decide_no_op(batch: Batch) -> None:
     """Decide a ``no_op`` if metadata.max.idle.interval.ms has passed since the last one and a gateway leads.
 
     After the clock was set back, it must pass the last ``no_op`` again, or a new quorum epoch must begin. So no two

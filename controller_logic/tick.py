@@ -16,5 +16,5 @@ def tick(batch: Batch, _event: Tick) -> None:
         deletion.begin_waiting(batch)
     watermark.advance_watermarks(batch)
     balance.check_balance(batch)
-    no_op.say_nothing(batch)
+    no_op.decide_no_op(batch)
     batch.recorder.answer_if_asked()
