@@ -1,4 +1,4 @@
-"""``isrflow cluster``: what it starts, finds, shows and ends, with real brokers behind gateways."""
+"""``isrflow cluster`` starts, finds, shows and stops real brokers behind gateways."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.spark
 @pytest.mark.cluster
 @pytest.mark.timeout(600)
-def test_one_command_starts_all_of_it_and_one_ends_it(folder: Path, tmp_path: Path) -> None:
+def test_one_command_starts_a_cluster_and_one_stops_it(folder: Path, tmp_path: Path) -> None:
     fetch("kafka-tools")
     conf = tmp_path / "isrflow.toml"
     conf.write_text('num.partitions = 4\nsuper.users = "User:ANONYMOUS"\n')
@@ -89,7 +89,7 @@ def test_one_command_starts_all_of_it_and_one_ends_it(folder: Path, tmp_path: Pa
 
 
 @pytest.mark.cluster
-def test_an_engine_that_decides_already_leads_and_is_left_alone(folder: Path, tmp_path: Path) -> None:
+def test_an_engine_that_already_decides_leads_and_is_left_alone(folder: Path, tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     engine = RulesEngine()
     engine.start(bus.path)
@@ -126,7 +126,7 @@ def test_an_engine_that_decides_already_leads_and_is_left_alone(folder: Path, tm
         bus.close()
 
 
-def test_no_engine_is_found_where_none_decides(tmp_path: Path) -> None:
+def test_no_engine_is_found_if_none_decides(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     assert not decides(bus), "nobody ever claimed it"
     bus.claim("gone", {}, now_ms() - 3_600_000)
@@ -141,7 +141,7 @@ def test_no_engine_is_found_where_none_decides(tmp_path: Path) -> None:
     bus.close()
 
 
-def test_an_engine_that_has_only_just_claimed_the_bus_is_waited_for(tmp_path: Path) -> None:
+def test_an_engine_that_has_just_claimed_the_bus_is_waited_for(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     bus.claim("starting", {}, now_ms() - 59_000)
     engine = RulesEngine()
@@ -156,7 +156,7 @@ def test_an_engine_that_has_only_just_claimed_the_bus_is_waited_for(tmp_path: Pa
         bus.close()
 
 
-def test_an_engine_that_is_starting_is_seen_behind_what_brokers_said_before(tmp_path: Path) -> None:
+def test_a_starting_engine_is_seen_behind_older_events_of_brokers(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     bus.publish([HEARTBEAT] * 1_500)
     bus.claim("starting", {}, now_ms())
@@ -164,7 +164,7 @@ def test_an_engine_that_is_starting_is_seen_behind_what_brokers_said_before(tmp_
     bus.close()
 
 
-def test_an_engine_that_is_starting_is_seen_where_seqs_stand_apart(
+def test_a_starting_engine_is_seen_on_a_bus_with_gaps_between_seqs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     apart = 2**20
@@ -176,7 +176,7 @@ def test_an_engine_that_is_starting_is_seen_where_seqs_stand_apart(
     bus.close()
 
 
-def test_a_bus_is_not_made_to_see_whether_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checking_for_a_bus_does_not_create_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def said(error: BusError) -> Callable[..., Bus]:
         def open_bus(url: str, *, create: bool = True, read_only: bool = False) -> Bus:
             assert read_only
@@ -224,7 +224,9 @@ def test_a_bus_with_brokers_of_another_cluster_is_refused(tmp_path: Path) -> Non
         (("--conf", "nowhere.toml"), "cannot read nowhere.toml"),
     ],
 )
-def test_what_cannot_be_is_wrong_use(arguments: tuple[str, ...], complaint: str, tmp_path: Path) -> None:
+def test_impossible_combinations_of_options_are_wrong_use(
+    arguments: tuple[str, ...], complaint: str, tmp_path: Path
+) -> None:
     fetch("kafka-broker")
     code, said = isrflow(tmp_path / "kafka", "up", *arguments)
     assert code == 2, said
@@ -232,7 +234,7 @@ def test_what_cannot_be_is_wrong_use(arguments: tuple[str, ...], complaint: str,
     assert not (tmp_path / "kafka").exists()
 
 
-def test_a_cluster_whose_bus_was_removed_is_given_no_other(tmp_path: Path) -> None:
+def test_a_cluster_whose_bus_was_removed_gets_no_new_one(tmp_path: Path) -> None:
     led = LedCluster.create(tmp_path / "kafka", tmp_path / "bus.db", brokers=1)
     code, said = isrflow(led.folder, "status")
     assert code == 3
@@ -245,7 +247,7 @@ def test_a_cluster_whose_bus_was_removed_is_given_no_other(tmp_path: Path) -> No
     assert not (tmp_path / "bus.db").exists()
 
 
-def test_only_what_is_the_clusters_own_is_deleted(tmp_path: Path) -> None:
+def test_only_the_clusters_own_files_are_deleted(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / "mine").write_text("x")
@@ -258,14 +260,14 @@ def test_only_what_is_the_clusters_own_is_deleted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["engine", "gateway-100", "node-1"])
-def test_what_a_cluster_would_take_for_its_own_is_not_given_to_it(tmp_path: Path, name: str) -> None:
+def test_a_cluster_is_not_created_over_folders_that_it_would_take_for_its_own(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
     with pytest.raises(KafkaError, match=f"{name} already exists and belongs to no cluster"):
         LedCluster.create(tmp_path, tmp_path / "bus.db", brokers=1)
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_a_cluster_is_never_remembered_without_what_leads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_is_never_stored_without_its_gateways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class KilledError(Exception):
         pass
 
@@ -281,13 +283,13 @@ def test_a_cluster_is_never_remembered_without_what_leads_it(tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("what", ["status", "down"])
-def test_a_folder_without_a_cluster_is_named(what: str, tmp_path: Path) -> None:
+def test_a_folder_without_a_cluster_is_named_in_the_error(what: str, tmp_path: Path) -> None:
     code, said = isrflow(tmp_path / "none", what)
     assert code == 3
     assert f"{tmp_path / 'none'} has no cluster" in said
 
 
-def test_metrics_go_elsewhere_when_their_port_is_taken(tmp_path: Path) -> None:
+def test_metrics_use_another_port_if_theirs_is_taken(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     engine = EngineProcess(tmp_path / "engine", tmp_path / "bus.db", [f"metrics.port={port}"])
     assert engine.command()[-1] == f"metrics.port={port}"

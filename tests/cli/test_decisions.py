@@ -19,7 +19,7 @@ def lines(text: str) -> list[Any]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_all_come_in_order(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+def test_all_decisions_come_in_order(isrflow: Isrflow, bus: EmbeddedBus) -> None:
     places = [(d["seq"], d["index"]) for d in lines(isrflow("decisions").stdout)]
     assert places == [(seq, index) for seq in range(1, 6) for index in range(3)]
 
@@ -40,7 +40,7 @@ def test_filters(isrflow: Isrflow, bus: EmbeddedBus, arguments: list[str], place
     assert [(d["seq"], d["index"]) for d in lines(done.stdout)] == places
 
 
-def test_a_bus_that_is_not_there_is_not_made(isrflow: Isrflow) -> None:
+def test_a_missing_bus_is_not_created(isrflow: Isrflow) -> None:
     done = isrflow("decisions", "--bus", "gone.db")
     assert done.exit_code == 3
     assert done.stderr == (
@@ -48,7 +48,7 @@ def test_a_bus_that_is_not_there_is_not_made(isrflow: Isrflow) -> None:
     )
 
 
-def test_follow_goes_on_with_new_ones(bus: EmbeddedBus) -> None:
+def test_follow_continues_with_new_decisions(bus: EmbeddedBus) -> None:
     command = [*COMMAND, "--follow", "--from", "7", "--limit", "1", "--bus", str(bus.path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         time.sleep(0.5)
@@ -57,7 +57,7 @@ def test_follow_goes_on_with_new_ones(bus: EmbeddedBus) -> None:
     assert (process.returncode, out) == (0, b'{"late":1}\n')
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(bus: EmbeddedBus) -> None:
+def test_a_reader_that_closes_the_pipe_is_no_error(bus: EmbeddedBus) -> None:
     bodies = [Decided(7, index, b'{"filler":"%s"}' % (b"x" * 1_000)) for index in range(2_000)]
     bus.commit(1, 7, bodies, [])
     command = [*COMMAND, "--bus", str(bus.path)]

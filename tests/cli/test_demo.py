@@ -1,4 +1,4 @@
-"""The demo: its arithmetic, its whole story, and that it leaves nothing behind."""
+"""The demo: its arithmetic and its whole story. It leaves nothing behind."""
 
 import re
 import signal
@@ -39,7 +39,7 @@ def acked(*records: tuple[int, int]) -> dict[int, list[Acked]]:
         ([], Account(2, 0, 2, 0, 0)),
     ],
 )
-def test_what_was_acknowledged_must_be_read_once_where_it_was_said_to_be(
+def test_acknowledged_records_must_be_read_once_at_their_offsets(
     read: list[tuple[int, int]], expected: Account
 ) -> None:
     made = account(acked((0, 10), (1, 11)), {0: read})
@@ -62,7 +62,7 @@ def directory_in(line: str) -> str:
 
 
 @pytest.mark.parametrize("kind", [MockStory, KafkaStory])
-def test_a_story_says_what_it_is_about_to_do(kind: type[Story]) -> None:
+def test_a_story_prints_its_next_step(kind: type[Story]) -> None:
     assert kind.steps[2:7] == FAIL_OVER
     assert len(set(kind.steps)) == len(kind.steps)
     assert kind.opening.endswith("start.")
@@ -70,7 +70,7 @@ def test_a_story_says_what_it_is_about_to_do(kind: type[Story]) -> None:
 
 
 @pytest.mark.parametrize("kind", [MockStory, KafkaStory])
-def test_what_has_happened_so_far_is_drawn(kind: type[Story], tmp_path: Path) -> None:
+def test_the_screen_shows_the_story_so_far(kind: type[Story], tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     watch = Watch(bus, TOPIC, lambda: None)
     story = kind(DemoCluster(tmp_path, bus.path), watch)  # type: ignore[arg-type]
@@ -88,7 +88,7 @@ def test_what_has_happened_so_far_is_drawn(kind: type[Story], tmp_path: Path) ->
     bus.close()
 
 
-def test_the_longest_wait_is_that_of_records_acknowledged_since() -> None:
+def test_the_longest_wait_counts_records_acknowledged_since_a_time() -> None:
     writer = Writer.__new__(Writer)
     writer.acked = {0: [Acked(0, 0, 1.0, 9.0), Acked(1, 1, 2.0, 0.5), Acked(2, 2, 3.0, 0.7)], 1: []}
     assert writer.longest_wait_s(0, 2.0) == 0.7
@@ -98,7 +98,7 @@ def test_the_longest_wait_is_that_of_records_acknowledged_since() -> None:
 @pytest.mark.spark
 @pytest.mark.cluster
 @pytest.mark.timeout(700)
-def test_from_a_wheel_the_whole_story_loses_nothing_and_leaves_nothing(tmp_path: Path) -> None:
+def test_the_demo_from_a_wheel_loses_no_record_and_leaves_no_process(tmp_path: Path) -> None:
     isrflow = install_wheel(build_wheel(tmp_path), tmp_path / "venv")
     # Somebody's own modules in the working directory are not taken for isrflow's.
     for room in ROOMS:
@@ -115,7 +115,7 @@ def test_from_a_wheel_the_whole_story_loses_nothing_and_leaves_nothing(tmp_path:
 
 @pytest.mark.spark
 @pytest.mark.cluster
-def test_stopped_half_way_it_leaves_no_process() -> None:
+def test_a_demo_stopped_halfway_leaves_no_process() -> None:
     with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
         assert demo.stdout
         directory = directory_in(demo.stdout.readline())

@@ -44,7 +44,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     cluster.bus.close()
 
 
-def test_the_whole_story_loses_nothing(cluster: Cluster) -> None:
+def test_the_kafka_demo_loses_no_record(cluster: Cluster) -> None:
     watch = Watch(cluster.bus, TOPIC, cluster.check)
     story = KafkaStory(cluster, watch)
     try:

@@ -31,16 +31,16 @@ orders  1          2       1,2,3     1,2    -       -         OnlinePartition   
 """  # noqa: E501
 
 
-def test_the_table_has_kafkas_words(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+def test_the_table_uses_kafkas_words(isrflow: Isrflow, bus: EmbeddedBus) -> None:
     assert isrflow("describe").stdout == TABLE
 
 
-def test_a_state_that_does_not_move_is_pointed_out(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+def test_an_old_state_is_reported(isrflow: Isrflow, bus: EmbeddedBus) -> None:
     assert "s old: is the engine running?" in isrflow("describe").stderr
 
 
 @pytest.mark.parametrize(("skew_ms", "said"), [(3_600_000, "3600 s ahead of"), (-60_000, "60 s behind")])
-def test_a_clock_that_is_off_is_pointed_out(isrflow: Isrflow, bus: EmbeddedBus, skew_ms: int, said: str) -> None:
+def test_a_skewed_clock_is_reported(isrflow: Isrflow, bus: EmbeddedBus, skew_ms: int, said: str) -> None:
     entered_ms = now_ms()
     cluster = Cluster(seq=7, clock_ms=entered_ms + skew_ms, clock_entered_ms=entered_ms, controller_epoch=1)
     bus.commit(1, 7, [], [Page(0, -1, encode_cluster(cluster))])
@@ -81,21 +81,21 @@ def test_filters(isrflow: Isrflow, bus: EmbeddedBus, arguments: list[str], parti
     assert {t["topic"] for t in view["topics"]} == {topic for topic, _ in partitions}
 
 
-def test_what_the_cluster_does_not_have_is_refused(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+def test_an_unknown_topic_or_broker_is_refused(isrflow: Isrflow, bus: EmbeddedBus) -> None:
     for arguments, said in ((["--topic", "x"], "there is no topic 'x'"), (["--broker", "9"], "there is no broker 9")):
         done = isrflow("describe", *arguments)
         assert done.exit_code == 1
         assert said in done.stderr
 
 
-def test_without_state_yet_the_next_command_is_named(isrflow: Isrflow) -> None:
+def test_without_a_state_the_error_names_the_next_command(isrflow: Isrflow) -> None:
     EmbeddedBus("data/bus.db").close()
     done = isrflow("describe")
     assert done.exit_code == 3
     assert done.stderr == "Error: the bus data/bus.db has no state yet: start the engine with 'isrflow run'.\n"
 
 
-def test_a_file_that_is_no_bus_is_named(isrflow: Isrflow, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_bus_is_named(isrflow: Isrflow, tmp_path: Path) -> None:
     (tmp_path / "bus.db").write_text("this is not a database, though long enough to look like one" * 10)
     done = isrflow("describe", "--bus", "bus.db")
     assert done.exit_code == 3

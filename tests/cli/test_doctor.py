@@ -1,4 +1,4 @@
-"""What ``isrflow doctor`` finds, and when it is not content."""
+"""The findings of ``isrflow doctor``, and when it fails."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def doctor(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def test_it_says_what_is_there_and_how_to_get_the_rest(tmp_path: Path) -> None:
+def test_doctor_shows_what_is_there_and_how_to_get_the_rest(tmp_path: Path) -> None:
     code, said = doctor("--bus", str(tmp_path / "bus.db"))
     assert code == 0
     assert "ok      java" in said
@@ -30,12 +30,12 @@ def test_it_says_what_is_there_and_how_to_get_the_rest(tmp_path: Path) -> None:
     assert "0 of 4 jars, for a bus on Kafka: run 'isrflow doctor --fetch spark-kafka'" in said
 
 
-def test_it_finds_the_bus(tmp_path: Path) -> None:
+def test_doctor_finds_the_bus(tmp_path: Path) -> None:
     EmbeddedBus(tmp_path / "bus.db").close()
     assert f"sqlite:{tmp_path / 'bus.db'}" in doctor("--bus", str(tmp_path / "bus.db"), "spark-kafka")[1]
 
 
-def test_a_jar_that_is_not_what_was_pinned_is_an_error(tmp_path: Path) -> None:
+def test_a_jar_with_the_wrong_hash_is_an_error(tmp_path: Path) -> None:
     jar = pinned("spark-kafka")[0]
     jar.path.parent.mkdir(parents=True)
     jar.path.write_bytes(b"")

@@ -1,4 +1,4 @@
-"""Every example in the commands' help works as it stands there."""
+"""Every example in the commands' help works as written."""
 
 import os
 import re

@@ -1,10 +1,10 @@
-"""What brokers are given of the settings of the engine that leads them."""
+"""Which of the engine's settings brokers get in their files."""
 
 from cli.cluster.led_cluster import broker_settings
 from state.cluster import Cluster
 
 
-def test_brokers_get_in_their_files_what_is_in_force_of_the_engines_settings() -> None:
+def test_brokers_files_get_the_engines_settings_in_force() -> None:
     started, altered = {"num.partitions": "6", "min.insync.replicas": "2"}, {"default.replication.factor": "3"}
     assert broker_settings(Cluster(settings=started, config=altered | {"num.partitions": "many"})) == {
         "broker.heartbeat.interval.ms": "2000",

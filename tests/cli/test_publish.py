@@ -1,4 +1,4 @@
-"""Publishing: each line an event, in order, as it came."""
+"""Publishing: each line is one event, in order, unchanged."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ def test_lines_become_events_in_order_and_the_last_seq_is_printed(isrflow: Isrfl
     assert published() == [b'{"time_ms":1}', b"no json", b"[1]", b'{"time_ms":2}']
 
 
-def test_an_event_without_time_gets_it_and_keeps_its_own_text(isrflow: Isrflow) -> None:
+def test_an_event_without_time_gets_one_and_keeps_its_text(isrflow: Isrflow) -> None:
     before = time.time_ns() // 1_000_000
     assert isrflow("publish", "-", text='{"kind" : "other", "big":12345678901234567890123 }\n{}\n').exit_code == 0
     first, second = published()
@@ -39,7 +39,7 @@ def test_an_event_without_time_gets_it_and_keeps_its_own_text(isrflow: Isrflow) 
 
 
 @pytest.mark.parametrize("text", [b"", b"nonsense", b"[]", b"7", b"{", b'{"time_ms":null}', b"\xff{}", b"[" * 5_000])
-def test_what_is_no_object_or_has_a_time_stays_as_it_is(text: bytes) -> None:
+def test_a_line_with_a_time_or_without_an_object_is_unchanged(text: bytes) -> None:
     assert with_time(text) == text
 
 
@@ -50,7 +50,7 @@ def test_a_large_file_takes_several_transactions(isrflow: Isrflow, tmp_path: Pat
     assert published("other.db") == [b'{"time_ms":%d}' % n for n in range(count)]
 
 
-def test_a_line_over_the_limit_is_named_and_those_before_it_are_there(isrflow: Isrflow, tmp_path: Path) -> None:
+def test_a_line_over_the_limit_is_named_and_earlier_lines_are_published(isrflow: Isrflow, tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_bytes(b'{"time_ms":1}\n' + b"x" * (MAX_EVENT_BYTES + 1) + b"\n{}\n")
     done = isrflow("publish", "events.jsonl")
     assert done.exit_code == 2
@@ -63,7 +63,7 @@ def test_nothing_to_publish_prints_the_last_seq(isrflow: Isrflow, bus: EmbeddedB
     assert isrflow("publish", "-", text="\n").stdout == "6\n"
 
 
-def test_its_own_last_seq_is_printed_and_only_its_own_are_waited_for(tmp_path: Path) -> None:
+def test_publish_prints_its_own_last_seq_and_waits_for_its_own_events(tmp_path: Path) -> None:
     """On a bus like that on Kafka, with others who publish at the same time."""
 
     class Busy(EmbeddedBus):
@@ -85,7 +85,7 @@ def test_its_own_last_seq_is_printed_and_only_its_own_are_waited_for(tmp_path: P
 
 
 @pytest.mark.parametrize("kind", ["tick", "controller_started", "sessions_extended", "leader_imbalance"])
-def test_what_only_the_engine_makes_is_refused_with_its_line(isrflow: Isrflow, kind: str) -> None:
+def test_an_event_that_only_the_engine_makes_is_refused_with_its_line(isrflow: Isrflow, kind: str) -> None:
     done = isrflow("publish", "-", text=f'{{"time_ms":1}}\n{{"time_ms":2, "kind" : "{kind}" }}\n{{}}\n')
     assert done.exit_code == 2
     assert f"line 2 is a {kind}, which only the engine makes" in done.stderr
@@ -93,13 +93,13 @@ def test_what_only_the_engine_makes_is_refused_with_its_line(isrflow: Isrflow, k
     assert published() == [b'{"time_ms":1}']
 
 
-def test_a_file_that_is_not_there_is_wrong_use(isrflow: Isrflow) -> None:
+def test_a_missing_file_is_wrong_use(isrflow: Isrflow) -> None:
     done = isrflow("publish", "gone.jsonl")
     assert done.exit_code == 2
     assert "gone.jsonl" in done.stderr
 
 
-def test_a_pipe_is_published_as_it_comes(tmp_path: Path) -> None:
+def test_a_pipe_is_published_as_it_arrives(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     command = [sys.executable, "-c", "from cli import main; main()", "publish", "-", "--bus", str(bus.path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:

@@ -1,4 +1,4 @@
-"""Replay on the command line: places, settings, and where the results go."""
+"""Replay on the command line: seqs, settings and output files."""
 
 import json
 from pathlib import Path
@@ -20,11 +20,11 @@ def replayed(isrflow: Isrflow, events: str, *arguments: str) -> list[Any]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_a_line_is_a_place_and_blank_ones_count() -> None:
+def test_line_numbers_are_seqs_and_blank_lines_count() -> None:
     assert [tuple(e)[:2] for e in entries_of([b"a\n", b"\n", b" \n", b"{}\n"])] == [(1, b"a"), (4, b"{}")]
 
 
-def test_a_lines_own_seq_is_its_place() -> None:
+def test_a_lines_own_seq_counts() -> None:
     lines = [b'{"seq":7}\n', b'{"seq":9,"x":1}\n', b"not json\n", b'{"seq":11}']
     assert [entry.seq for entry in entries_of(lines)] == [7, 9, 10, 11]
 
@@ -40,7 +40,7 @@ def test_a_lines_own_seq_is_its_place() -> None:
         ([b'{"seq":' + b"9" * 5_000 + b"}"], "line 1: seq is 9999"),
     ],
 )
-def test_places_must_rise(lines: list[bytes], said: str) -> None:
+def test_seqs_must_rise(lines: list[bytes], said: str) -> None:
     with pytest.raises(WrongUse) as error:
         list(entries_of(lines))
     assert said in error.value.message
@@ -56,7 +56,7 @@ def test_the_decisions_and_the_state_are_written(isrflow: Isrflow, tmp_path: Pat
     assert [(p["topic"], p["leader"]) for p in state["partitions"]] == [("orders", 1), ("orders", 1)]
 
 
-def test_settings_change_what_follows(isrflow: Isrflow) -> None:
+def test_settings_change_the_decisions(isrflow: Isrflow) -> None:
     def fenced(*arguments: str) -> bool:
         return any(d["reason"] == "BROKER_SESSION_EXPIRED" for d in replayed(isrflow, SILENCE, *arguments))
 
@@ -64,7 +64,7 @@ def test_settings_change_what_follows(isrflow: Isrflow) -> None:
     assert fenced("--set", "broker.session.timeout.ms=1000")
 
 
-def test_settings_go_before_those_of_the_log(isrflow: Isrflow) -> None:
+def test_settings_override_those_of_the_log(isrflow: Isrflow) -> None:
     started = {"kind": "controller_started", "time_ms": 1, "controller_id": "a", "controller_epoch": 1, "seq": 1}
     started["settings"] = {"broker.session.timeout.ms": "1000"}
     lines = [json.dumps({"seq": n + 2, **json.loads(line)}) for n, line in enumerate(SILENCE.split()) if line]
@@ -74,7 +74,7 @@ def test_settings_go_before_those_of_the_log(isrflow: Isrflow) -> None:
     assert not any(d["reason"] == "BROKER_SESSION_EXPIRED" for d in kept)
 
 
-def test_what_cannot_be_written_is_named(isrflow: Isrflow, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_named(isrflow: Isrflow, tmp_path: Path) -> None:
     done = isrflow("replay", "-", "--out", "gone/decisions.jsonl", text=EVENTS)
     assert done.exit_code == 2
     assert done.stderr == "Error: cannot write gone/decisions.jsonl: No such file or directory\n"
@@ -85,7 +85,7 @@ def test_an_empty_log_is_an_empty_cluster(isrflow: Isrflow, tmp_path: Path) -> N
     assert json.loads((tmp_path / "state.json").read_text())["brokers"] == []
 
 
-def test_what_the_bus_knew_of_an_event_is_judged_by(isrflow: Isrflow, tmp_path: Path) -> None:
+def test_facts_recorded_by_the_bus_count(isrflow: Isrflow, tmp_path: Path) -> None:
     claim = {"kind": "controller_started", "time_ms": 1_000, "controller_id": "a", "rules_version": 2}
     events = [
         claim | {"controller_epoch": 1, "is_claim": True, "entered_ms": 1_000},
@@ -103,7 +103,7 @@ def test_what_the_bus_knew_of_an_event_is_judged_by(isrflow: Isrflow, tmp_path: 
 
 
 @pytest.mark.parametrize(("field", "value"), [("entered_ms", '"x"'), ("entered_ms", "-1"), ("is_claim", "1")])
-def test_what_the_bus_cannot_have_known_is_named(isrflow: Isrflow, tmp_path: Path, field: str, value: str) -> None:
+def test_impossible_facts_of_the_bus_are_named(isrflow: Isrflow, tmp_path: Path, field: str, value: str) -> None:
     (tmp_path / "events.jsonl").write_text(f'{{"kind":"tick","time_ms":1,"{field}":{value}}}\n')
     done = isrflow("replay", "events.jsonl", "--out", "-")
     assert done.exit_code == 2

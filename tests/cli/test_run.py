@@ -1,4 +1,4 @@
-"""`isrflow run` on the command line: how it ends, and what it says then."""
+"""`isrflow run` on the command line: how it ends, and with which message."""
 
 import os
 import subprocess
@@ -15,14 +15,14 @@ from tests.cli.conftest import Isrflow
 COMMAND = [sys.executable, "-c", "from cli import main; main()", "run"]
 
 
-def test_wrong_settings_are_said_before_spark_starts(isrflow: Isrflow) -> None:
+def test_wrong_settings_are_reported_before_spark_starts(isrflow: Isrflow) -> None:
     done = isrflow("run", "--set", "broker.session.timeout=1")
     assert done.exit_code == 2
     assert "did you mean 'broker.session.timeout.ms'?" in done.stderr
     assert "pyspark" not in done.stderr
 
 
-def test_a_job_that_another_one_took_over_from_ends_with_a_code_of_its_own(
+def test_a_superseded_job_ends_with_its_own_exit_code(
     isrflow: Isrflow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -37,7 +37,7 @@ def test_a_job_that_another_one_took_over_from_ends_with_a_code_of_its_own(
 
 
 @pytest.mark.spark
-def test_without_java_the_sentence_says_what_to_install(tmp_path: Path) -> None:
+def test_without_java_the_message_says_what_to_install(tmp_path: Path) -> None:
     environment = os.environ | {"ISRFLOW_JAVA": str(tmp_path / "none")}
     done = subprocess.run(COMMAND, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 3

@@ -1,4 +1,4 @@
-"""Jars: pinned, fetched only when they are what was pinned, and found again without any network."""
+"""Jars enter the cache only with the right hash, and are found again without a network."""
 
 import hashlib
 import re
@@ -42,7 +42,7 @@ def test_the_lock_pins_every_jar_of_every_set() -> None:
     assert {"kafka_2.13", "kafka-metadata", "slf4j-reload4j"} <= {jar.artifact for jar in pinned("kafka-broker")}
 
 
-def test_jars_that_are_missing_say_how_to_get_them() -> None:
+def test_the_error_for_missing_jars_says_how_to_get_them() -> None:
     with pytest.raises(JarsError, match="4 jars of spark-kafka are missing: run 'isrflow doctor --fetch spark-kafka'"):
         jars("spark-kafka")
     with pytest.raises(JarsError, match="no set of jars called 'kafka'; the sets are kafka-broker, "):
@@ -61,14 +61,14 @@ def test_a_fetched_jar_is_found_again(repository: Path) -> None:
     assert len(told) == 1
 
 
-def test_a_jar_that_is_not_what_was_pinned_never_gets_into_the_cache(repository: Path) -> None:
+def test_a_jar_with_the_wrong_hash_never_enters_the_cache(repository: Path) -> None:
     repository.write_bytes(b"another jar")
     with pytest.raises(JarsError, match=r"org\.sample:thing:1\.0 has the wrong hash: its sha256 is "):
         fetch("sample")
     assert missing("sample") != []
 
 
-def test_a_jar_that_was_damaged_is_fetched_again(repository: Path) -> None:
+def test_a_damaged_jar_is_fetched_again(repository: Path) -> None:
     (path,) = fetch("sample")
     path.write_bytes(b"half a j")
     assert [jar.artifact for jar in damaged("sample")] == ["thing"]

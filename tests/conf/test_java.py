@@ -1,4 +1,4 @@
-"""Which Java is chosen, and how one without Spark's vector module is made to start."""
+"""Which Java is chosen, and how a Java without Spark's vector module starts."""
 
 import os
 import subprocess
@@ -35,17 +35,17 @@ def use(monkeypatch: pytest.MonkeyPatch, *, home: Path | None, path: Path | None
     monkeypatch.setenv("PATH", f"{path / 'bin'}:/usr/bin:/bin" if path else "/nowhere")
 
 
-def test_java_home_goes_before_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_java_home_precedes_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     use(monkeypatch, home=fake_java(tmp_path / "a", "21"), path=fake_java(tmp_path / "b", "17"))
     assert java_home() == tmp_path / "a"
 
 
-def test_one_that_is_too_old_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_java_that_is_too_old_is_skipped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     use(monkeypatch, home=fake_java(tmp_path / "a", "1.8"), path=fake_java(tmp_path / "b", "17"))
     assert java_home() == tmp_path / "b"
 
 
-def test_a_named_home_is_the_only_one_looked_at(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_named_home_is_the_only_candidate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     use(monkeypatch, home=fake_java(tmp_path / "a", "21"))
     monkeypatch.setenv(CHOICE_VARIABLE, str(fake_java(tmp_path / "b", "11")))
     with pytest.raises(JavaError, match=r"newer \(found: ISRFLOW_JAVA=.*/b is Java 11\)"):
@@ -86,7 +86,7 @@ def test_the_launcher_is_made_once(tmp_path: Path) -> None:
     assert [path.name for path in first.parent.iterdir()] == ["java"]
 
 
-def test_without_a_place_to_cache_a_temporary_one_is_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_a_writable_cache_a_temporary_one_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert os.access(home_without_vector(tmp_path / "java") / "bin" / "java", os.X_OK)

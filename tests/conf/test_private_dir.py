@@ -1,4 +1,4 @@
-"""Directories that only their owner may look into."""
+"""Directories for their owner alone."""
 
 import os
 import stat
@@ -23,12 +23,12 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_it_and_those_above_it_are_the_owners(tmp_path: Path) -> None:
+def test_a_new_directory_and_its_new_parents_are_for_the_owner_alone(tmp_path: Path) -> None:
     assert private_dir(tmp_path / "a" / "b") == tmp_path / "a" / "b"
     assert mode_of(tmp_path / "a") == mode_of(tmp_path / "a" / "b") == 0o700
 
 
-def test_one_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
+def test_an_existing_directory_keeps_its_mode(tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir(mode=0o750)
     private_dir(tmp_path / "shared")
     private_dir(tmp_path / "shared" / "own")
@@ -36,7 +36,7 @@ def test_one_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
     assert mode_of(tmp_path / "shared" / "own") == 0o700
 
 
-def test_a_file_in_its_place_is_said(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_directory_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="file"):
         private_dir(tmp_path / "file" / "below")
@@ -44,7 +44,7 @@ def test_a_file_in_its_place_is_said(tmp_path: Path) -> None:
         private_dir(tmp_path / "file")
 
 
-def test_what_the_engine_makes_beside_its_bus_is_the_owners(tmp_path: Path) -> None:
+def test_what_the_engine_creates_beside_its_bus_is_for_the_owner_alone(tmp_path: Path) -> None:
     with checkpoint_lock(tmp_path / "data" / "checkpoint", Holder(1, "bus.db", ())) as lock:
         assert lock.take()
     assert mode_of(tmp_path / "data") == 0o700

@@ -1,4 +1,4 @@
-"""The settings: where each value comes from, and what is said of a wrong one."""
+"""The settings: the source of each value, and the errors for wrong ones."""
 
 from pathlib import Path
 
@@ -28,14 +28,14 @@ def test_two_profiles_are_there() -> None:
 
 
 @pytest.mark.parametrize("line", ['driver.memory = "1g\\n"', 'bus = "kafka://localhost:1\\n"'])
-def test_a_line_that_ends_twice_is_no_value(tmp_path: Path, line: str) -> None:
+def test_a_value_must_not_end_in_a_newline(tmp_path: Path, line: str) -> None:
     file = tmp_path / "isrflow.toml"
     file.write_text(line)
     with pytest.raises(SettingsError, match="expected"):
         load(file)
 
 
-def test_each_layer_goes_over_the_one_below(tmp_path: Path) -> None:
+def test_each_layer_overrides_the_one_below(tmp_path: Path) -> None:
     file = tmp_path / "isrflow.toml"
     file.write_text('shards = 8\nnum.partitions = 3\n"metrics.port" = 0\n[broker.session.timeout]\nms = 5000\n')
     settings = load(file, ["num.partitions=6", "unclean.leader.election.enable=true", "controller.id=a=b"])
@@ -66,7 +66,7 @@ def test_a_controller_without_a_name_gets_one() -> None:
         ("shards", "expected key=value"),
     ],
 )
-def test_what_is_wrong_is_named(text: str, said: str) -> None:
+def test_a_wrong_setting_is_named(text: str, said: str) -> None:
     with pytest.raises(SettingsError) as error:
         load(sets=[text])
     assert said in str(error.value)
@@ -95,7 +95,7 @@ def test_settings_that_cannot_work_together_are_named(sets: list[str], said: str
     assert said in str(error.value)
 
 
-def test_brokers_that_are_told_elsewhere_may_have_short_sessions() -> None:
+def test_sessions_may_be_short_if_brokers_have_their_own_heartbeat_interval() -> None:
     assert load(sets=["broker.session.timeout.ms=1000"]).policy.broker_session_timeout_ms == 1_000
 
 
@@ -104,7 +104,7 @@ def test_a_replay_takes_any_policy() -> None:
     assert load(sets=sets, cross_check=False).policy.broker_session_timeout_ms == 1
 
 
-def test_gateways_are_heard_as_often_as_it_says() -> None:
+def test_the_gateways_heartbeat_interval_is_the_one_that_is_checked() -> None:
     assert GatewaySettings().gateway_heartbeat_interval_ms == GATEWAY_HEARTBEAT_MS
 
 
@@ -115,7 +115,7 @@ def test_a_wrong_type_in_a_file_is_named_with_the_file(tmp_path: Path) -> None:
         load(file)
 
 
-def test_a_file_that_is_not_toml_or_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_and_one_that_is_not_toml_are_named(tmp_path: Path) -> None:
     file = tmp_path / "isrflow.toml"
     with pytest.raises(SettingsError, match=r"cannot read .*isrflow.toml: No such file"):
         load(file)
@@ -139,6 +139,6 @@ def test_super_users_are_principals(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["alice", "User:", ":alice", "User:a,alice;bob", ";", "User:a;;User:b", "User:a\n;"])
-def test_what_is_no_list_of_principals_is_refused(text: str) -> None:
+def test_a_malformed_list_of_principals_is_refused(text: str) -> None:
     with pytest.raises(SettingsError, match=r"super.users: expected principals such as User:alice;User:bob, got"):
         load(None, [f"super.users={text}"])

@@ -49,7 +49,7 @@ def test_a_scrape_shows_the_batch() -> None:
     assert values["isrflow_decision_delay_seconds_sum"] == pytest.approx(9 * 0.25 + 0.7)
 
 
-def test_kafkas_names_say_the_same() -> None:
+def test_kafkas_names_show_the_same_values() -> None:
     values = shown(sample())
     assert values["kafka_controller_kafkacontroller_activecontrollercount"] == 1
     assert (
@@ -78,7 +78,7 @@ def test_kafkas_names_can_be_left_out() -> None:
     assert [name for name in shown(sample(kafka_names=False)) if not name.startswith("isrflow_")] == []
 
 
-def test_counts_add_up_and_states_are_replaced() -> None:
+def test_counts_add_up_and_state_is_replaced() -> None:
     metrics = sample()
     metrics.committed(
         bodies=BODIES,
@@ -98,7 +98,7 @@ def test_counts_add_up_and_states_are_replaced() -> None:
     assert values["isrflow_batch_phase_seconds_total[('phase', 'walCommit')]"] == 0.03
 
 
-def test_the_lag_grows_while_no_batch_ends_and_never_is_negative() -> None:
+def test_the_lag_grows_while_no_batch_ends_and_is_never_negative() -> None:
     metrics = sample()
     metrics.bus_at(5_000)
     assert shown(metrics)["isrflow_bus_lag_events"] == 1_000
@@ -106,7 +106,7 @@ def test_the_lag_grows_while_no_batch_ends_and_never_is_negative() -> None:
     assert shown(metrics)["isrflow_bus_lag_events"] == 0
 
 
-def test_the_lag_counts_events_also_where_their_seqs_stand_apart() -> None:
+def test_the_lag_counts_events_even_with_gaps_between_seqs() -> None:
     metrics = Metrics(seq_step=SLOTS)
     metrics.committed(
         bodies=(), clusters=(), through=5 * SLOTS + 3, last_seq=5 * SLOTS, now_ms=NOW_MS, engine_ms=NOW_MS
@@ -126,12 +126,12 @@ def test_a_fenced_job_is_not_active() -> None:
     assert values["isrflow_controller_epoch"] == 3
 
 
-def test_before_the_first_batch_everything_is_there() -> None:
+def test_all_metrics_are_there_before_the_first_batch() -> None:
     values = shown(Metrics())
     assert values["isrflow_partitions"] == values["isrflow_batches_total"] == 0
 
 
-def test_a_bucket_holds_its_bound() -> None:
+def test_a_bucket_includes_its_bound() -> None:
     histogram = Histogram().added({0.05: 1, 0.050001: 2, 31.0: 1})
     assert (histogram.counts[0], histogram.counts[1], histogram.counts[-1], histogram.count) == (1, 2, 1, 4)
 
@@ -160,12 +160,12 @@ def served() -> Iterator[tuple[Metrics, int]]:
     metrics.close()
 
 
-def test_it_is_served_over_http(served: tuple[Metrics, int]) -> None:
+def test_metrics_are_served_over_http(served: tuple[Metrics, int]) -> None:
     with urllib.request.urlopen(f"http://127.0.0.1:{served[1]}/metrics", timeout=10) as answer:
         assert b"isrflow_decided_seq 4000.0" in answer.read()
 
 
-def test_a_port_that_is_taken_is_named_with_what_to_set(served: tuple[Metrics, int]) -> None:
+def test_the_error_for_a_taken_port_says_what_to_set(served: tuple[Metrics, int]) -> None:
     with pytest.raises(MetricsError, match=rf"127.0.0.1:{served[1]}: .*--set metrics.port=PORT"):
         Metrics().serve("127.0.0.1", served[1])
 

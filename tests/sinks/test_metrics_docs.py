@@ -1,4 +1,4 @@
-"""docs/metrics.md lists what is served; ISRFLOW_REWRITE=1 writes its tables anew."""
+"""docs/metrics.md lists every metric. ISRFLOW_REWRITE=1 writes its tables again."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Outcomes on their way through Spark: rows of bounded size that give the same again."""
+"""Outcomes become rows of bounded size, and rows become the same outcomes again."""
 
 import random
 
@@ -16,7 +16,7 @@ def made(decisions: int, pages: int, size: int) -> ShardOutcome:
     return ShardOutcome(3, 7, parts, stored, expires_ms=99)
 
 
-def test_what_a_batch_makes_as_a_rule_is_one_row_as_it_is() -> None:
+def test_a_usual_outcome_is_one_uncompressed_row() -> None:
     outcome = made(5, 2, 100)
     (row,) = rows_of(outcome)
     assert outcomes_of([row]) == [outcome]
@@ -24,7 +24,7 @@ def test_what_a_batch_makes_as_a_rule_is_one_row_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(("decisions", "pages"), [(4_000, 0), (0, 600), (4_000, 600), (0, 0)])
-def test_what_is_long_comes_in_several_rows_and_nothing_is_lost(
+def test_a_long_outcome_becomes_several_rows_and_nothing_is_lost(
     monkeypatch: pytest.MonkeyPatch, decisions: int, pages: int
 ) -> None:
     monkeypatch.setattr(outcome_rows, "ROW_BYTES_MAX", 100_000)
@@ -40,7 +40,7 @@ def test_what_is_long_comes_in_several_rows_and_nothing_is_lost(
     assert sorted(page for one in found for page in one.pages) == sorted(outcome.pages)
 
 
-def test_what_cannot_be_divided_is_a_row_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_that_cannot_be_divided_is_a_row_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outcome_rows, "ROW_BYTES_MAX", 1_000)
     noise = random.Random(2).randbytes(200_000)
     rows = list(rows_of(ShardOutcome(0, 1, [], [(0, b"a"), (1, noise), (CLUSTER_PAGE, b"c")])))
