@@ -29,7 +29,7 @@ class Service:
     def __init__(self, name: str, folder: Path, log: str, console: str | None = None) -> None:
         self.name = name
         self.folder = folder.resolve()
-        self.log = self.folder / log
+        self.log_file = self.folder / log
         self.console = self.folder / (console or log)
         self._process = DetachedProcess(self.folder / "process.json")
         self._ended_by_us = False
@@ -70,18 +70,18 @@ class Service:
             if self.is_ready():
                 return
             if time.monotonic() > end:
-                raise ServiceError(f"{self.name} did not start in {timeout_s:.0f} s; its log is {self.log}")
+                raise ServiceError(f"{self.name} did not start in {timeout_s:.0f} s; its log is {self.log_file}")
             time.sleep(_POLL_S)
 
     def check(self) -> None:
         """Raise ``ServiceError`` if the process ended and was not told to."""
         if self.state == "stopped" and not self._ended_by_us:
-            raise ServiceError(f"{self.name} ended by itself; its log {self.log} ends with:\n{self.last_lines()}")
+            raise ServiceError(f"{self.name} ended by itself; its log {self.log_file} ends with:\n{self.last_lines()}")
 
     def last_lines(self) -> str:
         """Return the end of the process's output, for a message."""
         lines: list[str] = []
-        for path in dict.fromkeys((self.log, self.console)):
+        for path in dict.fromkeys((self.log_file, self.console)):
             if path.exists():
                 with path.open("rb") as file:
                     file.seek(max(0, path.stat().st_size - _TAIL_BYTES))

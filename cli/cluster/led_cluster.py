@@ -179,7 +179,7 @@ class LedCluster:
             return
         self.engine.start()
         undo.callback(self.engine.kill)
-        say(f"no engine decides on {self.bus}: started one, process {self.engine.pid}, log {self.engine.log}")
+        say(f"no engine decides on {self.bus}: started one, process {self.engine.pid}, log {self.engine.log_file}")
 
     def down(self) -> list[str]:
         """Stop brokers, gateways, and the engine if it was started here. Return the names of those that were killed."""

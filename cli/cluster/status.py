@@ -68,7 +68,7 @@ def _led(led: LedCluster) -> Row:
             "controller_epoch": cluster.controller_epoch,
             "pid": led.engine.pid,
             "bus": str(led.bus),
-            "log": str(led.engine.log) if led.engine.log.exists() else None,
+            "log": str(led.engine.log_file) if led.engine.log_file.exists() else None,
         },
         "gateways": [
             {
@@ -85,7 +85,7 @@ def _led(led: LedCluster) -> Row:
 
 
 def _process(service: Service) -> Row:
-    return {"name": service.name, "state": service.state, "pid": service.pid, "log": str(service.log)}
+    return {"name": service.name, "state": service.state, "pid": service.pid, "log": str(service.log_file)}
 
 
 def _node(node: KafkaNode, cluster: Cluster | None) -> Row:

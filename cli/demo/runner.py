@@ -99,7 +99,7 @@ def _stop(watch: Watch, cluster: DemoCluster) -> None:
 
 
 def _logs_of(cluster: DemoCluster) -> str:
-    return "\n".join(["The logs are kept:", *(f"  {service.name}: {service.log}" for service in cluster.services)])
+    return "\n".join(["The logs are kept:", *(f"  {service.name}: {service.log_file}" for service in cluster.services)])
 
 
 @contextlib.contextmanager

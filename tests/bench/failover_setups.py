@@ -75,7 +75,7 @@ class UnderEngine(NamedTuple):
             )
             cluster.start()
             [gateway] = cluster.gateways.values()
-            yield Running(cluster.kafka, cluster.bus, gateway.log)
+            yield Running(cluster.kafka, cluster.bus, gateway.log_file)
         finally:
             cluster.stop()
             engine.kill()

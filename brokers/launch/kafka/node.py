@@ -32,7 +32,7 @@ class KafkaNode(Service):
         self._brokers = brokers
         self._properties = self.folder / "server.properties"
         self._log_properties = self.folder / "log4j.properties"
-        self._log_from = 0
+        self._log_file_from = 0
 
     @property
     def data(self) -> list[Path]:
@@ -43,7 +43,7 @@ class KafkaNode(Service):
         """Write the files that the node reads when it starts. Raises ``ValueError`` or OSError."""
         private_dir(self.folder)
         self._properties.write_text(server_properties(self.spec, self.folder, self._brokers, self.engine_settings))
-        self._log_properties.write_text(log_properties(self.log))
+        self._log_properties.write_text(log_properties(self.log_file))
 
     def format(self, cluster_id: str) -> None:
         """Format the node's storage, if that was not done before.
@@ -66,7 +66,7 @@ class KafkaNode(Service):
 
     def command(self) -> list[str]:
         self.write_properties()
-        self._log_from = self.log.stat().st_size if self.log.exists() else 0
+        self._log_file_from = self.log_file.stat().st_size if self.log_file.exists() else 0
         return [*self._java(self.spec.heap), "kafka.Kafka", str(self._properties)]
 
     def _java(self, heap: str) -> Iterator[str]:
@@ -76,9 +76,9 @@ class KafkaNode(Service):
 
     def is_ready(self) -> bool:
         """Say whether the node has logged, since its start, that all of it runs."""
-        if not self.log.exists():
+        if not self.log_file.exists():
             return False
-        with self.log.open("rb") as file:
+        with self.log_file.open("rb") as file:
             # A log that was rolled meanwhile is shorter than before, and is read from its beginning.
-            file.seek(self._log_from if self.log.stat().st_size >= self._log_from else 0)
+            file.seek(self._log_file_from if self.log_file.stat().st_size >= self._log_file_from else 0)
             return _STARTED in file.read()

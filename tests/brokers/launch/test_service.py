@@ -24,7 +24,7 @@ class Program(Service):
         return [sys.executable, "-c", self._program]
 
     def is_ready(self) -> bool:
-        return self.log.exists() and "up" in self.log.read_text()
+        return self.log_file.exists() and "up" in self.log_file.read_text()
 
 
 @pytest.fixture

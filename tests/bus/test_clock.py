@@ -1,0 +1,29 @@
+"""How a process notices that it was held up."""
+
+import pytest
+
+from bus import clock
+from bus.clock import StallWatch
+
+
+@pytest.mark.parametrize(("slept_ms", "late_ms"), [(1_000, 0), (1_249, 0), (1_250, 250), (3_601_000, 3_600_000)])
+def test_a_wait_is_late_from_the_least_lateness_on(
+    monkeypatch: pytest.MonkeyPatch, slept_ms: int, late_ms: int
+) -> None:
+    now_ms = 5_000
+    monkeypatch.setattr(clock, "steady_ms", lambda: now_ms)
+    stall = StallWatch(wait_ms=1_000, lateness_ms_min=250)
+    now_ms += slept_ms
+    assert stall.end() == late_ms
+    now_ms += 1_000
+    assert stall.end() == 0, "a stall is told once"
+
+
+def test_what_a_process_does_between_two_waits_is_no_stall(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_ms = 5_000
+    monkeypatch.setattr(clock, "steady_ms", lambda: now_ms)
+    stall = StallWatch(wait_ms=1_000, lateness_ms_min=250)
+    now_ms += 10_000
+    stall.begin()
+    now_ms += 1_000
+    assert stall.end() == 0
