@@ -169,7 +169,7 @@ class BusFile:
     def _check_still_alone(self) -> None:
         """Refuse what was read without a lock if a writer came meanwhile."""
         if self._local.alone is not None and self._local.alone != state_alone(self.path):
-            raise BusError(f"bus {self.path}: a writer opened it while it was read: ask again")
+            raise BusError(f"bus {self.path}: a writer opened it during this read: try again")
 
     def _check_goes_on(self, connection: sqlite3.Connection, seen: _Seen) -> None:
         """Check that this is the same file, with the same bus in it, and that it has not gone back behind ``seen``.
@@ -180,8 +180,8 @@ class BusFile:
         now = _seen_now(connection)
         if seen.bus_id not in (0, now.bus_id) or now.seq < seen.seq:
             raise BusError(
-                f"bus {self.path}: what it holds was replaced while this process had it open (its last event was "
-                f"{seen.seq} and is {now.seq}): start all processes of this bus again"
+                f"bus {self.path}: its content was replaced while this process had it open (its last event was "
+                f"{seen.seq} and is now {now.seq}): restart all processes of this bus"
             )
         self._note(now)
 

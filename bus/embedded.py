@@ -64,7 +64,7 @@ class EmbeddedBus(BusFile):
         if not tables and self._access is not Access.MAKE:
             raise NoBusError(f"there is no bus at {self.path}: start the engine with 'isrflow run'.")
         if tables and not tables >= TABLES:
-            raise BusError(f"{self.path} is no bus: it is a SQLite file of something else")
+            raise BusError(f"{self.path} is no bus: it is another program's SQLite file")
         if self._access is not Access.READ:
             self._patiently(self._connection(), "PRAGMA journal_mode = WAL")
         if not tables:
@@ -217,7 +217,7 @@ class EmbeddedBus(BusFile):
             if after[0] > 0 and after < gone:
                 raise TrimmedError(
                     f"bus {self.path}: decisions of events up to {gone[0]} were removed: "
-                    f"read on from {gone[0] + 1}, or take the state as it is"
+                    f"read on from {gone[0] + 1}, or start from the current state"
                 )
             crcs = self._columns.of(connection, "decisions", CRC)
             rows = connection.execute(

@@ -44,7 +44,7 @@ def look(path: Path, *, make: bool) -> Identity:
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
-            raise BusError(f"bus {path}: expected a file, and it is none")
+            raise BusError(f"bus {path}: expected a regular file")
         is_empty = found.st_size == 0
         is_sqlite = is_empty or _is_sqlite(path)
     except FileNotFoundError:
@@ -56,7 +56,7 @@ def look(path: Path, *, make: bool) -> Identity:
     if is_empty and not make:
         raise NoBusError(f"there is no bus at {path}: the file is empty. Start the engine with 'isrflow run'.")
     if not is_sqlite:
-        raise BusError(f"{path} is no bus: expected a SQLite file, and it is none")
+        raise BusError(f"{path} is no bus: expected a SQLite file")
     return Identity(found.st_dev, found.st_ino)
 
 

@@ -98,7 +98,7 @@ class OpenOptions(NamedTuple):
 def epoch_after(claimed: int, bus: object) -> int:
     """Return the controller epoch after ``claimed``. Raises ``BusError`` if Kafka's 32 bits are used up."""
     if claimed >= EPOCH_MAX:
-        raise BusError(f"bus {bus}: controller epoch {claimed} is the last that there can be: begin a new bus")
+        raise BusError(f"bus {bus}: controller epoch {claimed} is the last possible one: start a new bus")
     return claimed + 1
 
 

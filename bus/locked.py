@@ -31,7 +31,7 @@ def while_locked(path: Path, timeout_s: float, call: Callable[[], T]) -> T:
                 raise
             if waited_s >= timeout_s:
                 raise BusError(
-                    f"bus {path}: another process has kept it locked for {waited_s:.0f} s: 'fuser {path}' tells which"
+                    f"bus {path}: another process has kept it locked for {waited_s:.0f} s: 'fuser {path}' shows it"
                 ) from error
             warn(
                 "another process has the bus locked; waiting",

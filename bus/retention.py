@@ -67,7 +67,7 @@ def bound_wal(path: Path, connection: sqlite3.Connection, busy_timeout_ms: int) 
     finally:
         connection.execute(f"PRAGMA busy_timeout = {busy_timeout_ms}")
     if in_the_way:
-        warn("the log beside the bus grows while another process reads", log=f"{path}-wal", log_bytes=size)
+        warn("the bus's write-ahead log grows because another process keeps reading", log=f"{path}-wal", log_bytes=size)
 
 
 def wal_bytes(path: Path) -> int:

@@ -82,10 +82,10 @@ def _misfit(checkpoint: Path, bus: Bus) -> dict[str, Any] | None:
     """Return why a checkpoint cannot be used on a bus; None if it can be, or if it is empty."""
     if not has_batches(checkpoint):
         # The source would start where the bus was then, with the state that the bus has now.
-        return {"why": "none of its batches ended"} if (checkpoint / SPARK_FILE).exists() else None
+        return {"why": "none of its batches has ended"} if (checkpoint / SPARK_FILE).exists() else None
     of_bus = _read(checkpoint / BUS_FILE)
     if of_bus != str(bus.bus_id()):
-        return {"why": "it is another bus's", "of_bus": of_bus, "bus": bus.bus_id()}
+        return {"why": "it belongs to another bus", "of_bus": of_bus, "bus": bus.bus_id()}
     ended, planned = max(_numbers(checkpoint / "commits")), max(_numbers(checkpoint / "offsets"), default=-1)
     source = source_of(bus)
     ends = [_end(checkpoint / "offsets" / str(batch), source) for batch in range(ended, planned + 1)]
@@ -93,7 +93,7 @@ def _misfit(checkpoint: Path, bus: Bus) -> dict[str, Any] | None:
     is_whole = 1 <= len(ends) <= 2 and at == ends and at == sorted(at) and at[-1] <= source.newest_end()
     if is_whole and any(source.is_decided_to(end) for end in at):
         return None
-    return {"why": "the bus is not where it is", "at": ends[-2:], "decided_seq": bus.decided_seq()}
+    return {"why": "the bus is at another place", "at": ends[-2:], "decided_seq": bus.decided_seq()}
 
 
 def shuffle_partitions(checkpoint: Path) -> int | None:

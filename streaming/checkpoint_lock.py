@@ -98,10 +98,10 @@ class CheckpointLock:
         return None
 
     def _refusal(self, found: Holder | None) -> str:
-        whose = f"process {found.pid} on bus {found.bus}" if found else "a process that does not say its bus"
+        whose = f"process {found.pid} on bus {found.bus}" if found else "a process of an unknown bus"
         return (
             f"checkpoint {self._checkpoint} is in use by {whose}: "
-            "leave checkpoint.dir empty, or name one that no other bus has"
+            "leave checkpoint.dir empty, or name one that no other bus uses"
         )
 
     def close(self) -> None:

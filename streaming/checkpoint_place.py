@@ -39,7 +39,7 @@ def check_usable(checkpoint: Path) -> None:
     if not checkpoint.exists():
         return
     if not checkpoint.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, "it is a file, and must be a directory", str(checkpoint))
+        raise NotADirectoryError(errno.ENOTDIR, "it is a file, but must be a directory", str(checkpoint))
     if checkpoint.is_mount():
         raise OSError(
             errno.EBUSY, "it is a mount point, which cannot be moved aside: name a directory in it", str(checkpoint)

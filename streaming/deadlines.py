@@ -55,4 +55,4 @@ class Deadlines:
         if late_ms <= LATE_MS_MAX or through <= self._bus.decided_seq():
             return
         if self._claimed_again_ms is None or now_ms - self._claimed_again_ms >= self._between_claims_ms:
-            raise LateError(f"what an admin asked was to be done {late_ms} ms ago")
+            raise LateError(f"an admin's request expired {late_ms} ms ago")

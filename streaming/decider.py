@@ -132,7 +132,7 @@ class Decider:
                 move_aside(self._checkpoint, why="the query failed on it", cause=cause)
             settle(self._checkpoint, self._bus)
         except OSError as error:
-            raise JobError(f"the query failed: {cause}; and its checkpoint cannot be moved aside: {error}") from error
+            raise JobError(f"the query failed: {cause}; its checkpoint cannot be moved aside: {error}") from error
         self._start()
 
     def _mendable_cause(self, told: str) -> str:

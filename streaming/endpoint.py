@@ -34,7 +34,7 @@ class Endpoint:
         try:
             self.open()
         except MetricsError as error:
-            log.error("going on without metrics until their port is free", error=str(error))
+            log.error("the metrics port is not free; going on without metrics until it is", error=str(error))
             self._retry_at_s = time.monotonic() + self._retry_interval_s
 
     def retry(self) -> None:

@@ -135,7 +135,9 @@ class Job:
         self._claim_controller()
         try:
             if not lock.wait(self._settings.takeover_timeout_ms, self._check_waiting):
-                log.warning("the job before this one holds the checkpoint and does not answer; going on without it")
+                log.warning(
+                    "the previous job keeps the checkpoint's lock and does not answer; going on without the lock"
+                )
             if succeeds:
                 self._endpoint.open_when_free()
             session.streams.addListener(BatchListener(self._metrics))
@@ -158,7 +160,7 @@ class Job:
                 self._decide(session, lock)
                 return
             except LateError as error:
-                log.warning("a batch was too late and is decided once more", why=str(error))
+                log.warning("a batch was too late; deciding it again after another claim", why=str(error))
             self._check_waiting()
             self._claim_controller()
 
@@ -179,8 +181,8 @@ class Job:
         claimed = self._bus.claimed_epoch()
         if claimed != self._claim.controller_epoch:
             raise SupersededError(
-                f"another job claimed controller epoch {claimed}: "
-                f"this one, with epoch {self._claim.controller_epoch}, stops"
+                f"another job claimed controller epoch {claimed}, "
+                f"so this one, with epoch {self._claim.controller_epoch}, stops"
             )
 
     def _obey_signals(self) -> None:

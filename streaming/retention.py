@@ -32,7 +32,7 @@ class Retention(threading.Thread):
             try:
                 self._trim()
             except BusError as error:
-                log.warning("old events stay on the bus for now", why=str(error))
+                log.warning("cannot remove old events from the bus now; trying again later", why=str(error))
 
     def _trim(self) -> None:
         while not self._stopping.is_set():

@@ -171,7 +171,7 @@ class SharedEvents:
         if not count:
             return []
         if len(self._routed) != count:
-            raise RuntimeError(f"of {count} events for all shards {len(self._routed)} have come to this one")
+            raise RuntimeError(f"only {len(self._routed)} of {count} events for all shards have reached this one")
         if self._before != before:
             self._before = before
             self._placed = [taken_in(r, self._place(r.seq, before), event) for r, event in self._routed]

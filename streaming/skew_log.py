@@ -29,9 +29,9 @@ class SkewLog:
         skew_ms = cluster.clock_ms - entered_ms
         shown_ms = skew_ms if abs(skew_ms) >= SKEW_MS_MIN else 0
         if not shown_ms and self._said_ms:
-            log.info("the engine's clock is the bus's again")
+            log.info("the engine's clock agrees with the bus's again")
         elif shown_ms and not 0.5 < (shown_ms / self._said_ms if self._said_ms else 0) < 2:
-            log.warning("the engine's clock is ahead of the bus's, or behind where it is negative", by_ms=shown_ms)
+            log.warning("the engine's clock is ahead of the bus's, or behind it if by_ms is negative", by_ms=shown_ms)
         else:
             return
         self._said_ms = shown_ms

@@ -171,7 +171,7 @@ class KafkaBus:
             if after < newest_gone:
                 raise TrimmedError(
                     f"bus {self.address}: decisions up to {newest_gone} were removed: "
-                    f"read on from {newest_gone[0] + 1}, or take the state as it is"
+                    f"read on from {newest_gone[0] + 1}, or start from the current state"
                 )
 
     def changed(self) -> bool:

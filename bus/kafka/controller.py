@@ -71,7 +71,8 @@ class Controller:
             except FencedError:
                 time.sleep(random.uniform(*CLAIM_PAUSE_S))
         raise BusError(
-            f"bus {self._connection.address}: other jobs claimed each of {CLAIM_ATTEMPTS} times: how many are started?"
+            f"bus {self._connection.address}: other jobs claimed it during each of {CLAIM_ATTEMPTS} attempts: "
+            "how many jobs are running?"
         )
 
     def _claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
@@ -124,7 +125,8 @@ class Controller:
             if through > before.through:
                 if self._producer is None or self._held_epoch != controller_epoch:
                     raise BusError(
-                        f"bus {self._connection.address}: controller epoch {controller_epoch} is another process's"
+                        f"bus {self._connection.address}: "
+                        f"controller epoch {controller_epoch} belongs to another process"
                     )
                 fresh = [decided for decided in decisions if decided.seq > before.through]
                 self._write(self._producer, before, through, fresh, pages)
@@ -183,7 +185,9 @@ class Controller:
                 return
             except BufferError as error:
                 if time.monotonic() > deadline:
-                    raise BusError(f"bus {self._connection.address}: a batch's records are not taken off") from error
+                    raise BusError(
+                        f"bus {self._connection.address}: the client's queue stays full, so a batch cannot be sent"
+                    ) from error
                 producer.poll(0.05)
 
     def _flush(self, producer: Producer) -> None:

@@ -43,4 +43,4 @@ def decode_mark(body: bytes) -> Mark:
     try:
         return msgspec.json.decode(body, type=Mark)
     except msgspec.MsgspecError as error:
-        raise BusError(f"what stands on the bus is no mark of a controller: {error}") from error
+        raise BusError(f"the controller topic holds a record that is no mark: {error}") from error

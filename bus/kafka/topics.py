@@ -41,7 +41,7 @@ def open_topics(connection: Connection, *, create: bool, replication_factor: int
         )
     for name, topic in wanted.items():
         if topic.num_partitions == 1 and found.get(name, 1) != 1:
-            raise BusError(f"bus {connection.address}: topic {name} must have one partition, and has {found[name]}")
+            raise BusError(f"bus {connection.address}: topic {name} must have one partition, but has {found[name]}")
     if create:
         _check_settings(connection, [wanted[name] for name in wanted if name not in missing])
     if missing:
@@ -81,7 +81,7 @@ def _check_settings(connection: Connection, topics: list[NewTopic]) -> None:
             expected = _unlike(setting, value, needed)
             if expected:
                 raise BusError(
-                    f"bus {connection.address}: topic {topic.topic} has {setting} = {value}, and needs {expected}"
+                    f"bus {connection.address}: topic {topic.topic} has {setting} = {value}, but needs {expected}"
                 )
 
 

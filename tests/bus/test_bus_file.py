@@ -47,7 +47,7 @@ def files(path: Path) -> dict[str, bytes]:
 
 def test_a_lock_that_never_goes_is_told_by_name(path: Path, holder: Holder) -> None:
     impatient = EmbeddedBus(path, Access.WRITE, lock_timeout_s=0.2)
-    with pytest.raises(BusError, match=r"another process has kept it locked for \d+ s: 'fuser .*bus\.db' tells which"):
+    with pytest.raises(BusError, match=r"another process has kept it locked for \d+ s: 'fuser .*bus\.db' shows it"):
         impatient.publish([EVENT])
     with pytest.raises(BusError, match="kept it locked"):
         impatient.commit(1, 1, [Decided(1, 0, b"said")], [])
@@ -124,7 +124,7 @@ def test_a_file_of_something_else_stays_as_it_is(path: Path, access: Access) -> 
         assert files(path) == before
         path.unlink()
     path.mkdir()
-    with pytest.raises(BusError, match="expected a file"):
+    with pytest.raises(BusError, match="expected a regular file"):
         EmbeddedBus(path, access)
 
 
@@ -174,7 +174,7 @@ def test_who_read_alone_sees_what_a_writer_brings(path: Path, bus: EmbeddedBus) 
 def test_a_bus_that_was_overtaken_while_it_was_read_alone_is_not_believed(path: Path, bus: EmbeddedBus) -> None:
     bus.close()
     reader = EmbeddedBus(path, Access.READ)
-    with pytest.raises(BusError, match="ask again"), reader._errors(), reader._snapshot():
+    with pytest.raises(BusError, match="try again"), reader._errors(), reader._snapshot():
         writer = EmbeddedBus(path, Access.WRITE)
         writer.publish([EVENT])
     assert reader.last_seq() == 2
@@ -228,7 +228,7 @@ def test_an_older_copy_that_was_written_over_it_is_noticed(path: Path, bus: Embe
     with (tmp_path / "copy.db").open("rb") as older, path.open("r+b") as file:
         shutil.copyfileobj(older, file)
         file.truncate()
-    with pytest.raises(BusError, match=r"was replaced .* was 4 and is 1"):
+    with pytest.raises(BusError, match=r"was replaced .* was 4 and is now 1"):
         # Another connection reads the file, where this one's cache still holds what it was.
         _in_a_thread(bus.last_seq)
 

@@ -66,7 +66,7 @@ def test_the_last_epoch_is_followed_by_none(bus: EmbeddedBus) -> None:
     with sqlite3.connect(bus.path) as connection:
         connection.execute("INSERT INTO claims VALUES (2147483647, 'last', 1, 1)")
     connection.close()
-    with pytest.raises(BusError, match="controller epoch 2147483647 is the last that there can be"):
+    with pytest.raises(BusError, match="controller epoch 2147483647 is the last possible one"):
         bus.claim("a", {}, 1)
     assert bus.last_seq() == 0
 

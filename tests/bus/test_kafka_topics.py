@@ -87,11 +87,11 @@ def test_a_state_that_changes_faster_than_it_is_read_is_not_read_for_ever(
 @pytest.mark.parametrize(
     ("topic", "settings", "said"),
     [
-        ("state", {"cleanup.policy": "delete"}, "cleanup.policy = delete, and needs compact"),
-        ("state", {"cleanup.policy": "compact,delete"}, "cleanup.policy = compact,delete, and needs compact"),
-        ("controller", {}, "cleanup.policy = delete, and needs compact"),
-        ("events", {"cleanup.policy": "compact"}, "cleanup.policy = compact, and needs delete"),
-        ("decisions", {}, f"max.message.bytes = 1048588, and needs at least {16 * MIB}"),
+        ("state", {"cleanup.policy": "delete"}, "cleanup.policy = delete, but needs compact"),
+        ("state", {"cleanup.policy": "compact,delete"}, "cleanup.policy = compact,delete, but needs compact"),
+        ("controller", {}, "cleanup.policy = delete, but needs compact"),
+        ("events", {"cleanup.policy": "compact"}, "cleanup.policy = compact, but needs delete"),
+        ("decisions", {}, f"max.message.bytes = 1048588, but needs at least {16 * MIB}"),
     ],
 )
 def test_a_topic_that_was_made_otherwise_is_refused(url: str, topic: str, settings: dict[str, str], said: str) -> None:

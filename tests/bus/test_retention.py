@@ -98,7 +98,7 @@ def test_a_log_that_grew_while_somebody_read_is_cut_when_nobody_does(
     with capture_logs() as said:
         bus.trim(retain=0)
     assert wal_bytes(bus.path) > 1_000_000, "the reader keeps it, and is not waited for long"
-    assert [line["event"] for line in said] == ["the log beside the bus grows while another process reads"]
+    assert [line["event"] for line in said] == ["the bus's write-ahead log grows because another process keeps reading"]
     reader.close()
     bus.trim(retain=0)
     assert wal_bytes(bus.path) == 0

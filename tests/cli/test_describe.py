@@ -99,4 +99,4 @@ def test_a_file_that_is_not_a_bus_is_named(isrflow: Isrflow, tmp_path: Path) -> 
     (tmp_path / "bus.db").write_text("this is not a database, though long enough to look like one" * 10)
     done = isrflow("describe", "--bus", "bus.db")
     assert done.exit_code == 3
-    assert done.stderr == "Error: bus.db is no bus: expected a SQLite file, and it is none\n"
+    assert done.stderr == "Error: bus.db is no bus: expected a SQLite file\n"

@@ -120,5 +120,5 @@ def test_a_holder_that_does_not_say_its_bus_is_left_alone(
 ) -> None:
     assert lock.take()
     checkpoint.with_name("checkpoint.lock").write_bytes(b"")
-    with checkpoint_lock(checkpoint, of(tmp_path / "bus.db")) as other, pytest.raises(JobError, match="does not say"):
+    with checkpoint_lock(checkpoint, of(tmp_path / "bus.db")) as other, pytest.raises(JobError, match="an unknown bus"):
         other.take_or_check()

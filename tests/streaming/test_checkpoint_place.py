@@ -64,7 +64,7 @@ def test_one_that_can_be_made_or_is_there_is_usable_and_stays_as_it_is(tmp_path:
 
 def test_a_file_is_none(tmp_path: Path) -> None:
     (tmp_path / "checkpoint").write_text("")
-    with pytest.raises(NotADirectoryError, match="it is a file, and must be a directory"):
+    with pytest.raises(NotADirectoryError, match="it is a file, but must be a directory"):
         check_usable(tmp_path / "checkpoint")
     with pytest.raises(OSError):
         check_usable(tmp_path / "checkpoint" / "in-a-file")

@@ -160,7 +160,7 @@ def test_decisions_that_came_out_differently_are_left_as_they_were_written(start
     [
         (FencedError("epoch 2 was claimed"), "epoch 2"),
         (BusError("bus x: disk I/O error"), "disk I/O"),
-        (LateError("it was to be done before"), "to be done before"),
+        (LateError("a request expired"), "a request expired"),
     ],
 )
 def test_what_the_bus_refuses_and_what_is_too_late_is_raised_as_it_is(
