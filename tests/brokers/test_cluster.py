@@ -74,7 +74,7 @@ def test_what_is_produced_is_read(cluster: MockCluster, acks: str) -> None:
     assert [r.value for r in sorted(read, key=lambda r: (r.offset, r.partition))] == sent
 
 
-def test_kafka_python_as_it_comes(cluster: MockCluster) -> None:
+def test_kafka_python_works_without_settings(cluster: MockCluster) -> None:
     cluster.create_topic("t", {"0": [1, 2, 3]})
     sender = KafkaPythonSender(cluster.bootstrap())
     for number in range(200):
@@ -106,7 +106,7 @@ def test_a_killed_leader_leaves_the_isr_and_comes_back(cluster: MockCluster) -> 
     assert [r.value for r in read_all(cluster.bootstrap(), "t", 1)] == [b"before", b"between", b"after"]
 
 
-def test_the_demo_reads_all_back_though_a_broker_that_it_may_ask_is_gone(cluster: MockCluster) -> None:
+def test_the_demo_reads_everything_back_without_one_of_its_bootstrap_brokers(cluster: MockCluster) -> None:
     cluster.create_topic("t", {"0": [1, 2, 3]})
     sender = ConfluentSender(cluster.bootstrap())
     for number in range(50):
@@ -119,7 +119,7 @@ def test_the_demo_reads_all_back_though_a_broker_that_it_may_ask_is_gone(cluster
         assert [number for _, number in read[0]] == list(range(50))
 
 
-def test_an_orderly_stop_hands_over_and_is_told_at_the_next_start(cluster: MockCluster) -> None:
+def test_a_clean_stop_hands_over_and_is_known_at_the_next_start(cluster: MockCluster) -> None:
     cluster.create_topic("t", {"0": [1, 2, 3], "1": [1, 3, 2]})
     assert cluster.terminate(1) == 0
     assert [p["leader"] for p in cluster.partitions("t")] == [2, 3]
@@ -133,7 +133,7 @@ def test_an_orderly_stop_hands_over_and_is_told_at_the_next_start(cluster: MockC
     cluster.wait_for_isr("t", 3)
 
 
-def test_min_isr_is_held_to(cluster: MockCluster) -> None:
+def test_min_isr_is_respected(cluster: MockCluster) -> None:
     cluster.create_topic("t", {"0": [1, 2, 3]}, min_insync_replicas="2")
     cluster.kill(2)
     cluster.kill(3)
@@ -161,7 +161,7 @@ def test_a_frozen_leader_wakes_up_fenced(cluster: MockCluster) -> None:
     assert [r.value for r in read_all(cluster.bootstrap(), "t", 1)] == [b"kept", b"new"]
 
 
-def test_a_returning_leader_drops_what_nobody_else_has(cluster: MockCluster) -> None:
+def test_a_returning_leader_drops_records_that_nobody_else_has(cluster: MockCluster) -> None:
     cluster.create_topic("t", {"0": [1, 2, 3]})
     assert produced(cluster, 1, b"kept").error_code == 0
     cluster.freeze(2)
@@ -183,7 +183,7 @@ def test_a_returning_leader_drops_what_nobody_else_has(cluster: MockCluster) -> 
     assert [value for value in read if value != b"lost 0"] == [b"kept", b"new"]
 
 
-def test_after_an_unclean_election_the_longer_log_gives_way(cluster: MockCluster) -> None:
+def test_after_an_unclean_election_the_longer_log_is_truncated(cluster: MockCluster) -> None:
     cluster.create_topic("t", {"0": [1, 2]}, unclean_leader_election_enable="true")
     assert produced(cluster, 1, b"both").error_code == 0
     cluster.kill(2)
@@ -202,7 +202,7 @@ def test_after_an_unclean_election_the_longer_log_gives_way(cluster: MockCluster
     assert [r.value for r in read_all(cluster.bootstrap(), "t", 1)] == [b"both", b"new"]
 
 
-def test_all_killed_at_once_lose_nothing(cluster: MockCluster) -> None:
+def test_killing_all_brokers_at_once_loses_nothing(cluster: MockCluster) -> None:
     cluster.create_topic("t", {"0": [1, 2, 3]})
     for number in range(20):
         assert produced(cluster, 1, b"%d" % number).error_code == 0
@@ -252,7 +252,7 @@ def test_a_deleted_topic_leaves_nothing_and_comes_back_empty(cluster: MockCluste
     assert [r.value for r in read_all(cluster.bootstrap(), "t", 1)] == [b"new"]
 
 
-def test_who_was_away_while_a_topic_was_replaced_sets_the_old_log_aside(cluster: MockCluster) -> None:
+def test_a_broker_that_missed_a_recreated_topic_sets_the_old_log_aside(cluster: MockCluster) -> None:
     cluster.create_topic("t", {"0": [1, 2, 3]})
     assert produced(cluster, 1, b"old").error_code == 0
     cluster.kill(3)

@@ -35,24 +35,24 @@ STOP = StopReplica(
 )
 
 
-def test_only_the_newest_of_a_partition_stays() -> None:
+def test_only_the_newest_decision_of_a_partition_remains() -> None:
     other = replace(told(3, 1), partition=1)
     decisions = [told(2, 0), other, told(3, 1), told(3, 1, 2), told(1, 2)]
     assert superseded(decisions, BROKER) == {0, 2, 3}
 
 
-def test_nothing_is_folded_across_a_stop() -> None:
+def test_nothing_is_coalesced_across_a_stop() -> None:
     for stop in (STOP, replace(STOP, delete=False), replace(STOP, topic_id="other"), replace(STOP, to=(2,))):
         assert superseded([told(2, 0), told(2, 1), stop, told(2, 3), told(2, 4)], BROKER) == {0, 3}
 
 
-def test_nothing_is_folded_across_an_assignment_to_others() -> None:
+def test_nothing_is_coalesced_across_an_assignment_to_others() -> None:
     gone = told(2, 1, replicas=(2, 3), isr=(2, 3))
     assert superseded([told(2, 0), gone, told(2, 2)], BROKER) == frozenset()
     assert superseded([gone, gone], BROKER) == frozenset(), "they are not for this broker"
 
 
-def test_topics_of_the_same_name_are_two() -> None:
+def test_a_recreated_topic_is_another_topic() -> None:
     renewed = replace(told(2, 0), topic_id="renewed")
     assert superseded([told(2, 3), told(2, 4), renewed, replace(renewed, leader_epoch=1)], BROKER) == {0, 2}
 
@@ -149,7 +149,7 @@ def _shown(partition: Partition) -> tuple[object, ...]:
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(changes, max_size=12), st.integers(2, 20), st.integers(3, 8))
-def test_folding_ends_where_one_by_one_does(taken: list[_Change], at_once: int, records_after: int) -> None:
+def test_coalesced_decisions_end_where_single_ones_do(taken: list[_Change], at_once: int, records_after: int) -> None:
     decisions = decided(taken)
     with tempfile.TemporaryDirectory() as directory:
         ends = [asyncio.run(end_of(Path(directory) / str(n), decisions, n, records_after)) for n in (1, at_once)]

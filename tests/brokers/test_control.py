@@ -56,7 +56,7 @@ def test_an_event_is_never_overtaken_by_a_later_log_end(tmp_path: Path) -> None:
     bus.close()
 
 
-def test_log_ends_wait_for_each_other_and_are_told_once(tmp_path: Path) -> None:
+def test_log_ends_are_collected_and_reported_once(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
 
     async def scenario() -> None:
@@ -116,7 +116,7 @@ def known(metadata: Metadata) -> object:
     return sorted(partitions), sorted(brokers), sorted(metadata.topics), metadata.high_watermark(PLACE)
 
 
-def test_an_image_tells_what_the_decisions_told(decided: EmbeddedBus) -> None:
+def test_an_image_says_what_the_decisions_said(decided: EmbeddedBus) -> None:
     from_image = Metadata()
     for decision in decisions_of(decided.image()):
         from_image.apply(decision)
@@ -124,7 +124,7 @@ def test_an_image_tells_what_the_decisions_told(decided: EmbeddedBus) -> None:
     decided.close()
 
 
-def test_the_feed_goes_on_where_the_image_ends(decided: EmbeddedBus) -> None:
+def test_the_feed_continues_where_the_image_ends(decided: EmbeddedBus) -> None:
     got: list[AnyDecision] = []
     feed = DecisionFeed(decided, got.extend, settings_of({}))
     feed.start()
@@ -151,7 +151,7 @@ def test_the_feed_goes_on_where_the_image_ends(decided: EmbeddedBus) -> None:
     decided.close()
 
 
-def test_changed_tells_of_others_writes(tmp_path: Path) -> None:
+def test_other_processes_writes_are_noticed(tmp_path: Path) -> None:
     one, other = EmbeddedBus(tmp_path / "bus.db"), EmbeddedBus(tmp_path / "bus.db")
     assert one.changed()
     assert not one.changed()

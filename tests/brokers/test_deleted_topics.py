@@ -64,7 +64,7 @@ def topic(state: str, topic_id: str = "id") -> TopicDecision:
     )
 
 
-def test_nothing_stays_of_a_deleted_topic(broker: Told) -> None:
+def test_nothing_remains_of_a_deleted_topic(broker: Told) -> None:
     """Its former life reported the deletion, so no one asks for it; but this life has begun a log anew."""
     broker.tell(told(NO_LEADER, 1))
     broker.tell(topic("deleting"))
@@ -74,21 +74,21 @@ def test_nothing_stays_of_a_deleted_topic(broker: Told) -> None:
     assert not list(broker.path.glob("t-0*"))
 
 
-def test_the_deletion_of_an_earlier_topic_spares_the_one_that_has_its_name(broker: Told) -> None:
+def test_deleting_a_former_topic_spares_its_successor(broker: Told) -> None:
     broker.tell(told(1, 0))
     broker.tell(topic("deleted", topic_id="another"))
     assert PLACE in broker.replicas.partitions
     assert (broker.path / "t-0").is_dir()
 
 
-def test_log_ends_are_told_while_a_deletion_waits(broker: Told) -> None:
+def test_log_ends_are_reported_while_a_deletion_waits(broker: Told) -> None:
     """It waits for a reassignment, which ends when the replicas that are added have caught up."""
     broker.tell(told(1, 0))
     broker.tell(topic("ineligible"))
     assert broker.log_ends() == 1
 
 
-def test_no_log_end_is_told_of_a_topic_that_is_being_deleted(broker: Told) -> None:
+def test_no_log_end_is_reported_for_a_topic_that_is_being_deleted(broker: Told) -> None:
     broker.tell(told(NO_LEADER, 1))
     broker.tell(topic("deleting"))
     assert broker.log_ends() == 0

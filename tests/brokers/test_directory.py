@@ -14,7 +14,7 @@ def folders(path: Path) -> list[str]:
     return sorted(entry.name for entry in path.iterdir() if entry.is_dir())
 
 
-def test_a_topic_created_anew_gets_another_log(tmp_path: Path) -> None:
+def test_a_recreated_topic_gets_another_log(tmp_path: Path) -> None:
     directory = LogDirectory(tmp_path, 1)
     directory.open_log(PLACE, "old", LogConfig()).append_as_leader(batch(b"x"), 0)
     assert directory.open_log(PLACE, "new", LogConfig()).log_end_offset == 0
@@ -22,7 +22,7 @@ def test_a_topic_created_anew_gets_another_log(tmp_path: Path) -> None:
     assert folders(tmp_path) == ["t-0", "t-0.old-stray"]
 
 
-def test_deletion_spares_another_topic_of_that_name(tmp_path: Path) -> None:
+def test_deletion_spares_a_successor_of_the_same_name(tmp_path: Path) -> None:
     directory = LogDirectory(tmp_path, 1)
     directory.open_log(PLACE, "new", LogConfig())
     directory.delete(PLACE, "old")
@@ -32,7 +32,7 @@ def test_deletion_spares_another_topic_of_that_name(tmp_path: Path) -> None:
     assert folders(tmp_path) == []
 
 
-def test_what_is_not_ours_is_set_aside_and_remains_are_swept(tmp_path: Path) -> None:
+def test_foreign_folders_are_set_aside_and_remnants_removed(tmp_path: Path) -> None:
     directory = LogDirectory(tmp_path, 1)
     for partition in range(3):
         directory.open_log(TopicPartition("t", partition), "id", LogConfig())
@@ -49,7 +49,7 @@ def test_a_kill_between_making_and_naming_a_folder_costs_nothing(tmp_path: Path)
     assert folders(tmp_path) == ["t-0"]
 
 
-def test_a_clean_stop_is_told_once(tmp_path: Path) -> None:
+def test_a_clean_stop_is_reported_once(tmp_path: Path) -> None:
     LogDirectory(tmp_path, 1).mark_clean_shutdown(42)
     assert LogDirectory(tmp_path, 1).previous_broker_epoch == 42
     assert LogDirectory(tmp_path, 1).previous_broker_epoch == -1

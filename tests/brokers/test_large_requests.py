@@ -87,7 +87,7 @@ def test_who_announces_much_and_sends_nothing_does_not_keep_the_room() -> None:
     play(story)
 
 
-def test_who_goes_while_it_is_answered_gives_the_room_back() -> None:
+def test_a_client_that_disconnects_while_being_answered_frees_its_room() -> None:
     async def story(answering: Answering, port: int) -> None:
         gone, other = Client(port), Client(port)
         await gone.send(framed(b"x" * LARGE))

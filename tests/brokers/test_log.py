@@ -102,7 +102,7 @@ def test_the_epochs_are_found_again_without_their_file(tmp_path: Path) -> None:
     assert opened(tmp_path).epochs.entries == (Entry(0, 0), Entry(3, 10))
 
 
-def test_where_epochs_end(tmp_path: Path) -> None:
+def test_an_epoch_ends_where_the_next_one_begins(tmp_path: Path) -> None:
     log = filled(tmp_path)
     assert log.end_offset_for_epoch(0) == (0, 10)
     assert log.end_offset_for_epoch(2) == (0, 10)
@@ -135,7 +135,7 @@ def test_an_epoch_without_records_goes_with_truncation(tmp_path: Path) -> None:
     assert log.epochs.latest == 3
 
 
-def test_restart_elsewhere(tmp_path: Path) -> None:
+def test_a_log_restarts_at_another_offset(tmp_path: Path) -> None:
     log = filled(tmp_path)
     log.restart_at(500)
     assert (log.log_start_offset, log.log_end_offset) == (500, 500)
@@ -169,7 +169,7 @@ def test_a_follower_takes_only_what_follows(tmp_path: Path) -> None:
         follower.append_as_follower(bytes(broken))
 
 
-def test_what_producers_may_not_send(tmp_path: Path) -> None:
+def test_invalid_batches_of_producers_are_refused(tmp_path: Path) -> None:
     log = opened(tmp_path, LogConfig(max_message_bytes=200))
     good = batch(b"x")
     corrupt = bytearray(good)
@@ -194,7 +194,7 @@ def test_compressed_batches_are_stored_as_they_are(tmp_path: Path) -> None:
     assert stored[16:] == compressed[16:]
 
 
-def test_times_are_found(tmp_path: Path) -> None:
+def test_offsets_are_found_by_time(tmp_path: Path) -> None:
     log = opened(tmp_path, SMALL_SEGMENTS)
     for number in range(10):
         log.append_as_leader(batch(b"a", b"b", timestamp=1_000 * number), 2)

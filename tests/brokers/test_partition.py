@@ -60,7 +60,7 @@ def epochs_of(partition: Partition) -> list[int]:
     return [e.epoch for e, end in zip(entries, ends, strict=False) if e is not None for _ in range(e.start_offset, end)]
 
 
-def test_older_decisions_are_known(tmp_path: Path) -> None:
+def test_older_decisions_are_recognized(tmp_path: Path) -> None:
     partition = replica(tmp_path)
     partition.make_leader(told(1, 4, 7), 0, 0)
     assert partition.supersedes(told(2, 3, 9))
@@ -120,7 +120,7 @@ def test_an_unclean_leader_forgets_what_it_does_not_hold(tmp_path: Path) -> None
     assert partition.high_watermark == 1
 
 
-def test_a_follower_speaks_for_an_epoch_once_it_agrees(tmp_path: Path) -> None:
+def test_a_follower_reports_in_an_epoch_once_its_log_agrees(tmp_path: Path) -> None:
     partition = replica(tmp_path)
     assert partition.reporting_epoch is None
     partition.make_follower(told(2, 3), 0)
@@ -133,7 +133,7 @@ def test_a_follower_speaks_for_an_epoch_once_it_agrees(tmp_path: Path) -> None:
     assert partition.reporting_epoch == 5
 
 
-def test_a_follower_that_was_cut_grows_back_to_what_its_leader_shows(tmp_path: Path) -> None:
+def test_a_truncated_follower_catches_up_to_its_leaders_high_watermark(tmp_path: Path) -> None:
     """A restarted follower that lost the end of its log waits for no further decision."""
     leader, follower = appended(replica(tmp_path, 2), 0, 0, 0), replica(tmp_path)
     follower.make_follower(told(2, 3), 3)
@@ -173,7 +173,7 @@ def test_answers_to_questions_of_another_epoch_are_dropped(tmp_path: Path) -> No
         ([0], [], []),
     ],
 )
-def test_logs_are_cut_to_where_they_part(
+def test_logs_are_truncated_to_where_they_diverge(
     tmp_path: Path, leader: list[int], follower: list[int], agreed: list[int]
 ) -> None:
     leading, following = replica(tmp_path, 1), replica(tmp_path, 2)
@@ -198,7 +198,7 @@ def _write(partition: Partition, epochs: list[int]) -> None:
         partition.log.append_as_leader(batch(b"%d-%d" % (epoch, offset)), epoch)
 
 
-def test_who_lags_must_leave(tmp_path: Path) -> None:
+def test_a_lagging_follower_must_leave(tmp_path: Path) -> None:
     partition = appended(replica(tmp_path), 0, 0)
     partition.make_leader(told(1, 0), 0, now_ms=1_000)
     partition.followers[2].fetched(2, 2, -1, 2_000)
@@ -218,7 +218,7 @@ def test_a_follower_that_keeps_pace_stays(tmp_path: Path) -> None:
     assert out_of_sync(partition, 20_000, lag_max_ms=3_000) == (3,)
 
 
-def test_who_may_join(tmp_path: Path) -> None:
+def test_a_follower_that_has_caught_up_may_join(tmp_path: Path) -> None:
     partition = appended(replica(tmp_path), 0, 0, 0, 0)
     partition.make_leader(told(1, 2, isr=(1, 3)), 3, 0)
     appended(partition, 2, 2)
@@ -237,7 +237,7 @@ def test_who_may_join(tmp_path: Path) -> None:
     assert not joins(5, 5)
 
 
-def test_another_epoch_begins_with_nothing_known_of_followers(tmp_path: Path) -> None:
+def test_a_new_epoch_knows_nothing_of_followers(tmp_path: Path) -> None:
     partition = replica(tmp_path)
     partition.make_leader(told(1, 0), 0, 0)
     partition.followers[2].fetched(0, 0, 5, 10)

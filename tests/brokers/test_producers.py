@@ -20,7 +20,7 @@ def log(tmp_path: Path) -> Log:
     return Log(tmp_path, LogConfig(), clean=False)
 
 
-def test_what_comes_twice_is_stored_once(log: Log) -> None:
+def test_a_repeated_batch_is_stored_once(log: Log) -> None:
     assert sent(log, 0) == (0, 1, False)
     assert sent(log, 2) == (2, 3, False)
     assert sent(log, 0) == (0, 1, True)
@@ -43,7 +43,7 @@ def test_a_gap_is_refused(log: Log) -> None:
     assert sent(log, 2) == (2, 3, False)
 
 
-def test_epochs_fence(log: Log) -> None:
+def test_an_older_producer_epoch_is_fenced(log: Log) -> None:
     sent(log, 0, epoch=1)
     with pytest.raises(Exception, match="INVALID_PRODUCER_EPOCH"):
         sent(log, 2, epoch=0)
@@ -57,7 +57,7 @@ def test_an_unknown_producer_may_begin_anywhere(log: Log) -> None:
     assert sent(log, 40) == (0, 1, False)
 
 
-def test_a_restart_and_a_truncation_tell_who_wrote_what(log: Log) -> None:
+def test_producers_are_known_after_a_restart_and_a_truncation(log: Log) -> None:
     for sequence in range(0, 8, 2):
         sent(log, sequence)
     log.close()
@@ -68,13 +68,13 @@ def test_a_restart_and_a_truncation_tell_who_wrote_what(log: Log) -> None:
     assert sent(again, 6) == (6, 7, False)
 
 
-def test_a_follower_learns_it_too(log: Log, tmp_path: Path) -> None:
+def test_a_follower_knows_the_producers_too(log: Log, tmp_path: Path) -> None:
     sent(log, 0)
     follower = Log(tmp_path / "follower", LogConfig(), clean=False)
     follower.append_as_follower(log.read(0, 1 << 20, 2))
     assert sent(follower, 0) == (0, 1, True)
 
 
-def test_sequences_wrap() -> None:
+def test_sequence_numbers_wrap_around() -> None:
     assert _after(2**31 - 1, 1) == 0
     assert _after(2**31 - 2, 4) == 2

@@ -147,7 +147,7 @@ def test_consumers_read_below_the_high_watermark(client: RawClient, cluster: Moc
     assert bytes(fetched(client, offset, wait_ms=5_000).records)
 
 
-def test_a_fetch_waits_for_what_is_to_come(client: RawClient, cluster: MockCluster) -> None:
+def test_a_fetch_waits_for_new_records(client: RawClient, cluster: MockCluster) -> None:
     offset = end_offset(client)
     began = time.monotonic()
     assert not fetched(client, offset, wait_ms=400).records
@@ -155,21 +155,21 @@ def test_a_fetch_waits_for_what_is_to_come(client: RawClient, cluster: MockClust
     assert fetched(client, offset + 10_000).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-def test_who_does_not_lead_says_so(client: RawClient) -> None:
+def test_a_broker_that_does_not_lead_says_so(client: RawClient) -> None:
     assert produced(client, batch(b"x"), partition=1).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert fetched(client, 0, partition=1).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert produced(client, batch(b"x"), partition=9).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert fetched(client, 0, topic="none").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_what_may_not_be_produced(client: RawClient) -> None:
+def test_invalid_records_are_refused(client: RawClient) -> None:
     corrupt = batch(b"x")[:-1] + b"!"
     assert produced(client, corrupt).error_code == ErrorCode.CORRUPT_MESSAGE
     assert produced(client, batch(b"x" * 400), topic="small").error_code == ErrorCode.MESSAGE_TOO_LARGE
     assert produced(client, batch(b"x"), acks=2).error_code == ErrorCode.INVALID_REQUIRED_ACKS
 
 
-def test_more_in_sync_than_there_are_replicas_are_not_asked_for(client: RawClient) -> None:
+def test_min_isr_is_capped_by_the_number_of_replicas(client: RawClient) -> None:
     """``Partition.effectiveMinIsr``: min.insync.replicas is 3 there, and the replicas are two."""
     assert produced(client, batch(b"x"), topic="strict").error_code == 0
 

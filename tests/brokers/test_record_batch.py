@@ -51,7 +51,7 @@ def test_a_control_batch_is_one_for_another_library() -> None:
     assert next(decode_batches(data)).control
 
 
-def test_batches_stand_one_after_the_other() -> None:
+def test_batches_follow_each_other() -> None:
     data = encode_batch(0, 1, 5, [(None, b"a"), (None, b"b")]) + encode_batch(2, 2, 6, [(None, b"c")])
     first, second = decode_batches(data)
     assert (first.next_offset, second.base_offset, second.leader_epoch) == (2, 2, 2)

@@ -47,7 +47,7 @@ def told_by(cluster: MockCluster, broker: int, version: int) -> Any:
         client.close()
 
 
-def test_metadata_of_who_is_away(cluster: MockCluster) -> None:
+def test_metadata_names_replicas_that_are_away(cluster: MockCluster) -> None:
     """REPLICA_NOT_AVAILABLE is for version 0 alone, whose clients look every id up among the brokers."""
     cluster.create_topic("t", {"0": [1, 2]})
     cluster.kill(2)
@@ -65,7 +65,7 @@ def test_metadata_of_who_is_away(cluster: MockCluster) -> None:
     wait_until(lambda: told_by(cluster, 3, 9).error_code == 0, "a leader again")
 
 
-def test_a_waiting_fetch_is_answered_by_what_comes(cluster: MockCluster) -> None:
+def test_a_waiting_fetch_is_answered_with_new_records(cluster: MockCluster) -> None:
     """It waits in the purgatory for 20 s at most, and for the high watermark: an append alone is not enough."""
     cluster.create_topic("t", {"0": [1, 2, 3]})
     partition = FetchRequest.FetchTopic.FetchPartition(
@@ -109,7 +109,7 @@ def test_the_high_watermark_checkpoint_outlives_a_kill(cluster: MockCluster) -> 
     assert [int(r.value) for r in read_all(cluster.bootstrap(), "t", 1)] == list(range(5))
 
 
-def test_a_follower_below_the_leaders_log_start_begins_there(cluster: MockCluster) -> None:
+def test_a_follower_below_the_leaders_log_start_starts_there(cluster: MockCluster) -> None:
     """OFFSET_OUT_OF_RANGE: its leader dropped old records, so nothing that it has is of use."""
     cluster.create_topic("t", {"0": [1, 2]}, segment_bytes="200")
     for number in range(6):

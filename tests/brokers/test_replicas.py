@@ -82,7 +82,7 @@ def play(tmp_path: Path) -> Play:
     ],
     ids=["controller", "controller-stop", "leader-epoch", "partition-epoch", "no-replica", "stop"],
 )
-def test_what_is_refused_is_reported_and_changes_nothing(play: Play, decision: AnyDecision, error: str) -> None:
+def test_a_refused_decision_is_reported_and_changes_nothing(play: Play, decision: AnyDecision, error: str) -> None:
     """The error codes that ReplicaManager answers LeaderAndIsr and StopReplica with, partition by partition."""
 
     async def scene(host: Host) -> None:
@@ -100,7 +100,7 @@ def test_what_is_refused_is_reported_and_changes_nothing(play: Play, decision: A
     play(scene)
 
 
-def test_a_stale_decision_for_others_is_not_answered(play: Play) -> None:
+def test_a_stale_decision_for_other_brokers_is_not_reported(play: Play) -> None:
     async def scene(host: Host) -> None:
         host.replicas.apply(replace(told(2, 4), controller_epoch=2))
         host.replicas.apply(replace(told(2, 5), controller_epoch=1, to=(2, 3)))
@@ -126,7 +126,7 @@ def answered(asked: dict[str, Any], error: str) -> Answer:
     return Answer(**common, request_id=asked["request_id"], request="alter_isr", error=error, message="")
 
 
-def test_one_isr_change_is_in_flight_and_is_asked_for_again(play: Play) -> None:
+def test_one_isr_change_is_in_flight_and_is_retried(play: Play) -> None:
     """At most one for a partition; it is lost after alter.isr.timeout.ms, and one that is refused rests."""
 
     async def scene(host: Host) -> None:
@@ -186,7 +186,7 @@ async def produced(host: Host) -> ErrorCode:
     return ErrorCode(answer.responses[0].partition_responses[0].error_code)
 
 
-def test_too_few_in_sync_before_and_after_the_append(play: Play) -> None:
+def test_too_small_an_isr_is_refused_before_and_after_the_append(play: Play) -> None:
     """The record is committed when its answer is due, and the ISR is smaller than it must be by then."""
 
     async def scene(host: Host) -> None:

@@ -63,7 +63,7 @@ def test_answers_leave_in_the_order_of_the_requests(port: int) -> None:
     assert [client.receive(find(key)).host for key in keys] == keys
 
 
-def test_an_unknown_version_of_api_versions_is_told_what_there_is(port: int) -> None:
+def test_an_unknown_version_of_api_versions_is_answered_with_the_known_ones(port: int) -> None:
     client = RawClient("127.0.0.1", port)
     client.send_bytes(bytes.fromhex("0000000f 0012 007f 00000007 0001 78 00 00 00 00".replace(" ", "")))
     answer = ApiVersionsRequest  # the response comes in version 0, whatever was asked
@@ -73,7 +73,7 @@ def test_an_unknown_version_of_api_versions_is_told_what_there_is(port: int) -> 
     assert client.ask(answer(version=0)).error_code == 0, "and the connection goes on"
 
 
-def test_an_api_that_is_not_served_is_refused_and_the_connection_goes_on(port: int) -> None:
+def test_an_unserved_api_is_refused_and_the_connection_stays_open(port: int) -> None:
     client = RawClient("127.0.0.1", port)
     refused = client.ask(
         EndTxnRequest(version=1, transactional_id="t", producer_id=1, producer_epoch=0, committed=True)
@@ -82,7 +82,7 @@ def test_an_api_that_is_not_served_is_refused_and_the_connection_goes_on(port: i
     assert client.ask(find("a")).host == "a"
 
 
-def test_what_cannot_even_be_refused_ends_the_connection(port: int) -> None:
+def test_a_request_that_cannot_even_be_refused_closes_the_connection(port: int) -> None:
     client = RawClient("127.0.0.1", port)
     client.send(MetadataRequest(version=9, topics=None))
     with pytest.raises(ConnectionError):
@@ -92,14 +92,14 @@ def test_what_cannot_even_be_refused_ends_the_connection(port: int) -> None:
 @pytest.mark.parametrize(
     "data", ["7fffffff", "ffffffff", "00000000", "00002711", "00000003000a00", "0000000a000a0002000000017fff"]
 )
-def test_nonsense_ends_the_connection(port: int, data: str) -> None:
+def test_nonsense_closes_the_connection(port: int, data: str) -> None:
     client = RawClient("127.0.0.1", port)
     client.send_bytes(bytes.fromhex(data))
     with pytest.raises(ConnectionError):
         client.frame()
 
 
-def test_a_failing_handler_ends_only_its_connection(port: int) -> None:
+def test_a_failing_handler_closes_only_its_connection(port: int) -> None:
     one, other = RawClient("127.0.0.1", port), RawClient("127.0.0.1", port)
     one.send(find("fail"))
     with pytest.raises(ConnectionError):
@@ -116,6 +116,6 @@ def test_connections_are_limited(port: int) -> None:
     clients.pop().close()
 
 
-def test_the_idle_are_let_go(port: int) -> None:
+def test_idle_connections_are_closed(port: int) -> None:
     client = socket.create_connection(("127.0.0.1", port), timeout=10)
     assert client.recv(1) == b""

@@ -40,7 +40,7 @@ def lead(cluster: MockCluster, replicas: list[int]) -> None:
     wait_until(lambda: cluster.leader("t", 0) == replicas[0], f"broker {replicas[0]} to lead")
 
 
-def test_a_backlog_is_seen_and_folded_to_the_newest(cluster: MockCluster) -> None:
+def test_a_backlog_is_counted_and_coalesced_to_the_newest(cluster: MockCluster) -> None:
     """Replication design V2, difference 7: the backup of state change requests on slow followers."""
     wait_until(lambda: set(backlog(cluster).values()) == {0}, "all to be done")
     before = cluster.partitions("t")[0]

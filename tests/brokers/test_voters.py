@@ -18,11 +18,11 @@ def test_voters_are_read_as_they_are_written(text: str) -> None:
     "text",
     ["", "100", "h:9093", "1@h", "100@:1", "x@h:1", "100@h:p", "1@h:0", "1@h:99999", "3000000000@h:1", "1@h:1\n2@g:2"],
 )
-def test_what_is_no_voter_is_refused(text: str) -> None:
+def test_an_invalid_voter_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a voter"):
         voters_of(text)
 
 
-def test_a_voter_stands_there_once() -> None:
+def test_a_voter_is_listed_once() -> None:
     with pytest.raises(ValueError, match="names a voter twice"):
         voters_of("1@h:1,1@g:2")

@@ -61,7 +61,7 @@ def readable(through: int, *buses: Bus) -> None:
         wait_until(lambda bus=bus: bus.decided_seq() == bus.image().seq == through, 20, f"seq {through} to be readable")
 
 
-def test_seq_rises_and_nothing_is_changed_on_the_way(bus: Bus, other: Bus) -> None:
+def test_seq_rises_and_events_stay_as_they_are(bus: Bus, other: Bus) -> None:
     assert bus.last_seq() == 0
     last = bus.publish([EVENT, b"\xff not text", b""])
     assert last == bus.last_seq() == bus.publish([])
@@ -72,7 +72,7 @@ def test_seq_rises_and_nothing_is_changed_on_the_way(bus: Bus, other: Bus) -> No
     assert other.read(last, last + 5 * bus.seq_step) == []
 
 
-def test_what_is_published_together_stays_together(bus: Bus, other: Bus) -> None:
+def test_events_published_together_stay_together(bus: Bus, other: Bus) -> None:
     def publish(name: bytes, on: Bus) -> None:
         for number in range(50):
             on.publish([b"%s-%d-%d" % (name, number, part) for part in range(20)])
@@ -91,7 +91,7 @@ def test_what_is_published_together_stays_together(bus: Bus, other: Bus) -> None
         assert mine == [b"%s-%d-%d" % (name, number, part) for number in range(50) for part in range(20)]
 
 
-def test_an_event_too_large_is_refused_whole(bus: Bus) -> None:
+def test_a_publish_with_an_oversized_event_is_refused_as_a_whole(bus: Bus) -> None:
     with pytest.raises(BusError, match="limit"):
         bus.publish([EVENT, b"x" * (MAX_EVENT_BYTES + 1)])
     assert bus.last_seq() == 0
@@ -119,7 +119,7 @@ def test_a_claim_is_an_epoch_and_an_event(bus: Bus, other: Bus) -> None:
     assert list(entries)[1:] == [first.seq, second.seq]
 
 
-def test_the_bus_knows_its_claims_and_when_events_came(bus: Bus, other: Bus) -> None:
+def test_the_bus_knows_its_claims_and_entry_times(bus: Bus, other: Bus) -> None:
     forged = b'{"kind":"controller_started","time_ms":1,"controller_id":"x","controller_epoch":2147483647}'
     before_ms = now_ms() - 1_000
     first, between = bus.claim("a", {}, 5), bus.publish_own([forged, EVENT])
@@ -132,7 +132,7 @@ def test_the_bus_knows_its_claims_and_when_events_came(bus: Bus, other: Bus) -> 
     assert second.controller_epoch == 2, "nobody else's epoch counts"
 
 
-def test_what_only_the_engine_makes_is_refused_from_others(bus: Bus) -> None:
+def test_the_engines_own_events_are_refused_from_others(bus: Bus) -> None:
     with pytest.raises(EngineOnlyError, match="event 2 of 2 is a tick, which only the engine makes"):
         bus.publish([EVENT, b'{"kind":"tick","time_ms":1}'])
     assert bus.last_seq() == 0
@@ -169,7 +169,7 @@ def test_a_batch_is_written_once(bus: Bus, other: Bus) -> None:
         assert reader.image() == (last, [Page(0, -1, b"cluster")])
 
 
-def test_a_batch_that_comes_again_otherwise_cut_adds_what_is_new(bus: Bus) -> None:
+def test_a_batch_repeated_with_other_bounds_adds_only_what_is_new(bus: Bus) -> None:
     epoch = claimed(bus)
     bus.commit(epoch, 2, [Decided(1, 0, b"one")], [Page(0, 3, b"old"), Page(1, 3, b"other")])
     bus.commit(epoch, 4, [Decided(1, 0, b"one"), Decided(4, 0, b"four")], [Page(0, 3, b"new")])
@@ -189,7 +189,7 @@ def test_a_page_has_any_length(bus: Bus, other: Bus) -> None:
     assert other.image().pages[0] == Page(0, -1, b"fewer")
 
 
-def test_a_batch_may_be_larger_than_what_waits_to_be_sent(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_may_be_larger_than_the_send_buffer(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bus.kafka.controller.QUEUE_KBYTES_MAX", 16 * 1024)
     epoch, body = claimed(bus), b"d" * (MESSAGE_BYTES_MAX // 2)
     many = [Decided(1, idx, body) for idx in range(4)]
@@ -199,14 +199,14 @@ def test_a_batch_may_be_larger_than_what_waits_to_be_sent(bus: Bus, monkeypatch:
 
 
 @pytest.mark.parametrize("again", [[Decided(1, 0, b"other")], [Decided(1, 1, b"one")]])
-def test_a_batch_that_comes_again_must_say_the_same(bus: Bus, again: list[Decided]) -> None:
+def test_a_repeated_batch_must_have_the_same_decisions(bus: Bus, again: list[Decided]) -> None:
     epoch = claimed(bus)
     bus.commit(epoch, 1, [Decided(1, 0, b"one")], [])
     with pytest.raises(DivergedError, match="came out differently"):
         bus.commit(epoch, 1, again, [])
 
 
-def test_a_batch_that_comes_again_must_lead_to_the_same_state(bus: Bus) -> None:
+def test_a_repeated_batch_must_have_the_same_state(bus: Bus) -> None:
     epoch = claimed(bus)
     bus.commit(epoch, 1, [Decided(1, 0, b"one")], [Page(0, 3, b"state")])
     bus.commit(epoch, 1, [Decided(1, 0, b"one")], [Page(0, 3, b"state")])
@@ -217,7 +217,7 @@ def test_a_batch_that_comes_again_must_lead_to_the_same_state(bus: Bus) -> None:
     assert bus.image().pages == [Page(0, 3, b"state")]
 
 
-def test_a_job_that_was_superseded_writes_nothing(bus: Bus, other: Bus) -> None:
+def test_a_superseded_job_writes_nothing(bus: Bus, other: Bus) -> None:
     first = claimed(bus)
     second = claimed(other)
     with pytest.raises(FencedError, match="controller epoch 2"):
@@ -229,7 +229,7 @@ def test_a_job_that_was_superseded_writes_nothing(bus: Bus, other: Bus) -> None:
     assert bus.decisions((0, -1), 10) == [Decided(1, 0, b"in time")]
 
 
-def test_a_follower_gets_each_decision_once_wherever_it_begins(bus: Bus, other: Bus) -> None:
+def test_a_follower_gets_each_decision_once_wherever_it_starts(bus: Bus, other: Bus) -> None:
     epoch = claimed(bus)
     written = [Decided(seq, idx, b"%d-%d" % (seq, idx)) for seq in range(1, 400, 3) for idx in range(seq % 4)]
     for first in range(1, 400, 30):
@@ -247,7 +247,7 @@ def test_a_follower_gets_each_decision_once_wherever_it_begins(bus: Bus, other: 
     assert followed == log
 
 
-def test_a_follower_is_told_that_something_came(bus: Bus, other: Bus) -> None:
+def test_a_follower_is_woken_by_a_commit(bus: Bus, other: Bus) -> None:
     epoch = claimed(bus)
     bus.commit(epoch, 1, [Decided(1, 0, b"one")], [])
     assert other.changed()
@@ -259,7 +259,7 @@ def test_a_follower_is_told_that_something_came(bus: Bus, other: Bus) -> None:
     assert other.decisions((1, 0), 10) == [Decided(2, 0, b"two")]
 
 
-def test_offsets_behind_a_position_are_noticed(bus: Bus) -> None:
+def test_log_ends_after_a_position_are_noticed(bus: Bus) -> None:
     bus.publish([OFFSET, EVENT])
     before = bus.offsets_position()
     assert not bus.offsets_came(before)
@@ -275,7 +275,7 @@ def test_offsets_behind_a_position_are_noticed(bus: Bus) -> None:
     assert not bus.offsets_came(bus.offsets_position())
 
 
-def test_a_bus_is_known_by_a_number_from_its_first_claim_on(bus: Bus, other: Bus, tmp_path: Path) -> None:
+def test_a_bus_has_an_identity_from_its_first_claim_on(bus: Bus, other: Bus, tmp_path: Path) -> None:
     assert bus.bus_id() == 0
     epoch = claimed(bus)
     drawn = bus.bus_id()
@@ -290,7 +290,7 @@ def test_a_bus_is_known_by_a_number_from_its_first_claim_on(bus: Bus, other: Bus
     second.close()
 
 
-def test_the_seqs_of_what_was_published_together_are_known(bus: Bus) -> None:
+def test_the_seqs_of_events_published_together_are_known(bus: Bus) -> None:
     events = [EVENT, OFFSET, EVENT, OFFSET, EVENT]
     last = bus.publish(events)
     first = last - (bus.count_sequenced(events) - 1) * bus.seq_step

@@ -45,7 +45,7 @@ def files(path: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in path.parent.iterdir()}
 
 
-def test_a_lock_that_never_goes_is_told_by_name(path: Path, holder: Holder) -> None:
+def test_a_lock_that_is_never_released_is_an_error_that_names_the_file(path: Path, holder: Holder) -> None:
     impatient = EmbeddedBus(path, Access.WRITE, lock_timeout_s=0.2)
     with pytest.raises(BusError, match=r"another process has kept it locked for \d+ s: 'fuser .*bus\.db' shows it"):
         impatient.publish([EVENT])
@@ -54,7 +54,7 @@ def test_a_lock_that_never_goes_is_told_by_name(path: Path, holder: Holder) -> N
     impatient.close()
 
 
-def test_whoever_writes_waits_longer_than_one_time_out_of_sqlite(path: Path, bus: EmbeddedBus) -> None:
+def test_a_writer_waits_longer_than_one_timeout_of_sqlite(path: Path, bus: EmbeddedBus) -> None:
     holder = Holder(path)
     patient = EmbeddedBus(path, Access.WRITE, lock_timeout_s=60)
     patient._connection().execute("PRAGMA busy_timeout = 50")
@@ -80,7 +80,7 @@ def test_whoever_writes_waits_longer_than_one_time_out_of_sqlite(path: Path, bus
     patient.close()
 
 
-def test_whoever_reads_waits_too_where_even_that_is_locked(path: Path, bus: EmbeddedBus) -> None:
+def test_a_reader_waits_too_when_reading_is_locked(path: Path, bus: EmbeddedBus) -> None:
     bus.close()
     holder = Holder(path, "all")
     with pytest.raises(BusError, match="kept it locked"):
@@ -93,7 +93,7 @@ def test_whoever_reads_waits_too_where_even_that_is_locked(path: Path, bus: Embe
     assert opened == [1]
 
 
-def test_what_is_no_lock_is_not_waited_for(path: Path) -> None:
+def test_only_locks_are_waited_for(path: Path) -> None:
     def fail() -> None:
         raise sqlite3.OperationalError("disk is full")
 
@@ -102,7 +102,7 @@ def test_what_is_no_lock_is_not_waited_for(path: Path) -> None:
 
 
 @pytest.mark.parametrize("access", [Access.WRITE, Access.READ])
-def test_only_who_may_make_a_bus_makes_one(path: Path, access: Access) -> None:
+def test_only_a_creator_makes_a_bus(path: Path, access: Access) -> None:
     with pytest.raises(NoBusError, match=r"there is no bus at .*bus\.db"):
         EmbeddedBus(path, access)
     assert not path.parent.exists()
@@ -114,7 +114,7 @@ def test_only_who_may_make_a_bus_makes_one(path: Path, access: Access) -> None:
 
 
 @pytest.mark.parametrize("access", list(Access))
-def test_a_file_of_something_else_stays_as_it_is(path: Path, access: Access) -> None:
+def test_a_foreign_file_stays_as_it_is(path: Path, access: Access) -> None:
     path.parent.mkdir()
     for make in (lambda: path.write_bytes(b"this is no database" * 100), lambda: _database(path)):
         make()
@@ -134,7 +134,7 @@ def _database(path: Path) -> None:
     connection.close()
 
 
-def test_an_empty_file_becomes_a_bus_for_whoever_makes_one(path: Path) -> None:
+def test_an_empty_file_becomes_a_bus_for_a_creator(path: Path) -> None:
     path.parent.mkdir()
     path.touch()
     bus = EmbeddedBus(path)
@@ -142,7 +142,7 @@ def test_an_empty_file_becomes_a_bus_for_whoever_makes_one(path: Path) -> None:
     bus.close()
 
 
-def test_who_reads_alone_leaves_nothing_and_changes_nothing(path: Path, bus: EmbeddedBus) -> None:
+def test_a_lone_reader_leaves_and_changes_nothing(path: Path, bus: EmbeddedBus) -> None:
     bus.publish([EVENT])
     bus.close()
     before = files(path)
@@ -156,7 +156,7 @@ def test_who_reads_alone_leaves_nothing_and_changes_nothing(path: Path, bus: Emb
     assert files(path) == before
 
 
-def test_who_read_alone_sees_what_a_writer_brings(path: Path, bus: EmbeddedBus) -> None:
+def test_a_lone_reader_sees_what_a_writer_adds(path: Path, bus: EmbeddedBus) -> None:
     bus.close()
     reader = EmbeddedBus(path, Access.READ)
     assert reader.last_seq() == 1
@@ -171,7 +171,7 @@ def test_who_read_alone_sees_what_a_writer_brings(path: Path, bus: EmbeddedBus) 
     reader.close()
 
 
-def test_a_bus_that_was_overtaken_while_it_was_read_alone_is_not_believed(path: Path, bus: EmbeddedBus) -> None:
+def test_a_bus_changed_under_a_lone_reader_is_not_trusted(path: Path, bus: EmbeddedBus) -> None:
     bus.close()
     reader = EmbeddedBus(path, Access.READ)
     with pytest.raises(BusError, match="try again"), reader._errors(), reader._snapshot():
@@ -201,7 +201,7 @@ def test_a_file_that_was_replaced_is_noticed(bus: EmbeddedBus, use: str, replace
     other.close()
 
 
-def test_a_thread_that_comes_later_takes_no_other_file(bus: EmbeddedBus) -> None:
+def test_a_later_thread_refuses_a_replaced_file(bus: EmbeddedBus) -> None:
     bus.path.unlink()
     EmbeddedBus(bus.path).close()
     errors: list[str] = []

@@ -52,7 +52,7 @@ def test_a_flipped_bit_is_noticed_where_it_is_read(path: Path, access: Access, t
     bus.close()
 
 
-def test_what_was_written_without_checksums_is_read_and_goes_on_with_them(path: Path) -> None:
+def test_data_without_checksums_is_read_and_new_data_gets_them(path: Path) -> None:
     with sqlite3.connect(path) as connection:
         for table in ("events", "decisions", "pages"):
             connection.execute(f"ALTER TABLE {table} DROP COLUMN crc")

@@ -47,7 +47,7 @@ def publish_many(path: Path, writer: int) -> None:
     bus.close()
 
 
-def test_seq_rises_by_one_and_nothing_is_changed_on_the_way(bus: EmbeddedBus) -> None:
+def test_seq_rises_by_one_and_events_stay_as_they_are(bus: EmbeddedBus) -> None:
     assert bus.last_seq() == 0
     assert bus.publish([EVENT, b"\xff not text"]) == 2
     assert bus.publish([]) == 2
@@ -73,7 +73,7 @@ def test_several_processes_append_while_another_reads(bus: EmbeddedBus) -> None:
     assert pairs[::2] == pairs[1::2], "what is published together stays together"
 
 
-def test_an_event_too_large_is_refused_whole(bus: EmbeddedBus) -> None:
+def test_a_publish_with_an_oversized_event_is_refused_as_a_whole(bus: EmbeddedBus) -> None:
     with pytest.raises(BusError, match="limit"):
         bus.publish([EVENT, b"x" * (MAX_EVENT_BYTES + 1)])
     assert bus.last_seq() == 0
@@ -100,7 +100,7 @@ def test_a_batch_is_written_once(bus: EmbeddedBus) -> None:
     assert bus.image() == (2, [Page(0, -1, b"cluster")])
 
 
-def test_a_batch_that_comes_again_otherwise_cut_adds_what_is_new(bus: EmbeddedBus) -> None:
+def test_a_batch_repeated_with_other_bounds_adds_only_what_is_new(bus: EmbeddedBus) -> None:
     bus.commit(0, 2, [Decided(1, 0, b"one")], [Page(0, 3, b"old")])
     bus.commit(0, 4, [Decided(1, 0, b"one"), Decided(4, 0, b"four")], [Page(0, 3, b"new")])
     assert [decided.seq for decided in bus.decisions((0, -1), 10)] == [1, 4]
@@ -108,13 +108,13 @@ def test_a_batch_that_comes_again_otherwise_cut_adds_what_is_new(bus: EmbeddedBu
 
 
 @pytest.mark.parametrize("again", [[Decided(1, 0, b"other")], [Decided(1, 1, b"one")]])
-def test_a_batch_that_comes_again_must_say_the_same(bus: EmbeddedBus, again: list[Decided]) -> None:
+def test_a_repeated_batch_must_have_the_same_decisions(bus: EmbeddedBus, again: list[Decided]) -> None:
     bus.commit(0, 1, [Decided(1, 0, b"one")], [])
     with pytest.raises(DivergedError, match="came out differently"):
         bus.commit(0, 1, again, [])
 
 
-def test_a_job_that_was_superseded_writes_nothing(bus: EmbeddedBus) -> None:
+def test_a_superseded_job_writes_nothing(bus: EmbeddedBus) -> None:
     claim = bus.claim("first", {}, 1)
     bus.claim("second", {}, 2)
     with pytest.raises(FencedError, match="controller epoch 2"):
@@ -143,7 +143,7 @@ def test_retention_waits_for_the_checkpoint_and_the_decisions(
         assert bus.decisions((0, -1), 1) == ([Decided(removed + 1, 0, b"said")] if decided > removed else [])
 
 
-def test_a_follower_that_has_missed_nothing_is_not_told_otherwise(bus: EmbeddedBus) -> None:
+def test_a_follower_that_missed_nothing_gets_no_error(bus: EmbeddedBus) -> None:
     bus.publish([EVENT] * 100)
     bus.commit(0, 100, [Decided(3, 0, b"early"), Decided(3, 1, b"last"), Decided(99, 0, b"new")], [])
     bus.passed(100)
@@ -153,7 +153,7 @@ def test_a_follower_that_has_missed_nothing_is_not_told_otherwise(bus: EmbeddedB
         bus.decisions((2, 0), 10)
 
 
-def test_seq_goes_on_after_all_was_removed(bus: EmbeddedBus) -> None:
+def test_seq_continues_after_everything_was_trimmed(bus: EmbeddedBus) -> None:
     bus.publish([EVENT] * 3)
     bus.commit(0, 3, [], [])
     bus.passed(3)
@@ -182,7 +182,7 @@ def test_a_batch_ends_at_its_bound_or_at_the_newest_event(bus: EmbeddedBus) -> N
     assert bus.batch_end(5, 2, defer=False) == 5
 
 
-def test_a_batch_ends_at_so_many_bytes_after_one_event_at_the_least(bus: EmbeddedBus) -> None:
+def test_a_batch_ends_at_its_byte_limit_but_holds_at_least_one_event(bus: EmbeddedBus) -> None:
     bus.publish([BEAT, BEAT, LAST_BEAT, b"x" * 5_000, BEAT])
     assert bus.batch_end(0, 100, 2 * len(BEAT), defer=False) == 2
     assert bus.batch_end(0, 100, 2 * len(BEAT) - 1, defer=True) == 1
@@ -192,7 +192,7 @@ def test_a_batch_ends_at_so_many_bytes_after_one_event_at_the_least(bus: Embedde
     assert bus.batch_end(5, 100, 0, defer=False) == 5
 
 
-def test_what_creates_partitions_weighs_what_will_be_decided_of_it(bus: EmbeddedBus) -> None:
+def test_an_event_that_creates_partitions_weighs_as_much_as_its_decisions(bus: EmbeddedBus) -> None:
     """Ten events of a hundred bytes may make a batch of gigabytes."""
     create = b'{"kind":"create_topic","time_ms":1,"topic":"t%d","partitions":1000}'
     bus.publish([create % n for n in range(4)])
@@ -218,7 +218,7 @@ def test_the_partitions_that_an_event_names_are_read_from_its_text(raw: bytes, c
     assert partitions_named(raw) == count
 
 
-def test_what_sqlite_rolled_back_by_itself_is_told_by_its_cause(bus: EmbeddedBus) -> None:
+def test_a_rollback_by_sqlite_is_reported_with_its_cause(bus: EmbeddedBus) -> None:
     with pytest.raises(BusError, match=r"bus\.db: disk is full"), bus._errors(), bus._write() as connection:
         connection.execute("ROLLBACK")
         raise sqlite3.OperationalError("disk is full")
@@ -228,7 +228,7 @@ def test_what_sqlite_rolled_back_by_itself_is_told_by_its_cause(bus: EmbeddedBus
     assert bus.publish([EVENT]) == 1
 
 
-def test_what_is_no_event_does_not_wait(bus: EmbeddedBus) -> None:
+def test_text_that_is_no_event_is_not_deferred(bus: EmbeddedBus) -> None:
     bus.publish([b"no json"])
     assert bus.batch_end(0, 100, defer=True) == 1
 
@@ -239,7 +239,7 @@ def test_a_file_of_another_schema_is_refused(bus: EmbeddedBus) -> None:
         EmbeddedBus(bus.path)
 
 
-def test_what_is_no_database_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "bus.db").write_bytes(b"this is no database, whatever its name says" * 100)
     with pytest.raises(BusError, match=r"bus\.db"):
         EmbeddedBus(tmp_path / "bus.db")

@@ -46,7 +46,7 @@ def test_the_bus_says_when_an_event_entered_whatever_its_author_says(
     assert [entry.entered_ms for entry in bus.read(0, 9)] == [7_000] * 3
 
 
-def test_only_what_a_job_claimed_is_a_claim(bus: EmbeddedBus) -> None:
+def test_only_a_jobs_claim_is_a_claim(bus: EmbeddedBus) -> None:
     bus.claim("a", {}, 1)
     bus.publish_own([FORGED])
     assert [entry.is_claim for entry in bus.read(0, 9)] == [True, False]
@@ -54,7 +54,7 @@ def test_only_what_a_job_claimed_is_a_claim(bus: EmbeddedBus) -> None:
 
 
 @pytest.mark.parametrize("kind", ["tick", "controller_started", "sessions_extended", "leader_imbalance"])
-def test_what_only_the_engine_makes_is_refused_from_others(bus: EmbeddedBus, kind: str) -> None:
+def test_the_engines_own_events_are_refused_from_others(bus: EmbeddedBus, kind: str) -> None:
     event = msgspec.json.encode({"kind": kind, "time_ms": 1})
     with pytest.raises(EngineOnlyError, match=f"event 2 of 2 is a {kind}, which only the engine makes"):
         bus.publish([EVENT, event])
@@ -62,7 +62,7 @@ def test_what_only_the_engine_makes_is_refused_from_others(bus: EmbeddedBus, kin
     assert bus.publish_own([event]) == 1
 
 
-def test_the_last_epoch_is_followed_by_none(bus: EmbeddedBus) -> None:
+def test_no_epoch_follows_the_last_one(bus: EmbeddedBus) -> None:
     with sqlite3.connect(bus.path) as connection:
         connection.execute("INSERT INTO claims VALUES (2147483647, 'last', 1, 1)")
     connection.close()
@@ -71,7 +71,7 @@ def test_the_last_epoch_is_followed_by_none(bus: EmbeddedBus) -> None:
     assert bus.last_seq() == 0
 
 
-def test_a_file_of_before_gets_entry_times(tmp_path: Path) -> None:
+def test_a_file_of_an_older_version_gets_entry_times(tmp_path: Path) -> None:
     path = tmp_path / "old.db"
     connection = sqlite3.connect(path)
     connection.executescript(OLD_SCHEMA)
@@ -93,7 +93,7 @@ def test_a_file_of_before_gets_entry_times(tmp_path: Path) -> None:
         bus.close()
 
 
-def test_a_file_that_has_all_columns_is_asked_once(bus: EmbeddedBus) -> None:
+def test_a_file_with_all_columns_is_checked_once(bus: EmbeddedBus) -> None:
     bus.publish([EVENT])
     bus.read(0, 1)
     asked: list[str] = []
@@ -105,13 +105,13 @@ def test_a_file_that_has_all_columns_is_asked_once(bus: EmbeddedBus) -> None:
     assert not any("table_info" in statement for statement in asked)
 
 
-def test_a_recorded_log_stands_as_it_is(bus: EmbeddedBus) -> None:
+def test_a_recorded_log_is_read_as_it_is(bus: EmbeddedBus) -> None:
     recorded = [Entry(3, FORGED), Entry(4, FORGED, 9, True), Entry(9, FORGED, None, False), Entry(10, EVENT, 5)]
     bus.load(recorded)
     assert bus.read(0, 99) == recorded
 
 
-def test_a_claim_tells_of_what_it_found_undecided(tmp_path: Path) -> None:
+def test_a_claim_says_how_much_it_found_undecided(tmp_path: Path) -> None:
     path = tmp_path / "bus.db"
     bus = EmbeddedBus(path)
     epoch = bus.claim("first", {}, 1).controller_epoch

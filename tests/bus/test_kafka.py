@@ -58,26 +58,26 @@ def test_an_address_is_read(url: str, address: Address) -> None:
 
 
 @pytest.mark.parametrize("url", ["kafka://", "kafka://a", "kafka://a:1/", "kafka://a:1;b:2", "kafka://a:1/x y", "a:1"])
-def test_what_is_no_address_is_said(url: str) -> None:
+def test_an_invalid_address_is_named(url: str) -> None:
     with pytest.raises(ValueError, match="expected kafka://"):
         parse(url)
 
 
-def test_nobody_there_is_said_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_bus_is_reported_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topics, "REQUEST_TIMEOUT_S", 1.0)
     with pytest.raises(BusError, match=NOBODY):
         open_bus(f"kafka://{NOBODY}")
 
 
 @pytest.mark.cluster
-def test_a_bus_that_is_not_there_is_not_made_for_reading(kafka_servers: str, prefix: str) -> None:
+def test_a_missing_bus_is_not_created_for_reading(kafka_servers: str, prefix: str) -> None:
     for _ in range(2):
         with pytest.raises(NoBusError, match=rf"no topic {prefix}\.events"):
             open_bus(f"kafka://{kafka_servers}/{prefix}", create=False)
 
 
 @pytest.mark.cluster
-def test_a_topic_that_has_no_one_order_is_refused(kafka_servers: str, prefix: str) -> None:
+def test_a_topic_with_several_partitions_is_refused(kafka_servers: str, prefix: str) -> None:
     admin = AdminClient({"bootstrap.servers": kafka_servers})
     admin.create_topics([NewTopic(f"{prefix}.events", 2)])[f"{prefix}.events"].result(30)
     with pytest.raises(BusError, match=rf"{prefix}\.events must have one partition, but has 2"):
@@ -85,7 +85,7 @@ def test_a_topic_that_has_no_one_order_is_refused(kafka_servers: str, prefix: st
 
 
 @pytest.mark.cluster
-def test_events_that_retention_removed_are_missed(bus: KafkaBus) -> None:
+def test_events_removed_by_retention_are_an_error(bus: KafkaBus) -> None:
     last = bus.publish([EVENT] * 10)
     remove(bus, bus.address.events, through=3)
     with pytest.raises(TrimmedError, match=f"up to {4 * SLOTS} were removed"):
@@ -95,7 +95,7 @@ def test_events_that_retention_removed_are_missed(bus: KafkaBus) -> None:
 
 
 @pytest.mark.cluster
-def test_a_follower_that_has_missed_nothing_is_not_told_otherwise(bus: KafkaBus) -> None:
+def test_a_follower_that_missed_nothing_gets_no_error(bus: KafkaBus) -> None:
     epoch = bus.claim("job", {}, 1).controller_epoch
     bus.commit(epoch, 5, [Decided(3, 0, b"early"), Decided(3, 1, b"last")], [])
     bus.commit(epoch, 100, [Decided(99, 0, b"new")], [])
@@ -111,7 +111,7 @@ def test_a_follower_that_has_missed_nothing_is_not_told_otherwise(bus: KafkaBus)
 
 
 @pytest.mark.cluster
-def test_what_a_dead_job_left_open_is_never_read(
+def test_an_open_transaction_of_a_dead_job_is_never_read(
     bus: KafkaBus, kafka_servers: str, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dead = KafkaBus(f"kafka://{kafka_servers}/{prefix}")
@@ -140,7 +140,7 @@ def test_what_a_dead_job_left_open_is_never_read(
 
 
 @pytest.mark.cluster
-def test_only_who_claimed_commits(bus: KafkaBus, kafka_servers: str, prefix: str) -> None:
+def test_only_the_claiming_job_commits(bus: KafkaBus, kafka_servers: str, prefix: str) -> None:
     epoch = bus.claim("job", {}, 1).controller_epoch
     other = KafkaBus(f"kafka://{kafka_servers}/{prefix}")
     wait_until(lambda: other.claimed_epoch() == epoch, 20, "the claim to be readable")
@@ -150,7 +150,7 @@ def test_only_who_claimed_commits(bus: KafkaBus, kafka_servers: str, prefix: str
 
 
 @pytest.mark.cluster
-def test_who_has_seen_none_learns_that_the_first_decisions_went(bus: KafkaBus) -> None:
+def test_a_follower_from_the_start_learns_that_early_decisions_are_gone(bus: KafkaBus) -> None:
     epoch = bus.claim("job", {}, 1).controller_epoch
     bus.commit(epoch, SLOTS, [Decided(SLOTS, 0, b"first"), Decided(SLOTS, 1, b"second")], [])
     readable(bus, SLOTS)

@@ -46,13 +46,15 @@ def aborted(self: Controller, producer: Producer) -> None:
 
 
 @pytest.mark.parametrize("url", ["kafka://::1:9092", "kafka://a:1/", "kafka://a"])
-def test_what_is_no_address_is_said_as_any_other_fault_of_the_bus(url: str) -> None:
+def test_an_invalid_address_is_a_bus_error(url: str) -> None:
     with pytest.raises(BusError, match="expected kafka://"):
         open_bus(url)
 
 
 @pytest.mark.cluster
-def test_offsets_that_are_not_told_in_time_are_said(monkeypatch: pytest.MonkeyPatch, url: str, bus: KafkaBus) -> None:
+def test_offsets_that_do_not_arrive_in_time_are_an_error(
+    monkeypatch: pytest.MonkeyPatch, url: str, bus: KafkaBus
+) -> None:
     def never(self: Connection, *asked: object) -> list[int]:
         raise TimeoutError
 
@@ -72,7 +74,7 @@ def test_a_topic_that_has_no_leader_yet_is_waited_for(kafka_servers: str, bus: K
 
 
 @pytest.mark.cluster
-def test_a_state_that_changes_faster_than_it_is_read_is_not_read_for_ever(
+def test_a_state_that_changes_faster_than_it_is_read_is_given_up(
     monkeypatch: pytest.MonkeyPatch, bus: KafkaBus
 ) -> None:
     ends = count(1)
@@ -94,7 +96,7 @@ def test_a_state_that_changes_faster_than_it_is_read_is_not_read_for_ever(
         ("decisions", {}, f"max.message.bytes = 1048588, but needs at least {16 * MIB}"),
     ],
 )
-def test_a_topic_that_was_made_otherwise_is_refused(url: str, topic: str, settings: dict[str, str], said: str) -> None:
+def test_a_topic_with_other_settings_is_refused(url: str, topic: str, settings: dict[str, str], said: str) -> None:
     name, large = f"{url.rpartition('/')[2]}.{topic}", {"max.message.bytes": str(32 * MIB)} if settings else {}
     made = NewTopic(name, 1, config=settings | large)
     admin = AdminClient({"bootstrap.servers": url.split("/")[2]})
@@ -105,7 +107,7 @@ def test_a_topic_that_was_made_otherwise_is_refused(url: str, topic: str, settin
 
 
 @pytest.mark.cluster
-def test_a_place_is_where_all_before_it_is_decided_and_marks_take_places_too(
+def test_a_seq_follows_all_decided_ones_and_markers_take_seqs_too(
     bus: KafkaBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert bus.is_decided_to(0)
@@ -130,13 +132,13 @@ def test_a_place_is_where_all_before_it_is_decided_and_marks_take_places_too(
 
 
 @pytest.mark.parametrize(("factor", "in_sync"), [(1, "1"), (2, "1"), (3, "2"), (5, "4")])
-def test_all_replicas_but_one_must_have_what_is_acknowledged(factor: int, in_sync: str) -> None:
+def test_an_acknowledged_record_is_on_all_replicas_but_one(factor: int, in_sync: str) -> None:
     for topic in topics._wanted(Connection(parse("kafka://127.0.0.1:1")), factor).values():
         assert (topic.replication_factor, topic.config["min.insync.replicas"]) == (factor, in_sync)
 
 
 @pytest.mark.cluster
-def test_topics_are_made_so_that_they_stay_small_and_whole(bus: KafkaBus, url: str) -> None:
+def test_topics_are_created_with_bounded_segments(bus: KafkaBus, url: str) -> None:
     admin = AdminClient({"bootstrap.servers": bus.address.servers})
     listed = admin.list_topics(timeout=20)
     for name in (bus.address.events, bus.address.decisions, bus.address.state, bus.address.controller):
@@ -159,7 +161,7 @@ def settings_of(admin: AdminClient, topic: str, *names: str) -> list[str]:
 
 
 @pytest.mark.cluster
-def test_a_claim_says_what_it_found_undecided(bus: KafkaBus) -> None:
+def test_a_claim_says_how_much_it_found_undecided(bus: KafkaBus) -> None:
     bus.publish([EVENT])
     first = bus.claim("a", {}, 5)
     bus.commit(first.controller_epoch, first.seq, [], [])

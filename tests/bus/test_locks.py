@@ -10,7 +10,7 @@ from bus.open_bus import open_bus
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 
 
-def test_a_bus_opened_twice_in_a_process_is_still_in_use_for_others(tmp_path: Path) -> None:
+def test_a_bus_opened_twice_in_a_process_stays_locked_for_others(tmp_path: Path) -> None:
     path = tmp_path / "bus.db"
     bus = EmbeddedBus(path)
     # To look at a file by opening and closing it would let go of the locks of this process, and the other one, which

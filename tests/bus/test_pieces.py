@@ -20,7 +20,7 @@ def test_a_small_page_is_stored_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("size", [11, 20, 21, 1_000])
-def test_a_larger_one_comes_out_as_it_went_in(size: int) -> None:
+def test_a_large_page_is_split_and_read_back(size: int) -> None:
     pages = [Page(0, -1, b"\x01" * size), Page(0, 0, b"small"), Page(0, 5, bytes(n % 256 for n in range(size)))]
     cut = list(pieces.cut(pages))
     assert len(cut) == 1 + 2 * -(-size // 10)
@@ -29,14 +29,14 @@ def test_a_larger_one_comes_out_as_it_went_in(size: int) -> None:
     assert pieces.joined(reversed(cut)) == pages
 
 
-def test_pieces_of_what_was_larger_once_are_left_aside() -> None:
+def test_leftover_pieces_of_a_larger_page_are_ignored() -> None:
     before = {page.page: page for page in pieces.cut([Page(0, 1, b"a" * 100)])}
     for body in (b"b" * 25, b"small"):
         now = before | {page.page: page for page in pieces.cut([Page(0, 1, body)])}
         assert pieces.joined(now.values()) == [Page(0, 1, body)]
 
 
-def test_a_piece_that_is_missing_is_said() -> None:
+def test_a_missing_piece_is_named() -> None:
     first, *_, last = pieces.cut([Page(2, 1, b"a" * 30)])
     with pytest.raises(BusError, match="piece 1 of page 1 of shard 2 is missing"):
         pieces.joined([first, last])

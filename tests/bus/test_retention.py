@@ -35,7 +35,7 @@ def count(bus: EmbeddedBus, table: str) -> int:
     return int(bus._connection().execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
-def test_a_slice_has_so_many_rows_and_what_stays_is_whole(bus: EmbeddedBus) -> None:
+def test_trimming_is_bounded_in_rows_and_leaves_whole_events(bus: EmbeddedBus) -> None:
     fill(bus, events=25, decisions=12)
     slices = []
     while rows := bus.trim(retain=0):
@@ -51,13 +51,13 @@ def test_a_slice_has_so_many_rows_and_what_stays_is_whole(bus: EmbeddedBus) -> N
     assert bus.decisions((25, 11), 100) == []
 
 
-def test_a_slice_has_so_many_bytes(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trimming_is_bounded_in_bytes(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "SLICE_BYTES", 250)
     fill(bus, events=1, decisions=7, size=100)
     assert [bus.trim(0) for _ in range(3)] == [3 + 1, 3, 1]
 
 
-def test_new_decisions_do_not_keep_old_events_from_going(bus: EmbeddedBus) -> None:
+def test_new_decisions_do_not_keep_old_events(bus: EmbeddedBus) -> None:
     fill(bus, events=50, decisions=0)
     for seq in range(51, 61):
         bus.publish([b'{"kind":"log_end_offset","time_ms":1}'])
@@ -67,7 +67,7 @@ def test_new_decisions_do_not_keep_old_events_from_going(bus: EmbeddedBus) -> No
     assert count(bus, "events") == count(bus, "decisions") == 0
 
 
-def test_what_a_kill_left_goes_on_where_it_stopped(bus: EmbeddedBus) -> None:
+def test_a_killed_trim_continues_where_it_stopped(bus: EmbeddedBus) -> None:
     fill(bus, events=25, decisions=0)
     assert bus.trim(retain=0) == 10
     bus.close()
@@ -79,7 +79,7 @@ def test_what_a_kill_left_goes_on_where_it_stopped(bus: EmbeddedBus) -> None:
     again.close()
 
 
-def test_an_older_mark_without_an_index_means_all_of_that_event(bus: EmbeddedBus) -> None:
+def test_an_older_mark_without_an_index_covers_the_whole_event(bus: EmbeddedBus) -> None:
     fill(bus, events=3, decisions=2)
     bus._raise_mark(bus._connection(), "trimmed_decisions", 2)
     assert len(bus.decisions((2, 5), 10)) == 2
@@ -87,9 +87,7 @@ def test_an_older_mark_without_an_index_means_all_of_that_event(bus: EmbeddedBus
         bus.decisions((1, 5), 10)
 
 
-def test_a_log_that_grew_while_somebody_read_is_cut_when_nobody_does(
-    bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_that_grew_under_a_reader_is_truncated_later(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "WAL_BYTES_MAX", 100_000)
     reader = sqlite3.connect(bus.path, isolation_level=None)
     reader.execute("BEGIN")
@@ -105,7 +103,7 @@ def test_a_log_that_grew_while_somebody_read_is_cut_when_nobody_does(
     bus.publish([EVENT])
 
 
-def test_it_trims_beside_the_job_until_nothing_is_left(bus: EmbeddedBus) -> None:
+def test_trimming_runs_beside_the_job_until_done(bus: EmbeddedBus) -> None:
     fill(bus, events=100, decisions=30)
     done, trim = threading.Event(), bus.trim
 
@@ -124,7 +122,7 @@ def test_it_trims_beside_the_job_until_nothing_is_left(bus: EmbeddedBus) -> None
     assert count(bus, "events") == 5
 
 
-def test_what_goes_wrong_is_told_and_tried_again(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_trim_is_logged_and_retried(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, again = [], threading.Event()
 
     def fail(retain: int) -> int:

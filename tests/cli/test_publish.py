@@ -142,7 +142,7 @@ def test_wait_prints_the_answers(isrflow: Isrflow, bus: EmbeddedBus, errors: lis
     assert [json.loads(answer).get("error", "") for answer in answers] == errors
 
 
-def test_wait_has_an_end(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+def test_wait_has_a_bound(isrflow: Isrflow, bus: EmbeddedBus) -> None:
     done = isrflow("publish", "-", "--wait", "--timeout-ms", "50", text="{}\n")
     assert done.exit_code == 3
     assert "seq 7 was not decided within 50 ms, the engine is at 6" in done.stderr

@@ -77,7 +77,7 @@ def test_a_java_without_the_vector_module_never_sees_the_flag(monkeypatch: pytes
     assert said == "started with -Xmx1g --add-opens=a b \n"
 
 
-def test_the_launcher_is_made_once(tmp_path: Path) -> None:
+def test_the_launcher_is_created_once(tmp_path: Path) -> None:
     command = tmp_path / "java"
     first = home_without_vector(command) / "bin" / "java"
     made = first.stat().st_mtime_ns

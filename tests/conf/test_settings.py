@@ -89,7 +89,7 @@ def test_a_wrong_setting_is_named(text: str, said: str) -> None:
         (["retention.events=0"], "retention.events: expected int >= 1000"),
     ],
 )
-def test_settings_that_cannot_work_together_are_named(sets: list[str], said: str) -> None:
+def test_contradictory_settings_are_named(sets: list[str], said: str) -> None:
     with pytest.raises(SettingsError) as error:
         load(sets=sets)
     assert said in str(error.value)

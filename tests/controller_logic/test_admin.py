@@ -36,13 +36,13 @@ def test_a_topic_is_created_with_its_leaders_at_once(trio: World) -> None:
 
 
 @pytest.mark.parametrize("absent", [None, -1])
-def test_sizes_that_are_not_given_are_the_clusters(trio: World, absent: int | None) -> None:
+def test_missing_sizes_are_the_clusters_defaults(trio: World, absent: int | None) -> None:
     trio.publish("create_topic", topic="t", partitions=absent, replication_factor=absent)
     assert [len(d.replicas) for d in trio.all(LeaderAndIsr)] == [3, 3]
 
 
 @pytest.mark.parametrize("sizes", [{"partitions": -1}, {"replication_factor": -1}])
-def test_sizes_that_say_nothing_may_stand_beside_an_assignment(trio: World, sizes: dict[str, int]) -> None:
+def test_default_sizes_are_allowed_with_an_assignment(trio: World, sizes: dict[str, int]) -> None:
     trio.publish("create_topic", topic="t", assignment={"0": [2, 1]}, **sizes)
     assert (trio.error, trio.line("t")) == ("NONE", "Online leader=2 epoch=0/0 isr=2,1")
 
@@ -96,14 +96,14 @@ def test_the_longest_name_is_good(trio: World) -> None:
     assert trio.error == "NONE"
 
 
-def test_two_topics_of_one_batch_collide_too() -> None:
+def test_two_topics_of_one_batch_collide() -> None:
     world = World(1)
     world.create("a.b", (1,))
     world.create("a_b", (1,))
     assert world.error == "INVALID_TOPIC_EXCEPTION"
 
 
-def test_partitions_are_added_behind_the_others(trio: World) -> None:
+def test_partitions_are_added_after_the_others(trio: World) -> None:
     trio.create("t", (1, 2))
     trio.publish("create_partitions", topic="t", total=2, assignment=[[3, 1]])
     assert trio.line("t", 1) == "Online leader=3 epoch=0/0 isr=3,1"
@@ -112,7 +112,7 @@ def test_partitions_are_added_behind_the_others(trio: World) -> None:
     assert (answer.topic, answer.topic_id) == ("t", said.topic_id)
 
 
-def test_added_partitions_have_as_many_replicas_as_the_first_and_go_on_round_the_brokers(trio: World) -> None:
+def test_added_partitions_keep_the_replication_factor_and_continue_round_robin(trio: World) -> None:
     trio.create("t", (1, 2))
     trio.publish("create_partitions", topic="t", total=4)
     assert [d.replicas[0] for d in trio.all(LeaderAndIsr)] == [2, 3, 1]
@@ -122,7 +122,7 @@ def test_added_partitions_have_as_many_replicas_as_the_first_and_go_on_round_the
 @pytest.mark.parametrize(
     ("away", "led"), [((), [3, 4]), ((2,), [4, 1]), ((2, 3), [1, 4]), ((2, 3, 4), [1, 1])], ids=str
 )
-def test_added_partitions_begin_behind_the_first_replica_or_behind_the_next_while_it_is_away(
+def test_added_partitions_start_after_the_first_replica_or_the_next_active_broker(
     away: tuple[int, ...], led: list[int]
 ) -> None:
     world = World(1, 2, 3, 4)
@@ -132,7 +132,7 @@ def test_added_partitions_begin_behind_the_first_replica_or_behind_the_next_whil
     assert [d.replicas[0] for d in world.all(LeaderAndIsr)] == led
 
 
-def test_added_partitions_begin_at_the_first_broker_where_none_comes_next() -> None:
+def test_added_partitions_wrap_to_the_first_broker() -> None:
     world = World(1, 2, 3)
     world.create("t", (3,))
     world.fence(3)
@@ -186,7 +186,7 @@ def test_growth_needs_brokers_enough(trio: World) -> None:
     assert trio.error == "INVALID_REPLICATION_FACTOR"
 
 
-def test_partitions_that_are_only_validated_are_not_added() -> None:
+def test_validated_partitions_are_not_added() -> None:
     world = World(1, 2)
     world.create("t", (1, 2))
     world.publish("create_partitions", topic="t", total=2, validate_only=True)

@@ -41,7 +41,9 @@ FOO = Partition(
         (PartitionChange(isr=(1, 2), by_leader=True), 4, 9),
     ],
 )
-def test_epochs(change: PartitionChange, leader_epoch: int, partition_epoch: int) -> None:
+def test_one_change_raises_each_epoch_at_most_once(
+    change: PartitionChange, leader_epoch: int, partition_epoch: int
+) -> None:
     after = apply(FOO, change)
     assert (after.leader_epoch, after.partition_epoch) == (leader_epoch, partition_epoch)
 

@@ -69,7 +69,7 @@ def test_an_interval_begins_with_the_first_tick() -> None:
     assert check(world, 1) == {1: (1, 1)}
 
 
-def test_a_new_controller_checks_soon(world: World) -> None:
+def test_a_new_controller_checks_the_balance_soon(world: World) -> None:
     world.publish("controller_started", controller_id="c", controller_epoch=1)
     assert check(world, balance.FIRST_CHECK_MS - 1) == {}
     assert check(world, 1) != {}
@@ -112,13 +112,15 @@ def test_a_count_of_an_older_check_or_controller_is_passed_over(world: World) ->
 
 
 @pytest.mark.parametrize(("counts", "moves"), [((1, 10), 0), ((2, 10), 2), ((0, 0), 0), ((0, 5), 0)])
-def test_only_who_is_further_out_than_allowed(world: World, counts: tuple[int, int], moves: int) -> None:
+def test_only_brokers_over_the_allowed_imbalance_are_balanced(
+    world: World, counts: tuple[int, int], moves: int
+) -> None:
     check(world)
     publish_back(world, counts={"1": counts})
     assert len(world.all(LeaderAndIsr)) == moves
 
 
-def test_only_those_of_the_broker_that_is_out_of_balance(world: World) -> None:
+def test_only_partitions_of_an_imbalanced_broker_move(world: World) -> None:
     world.create("v", (2, 1))
     where = {"topic": "v", "partition": 0, "broker": 2, "broker_epoch": world.broker(2).broker_epoch}
     for epoch, outcome in ((0, "offline"), (1, "follower")):
@@ -129,7 +131,7 @@ def test_only_those_of_the_broker_that_is_out_of_balance(world: World) -> None:
     assert [d.topic for d in world.all(LeaderAndIsr)] == ["t", "u"]
 
 
-def test_only_where_the_preferred_one_is_in_sync_and_active(world: World) -> None:
+def test_only_partitions_with_a_ready_preferred_replica_move(world: World) -> None:
     world.alter_isr("t", (2,))
     check(world)
     publish_back(world)
@@ -140,7 +142,7 @@ def test_only_where_the_preferred_one_is_in_sync_and_active(world: World) -> Non
     assert world.decisions == []
 
 
-def test_what_moves_or_goes_is_left_alone(world: World) -> None:
+def test_partitions_in_a_reassignment_or_deletion_are_not_balanced(world: World) -> None:
     world.join(3)
     world.publish("alter_reassignment", topic="t", partition=0, replicas=[1, 3])
     world.publish("delete_topic", topic="u")
@@ -158,7 +160,7 @@ def test_it_may_be_switched_off(world: World) -> None:
     assert check(world) == {}
 
 
-def test_a_round_has_a_bound_and_the_next_one_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_is_bounded_and_the_next_one_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(balance, "MOVES_PER_BROKER", 50)
     world = World(1, 2)
     world.is_checked = False

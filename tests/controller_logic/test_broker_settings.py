@@ -51,7 +51,7 @@ def test_the_first_gateway_hears_what_the_engine_was_started_with(world: World) 
     assert world.kinds == ""
 
 
-def test_what_an_admin_sets_is_in_force_and_what_is_removed_no_more(world: World) -> None:
+def test_a_setting_is_in_force_until_it_is_removed(world: World) -> None:
     start(world)
     world.publish("alter_config", entity="cluster", config={MIN_ISR: 3, "log.retention.ms": "1000"})
     assert told(world) == {MIN_ISR: "3", UNCLEAN: "false"}
@@ -64,7 +64,7 @@ def test_what_an_admin_sets_is_in_force_and_what_is_removed_no_more(world: World
     assert world.one(ConfigDecision).in_force is UNSET
 
 
-def test_a_take_over_with_other_settings_is_told_and_one_with_the_same_is_not(world: World) -> None:
+def test_a_take_over_is_announced_only_with_other_settings(world: World) -> None:
     start(world)
     claim(world, 2, min_insync_replicas=2)
     assert world.kinds == ""
@@ -74,7 +74,7 @@ def test_a_take_over_with_other_settings_is_told_and_one_with_the_same_is_not(wo
     assert world.kinds == "", "of what brokers do not act on they are told nothing"
 
 
-def test_a_cluster_that_was_led_before_is_told_once_when_its_gateway_is_new() -> None:
+def test_a_new_gateway_of_an_old_cluster_hears_the_settings_once() -> None:
     world = World()
     claim(world, 1, rules_version=1, min_insync_replicas=2)
     start(world, metadata_format=1)
@@ -109,7 +109,7 @@ def test_a_gateway_that_was_new_before_the_engine_says_so_with_a_heartbeat() -> 
     assert world.kinds == ""
 
 
-def test_nothing_is_told_until_the_last_gateway_that_is_heard_can_write_it(world: World) -> None:
+def test_settings_are_announced_when_every_live_gateway_can_write_them(world: World) -> None:
     start(world, 100, metadata_format=1)
     start(world, 101, metadata_format=1)
     start(world, 100, "b")
@@ -134,7 +134,7 @@ def test_one_that_is_gone_is_not_waited_for_and_counts_no_more_when_it_is_back_a
     assert world.kinds == ""
 
 
-def test_brokers_without_gateways_are_told_what_they_were_always_told(world: World) -> None:
+def test_brokers_without_gateways_hear_no_settings_in_force(world: World) -> None:
     world.publish("alter_config", entity="cluster", config={MIN_ISR: 3})
     assert world.one(ConfigDecision).in_force is UNSET
     assert world.state.cluster.in_force == {}

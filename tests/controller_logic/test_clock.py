@@ -49,7 +49,7 @@ def test_nobody_else_moves_the_clock(world: World, ahead_ms: int) -> None:
     assert states(world)[:3] == ACTIVE
 
 
-def test_what_is_far_ahead_of_its_entry_is_refused(world: World) -> None:
+def test_an_event_far_ahead_of_its_entry_time_is_refused(world: World) -> None:
     world.entered_ms = world.now
     world.now += LIMIT_MS
     world.register(4)
@@ -80,7 +80,7 @@ def test_a_late_event_is_never_refused_and_counts_when_it_came(world: World) -> 
 
 @pytest.mark.parametrize("kind", ["tick", "sessions_extended", "leader_imbalance"])
 @pytest.mark.parametrize("epoch", [None, 2, 2**31 - 1])
-def test_what_no_engine_made_is_refused(world: World, kind: str, epoch: int | None) -> None:
+def test_ticks_and_claims_that_no_engine_made_are_refused(world: World, kind: str, epoch: int | None) -> None:
     before = world.state.cluster.clock_ms
     world.now += HOUR_MS
     world.publish(kind, controller_epoch=epoch, by_ms=1, checked_seq=1, counts={})
@@ -89,7 +89,7 @@ def test_what_no_engine_made_is_refused(world: World, kind: str, epoch: int | No
     assert states(world) == ACTIVE
 
 
-def test_what_the_engine_of_before_still_sends_is_passed_over(world: World) -> None:
+def test_late_events_of_the_former_engine_are_ignored(world: World) -> None:
     claim(world, 2)
     before = world.state.cluster.clock_ms
     world.now += HOUR_MS
@@ -97,7 +97,7 @@ def test_what_the_engine_of_before_still_sends_is_passed_over(world: World) -> N
     assert world.state.cluster.clock_ms == before
 
 
-def test_a_tick_tells_of_no_more_time_than_passed_on_the_bus(world: World) -> None:
+def test_a_tick_moves_time_no_further_than_the_bus_did(world: World) -> None:
     world.entered_ms = 5_000_000
     world.tick(100)
     world.now += 10**15
@@ -122,14 +122,14 @@ def test_ticks_go_on_when_the_clock_of_the_bus_is_set_back(world: World) -> None
     assert states(world) == [BrokerState.fenced] * 3
 
 
-def test_a_claim_that_is_a_little_behind_goes_on_from_the_clock(world: World) -> None:
+def test_a_claim_slightly_behind_continues_from_the_clock(world: World) -> None:
     world.tick(8_000)
     world.now -= LIMIT_MS
     claim(world, 2)
     assert world.state.cluster.clock_ms == 9_000
 
 
-def test_a_claim_begins_a_clock_that_was_far_ahead_again(world: World) -> None:
+def test_a_claim_resets_a_clock_that_was_far_ahead(world: World) -> None:
     """So does the first claim by these rules on a bus that some event drove far ahead under the rules of before."""
     claim(world, 2, rules_version=1)
     world.offsets("t", b1=10, b2=10, b3=10)
@@ -151,7 +151,7 @@ def test_a_claim_begins_a_clock_that_was_far_ahead_again(world: World) -> None:
     assert states(world) == [BrokerState.fenced] * 3
 
 
-def test_a_follower_of_a_time_to_come_has_not_caught_up(world: World) -> None:
+def test_a_report_from_the_future_is_no_catching_up(world: World) -> None:
     claim(world, 2, rules_version=1)
     world.alter_isr("t", (1, 2))
     world.now += 10**15
@@ -165,7 +165,7 @@ def test_a_follower_of_a_time_to_come_has_not_caught_up(world: World) -> None:
     assert world.partition("t").lags[2].caught_up_time_ms == NO_TIME
 
 
-def test_a_job_by_the_rules_of_before_goes_on_from_the_clock(world: World) -> None:
+def test_a_job_under_older_rules_continues_from_the_clock(world: World) -> None:
     world.tick(500)
     claim(world, 2, rules_version=1)
     assert world.state.cluster.clock_ms == 1_500
@@ -176,7 +176,7 @@ def test_a_job_by_the_rules_of_before_goes_on_from_the_clock(world: World) -> No
 
 @pytest.mark.parametrize("shards", [1, 4])
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
-def test_no_cut_shows_where_the_rules_change(shards: int, size: int) -> None:
+def test_a_change_of_the_rules_is_independent_of_batches(shards: int, size: int) -> None:
     events = [
         ("controller_started", 1_000, {"controller_id": "c", "controller_epoch": 1}),
         ("broker_register", 90_000, {"broker": 1, "incarnation": "a"}),

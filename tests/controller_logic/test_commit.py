@@ -87,7 +87,7 @@ def test_a_reassignment_is_rechecked_without_a_change_of_the_partition() -> None
     assert recheck_reassignment(batch, topic, after) is after
 
 
-def test_an_end_of_a_reassignment_is_said_in_one_change_with_what_led_to_it() -> None:
+def test_a_reassignment_ends_in_the_change_that_caused_it() -> None:
     world = World(1, 2, 3)
     world.create("t", (1, 2))
     move(world, 2, 3)

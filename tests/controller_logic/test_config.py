@@ -78,13 +78,13 @@ def test_bad_settings_are_refused_whole(
     assert (leaderless.state.cluster.config, leaderless.state.topics) == before
 
 
-def test_a_topics_name_of_a_cluster_key_is_the_brokers_business(leaderless: World) -> None:
+def test_a_cluster_setting_on_a_topic_is_left_to_brokers(leaderless: World) -> None:
     alter(leaderless, "topic", "t", **{"broker.session.timeout.ms": "never"})
     assert leaderless.one(Answer).error == "NONE"
 
 
 @pytest.mark.parametrize(("entity", "name"), [("cluster", None), ("topic", "t"), ("broker", "1")])
-def test_what_is_only_validated_is_not_set(entity: str, name: str | None) -> None:
+def test_a_validated_setting_is_not_set(entity: str, name: str | None) -> None:
     world = World(1)
     world.create("t", (1,))
     asked = {"entity": entity, "name": name, "config": {"min.insync.replicas": 2}}
@@ -95,13 +95,13 @@ def test_what_is_only_validated_is_not_set(entity: str, name: str | None) -> Non
 
 
 @pytest.mark.parametrize("name", ["-1", "1.0", "2147483648", "9" * 200, "\u0661", ""])
-def test_a_broker_is_named_by_an_id_that_can_be(name: str) -> None:
+def test_a_broker_setting_needs_a_valid_broker_id(name: str) -> None:
     world = World(1)
     alter(world, "broker", name, **{"log.retention.ms": 5})
     assert (world.error, world.state.cluster.broker_config) == ("INVALID_REQUEST", {})
 
 
-def test_zeros_before_a_brokers_id_name_no_other_broker() -> None:
+def test_leading_zeros_name_the_same_broker() -> None:
     world = World(1)
     alter(world, "broker", "7", **{"log.retention.ms": 5})
     alter(world, "broker", "007", **{"log.retention.ms": 6})

@@ -42,7 +42,7 @@ def test_a_value_too_large_is_refused_by_name(world: World, entity: str, name: s
 
 
 @pytest.mark.parametrize(("entity", "name"), [("cluster", None), ("topic", "t"), ("broker", "1")])
-def test_three_that_are_large_together_are_refused_and_made_smaller(world: World, entity: str, name: str) -> None:
+def test_settings_too_large_together_are_refused_until_made_smaller(world: World, entity: str, name: str) -> None:
     held = ENTITY_BYTES_MAX // VALUE_BYTES_MAX
     assert alter(world, entity, name, {f"k{nth}": BIG[:-2] for nth in range(held)}).error == "NONE"
     said = alter(world, entity, name, {"one.more": BIG})
@@ -59,7 +59,7 @@ def test_too_many_settings_are_refused(world: World) -> None:
     assert alter(world, "broker", "1", {"one.more": "", "k0": None}).error == "NONE"
 
 
-def test_what_all_shards_have_is_bounded_together(world: World) -> None:
+def test_settings_on_all_shards_are_bounded_together(world: World) -> None:
     full = {f"k{nth}": BIG[:-2] for nth in range(ENTITY_BYTES_MAX // VALUE_BYTES_MAX)}
     errors = [alter(world, "broker", str(broker), full).error for broker in range(6)]
     assert errors[:4] == ["NONE"] * 4
@@ -79,7 +79,7 @@ def test_a_topic_is_not_created_with_settings_too_large(world: World) -> None:
     assert world.one(TopicDecision).config == {"a.b": BIG}
 
 
-def test_a_log_of_the_rules_before_is_decided_as_it_was() -> None:
+def test_a_log_under_older_rules_is_decided_as_before() -> None:
     world = World(1)
     assert alter(world, "cluster", None, {"a.b": BIG + "x"}).error == "NONE"
     assert world.one(ConfigDecision).config == {"a.b": BIG + "x"}
@@ -127,7 +127,7 @@ def test_an_election_in_too_many_partitions_is_refused(world: World) -> None:
     assert len(world.one(Answer).results) == RESULTS_MAX
 
 
-def test_of_too_many_results_the_refused_stay_and_the_others_are_counted() -> None:
+def test_too_many_results_list_refusals_and_count_the_rest() -> None:
     done = [PartitionResult(topic="a", partition=nth, error="NONE", message="") for nth in range(RESULTS_MAX)]
     refused = [PartitionResult(topic="b", partition=nth, error="E", message="") for nth in range(3)]
     kept, left_out = bounded([*done, *refused], 5)
@@ -137,7 +137,7 @@ def test_of_too_many_results_the_refused_stay_and_the_others_are_counted() -> No
     assert bounded([*halves[0], *out[0]], 5) == (kept, left_out), "however many shards gave their part"
 
 
-def test_names_that_no_topic_has_are_told_once() -> None:
+def test_unknown_topic_names_are_answered_once() -> None:
     events = [
         {"kind": "controller_started", "time_ms": 1, "controller_epoch": 1, "controller_id": 1, "rules_version": 2},
         {

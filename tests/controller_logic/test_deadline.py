@@ -53,13 +53,13 @@ def brought_by(lines: list[Line], seq: int) -> list[dict[str, Any]]:
     return [one for one in decisions(lines) if one["seq"] == seq]
 
 
-def test_each_admin_event_is_asked_here() -> None:
+def test_every_admin_event_is_tried() -> None:
     kinds = {kind.__struct_config__.tag for kind in AnyEvent.__args__ if issubclass(kind, AdminEvent)}
     assert kinds == set(ASKED)
 
 
 @pytest.mark.parametrize("kind", ASKED)
-def test_what_is_found_after_its_time_is_answered_and_not_done(kind: str) -> None:
+def test_an_expired_request_is_answered_and_not_carried_out(kind: str) -> None:
     asked = line(7, kind, 100, request_id="r", timeout_ms=20_000, **ASKED[kind])
     [answer] = brought_by([*scene(), asked, claim(8, 2, 3_600_000, decided_seq=6)], 7)
     assert (answer["kind"], answer["error"], answer["request_id"]) == ("answer", "REQUEST_TIMED_OUT", "r")
@@ -76,27 +76,27 @@ def test_what_is_found_after_its_time_is_answered_and_not_done(kind: str) -> Non
     ],
     ids=["no deadline", "decided before", "a claim of before", "in time"],
 )
-def test_anything_else_is_done(fields: dict[str, Any], started: dict[str, Any]) -> None:
+def test_other_events_never_expire(fields: dict[str, Any], started: dict[str, Any]) -> None:
     asked = line(7, "create_topic", 100, request_id="r", **ASKED["create_topic"], **fields)
     brought = brought_by([*scene(), asked, claim(8, 2, 3_600_000, **started)], 7)
     assert [one["error"] for one in brought if one["kind"] == "answer"] == ["NONE"]
 
 
-def test_a_forged_claim_finds_nothing() -> None:
+def test_a_forged_claim_expires_nothing() -> None:
     asked = line(7, "create_topic", 100, request_id="r", timeout_ms=1, **ASKED["create_topic"])
     forged = (*claim(8, 2, 3_600_000, decided_seq=0)[:3], False)
     brought = brought_by([*scene(), asked, forged], 7)
     assert [one["error"] for one in brought if one["kind"] == "answer"] == ["NONE"]
 
 
-def test_who_asks_waits_from_when_he_asked_though_it_came_to_the_bus_later() -> None:
+def test_a_request_expires_counting_from_when_it_was_made() -> None:
     seq, raw, _, is_claim = line(7, "create_topic", 100, request_id="r", timeout_ms=20_000, **ASKED["create_topic"])
     lines: list[Line] = [*scene(), (seq, raw, T + 15_100, is_claim), claim(8, 2, 21_000, decided_seq=6)]
     [answer] = brought_by(lines, 7)
     assert answer["error"] == "REQUEST_TIMED_OUT"
 
 
-def test_it_comes_out_the_same_wherever_the_log_is_cut() -> None:
+def test_expiry_is_independent_of_batches() -> None:
     asked = [
         line(seq, kind, 100, request_id=kind, timeout_ms=20_000, **fields)
         for seq, (kind, fields) in enumerate(ASKED.items(), start=7)
@@ -119,7 +119,7 @@ def test_it_comes_out_the_same_wherever_the_log_is_cut() -> None:
     ],
     ids=["never found", "found in time", "found too late", "from a recorded log", "no deadline"],
 )
-def test_up_to_when_it_may_be_decided_says_the_bus(
+def test_the_bus_says_until_when_a_request_may_be_decided(
     found_ms: int | None, entered_ms: int | None, fields: dict[str, Any], expires: int | None
 ) -> None:
     _, raw, _, _ = line(7, "create_topic", 100, **ASKED["create_topic"], **fields)

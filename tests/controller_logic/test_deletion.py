@@ -33,7 +33,7 @@ def report(world: World, broker: int, partition: int, outcome: str = "deleted") 
     world.publish("replica_report", **where, broker_epoch=world.broker(broker).broker_epoch)
 
 
-def test_one_that_is_named_by_its_id_is_never_another(world: World) -> None:
+def test_a_topic_named_by_id_is_never_its_successor(world: World) -> None:
     delete(world)
     topic_id = world.one(TopicDecision).topic_id
     assert world.one(Answer).topic_id == topic_id
@@ -49,7 +49,7 @@ def test_one_that_is_named_by_its_id_is_never_another(world: World) -> None:
     assert (world.error, world.one(TopicDecision).state) == ("NONE", "deleting")
 
 
-def test_offsets_of_the_former_topic_say_nothing_of_the_next(world: World) -> None:
+def test_log_ends_of_a_former_topic_do_not_count_for_its_successor(world: World) -> None:
     for broker in (2, 3):
         world.offsets("t", 1, **{f"b{broker}": 5})
     delete(world)
@@ -59,7 +59,7 @@ def test_offsets_of_the_former_topic_say_nothing_of_the_next(world: World) -> No
     assert world.tick() == []
 
 
-def test_all_of_it_may_come_in_one_batch(world: World) -> None:
+def test_a_whole_deletion_may_be_in_one_batch(world: World) -> None:
     delete(world)
     for broker, partition in ((1, 0), (2, 0), (2, 1), (3, 1)):
         report(world, broker, partition)
@@ -115,7 +115,7 @@ def test_a_deletion_that_waited_for_a_broker_of_kafka_4_ends_when_it_is_asked_fo
     assert world.one(TopicDecision).state == "deleted"
 
 
-def test_a_deletion_that_waited_by_former_rules_ends_with_the_take_over(world: World) -> None:
+def test_a_deletion_waiting_under_older_rules_ends_with_the_take_over(world: World) -> None:
     world.register(3, behind_gateway=True)
     world.fence(3)
     delete(world)

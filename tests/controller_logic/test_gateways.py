@@ -89,7 +89,7 @@ def test_a_heartbeat_of_a_former_start_counts_for_nothing(world: World) -> None:
     assert world.one(Rejected).field == "incarnation"
 
 
-def test_a_broker_is_not_silent_while_its_gateway_is(world: World) -> None:
+def test_a_broker_does_not_time_out_while_its_gateway_is_silent(world: World) -> None:
     tick(world, 9_000)
     assert [decision.broker for decision in world.all(BrokerDecision)] == [2]
     gateway_beats(world, 100)
@@ -97,7 +97,7 @@ def test_a_broker_is_not_silent_while_its_gateway_is(world: World) -> None:
     assert [decision.broker for decision in world.all(BrokerDecision)] == [1]
 
 
-def test_the_time_in_which_a_gateway_was_held_up_is_no_silence(world: World) -> None:
+def test_a_gateways_delay_does_not_count_as_silence(world: World) -> None:
     world.now += 9_000
     gateway_beats(world, 100, late_ms=8_000)
     tick(world)
@@ -112,7 +112,7 @@ def test_the_time_in_which_a_gateway_was_held_up_is_no_silence(world: World) -> 
     assert [decision.broker for decision in world.all(BrokerDecision)] == [1]
 
 
-def test_what_holds_up_a_gateway_that_does_not_lead_extends_nothing(world: World) -> None:
+def test_a_standby_gateways_delay_extends_no_session(world: World) -> None:
     world.now += 9_000
     gateway_beats(world, 101, late_ms=9_000)
     gateway_beats(world, 100)
@@ -120,7 +120,7 @@ def test_what_holds_up_a_gateway_that_does_not_lead_extends_nothing(world: World
     assert [decision.broker for decision in world.all(BrokerDecision)] == [1, 2]
 
 
-def test_a_new_leader_gives_its_brokers_time_to_find_it_and_a_whole_session(world: World) -> None:
+def test_a_new_leader_gives_brokers_time_to_find_it_and_a_whole_session(world: World) -> None:
     world.now += 8_999
     world.beat(2)
     gateway_beats(world, 101)
@@ -136,7 +136,7 @@ def test_a_new_leader_gives_its_brokers_time_to_find_it_and_a_whole_session(worl
     assert world.broker(1).state is BrokerState.fenced
 
 
-def test_the_session_of_a_broker_that_found_the_new_leader_begins_then(world: World) -> None:
+def test_a_brokers_session_restarts_when_it_finds_the_new_leader(world: World) -> None:
     world.now += 2_000
     gateway_beats(world, 101)
     tick(world)
@@ -147,7 +147,7 @@ def test_the_session_of_a_broker_that_found_the_new_leader_begins_then(world: Wo
     assert world.broker(1).state is BrokerState.fenced
 
 
-def test_a_new_controller_holds_no_silence_against_a_gateway(world: World) -> None:
+def test_a_new_controller_restarts_gateway_sessions(world: World) -> None:
     world.now += 5_000
     gateway_beats(world, 101)
     world.publish("controller_started", controller_id="c", controller_epoch=1)
@@ -155,7 +155,7 @@ def test_a_new_controller_holds_no_silence_against_a_gateway(world: World) -> No
     assert leads(world) == (100, 1)
 
 
-def test_what_holds_up_the_engine_is_nobodys_silence(world: World) -> None:
+def test_an_engine_delay_extends_all_sessions(world: World) -> None:
     world.now += 9_000
     world.publish("sessions_extended", by_ms=8_999)
     assert world.decisions == []
@@ -166,19 +166,19 @@ def test_what_holds_up_the_engine_is_nobodys_silence(world: World) -> None:
     assert [decision.broker for decision in world.all(BrokerDecision)] == [2]
 
 
-def test_nobody_is_heard_in_the_future(world: World) -> None:
+def test_no_session_is_extended_into_the_future(world: World) -> None:
     world.publish("sessions_extended", by_ms=60_000)
     world.now += 9_000
     tick(world)
     assert [decision.broker for decision in world.all(BrokerDecision)] == [2]
 
 
-def test_the_answer_tells_the_quorum_epoch(world: World) -> None:
+def test_the_answer_has_the_quorum_epoch(world: World) -> None:
     world.publish("gateway_heartbeat", gateway=101, incarnation="first", request_id=5)
     assert world.one(Answer).quorum_epoch == 1
 
 
-def test_what_a_broker_registers_goes_out_with_its_state() -> None:
+def test_a_broker_decision_has_the_registration() -> None:
     world = World()
     features = [{"name": "metadata.version", "min_version": 7, "max_version": 27}]
     world.register(1, log_dirs=["AAAAAAAAAAAAAAAAAAAAAg"], features=features)
@@ -192,14 +192,14 @@ def test_a_heartbeat_of_a_former_start_is_answered_if_it_asks(world: World) -> N
     assert (world.one(Rejected).field, world.error) == ("incarnation", "STALE_BROKER_EPOCH")
 
 
-def test_behind_a_gateway_that_never_started_time_counts_as_ever() -> None:
+def test_without_a_started_gateway_sessions_count_as_usual() -> None:
     world = World()
     world.join(1, behind_gateway=True)
     tick(world, 9_000)
     assert world.broker(1).state == BrokerState.fenced
 
 
-def test_what_holds_up_the_engine_is_no_silence_of_a_gateway_either(world: World) -> None:
+def test_an_engine_delay_extends_gateway_sessions_too(world: World) -> None:
     world.now += 2_500
     world.publish("sessions_extended", by_ms=1_000)
     gateway_beats(world, 101)
@@ -238,7 +238,7 @@ def test_a_gateway_that_stops_hands_over_at_once(world: World) -> None:
     assert leads(world) == (101, 2)
 
 
-def test_a_gateway_that_stands_by_and_stops_is_not_the_next_to_lead(world: World) -> None:
+def test_a_stopped_standby_gateway_is_not_elected(world: World) -> None:
     stops(world, 101)
     assert world.all(QuorumDecision) == []
     gateway_beats(world, 101)
@@ -258,7 +258,7 @@ def test_a_gateway_that_stopped_leads_again_when_it_is_the_one_that_starts(world
     assert leads(world) == (100, 2)
 
 
-def test_a_former_start_that_stops_takes_nothing_from_the_next(world: World) -> None:
+def test_the_stop_of_a_former_start_does_not_affect_the_current_one(world: World) -> None:
     start(world, 100, "second")
     stops(world, 100)
     assert world.one(Answer).error == "STALE_BROKER_EPOCH"

@@ -45,7 +45,7 @@ def with_a_second(kind: bytes, log: list[tuple[int, bytes]]) -> tuple[list[tuple
 
 @pytest.mark.parametrize("shards", [1, 4])
 @pytest.mark.parametrize(("kind", "event"), [(b"broker_heartbeat", BrokerHeartbeat), (b"tick", Tick)])
-def test_what_fails_is_reported_and_the_rest_is_decided(
+def test_a_failing_event_is_reported_and_the_rest_is_decided(
     monkeypatch: pytest.MonkeyPatch, kind: bytes, event: type[AnyEvent], shards: int
 ) -> None:
     log, bad = with_a_second(kind, seeded(seed=3, count=200))
@@ -60,7 +60,7 @@ def test_what_fails_is_reported_and_the_rest_is_decided(
 
 
 @pytest.mark.parametrize("shards", [1, 4])
-def test_what_would_be_decided_twice_is_an_event_that_fails(monkeypatch: pytest.MonkeyPatch, shards: int) -> None:
+def test_an_event_that_decides_the_same_place_twice_fails(monkeypatch: pytest.MonkeyPatch, shards: int) -> None:
     """It could not be numbered, and the same batch would come again after each restart."""
     log, bad = with_a_second(b"tick", seeded(seed=3, count=200))
     expected = decide([entry for entry in log if entry[0] != BAD_SEQ], Policy()).decisions
@@ -92,7 +92,7 @@ LOG = [
 ]
 
 
-def test_all_that_the_others_changed_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_of_the_other_events_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     create = HANDLERS[CreateTopic]
 
     def failing(batch: Batch, event: Any) -> None:
@@ -114,7 +114,7 @@ def test_all_that_the_others_changed_is_stored(monkeypatch: pytest.MonkeyPatch) 
     assert rejected[1].raw == "\\xff"
 
 
-def test_what_does_not_fail_is_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_without_failure_is_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
     batches: list[int] = []
 
     def stepping(state: State, events: Sequence[Logged], *rest: Any, **named: Any) -> Outcome:
@@ -130,7 +130,7 @@ def test_what_does_not_fail_is_one_step(monkeypatch: pytest.MonkeyPatch) -> None
     assert number(outcome.parts) == number(map(part_of, expected.decisions))
 
 
-def test_one_that_fails_is_found_by_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_event_is_found_by_bisection(monkeypatch: pytest.MonkeyPatch) -> None:
     """Taken event by event, ten thousand reports with one that fails took five hundred times as long as without."""
     taken: list[int] = []
 
@@ -150,7 +150,7 @@ def test_one_that_fails_is_found_by_halves(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(taken) < 40
 
 
-def test_where_memory_is_short_no_event_is_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_event_is_blamed_for_a_lack_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_: object) -> None:
         raise MemoryError
 
@@ -159,7 +159,7 @@ def test_where_memory_is_short_no_event_is_blamed(monkeypatch: pytest.MonkeyPatc
         guarded_step(first_states(1)[0], list(logged(enumerate(LOG, start=1))), Policy(), overrides={})
 
 
-def test_what_cannot_be_written_down_has_failed_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_whose_decisions_cannot_be_encoded_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     def saying(batch: Batch, event: Any) -> None:
         batch.recorder.answer(message=event.topic.replace("a", "\ud800"))
 
@@ -171,9 +171,7 @@ def test_what_cannot_be_written_down_has_failed_too(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("by_the_rules", [True, False])
-def test_of_an_event_of_any_length_so_much_is_told_that_a_decision_fits_on_a_bus(
-    monkeypatch: pytest.MonkeyPatch, by_the_rules: bool
-) -> None:
+def test_a_rejected_events_text_is_cut_to_fit_on_a_bus(monkeypatch: pytest.MonkeyPatch, by_the_rules: bool) -> None:
     def failing(*_: object) -> None:
         raise KeyError("some defect")
 

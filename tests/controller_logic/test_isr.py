@@ -29,7 +29,7 @@ def trio() -> World:
         ({"partition_epoch": 0, "isr": []}, "INVALID_UPDATE_VERSION"),
     ],
 )
-def test_fences_stand_in_order(trio: World, fields: dict[str, Any], error: str) -> None:
+def test_fences_are_checked_in_order(trio: World, fields: dict[str, Any], error: str) -> None:
     trio.alter_isr("t", (1, 3), **fields)
     assert trio.error == error
 

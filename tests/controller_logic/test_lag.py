@@ -42,21 +42,21 @@ def after(*reports: tuple[int, int, int], partition: Partition = DUO) -> Partiti
         ([(1, 9, 5), (2, 9, 10), (2, 9, 40)], 40),
     ],
 )
-def test_a_follower_has_caught_up_as_of(reports: list[tuple[int, int, int]], caught_up_time_ms: int) -> None:
+def test_a_follower_has_caught_up_at_a_time(reports: list[tuple[int, int, int]], caught_up_time_ms: int) -> None:
     assert after(*reports).lags[1].caught_up_time_ms == caught_up_time_ms
 
 
 @pytest.mark.parametrize(("now_ms", "expected"), [(10, True), (110, True), (111, False)])
-def test_it_is_so_for_a_time(now_ms: int, expected: bool) -> None:
+def test_catching_up_counts_for_a_while(now_ms: int, expected: bool) -> None:
     partition = after((1, 9, 5), (2, 9, 10), (1, 12, 15))
     assert is_caught_up(partition, 1, now_ms, LAG_TIME_MAX_MS) == expected
 
 
-def test_who_ends_where_its_leader_does_is_caught_up_at_any_time() -> None:
+def test_a_follower_at_its_leaders_end_is_always_caught_up() -> None:
     assert is_caught_up(after((1, 9, 5), (2, 9, 10)), 1, 10_000, LAG_TIME_MAX_MS)
 
 
-def test_who_never_was_is_not_when_time_is_young() -> None:
+def test_a_follower_that_never_caught_up_is_behind_even_at_time_zero() -> None:
     assert not is_caught_up(after((1, 9, 5), (2, 8, 10)), 1, 20, LAG_TIME_MAX_MS)
 
 

@@ -25,11 +25,11 @@ def test_a_broker_registers_fenced_in_the_epoch_of_its_event() -> None:
     assert (world.one(Answer).request_id, world.one(Answer).broker_epoch) == ("q", 2)
 
 
-def test_a_heartbeat_without_news_says_nothing(trio: World) -> None:
+def test_a_heartbeat_without_changes_decides_nothing(trio: World) -> None:
     assert trio.beat(1) == []
 
 
-def test_a_heartbeat_without_news_is_answered_if_it_asks(trio: World) -> None:
+def test_a_heartbeat_without_changes_is_answered_if_it_asks(trio: World) -> None:
     trio.beat(1, request_id=4)
     assert (trio.kinds, trio.error, trio.one(Answer).request_id) == ("answer", "NONE", 4)
     assert (trio.one(Answer).broker, trio.one(Answer).broker_epoch) == (1, trio.broker(1).broker_epoch)
@@ -72,7 +72,7 @@ def test_a_heartbeat_counts_from_the_engines_clock_not_its_own(trio: World) -> N
 
 
 @pytest.mark.parametrize("kind", ["broker_heartbeat", "broker_connection_lost", "controlled_shutdown"])
-def test_an_unknown_broker_is_rejected_in_its_own_words(trio: World, kind: str) -> None:
+def test_an_event_of_an_unknown_broker_is_rejected_with_its_text(trio: World, kind: str) -> None:
     trio.publish(kind, broker=9, broker_epoch=1, want_fence=False, want_shutdown=False)
     rejected = trio.one(Rejected)
     assert (rejected.field, rejected.reason) == ("broker", "UNKNOWN_BROKER")
@@ -86,7 +86,7 @@ def test_an_unknown_broker_that_asks_is_answered_too(trio: World) -> None:
 
 
 @pytest.mark.parametrize("kind", ["broker_heartbeat", "broker_connection_lost", "controlled_shutdown"])
-def test_an_old_incarnation_is_told_so_and_nothing_else_happens(trio: World, kind: str) -> None:
+def test_an_old_incarnation_is_refused_and_changes_nothing(trio: World, kind: str) -> None:
     before = trio.state.cluster.brokers
     trio.publish(kind, broker=1, broker_epoch=0, want_fence=True, want_shutdown=False)
     assert (trio.kinds, trio.error) == ("answer", "STALE_BROKER_EPOCH")
@@ -100,7 +100,7 @@ def test_an_unregistered_broker_gets_no_replica(trio: World) -> None:
     assert trio.error == "INVALID_REPLICATION_FACTOR"
 
 
-def test_a_connection_lost_before_the_grace_was_taken_away_ends_the_session_at_the_next_tick(trio: World) -> None:
+def test_a_lost_connection_ends_the_session_once_the_grace_is_set_to_zero(trio: World) -> None:
     trio.publish("broker_connection_lost", broker=1, broker_epoch=trio.broker(1).broker_epoch)
     trio.publish("alter_config", entity="cluster", config={"broker.connection.lost.grace.ms": 0})
     assert trio.all(BrokerDecision) == []
@@ -121,7 +121,7 @@ def fenced(world: World) -> list[tuple[int, str]]:
     return [(d.broker, d.reason) for d in world.all(BrokerDecision)]
 
 
-def test_the_time_in_which_the_engine_was_held_up_is_no_grace_that_ran_out(graceful: World) -> None:
+def test_an_engine_delay_extends_the_grace(graceful: World) -> None:
     graceful.now += 1_500
     graceful.publish("sessions_extended", by_ms=1_000)
     graceful.tick(499)
@@ -136,11 +136,11 @@ def test_grace_does_not_begin_in_the_future(graceful: World) -> None:
     assert fenced(graceful) == [(1, "BROKER_CONNECTION_LOST")]
 
 
-def test_a_new_controller_holds_no_lost_connection_against_a_broker(graceful: World) -> None:
+def test_a_new_controller_forgets_lost_connections(graceful: World) -> None:
     graceful.publish("controller_started", controller_id="c", controller_epoch=1)
     assert graceful.tick(8_999) == []
 
 
-def test_log_dirs_that_a_heartbeat_says_are_offline_are_not_kept(trio: World) -> None:
+def test_offline_log_dirs_of_a_heartbeat_are_not_stored(trio: World) -> None:
     trio.beat(1, offline_log_dirs=["d"])
     assert trio.broker(1).offline_log_dirs == ()

@@ -46,13 +46,13 @@ def world() -> World:
     return world
 
 
-def test_one_comes_in_every_interval(world: World) -> None:
+def test_a_no_op_comes_in_every_interval(world: World) -> None:
     start(world)
     began = world.now
     assert list(no_ops(world, 21_000)) == [began + 5_000, began + 10_000, began + 15_000, began + 20_000]
 
 
-def test_others_that_are_decided_meanwhile_put_it_off_no_more_than_in_kafka(world: World) -> None:
+def test_other_decisions_postpone_a_no_op_no_more_than_in_kafka(world: World) -> None:
     start(world)
     began = world.now
     list(no_ops(world, 4_500))
@@ -60,7 +60,7 @@ def test_others_that_are_decided_meanwhile_put_it_off_no_more_than_in_kafka(worl
     assert list(no_ops(world, 1_000)) == [began + 5_000]
 
 
-def test_none_comes_without_a_quorum_that_is_led(world: World) -> None:
+def test_no_no_op_comes_without_a_quorum_leader(world: World) -> None:
     for _ in range(20):
         world.tick(500)
         assert world.all(NoOp) == []
@@ -71,7 +71,7 @@ def test_none_comes_without_a_quorum_that_is_led(world: World) -> None:
     assert len(list(no_ops(world, 5_000))) == 1
 
 
-def test_one_is_said_only_where_every_gateway_can_write_it_down(world: World) -> None:
+def test_a_no_op_comes_only_when_every_gateway_can_write_it(world: World) -> None:
     start(world, metadata_format=NO_OP_FORMAT - 1)
     assert list(no_ops(world, 10_000)) == []
     start(world, "b")
@@ -80,7 +80,7 @@ def test_one_is_said_only_where_every_gateway_can_write_it_down(world: World) ->
 
 
 @pytest.mark.parametrize("settings", [{NAME: 0}, {}, {NAME: -1}])
-def test_none_comes_where_the_claim_says_so_or_says_nothing(settings: dict[str, int]) -> None:
+def test_no_no_op_comes_unless_the_claim_sets_an_interval(settings: dict[str, int]) -> None:
     world = World()
     claim(world, settings=settings)
     assert world.policy.metadata_max_idle_interval_ms > 0, "what the reader of a log is set to does not count"
@@ -96,7 +96,7 @@ def test_the_interval_may_be_changed_while_all_runs(world: World) -> None:
     assert list(no_ops(world, 10_000)) == []
 
 
-def test_a_take_over_begins_no_interval(world: World) -> None:
+def test_a_take_over_restarts_no_interval(world: World) -> None:
     start(world)
     began = world.now
     list(no_ops(world, 3_000))
@@ -104,7 +104,7 @@ def test_a_take_over_begins_no_interval(world: World) -> None:
     assert list(no_ops(world, 3_000)) == [began + 5_000]
 
 
-def test_a_clock_that_was_taken_back_makes_none_of_a_time_that_was(world: World) -> None:
+def test_a_clock_set_back_repeats_no_no_op(world: World) -> None:
     start(world)
     world.now += 3_600_000
     assert list(no_ops(world, 1_000)) == [world.now]
@@ -116,7 +116,7 @@ def test_a_clock_that_was_taken_back_makes_none_of_a_time_that_was(world: World)
     assert list(no_ops(world, 5_000, "b")) == [began + 5_000], "a batch bears the quorum's epoch too"
 
 
-def test_shards_and_batches_show_in_none(world: World) -> None:
+def test_shards_and_batches_do_not_change_no_ops(world: World) -> None:
     start(world)
     for number in range(30):
         if number % 7 == 0:

@@ -45,26 +45,26 @@ def test_replicas_are_distinct_and_leaders_even(racks: dict[int, str | None], st
 
 
 @pytest.mark.parametrize("factor", [2, 3, 5])
-def test_a_partition_meets_every_rack_before_it_meets_one_twice(factor: int) -> None:
+def test_a_partition_uses_every_rack_before_one_twice(factor: int) -> None:
     for replicas in place(RACKS, 30, factor, start_of("some-id")):
         assert len({RACKS[replica] for replica in replicas}) == min(3, factor)
 
 
-def test_racks_of_unlike_size_are_all_met() -> None:
+def test_racks_of_different_sizes_are_all_used() -> None:
     racks = {0: "a", 1: "a", 2: "a", 3: "a", 4: "b"}
     for replicas in place(racks, 20, 2, Start(1, 2)):
         assert {racks[replica] for replica in replicas} == {"a", "b"}
 
 
-def test_one_broker_without_a_rack_makes_racks_count_for_nothing() -> None:
+def test_one_broker_without_a_rack_disables_rack_awareness() -> None:
     assert place(RACKS | {5: None}, 12, 3, Start(2, 1)) == place(SIX, 12, 3, Start(2, 1))
 
 
-def test_the_leaders_of_partitions_added_later_go_on_round_the_brokers() -> None:
+def test_leaders_of_later_partitions_continue_round_robin() -> None:
     assert [replicas[0] for replicas in place(SIX, 4, 3, Start(2, 4), 9)] == [5, 0, 1, 2]
 
 
-def test_followers_are_shifted_one_further_each_round_whatever_the_first_shift() -> None:
+def test_followers_shift_by_one_each_round() -> None:
     rounds = place(SIX, 24, 2, Start(0, 3))[::6]
     assert rounds == [(0, 4), (0, 5), (0, 1), (0, 2)]
 

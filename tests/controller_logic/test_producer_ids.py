@@ -19,14 +19,14 @@ def test_each_block_begins_where_the_last_one_ended() -> None:
     assert starts == [(0, 1_000), (1_000, 1_000), (2_000, 1_000)]
 
 
-def test_a_former_incarnation_gets_none() -> None:
+def test_a_former_incarnation_gets_no_producer_ids() -> None:
     world = World(1)
     world.publish("allocate_producer_ids", broker=1, broker_epoch=world.broker(1).broker_epoch - 1, request_id="q")
     assert (world.error, world.all(ProducerIds)) == ("STALE_BROKER_EPOCH", [])
     assert world.state.cluster.next_producer_id == 0
 
 
-def test_when_all_are_given_there_are_no_more() -> None:
+def test_exhausted_producer_ids_are_refused() -> None:
     world = World(1)
     last = 2**63 - 1 - producer_ids.BLOCK_SIZE
     world.state = replace(world.state, cluster=replace(world.state.cluster, next_producer_id=last))

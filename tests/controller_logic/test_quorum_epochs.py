@@ -85,7 +85,7 @@ def test_a_short_silence_takes_the_next_epoch(world: World) -> None:
     assert leads(world) == (100, epoch + 1)
 
 
-def test_by_rules_of_before_a_backup_of_a_minute_ago_is_not_known() -> None:
+def test_under_older_rules_a_recent_backup_is_not_recognized() -> None:
     world = led(UNREPEATED_RULES)
     tick(world, 59_000)
     start(world, 100, "second")

@@ -15,7 +15,7 @@ def world() -> World:
     return world
 
 
-def test_a_partition_that_nobody_ever_led_counts_with_the_replicas_that_it_is_left() -> None:
+def test_a_partition_without_a_leader_counts_its_remaining_replicas() -> None:
     world = World(1, 2)
     world.fence(1, 2)
     world.create("t", (1, 2))
@@ -23,7 +23,7 @@ def test_a_partition_that_nobody_ever_led_counts_with_the_replicas_that_it_is_le
     assert (assigned(world), world.state.cluster.totals.replicas) == ("1", 1)
 
 
-def test_a_deletion_that_waits_looks_at_its_topic_only_where_a_move_ended(world: World) -> None:
+def test_a_waiting_deletion_is_checked_only_after_a_move_has_ended(world: World) -> None:
     world.create("two", (1,), (1,))
     for partition in (0, 1):
         move(world, 2, topic="two", partition=partition)
@@ -37,7 +37,7 @@ def test_a_deletion_that_waits_looks_at_its_topic_only_where_a_move_ended(world:
     assert (world.one(TopicDecision).state, world.state.cluster.deletions_due) == ("deleting", ())
 
 
-def test_a_tick_that_fences_somebody_begins_no_deletion(world: World) -> None:
+def test_a_tick_that_fences_a_broker_starts_no_deletion(world: World) -> None:
     move(world, 4, 1)
     world.publish("delete_topic", topic="t")
     cancel(world)
@@ -52,7 +52,7 @@ def take_over(world: World, **settings: object) -> None:
     world.publish("controller_started", controller_id="next", controller_epoch=epoch, settings=settings)
 
 
-def test_one_change_a_partition_though_it_is_elected_and_completes_at_once(world: World) -> None:
+def test_an_election_that_ends_a_move_is_one_change(world: World) -> None:
     world.alter_isr("t", (1,))
     move(world, 4)
     world.fence(1)
@@ -61,7 +61,7 @@ def test_one_change_a_partition_though_it_is_elected_and_completes_at_once(world
     assert (told_to_delete(world), removed(world)) == ((2, 3), "1 Ineligible,2 Started,3 Started")
 
 
-def test_what_is_over_for_one_partition_or_topic_goes_on_for_those_behind_it(world: World) -> None:
+def test_a_take_over_handles_every_topic_and_partition(world: World) -> None:
     world.create("a", (1, 2))
     world.publish("delete_topic", topic="a")
     world.create("u", (1, 2, 3), (2, 3, 1))

@@ -65,13 +65,13 @@ def test_another_process_is_refused_while_the_session_is_valid(world: World) -> 
     assert world.partition("t").leader == 1
 
 
-def test_it_gets_in_once_the_session_has_ended(world: World) -> None:
+def test_another_process_registers_once_the_session_has_ended(world: World) -> None:
     pass_time(world, SESSION_MS)
     assert is_let_in(world, disk=OTHER_DISK)
 
 
 @pytest.mark.parametrize("fenced", [False, True])
-def test_a_lost_connection_lets_in_who_is_on_the_same_disk(world: World, fenced: bool) -> None:
+def test_a_lost_connection_admits_a_process_on_the_same_disk(world: World, fenced: bool) -> None:
     """The setting that counts for sessions, broker.connection.lost.grace.ms, is -1 here."""
     world.beat(1, fence=fenced)
     lose_connection(world)
@@ -80,13 +80,13 @@ def test_a_lost_connection_lets_in_who_is_on_the_same_disk(world: World, fenced:
     assert is_let_in(world)
 
 
-def test_who_is_heard_again_was_not_dead(world: World) -> None:
+def test_a_broker_that_is_heard_again_keeps_its_id(world: World) -> None:
     lose_connection(world)
     world.beat(1)
     assert not is_let_in(world)
 
 
-def test_a_lost_connection_of_a_former_process_says_nothing(world: World) -> None:
+def test_a_lost_connection_of_a_former_process_does_not_count(world: World) -> None:
     former = world.broker(1).broker_epoch
     lose_connection(world)
     assert is_let_in(world)
@@ -95,7 +95,7 @@ def test_a_lost_connection_of_a_former_process_says_nothing(world: World) -> Non
     assert not is_let_in(world, "third")
 
 
-def test_who_stopped_in_order_leaves_its_id(world: World) -> None:
+def test_a_cleanly_stopped_broker_frees_its_id(world: World) -> None:
     world.join(2, behind_gateway=True, log_dirs=["disk-two"])
     world.beat(1, shutdown=True)
     assert not is_let_in(world, disk=OTHER_DISK), "it is on its way out, and may lead yet"
@@ -127,7 +127,7 @@ def test_the_same_process_may_tell_more_of_itself(world: World) -> None:
 
 
 @pytest.mark.parametrize("fenced", [False, True])
-def test_a_restart_of_the_gateway_forgets_nobody(world: World, fenced: bool) -> None:
+def test_a_restart_of_the_gateway_forgets_no_broker(world: World, fenced: bool) -> None:
     world.beat(1, fence=fenced)
     world.now += 2 * SESSION_MS
     start_gateway(world, "second")
@@ -137,7 +137,7 @@ def test_a_restart_of_the_gateway_forgets_nobody(world: World, fenced: bool) -> 
 
 
 @pytest.mark.parametrize("fenced", [False, True])
-def test_nor_does_another_controller_or_a_time_in_which_nobody_heard(world: World, fenced: bool) -> None:
+def test_another_controller_or_a_deaf_time_forgets_no_broker(world: World, fenced: bool) -> None:
     world.beat(1, fence=fenced)
     world.now += SESSION_MS - 1
     gateway_beats(world, late_ms=5_000)
@@ -171,11 +171,11 @@ def test_brokers_without_a_gateway_bounce_and_name_their_directories_as_they_lik
     assert world.broker(3).incarnation == "second"
 
 
-def test_one_without_a_gateway_does_not_take_the_id_of_one_behind_it(world: World) -> None:
+def test_a_broker_without_a_gateway_does_not_take_an_id_from_behind_one(world: World) -> None:
     world.register(1, incarnation="second", log_dirs=DISK)
     assert world.error == "DUPLICATE_BROKER_REGISTRATION"
 
 
-def test_by_the_rules_of_before_another_process_was_a_bounce(world: World) -> None:
+def test_under_older_rules_another_process_is_a_bounce(world: World) -> None:
     claim(world, 2, OWN_ID_RULES - 1)
     assert is_let_in(world, disk=OTHER_DISK)

@@ -30,7 +30,7 @@ def test_a_broker_of_kafka_4_that_is_away_is_forgotten_and_one_that_is_there_is_
     assert removed(world) == "2 Ineligible"
 
 
-def test_who_was_awaited_before_it_came_behind_a_gateway_is_not_after_the_next_failure(world: World) -> None:
+def test_a_broker_that_moved_behind_a_gateway_is_not_awaited_after_the_next_failure(world: World) -> None:
     claim(world)
     world.fence(1)
     world.register(1, behind_gateway=True)
@@ -39,7 +39,7 @@ def test_who_was_awaited_before_it_came_behind_a_gateway_is_not_after_the_next_f
     assert removed(world) == "2 Ineligible"
 
 
-def test_who_was_awaited_by_former_rules_is_not_after_a_take_over(world: World) -> None:
+def test_a_broker_awaited_under_older_rules_is_not_awaited_after_a_take_over(world: World) -> None:
     world.register(1, behind_gateway=True)
     world.fence(1)
     assert removed(world) == "1 Ineligible,2 Started"

@@ -47,7 +47,7 @@ def test_every_shard_ends_at_the_same_event(shards: int, batch_sizes: tuple[int,
 
 
 @pytest.mark.parametrize("shards", [1, 2, 7])
-def test_the_end_is_shown_whole(shards: int) -> None:
+def test_the_final_view_is_complete(shards: int) -> None:
     register, _, _, create = LOG
     beat = {"kind": "broker_heartbeat", "time_ms": 60, "broker": 1, "broker_epoch": 1}
     content = json.dumps(beat | {"want_fence": False, "want_shutdown": False}).encode()
@@ -57,7 +57,7 @@ def test_the_end_is_shown_whole(shards: int) -> None:
     assert (view["seq"], [b["broker"] for b in view["brokers"]]) == (4, [1])
 
 
-def test_one_shard_takes_whole_batches_in_the_sizes_given_over_and_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_shard_takes_batches_of_the_given_sizes_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
 
     def stepping(state: State, events: list[Logged], *rest: Any, **named: Any) -> Outcome:
@@ -69,7 +69,7 @@ def test_one_shard_takes_whole_batches_in_the_sizes_given_over_and_over(monkeypa
     assert sizes == [2, 1, 2]
 
 
-def test_the_clock_begins_at_nothing() -> None:
+def test_the_clock_starts_unset() -> None:
     ((_, _, body),) = decide([(1, b'{"kind":"tick","time_ms":0,"request_id":1}')], Policy()).decisions
     assert json.loads(body)["time_ms"] == 0
 

@@ -56,21 +56,21 @@ def test_a_replica_that_follows_or_leads_again_is_online(trio: World, outcome: s
     assert trio.said == "REPLICA_ONLINE to 3"
 
 
-def test_a_replica_that_follows_in_an_old_epoch_is_not(trio: World) -> None:
+def test_a_replica_that_follows_in_an_old_epoch_stays_offline(trio: World) -> None:
     report(trio, 3, "offline")
     report(trio, 3, "follower", leader_epoch=0)
     assert trio.replica_states("t") == "Online,Online,Offline"
 
 
 @pytest.mark.parametrize("outcome", ["leader", "follower", "stopped", "deleted"])
-def test_what_is_as_it_should_be_says_nothing(trio: World, outcome: str) -> None:
+def test_a_report_of_the_expected_state_decides_nothing(trio: World, outcome: str) -> None:
     before = trio.partition("t")
     report(trio, 1, outcome)
     after = replace(trio.partition("t"), completed_epochs=(), received_epochs=())
     assert (trio.decisions, after) == ([], before)
 
 
-def test_how_far_each_replica_has_come_is_shown(trio: World) -> None:
+def test_the_view_shows_each_replicas_epochs(trio: World) -> None:
     report(trio, 1, "leader")
     report(trio, 3, "follower")
     assert trio.partition("t").completed_epochs == (0, -1, 0)
@@ -83,7 +83,7 @@ def test_how_far_each_replica_has_come_is_shown(trio: World) -> None:
     assert shown(trio) == {"1": 0, "3": 1}
 
 
-def test_what_was_completed_goes_with_the_replica(trio: World) -> None:
+def test_completed_epochs_move_with_their_replica(trio: World) -> None:
     trio.join(4)
     report(trio, 3, "follower")
     trio.publish("alter_reassignment", topic="t", partition=0, replicas=[4, 3])
@@ -116,12 +116,12 @@ def test_a_report_that_asks_is_answered(trio: World) -> None:
     assert (trio.kinds, trio.error) == ("answer", "NONE")
 
 
-def test_an_old_incarnation_is_not_heard(trio: World) -> None:
+def test_a_report_of_an_old_incarnation_is_refused(trio: World) -> None:
     report(trio, 1, "offline", broker_epoch=0)
     assert (trio.kinds, trio.error) == ("answer", "STALE_BROKER_EPOCH")
 
 
-def test_a_report_on_nothing_is_answered_if_it_asks(trio: World) -> None:
+def test_a_report_about_an_unknown_partition_is_answered_if_it_asks(trio: World) -> None:
     report(trio, 1, "offline", topic="nowhere", request_id=1)
     assert trio.error == "UNKNOWN_TOPIC_OR_PARTITION"
     trio.join(4)

@@ -50,7 +50,7 @@ def test_the_life_of_a_state_change(trio: World) -> None:
     }
 
 
-def test_the_backlog_is_what_was_asked_for_and_is_not_done(trio: World) -> None:
+def test_the_backlog_is_what_was_requested_and_not_completed(trio: World) -> None:
     assert trio.state.cluster.backlog == {1: 1, 2: 1, 3: 1}
     all_report(trio, 1, 2, 3)
     assert trio.state.cluster.backlog == {}
@@ -60,7 +60,7 @@ def test_the_backlog_is_what_was_asked_for_and_is_not_done(trio: World) -> None:
     assert trio.state.cluster.backlog == {3: 1}
 
 
-def test_old_requests_are_folded_to_the_newest(trio: World) -> None:
+def test_only_the_newest_request_counts(trio: World) -> None:
     all_report(trio, 1, 2)
     trio.fence(1)
     trio.beat(1)
@@ -82,7 +82,7 @@ def test_a_broker_that_does_not_serve_is_asked_for_nothing_until_it_returns(trio
     assert (way(trio)["requested"]["3"], trio.state.cluster.backlog[3]) == (1, 1)
 
 
-def test_an_epoch_that_was_never_decided_says_nothing(trio: World) -> None:
+def test_an_undecided_epoch_in_a_report_is_ignored(trio: World) -> None:
     report(trio, 1, "leader", 9)
     assert way(trio)["received"] == way(trio)["completed"] == {}
 
@@ -104,7 +104,7 @@ def test_replicas_keep_their_progress_when_the_assignment_changes(trio: World) -
     assert trio.state.cluster.backlog == {1: 1, 2: 1, 3: 1, 4: 1}
 
 
-def test_a_topic_that_is_deleted_is_nobodys_backlog(trio: World) -> None:
+def test_a_deleted_topic_is_in_no_backlog(trio: World) -> None:
     trio.publish("delete_topic", topic="t")
     assert trio.state.cluster.backlog == {}
 
@@ -117,7 +117,7 @@ def test_the_view_counts_it_for_each_broker(trio: World) -> None:
     assert trio.state.cluster.backlog == {1: 1, 2: 1, 3: 2}
 
 
-def test_nothing_is_awaited_of_who_is_unregistered_or_went_behind_a_gateway(trio: World) -> None:
+def test_unregistered_brokers_and_those_behind_gateways_owe_no_reports(trio: World) -> None:
     trio.publish("broker_unregister", broker=3)
     trio.register(2, behind_gateway=True)
     counted = trio.state.cluster.backlog
@@ -125,7 +125,7 @@ def test_nothing_is_awaited_of_who_is_unregistered_or_went_behind_a_gateway(trio
     assert trio.state.cluster.shown_backlog(counted) == {1: 1, 2: 0}
 
 
-def test_who_is_away_when_its_partition_begins_was_asked_for_nothing() -> None:
+def test_a_broker_away_at_a_partitions_creation_owes_no_report() -> None:
     world = World(1, 2, 3)
     world.fence(3)
     world.create("t", (1, 2, 3))

@@ -49,7 +49,7 @@ def test_the_topics_are_in_several_shards() -> None:
         event("broker_heartbeat", broker=1, broker_epoch=1, want_fence=False, want_shutdown=True),
     ],
 )
-def test_what_remains_of_a_shutdown_is_the_sum(last: bytes, shards: int) -> None:
+def test_remaining_partitions_of_a_shutdown_are_summed(last: bytes, shards: int) -> None:
     decisions = said(last, shards)
     assert [(d["kind"], d["remaining"]) for d in decisions] == [("broker", 4), ("answer", 4)]
     assert decisions[0]["state"] == "controlled_shutdown"
@@ -73,7 +73,7 @@ def test_a_topics_settings_are_answered_once_by_its_own_shard(shards: int, topic
 
 
 @pytest.mark.parametrize("shards", [1, 3, 16])
-def test_what_all_shards_decide_alike_is_said_once(shards: int) -> None:
+def test_a_decision_of_all_shards_is_made_once(shards: int) -> None:
     assert [d["kind"] for d in said(event("broker_unregister", broker=9), shards)] == ["rejected"]
     assert [d["kind"] for d in said(event("alter_config", entity="cluster", config={"x": 1}), shards)] == [
         "answer",

@@ -59,13 +59,13 @@ MINIMAL: dict[str, dict[str, Any]] = {
 }
 
 
-def test_every_kind_of_event_is_known_here() -> None:
+def test_every_kind_of_event_has_an_example() -> None:
     assert set(MINIMAL) == {kind.__struct_config__.tag for kind in AnyEvent.__args__}
 
 
 @pytest.mark.parametrize("kind", MINIMAL)
 @pytest.mark.parametrize("brokers", [(), (1,)])
-def test_every_kind_that_asks_is_answered(kind: str, brokers: tuple[int, ...]) -> None:
+def test_every_kind_of_request_is_answered(kind: str, brokers: tuple[int, ...]) -> None:
     world = World(*brokers)
     world.publish(kind, **MINIMAL[kind], request_id="q")
     answer = world.one(Answer)
@@ -83,7 +83,7 @@ def test_every_kind_that_asks_is_answered(kind: str, brokers: tuple[int, ...]) -
         (b'{"kind":"broker_unregister","time_ms":1,"broker":-1}', "broker"),
     ],
 )
-def test_what_cannot_be_understood_is_rejected_as_it_came(raw: bytes, field: str) -> None:
+def test_an_unreadable_event_is_rejected_with_its_text(raw: bytes, field: str) -> None:
     world = World()
     world.publish_raw(raw)
     rejected = world.one(Rejected)
@@ -91,7 +91,7 @@ def test_what_cannot_be_understood_is_rejected_as_it_came(raw: bytes, field: str
     assert rejected.raw == raw.decode(errors="backslashreplace")
 
 
-def test_what_cannot_be_understood_is_answered_if_it_asks() -> None:
+def test_an_unreadable_request_is_answered() -> None:
     world = World()
     world.publish_raw(b'{"kind":"tock","time_ms":1,"request_id":5}')
     answer = world.one(Answer)
@@ -107,7 +107,7 @@ def test_progress_moves_seq_and_clock_only() -> None:
     assert outcome.state.cluster == msgspec.structs.replace(before, seq=99, clock_ms=77_000)
 
 
-def test_an_event_that_was_taken_in_is_passed_over() -> None:
+def test_a_repeated_event_is_skipped() -> None:
     world = World(1)
     world.beat(1, request_id="q")
     again = list(logged([(world.state.cluster.seq, world.log[-1])]))
@@ -122,7 +122,7 @@ def test_the_clock_never_goes_back() -> None:
     assert world.one(Answer).time_ms == 1_000
 
 
-def test_only_what_changed_is_given_to_be_stored() -> None:
+def test_only_changed_topics_are_returned_for_storage() -> None:
     world = World(1, 2)
     world.create("t", (1,))
     world.create("u", (2,))
@@ -141,7 +141,7 @@ def test_step_leaves_its_input_alone() -> None:
     assert (codec.encode_cluster(state.cluster), codec.encode_topics([topic])) == before
 
 
-def test_a_bad_override_is_left_aside() -> None:
+def test_an_invalid_override_is_ignored() -> None:
     world = World(1, num_partitions="2", broker_session_timeout_ms="soon")
     world.publish("create_topic", topic="t")
     assert world.state.cluster.totals == Totals(1, 2, 2, at_min_isr=2)
@@ -160,7 +160,7 @@ def test_a_change_that_breaks_an_invariant_is_withheld_and_reported(monkeypatch:
     assert (world.error, world.partition("t")) == ("UNKNOWN_SERVER_ERROR", before)
 
 
-def test_an_isr_of_which_some_are_fenced_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_isr_with_fenced_members_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule that lets a fenced broker into an ISR of several changes nothing; the next request is decided."""
     world = World(1, 2, 3)
     world.create("t", (1, 2, 3))
@@ -177,7 +177,7 @@ def test_an_isr_of_which_some_are_fenced_is_withheld(monkeypatch: pytest.MonkeyP
     assert (world.error, world.partition("t").isr) == ("NONE", (1,))
 
 
-def test_several_withheld_changes_of_one_event_have_a_place_each(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_withheld_changes_of_one_event_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(1, 2)
     world.create("t", (1, 2), (1, 2))
     world.is_checked = False
@@ -196,5 +196,5 @@ def test_rules_import_no_clock_no_chance_no_engine(folder: str) -> None:
             assert not {name.split(".")[0] for name in names} & banned, path
 
 
-def test_an_empty_world_has_nothing_to_say() -> None:
+def test_an_empty_cluster_decides_nothing() -> None:
     assert step(first_states(1)[0], [], Policy()).decisions == []

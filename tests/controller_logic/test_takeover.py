@@ -17,7 +17,7 @@ def world() -> World:
     return world
 
 
-def test_taking_over_says_nothing_and_counts_from_then_on(world: World) -> None:
+def test_a_take_over_decides_nothing_and_raises_the_epoch(world: World) -> None:
     assert world.decisions == []
     world.beat(1, request_id=1)
     assert world.one(Answer).controller_epoch == 3
@@ -39,7 +39,7 @@ def test_live_brokers_get_a_whole_session(world: World) -> None:
     assert world.tick(1) != []
 
 
-def test_its_settings_stand_over_the_base_and_under_the_dynamic_ones(world: World) -> None:
+def test_claimed_settings_override_the_base_and_not_dynamic_ones(world: World) -> None:
     world.publish("controller_started", controller_id="b", controller_epoch=4, settings={"num.partitions": 3})
     world.publish("create_topic", topic="u")
     assert len(world.one(Answer).assignment) == 3  # type: ignore[arg-type]
@@ -51,14 +51,14 @@ def test_its_settings_stand_over_the_base_and_under_the_dynamic_ones(world: Worl
     assert len(world.one(Answer).assignment) == 5  # type: ignore[arg-type]
 
 
-def test_settings_of_an_earlier_job_do_not_stay(world: World) -> None:
+def test_settings_of_an_earlier_job_are_dropped(world: World) -> None:
     world.publish("controller_started", controller_id="b", controller_epoch=4, settings={"num.partitions": 3})
     world.publish("controller_started", controller_id="c", controller_epoch=5)
     world.publish("create_topic", topic="u")
     assert len(world.one(Answer).assignment) == 1  # type: ignore[arg-type]
 
 
-def test_a_setting_that_cannot_be_is_named_and_left_aside(world: World) -> None:
+def test_an_invalid_setting_is_named_and_ignored(world: World) -> None:
     settings = {"num.partitions": "many", UNCLEAN: True, "no.rule.reads.it": 1, "min.insync.replicas": None}
     settings |= {"replica.lag.time.max.ms": "long"}
     world.publish("controller_started", controller_id="b", controller_epoch=4, settings=settings)
@@ -67,7 +67,7 @@ def test_a_setting_that_cannot_be_is_named_and_left_aside(world: World) -> None:
     assert world.state.cluster.controller_epoch == 4
 
 
-def test_partitions_that_may_be_led_now_are(world: World) -> None:
+def test_a_take_over_elects_leaders_that_its_settings_allow(world: World) -> None:
     world.alter_isr("t", (1,))
     world.fence(1)
     assert world.line("t") == "Offline leader=none epoch=1/2 isr=1"
@@ -83,7 +83,7 @@ def test_the_rules_of_the_newest_claim_are_in_force(world: World) -> None:
     assert world.state.cluster.rules_version == 1, "a job of before took over"
 
 
-def test_rules_that_are_not_there_are_refused(world: World) -> None:
+def test_unknown_rules_are_refused(world: World) -> None:
     unknown = NEWEST_RULES + 1
     world.publish("controller_started", controller_id="b", controller_epoch=4, rules_version=unknown, request_id=1)
     assert world.one(Rejected).field == "rules_version"
@@ -91,7 +91,7 @@ def test_rules_that_are_not_there_are_refused(world: World) -> None:
     assert (world.state.cluster.controller_epoch, world.state.cluster.rules_version) == (3, 1)
 
 
-def test_what_the_bus_knows_of_no_claim_is_refused(world: World) -> None:
+def test_a_claim_unknown_to_the_bus_is_refused(world: World) -> None:
     world.is_claim = False
     world.publish("controller_started", controller_id="x", controller_epoch=2**31 - 1, request_id=1)
     assert (world.one(Rejected).field, world.one(Rejected).reason) == ("controller_epoch", "UNKNOWN_CLAIM")

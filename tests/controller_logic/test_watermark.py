@@ -19,7 +19,7 @@ def watermark(world: World) -> int:
     return world.partition("t").high_watermark
 
 
-def test_it_does_not_go_back_after_the_first_one_of_an_unclean_leader(trio: World) -> None:
+def test_the_high_watermark_goes_back_once_under_an_unclean_leader(trio: World) -> None:
     trio.alter_isr("t", (1,))
     trio.offsets("t", b1=10)
     trio.tick()
@@ -32,7 +32,7 @@ def test_it_does_not_go_back_after_the_first_one_of_an_unclean_leader(trio: Worl
     assert watermark(trio) == 10
 
 
-def test_the_last_in_sync_replica_that_comes_back_with_less_takes_it_back(trio: World) -> None:
+def test_a_last_isr_member_that_returns_with_less_lowers_the_high_watermark(trio: World) -> None:
     trio.offsets("t", b1=10, b2=10, b3=10)
     trio.tick()
     trio.alter_isr("t", (1,))
@@ -49,7 +49,7 @@ def test_the_last_in_sync_replica_that_comes_back_with_less_takes_it_back(trio: 
     assert watermark(trio) == 6
 
 
-def test_an_offset_that_asks_is_answered(trio: World) -> None:
+def test_a_log_end_report_is_answered_if_it_asks(trio: World) -> None:
     event = {"topic": "t", "broker": 1, "leader_epoch": 0, "log_end_offset": 5, "request_id": "q"}
     trio.publish("log_end_offset", **event, partition=0)
     assert (trio.kinds, trio.error) == ("answer", "NONE")
@@ -59,7 +59,7 @@ def test_an_offset_that_asks_is_answered(trio: World) -> None:
 
 
 @pytest.mark.parametrize("epoch", [0, 2])
-def test_an_offset_of_another_leader_epoch_is_passed_over(trio: World, epoch: int) -> None:
+def test_a_log_end_of_another_leader_epoch_is_ignored(trio: World, epoch: int) -> None:
     trio.fence(3)
     trio.publish("log_end_offset", topic="t", partition=0, broker=1, leader_epoch=epoch, log_end_offset=5)
     assert trio.decisions == []
@@ -67,7 +67,7 @@ def test_an_offset_of_another_leader_epoch_is_passed_over(trio: World, epoch: in
 
 
 @pytest.mark.parametrize(("entity", "name"), [("topic", "t"), ("cluster", None)])
-def test_it_stands_still_below_the_least_isr(entity: str, name: str | None) -> None:
+def test_the_high_watermark_waits_below_min_isr(entity: str, name: str | None) -> None:
     world = World(1, 2)
     world.create("t", (1, 2))
     world.publish("alter_config", entity=entity, name=name, config={"min.insync.replicas": 2})
@@ -79,7 +79,7 @@ def test_it_stands_still_below_the_least_isr(entity: str, name: str | None) -> N
     assert watermark(world) == 5
 
 
-def test_more_in_sync_than_there_are_replicas_cannot_be_asked() -> None:
+def test_min_isr_is_capped_by_the_replicas() -> None:
     world = World(1, min_insync_replicas="3")
     world.create("t", (1,))
     world.offsets("t", b1=5)
@@ -98,7 +98,7 @@ def test_what_moved_is_kept_in_order_and_once(trio: World) -> None:
     assert not trio.state.cluster.watermarks_due
 
 
-def test_a_joiner_holds_it_until_it_lags_out(trio: World) -> None:
+def test_a_joiner_holds_the_high_watermark_until_it_lags(trio: World) -> None:
     trio.alter_isr("t", (1, 2))
     trio.offsets("t", b1=10, b2=10, b3=10)
     trio.tick()
@@ -111,7 +111,7 @@ def test_a_joiner_holds_it_until_it_lags_out(trio: World) -> None:
     assert not trio.state.cluster.watermarks_due
 
 
-def test_a_joiner_that_is_ahead_of_the_isr_holds_nothing(trio: World) -> None:
+def test_a_joiner_ahead_of_the_isr_does_not_hold_the_high_watermark(trio: World) -> None:
     trio.alter_isr("t", (1, 2))
     trio.offsets("t", b1=10, b2=7, b3=10)
     trio.tick()
@@ -119,7 +119,7 @@ def test_a_joiner_that_is_ahead_of_the_isr_holds_nothing(trio: World) -> None:
     assert not trio.state.cluster.watermarks_due
 
 
-def test_a_joiner_takes_nothing_back_under_an_unclean_leader(trio: World) -> None:
+def test_a_joiner_does_not_lower_the_high_watermark_under_an_unclean_leader(trio: World) -> None:
     trio.alter_isr("t", (1,))
     trio.offsets("t", b1=10)
     trio.tick()
@@ -131,7 +131,7 @@ def test_a_joiner_takes_nothing_back_under_an_unclean_leader(trio: World) -> Non
     assert watermark(trio) == 6
 
 
-def test_one_that_would_go_back_is_withheld(trio: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decreasing_high_watermark_is_withheld(trio: World, monkeypatch: pytest.MonkeyPatch) -> None:
     trio.offsets("t", b1=10, b2=7, b3=9)
     trio.tick()
     trio.is_checked = False

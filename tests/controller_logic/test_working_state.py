@@ -26,7 +26,7 @@ def assert_cuts_do_not_show(world: World) -> None:
     assert at_once.view() == one_by_one.view()
 
 
-def test_the_topics_that_are_left_go_on_after_one_is_deleted() -> None:
+def test_other_topics_continue_after_one_is_deleted() -> None:
     world = World(1, 2)
     world.create("gone", (1,))
     world.create("stays", (1, 2))
@@ -49,7 +49,7 @@ def test_a_name_is_taken_and_free_again_within_a_batch() -> None:
     assert_cuts_do_not_show(world)
 
 
-def test_a_controller_that_takes_over_within_a_batch_asks_again_for_what_was_just_asked() -> None:
+def test_a_take_over_within_a_batch_repeats_open_requests() -> None:
     world = World(1, 2, 3)
     world.create("t", (1, 2, 3))
     move(world, 3)
@@ -58,7 +58,7 @@ def test_a_controller_that_takes_over_within_a_batch_asks_again_for_what_was_jus
     assert_cuts_do_not_show(world)
 
 
-def test_a_request_whose_change_is_withheld_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_whose_change_is_withheld_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(1, 2, 3)
     world.create("t", (1, 2))
     world.fence(1)
@@ -73,7 +73,7 @@ def test_a_request_whose_change_is_withheld_is_told(monkeypatch: pytest.MonkeyPa
     assert (world.error, world.partition("t")) == ("UNKNOWN_SERVER_ERROR", before)
 
 
-def test_a_broker_that_is_behind_a_gateway_no_more_is_asked_for_reports_at_once() -> None:
+def test_a_broker_that_left_its_gateway_owes_reports_at_once() -> None:
     world = World(1, 2)
     world.join(3, behind_gateway=True)
     world.create("t", (1, 3))

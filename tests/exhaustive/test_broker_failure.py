@@ -123,7 +123,7 @@ def test_loss_of_every_set_of_replicas(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
-def test_whoever_may_lead_a_leaderless_partition_does(size: int) -> None:
+def test_a_leaderless_partition_is_led_by_a_replica_that_may_lead(size: int) -> None:
     for case in cases(size):
         if case.leader != NO_LEADER:
             continue

@@ -55,7 +55,7 @@ def moves(size: int) -> Iterator[Partition]:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_whoever_is_left_in_sync_leads_on_and_all_is_said_once(size: int) -> None:
+def test_a_remaining_isr_member_leads_and_each_decision_is_made_once(size: int) -> None:
     for before in moves(size):
         for failed in subsets((*ALL, LATE), 1):
             batch = batch_with(before)

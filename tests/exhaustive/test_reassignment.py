@@ -119,7 +119,7 @@ def test_every_move_is_cancelled_back_to_where_it_was(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_every_second_target_is_as_if_it_had_been_the_first(size: int) -> None:
+def test_a_second_target_ends_like_a_first_one(size: int) -> None:
     for before in partitions(size):
         if before.isr != before.replicas or before.leader != 1:
             continue

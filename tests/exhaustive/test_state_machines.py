@@ -68,13 +68,13 @@ def test_the_tables_are_kafkas() -> None:
     assert partition == pairs(LEGAL_PARTITION)
 
 
-def test_one_event_goes_no_further_than_through_states_that_await_nothing() -> None:
+def test_one_event_passes_only_through_states_that_wait_for_nothing() -> None:
     assert names(REPLICA_MOVES) == pairs(LEGAL_REPLICA) | pairs(IN_ONE_EVENT_REPLICA)
     assert names(PARTITION_MOVES) == pairs(LEGAL_PARTITION) | pairs(IN_ONE_EVENT_PARTITION)
 
 
 @pytest.mark.parametrize(("origin", "target"), [*product(ReplicaState, ReplicaState)])
-def test_every_move_of_a_replica(origin: ReplicaState, target: ReplicaState) -> None:
+def test_every_transition_of_a_replica(origin: ReplicaState, target: ReplicaState) -> None:
     is_legal = (origin.name, target.name) in pairs(LEGAL_REPLICA)
     assert transitioned(origin, target) == (target if is_legal else origin)
 
@@ -94,7 +94,7 @@ def partition_in(state: PartitionState, number: int = 0) -> Partition:
 
 
 @pytest.mark.parametrize(("origin", "target"), [*product(PartitionState, PartitionState)])
-def test_every_move_of_a_partition(origin: PartitionState, target: PartitionState) -> None:
+def test_every_transition_of_a_partition(origin: PartitionState, target: PartitionState) -> None:
     """A refused one is reported, the partition stays, and the next one is changed as if nothing had been."""
     before, neighbour = partition_in(origin), partition_in(PartitionState.OnlinePartition, 1)
     batch = batch_with(before, neighbour)

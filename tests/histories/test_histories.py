@@ -38,7 +38,7 @@ def by_rules(history: History) -> list[bytes]:
 
 
 @every_history
-def test_it_is_decided_as_it_was(history: History) -> None:
+def test_a_recorded_log_is_decided_as_before(history: History) -> None:
     decided = by_rules(history)
     if os.environ.get("ISRFLOW_REWRITE"):
         history.record(decided)
@@ -72,21 +72,21 @@ def test_the_changelog_notes_the_decisions_recorded_last() -> None:
     assert all(len(why.split()) > 4 for _, why in notes), "a note says what is decided otherwise, and why"
 
 
-def test_events_are_as_they_were_when_they_were_added() -> None:
+def test_recorded_events_never_change() -> None:
     now = {history.name: digest_of(raw for _, raw in history.events) for history in HISTORIES}
     assert now == digests_of_events(), "events are never altered: add another history instead"
     files = {f"{history.name}.{what}.xz" for history in HISTORIES for what in ("events", "decisions")}
     assert {path.name for path in FOLDER.glob("*.xz")} == files
 
 
-def test_every_kind_of_event_and_decision_is_among_them() -> None:
+def test_every_kind_of_event_and_decision_is_recorded() -> None:
     seen = {type(decode(raw)) for history in HISTORIES for _, raw in history.events}
     assert {*e.AnyEvent.__args__, e.Malformed} - seen == set()
     made = {type(d.decode(body)) for history in HISTORIES for body in history.decisions}
     assert set(d.Decision.__subclasses__()) - made == set()
 
 
-def test_they_are_small_to_keep() -> None:
+def test_recorded_files_are_small() -> None:
     assert sum(path.stat().st_size for path in FOLDER.glob("*.xz")) < BYTES_MAX
 
 
@@ -105,10 +105,10 @@ OLD = {"kind": "leader_and_isr", "seq": 5, "index": 0, "topic": "t", "leader": 1
         ([dict(reversed(OLD.items()))], "the same fields and values, written in other bytes"),
     ],
 )
-def test_a_difference_is_told_field_by_field(now: list[dict[str, object]], told: str) -> None:
+def test_a_difference_is_shown_field_by_field(now: list[dict[str, object]], told: str) -> None:
     bodies = [msgspec.json.encode(fields) for fields in now]
     assert told in (first_difference(EVENT, [msgspec.json.encode(OLD)], bodies) or "")
 
 
-def test_what_is_as_recorded_is_no_difference() -> None:
+def test_equal_decisions_are_no_difference() -> None:
     assert first_difference(EVENT, [msgspec.json.encode(OLD)], [msgspec.json.encode(OLD)]) is None

@@ -84,7 +84,7 @@ def check_said(entry: Entry, said: list[AnyDecision]) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(wild_logs)
-def test_every_text_is_decided_as_what_it_is(log: list[Entry]) -> None:
+def test_every_text_is_decided_or_rejected(log: list[Entry]) -> None:
     decided = decide(log, POLICY)
     said = by_seq(decided.decisions)
     for entry in log:
@@ -99,7 +99,9 @@ def test_every_text_is_decided_as_what_it_is(log: list[Entry]) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(wild_logs, st.lists(st.integers(1, 9), min_size=1, max_size=4), st.sampled_from((1, 3, 16)))
-def test_neither_cuts_nor_shards_show_in_what_is_decided_of_it(log: list[Entry], sizes: list[int], shards: int) -> None:
+def test_batches_and_shards_do_not_change_what_is_decided_of_any_text(
+    log: list[Entry], sizes: list[int], shards: int
+) -> None:
     whole = decide(log, POLICY)
     cut = decide(log, POLICY, shards=shards, batch_sizes=sizes)
     assert cut.decisions == whole.decisions
@@ -108,7 +110,7 @@ def test_neither_cuts_nor_shards_show_in_what_is_decided_of_it(log: list[Entry],
 
 @settings(max_examples=25, deadline=None)
 @given(wild_logs, st.lists(st.integers(1, 12), min_size=1, max_size=4), st.integers(1, 4))
-def test_the_operators_come_to_the_same(log: list[Entry], sizes: list[int], pieces: int) -> None:
+def test_the_operators_decide_the_same(log: list[Entry], sizes: list[int], pieces: int) -> None:
     with TemporaryDirectory() as directory:
         bus = EmbeddedBus(Path(directory) / "bus.db")
         cluster, first = OperatorCluster(bus), 0
@@ -125,7 +127,7 @@ def test_the_operators_come_to_the_same(log: list[Entry], sizes: list[int], piec
 
 @settings(max_examples=300, deadline=None)
 @given(texts)
-def test_a_text_reads_the_same_wherever_it_is_read(raw: bytes) -> None:
+def test_a_text_is_read_the_same_everywhere(raw: bytes) -> None:
     def further_down(levels: int) -> object:
         return decode(raw) if levels == 0 else further_down(levels - 1)
 

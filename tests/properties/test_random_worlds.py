@@ -36,7 +36,7 @@ ALWAYS_ANSWERED = {
 
 @settings(max_examples=600, deadline=None)
 @given(draws(max_size=80))
-def test_what_must_hold_holds_after_every_event(drawn: list[Draw]) -> None:
+def test_the_laws_hold_after_every_event(drawn: list[Draw]) -> None:
     for before, raw, outcome in walk(drawn, POLICY):
         check_laws(before, outcome, POLICY)
         check_said(raw, outcome.decisions)
@@ -99,7 +99,7 @@ def check_said(raw: bytes, decisions: list[AnyDecision]) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(draws(max_size=80), st.lists(st.integers(1, 30), min_size=1, max_size=6))
-def test_neither_cuts_nor_shards_show(drawn: list[Draw], batch_sizes: list[int]) -> None:
+def test_batches_and_shards_do_not_change_the_decisions(drawn: list[Draw], batch_sizes: list[int]) -> None:
     log = entries(raw for _, raw, _ in walk(drawn, POLICY))
     whole = decide(log, POLICY)
     for shards in (1, 3, 16):
@@ -111,7 +111,7 @@ def test_neither_cuts_nor_shards_show(drawn: list[Draw], batch_sizes: list[int])
 
 @settings(max_examples=30, deadline=None)
 @given(draws(max_size=60), st.integers(0, 60))
-def test_what_was_taken_in_is_passed_over(drawn: list[Draw], again_from: int) -> None:
+def test_repeated_events_are_skipped(drawn: list[Draw], again_from: int) -> None:
     log = entries(raw for _, raw, _ in walk(drawn, POLICY))
     repeated = [*log, *log[again_from:]]
     assert decide(repeated, POLICY, batch_sizes=(7,)).decisions == decide(log, POLICY).decisions

@@ -185,7 +185,7 @@ MOVE = st.tuples(st.sampled_from(MOVES), NUMBER, NUMBER, st.sampled_from(PAUSES_
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(MOVE, min_size=25, max_size=60) | st.lists(MOVE, max_size=30), st.integers(1, 2))
-def test_every_high_watermark_is_what_the_reports_make_it(drawn: list[Move], min_isr: int) -> None:
+def test_every_high_watermark_follows_from_the_reports(drawn: list[Move], min_isr: int) -> None:
     world = Watched(min_isr)
     for move, a, b, pause_ms in drawn:
         move(world, a, b)

@@ -190,7 +190,7 @@ def test_settings_are_altered_step_by_step(cluster: RealCluster) -> None:
     wait_until(as_brokers_say, "the brokers to have the setting")
 
 
-def test_what_the_engine_refuses_is_refused_in_kafkas_words(cluster: RealCluster) -> None:
+def test_the_engines_refusals_have_kafkas_wording(cluster: RealCluster) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     admin.create_topics([NewTopic("twice", 1, 1)])["twice"].result(30)
     for topic, code in [

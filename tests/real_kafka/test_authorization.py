@@ -103,7 +103,7 @@ def test_super_users_alone_change_anything(addresses: dict[str | None, str]) -> 
     assert [error_of(ask, admin) for ask in changes] == ["NONE"] * len(changes)
 
 
-def test_a_group_reads_on_what_brokers_make_for_themselves(addresses: dict[str | None, str]) -> None:
+def test_a_group_keeps_reading_topics_that_brokers_created(addresses: dict[str | None, str]) -> None:
     """Nobody but the broker makes ``__consumer_offsets``, and it does not authenticate at the gateway."""
     admin = AdminClient(conf(addresses, "admin"))
     assert error_of(lambda one: one.create_topics([NewTopic("read", 1, 1)]), admin) == "NONE"

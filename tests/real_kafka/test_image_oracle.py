@@ -111,7 +111,7 @@ def followed(directory: Path, drawn: list[Draw], snapshot_interval_bytes: int) -
     return known
 
 
-def test_a_snapshot_comes_to_the_same_and_the_log_goes_on_from_it(tmp_path: Path) -> None:
+def test_a_snapshot_gives_the_same_image_and_the_log_continues_from_it(tmp_path: Path) -> None:
     directory = tmp_path / "log"
     known = followed(directory, with_a_leader(5), snapshot_interval_bytes=2_000)
     held = snapshots.held_in(directory)

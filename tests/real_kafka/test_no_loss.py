@@ -117,7 +117,7 @@ def test_the_engine_is_killed_and_started_again(cluster: RealCluster, traffic: T
     assert set(cluster.states().values()) == {"active"}
 
 
-def test_transactions_are_whole_and_groups_go_on_where_they_were(cluster: RealCluster) -> None:
+def test_transactions_are_whole_and_groups_continue_where_they_were(cluster: RealCluster) -> None:
     cluster.tool("TopicCommand", "--create --topic whole --partitions 2 --replication-factor 3")
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "transactional.id": "whole", "log_level": 0})
     producer.init_transactions(60)

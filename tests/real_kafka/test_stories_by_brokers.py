@@ -75,5 +75,5 @@ def test_by_brokers(story: Story, cluster: RealCluster) -> None:
     assert told == [compared(block.expected) for block in merged(story)]
 
 
-def test_all_that_are_named_are_there() -> None:
+def test_all_named_stories_exist() -> None:
     assert set(NAMES) <= {story.name for story in all_stories()}

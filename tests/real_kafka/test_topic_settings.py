@@ -43,7 +43,7 @@ VALUES = [
 ]
 
 
-def test_what_kafka_takes_for_a_topic_the_gateway_takes() -> None:
+def test_the_gateway_accepts_the_same_topic_settings_as_kafka() -> None:
     asked = [(name, value) for name in (*NAMES, "no.such.setting") for value in VALUES]
     command = [str(java_home() / "bin" / "java"), "-cp", ":".join(map(str, fetch("kafka-broker"))), str(SOURCE)]
     lines = "".join(f"{name}={value}\n" for name, value in asked)

@@ -23,7 +23,7 @@ def test_every_story_says_what_it_shows() -> None:
         assert story.comment[0].endswith((".", ":", ",")) or len(story.comment) > 1, story.name
 
 
-def test_a_story_reads_as_it_is_written() -> None:
+def test_a_story_is_parsed_as_written() -> None:
     text = "# One.\ntick\n----\nno decision\n\n# a note\ntick 2s\n----\na\n  b\n"
     assert parse("one", text).text == text
 

@@ -52,7 +52,7 @@ def broken_between(before: LeaderAndIsr, now: LeaderAndIsr) -> list[str]:
     return [invariant for invariant, _ in step_of(before, now)]
 
 
-def test_what_is_right_is_not_refused() -> None:
+def test_correct_records_are_not_refused() -> None:
     assert broken_by(GOOD) == []
     assert broken_by(replace(GOOD, replicas=(1, 2, 3, 4), adding_replicas=(2,), removing_replicas=(3, 4))) == []
     assert broken_between(GOOD, NEXT) == []
@@ -75,7 +75,7 @@ def test_what_is_right_is_not_refused() -> None:
         ("A14", {"replicas": (1, 2, 2)}),
     ],
 )
-def test_a_record_that_cannot_be(invariant: str, fields: dict[str, Any]) -> None:
+def test_an_impossible_record_is_found(invariant: str, fields: dict[str, Any]) -> None:
     assert invariant in broken_by(replace(GOOD, **fields))
 
 
@@ -93,7 +93,7 @@ def test_a_record_that_cannot_be(invariant: str, fields: dict[str, Any]) -> None
         ("E1", {"leader": 2, "leader_epoch": 5, "unclean": True}),
     ],
 )
-def test_a_record_that_cannot_follow(invariant: str, fields: dict[str, Any]) -> None:
+def test_an_impossible_successor_is_found(invariant: str, fields: dict[str, Any]) -> None:
     assert invariant in broken_between(GOOD, replace(NEXT, **fields))
 
 
@@ -146,7 +146,7 @@ def test_every_shard_holds_brokers_to_be_what_was_said_of_them() -> None:
     assert "A7" in judged([], [said("active")], [{1: broker()}, {1: broker(BrokerState.fenced)}])
 
 
-def test_a_fenced_member_is_the_only_one() -> None:
+def test_a_fenced_member_must_be_alone_in_the_isr() -> None:
     fenced = {1: broker(BrokerState.fenced)}
     assert "A11" in judged([], [said("fenced"), GOOD], [fenced])
     assert judged([], [said("fenced"), replace(GOOD, isr=(1,))], [fenced]) == []

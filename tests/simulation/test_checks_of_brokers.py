@@ -54,7 +54,7 @@ def test_a_follower_has_one_fetcher(partition: Any, fetchers: list[int], wrong: 
     assert found == wrong
 
 
-def test_who_runs_was_registered() -> None:
+def test_a_running_broker_was_registered() -> None:
     found = Found()
     seen = BrokersSeen(found.violated)
     seen.lifecycle_state(1, "running", True)
@@ -111,7 +111,7 @@ def test_decisions_are_taken_in_one_after_the_other() -> None:
     assert found == ["B12"]
 
 
-def test_what_a_broker_holds_was_decided() -> None:
+def test_a_broker_holds_only_what_was_decided() -> None:
     found = Found()
     seen = BrokersSeen(found.violated)
     seen.holds(replica(leader=1), GOOD)
@@ -142,7 +142,7 @@ def test_an_acknowledged_record_is_committed_and_stays() -> None:
     assert found == ["D4", "D4"]
 
 
-def test_what_was_refused_for_good_is_not_acknowledged() -> None:
+def test_a_record_refused_for_good_is_not_acknowledged() -> None:
     found = Found()
     seen = clients(found, [Record(0, 11)])
     seen.given_up(PLACE, 11)
@@ -163,7 +163,7 @@ def test_an_idempotent_record_is_stored_once_and_known() -> None:
     assert found == ["E3", "E3"]
 
 
-def test_a_topic_that_has_the_name_of_another_is_judged_by_itself() -> None:
+def test_a_recreated_topic_is_judged_by_itself() -> None:
     found = Found()
     seen = clients(found, [])
     seen.sends_once(11)

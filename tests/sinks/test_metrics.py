@@ -136,7 +136,7 @@ def test_a_bucket_includes_its_bound() -> None:
     assert (histogram.counts[0], histogram.counts[1], histogram.counts[-1], histogram.count) == (1, 2, 1, 4)
 
 
-def test_threads_lose_no_update() -> None:
+def test_concurrent_updates_are_not_lost() -> None:
     metrics = Metrics()
 
     def end_batches() -> None:

@@ -58,7 +58,7 @@ def test_kinds_stand_as_in_the_contract() -> None:
     ]
 
 
-def test_any_order_of_parts_gives_the_same_numbers() -> None:
+def test_the_order_of_parts_does_not_change_the_numbers() -> None:
     stop = StopReplica(**COMMON, seq=1, topic="z", topic_id="i", partition=0, leader_epoch=0, delete=False, to=(1,))
     decisions: list[AnyDecision] = [
         watermark("b", 0),
@@ -90,7 +90,7 @@ def test_free_text_that_looks_like_an_index_is_left_alone() -> None:
     assert (json.loads(body)["index"], json.loads(body)["raw"]) == (1, '{"index":0}')
 
 
-def test_two_decisions_in_one_place_are_a_bug_that_stops_nothing() -> None:
+def test_two_decisions_in_one_place_are_a_bug_that_does_not_stop_the_batch() -> None:
     assert has_clash([watermark("a", 0), watermark("b", 0), watermark("a", 0)])
     assert not has_clash([watermark("a", 0), watermark("a", 1), watermark("a", 0, seq=2), broker(1), broker(1)])
     numbered = number([part_of(watermark("a", 0)), part_of(watermark("a", 0))])
@@ -101,7 +101,7 @@ def rejected(reason: Reason, message: str = "") -> Rejected:
     return Rejected(**(COMMON | {"reason": reason}), seq=1, raw="RULES_FAILED", field="", message=message)
 
 
-def test_one_refusal_of_each_reason_is_said() -> None:
+def test_one_refusal_per_reason_is_reported() -> None:
     """Whichever shard comes first: one may refuse an event that others fail on."""
     refused = rejected(Reason.REQUEST_REFUSED)
     decisions = [refused, rejected(Reason.RULES_FAILED, "one"), rejected(Reason.RULES_FAILED, "other")]
@@ -126,7 +126,7 @@ def test_withheld_partitions_have_places_of_their_own() -> None:
     ("shares", "remaining", "state"),
     [((0, 0), 0, "shutdown_allowed"), ((2, 0), 2, "controlled_shutdown"), ((2, 3), 5, "controlled_shutdown")],
 )
-def test_what_remains_of_a_shutdown_is_added_up(shares: tuple[int, ...], remaining: int, state: str) -> None:
+def test_remaining_partitions_of_a_shutdown_are_added_up(shares: tuple[int, ...], remaining: int, state: str) -> None:
     parts = []
     for share in shares:
         said = "controlled_shutdown" if share else "shutdown_allowed"
@@ -148,7 +148,7 @@ def test_results_are_joined_and_the_first_refusal_speaks_for_all() -> None:
     assert (merged["error"], merged["message"], merged["reason"]) == ("C", "C of 3", "REQUEST_REFUSED")
 
 
-def test_results_that_are_all_well_say_so() -> None:
+def test_results_without_refusal_are_answered_with_none() -> None:
     parts = [answer(results=(result(4, "NONE"),)), answer(results=())]
     (merged,) = [json.loads(body) for _, _, body in number(part_of(part) for part in parts)]
     assert (merged["error"], merged["reason"]) == ("NONE", "REQUEST_DONE")

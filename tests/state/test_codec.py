@@ -128,14 +128,14 @@ def test_the_topics_of_version_1_are_read() -> None:
     assert decode_topics((GOLDEN / "topics-v1.bin").read_bytes()) == TOPICS
 
 
-def test_what_version_1_grew_to_is_read() -> None:
+def test_version_1_with_added_fields_is_read() -> None:
     grown = [Topic("t", "id-of-t", TopicState.created, {}, (GROWN_PARTITION,), deletion_waits=True)]
     assert decode_cluster((GOLDEN / "cluster-v1-grown.bin").read_bytes()) == GROWN_CLUSTER
     assert decode_topics((GOLDEN / "topics-v1-grown.bin").read_bytes()) == grown
 
 
 @pytest.mark.parametrize(("when", "partition"), [("later", LATER_GROWN_PARTITION), ("last", LAST_GROWN_PARTITION)])
-def test_what_version_1_grew_to_later_is_read(when: str, partition: Partition) -> None:
+def test_version_1_with_later_fields_is_read(when: str, partition: Partition) -> None:
     grown = [Topic("t", "id-of-t", TopicState.created, {}, (partition,))]
     assert decode_topics((GOLDEN / f"topics-v1-grown-{when}.bin").read_bytes()) == grown
 
@@ -145,20 +145,20 @@ def test_slices_of_version_2_are_read() -> None:
     assert decode_slices(encode_slices(SLICES)) == SLICES
 
 
-def test_whole_topics_are_written_as_by_version_1() -> None:
+def test_whole_topics_are_written_as_in_version_1() -> None:
     whole = [Slice(topic, len(topic.partitions)) for topic in TOPICS]
     assert encode_slices(whole) == encode_topics(TOPICS)
     assert decode_slices(encode_topics(TOPICS)) == whole
     assert joined_topics([encode_topics(TOPICS)]) == TOPICS
 
 
-def test_who_reads_whole_topics_takes_no_slice_for_one() -> None:
+def test_a_slice_is_not_read_as_a_whole_topic() -> None:
     with pytest.raises(CodecError, match="state of version 02"):
         decode_topics(encode_slices(SLICES))
 
 
 @pytest.mark.parametrize("lost", [0, 1])
-def test_slices_that_are_not_all_of_a_topic_are_not_read_as_one(lost: int) -> None:
+def test_incomplete_slices_are_not_read_as_a_topic(lost: int) -> None:
     pages = [encode_slices([one]) for one in SLICES]
     assert [len(topic.partitions) for topic in joined_topics(reversed(pages))] == [2]
     with pytest.raises(CodecError, match="topic sliced"):
@@ -186,7 +186,7 @@ def test_a_name_keeps_its_number(kind: type[IntEnum]) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"\x00\x90", b"\x02\x90", b"\x01", b"\x01\x90\x90", b"\x01\xc1", b"\x01\xa1x"])
-def test_bytes_that_are_not_state_say_so(body: bytes) -> None:
+def test_bytes_that_are_no_state_are_refused(body: bytes) -> None:
     with pytest.raises(CodecError):
         decode_topics(body)
 
@@ -196,6 +196,6 @@ def test_another_version_is_named() -> None:
         decode_cluster(b"c")
 
 
-def test_state_by_rules_of_a_later_version_is_not_used() -> None:
+def test_state_of_later_rules_is_not_used() -> None:
     with pytest.raises(CodecError, match=f"state by version {NEWEST_RULES + 1} of the rules; this code has"):
         decode_cluster(encode_cluster(replace(CLUSTER, rules_version=NEWEST_RULES + 1)))

@@ -71,14 +71,14 @@ def test_the_order_of_fields_and_those_of_the_bus_do_not_matter() -> None:
         (b'{"kind":"delete_topic","time_ms":1,"topic":"\xff"}', ""),
     ],
 )
-def test_the_field_in_question_is_named(raw: bytes, field: str) -> None:
+def test_the_wrong_field_is_named(raw: bytes, field: str) -> None:
     event = decode(raw)
     assert isinstance(event, Malformed)
     assert event.field == field
     assert event.message
 
 
-def test_what_could_be_read_of_a_bad_event_is_kept_for_its_answer() -> None:
+def test_the_readable_part_of_a_bad_event_is_kept_for_its_answer() -> None:
     event = decode(b'{"kind":"delete_topic","time_ms":"x","request_id":12}')
     assert isinstance(event, Malformed)
     assert (event.request, event.request_id) == ("delete_topic", 12)
@@ -90,7 +90,7 @@ def test_an_unreadable_kind_does_not_hide_the_request_id() -> None:
     assert (event.request, event.request_id) == ("", 12)
 
 
-def test_what_is_wrong_is_said_in_few_words_however_long_it_is() -> None:
+def test_error_messages_are_short_however_long_the_value() -> None:
     for text in (b'{"kind":"%s"}', b'{"kind":"elect_leaders","time_ms":1,"partitions":null,"election_type":"%s"}'):
         event = decode(text % (b" - at `x" * 100_000))
         assert isinstance(event, Malformed)
@@ -98,7 +98,7 @@ def test_what_is_wrong_is_said_in_few_words_however_long_it_is() -> None:
         assert len(event.message) < 2 * MESSAGE_CHARS_MAX
 
 
-def test_a_text_reads_the_same_however_deep_the_stack_is() -> None:
+def test_a_text_is_read_the_same_at_any_stack_depth() -> None:
     """A reader that recurses would give up sooner where it was called from further down."""
 
     def further_down(levels: int, raw: bytes) -> object:
@@ -127,5 +127,5 @@ def test_a_text_reads_the_same_however_deep_the_stack_is() -> None:
         (b"[" * 60 + (b"[" * 60 + b"]" * 60) + b"x", True),
     ],
 )
-def test_the_depth_is_that_outside_of_strings(text: bytes, is_too: bool) -> None:
+def test_depth_is_counted_outside_of_strings(text: bytes, is_too: bool) -> None:
     assert is_too_deep(text) == is_too

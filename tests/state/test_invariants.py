@@ -77,7 +77,7 @@ def test_nobody_is_both_assigned_and_removed() -> None:
     assert broken_rules(before, replace(before, removed=(replace(entry, broker=4),))) == []
 
 
-def test_whoever_is_fenced_neither_leads_nor_shares_an_isr() -> None:
+def test_a_fenced_broker_neither_leads_nor_shares_an_isr() -> None:
     assert broken_rules(GOOD, GOOD, None, {1, 3}) == []
     assert broken_rules(GOOD, GOOD, None, {2, 3}) == ["a leader is not fenced"]
     shrunk = replace(GOOD, isr=(1, 3), partition_epoch=10)
@@ -85,7 +85,7 @@ def test_whoever_is_fenced_neither_leads_nor_shares_an_isr() -> None:
     assert broken_rules(GOOD, replace(shrunk, isr=(1,)), None, {1, 2}) == []
 
 
-def test_a_watermark_that_goes_back_is_told() -> None:
+def test_a_decreasing_watermark_breaks_a_rule() -> None:
     assert broken_watermark(GOOD, replace(GOOD, high_watermark=6))
     assert not broken_watermark(GOOD, replace(GOOD, high_watermark=6, high_watermark_epoch=5))
 

@@ -36,7 +36,7 @@ def test_a_complaint_names_the_key() -> None:
     assert "min.insync.replicas" in (complaint_about("min.insync.replicas", "0") or "")
 
 
-def test_layers_cover_only_what_they_name() -> None:
+def test_layers_override_only_what_they_name() -> None:
     policy = laid_over(Policy(num_partitions=7), {"min.insync.replicas": "2", "retention.ms": "1"})
     assert (policy.num_partitions, policy.min_insync_replicas) == (7, 2)
 

@@ -55,37 +55,41 @@ def stays(checkpoint: Path, bus: EmbeddedBus) -> bool:
     return False
 
 
-def test_one_that_is_as_far_as_its_bus_stays(checkpoint: Path, bus: EmbeddedBus) -> None:
+def test_a_checkpoint_that_is_as_far_as_its_bus_stays(checkpoint: Path, bus: EmbeddedBus) -> None:
     assert stays(checkpoint, bus)
     (checkpoint / "offsets" / "3").unlink()
     assert stays(checkpoint, bus)
 
 
-def test_one_whose_last_batch_was_decided_and_did_not_end_stays(checkpoint: Path, bus: EmbeddedBus) -> None:
+def test_a_checkpoint_whose_last_decided_batch_did_not_end_stays(checkpoint: Path, bus: EmbeddedBus) -> None:
     bus.commit(1, 12, [], [])
     assert stays(checkpoint, bus)
 
 
 @pytest.mark.parametrize("seq", [10, 11, 13, 5_000])
-def test_one_besides_which_its_bus_went_on_is_moved_aside(checkpoint: Path, bus: EmbeddedBus, seq: int) -> None:
+def test_a_checkpoint_that_fell_behind_its_bus_is_moved_aside(checkpoint: Path, bus: EmbeddedBus, seq: int) -> None:
     bus.commit(1, seq, [], [])
     assert not stays(checkpoint, bus)
 
 
 @pytest.mark.parametrize("end", [16, 92, 8, 3, -12])
-def test_one_whose_plan_was_never_made_is_moved_aside(checkpoint: Path, bus: EmbeddedBus, end: int) -> None:
+def test_a_checkpoint_with_an_end_that_was_never_planned_is_moved_aside(
+    checkpoint: Path, bus: EmbeddedBus, end: int
+) -> None:
     """Going on from a digit that flipped would pass over events, or take them twice."""
     write(checkpoint, "offsets/3", f'v1\n{{"batchTimestampMs":1}}\n{{"seq": {end}}}')
     assert not stays(checkpoint, bus)
 
 
-def test_one_whose_last_batch_cannot_be_read_is_moved_aside(checkpoint: Path, bus: EmbeddedBus) -> None:
+def test_a_checkpoint_whose_last_batch_cannot_be_read_is_moved_aside(checkpoint: Path, bus: EmbeddedBus) -> None:
     bus.commit(1, 12, [], [])
     write(checkpoint, "offsets/2", "")
     assert not stays(checkpoint, bus)
 
 
-def test_one_that_is_ahead_of_its_bus_is_moved_aside(checkpoint: Path, bus: EmbeddedBus, tmp_path: Path) -> None:
+def test_a_checkpoint_that_is_ahead_of_its_bus_is_moved_aside(
+    checkpoint: Path, bus: EmbeddedBus, tmp_path: Path
+) -> None:
     bus.commit(1, 12, [], [])
     write(checkpoint, "commits/3", "v2")
     with bus._write() as connection:
@@ -93,14 +97,14 @@ def test_one_that_is_ahead_of_its_bus_is_moved_aside(checkpoint: Path, bus: Embe
     assert not stays(checkpoint, bus)
 
 
-def test_another_bus_that_is_as_far_is_told_from_its_own(checkpoint: Path, tmp_path: Path) -> None:
+def test_another_bus_at_the_same_seq_is_not_taken_for_its_own(checkpoint: Path, tmp_path: Path) -> None:
     other = new_bus(tmp_path / "other.db")
     other.commit(1, 9, [], [])
     assert not stays(checkpoint, other)
     other.close()
 
 
-def test_a_bus_restored_where_the_checkpoint_is_goes_on(checkpoint: Path, bus: EmbeddedBus, tmp_path: Path) -> None:
+def test_a_checkpoint_as_far_as_a_restored_bus_stays(checkpoint: Path, bus: EmbeddedBus, tmp_path: Path) -> None:
     bus.close()
     shutil.copy(bus.path, tmp_path / "restored.db")
     restored = EmbeddedBus(tmp_path / "restored.db")
@@ -109,7 +113,7 @@ def test_a_bus_restored_where_the_checkpoint_is_goes_on(checkpoint: Path, bus: E
 
 
 @pytest.mark.parametrize("decided", [0, 9, 12])
-def test_one_without_a_batch_that_ended_is_moved_aside(checkpoint: Path, bus: EmbeddedBus, decided: int) -> None:
+def test_a_checkpoint_without_a_finished_batch_is_moved_aside(checkpoint: Path, bus: EmbeddedBus, decided: int) -> None:
     shutil.rmtree(checkpoint / "commits")
     bus.commit(1, decided, [], [])
     assert not stays(checkpoint, bus)
@@ -126,25 +130,25 @@ def test_one_without_a_batch_that_ended_is_moved_aside(checkpoint: Path, bus: Em
         ("bus", ""),
     ],
 )
-def test_one_that_makes_no_sense_is_moved_aside(checkpoint: Path, bus: EmbeddedBus, name: str, text: str) -> None:
+def test_a_nonsensical_checkpoint_is_moved_aside(checkpoint: Path, bus: EmbeddedBus, name: str, text: str) -> None:
     write(checkpoint, name, text)
     assert not stays(checkpoint, bus)
 
 
-def test_one_is_kept_aside(checkpoint: Path, bus: EmbeddedBus) -> None:
+def test_one_checkpoint_is_kept_aside(checkpoint: Path, bus: EmbeddedBus) -> None:
     bus.commit(1, 13, [], [])
     write(checkpoint.with_name("checkpoint.aside"), "old", "")
     assert not stays(checkpoint, bus)
     assert len(list(checkpoint.parent.iterdir())) == 2
 
 
-def test_what_is_in_the_place_of_the_one_aside_gives_way(checkpoint: Path, bus: EmbeddedBus) -> None:
+def test_the_checkpoint_kept_aside_is_replaced(checkpoint: Path, bus: EmbeddedBus) -> None:
     bus.commit(1, 13, [], [])
     checkpoint.with_name("checkpoint.aside").write_text("a file")
     assert not stays(checkpoint, bus)
 
 
-def test_what_spark_noted_says_over_how_many_partitions_the_state_is_spread(checkpoint: Path) -> None:
+def test_the_number_of_state_partitions_is_read_from_sparks_notes(checkpoint: Path) -> None:
     assert shuffle_partitions(checkpoint) is None
     write(checkpoint, "offsets/4", 'v1\n{"conf":{"spark.sql.shuffle.partitions":"3"}}\n{"seq": 13}')
     assert shuffle_partitions(checkpoint) == 3

@@ -55,7 +55,7 @@ def never() -> None:
     """Wait on."""
 
 
-def test_it_is_free_again_after_its_holder(checkpoint: Path, lock: CheckpointLock, tmp_path: Path) -> None:
+def test_a_lock_is_free_again_after_its_holder(checkpoint: Path, lock: CheckpointLock, tmp_path: Path) -> None:
     assert lock.take_or_check()
     with checkpoint_lock(checkpoint, of(tmp_path / "bus.db")) as second:
         assert not second.take_or_check()
@@ -63,13 +63,15 @@ def test_it_is_free_again_after_its_holder(checkpoint: Path, lock: CheckpointLoc
         assert second.take_or_check()
 
 
-def test_a_killed_holder_lets_go(lock: CheckpointLock, holder: subprocess.Popen[bytes]) -> None:
+def test_a_killed_holder_releases_the_lock(lock: CheckpointLock, holder: subprocess.Popen[bytes]) -> None:
     assert not lock.take_or_check()
     holder.kill()
     assert lock.wait(30_000, never)
 
 
-def test_one_that_does_not_let_go_is_waited_for_so_long(lock: CheckpointLock, holder: subprocess.Popen[bytes]) -> None:
+def test_a_holder_that_keeps_the_lock_is_waited_for_with_a_bound(
+    lock: CheckpointLock, holder: subprocess.Popen[bytes]
+) -> None:
     started = time.monotonic()
     assert not lock.wait(200, never)
     assert time.monotonic() - started >= 0.2
@@ -80,7 +82,7 @@ def test_one_that_does_not_let_go_is_waited_for_so_long(lock: CheckpointLock, ho
     assert lock.take()
 
 
-def test_who_waits_may_give_up(lock: CheckpointLock, holder: subprocess.Popen[bytes]) -> None:
+def test_a_waiter_may_give_up(lock: CheckpointLock, holder: subprocess.Popen[bytes]) -> None:
     def give_up() -> None:
         raise LookupError("superseded")
 
@@ -101,23 +103,21 @@ def test_a_job_of_another_bus_is_refused_by_name(
         assert other.take_or_check()
 
 
-def test_a_copy_of_a_bus_is_another_one(tmp_path: Path) -> None:
+def test_a_copy_of_a_bus_is_another_bus(tmp_path: Path) -> None:
     (tmp_path / "copy.db").write_bytes((tmp_path / "bus.db").read_bytes() if of(tmp_path / "bus.db") else b"")
     assert not of(tmp_path / "copy.db").has_same_bus(of(tmp_path / "bus.db"))
     (tmp_path / "link.db").symlink_to(tmp_path / "bus.db")
     assert of(tmp_path / "link.db").has_same_bus(of(tmp_path / "bus.db"))
 
 
-def test_on_kafka_a_bus_is_known_by_its_number_whatever_it_is_called() -> None:
+def test_on_kafka_a_bus_is_known_by_its_identity_whatever_its_address() -> None:
     one, moved = Holder(1, "a", ("kafka://a:1/x", "77")), Holder(2, "b", ("kafka://b:1/x", "77"))
     assert moved.has_same_bus(one)
     assert Holder(2, "a", ("kafka://a:1/x",)).has_same_bus(one)
     assert not Holder(2, "c", ("kafka://b:1/x", "78")).has_same_bus(one)
 
 
-def test_a_holder_that_does_not_say_its_bus_is_left_alone(
-    checkpoint: Path, lock: CheckpointLock, tmp_path: Path
-) -> None:
+def test_a_holder_that_names_no_bus_is_left_alone(checkpoint: Path, lock: CheckpointLock, tmp_path: Path) -> None:
     assert lock.take()
     checkpoint.with_name("checkpoint.lock").write_bytes(b"")
     with checkpoint_lock(checkpoint, of(tmp_path / "bus.db")) as other, pytest.raises(JobError, match="an unknown bus"):

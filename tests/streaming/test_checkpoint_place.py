@@ -16,26 +16,26 @@ def place(bus: str) -> Path:
     return checkpoint_of(Settings(bus=bus))
 
 
-def test_it_lies_beside_the_file_of_its_bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_checkpoint_is_beside_the_bus_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert checkpoint_of(Settings()) == tmp_path / "data" / "bus.db.checkpoint"
     assert place("sqlite:b.db") == tmp_path / "b.db.checkpoint"
     assert place("sqlite:/var/b.db") == Path("/var/b.db.checkpoint")
 
 
-def test_one_that_is_named_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_named_checkpoint_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert checkpoint_of(Settings(checkpoint_dir="own")) == tmp_path / "own"
 
 
 @pytest.mark.parametrize("profile", ["laptop", "production"])
-def test_the_profiles_leave_it_to_the_bus(profile: str, tmp_path: Path) -> None:
+def test_the_profiles_leave_the_checkpoint_beside_the_bus(profile: str, tmp_path: Path) -> None:
     profiles = Path(checkpoint_place.__file__).resolve().parents[1] / "conf" / "profiles"
     settings = load(profiles / f"{profile}.toml", [f"bus=sqlite:{tmp_path}/x.db"])
     assert checkpoint_of(settings) == tmp_path / "x.db.checkpoint"
 
 
-def test_buses_on_kafka_have_names_that_a_file_may_have_and_no_two_share() -> None:
+def test_checkpoints_of_kafka_buses_have_valid_and_distinct_names() -> None:
     urls = [
         "kafka://h:9092",
         "kafka://h:9093",
@@ -52,7 +52,7 @@ def test_buses_on_kafka_have_names_that_a_file_may_have_and_no_two_share() -> No
     assert place("kafka://a:1,b:2") == place("kafka://b:2,a:1/isrflow")
 
 
-def test_one_that_can_be_made_or_is_there_is_usable_and_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_usable_folder_stays_as_it_is(tmp_path: Path) -> None:
     check_usable(tmp_path / "new" / "checkpoint")
     assert list((tmp_path / "new").iterdir()) == []
     (tmp_path / "there" / "offsets").mkdir(parents=True)
@@ -62,7 +62,7 @@ def test_one_that_can_be_made_or_is_there_is_usable_and_stays_as_it_is(tmp_path:
     ) == ["new", "offsets", "there"]
 
 
-def test_a_file_is_none(tmp_path: Path) -> None:
+def test_a_file_is_no_checkpoint_folder(tmp_path: Path) -> None:
     (tmp_path / "checkpoint").write_text("")
     with pytest.raises(NotADirectoryError, match="it is a file, but must be a directory"):
         check_usable(tmp_path / "checkpoint")
@@ -76,7 +76,7 @@ def test_a_mount_point_cannot_be_moved_aside(tmp_path: Path, monkeypatch: pytest
         check_usable(tmp_path)
 
 
-def test_what_may_not_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unwritable_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "checkpoint" / "state").mkdir(parents=True)
     # Whoever runs tests as root may write everywhere.
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "state")

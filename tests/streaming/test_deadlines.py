@@ -61,7 +61,7 @@ def is_too_late(deadlines: Deadlines, expires_ms: int, through: int = 9) -> bool
     return False
 
 
-def test_it_is_measured_from_the_claim_on_by_the_bus_s_clock(bus: EmbeddedBus, time: Time) -> None:
+def test_a_deadline_is_measured_by_the_buss_clock_from_the_claim_on(bus: EmbeddedBus, time: Time) -> None:
     deadlines = begun(bus, time)
     expires_ms = time.now_ms + 20_000
     time.steady_ms += 20_000 + LATE_MS_MAX
@@ -70,7 +70,7 @@ def test_it_is_measured_from_the_claim_on_by_the_bus_s_clock(bus: EmbeddedBus, t
     assert is_too_late(deadlines, expires_ms)
 
 
-def test_a_batch_that_is_on_the_bus_already_stays_as_it_is(bus: EmbeddedBus, time: Time) -> None:
+def test_a_batch_that_is_already_on_the_bus_stays(bus: EmbeddedBus, time: Time) -> None:
     deadlines = begun(bus, time)
     bus.publish([b"event"] * 9)
     bus.commit(1, 9, [], [])
@@ -115,9 +115,7 @@ def registered(time: Time) -> list[bytes]:
     return [msgspec.json.encode(event | broker) for event in events]
 
 
-def test_what_was_asked_while_the_engine_stood_still_is_refused_and_a_replay_says_the_same(
-    bus: EmbeddedBus, time: Time
-) -> None:
+def test_requests_during_a_standstill_are_refused_also_in_a_replay(bus: EmbeddedBus, time: Time) -> None:
     deadlines = begun(bus, time)
     bus.publish([*registered(time), asked("late", time, 20_000), asked("patient", time, 2 * HOUR_MS)])
     planned = bus.last_seq()

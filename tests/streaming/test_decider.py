@@ -93,7 +93,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Started
     bus.close()
 
 
-def test_a_query_that_fails_is_begun_again_from_the_bus(started: Started, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_query_restarts_from_the_bus(started: Started, capsys: pytest.CaptureFixture[str]) -> None:
     with started.decider() as running:
         started.queries[0].fail("Caused by: java.io.IOException: Stream is corrupted")
         assert not running.is_active()
@@ -107,14 +107,14 @@ def test_a_query_that_fails_is_begun_again_from_the_bus(started: Started, capsys
     assert "IOException: Stream is corrupted" in said
 
 
-def test_one_that_cannot_even_start_is_begun_again(started: Started) -> None:
+def test_a_query_that_cannot_start_is_restarted(started: Started) -> None:
     started.refuse = [AnalysisException("[STREAMING_CHECKPOINT_MISSING_METADATA_FILE] it is missing")]
     with started.decider() as running:
         assert running.is_active()
     assert [query.began_with_batches for query in started.queries] == [False]
 
 
-def test_it_is_begun_again_once(started: Started) -> None:
+def test_a_query_is_restarted_once(started: Started) -> None:
     with started.decider() as running:
         started.queries[0].fail("one")
         running.go_on()
@@ -126,7 +126,7 @@ def test_it_is_begun_again_once(started: Started) -> None:
     assert len(started.queries) == 2
 
 
-def test_one_that_decided_nothing_on_a_new_checkpoint_is_not_begun_again(started: Started) -> None:
+def test_a_query_that_decided_nothing_on_a_new_checkpoint_is_not_restarted(started: Started) -> None:
     (started.checkpoint / "commits" / "0").unlink()
     settle(started.checkpoint, started.bus)
     with started.decider() as running:
@@ -135,7 +135,7 @@ def test_one_that_decided_nothing_on_a_new_checkpoint_is_not_begun_again(started
             running.go_on()
 
 
-def test_one_whose_checkpoint_was_deleted_while_it_ran_is_begun_again(started: Started) -> None:
+def test_a_query_whose_checkpoint_was_deleted_is_restarted(started: Started) -> None:
     with started.decider() as running:
         started.checkpoint.rename(started.checkpoint.with_name("deleted"))
         started.queries[0].fail("java.io.FileNotFoundException: gone")
@@ -143,7 +143,7 @@ def test_one_whose_checkpoint_was_deleted_while_it_ran_is_begun_again(started: S
         assert running.is_active()
 
 
-def test_decisions_that_came_out_differently_are_left_as_they_were_written(started: Started) -> None:
+def test_differing_decisions_stay_as_first_written(started: Started) -> None:
     def otherwise(outcomes: Iterable[bytes]) -> None:
         started.bus.commit(1, 9, [Decided(8, 0, b"other")], [])
 
@@ -163,9 +163,7 @@ def test_decisions_that_came_out_differently_are_left_as_they_were_written(start
         (LateError("a request expired"), "a request expired"),
     ],
 )
-def test_what_the_bus_refuses_and_what_is_too_late_is_raised_as_it_is(
-    started: Started, raised: Exception, match: str
-) -> None:
+def test_errors_of_the_bus_and_fencing_are_raised_unchanged(started: Started, raised: Exception, match: str) -> None:
     started.write_error = raised
     with started.decider() as running:
         started.queries[0].fail_to_commit()
@@ -181,7 +179,7 @@ def test_what_the_bus_refuses_and_what_is_too_late_is_raised_as_it_is(
         ("bus.interface.BusError: bus x: database is locked", BusError, "^bus x: database is locked"),
     ],
 )
-def test_what_a_new_checkpoint_does_not_mend_ends_the_job(
+def test_an_error_that_a_new_checkpoint_does_not_cure_ends_the_job(
     started: Started, text: str, raised: type[Exception], match: str
 ) -> None:
     with started.decider() as running:
@@ -202,7 +200,7 @@ def test_a_bus_that_is_gone_ends_the_job(started: Started, monkeypatch: pytest.M
             running.go_on()
 
 
-def test_what_ended_the_job_is_not_hidden_by_how_the_query_stops(started: Started) -> None:
+def test_the_cause_of_the_end_is_not_hidden_by_the_stop(started: Started) -> None:
     def stuck() -> None:
         raise Py4JError("time-out")
 

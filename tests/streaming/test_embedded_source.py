@@ -12,7 +12,7 @@ from streaming.sources.embedded import BusReader
 FIRST = 10**12
 
 
-def test_a_log_whose_seqs_stand_far_apart_is_read_by_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_with_wide_gaps_between_seqs_is_read_by_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded, "ROWS_PER_ARROW_BATCH", 2)
     options = {"max_events": "3", "max_bytes": "1000", "after": "0", "defer": "false"}
     bus = EmbeddedBus(tmp_path / "bus.db")

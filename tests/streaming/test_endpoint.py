@@ -9,7 +9,7 @@ from streaming.endpoint import Endpoint
 from tests.support.scrape import scrape
 
 
-def test_a_port_that_is_taken_is_tried_again_until_it_is_free() -> None:
+def test_a_taken_port_is_retried_until_it_is_free() -> None:
     metrics = Metrics()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -38,7 +38,7 @@ def after(machine: Machine, clock: EngineClock, ms: int, each_ms: int = 100) -> 
     return read
 
 
-def test_it_is_the_wall_clock_as_long_as_that_goes_on(machine: Machine) -> None:
+def test_the_engine_clock_follows_a_steady_wall_clock(machine: Machine) -> None:
     clock = EngineClock()
     assert clock.read_ms() == 1_000_000
     assert after(machine, clock, 10_000)[-1] == 1_010_000
@@ -46,7 +46,7 @@ def test_it_is_the_wall_clock_as_long_as_that_goes_on(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("by_ms", [HOUR_MS, -HOUR_MS, 10_000, -10_000, 1_000, -1_000])
-def test_a_step_of_the_wall_clock_is_told_and_leant_towards(machine: Machine, by_ms: int) -> None:
+def test_a_step_of_the_wall_clock_is_reported_and_approached_slowly(machine: Machine, by_ms: int) -> None:
     clock = EngineClock()
     machine.wall_ms += by_ms
     told = after(machine, clock, 20_000)
@@ -66,7 +66,7 @@ def test_a_wall_clock_that_drifts_is_followed(machine: Machine, rate: float) -> 
     assert clock.steps == 0
 
 
-def test_time_in_which_the_process_stood_still_has_passed(machine: Machine) -> None:
+def test_time_passes_while_the_process_stands_still(machine: Machine) -> None:
     clock = EngineClock()
     machine.pass_time(HOUR_MS)
     assert clock.read_ms() == 1_000_000 + HOUR_MS
@@ -74,7 +74,7 @@ def test_time_in_which_the_process_stood_still_has_passed(machine: Machine) -> N
 
 
 @pytest.mark.parametrize("by_ms", [5_000, -5_000])
-def test_it_goes_on_from_the_clock_of_the_rules_once(machine: Machine, by_ms: int) -> None:
+def test_the_engine_clock_continues_from_the_rules_clock_once(machine: Machine, by_ms: int) -> None:
     clock = EngineClock()
     for seq in (1, 2, 3):
         clock.told(seq, clock.read_ms())

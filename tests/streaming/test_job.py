@@ -75,7 +75,7 @@ def test_a_state_that_cannot_be_read_is_refused_by_its_page(bus: EmbeddedBus) ->
         Job(bus, Settings(shards=2), Metrics())
 
 
-def test_a_checkpoint_that_cannot_be_one_is_said_before_the_claim(bus: EmbeddedBus, tmp_path: Path) -> None:
+def test_an_impossible_checkpoint_is_reported_before_the_claim(bus: EmbeddedBus, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(JobError, match=r"/file cannot be used: .*/file: it is a file, .*; set checkpoint\.dir"):
         started(bus, tmp_path / "file", metrics_port=-1)
@@ -84,7 +84,7 @@ def test_a_checkpoint_that_cannot_be_one_is_said_before_the_claim(bus: EmbeddedB
     assert bus.claimed_epoch() == 0
 
 
-def test_a_checkpoint_that_another_bus_uses_is_said_before_the_claim(bus: EmbeddedBus, tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_bus_is_reported_before_the_claim(bus: EmbeddedBus, tmp_path: Path) -> None:
     other = EmbeddedBus(tmp_path / "other.db")
     with checkpoint_lock(tmp_path / "checkpoint", Holder.of(other, "other.db")) as lock:
         assert lock.take()
@@ -95,7 +95,7 @@ def test_a_checkpoint_that_another_bus_uses_is_said_before_the_claim(bus: Embedd
     assert not (tmp_path / "checkpoint").exists()
 
 
-def test_a_metrics_port_that_is_taken_is_said_before_the_claim(bus: EmbeddedBus, tmp_path: Path) -> None:
+def test_a_taken_metrics_port_is_reported_before_the_claim(bus: EmbeddedBus, tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -104,15 +104,13 @@ def test_a_metrics_port_that_is_taken_is_said_before_the_claim(bus: EmbeddedBus,
     assert bus.claimed_epoch() == 0
 
 
-def test_jars_that_are_missing_are_said_before_anything_is_started(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_missing_jars_are_reported_before_anything_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ISRFLOW_CACHE", str(tmp_path))
     with pytest.raises(JarsError, match="isrflow doctor --fetch"):
         build_session(Settings(), tmp_path, connector="spark-kafka")
 
 
-def test_a_ticker_that_died_stops_the_job(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dead_ticker_stops_the_job(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
     job, ticker = claimed(bus)
 
     def timed_out() -> int:

@@ -47,7 +47,7 @@ def report(partition: int, offset: int) -> Row:
     return ("bus.offsets", partition, offset, b"%d:%d" % (partition, offset), 2_000 + offset)
 
 
-def test_each_says_when_it_entered_and_a_claim_is_known_by_its_place() -> None:
+def test_each_entry_has_its_entry_time_and_a_claim_is_known_by_its_seq() -> None:
     rows = [control(4, STARTED), control(5, STARTED), control(6, BEAT), report(0, 9)]
     assert [entry[1:4] for entry in entries(rows, 1, 4)] == [
         (STARTED, 1_004, True),
@@ -57,19 +57,19 @@ def test_each_says_when_it_entered_and_a_claim_is_known_by_its_place() -> None:
     ]
 
 
-def test_claims_are_asked_for_only_where_there_may_be_one() -> None:
+def test_claims_are_looked_up_only_where_there_may_be_one() -> None:
     def claimed() -> Claims:
         raise AssertionError
 
     assert list(merged(_arrow([control(6, BEAT)], 1), events_topic="bus.events", claimed=claimed))
 
 
-def test_what_a_claim_found_undecided_is_told() -> None:
+def test_a_claim_reports_what_it_found_undecided() -> None:
     rows = [control(1, ASKED), control(2, ASKED), control(3, ASKED), control(4, ASKED), control(5, ASKED)]
     assert [entry[4] for entry in entries(rows)] == [None, None, 9_000, 9_000, None]
 
 
-def test_offsets_stand_before_the_last_tick() -> None:
+def test_log_ends_are_placed_before_the_last_tick() -> None:
     rows = [control(4, TICK), control(5, BEAT), control(7, TICK), control(8, BAD), report(1, 2), report(0, 9)]
     assert ordered(rows) == [
         (5 * SLOTS, TICK),
@@ -81,7 +81,7 @@ def test_offsets_stand_before_the_last_tick() -> None:
     ]
 
 
-def test_without_a_tick_they_stand_at_the_end() -> None:
+def test_without_a_tick_log_ends_are_placed_at_the_end() -> None:
     assert ordered([report(0, 1), control(3, BEAT), control(2, None)]) == [
         (3 * SLOTS, b""),
         (4 * SLOTS, BEAT),
@@ -89,14 +89,14 @@ def test_without_a_tick_they_stand_at_the_end() -> None:
     ]
 
 
-def test_what_is_no_tick_makes_nothing_of_them() -> None:
+def test_an_unreadable_tick_is_no_tick() -> None:
     deep = b'{"kind":"tick","time_ms":1,"x":%s%s}' % (b"[" * 120, b"]" * 120)
     rows = [control(1, TICK), control(2, deep), control(3, b'{"kind":"tick","time_ms":"1"}'), report(0, 1)]
     assert [raw for _, raw in ordered(rows)][:2] == [b"0:1", TICK]
 
 
 @pytest.mark.parametrize("first", [[], [control(6, TICK)]])
-def test_what_comes_first_is_placed_after_the_batch_before(first: list[Row]) -> None:
+def test_the_first_event_follows_the_batch_before(first: list[Row]) -> None:
     rows = ordered([*first, report(2, 1), report(2, 2)])
     assert [raw for _, raw in rows][:2] == [b"2:1", b"2:2"]
     assert [seq for seq, _ in rows] == sorted(seq for seq, _ in rows)
@@ -104,7 +104,7 @@ def test_what_comes_first_is_placed_after_the_batch_before(first: list[Row]) -> 
     assert [placed(seq, 0) for seq, _ in rows][2:] == [seq_of(6)] * len(first)
 
 
-def test_the_same_rows_give_the_same_however_they_come() -> None:
+def test_the_order_of_rows_does_not_matter() -> None:
     rows = [*(control(n, TICK if n % 7 == 0 else BEAT) for n in range(40)), *(report(n % 3, n) for n in range(60))]
     expected = ordered(rows)
     assert len({seq for seq, _ in expected}) == 100
@@ -123,7 +123,7 @@ def test_many_bytes_are_cut_into_several_arrow_batches_in_one_order(monkeypatch:
     assert ordered(rows, 3) == expected
 
 
-def test_what_waits_in_a_file_comes_out_as_what_waits_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_kept_in_a_file_come_out_like_rows_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(60):
         rows, claims = _drawn(random.Random(seed))
         expected = entries(rows, 1 + seed % 4, *claims)
@@ -162,16 +162,16 @@ def _long(offsets: Iterable[int]) -> list[Row]:
     return [control(offset, b"x" * 100_000) for offset in offsets]
 
 
-def test_an_empty_batch_is_no_batch() -> None:
+def test_an_empty_batch_gives_no_rows() -> None:
     assert ordered([]) == []
 
 
-def test_seq_and_offset_go_both_ways() -> None:
+def test_seq_and_offset_convert_both_ways() -> None:
     assert [offset_after(seq) for seq in (0, SLOTS - 1, SLOTS, SLOTS + 5, 3 * SLOTS)] == [0, 0, 1, 1, 3]
     assert [offset_after(seq_of(offset)) for offset in (0, 1, 99)] == [1, 2, 100]
 
 
-def test_more_offsets_than_there_is_room_for_are_told() -> None:
+def test_too_many_log_ends_are_reported() -> None:
     with pytest.raises(ValueError, match=r"max\.events\.per\.batch"):
         unplaced(SLOTS)
     assert placed(unplaced(SLOTS - 2), SLOTS + 1) == 2 * SLOTS - 1

@@ -30,7 +30,7 @@ def image(names: list[str], shards: int, pages: int) -> Image:
 
 @pytest.mark.parametrize(("shards", "pages"), [(16, 64), (1, 1), (4, 3), (4, 1_000)])
 @pytest.mark.parametrize("names", [[], NAMES[:1], NAMES])
-def test_the_settings_that_it_was_written_with_fit(names: list[str], shards: int, pages: int) -> None:
+def test_the_settings_of_the_stored_state_fit(names: list[str], shards: int, pages: int) -> None:
     assert misfit(image(names, shards, pages), Settings(shards=shards, pages=pages)) is None
 
 
@@ -47,21 +47,21 @@ def test_other_shards_are_refused() -> None:
 
 @pytest.mark.parametrize("pages", [64, 100, 7])
 @pytest.mark.parametrize("other", [16, 128])
-def test_other_pages_are_refused_by_the_number_that_fits(pages: int, other: int) -> None:
+def test_another_number_of_pages_is_refused_with_the_fitting_one(pages: int, other: int) -> None:
     said = misfit(image(NAMES, 16, pages), Settings(pages=other))
     assert said is not None
     assert said.startswith(f"pages is {other}")
     assert said.endswith(f"set pages = {pages}")
 
 
-def test_of_few_topics_a_number_is_named_that_puts_them_where_they_are() -> None:
+def test_with_few_topics_a_fitting_number_of_pages_is_named() -> None:
     few = image(NAMES[:2], 16, 50)
     said = misfit(few, Settings(pages=3))
     assert said is not None
     assert misfit(few, Settings(pages=int(said.rpartition(" = ")[2]))) is None
 
 
-def test_where_no_number_fits_none_is_named() -> None:
+def test_no_number_of_pages_is_named_when_none_fits() -> None:
     *pages, last = image(NAMES, 16, 64).pages
     said = misfit(Image(1, [*pages, last._replace(page=last.page + 1)]), Settings())
     assert said is not None

@@ -17,13 +17,13 @@ with local_dir(Path(sys.argv[1])) as directory:
 """
 
 
-def test_it_goes_with_its_job(tmp_path: Path) -> None:
+def test_the_local_folder_is_removed_with_its_job(tmp_path: Path) -> None:
     with local_dir(tmp_path / "local") as directory:
         (directory / "blocks").mkdir()
     assert list((tmp_path / "local").iterdir()) == []
 
 
-def test_what_a_killed_job_left_is_cleared_and_what_another_uses_stays(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_job_are_removed_and_folders_in_use_stay(tmp_path: Path) -> None:
     command = [sys.executable, "-c", HOLD, tmp_path]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None

@@ -62,7 +62,7 @@ def start(directory: Path, bus: KafkaBus, *settings: str, point: str = "") -> En
 
 
 @pytest.mark.timeout(600)
-def test_a_job_that_is_killed_or_loses_its_place_or_its_kafka_leaves_one_whole_decision_log(
+def test_a_job_that_is_killed_superseded_or_cut_off_leaves_one_whole_decision_log(
     bus: KafkaBus, kafka_node: KafkaCluster, tmp_path: Path
 ) -> None:
     log = control_events(seed=11, count=6_000)

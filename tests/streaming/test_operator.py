@@ -34,7 +34,7 @@ def test_operators_decide_as_the_rules_do(tmp_path, batch: int, pieces: int) -> 
 
 
 @pytest.mark.parametrize("shipped_bytes", [0, 30_000])
-def test_what_does_not_travel_with_its_row_is_decided_alike(tmp_path, monkeypatch, shipped_bytes: int) -> None:
+def test_spilled_events_are_decided_the_same(tmp_path, monkeypatch, shipped_bytes: int) -> None:
     monkeypatch.setattr(spill, "SHIPPED_BYTES_MAX", shipped_bytes)
     monkeypatch.setattr(taken_in, "STEP_BYTES_MAX", 2_000)
     log = seeded(seed=21, count=800)
@@ -78,7 +78,7 @@ def test_a_deadline_in_any_step_counts(tmp_path, monkeypatch) -> None:
     assert told == [1_050]
 
 
-def test_a_file_that_was_cut_off_is_told(tmp_path) -> None:
+def test_a_truncated_file_is_reported(tmp_path) -> None:
     with spill.Spill(tmp_path) as taken:
         taken._shipped = spill.SHIPPED_BYTES_MAX
         place = taken.shipped(b"abcdef")
@@ -89,7 +89,7 @@ def test_a_file_that_was_cut_off_is_told(tmp_path) -> None:
         list(spill.texts(tmp_path, [place]))
 
 
-def test_a_batch_that_comes_again_finds_the_state_of_before(tmp_path) -> None:
+def test_a_repeated_batch_starts_from_the_former_state(tmp_path) -> None:
     log = seeded(seed=22, count=300)
     bus = EmbeddedBus(tmp_path / "bus.db")
     cluster = OperatorCluster(bus)
@@ -155,12 +155,12 @@ def test_an_event_for_all_shards_is_shipped_once() -> None:
     assert dict(packed_rows(batches))[5] == msgspec.msgpack.encode([2, []])
 
 
-def test_a_shard_that_did_not_get_what_all_take_in_does_not_go_on_without() -> None:
+def test_a_shard_that_missed_a_shared_event_stops() -> None:
     (_, rows) = fan_out(iter([arrow([(1, b'{"kind":"tick","time_ms":7}')])]), shards=1)
     tester = TwsTester(ShardOperator(1, PAGES, Policy(), {}))
     with pytest.raises(RuntimeError, match="only 0 of 1 events for all shards"):
         tester.test(0, [Row(shard=0, events=rows.column(1).to_pylist()[0])])
 
 
-def test_an_empty_batch_fans_out_to_nobody() -> None:
+def test_an_empty_batch_fans_out_to_no_shard() -> None:
     assert list(fan_out(iter([arrow([(1, b"x")]).slice(0, 0)]), shards=SHARDS)) == []

@@ -84,7 +84,7 @@ def test_a_stored_name_collides(shard: PagedShard) -> None:
     ]
 
 
-def test_a_stored_name_that_is_deleted_in_the_batch_collides_no_more(shard: PagedShard) -> None:
+def test_a_stored_name_deleted_in_the_batch_no_longer_collides(shard: PagedShard) -> None:
     where = {"topic": "held7.name", "partition": 0, "broker": 1, "broker_epoch": 1, "leader_epoch": -2}
     deleted = [encoded("delete_topic", topic="held7.name"), encoded("replica_report", **where, outcome="deleted")]
     errors = shard.batch(*deleted, created("held7_name"), created("held7.name"))
@@ -147,7 +147,7 @@ def test_only_the_slices_that_changed_are_stored(shard: PagedShard) -> None:
     assert len(topic_of(shard, "big").partitions) == total
 
 
-def test_a_topic_made_again_smaller_has_no_old_slices(shard: PagedShard) -> None:
+def test_a_topic_recreated_smaller_has_no_old_slices(shard: PagedShard) -> None:
     shard.batch(big())
     gone = [
         encoded(
@@ -163,7 +163,7 @@ def test_a_topic_made_again_smaller_has_no_old_slices(shard: PagedShard) -> None
     assert [partition.partition for partition in topic_of(shard, "big").partitions] == list(range(BIG))
 
 
-def test_what_was_stored_whole_before_is_read_and_cut_with_its_next_change(shard: PagedShard) -> None:
+def test_a_topic_stored_whole_is_read_and_sliced_with_its_next_change(shard: PagedShard) -> None:
     home = page_of("big", 1, PAGES)
     shard.batch(big())
     large = topic_of(shard, "big")
@@ -176,7 +176,7 @@ def test_what_was_stored_whole_before_is_read_and_cut_with_its_next_change(shard
     assert len(topic_of(shard, "big").partitions) == BIG
 
 
-def test_the_largest_topic_is_on_no_page_that_a_bus_cannot_carry(shard: PagedShard) -> None:
+def test_no_page_of_the_largest_topic_is_too_large_for_a_bus(shard: PagedShard) -> None:
     shard.batch(encoded("create_topic", topic="big", partitions=PARTITIONS_MAX, replication_factor=1))
     assert max(len(body) for body in shard.pages.values()) < PIECE_BYTES_MAX
     # Ten replicas, each with all that a partition may hold of it.
@@ -201,7 +201,7 @@ def test_the_largest_topic_is_on_no_page_that_a_bus_cannot_carry(shard: PagedSha
     assert whole(reversed(slices_of(topic))) == topic
 
 
-def test_a_slice_that_is_missing_is_no_smaller_topic(shard: PagedShard) -> None:
+def test_a_missing_slice_is_an_error(shard: PagedShard) -> None:
     shard.batch(big())
     del shard.pages[page_of("big", 1, PAGES) + PAGES]
     with pytest.raises(CodecError, match=f"topic big has {BIG} partitions, and its slices hold 1005 of them"):

@@ -44,15 +44,15 @@ bus.interface.BusError: bus data/bus.db: database disk image is malformed
         (PLAN, "it ended without an error"),
     ],
 )
-def test_the_innermost_cause_is_told_without_stack_and_plan(text: str, cause: str | None) -> None:
+def test_the_innermost_cause_is_reported_without_stack_and_plan(text: str, cause: str | None) -> None:
     assert cause_in(text) == (cause or "JsonParseException: Unexpected character")
 
 
-def test_it_is_short() -> None:
+def test_the_message_is_short() -> None:
     assert len(cause_in("x" * 100_000)) == CAUSE_CHARS_MAX + 1
 
 
-def test_a_bus_that_a_worker_could_not_read_is_told_as_such() -> None:
+def test_a_bus_error_of_a_worker_is_reported_as_one() -> None:
     assert bus_error_in(WORKER) == "bus data/bus.db: database disk image is malformed"
     assert bus_error_in("bus.interface.DamagedError: event 7 is damaged on disk") == "event 7 is damaged on disk"
     assert bus_error_in(BATCH) is None
@@ -60,7 +60,7 @@ def test_a_bus_that_a_worker_could_not_read_is_told_as_such() -> None:
     assert bus_error_in("bus.interface.TrimmedError: bus x: events up to 7 were removed") is None
 
 
-def test_what_no_new_checkpoint_mends_is_told_apart() -> None:
+def test_errors_that_no_new_checkpoint_cures_are_recognized() -> None:
     assert (lack_in("java.io.IOException: No space left on device") or "").startswith("the disk is full")
     assert "driver.memory" in (lack_in("java.lang.OutOfMemoryError: Java heap space") or "")
     assert lack_in(BATCH) is None

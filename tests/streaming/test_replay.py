@@ -25,7 +25,7 @@ pytestmark = pytest.mark.spark
         (3, 3_000, 2_999, Settings(max_bytes_per_batch=40_000)),
     ],
 )
-def test_rules_and_spark_decide_alike(seed: int, count: int, max_events: int | None, settings: Settings) -> None:
+def test_rules_and_spark_decide_the_same(seed: int, count: int, max_events: int | None, settings: Settings) -> None:
     log = seeded(seed, count)
     expected = decide(log, Settings().policy)
     bodies, view = replay([Entry(*entry) for entry in log], settings, {}, max_events)
@@ -45,7 +45,7 @@ def test_seqs_with_gaps_and_other_settings() -> None:
 
 
 @pytest.mark.timeout(600)
-def test_a_batch_that_is_too_much_to_travel_through_spark_is_decided_alike() -> None:
+def test_a_batch_too_large_to_ship_through_spark_is_decided_the_same() -> None:
     one = encoded("delete_topic", topic="t", request_id="r", x="x" * 4_000_000)
     all_shards = encoded("broker_unregister", broker=9, request_id="r", x="x" * 4_000_000)
     log = seeded(5, 60)
@@ -57,7 +57,7 @@ def test_a_batch_that_is_too_much_to_travel_through_spark_is_decided_alike() -> 
     assert view == expected.view()
 
 
-def test_a_query_that_fails_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_query_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise StreamingQueryException("the query failed\n\tat org.x.Y")
 

@@ -38,7 +38,7 @@ def test_only_the_jvm_ignores_sigterm() -> None:
         ("", "Py4JError"),
     ],
 )
-def test_an_error_of_sparks_is_told_without_its_stack(text: str, told: str | None) -> None:
+def test_a_spark_error_is_reported_without_its_stack(text: str, told: str | None) -> None:
     assert session.reason_of(Py4JError(text)) == (told or "An error occurred. : java.io.IOException: no space")
 
 
@@ -59,7 +59,7 @@ def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("prefix")
-def test_an_archive_of_classes_that_lost_its_end_is_not_used() -> None:
+def test_a_truncated_archive_of_classes_is_not_used() -> None:
     assert session.class_archive() is None
     archive = written(b"classes", 7)
     assert session.class_archive() == archive
@@ -68,7 +68,7 @@ def test_an_archive_of_classes_that_lost_its_end_is_not_used() -> None:
 
 
 @pytest.mark.usefixtures("prefix")
-def test_java_starts_in_silence_with_an_archive_that_does_not_fit() -> None:
+def test_java_starts_silently_with_an_archive_that_does_not_fit() -> None:
     archive = written(b"no archive", 10)
     options = [option for option in shlex.split(session.java_options(Settings(), None)) if option.startswith("-X")]
     assert f"-XX:SharedArchiveFile={archive}" in options

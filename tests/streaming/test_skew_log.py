@@ -15,16 +15,16 @@ def said(*skews_ms: int) -> list[tuple[str, int | None]]:
     return [(line["log_level"], line.get("by_ms")) for line in lines]
 
 
-def test_a_clock_that_is_right_is_not_worth_a_word() -> None:
+def test_a_right_clock_logs_nothing() -> None:
     assert said(0, 1_999, -1_999, 0) == []
 
 
-def test_a_skew_is_said_when_it_begins_doubles_halves_and_ends() -> None:
+def test_a_skew_is_logged_when_it_begins_doubles_halves_and_ends() -> None:
     told = said(5_000, 5_100, 10_000, 9_000, 5_000, -4_000, 100, 0)
     assert told == [("warning", 5_000), ("warning", 10_000), ("warning", 5_000), ("warning", -4_000), ("info", None)]
 
 
-def test_a_clock_that_a_claim_set_back_is_said() -> None:
+def test_a_clock_that_a_claim_set_back_is_logged() -> None:
     log = SkewLog()
     with capture_logs() as lines:
         log.decided(Cluster(clock_ms=10**15, clock_entered_ms=10**15))

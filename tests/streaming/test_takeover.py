@@ -63,7 +63,7 @@ def test_a_second_job_takes_over_and_the_first_stops_and_a_lost_bus_stops_the_se
 
 
 @pytest.mark.timeout(600)
-def test_of_two_jobs_that_start_at_once_one_decides(tmp_path: Path) -> None:
+def test_one_of_two_jobs_started_at_once_decides(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     log = [raw for _, raw in seeded(seed=7, count=200)]
     jobs = [Engine(tmp_path), Engine(tmp_path, log=tmp_path / "other.log")]
@@ -84,7 +84,7 @@ def test_of_two_jobs_that_start_at_once_one_decides(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_a_frozen_job_does_not_hold_up_its_successor_and_writes_nothing_after_it(tmp_path: Path) -> None:
+def test_a_frozen_job_does_not_delay_its_successor_and_writes_nothing_after_it(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     log = [raw for _, raw in seeded(seed=6, count=200)]
     (port,) = free_ports(1)
@@ -112,7 +112,7 @@ def test_a_frozen_job_does_not_hold_up_its_successor_and_writes_nothing_after_it
 
 
 @pytest.mark.timeout(600)
-def test_without_its_checkpoint_or_with_a_stale_one_the_job_goes_on_from_the_state_on_the_bus(tmp_path: Path) -> None:
+def test_without_a_usable_checkpoint_the_job_continues_from_the_state_on_the_bus(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     log = [raw for _, raw in seeded(seed=9, count=400)]
     engine = Engine(tmp_path)

@@ -68,7 +68,7 @@ def test_offsets_bring_the_next_tick_forward_and_heartbeats_do_not(bus: Embedded
     stop(ticker)
 
 
-def test_it_ends_when_another_job_has_claimed(bus: EmbeddedBus) -> None:
+def test_the_ticker_ends_when_another_job_has_claimed(bus: EmbeddedBus) -> None:
     ticker = ticker_of(bus, BUSY_MS)
     ticker.start()
     bus.claim("other", {}, 2)
@@ -82,7 +82,7 @@ def extensions(bus: EmbeddedBus) -> list[int]:
     return [event.by_ms for event in events if isinstance(event, SessionsExtended)]
 
 
-def test_one_that_was_held_up_says_for_how_long(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_delayed_ticker_reports_the_delay(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = itertools.count()
     claimed_epoch = bus.claimed_epoch
 
@@ -100,7 +100,7 @@ def test_one_that_was_held_up_says_for_how_long(bus: EmbeddedBus, monkeypatch: p
 
 
 @pytest.mark.parametrize("set_by_ms", [HOUR_MS, -60_000, -HOUR_MS])
-def test_a_wall_clock_that_is_set_neither_stops_ticks_nor_leaps(
+def test_a_set_wall_clock_neither_stops_ticks_nor_makes_them_leap(
     bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch, set_by_ms: int
 ) -> None:
     by_ms = 0
@@ -117,7 +117,7 @@ def test_a_wall_clock_that_is_set_neither_stops_ticks_nor_leaps(
     assert extensions(bus) in ([], [late for late in extensions(bus) if late < 30_000])
 
 
-def test_it_goes_on_from_the_clock_of_the_rules(bus: EmbeddedBus) -> None:
+def test_ticks_continue_from_the_rules_clock(bus: EmbeddedBus) -> None:
     ticker = ticker_of(bus, 20)
     ticker.start()
     wait_until(lambda: len(ticks(bus)) >= 3, 30, "ticks")
@@ -131,7 +131,7 @@ def test_it_goes_on_from_the_clock_of_the_rules(bus: EmbeddedBus) -> None:
     assert clock_ms < ticks(bus)[-1].time_ms < clock_ms + 5_000
 
 
-def test_whatever_ends_it_is_its_error(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tickers_error_is_what_ended_it(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
     def timed_out(after: int) -> bool:
         raise TimeoutError("no answer")
 

@@ -110,7 +110,7 @@ def unused() -> dict[str, Fields]:
     return found
 
 
-def test_nothing_of_version_1_is_gone() -> None:
+def test_the_first_contract_is_complete() -> None:
     for now, version_1 in ((fields_of(AnyEvent, Event), EVENTS), (fields_of(AnyDecision, Decision), DECISIONS)):
         for kind, names in version_1.items():
             assert set(names.split()) <= set(now[kind]), kind
@@ -118,11 +118,11 @@ def test_nothing_of_version_1_is_gone() -> None:
     assert list(KIND_RANK)[: len(DECISIONS)] == list(DECISIONS), "the canonical order is part of it"
 
 
-def test_every_addition_is_told() -> None:
+def test_every_addition_is_documented() -> None:
     assert told()["events"] == added(fields_of(AnyEvent, Event), EVENTS)
     assert told()["decisions"] == added(fields_of(AnyDecision, Decision), DECISIONS)
     assert told()["state"] == {name: fields for name, fields in added(shown(), STATE).items() if fields}
 
 
-def test_what_the_rules_pass_over_is_told() -> None:
+def test_ignored_fields_are_documented() -> None:
     assert told()["unused"] == unused()

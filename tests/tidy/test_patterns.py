@@ -30,6 +30,6 @@ def test_no_pattern_takes_more_than_it_says() -> None:
     assert {place: text for place, text in found.items() if LOOSE.search(text)} == {}
 
 
-def test_a_loose_one_is_found() -> None:
+def test_a_loose_pattern_is_found() -> None:
     tree = ast.parse('import re\nre.compile("a$")\nMeta(pattern=rf"^{x}\\d+")\nre.findall("^a$", t, re.MULTILINE)')
     assert [line for line, text in patterns_of(tree) if LOOSE.search(text)] == [2, 3]

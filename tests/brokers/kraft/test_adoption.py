@@ -74,7 +74,7 @@ def rising(events: list[bytes]) -> list[bytes]:
     [story(3), rising(story(3)), story(2)[:12] + FICKLE],
     ids=["all in one millisecond", "one after the other", "to and fro"],
 )
-def test_wherever_copy_and_bus_end_the_log_is_the_same_or_refused(
+def test_the_rebuilt_log_is_identical_or_refused_wherever_copy_and_bus_end(
     tmp_path: Path, busses: list[DecidedBus], events: list[bytes]
 ) -> None:
     came = refused = 0
@@ -100,7 +100,7 @@ def test_wherever_copy_and_bus_end_the_log_is_the_same_or_refused(
     assert refused > 10
 
 
-def test_a_log_that_was_made_again_goes_on_as_the_lost_one_would(tmp_path: Path, busses: list[DecidedBus]) -> None:
+def test_a_rebuilt_log_continues_as_the_lost_one_would(tmp_path: Path, busses: list[DecidedBus]) -> None:
     events = story(4)
     for gone in (9, len(events) - 4):
         bus = decided(tmp_path / f"{gone}.db", events)
@@ -119,7 +119,7 @@ def test_a_log_that_was_made_again_goes_on_as_the_lost_one_would(tmp_path: Path,
         assert written(again, bus) == written(there, bus)
 
 
-def test_a_copy_that_begins_with_a_snapshot_is_taken_with_it(tmp_path: Path, busses: list[DecidedBus]) -> None:
+def test_a_copy_that_begins_with_a_snapshot_is_adopted_with_it(tmp_path: Path, busses: list[DecidedBus]) -> None:
     bus = decided(tmp_path / "bus.db", story(4))
     busses.append(bus)
     for through in range(1, bus.bus.decided_seq() + 1, 2):
@@ -136,7 +136,7 @@ def test_a_copy_that_begins_with_a_snapshot_is_taken_with_it(tmp_path: Path, bus
     assert (tmp_path / "again" / snapshot.name).read_bytes() == snapshot.read_bytes()
 
 
-def test_where_no_decision_is_left_all_brokers_are_asked_and_the_longest_counts(
+def test_without_decisions_on_the_bus_the_longest_copy_of_all_brokers_counts(
     tmp_path: Path, busses: list[DecidedBus]
 ) -> None:
     bus = decided(tmp_path / "bus.db", [*story(2), *FICKLE])
@@ -164,7 +164,7 @@ def test_where_no_decision_is_left_all_brokers_are_asked_and_the_longest_counts(
 
 
 @pytest.mark.parametrize("kept", [1, 7, 40])
-def test_where_all_decisions_that_are_left_say_nothing_their_times_prove_the_place(
+def test_decisions_without_records_prove_the_position_by_their_times(
     tmp_path: Path, busses: list[DecidedBus], kept: int
 ) -> None:
     started = {"controller_id": "c", "controller_epoch": 1, "rules_version": 2}
@@ -195,7 +195,7 @@ def test_where_all_decisions_that_are_left_say_nothing_their_times_prove_the_pla
             assert written(log, bus) == held
 
 
-def test_copies_that_are_not_to_be_trusted_are_refused(tmp_path: Path, busses: list[DecidedBus]) -> None:
+def test_untrustworthy_copies_are_refused(tmp_path: Path, busses: list[DecidedBus]) -> None:
     bus = decided(tmp_path / "bus.db", story(3))
     busses.append(bus)
     held = written(tmp_path / "there", bus)
@@ -231,7 +231,7 @@ def test_copies_that_are_not_to_be_trusted_are_refused(tmp_path: Path, busses: l
     refused(tmp_path / "e" / "node-1" / "__cluster_metadata-0", match="cannot be read")
 
 
-def test_what_a_crash_cut_off_at_the_end_of_a_copy_is_no_part_of_it(tmp_path: Path, busses: list[DecidedBus]) -> None:
+def test_a_torn_tail_of_a_copy_is_ignored(tmp_path: Path, busses: list[DecidedBus]) -> None:
     bus = decided(tmp_path / "bus.db", story(3))
     busses.append(bus)
     held = written(tmp_path / "there", bus)

@@ -47,7 +47,7 @@ def decided(tmp_path: Path) -> Iterator[DecidedBus]:
 
 
 @pytest.mark.parametrize("gone", [(1, 0), (9, _AFTER_ALL_OF)])
-def test_an_empty_log_is_not_made_of_what_retention_left(
+def test_an_empty_log_is_not_built_from_trimmed_decisions(
     decided: DecidedBus, tmp_path: Path, gone: tuple[int, int]
 ) -> None:
     decided.take(story())
@@ -55,7 +55,7 @@ def test_an_empty_log_is_not_made_of_what_retention_left(
         opened(tmp_path / "log", trimmed(decided, *gone))
 
 
-def test_a_log_is_made_again_where_all_decisions_are_there(decided: DecidedBus, tmp_path: Path) -> None:
+def test_a_log_is_rebuilt_when_all_decisions_are_there(decided: DecidedBus, tmp_path: Path) -> None:
     decided.take(story())
     complete, storage = (
         opened(tmp_path / name, bus) for name, bus in (("a", decided.bus), ("b", trimmed(decided, 0, 0)))
@@ -67,7 +67,7 @@ def test_a_log_is_made_again_where_all_decisions_are_there(decided: DecidedBus, 
     complete.close()
 
 
-def test_a_log_stands_for_decisions_of_which_a_part_went(decided: DecidedBus, tmp_path: Path) -> None:
+def test_a_log_stands_in_for_trimmed_decisions(decided: DecidedBus, tmp_path: Path) -> None:
     decided.take([*BEGINNING, topic("wide", 9)])
     storage = opened(tmp_path / "log", decided.bus)
     follow(storage, decided.bus)
@@ -82,7 +82,7 @@ def test_a_log_stands_for_decisions_of_which_a_part_went(decided: DecidedBus, tm
         storage.close()
 
 
-def test_a_quorum_begins_with_the_state_where_early_decisions_are_gone(decided: DecidedBus, tmp_path: Path) -> None:
+def test_a_quorum_starts_from_the_state_when_early_decisions_are_gone(decided: DecidedBus, tmp_path: Path) -> None:
     before = [one for one in story() if b"gateway" not in one]
     decided.take(before)
     storage = opened(tmp_path / "log", trimmed(decided, 9, _AFTER_ALL_OF))

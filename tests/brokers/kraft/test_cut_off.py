@@ -32,7 +32,7 @@ def fetch(client: ControllerClient, offset: int, epoch: int) -> dict[str, Any]:
     return client.fetch(offset, epoch, 1 if offset else 0)
 
 
-def test_brokers_find_the_gateway_that_leads_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_brokers_find_the_new_leading_gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quorum = InProcessQuorum(tmp_path, 2, **QUICK)
     try:
         old, new = quorum.client(100), quorum.client(101)
@@ -63,7 +63,7 @@ def test_brokers_find_the_gateway_that_leads_now(tmp_path: Path, monkeypatch: py
         quorum.stop()
 
 
-def test_a_gateway_that_cannot_read_decisions_leads_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gateway_that_cannot_read_decisions_stops_leading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quorum = InProcessQuorum(tmp_path, 2, **QUICK)
     try:
         old = quorum.client(100)
@@ -91,7 +91,7 @@ def test_a_gateway_that_cannot_read_decisions_leads_no_more(tmp_path: Path, monk
         quorum.stop()
 
 
-def test_the_only_gateway_goes_on_when_it_has_the_bus_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_only_gateway_continues_when_the_bus_is_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quorum = InProcessQuorum(tmp_path, **QUICK)
     try:
         client = quorum.client()

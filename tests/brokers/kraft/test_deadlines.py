@@ -7,7 +7,7 @@ from tests.brokers.kraft.apis.asking import asked, create, created, topics
 from tests.support.gateway_in_process import InProcessQuorum
 
 
-def test_what_timed_out_while_no_engine_was_there_is_not_done_by_the_next(tmp_path: Path) -> None:
+def test_a_request_that_timed_out_without_an_engine_is_not_carried_out_later(tmp_path: Path) -> None:
     quorum = InProcessQuorum(tmp_path, answer_timeout_ms=200)
     client = quorum.client()
     try:
@@ -33,7 +33,7 @@ def test_what_timed_out_while_no_engine_was_there_is_not_done_by_the_next(tmp_pa
         quorum.stop()
 
 
-def test_who_waits_for_less_is_answered_sooner(tmp_path: Path) -> None:
+def test_a_shorter_request_timeout_is_answered_sooner(tmp_path: Path) -> None:
     quorum = InProcessQuorum(tmp_path, hand_over_timeout_ms=50)
     client = quorum.client()
     try:

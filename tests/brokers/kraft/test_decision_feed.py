@@ -29,7 +29,7 @@ def decided(tmp_path: Path) -> Iterator[DecidedBus]:
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 12, ALL])
-def test_no_event_is_cut_and_a_large_one_is_not_read_anew(
+def test_an_event_is_never_split_and_a_large_one_is_read_once(
     decided: DecidedBus, monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
     decided.take([*BEGINNING, topic("narrow", 1), topic("wide", 40), topic("narrow-too", 1)])

@@ -54,7 +54,7 @@ def deletion(number: int) -> DeleteTopic:
     return DeleteTopic(time_ms=1, topic=f"t{number}")
 
 
-def test_what_admins_ask_leaves_room_for_brokers_and_these_for_the_gateway() -> None:
+def test_admin_requests_leave_room_for_brokers_and_brokers_for_the_gateway() -> None:
     queue = EventQueue(EVENTS_MAX, bytes_max=1 << 30)
 
     def fill(lane: Lane, size: int = 1) -> int:
@@ -75,7 +75,7 @@ def queued(lane: Lane, size: int = 1) -> QueuedEvent:
     return QueuedEvent(b"x" * size, size, lane)
 
 
-def test_the_gateways_own_goes_first_and_nobody_waits_for_ever() -> None:
+def test_the_gateways_own_events_go_first_and_no_wait_is_unbounded() -> None:
     queue = EventQueue(100_000)
     for lane in (Lane.ADMIN, Lane.PARTITION, Lane.BROKER, Lane.GATEWAY):
         queue.put([queued(lane) for _ in range(12_000)], lane)
@@ -127,7 +127,7 @@ def answer_to(event: Any) -> Answer:
     return Answer(**told, request_id=event.request_id, request="alter_isr", error="NONE", message="")
 
 
-def test_who_asks_again_waits_for_the_answer_to_what_was_asked_first() -> None:
+def test_a_repeated_request_waits_for_the_answer_to_the_first() -> None:
     async def story(engine: EngineClient, bus: Taking) -> None:
         for _ in range(10):
             await none_answers(engine, isr())
@@ -163,7 +163,7 @@ def test_a_question_that_the_engine_passed_over_is_asked_again() -> None:
     with_a_client(story)
 
 
-def test_what_nobody_waits_for_any_more_is_not_published_when_the_bus_is_back() -> None:
+def test_an_abandoned_request_is_not_published_when_the_bus_is_back() -> None:
     async def story(engine: EngineClient, bus: Taking) -> None:
         def refuse(events: Sequence[bytes]) -> int:
             raise BusError("out of reach")

@@ -57,7 +57,7 @@ def run(folder: Path, *more: str) -> int:
         (OSError(28, "no space"), command.EXIT_UNREACHABLE, "OSError(28, 'no space')"),
     ],
 )
-def test_the_reason_is_told_however_many_groups_stand_around_it(
+def test_the_reason_is_found_inside_nested_exception_groups(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception, code: int, why: str
 ) -> None:
     async def serve(*given: Any) -> None:
@@ -69,14 +69,14 @@ def test_the_reason_is_told_however_many_groups_stand_around_it(
     assert said.why == [why]
 
 
-def test_a_bus_that_is_not_there_is_waited_for_and_not_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_bus_is_waited_for_and_not_created(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     said = Said(monkeypatch)
     assert run(tmp_path, "--set", "bus.unreachable.max.ms=1") == command.EXIT_UNREACHABLE
     assert "there is no bus at" in said.why[0]
     assert not (tmp_path / "bus.db").exists()
 
 
-def test_a_gateway_begins_when_the_bus_is_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_gateway_starts_when_the_bus_is_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     tries = 0
     decided_seq = EmbeddedBus.decided_seq
 
@@ -98,7 +98,7 @@ def test_a_gateway_begins_when_the_bus_is_back(monkeypatch: pytest.MonkeyPatch, 
     assert tries > 2
 
 
-def test_a_gateway_that_ends_looks_after_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_stopped_gateway_probes_no_broker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     async def no_answer(endpoints: Any) -> bool:
         return await asyncio.get_running_loop().create_future()
 

@@ -110,7 +110,7 @@ def _decided_anew(folder: Path, bus: EmbeddedBus) -> bytes:
     return data
 
 
-def test_a_gateway_killed_at_any_moment_goes_on_with_the_same_bytes(gateways: Gateways, tmp_path: Path) -> None:
+def test_a_gateway_killed_at_any_moment_continues_with_the_same_bytes(gateways: Gateways, tmp_path: Path) -> None:
     draw = random.Random(20)
     ended = threading.Event()
 
@@ -156,7 +156,7 @@ def test_a_gateway_killed_at_any_moment_goes_on_with_the_same_bytes(gateways: Ga
     assert gateways.leader[1] > 1
 
 
-def test_a_gateway_does_not_start_on_a_bus_that_is_not_its_own(gateways: Gateways, tmp_path: Path) -> None:
+def test_a_gateway_does_not_start_on_another_clusters_bus(gateways: Gateways, tmp_path: Path) -> None:
     gateways.start(100)
     gateways.bus.publish([topic(f"t{number}") for number in range(5)])
     wait_until(lambda: b"t4" in gateways.log(100), TIMEOUT_S, "the topics to be in the log")
@@ -193,7 +193,7 @@ def _refused(gateways: Gateways, bus: Path) -> str:
     return str(refused.value)
 
 
-def test_a_gateway_that_was_frozen_is_no_leader_when_it_wakes(gateways: Gateways) -> None:
+def test_a_frozen_gateway_no_longer_leads_when_it_wakes(gateways: Gateways) -> None:
     gateways.start(100)
     gateways.start(101)
     wait_until(lambda: gateways.leader[0] == 100, TIMEOUT_S, "the first to lead")
@@ -244,7 +244,7 @@ def test_a_gateway_that_was_started_again_elsewhere_stops(tmp_path: Path) -> Non
         quorum.stop()
 
 
-def test_a_directory_is_of_one_gateway_at_a_time(tmp_path: Path) -> None:
+def test_a_directory_belongs_to_one_gateway_at_a_time(tmp_path: Path) -> None:
     quorum = InProcessQuorum(tmp_path)
     try:
         with pytest.raises(StorageError, match="in use by another gateway"):

@@ -8,7 +8,7 @@ from brokers.wire.errors import ErrorCode
 from tests.support.gateway_in_process import InProcessQuorum, heartbeat
 
 
-def test_a_fetch_that_waits_is_answered_with_who_leads_now(tmp_path: Path) -> None:
+def test_a_waiting_fetch_is_answered_with_the_new_leader(tmp_path: Path) -> None:
     quorum = InProcessQuorum(tmp_path, 2, fetch_max_wait_ms=60_000)
     try:
         # Nobody takes over because a gateway fell silent.
@@ -45,7 +45,7 @@ def test_the_only_gateway_stops_and_leads_again_when_it_is_back(tmp_path: Path) 
         quorum.stop()
 
 
-def test_a_gateway_stops_though_no_engine_answers(tmp_path: Path) -> None:
+def test_a_gateway_stops_even_if_no_engine_answers(tmp_path: Path) -> None:
     quorum = InProcessQuorum(tmp_path, hand_over_timeout_ms=50)
     try:
         quorum.engine.stop()

@@ -49,7 +49,7 @@ def envelope(client: ControllerClient, data: bytes) -> int:
     ("key", "version"),
     [(999, 0), (-1, 0), (3, 12), (19, 99), (19, 0), (key_of("BrokerHeartbeat"), 1), (ENVELOPE_KEY, 0), (1, 18)],
 )
-def test_what_is_not_served_in_an_envelope_is_refused_there(client: ControllerClient, key: int, version: int) -> None:
+def test_an_unserved_api_in_an_envelope_is_refused_inside_it(client: ControllerClient, key: int, version: int) -> None:
     header = key.to_bytes(2, "big", signed=True) + version.to_bytes(2, "big") + bytes([0, 0, 0, 1, 255, 255])
     served = key in APIS and APIS[key].min_version <= version <= APIS[key].max_version
     values = heartbeat(1, 1) if key == key_of("BrokerHeartbeat") else {}
@@ -58,7 +58,7 @@ def test_what_is_not_served_in_an_envelope_is_refused_there(client: ControllerCl
 
 
 @pytest.mark.parametrize("data", ["", "00", "0013", "001300070000000100", "0013000700000001ffff00ffffffffff0f"])
-def test_what_cannot_be_read_in_an_envelope_is_refused_there(client: ControllerClient, data: str) -> None:
+def test_an_unreadable_request_in_an_envelope_is_refused_inside_it(client: ControllerClient, data: str) -> None:
     assert envelope(client, bytes.fromhex(data)) == ErrorCode.INVALID_REQUEST
 
 
@@ -74,7 +74,7 @@ def test_what_cannot_be_read_in_an_envelope_is_refused_there(client: ControllerC
     ],
     ids=["digits", "nothing printable", "almost a number", "spaces", "name", "no number"],
 )
-def test_a_setting_as_long_as_can_be_is_refused_on_an_open_line(
+def test_an_oversized_setting_is_refused_and_the_connection_stays_open(
     client: ControllerClient, name: str, value: str
 ) -> None:
     topic = {"Name": "t", "NumPartitions": 1, "ReplicationFactor": 1, "Configs": [{"Name": name, "Value": value}]}
@@ -90,7 +90,7 @@ def test_a_setting_as_long_as_can_be_is_refused_on_an_open_line(
     assert altered["ErrorCode"] == ErrorCode.INVALID_REQUEST
 
 
-def test_a_request_that_fails_is_refused_on_an_open_line(
+def test_a_failing_request_is_refused_and_the_connection_stays_open(
     client: ControllerClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def failing(context: Context, request: Request, peer: Peer) -> Values:
@@ -107,7 +107,7 @@ def test_a_request_that_fails_is_refused_on_an_open_line(
         assert told["ErrorCode"] == ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-def test_an_unknown_version_of_api_versions_is_told_what_there_is(client: ControllerClient) -> None:
+def test_an_unknown_version_of_api_versions_is_answered_with_the_known_ones(client: ControllerClient) -> None:
     client.send_bytes(framed(bytes.fromhex("0012 007f 00000007 0001 78 00 00 00 00".replace(" ", ""))))
     frame = client.frame()
     assert frame[:4] == bytes.fromhex("00000007")
@@ -129,9 +129,7 @@ def test_an_unknown_version_of_api_versions_is_told_what_there_is(client: Contro
         "0000000c003f0001000000010001780000",  # a heartbeat that ends too soon
     ],
 )
-def test_nonsense_ends_its_connection_and_no_other(
-    quorum: InProcessQuorum, client: ControllerClient, data: str
-) -> None:
+def test_nonsense_closes_its_own_connection_only(quorum: InProcessQuorum, client: ControllerClient, data: str) -> None:
     stranger = quorum.client()
     stranger.send_bytes(bytes.fromhex(data))
     with pytest.raises(ConnectionError):
@@ -139,7 +137,7 @@ def test_nonsense_ends_its_connection_and_no_other(
     assert client.ask("ApiVersions")["ErrorCode"] == ErrorCode.NONE
 
 
-def test_a_request_cut_anywhere_is_refused_or_ends_its_connection(quorum: InProcessQuorum) -> None:
+def test_a_truncated_request_is_refused_or_closes_its_connection(quorum: InProcessQuorum) -> None:
     whole = encode_request(key_of("BrokerRegistration"), 4, 1, "c", quorum.registration(8))
     for length in range(1, len(whole)):
         stranger = quorum.client()
@@ -151,7 +149,7 @@ def test_a_request_cut_anywhere_is_refused_or_ends_its_connection(quorum: InProc
     goes_on(quorum)
 
 
-def test_random_bodies_end_at_most_their_connections(quorum: InProcessQuorum) -> None:
+def test_random_bodies_close_at_most_their_own_connections(quorum: InProcessQuorum) -> None:
     draw = random.Random(4)
     known = [(key, version) for key, api in APIS.items() for version in range(api.min_version, api.max_version + 1)]
     answered = closed = 0
@@ -171,7 +169,7 @@ def test_random_bodies_end_at_most_their_connections(quorum: InProcessQuorum) ->
     goes_on(quorum)
 
 
-def test_who_never_reads_holds_up_nobody(quorum: InProcessQuorum, client: ControllerClient) -> None:
+def test_a_client_that_never_reads_blocks_nobody(quorum: InProcessQuorum, client: ControllerClient) -> None:
     asked = {"PartitionMaxBytes": 1 << 20, "CurrentLeaderEpoch": quorum.state.quorum_epoch, "LastFetchedEpoch": 0}
     topics = [{"TopicId": "AAAAAAAAAAAAAAAAAAAAAQ", "Partitions": [asked]}]
     fetch = framed(encode_request(1, 18, 1, "c", {"MaxBytes": 1 << 20, "Topics": topics}))
@@ -185,7 +183,7 @@ def test_who_never_reads_holds_up_nobody(quorum: InProcessQuorum, client: Contro
     slow.close()
 
 
-def test_connections_are_limited_and_come_free_again(quorum: InProcessQuorum) -> None:
+def test_connections_are_limited_and_freed_again(quorum: InProcessQuorum) -> None:
     clients: list[ControllerClient] = []
 
     def is_full() -> bool:

@@ -44,7 +44,7 @@ def test_the_docs_tell_the_defaults() -> None:
     assert f"Kafka {KAFKA_VERSION} was tried" in DOCS.read_text()
 
 
-def test_messages_of_the_docs_are_those_of_the_code() -> None:
+def test_the_docs_quote_the_codes_messages() -> None:
     code = "".join(Path(module.__file__ or "").read_text() for module in (comparison, directory))
     said = re.sub(r'"\s*\n\s*f?"', "", code)
     for words in (

@@ -35,7 +35,7 @@ def test_a_request_of_an_old_version_has_header_1() -> None:
     assert decode_request(frame).values["TopicNames"] == ["t"]
 
 
-def test_responses_have_tags_in_their_header_but_for_api_versions() -> None:
+def test_response_headers_have_tags_except_for_api_versions() -> None:
     assert encode_response(HEARTBEAT, 0, 3, {}).hex().startswith("000000030000000000")
     assert encode_response(18, 4, 3, {}).hex().startswith("00000003000001")
     assert encode_response(20, 1, 3, {}).hex().startswith("0000000300000000")
@@ -54,7 +54,7 @@ def test_responses_are_read_back_in_every_version(key: int) -> None:
 
 
 @pytest.mark.parametrize(("key", "version"), [(18, 5), (999, 0), (1, 11)])
-def test_a_request_without_layout_says_who_asked_for_what(key: int, version: int) -> None:
+def test_a_request_without_a_layout_is_named(key: int, version: int) -> None:
     with pytest.raises(UnsupportedError, match=f"API {key} in version {version}") as caught:
         decode_request(b"".join(n.to_bytes(2, "big") for n in (key, version)) + b"\0\0\0\x09\0\1cgarbage")
     assert caught.value.header == (key, version, 9, "c")
@@ -70,7 +70,7 @@ def test_a_request_that_is_cut_off_names_its_field() -> None:
         decode_request(frame + b"\0")
 
 
-def test_requests_and_responses_come_in_pairs() -> None:
+def test_every_request_has_a_response() -> None:
     by_kind = {
         kind: {(layout.api_key, layout.valid) for layout in layouts().values() if layout.kind == kind}
         for kind in ("request", "response")

@@ -53,7 +53,7 @@ def digest(data: bytes) -> str:
 
 
 @pytest.mark.parametrize("number", FORMATS)
-def test_decisions_come_to_the_bytes_that_they_came_to(number: int) -> None:
+def test_old_decisions_still_give_the_same_bytes(number: int) -> None:
     digests = GOLDEN / f"metadata-v{number}.txt"
     held = dict(line.split(": ") for line in digests.read_text().splitlines()) if digests.exists() else {}
     told = {name: digest(data) for name, data in logs(number).items()}
@@ -64,7 +64,7 @@ def test_decisions_come_to_the_bytes_that_they_came_to(number: int) -> None:
     assert told == held, WHAT_TO_DO
 
 
-def test_each_life_has_the_format_of_its_number_and_none_that_is_newer() -> None:
+def test_each_golden_log_has_the_format_of_its_number_or_older() -> None:
     for number in FORMATS:
         for path in GOLDEN.glob(f"metadata-v{number}-*.decisions.xz"):
             decisions = [decode(line) for line in lzma.decompress(path.read_bytes()).splitlines()]
@@ -72,7 +72,7 @@ def test_each_life_has_the_format_of_its_number_and_none_that_is_newer() -> None
             assert max(FIRST_FORMAT if one is UNSET else one for one in found) == number
 
 
-def test_every_record_that_a_log_may_have_is_in_them() -> None:
+def test_every_kind_of_record_is_in_a_golden_log() -> None:
     assert {record.name for data in logs(FIRST_FORMAT).values() for record in records_in(data)} == {
         "BrokerRegistrationChangeRecord",
         "ConfigRecord",

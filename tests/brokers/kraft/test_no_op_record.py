@@ -8,7 +8,7 @@ from state.decisions import NoOp
 from tests.brokers.kraft.told import STANDING, after, broker, records, said
 
 
-def test_what_says_nothing_is_a_record_that_says_nothing() -> None:
+def test_a_no_op_decision_is_written_as_a_no_op_record() -> None:
     assert records(NoOp(**said())) == [Record("NoOpRecord", 0, {})]
     translated = translate(after(STANDING), [NoOp(**said())])
     assert translated.image == after(STANDING)
@@ -18,5 +18,5 @@ def test_what_says_nothing_is_a_record_that_says_nothing() -> None:
     assert records(NoOp(**said()), broker(1, "fenced"))[-1].name == "NoOpRecord"
 
 
-def test_what_says_nothing_begins_no_log() -> None:
+def test_a_no_op_decision_starts_no_log() -> None:
     assert translate(MetadataImage(), [NoOp(**said())]) == (MetadataImage(), None)

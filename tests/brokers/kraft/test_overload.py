@@ -70,13 +70,13 @@ def test_a_request_for_too_much_is_refused_as_a_whole(
     assert kinds <= {"GatewayHeartbeat", "Tick", "SessionsExtended"}, "nothing of it was asked"
 
 
-def test_as_much_as_may_be_is_done(quorum: InProcessQuorum, client: ControllerClient) -> None:
+def test_the_largest_allowed_request_is_carried_out(quorum: InProcessQuorum, client: ControllerClient) -> None:
     wide = client.forward("CreateTopics", Topics=[asked("as-wide", RECORDS_MAX - 1)])["Topics"]
     assert [one["ErrorCode"] for one in wide] == [ErrorCode.NONE]
     assert quorum.partition("as-wide", RECORDS_MAX - 2)["leader"] == 1
 
 
-def test_a_gateway_whose_own_words_find_no_room_goes_on(
+def test_a_gateway_continues_when_its_own_events_find_no_room(
     quorum: InProcessQuorum, client: ControllerClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = quorum.gateways[100].gateway._engine._queue

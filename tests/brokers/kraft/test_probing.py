@@ -18,7 +18,7 @@ from state.reason import Reason
 LOOPBACK = "127.0.0.1"
 
 
-def test_a_port_where_nobody_listens_refuses_and_one_of_two_is_not_enough() -> None:
+def test_a_broker_is_gone_when_all_its_ports_refuse_and_not_just_one() -> None:
     [closed] = free_ports(1)
     with socket.create_server((LOOPBACK, 0)) as open_one:
         opened = open_one.getsockname()[1]
@@ -66,13 +66,13 @@ def probed(port: int, peer: Peer | None = None, state: str = "active", leads: bo
     return told
 
 
-def test_a_broker_that_served_and_listens_no_more_is_told_of_once() -> None:
+def test_a_broker_that_stopped_listening_is_reported_once() -> None:
     [closed] = free_ports(1)
     [lost] = probed(closed)
     assert (lost.broker, lost.broker_epoch) == (1, 7)
 
 
-def test_nothing_is_told_of_a_broker_that_may_live() -> None:
+def test_nothing_is_reported_about_a_broker_that_may_be_alive() -> None:
     [closed] = free_ports(1)
     with socket.create_server((LOOPBACK, 0)) as listening:
         assert probed(listening.getsockname()[1]) == []
@@ -81,7 +81,7 @@ def test_nothing_is_told_of_a_broker_that_may_live() -> None:
     assert probed(closed, leads=False) == [], "another gateway hears it"
 
 
-def test_hosts_that_do_not_answer_are_waited_for_no_longer_together_than_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unresponsive_hosts_are_probed_in_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
     begun = []
 
     async def never(host: str, port: int) -> None:

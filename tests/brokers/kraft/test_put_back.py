@@ -161,7 +161,7 @@ def check_who_is_led(led: Led, epoch: int, kept: tuple[int, int], lost: list[tup
 
 
 @pytest.mark.parametrize("is_engine_first", [True, False], ids=["engine first", "gateway first"])
-def test_a_backup_of_some_seconds_ago_gives_out_no_epoch_again(tmp_path: Path, is_engine_first: bool) -> None:
+def test_a_restored_backup_repeats_no_epoch(tmp_path: Path, is_engine_first: bool) -> None:
     (tmp_path / "live").mkdir()
     led = Led(tmp_path / "live")
     try:

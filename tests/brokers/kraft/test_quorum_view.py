@@ -43,7 +43,7 @@ def broker(number: int, state: str, epoch: int = 1) -> BrokerDecision:
     return BrokerDecision(**SAID, broker=number, broker_epoch=epoch, state=state, **said)
 
 
-def test_it_leads_in_the_start_that_was_named_alone() -> None:
+def test_a_gateway_leads_only_in_the_start_that_was_elected() -> None:
     held = new_view()
     held.heard([quorum(100, "former", 1)], 1)
     assert (held.leads, held.superseded, held.quorum_epoch) == (False, False, 1)
@@ -53,14 +53,14 @@ def test_it_leads_in_the_start_that_was_named_alone() -> None:
     assert (held.leads, held.superseded) == (False, True)
 
 
-def test_it_stands_by_when_another_voter_leads() -> None:
+def test_a_gateway_stands_by_when_another_voter_leads() -> None:
     held = new_view()
     held.heard([quorum(100, "mine", 1)], 1)
     held.heard([quorum(101, "other", 2)], 2)
     assert (held.leads, held.superseded, held.leader) == (False, False, 101)
 
 
-def test_a_registration_that_was_not_in_the_log_at_the_start_is_told_by_where_it_comes() -> None:
+def test_a_registration_after_the_start_is_found_by_its_offset() -> None:
     held = new_view()
     registered = broker(1, "fenced", 7)
     held.heard([registered], 40)
@@ -68,7 +68,7 @@ def test_a_registration_that_was_not_in_the_log_at_the_start_is_told_by_where_it
     assert held.brokers[1].registered_by == 60
 
 
-def test_a_registration_is_told_by_the_end_of_the_log_that_it_made() -> None:
+def test_a_registration_is_known_by_the_log_end_that_it_led_to() -> None:
     held = new_view()
     held.heard([broker(1, "fenced", 7)], 40)
     held.heard([broker(1, "active", 7)], 50)
@@ -81,7 +81,7 @@ def test_a_registration_is_told_by_the_end_of_the_log_that_it_made() -> None:
     assert held.brokers == {}
 
 
-def test_the_others_have_followed_when_all_that_are_active_fetch_from_there() -> None:
+def test_the_others_have_followed_when_all_active_brokers_fetch_from_the_end() -> None:
     async def story() -> list[bool]:
         held = new_view()
         held.heard([broker(1, "active"), broker(2, "active"), broker(3, "fenced")], 5)
@@ -128,7 +128,7 @@ def test_a_deletion_is_reported_once_its_broker_has_fetched_past_it() -> None:
     assert (report.topic, report.topic_id) == ("t", "id")
 
 
-def test_what_another_gateway_has_reported_is_forgotten_with_its_topic_or_broker() -> None:
+def test_a_deletion_that_another_gateway_reported_is_forgotten() -> None:
     deletions, told = reports()
     deletions.heard([stop(1, 2)], 10)
     deletions.heard([TopicDecision(**SAID, topic="t", topic_id="id", state="deleted", config={})], 11)
@@ -139,7 +139,7 @@ def test_what_another_gateway_has_reported_is_forgotten_with_its_topic_or_broker
     assert [(report.broker, report.leader_epoch) for report in told] == [(1, 4)]
 
 
-def test_of_two_deletions_of_a_log_the_later_is_reported() -> None:
+def test_the_later_of_two_deletions_of_a_log_is_reported() -> None:
     deletions, told = reports()
     deletions.heard([stop(1, leader_epoch=3)], 10)
     deletions.heard([stop(1, leader_epoch=5)], 20)
@@ -149,7 +149,7 @@ def test_of_two_deletions_of_a_log_the_later_is_reported() -> None:
     assert [report.leader_epoch for report in told] == [5]
 
 
-def test_what_the_bus_does_not_take_is_reported_with_the_next_fetch() -> None:
+def test_a_report_that_the_bus_refuses_is_repeated_with_the_next_fetch() -> None:
     told: list[ReplicaReport] = []
     room = [False]
 
@@ -181,7 +181,7 @@ def test_a_broker_is_connected_until_the_connection_of_its_last_heartbeat_ends()
     assert not held.is_connected(1)
 
 
-def test_a_broker_that_has_served_listened_in_this_start_of_it() -> None:
+def test_a_broker_that_has_served_has_listened_in_this_incarnation() -> None:
     held = new_view()
     held.heard([broker(1, "fenced")], 1)
     assert not held.brokers[1].has_served
@@ -194,7 +194,7 @@ def test_a_broker_that_has_served_listened_in_this_start_of_it() -> None:
 
 
 @pytest.mark.parametrize(("state", "epoch"), [(TopicState.deleting, -2), (TopicState.created, 4)])
-def test_deletions_that_were_under_way_are_taken_up(state: TopicState, epoch: int) -> None:
+def test_deletions_under_way_are_continued_after_a_start(state: TopicState, epoch: int) -> None:
     deleting, online = ReplicaState.ReplicaDeletionStarted, ReplicaState.OnlineReplica
     removed = (RemovedReplica(3, 3, deleting), RemovedReplica(4, 3, ReplicaState.ReplicaDeletionIneligible))
     partition = Partition(
@@ -207,7 +207,7 @@ def test_deletions_that_were_under_way_are_taken_up(state: TopicState, epoch: in
     assert [(report.broker, report.leader_epoch) for report in told] == [(1, epoch), (3, epoch)]
 
 
-def test_a_broker_has_caught_up_when_it_fetches_what_was_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_has_caught_up_when_it_fetches_from_the_former_end(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([10, 20, 30, 40])
     monkeypatch.setattr(module, "now_ms", lambda: next(clock))
     held = QuorumView(100, "mine", lambda *heard: None)

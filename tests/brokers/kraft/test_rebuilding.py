@@ -108,7 +108,7 @@ def test_an_empty_directory_is_filled_from_the_other_gateway(quorum: Lossy, lost
 
 @pytest.mark.parametrize("suffix", [".log", ".ends", ".checkpoint"])
 @pytest.mark.parametrize("is_trimmed", [True, False], ids=["bus trimmed", "bus whole"])
-def test_a_damaged_file_is_set_aside_and_made_again(quorum: Lossy, suffix: str, is_trimmed: bool) -> None:
+def test_a_damaged_file_is_set_aside_and_rebuilt(quorum: Lossy, suffix: str, is_trimmed: bool) -> None:
     quorum.create("early")
     quorum.end(100)
     if is_trimmed:
@@ -150,7 +150,7 @@ def test_a_file_that_cannot_be_read_is_set_aside(quorum: Lossy, monkeypatch: pyt
     same(quorum)
 
 
-def test_a_disk_that_goes_on_failing_ends_the_gateway(quorum: Lossy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_keeps_failing_ends_the_gateway(quorum: Lossy, monkeypatch: pytest.MonkeyPatch) -> None:
     quorum.create("early", 2)
     quorum.end(100)
 
@@ -162,7 +162,7 @@ def test_a_disk_that_goes_on_failing_ends_the_gateway(quorum: Lossy, monkeypatch
         opened(quorum, ())
 
 
-def test_without_another_gateway_brokers_have_it(quorum: Lossy, tmp_path: Path) -> None:
+def test_without_another_gateway_the_log_comes_from_brokers(quorum: Lossy, tmp_path: Path) -> None:
     quorum.create("early")
     quorum.end(100)
     quorum.end(101)
@@ -186,7 +186,7 @@ def test_without_another_gateway_brokers_have_it(quorum: Lossy, tmp_path: Path) 
     same(quorum)
 
 
-def test_a_log_that_was_away_for_too_long_is_set_aside(quorum: Lossy) -> None:
+def test_a_log_that_is_too_old_is_set_aside(quorum: Lossy) -> None:
     quorum.create("early", 2)
     quorum.end(101)
     held = log_of(quorum.log(101))
@@ -249,7 +249,7 @@ def opened(quorum: Lossy, copies: tuple[Path, ...]) -> None:
 
 
 @pytest.mark.parametrize("source", ["gateway", "broker"])
-def test_it_may_be_killed_anywhere_and_begins_again(
+def test_a_rebuild_that_is_killed_anywhere_starts_again(
     quorum: Lossy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
 ) -> None:
     monkeypatch.setattr(opening, "PEERS_FIRST_S", 0.0)

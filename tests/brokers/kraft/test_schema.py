@@ -88,7 +88,7 @@ def test_what_is_written_is_read_back(case: tuple[Message, int, dict[str, Any]])
 
 @settings(deadline=None)
 @given(messages(), st.data())
-def test_no_damage_does_more_than_raise(case: tuple[Message, int, dict[str, Any]], data: st.DataObject) -> None:
+def test_damaged_bytes_only_raise_errors(case: tuple[Message, int, dict[str, Any]], data: st.DataObject) -> None:
     found, version, values = case
     whole = found.encode(version, values)
     cut = whole[: data.draw(st.integers(0, max(len(whole) - 1, 0)))]
@@ -150,7 +150,7 @@ def test_a_uuid_is_text_as_kafka_writes_it() -> None:
             sample.encode(0, {"Id": wrong})
 
 
-def test_a_tagged_field_is_written_where_it_is_not_the_default() -> None:
+def test_a_tagged_field_is_written_unless_it_has_its_default() -> None:
     inner = [{"name": "Epoch", "type": "int32", "versions": "0+", "default": "-1"}]
     tagged = {"taggedVersions": "0+"}
     sample = made_of(
@@ -222,12 +222,12 @@ def test_a_wrong_value_is_named(field: dict[str, Any], value: Any, said: str) ->
         ("int8", "0101050501", "5 bytes are needed and 1 are left"),
     ],
 )
-def test_wrong_bytes_are_named_before_anything_is_made_of_them(kind: str, data: str, said: str) -> None:
+def test_wrong_bytes_are_named_before_objects_are_built(kind: str, data: str, said: str) -> None:
     with pytest.raises(MessageError, match=f"^Sample v0: {said}"):
         made_of({"name": "F", "type": kind}).decode(0, bytes.fromhex(data))
 
 
-def test_a_small_message_cannot_make_a_large_object() -> None:
+def test_a_small_message_cannot_build_a_large_object() -> None:
     many = made_of({"name": "F", "type": "[]bool"})
     data = bytearray()
     write_uvarint(data, ELEMENTS_MAX + 1 + 1)
@@ -253,6 +253,6 @@ def test_a_version_without_layout_is_refused() -> None:
         ({"name": "F", "type": "int8", "color": 1}, "a layout that cannot be read: .*color"),
     ],
 )
-def test_a_layout_that_makes_no_sense_is_refused(field: dict[str, Any], said: str) -> None:
+def test_an_inconsistent_layout_is_refused(field: dict[str, Any], said: str) -> None:
     with pytest.raises(LayoutError, match=said):
         made_of(field)

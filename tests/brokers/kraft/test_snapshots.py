@@ -40,7 +40,7 @@ def names(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir() if path.name != ".lock")
 
 
-def test_two_snapshots_stay_and_the_log_after_the_older_one(decided: DecidedBus, tmp_path: Path) -> None:
+def test_two_snapshots_are_kept_and_the_log_after_the_older_one(decided: DecidedBus, tmp_path: Path) -> None:
     decided.take([*story(), *[topic(f"u{n}", 3) for n in range(10)], gateway("c")])
     complete = opened(tmp_path / "complete", decided.bus)
     follow(complete, decided.bus)
@@ -67,7 +67,7 @@ def test_two_snapshots_stay_and_the_log_after_the_older_one(decided: DecidedBus,
     complete.close()
 
 
-def test_a_snapshot_is_what_the_log_before_it_comes_to(decided: DecidedBus, tmp_path: Path) -> None:
+def test_a_snapshot_equals_the_log_before_it(decided: DecidedBus, tmp_path: Path) -> None:
     decided.take(story())
     complete, images = opened(tmp_path / "complete", decided.bus), dict[int, MetadataImage]()
     for seq in range(1, decided.bus.decided_seq() + 1):
@@ -83,7 +83,7 @@ def test_a_snapshot_is_what_the_log_before_it_comes_to(decided: DecidedBus, tmp_
     complete.close()
 
 
-def test_a_snapshot_has_a_head_and_an_end(tmp_path: Path) -> None:
+def test_a_snapshot_has_a_header_and_a_footer(tmp_path: Path) -> None:
     snapshot = SnapshotId(77, 3)
     snapshots.write(tmp_path, snapshot, MetadataImage(features={"metadata.version": 27}, quorum_epoch=3), 123)
     assert names(tmp_path) == ["00000000000000000077-0000000003.checkpoint"]
@@ -112,7 +112,7 @@ def test_a_snapshot_is_read_piece_by_piece(decided: DecidedBus, tmp_path: Path) 
     storage.close()
 
 
-def test_who_is_behind_the_start_is_sent_to_the_newest_snapshot(decided: DecidedBus, tmp_path: Path) -> None:
+def test_a_fetch_before_the_log_start_is_sent_to_the_newest_snapshot(decided: DecidedBus, tmp_path: Path) -> None:
     decided.take(story())
     *_, storage = with_snapshots(tmp_path / "log", decided)
     storage = opened(tmp_path / "log", decided.bus)
@@ -133,7 +133,7 @@ def test_who_is_behind_the_start_is_sent_to_the_newest_snapshot(decided: Decided
     fresh.close()
 
 
-def test_a_damaged_snapshot_is_named_and_can_be_done_without(decided: DecidedBus, tmp_path: Path) -> None:
+def test_a_damaged_snapshot_is_named_and_not_needed(decided: DecidedBus, tmp_path: Path) -> None:
     decided.take(story())
     for storage in with_snapshots(tmp_path / "log", decided):
         end = storage.end_offset
@@ -160,7 +160,7 @@ def test_a_log_without_the_snapshot_it_begins_with_is_not_served(decided: Decide
         Storage(tmp_path / "log")
 
 
-def test_snapshots_are_taken_while_the_log_goes_on(decided: DecidedBus, tmp_path: Path) -> None:
+def test_snapshots_are_taken_while_the_log_grows(decided: DecidedBus, tmp_path: Path) -> None:
     decided.take(BEGINNING)
     storage = opened(tmp_path / "log", decided.bus, snapshot_interval_bytes=3_000)
     for n in range(150):

@@ -27,7 +27,7 @@ def stored(state: State) -> Image:
 
 @settings(max_examples=40, deadline=None)
 @given(draws(max_size=60))
-def test_a_log_comes_to_the_state_and_one_that_lacks_something_does_not(drawn: list[Draw]) -> None:
+def test_a_complete_log_matches_the_state_and_an_incomplete_one_does_not(drawn: list[Draw]) -> None:
     image = MetadataImage()
     for _, _, outcome in walk([LEADER, *drawn], POLICY):
         decisions = [decode(body) for _, _, body in number([part_of(decision) for decision in outcome.decisions])]

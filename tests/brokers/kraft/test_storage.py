@@ -27,7 +27,7 @@ def log_of(directory: Path, decided: DecidedBus, *cuts: int, **options: int) -> 
     return data
 
 
-def test_the_same_decisions_make_the_same_log_however_they_come(decided: DecidedBus, tmp_path: Path) -> None:
+def test_the_same_decisions_make_the_same_log_however_they_are_batched(decided: DecidedBus, tmp_path: Path) -> None:
     decided.take(story())
     logs = {log_of(tmp_path / f"{cuts}", decided, *cuts) for cuts in ((1,), (3,), (7, 1, 2), (1_000,))}
     assert len(logs) == 1
@@ -38,7 +38,7 @@ def test_the_same_decisions_make_the_same_log_however_they_come(decided: Decided
     assert sorted({batch.leader_epoch for batch in batches}) == [1, 2]
 
 
-def test_what_is_decided_before_the_quorum_is_in_its_first_records(decided: DecidedBus, tmp_path: Path) -> None:
+def test_decisions_before_the_quorum_are_in_its_first_records(decided: DecidedBus, tmp_path: Path) -> None:
     decided.take(BEGINNING[1:])
     storage = opened(tmp_path / "log", decided.bus)
     follow(storage, decided.bus)
@@ -50,7 +50,7 @@ def test_what_is_decided_before_the_quorum_is_in_its_first_records(decided: Deci
     storage.close()
 
 
-def test_a_restart_goes_on_after_the_last_event_in_the_log(decided: DecidedBus, tmp_path: Path) -> None:
+def test_a_restart_continues_after_the_last_event_in_the_log(decided: DecidedBus, tmp_path: Path) -> None:
     events = story()
     for at in range(len(events)):
         decided.take(events[at : at + 1])
@@ -78,7 +78,7 @@ def test_batches_are_read_from_the_one_that_holds_the_offset(decided: DecidedBus
     storage.close()
 
 
-def test_an_epoch_ends_where_the_next_leader_begins(decided: DecidedBus, tmp_path: Path) -> None:
+def test_an_epoch_ends_where_the_next_one_starts(decided: DecidedBus, tmp_path: Path) -> None:
     decided.take([*BEGINNING, gateway("b"), gateway("c"), topic("t")])
     storage = opened(tmp_path / "log", decided.bus)
     follow(storage, decided.bus)
@@ -91,7 +91,7 @@ def test_an_epoch_ends_where_the_next_leader_begins(decided: DecidedBus, tmp_pat
     storage.close()
 
 
-def test_events_that_come_to_nothing_are_noted_now_and_then(decided: DecidedBus, tmp_path: Path) -> None:
+def test_events_without_records_are_noted_occasionally(decided: DecidedBus, tmp_path: Path) -> None:
     decided.take(BEGINNING)
     heard = [b"no event"] * 2_500
     decided.take(heard)
@@ -139,14 +139,14 @@ def test_a_log_of_other_decisions_is_not_served(decided: DecidedBus, tmp_path: P
     nothing.close()
 
 
-def test_a_lost_log_is_made_again(decided: DecidedBus, tmp_path: Path) -> None:
+def test_a_lost_log_is_rebuilt(decided: DecidedBus, tmp_path: Path) -> None:
     decided.take(story())
     first = log_of(tmp_path / "log", decided)
     shutil.rmtree(tmp_path / "log")
     assert log_of(tmp_path / "log", decided) == first
 
 
-def test_a_log_whose_decisions_went_stands_for_them(decided: DecidedBus, tmp_path: Path) -> None:
+def test_a_log_stands_in_for_its_trimmed_decisions(decided: DecidedBus, tmp_path: Path) -> None:
     events = story()
     for retain in range(len(events) - 1):
         bus = DecidedBus(tmp_path / f"{retain}.db")
@@ -167,7 +167,7 @@ def test_a_log_whose_decisions_went_stands_for_them(decided: DecidedBus, tmp_pat
         bus.close()
 
 
-def test_without_the_decisions_that_it_lacks_a_log_does_not_begin(decided: DecidedBus, tmp_path: Path) -> None:
+def test_a_log_that_lacks_trimmed_decisions_does_not_start(decided: DecidedBus, tmp_path: Path) -> None:
     decided.take(story()[:8])
     log_of(tmp_path / "log", decided)
     decided.take([*story()[8:], gateway("c"), gateway("d")])
@@ -178,7 +178,7 @@ def test_without_the_decisions_that_it_lacks_a_log_does_not_begin(decided: Decid
         opened(tmp_path / "lost", decided.bus)
 
 
-def test_a_quorum_may_begin_when_early_decisions_are_gone(decided: DecidedBus, tmp_path: Path) -> None:
+def test_a_quorum_can_start_when_early_decisions_are_gone(decided: DecidedBus, tmp_path: Path) -> None:
     before = [one for one in story() if b"gateway" not in one]
     # Without a gateway before it broker 1 has the epoch 1.
     before.insert(3, event("allocate_producer_ids", broker=1, broker_epoch=1, request_id="p"))
@@ -206,7 +206,7 @@ def test_two_gateways_do_not_share_a_directory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".log", ".ends"])
-def test_damage_is_not_served(decided: DecidedBus, tmp_path: Path, suffix: str) -> None:
+def test_a_damaged_log_is_not_served(decided: DecidedBus, tmp_path: Path, suffix: str) -> None:
     decided.take(story())
     data = log_of(tmp_path / "log", decided)
     path = tmp_path / "log" / f"{0:020d}{suffix}"
@@ -231,7 +231,7 @@ def test_damage_is_not_served(decided: DecidedBus, tmp_path: Path, suffix: str) 
             Storage(tmp_path / "log")
 
 
-def test_what_brokers_may_be_told_is_settings_as_long_as_kafka_allows(decided: DecidedBus, tmp_path: Path) -> None:
+def test_brokers_may_be_told_settings_as_long_as_kafka_allows(decided: DecidedBus, tmp_path: Path) -> None:
     long = event("alter_config", entity="cluster", config={"a": "x" * 32_768, "b": "x" * 32_767})
     decided.take([*BEGINNING, long, *beats((1, 2))])
     storage = opened(tmp_path / "log", decided.bus)

@@ -72,7 +72,7 @@ def test_a_log_can_be_read_after_an_append_that_failed(
     complete.close()
 
 
-def test_ends_that_go_back_are_damage(decided: DecidedBus, tmp_path: Path) -> None:
+def test_decreasing_log_ends_are_damage(decided: DecidedBus, tmp_path: Path) -> None:
     storage = opened(tmp_path / "log", decided.bus)
     follow(storage, decided.bus)
     storage.close()
@@ -83,7 +83,7 @@ def test_ends_that_go_back_are_damage(decided: DecidedBus, tmp_path: Path) -> No
         Storage(tmp_path / "log")
 
 
-def test_events_far_apart_that_come_to_nothing_are_not_noted_one_by_one(decided: DecidedBus, tmp_path: Path) -> None:
+def test_sparse_events_without_records_are_not_noted_one_by_one(decided: DecidedBus, tmp_path: Path) -> None:
     bus = trimmed(decided, 0, 0)
     storage = opened(tmp_path / "log", bus)
     follow(storage, bus)
@@ -95,7 +95,7 @@ def test_events_far_apart_that_come_to_nothing_are_not_noted_one_by_one(decided:
     storage.close()
 
 
-def test_who_waits_for_the_log_is_woken_by_what_is_in_it_alone(decided: DecidedBus, tmp_path: Path) -> None:
+def test_a_waiter_is_woken_only_by_new_records(decided: DecidedBus, tmp_path: Path) -> None:
     decided.take([b"no event", topic("t")])
 
     async def story() -> list[bool]:

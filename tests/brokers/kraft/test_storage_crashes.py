@@ -107,7 +107,7 @@ def abandon(storage: Storage) -> None:
 
 @pytest.mark.parametrize("power_is_lost", [False, True], ids=["killed", "without power"])
 @pytest.mark.parametrize("part", [0.0, 0.6, 1.0])
-def test_a_gateway_may_die_in_any_write(
+def test_a_gateway_may_be_killed_in_any_write(
     disks: Callable[[int, float], Disk], tmp_path: Path, part: float, power_is_lost: bool
 ) -> None:
     decided = DecidedBus(tmp_path / "bus.db")

@@ -12,7 +12,7 @@ from tests.support.gateway_in_process import TIMEOUT_S, InProcessQuorum
 SUSPENDED_MS = 3_600_000
 
 
-def test_what_the_steady_clock_skipped_is_told_with_the_next_heartbeat(
+def test_time_that_the_steady_clock_skipped_is_reported_with_the_next_heartbeat(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ahead_ms = wall_ahead_ms = 0

@@ -36,5 +36,5 @@ from brokers.gateways.kraft.topic_settings import complaint_about
         ("leader.replication.throttled.replicas", "0:1 , 1:2", True),
     ],
 )
-def test_a_value_is_what_kafka_takes_however_long_it_is(name: str, value: str, is_right: bool) -> None:
+def test_a_value_is_accepted_as_kafka_does_whatever_its_length(name: str, value: str, is_right: bool) -> None:
     assert (complaint_about(name, value) is None) == is_right

@@ -108,7 +108,7 @@ CASES: dict[str, tuple[AnyDecision, list[Record]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_decision_comes_to_its_records(name: str) -> None:
+def test_a_decision_becomes_records(name: str) -> None:
     decision, expected = CASES[name]
     assert records(decision) == expected
 
@@ -135,7 +135,7 @@ def test_a_new_partition_is_written_whole() -> None:
     ("leader_epoch", "partition_epoch", "fields"),
     [(2, 1, {"leader": 2}), (1, 2, {"leader": 2}), (0, 2, {"isr": (1,)}), (0, 1, {"leader": 2}), (0, 0, {"isr": (1,)})],
 )
-def test_where_a_broker_would_count_to_other_epochs_all_is_written(
+def test_a_full_record_is_written_when_epochs_would_differ(
     leader_epoch: int, partition_epoch: int, fields: dict[str, Any]
 ) -> None:
     (record,) = records(partition(leader_epoch, partition_epoch, **fields))
@@ -152,7 +152,7 @@ def test_a_decision_from_before_is_refused() -> None:
         records(quorum())
 
 
-def test_fencing_and_the_elections_that_follow_stand_together() -> None:
+def test_fencing_and_the_elections_it_causes_are_one_entry() -> None:
     told = records(partition(1, 1, leader=2, isr=(2, 3)), broker(1, "fenced"))
     assert [record.name for record in told] == ["BrokerRegistrationChangeRecord", "PartitionChangeRecord"]
     entry = translate(after(STANDING), [partition(1, 1, leader=2, isr=(2, 3)), broker(1, "fenced")]).entry
@@ -161,7 +161,7 @@ def test_fencing_and_the_elections_that_follow_stand_together() -> None:
     assert (batch.base_offset, batch.next_offset, batch.leader_epoch, batch.timestamp_ms) == (50, 52, 1, 1_009)
 
 
-def test_a_registration_is_written_whole_where_a_change_cannot_tell_it() -> None:
+def test_a_registration_is_written_in_full_when_a_change_record_cannot_express_it() -> None:
     left = [*STANDING, broker(1, "controlled_shutdown")]
     fenced = after(left), broker(1, "fenced")
     image, entry = translate(fenced[0], [fenced[1]])
@@ -197,7 +197,7 @@ def test_replicas_follow_their_broker_to_another_directory() -> None:
     assert unassigned.values["Directories"] == [D[1], UNASSIGNED_DIRECTORY, D[3]]
 
 
-def test_a_topic_whose_deletion_waits_for_a_reassignment_lives_on() -> None:
+def test_a_topic_whose_deletion_waits_for_a_reassignment_stays() -> None:
     moving = {"replicas": (2, 3, 4, 1), "adding_replicas": (4,), "removing_replicas": (1,)}
     standing = [*STANDING[:-1], partition(**moving)]
     assert records(topic("ineligible"), standing=standing) == []
@@ -207,7 +207,7 @@ def test_a_topic_whose_deletion_waits_for_a_reassignment_lives_on() -> None:
     assert records(topic("ineligible"), partition(1, 1, leader=-1), standing=standing)[0].name == "RemoveTopicRecord"
 
 
-def test_a_topic_of_the_same_name_begins_without_settings() -> None:
+def test_a_recreated_topic_starts_without_settings() -> None:
     gone = translate(after(STANDING), [topic("deleting")]).image
     assert (gone.topics, gone.topic_ids, gone.configs) == ({}, {}, {})
     entry = translate(gone, [topic("created", OTHER_ID, b="2")]).entry
@@ -234,7 +234,7 @@ def test_a_format_of_the_future_is_refused() -> None:
         translate(after(STANDING), [replace(quorum(epoch=2), metadata_format=NEWEST_FORMAT + 1)])
 
 
-def test_a_later_leader_is_told_alone() -> None:
+def test_a_later_leader_is_announced_alone() -> None:
     entry = translate(after(STANDING), [quorum(epoch=2, voter=101)]).entry
     assert entry == Entry(9, 1_009, 2, entry.leader_change if entry else None, ())
     assert entry is not None
@@ -242,7 +242,7 @@ def test_a_later_leader_is_told_alone() -> None:
     assert (batch.control, batch.leader_epoch, batch.records[0][0]) == (True, 2, b"\0\0\0\2")
 
 
-def test_what_is_too_much_for_a_batch_is_a_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_larger_than_a_batch_is_a_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entries, "BATCH_BYTES_MAX", 300)
     entry = translate(after(STANDING), [topic(topic_id=ID), *[partition(partition=n) for n in range(1, 9)]]).entry
     assert entry is not None
@@ -281,7 +281,7 @@ def test_an_image_stays_as_it_was() -> None:
     assert repr(image) == held
 
 
-def test_text_that_is_no_uuid_makes_one() -> None:
+def test_text_that_is_no_uuid_is_hashed_to_one() -> None:
     assert uuid_of(ID) == ID
     made = uuid_of("/var/lib/kafka")
     assert (len(made), uuid_of(made), uuid_of("/var/lib/kafka")) == (22, made, made)

@@ -115,7 +115,7 @@ def test_a_broker_knows_what_the_rules_know_after_every_event(drawn: list[Draw])
 
 @settings(max_examples=150, deadline=None)
 @given(draws(max_size=60))
-def test_an_image_from_a_snapshot_goes_on_as_the_one_that_saw_everything(drawn: list[Draw]) -> None:
+def test_an_image_from_a_snapshot_continues_like_the_original(drawn: list[Draw]) -> None:
     image = MetadataImage()
     for _, decisions in steps([LEADER, *drawn]):
         if not decisions:

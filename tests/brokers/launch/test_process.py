@@ -34,7 +34,7 @@ def process(tmp_path: Path) -> Iterator[DetachedProcess]:
     found.kill()
 
 
-def test_whoever_looks_later_finds_it(process: DetachedProcess, tmp_path: Path) -> None:
+def test_a_process_is_found_again_later(process: DetachedProcess, tmp_path: Path) -> None:
     other = DetachedProcess(tmp_path / "process.json")
     assert process.pid == other.pid is not None
     assert other.state == "running"
@@ -54,7 +54,7 @@ def test_a_frozen_process_says_so_and_can_be_killed(process: DetachedProcess) ->
     assert process.state == "stopped"
 
 
-def test_another_process_with_the_same_id_is_left_alone(tmp_path: Path) -> None:
+def test_another_process_with_a_reused_id_is_left_alone(tmp_path: Path) -> None:
     stranger = subprocess.Popen(SLEEPER, stdout=subprocess.DEVNULL)
     try:
         identity = tmp_path / "process.json"
@@ -69,7 +69,7 @@ def test_another_process_with_the_same_id_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ended", ["killed", "terminated"])
-def test_one_that_nobody_looks_after_when_it_has_ended_is_not_waited_for(tmp_path: Path, ended: str) -> None:
+def test_an_ended_process_that_nobody_reaps_is_not_waited_for(tmp_path: Path, ended: str) -> None:
     command = [sys.executable, "-c", CARELESS, tmp_path, *SLEEPER]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as careless:
         assert careless.stdout is not None
@@ -92,7 +92,7 @@ def test_a_step_of_the_clock_changes_nothing(process: DetachedProcess, monkeypat
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}"])
-def test_without_an_identity_nothing_runs(tmp_path: Path, content: bytes | None) -> None:
+def test_a_folder_without_an_identity_has_no_process(tmp_path: Path, content: bytes | None) -> None:
     if content is not None:
         (tmp_path / "process.json").write_bytes(content)
     assert DetachedProcess(tmp_path / "process.json").state == "stopped"

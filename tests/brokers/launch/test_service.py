@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     Program(tmp_path / "broker-1", "").kill()
 
 
-def test_it_is_found_again_by_its_folder_and_stops(folder: Path) -> None:
+def test_a_service_is_found_by_its_folder_and_stops(folder: Path) -> None:
     service = Program(folder, WAITS)
     service.start()
     service.wait_until_started(20)
@@ -46,21 +46,21 @@ def test_it_is_found_again_by_its_folder_and_stops(folder: Path) -> None:
     found.check()
 
 
-def test_one_that_ends_by_itself_is_named_with_its_log(folder: Path) -> None:
+def test_a_service_that_ends_by_itself_is_named_with_its_log(folder: Path) -> None:
     service = Program(folder, ENDS)
     service.start()
     with pytest.raises(ServiceError, match=r"broker 1 ended by itself; its log .*broker\.log ends with:\nthe reason"):
         service.wait_until_started(20)
 
 
-def test_one_that_is_never_ready_is_not_waited_for_for_ever(folder: Path) -> None:
+def test_a_service_that_never_gets_ready_is_given_up(folder: Path) -> None:
     service = Program(folder, WAITS.replace("'up'", "'not yet'"))
     service.start()
     with pytest.raises(ServiceError, match=r"broker 1 did not start in 0 s; its log is .*broker\.log"):
         service.wait_until_started(0.2)
 
 
-def test_one_that_does_not_stop_is_killed(folder: Path) -> None:
+def test_a_service_that_does_not_stop_is_killed(folder: Path) -> None:
     service = Program(folder, STUBBORN)
     service.start()
     service.wait_until_started(20)
@@ -69,7 +69,9 @@ def test_one_that_does_not_stop_is_killed(folder: Path) -> None:
     service.check()
 
 
-def test_one_that_cannot_be_killed_keeps_none_of_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_that_cannot_be_killed_does_not_keep_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     services = [Program(tmp_path / name, WAITS) for name in ("a", "b", "c")]
     tried: list[Service] = []
 

@@ -51,7 +51,7 @@ def test_a_topic_is_created_in_every_version(client: ControllerClient, version: 
         ),
     ],
 )
-def test_a_topic_that_cannot_be_is_refused_and_hinders_no_other(
+def test_an_invalid_topic_is_refused_and_the_others_are_created(
     quorum: InProcessQuorum, client: ControllerClient, topic: dict[str, Any], error: ErrorCode
 ) -> None:
     beside = f"beside{len(topics(quorum))}"
@@ -71,7 +71,7 @@ def test_a_name_that_is_taken_or_given_twice_is_refused(quorum: InProcessQuorum,
     assert "twice" not in topics(quorum)
 
 
-def test_what_is_only_validated_is_not_made(quorum: InProcessQuorum, client: ControllerClient) -> None:
+def test_a_topic_that_is_only_validated_is_not_created(quorum: InProcessQuorum, client: ControllerClient) -> None:
     [told] = create(client, asked("seen", 1, 1), validateOnly=True)
     assert told["ErrorCode"] == ErrorCode.NONE
     assert "seen" not in topics(quorum)
@@ -106,7 +106,7 @@ def test_topics_are_deleted_by_name_and_by_id(quorum: InProcessQuorum, client: C
     assert told[0]["Name"] == "by-id"
 
 
-def test_a_name_whose_topic_is_being_deleted_is_told_so(client: ControllerClient) -> None:
+def test_creating_a_topic_that_is_being_deleted_says_so(client: ControllerClient) -> None:
     topic_id = created(client, "going")["TopicId"]
 
     def delete(**given: Any) -> int:
@@ -125,7 +125,7 @@ def test_a_name_whose_topic_is_being_deleted_is_told_so(client: ControllerClient
 
 
 @pytest.mark.parametrize("version", [1, 3, 5])
-def test_topics_are_deleted_as_old_clients_ask(client: ControllerClient, version: int) -> None:
+def test_old_clients_can_delete_topics(client: ControllerClient, version: int) -> None:
     created(client, f"old-{version}")
     told = client.forward("DeleteTopics", version, TopicNames=[f"old-{version}", "nowhere"])["Responses"]
     assert [one["ErrorCode"] for one in told] == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
@@ -188,7 +188,7 @@ def test_a_reassignment_is_begun_listed_and_cancelled(quorum: InProcessQuorum, c
 
 
 @pytest.mark.parametrize("version", range(3))
-def test_elections_tell_of_each_partition(client: ControllerClient, version: int) -> None:
+def test_an_election_answers_for_each_partition(client: ControllerClient, version: int) -> None:
     created(client, f"led-{version}", 2)
     named = [{"Topic": f"led-{version}", "Partitions": [0, 1]}, {"Topic": "nowhere", "Partitions": [0]}]
     told = client.forward("ElectLeaders", version, TopicPartitions=named)
@@ -202,7 +202,7 @@ def test_elections_tell_of_each_partition(client: ControllerClient, version: int
     }
 
 
-def test_an_election_of_all_tells_only_of_those_that_were_held(client: ControllerClient) -> None:
+def test_an_election_of_all_partitions_answers_only_for_those_held(client: ControllerClient) -> None:
     client.forward("ElectLeaders", ElectionType=0, TopicPartitions=None)
     told = client.forward("ElectLeaders", ElectionType=0, TopicPartitions=None)
     assert (told["ErrorCode"], told["ReplicaElectionResults"]) == (ErrorCode.NONE, [])

@@ -71,14 +71,14 @@ def asked_of_the_engine(quorum: InProcessQuorum) -> list[bytes]:
     return [entry.raw for entry in events if any(b'"kind":"' + kind in entry.raw for kind in waiting)]
 
 
-def test_every_api_that_clients_may_ask_for_is_here_or_only_reads() -> None:
+def test_every_client_api_is_authorized_or_only_reads() -> None:
     names = {layout.api_key: name.removesuffix("Request") for name, layout in layouts().items() if "Request" in name}
     assert {names[key] for key, api in APIS.items() if api.is_forwarded} == CHANGES.keys() | READING
 
 
 @pytest.mark.parametrize("principal", [MALLORY, ANONYMOUS, "Group:admin", "User:CN=ops"])
 @pytest.mark.parametrize("name", CHANGES)
-def test_who_is_no_super_user_changes_nothing(
+def test_a_user_who_is_no_super_user_changes_nothing(
     quorum: InProcessQuorum, client: ControllerClient, name: str, principal: str
 ) -> None:
     before = asked_of_the_engine(quorum)
@@ -88,14 +88,16 @@ def test_who_is_no_super_user_changes_nothing(
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_who_asks_the_gateway_itself_is_anonymous(quorum: InProcessQuorum, client: ControllerClient, name: str) -> None:
+def test_a_direct_client_of_the_gateway_is_anonymous(
+    quorum: InProcessQuorum, client: ControllerClient, name: str
+) -> None:
     before = asked_of_the_engine(quorum)
     values, errors = CHANGES[name]
     assert errors_in(client.ask(name, **values)) == errors
     assert asked_of_the_engine(quorum) == before
 
 
-def test_super_users_do_as_they_like(quorum: InProcessQuorum, client: ControllerClient) -> None:
+def test_super_users_may_do_anything(quorum: InProcessQuorum, client: ControllerClient) -> None:
     for number, principal in enumerate((ADMIN, "User:CN=ops,O=x")):
         made = [asked(f"made-{number}")]
         assert errors_in(client.forward("CreateTopics", principal=principal, Topics=made)) == []
@@ -103,12 +105,12 @@ def test_super_users_do_as_they_like(quorum: InProcessQuorum, client: Controller
         assert errors_in(client.forward("DeleteTopics", principal=principal, Topics=gone)) == []
 
 
-def test_whoever_asks_may_read(client: ControllerClient) -> None:
+def test_anyone_may_read(client: ControllerClient) -> None:
     assert errors_in(client.forward("ListPartitionReassignments", principal=MALLORY, Topics=None)) == []
     assert errors_in(client.forward("DescribeQuorum", principal=MALLORY, Topics=[])) == []
 
 
-def test_brokers_make_their_own_topics(quorum: InProcessQuorum, client: ControllerClient) -> None:
+def test_brokers_may_create_their_internal_topics(quorum: InProcessQuorum, client: ControllerClient) -> None:
     for name in sorted(INTERNAL_TOPICS):
         assert errors_in(client.ask("CreateTopics", Topics=[asked(name, 1, 3)])) == []
     assert topics(quorum).keys() >= INTERNAL_TOPICS
@@ -130,7 +132,7 @@ def test_brokers_make_their_own_topics(quorum: InProcessQuorum, client: Controll
         (principal_bytes(ADMIN), bytes(5), ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_an_envelope_of_nobody_is_refused(
+def test_an_envelope_without_a_principal_is_refused(
     client: ControllerClient, principal: bytes | None, address: bytes, error: ErrorCode
 ) -> None:
     told = envelope(client, principal, address)

@@ -53,9 +53,7 @@ def resource(name: str, *steps: tuple[int, str, str | None]) -> dict[str, Any]:
     return {"ResourceType": TOPIC, "ResourceName": name, "Configs": configs}
 
 
-def test_of_changes_that_come_together_each_builds_on_the_one_before(
-    quorum: InProcessQuorum, client: ControllerClient
-) -> None:
+def test_changes_in_one_request_build_on_each_other(quorum: InProcessQuorum, client: ControllerClient) -> None:
     created(client, "together")
     created(client, "beside-it")
     throttled = "leader.replication.throttled.replicas"
@@ -109,7 +107,7 @@ def test_a_resource_that_is_named_twice_is_refused_once(
     assert (topics(quorum)[twice]["config"], topics(quorum)[once]["config"]) == ({}, {"retention.ms": "2"})
 
 
-def test_settings_are_replaced_as_old_clients_ask(quorum: InProcessQuorum, client: ControllerClient) -> None:
+def test_old_clients_can_replace_settings(quorum: InProcessQuorum, client: ControllerClient) -> None:
     create(client, asked("replaced", retention_ms="7", max_message_bytes="1000"))
     configs = [{"Name": "retention.ms", "Value": "9"}]
     resource = {"ResourceType": TOPIC, "ResourceName": "replaced", "Configs": configs}

@@ -67,7 +67,7 @@ def test_the_log_is_read_in_every_version(client: ControllerClient, epoch: int, 
     assert len(answer["Records"]) > 0
 
 
-def test_who_has_another_epoch_is_told_the_leader(
+def test_a_fetch_in_another_epoch_names_the_leader(
     quorum: InProcessQuorum, client: ControllerClient, epoch: int
 ) -> None:
     for given, error in [(epoch - 1, ErrorCode.FENCED_LEADER_EPOCH), (epoch + 1, ErrorCode.UNKNOWN_LEADER_EPOCH)]:
@@ -97,7 +97,7 @@ def test_a_standby_sends_everyone_to_the_leader(quorum: InProcessQuorum, epoch: 
     standby.close()
 
 
-def test_whose_log_is_another_is_told_where_they_part(client: ControllerClient, epoch: int) -> None:
+def test_a_broker_with_a_diverged_log_is_told_where_it_diverges(client: ControllerClient, epoch: int) -> None:
     last = end(client, epoch)
     told = client.fetch(last + 5, epoch, epoch)
     assert (told["ErrorCode"], told["DivergingEpoch"]) == (ErrorCode.NONE, {"Epoch": epoch, "EndOffset": last})
@@ -119,7 +119,7 @@ def test_a_broker_that_has_read_more_than_there_is_is_not_told_to_forget_it(
     assert told["DivergingEpoch"] == {"Epoch": epoch, "EndOffset": last}
 
 
-def test_who_is_at_the_end_is_answered_when_something_comes(
+def test_a_fetch_at_the_end_is_answered_when_the_log_grows(
     quorum: InProcessQuorum, client: ControllerClient, epoch: int
 ) -> None:
     last = end(client, epoch)
@@ -151,7 +151,9 @@ def test_who_is_at_the_end_is_answered_when_something_comes(
     fetching.close()
 
 
-def test_who_has_not_heard_of_the_high_watermark_is_not_kept_waiting(client: ControllerClient, epoch: int) -> None:
+def test_a_fetch_that_does_not_know_the_high_watermark_is_answered_at_once(
+    client: ControllerClient, epoch: int
+) -> None:
     last = end(client, epoch)
     began = time.monotonic()
     told = client.fetch(last, epoch, epoch, high_watermark=last - 1, MaxWaitMs=LONG_MS)
@@ -159,14 +161,14 @@ def test_who_has_not_heard_of_the_high_watermark_is_not_kept_waiting(client: Con
     assert time.monotonic() - began < LONG_MS / 1000
 
 
-def test_of_a_strange_cluster_nothing_is_served(client: ControllerClient, epoch: int) -> None:
+def test_nothing_is_served_to_another_cluster(client: ControllerClient, epoch: int) -> None:
     told = client.fetch(0, epoch, ClusterId="AAAAAAAAAAAAAAAAAAAAAA")
     assert (told["ErrorCode"], told["Responses"]) == (ErrorCode.INCONSISTENT_CLUSTER_ID, [])
     told = client.ask("FetchSnapshot", ClusterId="AAAAAAAAAAAAAAAAAAAAAA", Topics=[])
     assert told["ErrorCode"] == ErrorCode.INCONSISTENT_CLUSTER_ID
 
 
-def test_what_is_not_the_metadata_log_is_not_served(client: ControllerClient) -> None:
+def test_only_the_metadata_log_is_served(client: ControllerClient) -> None:
     partition = {"Partition": 0, "PartitionMaxBytes": 1}
     other = [{"TopicId": "AAAAAAAAAAAAAAAAAAAAew", "Partitions": [partition]}]
     assert client.ask("Fetch", Topics=other)["ErrorCode"] == ErrorCode.INVALID_REQUEST
@@ -188,7 +190,7 @@ def test_the_quorum_is_described(quorum: InProcessQuorum, client: ControllerClie
     assert [node["NodeId"] for node in told["Nodes"]] == [100, 101]
 
 
-def test_a_broker_that_fetches_no_more_shows_by_when_it_last_did(client: ControllerClient, epoch: int) -> None:
+def test_a_broker_that_stopped_fetching_shows_when_it_last_fetched(client: ControllerClient, epoch: int) -> None:
     def told() -> dict[int, int]:
         [partition] = client.ask("DescribeQuorum", Topics=DESCRIBED)["Topics"][0]["Partitions"]
         return {one["ReplicaId"]: one["LastFetchTimestamp"] for one in partition["Observers"]}
@@ -212,7 +214,7 @@ def test_the_quorum_is_described_in_every_version(client: ControllerClient, vers
     assert told["Topics"][0]["Partitions"][0]["LeaderId"] == 100
 
 
-def test_the_controllers_are_described_to_who_asks_for_them(quorum: InProcessQuorum, client: ControllerClient) -> None:
+def test_the_controllers_are_described_on_request(quorum: InProcessQuorum, client: ControllerClient) -> None:
     told = client.ask("DescribeCluster", EndpointType=2)
     assert (told["ErrorCode"], told["ClusterId"], told["ControllerId"]) == (ErrorCode.NONE, quorum.cluster_id, 100)
     assert [(one["BrokerId"], one["Port"]) for one in told["Brokers"]] == [(v.voter, v.port) for v in quorum.voters]
@@ -231,7 +233,7 @@ def test_versions_and_features_are_told(client: ControllerClient, version: int) 
         assert all(one["MinVersion"] > 0 for one in told["SupportedFeatures"] if version == 3)
 
 
-def test_a_batch_larger_than_was_asked_for_comes_whole(client: ControllerClient, epoch: int) -> None:
+def test_a_batch_larger_than_the_requested_size_is_sent_whole(client: ControllerClient, epoch: int) -> None:
     last = end(client, epoch)
     create(client, "large", 400)
     told = client.fetch(last, epoch, epoch, MaxBytes=100)

@@ -79,7 +79,7 @@ def test_an_isr_shrinks_and_grows(
         ({"member_epochs": {1: -1, 2: 1}}, ErrorCode.INELIGIBLE_REPLICA),
     ],
 )
-def test_a_change_that_cannot_be_is_refused_for_its_partition(
+def test_an_invalid_change_is_refused_for_its_partition(
     quorum: InProcessQuorum,
     client: ControllerClient,
     topic: dict[str, Any],
@@ -92,7 +92,7 @@ def test_a_change_that_cannot_be_is_refused_for_its_partition(
     assert quorum.partition(topic["topic"])["isr"] == topic["isr"]
 
 
-def test_who_has_not_heard_of_a_newer_leader_epoch_is_fenced(
+def test_a_leader_in_an_older_epoch_is_fenced(
     quorum: InProcessQuorum, client: ControllerClient, topic: dict[str, Any], epochs: dict[int, int]
 ) -> None:
     client.ask("BrokerHeartbeat", **heartbeat(3, epochs[3], WantFence=True))
@@ -103,7 +103,7 @@ def test_who_has_not_heard_of_a_newer_leader_epoch_is_fenced(
         client.ask("BrokerHeartbeat", **heartbeat(3, epochs[3]))
 
 
-def test_a_change_that_was_made_since_is_in_the_way(
+def test_a_change_made_in_between_causes_a_conflict(
     client: ControllerClient, topic: dict[str, Any], epochs: dict[int, int]
 ) -> None:
     assert told(altered(client, topic, epochs, (1, 2)))["ErrorCode"] == ErrorCode.NONE
@@ -111,7 +111,7 @@ def test_a_change_that_was_made_since_is_in_the_way(
 
 
 @pytest.mark.parametrize("isr", [(1, 9), (2, 3), (1, 1)])
-def test_an_isr_that_cannot_be_is_refused(
+def test_an_invalid_isr_is_refused(
     quorum: InProcessQuorum,
     client: ControllerClient,
     topic: dict[str, Any],
@@ -123,14 +123,14 @@ def test_an_isr_that_cannot_be_is_refused(
     assert quorum.partition(topic["topic"])["isr"] == topic["isr"]
 
 
-def test_who_asks_in_an_old_epoch_is_refused_as_a_whole(
+def test_a_request_in_an_old_broker_epoch_is_refused_as_a_whole(
     client: ControllerClient, topic: dict[str, Any], epochs: dict[int, int]
 ) -> None:
     response = altered(client, topic, epochs, (1, 2), BrokerEpoch=epochs[1] - 1)
     assert (response["ErrorCode"], response["Topics"]) == (ErrorCode.STALE_BROKER_EPOCH, [])
 
 
-def test_a_repeated_partition_is_asked_for_once(
+def test_a_repeated_partition_is_changed_once(
     client: ControllerClient, topic: dict[str, Any], epochs: dict[int, int]
 ) -> None:
     answer = told(altered(client, topic, epochs, (1, 2)))

@@ -74,7 +74,7 @@ def test_the_same_incarnation_keeps_its_epoch_and_another_gets_a_new_one(
         ({"Features": SUPPORTED[:2]}, ErrorCode.UNSUPPORTED_VERSION),
     ],
 )
-def test_a_registration_that_cannot_be_is_refused(
+def test_an_invalid_registration_is_refused(
     quorum: InProcessQuorum, client: ControllerClient, given: dict[str, object], error: ErrorCode
 ) -> None:
     answer = client.ask("BrokerRegistration", **quorum.registration(12, **given))  # type: ignore[arg-type]
@@ -82,7 +82,7 @@ def test_a_registration_that_cannot_be_is_refused(
     assert 12 not in {held["broker"] for held in quorum.view()["brokers"]}
 
 
-def test_another_process_gets_a_brokers_id_only_once_that_one_is_known_to_be_dead(tmp_path: Path) -> None:
+def test_another_process_gets_a_brokers_id_only_when_the_former_is_known_to_be_dead(tmp_path: Path) -> None:
     """Neither the end of a connection nor a gateway's restart is enough, while the broker's listener accepts."""
     quorum = InProcessQuorum(tmp_path)
     try:
@@ -149,12 +149,14 @@ def test_leaders_move_away_from_a_broker_whose_one_directory_failed(
     assert quorum.partition("on-a-bad-disk")["leader"] == 1
 
 
-def test_who_never_registered_is_told_so(client: ControllerClient) -> None:
+def test_an_unregistered_broker_is_told_so(client: ControllerClient) -> None:
     answer = client.ask("BrokerHeartbeat", **heartbeat(99, 5))
     assert answer["ErrorCode"] == ErrorCode.BROKER_ID_NOT_REGISTERED
 
 
-def test_who_has_not_read_of_its_registration_stays_fenced(quorum: InProcessQuorum, client: ControllerClient) -> None:
+def test_a_broker_that_has_not_read_its_registration_stays_fenced(
+    quorum: InProcessQuorum, client: ControllerClient
+) -> None:
     epoch = registered(quorum, client, 13)
     end = client.fetch(0, quorum.state.quorum_epoch)["HighWatermark"]
     beat = client.ask("BrokerHeartbeat", **heartbeat(13, epoch, CurrentMetadataOffset=end - 2))

@@ -43,7 +43,7 @@ def piece(client: ControllerClient, snapshot: dict[str, int], position: int, **g
     return dict(answer)
 
 
-def test_who_begins_is_sent_to_the_newest_and_puts_it_together(
+def test_a_new_broker_fetches_the_newest_snapshot_in_pieces(
     quorum: InProcessQuorum, client: ControllerClient, tmp_path: Path
 ) -> None:
     epoch = quorum.state.quorum_epoch
@@ -72,7 +72,7 @@ def test_a_piece_comes_in_every_version(quorum: InProcessQuorum, client: Control
     assert (answer["ErrorCode"], len(answer["UnalignedRecords"])) == (ErrorCode.NONE, 5)
 
 
-def test_what_cannot_be_read_of_a_snapshot_is_said(quorum: InProcessQuorum, client: ControllerClient) -> None:
+def test_a_snapshot_fetch_that_cannot_be_served_says_why(quorum: InProcessQuorum, client: ControllerClient) -> None:
     epoch = quorum.state.quorum_epoch
     snapshot = client.fetch(0, epoch)["SnapshotId"]
     size = piece(client, snapshot, 0)["Size"]

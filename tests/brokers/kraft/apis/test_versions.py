@@ -29,7 +29,7 @@ def least(key: int, version: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("key", "version"), ALL)
-def test_all_of_a_request_can_be_refused(key: int, version: int) -> None:
+def test_every_request_can_be_refused(key: int, version: int) -> None:
     request = decode_request(encode_request(key, version, 1, "c", least(key, version)))
     refused = encode_response(key, version, 1, refusal_of(request, ErrorCode.NOT_CONTROLLER))
     assert str(int(ErrorCode.NOT_CONTROLLER)) in str(decode_response(key, version, refused).values)
@@ -37,7 +37,7 @@ def test_all_of_a_request_can_be_refused(key: int, version: int) -> None:
 
 @pytest.mark.usefixtures("epochs")
 @pytest.mark.parametrize(("key", "version"), ALL)
-def test_the_least_request_is_answered(client: ControllerClient, key: int, version: int) -> None:
+def test_the_smallest_request_is_answered(client: ControllerClient, key: int, version: int) -> None:
     name = decode_request(encode_request(key, version, 1, "c", least(key, version))).name
     client.ask(name, version, **least(key, version))
     assert client.ask("ApiVersions")["ErrorCode"] == ErrorCode.NONE, "and the connection goes on"

@@ -25,7 +25,7 @@ def test_a_broker_asks_the_controllers_that_were_named(tmp_path: Path) -> None:
     assert (told["broker.rack"], told["default.replication.factor"]) == ("a", "2")
 
 
-def test_what_the_engine_has_settled_goes_before_the_cluster_s_size_and_after_what_was_typed(tmp_path: Path) -> None:
+def test_engine_settings_override_the_clusters_size_and_typed_ones_override_both(tmp_path: Path) -> None:
     (spec,) = broker_specs(1, [Voter(100, "127.0.0.1", 9093)], overrides={"num.partitions": "9"})
     told = read(server_properties(spec, tmp_path, 3, {"default.replication.factor": "2", "num.partitions": "6"}))
     assert (told["default.replication.factor"], told["num.partitions"]) == ("2", "9")
@@ -65,7 +65,7 @@ def test_a_folder_remembers_its_cluster(tmp_path: Path) -> None:
         KafkaCluster.open(tmp_path / "c")
 
 
-def test_a_cluster_that_cannot_be_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_cluster_is_refused(tmp_path: Path) -> None:
     (spec,) = plain_specs(1)
     for specs in ([], [spec, spec]):
         with pytest.raises(ValueError, match="each with an id of its own"):
