@@ -36,12 +36,12 @@ def with_settings(function: Callable[..., Any]) -> Callable[..., Any]:
     @set_option
     @functools.wraps(function)
     def wrapped(conf: Path | None, bus: str | None, sets: tuple[str, ...], **rest: Any) -> Any:
-        return function(settings=load(conf, (*sets, *bus_set(bus))), **rest)
+        return function(settings=load(conf, (*sets, *bus_setting(bus))), **rest)
 
     return wrapped
 
 
-def bus_set(bus: str | None) -> list[str]:
+def bus_setting(bus: str | None) -> list[str]:
     """Convert the value of --bus, which may be a bare path, to a setting. Return an empty list without a value."""
     return [f"bus={bus if ':' in bus else SQLITE + bus}"] if bus else []
 

@@ -21,7 +21,7 @@ CHUNK_BYTES = 256 * 1024
 POLL_INTERVAL_S = 0.02
 
 
-class _Said(msgspec.Struct):
+class _Answer(msgspec.Struct):
     kind: str
     error: str = "NONE"
 
@@ -30,7 +30,7 @@ class _Timed(msgspec.Struct):
     time_ms: msgspec.Raw = msgspec.Raw(b"")
 
 
-_said = msgspec.json.Decoder(_Said)
+_answer_decoder = msgspec.json.Decoder(_Answer)
 _timed = msgspec.json.Decoder(_Timed)
 
 
@@ -115,10 +115,10 @@ def _print_answers(bus: Bus, spans: Iterable[range]) -> None:
         while batch := [d for d in bus.decisions(after, DECISIONS_PER_READ) if d.seq in span]:
             after = (batch[-1].seq, batch[-1].idx)
             for decided in batch:
-                said = _said.decode(decided.body)
-                if said.kind in ("answer", "rejected"):
+                answer = _answer_decoder.decode(decided.body)
+                if answer.kind in ("answer", "rejected"):
                     click.echo(decided.body)
-                    refused += said.kind == "rejected" or said.error != "NONE"
+                    refused += answer.kind == "rejected" or answer.error != "NONE"
     if refused:
         raise Refused(f"{refused} of the events were refused.")
 

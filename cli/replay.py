@@ -19,14 +19,14 @@ BODIES_PER_WRITE = 1_000
 _SEQ_DIGITS_MAX = len(str(2**63))
 
 
-class _Placed(msgspec.Struct):
+class _LineFacts(msgspec.Struct):
     seq: msgspec.Raw = msgspec.Raw(b"")
     entered_ms: msgspec.Raw = msgspec.Raw(b"null")
     is_claim: msgspec.Raw = msgspec.Raw(b"null")
 
 
 _T = TypeVar("_T")
-_placed = msgspec.json.Decoder(_Placed)
+_line_facts = msgspec.json.Decoder(_LineFacts)
 _entered: "msgspec.json.Decoder[int | None]" = msgspec.json.Decoder(TimeMs | None)
 _is_claim: "msgspec.json.Decoder[bool | None]" = msgspec.json.Decoder(bool | None)
 
@@ -106,26 +106,31 @@ def entries_of(lines: Iterable[bytes]) -> Iterator[Entry]:
         text = line.strip()
         if not text:
             continue
-        placed = _read_placed(text)
-        seq = _own_seq(placed, number)
+        facts = _read_line_facts(text)
+        seq = _own_seq(facts, number)
         if seq is None:
             # In a file where only some lines have a seq, a line without one follows the line before it.
             seq = max(number, last + 1)
         elif seq <= last:
             raise WrongUse(f"line {number}: seq {seq} follows seq {last}, but seqs must rise.")
         last = seq
-        yield Entry(seq, text, _known(_entered, placed.entered_ms, number), _known(_is_claim, placed.is_claim, number))
+        yield Entry(
+            seq,
+            text,
+            _recorded_fact(_entered, facts.entered_ms, number),
+            _recorded_fact(_is_claim, facts.is_claim, number),
+        )
 
 
-def _read_placed(text: bytes) -> _Placed:
+def _read_line_facts(text: bytes) -> _LineFacts:
     try:
-        return _placed.decode(text)
+        return _line_facts.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _Placed()
+        return _LineFacts()
 
 
-def _own_seq(placed: _Placed, number: int) -> int | None:
-    seq = bytes(placed.seq)
+def _own_seq(facts: _LineFacts, number: int) -> int | None:
+    seq = bytes(facts.seq)
     if not seq:
         return None
     if not seq.isdigit() or len(seq) > _SEQ_DIGITS_MAX or not 0 < int(seq) < 2**63:
@@ -133,7 +138,7 @@ def _own_seq(placed: _Placed, number: int) -> int | None:
     return int(seq)
 
 
-def _known(decoder: "msgspec.json.Decoder[_T]", raw: msgspec.Raw, number: int) -> _T:
+def _recorded_fact(decoder: "msgspec.json.Decoder[_T]", raw: msgspec.Raw, number: int) -> _T:
     """Read a fact that the bus recorded about an event. Return None if the line does not have it."""
     try:
         return decoder.decode(raw)

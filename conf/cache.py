@@ -23,9 +23,9 @@ def cache_dir() -> Path:
             return folder
     except (OSError, RuntimeError):
         pass
-    return _of_this_process()
+    return _temporary_dir()
 
 
 @cache
-def _of_this_process() -> Path:
+def _temporary_dir() -> Path:
     return Path(tempfile.mkdtemp(prefix="isrflow-cache-"))

@@ -77,7 +77,7 @@ class Counts(msgspec.Struct, frozen=True):
         return sum(self.by_reason.values())
 
 
-class _Said(msgspec.Struct):
+class _Head(msgspec.Struct):
     kind: str
     reason: str
     time_ms: int
@@ -86,7 +86,7 @@ class _Said(msgspec.Struct):
     error: str = "NONE"
 
 
-_said = msgspec.json.Decoder(_Said)
+_head = msgspec.json.Decoder(_Head)
 
 
 def count_decisions(bodies: Iterable[bytes]) -> Counts:
@@ -94,13 +94,13 @@ def count_decisions(bodies: Iterable[bytes]) -> Counts:
     by_reason: Counter[KindReason] = Counter()
     by_time_ms: Counter[int] = Counter()
     unclean = failed_isr_updates = 0
-    decode = _said.decode
+    decode = _head.decode
     for body in bodies:
-        said = decode(body)
-        by_reason[said.kind, said.reason] += 1
-        by_time_ms[said.time_ms] += 1
-        unclean += said.unclean
-        failed_isr_updates += said.request == "alter_isr" and said.error != "NONE"
+        head = decode(body)
+        by_reason[head.kind, head.reason] += 1
+        by_time_ms[head.time_ms] += 1
+        unclean += head.unclean
+        failed_isr_updates += head.request == "alter_isr" and head.error != "NONE"
     return Counts(by_reason, by_time_ms, unclean, failed_isr_updates)
 
 

@@ -10,7 +10,7 @@ from state.shard_outcome import ShardOutcome, decode_outcome, encode_outcome
 
 ROW_BYTES_MAX = 4 * 1024 * 1024
 # A row's decisions resemble each other, so long rows compress to a tenth or less.
-_PACKED_BYTES_MIN = 64 * 1024
+_COMPRESSED_BYTES_MIN = 64 * 1024
 _CODEC = "zstd"
 # The outcome's length before compression, or 0 if it is not compressed.
 _HEAD = struct.Struct(">Q")
@@ -27,17 +27,17 @@ def rows_of(outcome: ShardOutcome) -> Iterator[bytes]:
     parts = list(_pieces((part, len(part.body) + len(part.topic) + _PART_BYTES) for part in outcome.parts))
     pages = list(_pieces((page, len(page[1])) for page in outcome.pages))
     if len(parts) <= 1 and len(pages) <= 1:
-        yield _packed(outcome)
+        yield _compressed(outcome)
         return
     for piece in parts:
-        yield _packed(ShardOutcome(outcome.shard, outcome.seq, piece, [], outcome.expires_ms))
+        yield _compressed(ShardOutcome(outcome.shard, outcome.seq, piece, [], outcome.expires_ms))
     for stored in pages:
-        yield _packed(ShardOutcome(outcome.shard, outcome.seq, [], stored, outcome.expires_ms))
+        yield _compressed(ShardOutcome(outcome.shard, outcome.seq, [], stored, outcome.expires_ms))
 
 
 def outcomes_of(rows: Iterable[bytes]) -> list[ShardOutcome]:
     """Read the rows that ``rows_of`` wrote, in any order."""
-    return [_unpacked(row) for row in rows]
+    return [_decompressed(row) for row in rows]
 
 
 def _pieces(sized: Iterable[tuple[_T, int]]) -> Iterator[list[_T]]:
@@ -53,14 +53,14 @@ def _pieces(sized: Iterable[tuple[_T, int]]) -> Iterator[list[_T]]:
         yield piece
 
 
-def _packed(outcome: ShardOutcome) -> bytes:
+def _compressed(outcome: ShardOutcome) -> bytes:
     body = encode_outcome(outcome)
-    if len(body) < _PACKED_BYTES_MIN:
+    if len(body) < _COMPRESSED_BYTES_MIN:
         return _HEAD.pack(0) + body
     return _HEAD.pack(len(body)) + bytes(pa.compress(body, codec=_CODEC, asbytes=True))
 
 
-def _unpacked(row: bytes) -> ShardOutcome:
+def _decompressed(row: bytes) -> ShardOutcome:
     (length,) = _HEAD.unpack_from(row)
     body = row[_HEAD.size :]
     return decode_outcome(pa.decompress(body, decompressed_size=length, codec=_CODEC, asbytes=True) if length else body)

@@ -67,7 +67,7 @@ def decides(bus: Bus, timeout_s: float = SILENCE_MAX_S) -> bool:
     if bus.claimed_epoch() == 0:
         return False
     before = bus.decided_seq()
-    end = time.monotonic() + max(timeout_s, starting_for_ms(bus) / 1000)
+    end = time.monotonic() + max(timeout_s, start_remaining_ms(bus) / 1000)
     while bus.decided_seq() <= before:
         if time.monotonic() > end:
             return False
@@ -75,7 +75,7 @@ def decides(bus: Bus, timeout_s: float = SILENCE_MAX_S) -> bool:
     return True
 
 
-def starting_for_ms(bus: Bus) -> int:
+def start_remaining_ms(bus: Bus) -> int:
     """Return how much longer an engine that claimed the bus and has not decided yet may take to start."""
     decided, last = bus.decided_seq(), bus.last_seq()
     newest = bus.read(max(decided, last - _EVENTS_READ_MAX * bus.seq_step), last) if last > decided else []

@@ -30,7 +30,7 @@ GATEWAYS, GATEWAYS_MAX = 2, 9
 # A broker gives up if it is not registered in time. A cold engine on a busy machine takes longer than Kafka's minute.
 SLOW_START = {"initial.broker.registration.timeout.ms": "180000"}
 # Brokers read these from their file only. They cannot change while a broker runs.
-IN_BROKERS_FILES = (
+BROKER_FILE_SETTINGS = (
     "broker.heartbeat.interval.ms",
     "default.replication.factor",
     "num.partitions",
@@ -224,7 +224,7 @@ def broker_settings(cluster: Cluster) -> dict[str, str]:
     """Return the engine's settings that brokers act on but read from their file only, as they are in force."""
     policy = laid_over(laid_over(Policy(), cluster.settings), cluster.config)
     values = msgspec.to_builtins(policy)
-    return {name: as_text(values[name]) for name in IN_BROKERS_FILES}
+    return {name: as_text(values[name]) for name in BROKER_FILE_SETTINGS}
 
 
 def cluster_on(place: BusPlace) -> Cluster:

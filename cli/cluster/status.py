@@ -33,7 +33,7 @@ def status(form: str, folder: Path) -> None:
       isrflow cluster status --format json
     """
     kafka, led = open_cluster(folder)
-    found = _led(led) if led else _alone(kafka)
+    found = _led_rows(led) if led else _plain_rows(kafka)
     if form == "json":
         click.echo(msgspec.json.encode(found))
     else:
@@ -45,12 +45,12 @@ def status(form: str, folder: Path) -> None:
         raise Unreachable(f"no engine decides on {led.bus}; 'isrflow cluster up' starts one")
 
 
-def _alone(kafka: KafkaCluster) -> Row:
+def _plain_rows(kafka: KafkaCluster) -> Row:
     nodes = [_node(node, None) for node in kafka.nodes.values()]
     return {"cluster_id": kafka.cluster_id, "engine": None, "gateways": [], "nodes": nodes}
 
 
-def _led(led: LedCluster) -> Row:
+def _led_rows(led: LedCluster) -> Row:
     if not led.bus.exists():
         raise Unreachable(f"there is no bus at {led.bus}: the cluster never started, or its bus was removed")
     bus = led.bus.open(read_only=True)

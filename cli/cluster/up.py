@@ -15,7 +15,7 @@ from cli.cluster.folder import dir_option, open_cluster
 from cli.cluster.led_cluster import FILE as LED_FILE
 from cli.cluster.led_cluster import GATEWAYS, GATEWAYS_MAX, BusTakenError, LedCluster
 from cli.errors import Refused, Unreachable, WrongUse
-from cli.options import bus_option, bus_set, conf_option
+from cli.options import bus_option, bus_setting, conf_option
 from conf.jars import KAFKA_VERSION, fetch, missing
 from conf.loader import load
 
@@ -76,9 +76,9 @@ def up(version: str, plain: bool, conf: Path | None, bus: str | None, folder: Pa
     _fetch("kafka-broker")
     try:
         if (folder / FILE).exists():
-            kafka, led = _found(folder, plain, described)
+            kafka, led = _open_existing(folder, plain, described)
         else:
-            kafka, led = _made(folder, plain, conf, bus, described)
+            kafka, led = _create_cluster(folder, plain, conf, bus, described)
         if led:
             led.up(click.echo)
         else:
@@ -99,7 +99,7 @@ def _fetch(set_name: str) -> None:
         fetch(set_name)
 
 
-def _found(folder: Path, plain: bool, described: dict[str, Any]) -> tuple[KafkaCluster, LedCluster | None]:
+def _open_existing(folder: Path, plain: bool, described: dict[str, Any]) -> tuple[KafkaCluster, LedCluster | None]:
     """Open the cluster in a folder. Refuse options that would describe another cluster."""
     kafka, led = open_cluster(folder)
     if plain or _is_typed("conf") or _is_typed("bus") or any(described.values()):
@@ -114,7 +114,7 @@ def _is_typed(option: str) -> bool:
     return click.get_current_context().get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE
 
 
-def _made(
+def _create_cluster(
     folder: Path, plain: bool, conf: Path | None, bus: str | None, described: dict[str, Any]
 ) -> tuple[KafkaCluster, LedCluster | None]:
     voters, cluster_id, gateways = described["voters"], described["cluster_id"], described["gateways"]
@@ -129,7 +129,7 @@ def _made(
         # A leftover of a cluster that was never created completely.
         (folder / LED_FILE).unlink(missing_ok=True)
         return KafkaCluster.create(folder, specs, cluster_id), None
-    settings = load(conf, bus_set(bus))
+    settings = load(conf, bus_setting(bus))
     if settings.bus.startswith(KAFKA):
         _fetch("spark-kafka")
     led = LedCluster.create(

@@ -41,7 +41,7 @@ def run_demo(*, kafka: bool, keep: bool, plain: bool) -> None:
     cluster, story = _kafka(directory) if kafka else _mock(directory)
     click.echo(story.opening)
     try:
-        with _ended_like_ctrl_c():
+        with _signals_as_ctrl_c():
             show = screen.plain if plain or not sys.stdout.isatty() else screen.live
             with show(story, story.watch):
                 result = story.tell()
@@ -50,7 +50,7 @@ def run_demo(*, kafka: bool, keep: bool, plain: bool) -> None:
                 wanted = True
                 raise Refused(f"acknowledged records were lost, duplicated or out of order.\n{_logs_of(cluster)}")
             if keep:
-                _stay(cluster)
+                _keep_until_ctrl_c(cluster)
     except (DemoError, ServiceError, ToolError) as error:
         wanted = True
         raise Unreachable(f"{error}\n{_logs_of(cluster)}") from error
@@ -77,9 +77,9 @@ def _fetch() -> None:
             fetch(name)
 
 
-def _stay(cluster: DemoCluster) -> None:
+def _keep_until_ctrl_c(cluster: DemoCluster) -> None:
     """Keep the cluster until Ctrl-C, or until one of its processes ends."""
-    _say_how_to_play(cluster)
+    _print_commands_to_try(cluster)
     with contextlib.suppress(KeyboardInterrupt):
         while True:
             cluster.check()
@@ -103,7 +103,7 @@ def _logs_of(cluster: DemoCluster) -> str:
 
 
 @contextlib.contextmanager
-def _ended_like_ctrl_c() -> Iterator[None]:
+def _signals_as_ctrl_c() -> Iterator[None]:
     """Treat SIGTERM and SIGHUP like Ctrl-C, so that no process is left running."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -140,7 +140,7 @@ def _summarise(story: Story, result: Result) -> None:
         click.echo(f"{name + ':':<60} {value}")
 
 
-def _say_how_to_play(cluster: DemoCluster) -> None:
+def _print_commands_to_try(cluster: DemoCluster) -> None:
     found = shutil.which("isrflow")
     isrflow = "isrflow" if found else str(Path(sys.executable).with_name("isrflow"))
     create = '{"kind":"create_topic","topic":"mine","partitions":2,"replication_factor":3}'

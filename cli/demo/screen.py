@@ -70,11 +70,11 @@ def live(story: Story, watch: Watch) -> Iterator[None]:
     """Redraw one screen while the story runs."""
     from rich.live import Live
 
-    with Live(get_renderable=lambda: drawn(story, watch), refresh_per_second=REFRESH_PER_SECOND, transient=False):
+    with Live(get_renderable=lambda: draw(story, watch), refresh_per_second=REFRESH_PER_SECOND, transient=False):
         yield
 
 
-def drawn(story: Story, watch: Watch) -> "RenderableType":
+def draw(story: Story, watch: Watch) -> "RenderableType":
     """Draw the current screen."""
     from rich.console import Group
     from rich.panel import Panel

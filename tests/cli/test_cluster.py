@@ -20,7 +20,7 @@ from bus.interface import Bus, BusError, Entry, NoBusError
 from cli import command
 from cli.cluster import bus_place
 from cli.cluster.bus_place import BusPlace
-from cli.cluster.engine import EngineProcess, decides, free_metrics_port, starting_for_ms
+from cli.cluster.engine import EngineProcess, decides, free_metrics_port, start_remaining_ms
 from cli.cluster.led_cluster import LedCluster
 from conf.jars import fetch
 from tests.support.engine import encoded
@@ -160,7 +160,7 @@ def test_a_starting_engine_is_seen_behind_older_events_of_brokers(tmp_path: Path
     bus = EmbeddedBus(tmp_path / "bus.db")
     bus.publish([HEARTBEAT] * 1_500)
     bus.claim("starting", {}, now_ms())
-    assert starting_for_ms(bus) > 0
+    assert start_remaining_ms(bus) > 0
     bus.close()
 
 
@@ -172,7 +172,7 @@ def test_a_starting_engine_is_seen_on_a_bus_with_gaps_between_seqs(
     started = encoded("controller_started", controller_id="starting", controller_epoch=1)
     bus.load([Entry(seq * apart, HEARTBEAT) for seq in range(1, 50)] + [Entry(50 * apart, started)])
     monkeypatch.setattr(bus, "seq_step", apart)
-    assert starting_for_ms(bus) > 0
+    assert start_remaining_ms(bus) > 0
     bus.close()
 
 

@@ -15,7 +15,7 @@ from bus.embedded import EmbeddedBus
 from cli.demo.cluster import DemoCluster
 from cli.demo.kafka_story import KafkaStory
 from cli.demo.mock_story import MockStory
-from cli.demo.screen import drawn
+from cli.demo.screen import draw
 from cli.demo.story import FAIL_OVER, TOPIC, Story
 from cli.demo.traffic import Account, Acked, Writer, account
 from cli.demo.watch import Watch, WatchedPartition
@@ -78,7 +78,7 @@ def test_the_screen_shows_the_story_so_far(kind: type[Story], tmp_path: Path) ->
     watch.brokers = {1: "active", 2: "fenced"}
     watch.partitions[0] = WatchedPartition(3, 5, (3, 1), (2, 3, 1), False, 0.0, high_watermark=42)
     console = Console(width=120, record=True)
-    console.print(drawn(story, watch))
+    console.print(draw(story, watch))
     text = console.export_text()
     assert f"✓  {kind.steps[0]}" in text
     assert f"…  {kind.steps[1]}" in text
