@@ -1,13 +1,13 @@
 """Bring leaders back to the preferred replicas (``KafkaController.checkAndTriggerAutoLeaderRebalance``).
 
 The problem: how far a broker is out of balance is a count over the whole cluster, and no shard sees the others. The
-way round is a feedback through the log:
+way round is a feedback through the event log:
 
     tick ─► each shard counts ─► the parts are added up ─► leader_imbalance ─► each shard moves its own leaders
             (check_balance)      one imbalance decision     event, published    (leader_imbalance)
                                                             by the engine
 
-A log without ``leader_imbalance`` events balances nothing. A count is used once: one of an earlier check, or one that
+An event log without ``leader_imbalance`` balances nothing. A count is used once: one of an earlier check, or one that
 comes twice, is passed over.
 """
 
@@ -68,11 +68,11 @@ def leader_imbalance(batch: Batch, event: LeaderImbalance) -> None:
     if event.checked_seq == batch.state.imbalance_seq:
         commit_balance(batch, batch.state.balance_due_ms, NO_CHECK)
         if batch.state.policy.auto_leader_rebalance_enable:
-            _move(batch, event)
+            _elect_preferred_leaders(batch, event)
     batch.recorder.answer_if_asked()
 
 
-def _move(batch: Batch, event: LeaderImbalance) -> None:
+def _elect_preferred_leaders(batch: Batch, event: LeaderImbalance) -> None:
     allowed = batch.state.policy.leader_imbalance_per_broker_percentage
     due = {
         broker: not_led

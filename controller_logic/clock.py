@@ -28,7 +28,7 @@ def is_admitted(batch: Batch) -> bool:
     if not isinstance(event, Event) or isinstance(event, ControllerStarted):
         return True
     if isinstance(event, ENGINE_EVENTS):
-        return _is_of_the_engine(batch, event) and (isinstance(event, LeaderImbalance) or _moves_on(batch, event))
+        return _is_of_the_engine(batch, event) and (isinstance(event, LeaderImbalance) or _advances_clock(batch, event))
     if batch.logged.entered_ms is None:
         return True
     ahead_ms = event.time_ms - batch.logged.entered_ms
@@ -51,7 +51,7 @@ def _is_of_the_engine(batch: Batch, event: LeaderImbalance | SessionsExtended | 
     return False
 
 
-def _moves_on(batch: Batch, event: SessionsExtended | Tick) -> bool:
+def _advances_clock(batch: Batch, event: SessionsExtended | Tick) -> bool:
     """Move the clock to a tick, unless the tick claims more time than passed on the bus."""
     if batch.logged.entered_ms is not None and batch.state.clock_entered_ms != NO_TIME:
         passed_ms = max(0, batch.logged.entered_ms - batch.state.clock_entered_ms)

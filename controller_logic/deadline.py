@@ -8,9 +8,9 @@ from state.events import Logged
 def is_over(batch: Batch, event: AdminEvent) -> bool:
     """Say whether a request was found undecided after its time-out, and answer it if so.
 
-    The log alone does not tell how late an event is decided. It is known only if a job took over and found the event
-    undecided. The sender began to wait before the event came to the bus; if the two clocks differ, the earlier time
-    counts, because that is safe.
+    The event log alone does not tell how late an event is decided. It is known only if a job took over and found the
+    event undecided. The sender began to wait before the event came to the bus; if the two clocks differ, the earlier
+    time counts, because that is safe.
     """
     if event.timeout_ms is None or batch.logged.found_ms is None:
         return False

@@ -63,7 +63,7 @@ class DecisionRecorder:
         self.decisions: list[AnyDecision] = []
 
     def begin(self, logged: Logged) -> None:
-        """Take up the next event of the log."""
+        """Take up the next event."""
         self._event = logged.event
         self._raw = logged.raw
         self.writes = type(logged.event) in _TOPIC_EVENTS or self._state.cluster.writes_cluster_decisions

@@ -137,8 +137,8 @@ def _pass_over_away(batch: Batch, topic: WorkingTopic) -> None:
     for partition in topic.partitions:
         pairs = zip(partition.replicas, partition.replica_states, strict=True)
         away = [replica for replica, state in pairs if state == _INELIGIBLE and _is_passed_over(batch, replica)]
-        begun = _move(batch, topic, partition, away, lambda state: to_be_deleted(state, is_served=True))
-        _move(batch, topic, begun, away, lambda state: transitioned(state, _SUCCESSFUL))
+        begun = _transition(batch, topic, partition, away, lambda state: to_be_deleted(state, is_served=True))
+        _transition(batch, topic, begun, away, lambda state: transitioned(state, _SUCCESSFUL))
 
 
 def brokers_failed(batch: Batch, topic: WorkingTopic, failed: Set[int]) -> None:
@@ -169,7 +169,7 @@ def _fail(batch: Batch, topic: WorkingTopic, failed: Set[int]) -> None:
     for partition in topic.partitions:
         pairs = zip(partition.replicas, partition.replica_states, strict=True)
         started = [r for r, state in pairs if state == _STARTED and r in failed]
-        _move(batch, topic, partition, started, lambda state: transitioned(state, _INELIGIBLE))
+        _transition(batch, topic, partition, started, lambda state: transitioned(state, _INELIGIBLE))
 
 
 def broker_started(batch: Batch, topic: WorkingTopic, broker: int) -> None:
@@ -189,7 +189,7 @@ def retry(batch: Batch, topic: WorkingTopic) -> None:
         pairs = zip(partition.replicas, partition.replica_states, strict=True)
         told = [r for r, state in pairs if state == _INELIGIBLE and r in batch.state.active]
         told = [replica for replica in told if replica not in partition.offline_dir_replicas]
-        _move(batch, topic, partition, told, lambda state: to_be_deleted(state, is_served=True))
+        _transition(batch, topic, partition, told, lambda state: to_be_deleted(state, is_served=True))
         _tell(batch, topic, partition, tuple(told))
     _pass_over_away(batch, topic)
     _settle(batch, topic)
@@ -216,22 +216,22 @@ def replica_reported(batch: Batch, topic: WorkingTopic, event: ReplicaReport) ->
             batch, topic, partition, PartitionChange(offline_dir_replicas=lost), Reason.TOPIC_DELETED
         )
     if state == _STARTED:
-        _move(batch, topic, partition, [event.broker], lambda state: transitioned(state, outcome))
+        _transition(batch, topic, partition, [event.broker], lambda state: transitioned(state, outcome))
         _settle(batch, topic)
 
 
-def _move(
+def _transition(
     batch: Batch,
     topic: WorkingTopic,
     partition: Partition,
     brokers: Collection[int],
-    move: Callable[[ReplicaState], ReplicaState],
+    next_state: Callable[[ReplicaState], ReplicaState],
 ) -> Partition:
-    """Move a partition's replicas on ``brokers`` to other states."""
+    """Take a partition's replicas on ``brokers`` to other states."""
     if not brokers:
         return partition
     pairs = zip(partition.replicas, partition.replica_states, strict=True)
-    states = tuple([move(state) if replica in brokers else state for replica, state in pairs])
+    states = tuple([next_state(state) if replica in brokers else state for replica, state in pairs])
     return commit_partition(batch, topic, partition, PartitionChange(replica_states=states), Reason.TOPIC_DELETED)
 
 

@@ -193,8 +193,8 @@ def _elect(batch: Batch, gateway: Gateway, behind: list[Broker], reason: Reason)
 def _epochs_on(batch: Batch) -> int:
     """Give the rise of the epoch: one, and after a silence one for each half second of it.
 
-    If bus and gateways were restored from a backup, brokers have seen epochs that this log does not know, at most one
-    each half second. If one of them were used again, brokers would take its records for those that they have read.
+    If bus and gateways were restored from a backup, brokers have seen epochs that the event log does not know, at most
+    one each half second. If one of them were used again, brokers would take its records for those that they have read.
     """
     if batch.state.rules_version < UNREPEATED_RULES or batch.state.quorum.heard_ms == 0:
         return 1

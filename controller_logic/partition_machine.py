@@ -9,7 +9,7 @@
 | OfflinePartition     | OnlinePartition      | a replica that may lead is online again, or unclean is on |
 | OfflinePartition     | NonExistentPartition | its topic is deleted; in one event from any state         |
 
-The moves that Kafka allows are in ``state.transitions``. ``commit`` withholds any other move and reports it.
+The transitions that Kafka allows are in ``state.transitions``. ``commit`` withholds any other one and reports it.
 
 These functions return None where nothing changes.
 """

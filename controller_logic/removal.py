@@ -33,7 +33,7 @@ def is_removed(partition: Partition, broker: int) -> bool:
 def held_up(batch: Batch, partition: Partition, lost: Set[int]) -> Removed:
     """Give the removed replicas, those on ``lost`` waiting until their brokers are back."""
     awaited = [entry for entry in partition.removed if entry.broker in batch.state.awaited]
-    return tuple([_moved(entry, _INELIGIBLE) if entry.broker in lost else entry for entry in awaited])
+    return tuple([_transitioned(entry, _INELIGIBLE) if entry.broker in lost else entry for entry in awaited])
 
 
 def broker_started(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int) -> None:
@@ -71,7 +71,7 @@ def replica_reported(batch: Batch, topic: WorkingTopic, partition: Partition, ev
             if state != ReplicaState.NonExistentReplica:
                 removed.append(entry)
         else:
-            removed.append(_moved(entry, _INELIGIBLE) if event.outcome in ("error", "offline") else entry)
+            removed.append(_transitioned(entry, _INELIGIBLE) if event.outcome in ("error", "offline") else entry)
     _put(batch, topic, partition, tuple(removed))
 
 
@@ -81,7 +81,7 @@ def _put(batch: Batch, topic: WorkingTopic, partition: Partition, removed: Remov
     return commit_partition(batch, topic, partition, PartitionChange(removed=removed), Reason.REASSIGNMENT)
 
 
-def _moved(entry: RemovedReplica, target: ReplicaState) -> RemovedReplica:
+def _transitioned(entry: RemovedReplica, target: ReplicaState) -> RemovedReplica:
     return _in_state(entry, transitioned(entry.state, target))
 
 

@@ -1,4 +1,4 @@
-"""Run a recorded log through the rules alone."""
+"""Run a recorded event log through the rules alone."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import cycle, islice
@@ -26,7 +26,7 @@ BATCH_EVENTS = 10_000
 
 
 class Decided(NamedTuple):
-    """What a log led to."""
+    """What an event log led to."""
 
     # (seq, index, JSON text) of each decision.
     decisions: list[tuple[int, int, bytes]]
@@ -77,7 +77,7 @@ def _with_found(entries: Iterable[Recorded]) -> Iterator[Recorded]:
 
 
 def logged(entries: Iterable[Recorded]) -> Iterator[Logged]:
-    """Decode a log and give each event the clock of version 1 of the rules.
+    """Decode an event log and give each event the clock of version 1 of the rules.
 
     That clock is the greatest ``time_ms`` so far. It starts again after each claim, which all shards take in, so events
     under version 2 do not move it.

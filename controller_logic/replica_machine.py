@@ -12,7 +12,7 @@
 | ReplicaDeletionIneligible | Offline, DeletionStarted           | its broker is away, or reports a failure    |
 | NonExistentReplica        | DeletionSuccessful                 | it is forgotten                             |
 
-Any other move is refused, and the replica keeps its state. Nothing is awaited from outside in ``NewReplica`` and
+Any other transition is refused, and the replica keeps its state. Nothing is awaited from outside in ``NewReplica`` and
 ``OfflineReplica``, so a replica may pass through them within one event. The replicas of a new partition are therefore
 online or offline at once; only a replica that a reassignment adds stays new for a while.
 """
@@ -30,7 +30,7 @@ ReplicaStates = tuple[ReplicaState, ...]
 
 
 def transitioned(state: ReplicaState, *path: ReplicaState) -> ReplicaState:
-    """Take a replica from state to state along ``path``, as far as the moves are allowed."""
+    """Take a replica from state to state along ``path``, as far as the transitions are allowed."""
     for target in path:
         if state not in REPLICA_MAY_COME_FROM[target]:
             return state

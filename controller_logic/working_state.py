@@ -136,7 +136,7 @@ class WorkingState:
     # Called by the commit pipeline
 
     def begin(self, logged: Logged) -> None:
-        """Take up the next event of the log."""
+        """Take up the next event."""
         self.seq = logged.seq
         if self.rules_version < ENGINE_CLOCK_RULES and logged.clock_ms > self.now_ms:
             self.now_ms = logged.clock_ms

@@ -1,7 +1,7 @@
 """The canonical order of decisions: merge what shards say about one event, then number it.
 
-The same log gives the same decisions with the same (``seq``, ``index``), however many shards there are and wherever
-the log is cut into batches.
+The same event log gives the same decisions with the same (``seq``, ``index``), however many shards there are and
+wherever it is cut into batches.
 """
 
 from collections.abc import Iterable, Sequence

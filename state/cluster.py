@@ -53,7 +53,7 @@ def counted(partition: Partition, min_isr: int) -> tuple[int, ...]:
     in_sync, assigned = len(partition.isr), len(partition.replicas)
     enough = min_isr if min_isr < assigned else assigned
     leader = partition.leader
-    moves = bool(partition.adding_replicas or partition.removing_replicas)
+    is_reassigning = bool(partition.adding_replicas or partition.removing_replicas)
     return (
         1,
         assigned,
@@ -62,7 +62,7 @@ def counted(partition: Partition, min_isr: int) -> tuple[int, ...]:
         in_sync < enough,
         in_sync == enough,
         NO_LEADER != leader != partition.replicas[0],
-        moves,
+        is_reassigning,
     )
 
 

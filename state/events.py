@@ -261,7 +261,7 @@ class Malformed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """The log went on without an event for this shard. Never on the bus."""
+    """The event log went on without an event for this shard. Never on the bus."""
 
 
 class Logged(msgspec.Struct, frozen=True):

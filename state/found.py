@@ -34,7 +34,7 @@ def found_ms(seq: int, found: Sequence[Found]) -> int | None:
 
 
 def found_in(entries: Iterable[tuple[int, bytes, int | None, bool | None]]) -> list[Found]:
-    """Collect what the claims of a log found, except events that its bus did not know as claims."""
+    """Collect what the claims of an event log found, except events that its bus did not know as claims."""
     # Looking at the bytes first keeps each event from being decoded twice.
     started = (one for one in entries if b"decided_seq" in one[1] and one[3] is not False)
     return [found for seq, raw, entered_ms, _ in started if (found := found_by(seq, raw, entered_ms)) is not None]

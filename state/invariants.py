@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from state.ids import NO_EPOCH, NO_LEADER
 from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
-from state.transitions import PARTITION_MOVES, REPLICA_MOVES
+from state.transitions import PARTITION_TRANSITIONS, REPLICA_TRANSITIONS
 
 # Every change asks for these. Looking a member up in its enum costs more than comparing it.
 _ONLINE = PartitionState.OnlinePartition
@@ -46,19 +46,19 @@ def broken_rules(
     if len(after.replica_states) != len(replicas):
         broken.append("every replica has a state")
     elif after.replica_states != before.replica_states or after.removed != before.removed:
-        broken += _broken_replica_moves(before, after, awaited)
+        broken += _broken_replica_transitions(before, after, awaited)
     if live is not None:
         broken += _broken_service(before, after, live)
     broken += _broken_shape(after, assigned)
-    if after.state != before.state and (before.state, after.state) not in PARTITION_MOVES:
+    if after.state != before.state and (before.state, after.state) not in PARTITION_TRANSITIONS:
         broken.append(f"a partition does not go from {before.state.name} to {after.state.name}")
     broken += _broken_epochs(before, after)
     return broken
 
 
-def _broken_replica_moves(before: Partition, after: Partition, awaited: Container[int] | None) -> tuple[str, ...]:
+def _broken_replica_transitions(before: Partition, after: Partition, awaited: Container[int] | None) -> tuple[str, ...]:
     if after.replicas == before.replicas and after.removed == before.removed:
-        return _refused_moves(before.replica_states, after.replica_states)
+        return _refused_transitions(before.replica_states, after.replica_states)
     held, become = _all_states(before), _all_states(after)
     absent = ReplicaState.NonExistentReplica
     # A removed replica that is assigned again starts afresh, even if its broker has yet to report the old log's end.
@@ -66,19 +66,19 @@ def _broken_replica_moves(before: Partition, after: Partition, awaited: Containe
     held |= dict.fromkeys(again, absent)
     if awaited is not None:
         held = {replica: state for replica, state in held.items() if replica in become or replica in awaited}
-    moves = [(held.get(replica, absent), become.get(replica, absent)) for replica in {**held, **become}]
+    transitions = [(held.get(replica, absent), become.get(replica, absent)) for replica in {**held, **become}]
     # A removed replica is forgotten in the event that reports its log gone. Before the first leader no replica has a
     # log, so any may be forgotten.
     forgotten = {ReplicaState.ReplicaDeletionStarted} if before.leader_epoch != NO_EPOCH else set(ReplicaState)
-    moves = [(origin, to) for origin, to in moves if to != absent or origin not in forgotten]
-    return _refused_moves(tuple([origin for origin, _ in moves]), tuple([to for _, to in moves]))
+    transitions = [(origin, to) for origin, to in transitions if to != absent or origin not in forgotten]
+    return _refused_transitions(tuple([origin for origin, _ in transitions]), tuple([to for _, to in transitions]))
 
 
 @lru_cache(maxsize=4_096)
-def _refused_moves(origins: tuple[ReplicaState, ...], targets: tuple[ReplicaState, ...]) -> tuple[str, ...]:
+def _refused_transitions(origins: tuple[ReplicaState, ...], targets: tuple[ReplicaState, ...]) -> tuple[str, ...]:
     broken = []
     for origin, target in zip(origins, targets, strict=True):
-        if origin != target and (origin, target) not in REPLICA_MOVES:
+        if origin != target and (origin, target) not in REPLICA_TRANSITIONS:
             broken.append(f"a replica does not go from {origin.name} to {target.name}")
     return tuple(broken)
 

@@ -61,7 +61,7 @@ def policy_of(settings: dict[str, Any]) -> Policy:
 
 
 def base_of(policy: Policy) -> Policy:
-    """Return what holds where a log says nothing. Settings that older logs do not know are off, whatever is set."""
+    """Return what holds where an event log says nothing. Settings that older logs do not know are off."""
     return msgspec.structs.replace(policy, metadata_max_idle_interval_ms=0)
 
 

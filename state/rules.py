@@ -1,4 +1,4 @@
-"""The version of the rules that decides a log.
+"""The version of the rules that decides an event log.
 
 A job's claim brings a version, which stays in force until the next claim. The version rises when rules would decide
 otherwise on events that are already on some bus, because what older rules decided must come out of a replay unchanged.

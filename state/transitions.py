@@ -1,4 +1,4 @@
-"""The moves that Kafka's two state machines allow, as tables.
+"""The transitions that Kafka's two state machines allow, as tables.
 
 They are the valid previous states of each state in Kafka's ``PartitionState`` and ``ReplicaState``.
 """
@@ -33,7 +33,7 @@ REPLICA_MAY_COME_FROM: Mapping[R, Set[R]] = {
 
 
 def _within_one_event(may_come_from: Mapping[_S, Set[_S]], passed: Set[_S]) -> frozenset[tuple[_S, _S]]:
-    """Give the pairs (from, to) of one move, or of several through the states in ``passed``."""
+    """Give the pairs (from, to) of one transition, or of several through the states in ``passed``."""
     pairs = {(origin, target) for target, origins in may_come_from.items() for origin in origins}
     while True:
         longer = {(a, d) for a, b in pairs for c, d in pairs if b == c and b in passed}
@@ -43,5 +43,5 @@ def _within_one_event(may_come_from: Mapping[_S, Set[_S]], passed: Set[_S]) -> f
 
 
 # Nothing is awaited from outside in the passed states, so an event need not end in them.
-PARTITION_MOVES = _within_one_event(PARTITION_MAY_COME_FROM, frozenset({P.NewPartition, P.OfflinePartition}))
-REPLICA_MOVES = _within_one_event(REPLICA_MAY_COME_FROM, frozenset({R.NewReplica, R.OfflineReplica}))
+PARTITION_TRANSITIONS = _within_one_event(PARTITION_MAY_COME_FROM, frozenset({P.NewPartition, P.OfflinePartition}))
+REPLICA_TRANSITIONS = _within_one_event(REPLICA_MAY_COME_FROM, frozenset({R.NewReplica, R.OfflineReplica}))

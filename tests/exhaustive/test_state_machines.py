@@ -17,7 +17,7 @@ from state.ids import NO_LEADER
 from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
 from state.policy import Policy
 from state.reason import Reason
-from state.transitions import PARTITION_MAY_COME_FROM, PARTITION_MOVES, REPLICA_MAY_COME_FROM, REPLICA_MOVES
+from state.transitions import PARTITION_MAY_COME_FROM, PARTITION_TRANSITIONS, REPLICA_MAY_COME_FROM, REPLICA_TRANSITIONS
 
 # Kafka's valid previous states, written out once more: what moves where, in words.
 LEGAL_REPLICA = """
@@ -69,8 +69,8 @@ def test_the_tables_are_kafkas() -> None:
 
 
 def test_one_event_passes_only_through_states_that_wait_for_nothing() -> None:
-    assert names(REPLICA_MOVES) == pairs(LEGAL_REPLICA) | pairs(IN_ONE_EVENT_REPLICA)
-    assert names(PARTITION_MOVES) == pairs(LEGAL_PARTITION) | pairs(IN_ONE_EVENT_PARTITION)
+    assert names(REPLICA_TRANSITIONS) == pairs(LEGAL_REPLICA) | pairs(IN_ONE_EVENT_REPLICA)
+    assert names(PARTITION_TRANSITIONS) == pairs(LEGAL_PARTITION) | pairs(IN_ONE_EVENT_PARTITION)
 
 
 @pytest.mark.parametrize(("origin", "target"), [*product(ReplicaState, ReplicaState)])
@@ -103,7 +103,7 @@ def test_every_transition_of_a_partition(origin: PartitionState, target: Partiti
     leader, isr = (2, (2,)) if target == PartitionState.OnlinePartition else (NO_LEADER, before.isr)
     change = PartitionChange(state=target, leader=leader, isr=isr)
     after = commit_partition(batch, topic, before, change, Reason.CONFIG_CHANGED)
-    is_legal = (origin, target) in PARTITION_MOVES or origin == target
+    is_legal = (origin, target) in PARTITION_TRANSITIONS or origin == target
     assert after.state == (target if is_legal else origin)
     rejected = [decision for decision in batch.recorder.decisions if isinstance(decision, Rejected)]
     if is_legal:
@@ -125,6 +125,6 @@ def test_every_change_of_a_replica(origin: ReplicaState, target: ReplicaState) -
     assert topic is not None
     change = PartitionChange(replica_states=(ONLINE, target))
     after = commit_partition(batch, topic, before, change, Reason.CONFIG_CHANGED)
-    is_legal = (origin, target) in REPLICA_MOVES or origin == target
+    is_legal = (origin, target) in REPLICA_TRANSITIONS or origin == target
     assert after.replica_states == (ONLINE, target if is_legal else origin)
     assert [type(decision) for decision in batch.recorder.decisions] == ([] if is_legal else [Rejected])
