@@ -10,7 +10,7 @@ from state.shard_outcome import ShardOutcome, decode_outcome, encode_outcome
 
 ROW_BYTES_MAX = 4 * 1024 * 1024
 # A row's decisions resemble each other, so long rows compress to a tenth or less.
-_COMPRESSED_BYTES_MIN = 64 * 1024
+COMPRESSED_BYTES_MIN = 64 * 1024
 _CODEC = "zstd"
 # The outcome's length before compression, or 0 if it is not compressed.
 _HEAD = struct.Struct(">Q")
@@ -55,7 +55,7 @@ def _pieces(sized: Iterable[tuple[_T, int]]) -> Iterator[list[_T]]:
 
 def _compressed(outcome: ShardOutcome) -> bytes:
     body = encode_outcome(outcome)
-    if len(body) < _COMPRESSED_BYTES_MIN:
+    if len(body) < COMPRESSED_BYTES_MIN:
         return _HEAD.pack(0) + body
     return _HEAD.pack(len(body)) + bytes(pa.compress(body, codec=_CODEC, asbytes=True))
 

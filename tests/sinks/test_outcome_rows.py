@@ -31,8 +31,8 @@ def test_a_long_outcome_becomes_several_rows_and_nothing_is_lost(
     outcome = made(decisions, pages, 500)
     rows = list(rows_of(outcome))
     assert (len(rows) > 1) == (decisions + pages > 0)
-    # Bytes that repeat are packed where there are many.
-    assert all(len(row) < outcome_rows._PACKED_BYTES_MIN + 100 for row in rows)
+    # Long repetitive rows are compressed.
+    assert all(len(row) < outcome_rows.COMPRESSED_BYTES_MIN + 100 for row in rows)
     random.Random(1).shuffle(rows)
     found = outcomes_of(rows)
     assert {(one.shard, one.seq, one.expires_ms) for one in found} == {(3, 7, 99)}
