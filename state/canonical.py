@@ -1,7 +1,19 @@
-"""The canonical order of decisions: merge what shards say about one event, then number it.
+"""The canonical order of decisions: merge what the shards say about one event, then number it.
 
-The same event log gives the same decisions with the same (``seq``, ``index``), however many shards there are and
-wherever it is cut into batches.
+The problem: (``seq``, ``index``) identifies a decision, and a repeated batch must write the same ones. But shards
+decide apart, their outcomes come in any order, and the number of shards is a setting.
+
+The insight: a decision's place follows from its content alone: seq, kind, topic, partition, broker. So sorting by place
+gives the same order for any number of shards. Parts in one place are merged into one decision, and the index counts the
+places of one seq.
+
+    shard 0                           shard 1                           number()
+    7 leader_and_isr a-0              7 leader_and_isr b-0              7,0 leader_and_isr a-0
+    7 answer, 2 remaining             7 answer, 1 remaining             7,1 leader_and_isr b-0
+                                                                        7,2 answer, 3 remaining
+
+Only a few kinds can be merged: answers, brokers, counts of imbalance, and rejections. If two other decisions of one
+shard are in one place, ``has_clash`` finds it before they leave the shard.
 """
 
 from collections.abc import Iterable, Sequence
