@@ -1,8 +1,9 @@
 """Commit what a rule decided about a partition.
 
-The problem: a change to one partition has five consequences, and each rule would have to remember all of them. The
-insight, from Kafka's KRaft controller, is to keep deciding and changing apart: a rule reads the state and returns the
-change that it wants as a value, and every change goes down one pipeline:
+The problem: a change to one partition may end a reassignment, raises epochs, may break an invariant, and has to be
+counted and told. Each rule would have to remember all of that. The insight, from Kafka's KRaft controller, is to keep
+deciding and changing apart: a rule reads the state and decides on a change, which is a value. Every change then goes
+down one pipeline:
 
     change ─► settle ─► apply ─► check ─► count ─► record ─► the partition as it stands
                 │         │        │        │         │
@@ -19,8 +20,8 @@ did not change, such as when a broker that it waited for goes down: ``recheck_re
 
 Checking comes before anything is kept, so a withheld change leaves no trace but its ``rejected`` decision.
 
-A rejected alternative: a working state on which every rule sets fields and appends decisions. There, a rule that
-forgot to count or to tell was found only by the totals drifting apart.
+Rejected: a working state on which every rule sets fields and appends decisions itself. Then no single place shows
+whether a change was checked, counted and told.
 
 ``commit_cluster`` and ``commit_topic`` do the same for all other values.
 """

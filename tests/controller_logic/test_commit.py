@@ -2,7 +2,7 @@
 
 import ast
 from pathlib import Path
-from typing import get_args
+from typing import get_args, get_type_hints
 
 import pytest
 from msgspec.structs import replace
@@ -67,6 +67,12 @@ def test_the_search_for_changes_knows_the_methods_that_change() -> None:
 
 def test_every_kind_of_event_has_a_handler() -> None:
     assert set(HANDLERS) == {*get_args(AnyEvent), Malformed, Progress}
+
+
+@pytest.mark.parametrize("kind", HANDLERS, ids=lambda kind: kind.__name__)
+def test_a_handler_takes_the_event_that_it_is_listed_for(kind: type) -> None:
+    *_, (_, event) = [(name, hint) for name, hint in get_type_hints(HANDLERS[kind]).items() if name != "return"]
+    assert event is kind
 
 
 def test_a_reassignment_is_rechecked_without_a_change_of_the_partition() -> None:
