@@ -3,7 +3,7 @@
     python -m tests.bench.bench_failover [--kills N] [--rounds N] [--session-ms N] [--set KEY=VALUE]... [--write FILE]
         [--keep FOLDER]
 
-Every setup is started anew in each round, in an order that moves on by one, and has its share of the kills in
+Each round starts every setup afresh, in an order that rotates by one, with its share of the kills in
 it. A kill is SIGKILL of the broker that leads most; what is told is the longest gap between two
 acknowledgements on any partition that follows it. Then the broker is started again, ISRs fill up and leaders go back.
 """
@@ -38,7 +38,7 @@ _ALL = 2**31
 
 
 class Kill(NamedTuple):
-    """Hold what one kill led to, in ms.
+    """What one kill led to, in ms.
 
     ``parts_ms`` are, under the engine, the times from the kill to the event that tells of it, from there to the
     decision in the log, and from there to the end of the gap.
@@ -49,7 +49,7 @@ class Kill(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Hold the kills of one setup, and the machine's load meanwhile: runnable processes, a minute's average."""
+    """The kills of one setup, and the machine's load meanwhile: runnable processes, a minute's average."""
 
     kills: list[Kill]
     loads: list[float]

@@ -24,7 +24,7 @@ _KAFKAS_OWN = {"replica.fetch.backoff.ms": "1000", "replica.lag.time.max.ms": "3
 
 
 class Running(NamedTuple):
-    """Hold a setup that runs; ``bus`` and ``gateway_log`` are there where the engine leads it."""
+    """A running setup; ``bus`` and ``gateway_log`` are set if the engine leads it."""
 
     kafka: KafkaCluster
     bus: Bus | None

@@ -70,7 +70,7 @@ changes = st.builds(_Change, st.sampled_from(_CHANGES), st.integers(0, 2), st.in
 
 
 def decided(turns_taken: list[_Change]) -> list[AnyDecision]:
-    """Let the changes become decisions as an engine would make them: epochs go up, and belong together."""
+    """Turn the changes into decisions as an engine would make them: epochs rise, and fit each other."""
     now: LeaderAndIsr = BASE
     decisions: list[AnyDecision] = [now]
     high_watermark = 0
@@ -107,7 +107,7 @@ def _next(now: LeaderAndIsr) -> LeaderAndIsr:
 
 
 async def end_of(directory: Path, decisions: list[AnyDecision], at_once: int, records_after: int) -> Any:
-    """Let a broker hear the decisions so many at a time, a leader growing in between; tell how it ends."""
+    """Feed a broker the decisions in chunks while a leader's log grows; return how it ends."""
     directory.mkdir()
     bus = EmbeddedBus(directory / "bus.db")
     broker = Broker(Identity(broker=BROKER, bus=bus.path, directory=directory / "1"), Settings(), bus)

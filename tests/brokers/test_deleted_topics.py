@@ -19,7 +19,7 @@ from tests.brokers.test_partition import BASE, PLACE, told
 
 
 class Told:
-    """Hold a broker's replicas, and tell both them and its metadata what was decided."""
+    """A broker's replicas and metadata, which both get each decision."""
 
     def __init__(self, path: Path) -> None:
         self.path = path / "1"
@@ -65,7 +65,7 @@ def topic(state: str, topic_id: str = "id") -> TopicDecision:
 
 
 def test_nothing_remains_of_a_deleted_topic(broker: Told) -> None:
-    """Its former life reported the deletion, so no one asks for it; but this life has begun a log anew."""
+    """The former incarnation reported the deletion, so nobody asks for it again, but this one has started a new log."""
     broker.tell(told(NO_LEADER, 1))
     broker.tell(topic("deleting"))
     assert (broker.path / "t-0").is_dir()

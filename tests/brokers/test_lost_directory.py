@@ -56,7 +56,7 @@ def test_a_lost_directory_moves_the_leaders_and_ends_the_broker(
     assert produced(cluster, 1, b"kept").error_code == 0
     wait_for_like_logs(cluster, (1, 2, 3))
     client = RawClient.to(cluster.folder(1))
-    # Away at once: what is removed piece by piece may be written anew meanwhile.
+    # Removed at once, because a folder removed piece by piece may be written again meanwhile.
     shutil.rmtree(cluster.folder(1).rename(cluster.directory / "lost"))
     if "by-append" in request.node.name:
         wait_until(lambda: refused(client), "the broker to find no room")

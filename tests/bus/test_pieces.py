@@ -1,4 +1,4 @@
-"""Pages of the state in pieces: whole for whoever writes and reads, and small enough for every bus."""
+"""Pages of the state in pieces: whole for writers and readers, and small enough for every bus."""
 
 import pytest
 

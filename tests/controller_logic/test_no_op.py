@@ -31,7 +31,7 @@ def beat(world: World, incarnation: str = "a") -> None:
 
 
 def no_ops(world: World, for_ms: int, incarnation: str = "a") -> Iterator[int]:
-    """Let time go by in ticks of an idle engine, with a gateway that is heard; give the times of what says nothing."""
+    """Tick as an idle engine with a live gateway; return the times of the no-op decisions."""
     for _ in range(for_ms // 500):
         beat(world, incarnation)
         world.tick(500)

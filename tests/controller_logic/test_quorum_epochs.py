@@ -25,7 +25,7 @@ def led(rules_version: int = ANY_BACKUP_RULES) -> World:
 
 
 def started_again_and_again(world: World, lives: int, every_ms: int) -> int:
-    """Let the gateway that leads start many times; give the last epoch."""
+    """Start the leading gateway many times; return the last epoch."""
     for life in range(lives):
         tick(world, every_ms)
         gateway_beats(world, 100, "first" if life == 0 else f"life {life - 1}")
@@ -34,7 +34,7 @@ def started_again_and_again(world: World, lives: int, every_ms: int) -> int:
 
 
 def put_back(world: World, backup: World) -> None:
-    """Let what is decided be as it once was; time goes on."""
+    """Restore the state of an earlier time; the clock continues."""
     world.state = backup.state
 
 

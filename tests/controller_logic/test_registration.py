@@ -1,4 +1,4 @@
-"""Who may have a broker's id: behind a gateway whoever has a valid session, else the last to register."""
+"""Who may have a broker's id: behind a gateway the process with a valid session, otherwise the last to register."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def world() -> World:
 
 
 def is_let_in(world: World, incarnation: str = "second", disk: list[str] = DISK, broker: int = 1) -> bool:
-    """Let another process register, and say whether it was let in; who is refused changes nothing."""
+    """Register another process, and return whether it was accepted; a refused one changes nothing."""
     before = world.state
     world.register(broker, incarnation=incarnation, behind_gateway=True, log_dirs=disk)
     if world.error == "NONE":

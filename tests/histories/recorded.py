@@ -1,4 +1,4 @@
-"""Recorded histories: event logs as they once were, each with the decisions that the rules came to.
+"""Recorded histories: event logs, each with the decisions that the rules made.
 
 ``NAME.events.xz`` has one event a line, whose number is its ``seq``; ``NAME.decisions.xz`` one decision a line.
 ``EVENTS`` says for each history what its events are, by their digest: they are never altered.

@@ -1,6 +1,6 @@
-"""Recorded histories decide as they were recorded to; what decides otherwise is noted in CHANGELOG.md.
+"""Recorded histories are decided as recorded; CHANGELOG.md notes each difference.
 
-ISRFLOW_REWRITE=1 records the decisions anew. Events are never altered.
+ISRFLOW_REWRITE=1 records the decisions again. Events are never altered.
 """
 
 import contextlib

@@ -112,7 +112,7 @@ def check_change(before: Partition, after: Partition, decisions: list[AnyDecisio
 
 
 def check_progress(state: State, partition: Partition, decisions: list[AnyDecision]) -> None:
-    """What is completed was received; and whoever a decision is addressed to, and reports, is asked for its epoch."""
+    """Completed epochs were received, and every addressed broker that reports owes the decision's epoch."""
     received = partition.received_epochs or partition.completed_epochs
     for epochs in (partition.requested_epochs, partition.received_epochs, partition.completed_epochs):
         assert len(epochs) in (0, len(partition.replicas))
@@ -126,7 +126,7 @@ def check_progress(state: State, partition: Partition, decisions: list[AnyDecisi
 
 
 def check_told(state: State, before: Partition | None, after: Partition, decisions: list[AnyDecision]) -> None:
-    """Whoever is told to follow the leader of a partition that nobody led can: its replica is online."""
+    """When a leaderless partition gets a leader, only brokers with an online replica are told."""
     held = dict(zip(after.replicas, after.replica_states, strict=True))
     for decision in decisions:
         if isinstance(decision, LeaderAndIsr) and decision.partition == after.partition:
@@ -143,7 +143,7 @@ def _is_behind_gateway(state: State, broker: int) -> bool:
 
 
 def check_in_force(state: State, policy: Policy, overrides: Mapping[str, str]) -> None:
-    """Hold that brokers behind gateways know what is in force, where the rules and the log's format have it."""
+    """Check that brokers behind gateways know the settings in force, if rules and log format have them."""
     cluster = state.cluster
     if cluster.rules_version >= TOLD_RULES and cluster.quorum.metadata_format >= IN_FORCE_FORMAT:
         for layer in (cluster.settings, cluster.config, overrides):
@@ -156,7 +156,7 @@ def check_in_force(state: State, policy: Policy, overrides: Mapping[str, str]) -
 
 
 def check_totals(state: State, policy: Policy, overrides: Mapping[str, str]) -> None:
-    """Count everything anew: it is what was kept up with each change."""
+    """Check the running totals against a full count."""
     cluster = state.cluster
     for layer in (cluster.settings, cluster.config, overrides):
         policy = laid_over(policy, layer)

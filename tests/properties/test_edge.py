@@ -132,7 +132,7 @@ def test_a_text_is_read_the_same_everywhere(raw: bytes) -> None:
         return decode(raw) if levels == 0 else further_down(levels - 1)
 
     assert further_down(sys.getrecursionlimit() // 2) == decode(raw)
-    # Whoever looks at a text on its way to the bus only looks.
+    # Readers on the way to the bus never change a text.
     assert row_of(raw)[2] == raw
     replica_of(raw)
     assert decode(with_time(raw)) is not None

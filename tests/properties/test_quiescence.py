@@ -45,7 +45,7 @@ class Quiet(World):
         self.publish("replica_report", **where, broker_epoch=self.broker(broker).broker_epoch, outcome="deleted")
 
     def settle(self) -> None:
-        """Start every broker anew, let each follower join its ISR, and let time pass."""
+        """Restart every broker, have each follower join its ISR, and advance time."""
         for broker in BROKERS:
             held = self.state.cluster.brokers.get(broker)
             disk = held.log_dirs if held is not None else ()

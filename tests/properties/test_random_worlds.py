@@ -1,4 +1,4 @@
-"""Whatever comes, what must hold does, and neither cuts nor shards show in the decisions."""
+"""The laws hold for every random log, and batches and shards do not change the decisions."""
 
 from collections import Counter
 
@@ -56,7 +56,7 @@ def check_namesake(before: State, raw: bytes, outcome: Outcome) -> None:
 
 
 def check_registration(before: State, raw: bytes, outcome: Outcome) -> None:
-    """Whoever is refused changes nothing; whoever wants the id of a broker that is heard behind a gateway is."""
+    """A refused registration changes nothing, and one for the id of a live broker behind a gateway is refused."""
     event = decode(raw)
     if not isinstance(event, BrokerRegister):
         return

@@ -20,7 +20,7 @@ PAUSES_MS = (0, 0, 1, 100, 299, 300, 301, 600, 601)
 
 
 class Report(NamedTuple):
-    """Hold one log end as it was taken in, in ms on the engine's clock."""
+    """One log end as the rules took it in, in ms on the engine's clock."""
 
     broker: int
     end: int
@@ -28,7 +28,7 @@ class Report(NamedTuple):
 
 
 class Watched(World):
-    """Hold a world of one partition whose high watermark is held against the slow rule after every event."""
+    """A world of one partition whose high watermark is compared with the slow rule after every event."""
 
     def __init__(self, min_isr: int) -> None:
         self.told: dict[int, list[Report]] = {}

@@ -84,7 +84,7 @@ def _has_heard(address: str, brokers: Iterable[int]) -> bool:
 
 
 class ByBrokers:
-    """Hold a cluster of real brokers, and the topics that a story has made there."""
+    """A cluster of real brokers, and the topics that a story has created there."""
 
     def __init__(self, cluster: RealCluster) -> None:
         self._cluster = cluster
@@ -167,7 +167,7 @@ class ByBrokers:
             node.wait_until_started()
 
     def _wait_for_the_end_of(self, *brokers: int) -> None:
-        """Wait until the others have heard too: they send clients on to whoever they take for alive."""
+        """Wait until the other brokers have heard too, because they refer clients to the brokers they know."""
         wait_until(lambda: {self._cluster.states()[one] for one in brokers} == {"fenced"}, f"{brokers} to be fenced")
         for address in self._addresses():
             wait_until(partial(_has_heard, address, brokers), f"{address} to hear that {brokers} are")
@@ -211,10 +211,10 @@ class ByBrokers:
         """Decide by the newest rules: the engine does."""
 
     def tick(self, command: Command) -> None:
-        """Let time pass: it does."""
+        """Do nothing: time passes by itself."""
 
     def report(self, command: Command) -> None:
-        """Let brokers report: they do."""
+        """Do nothing: brokers report by themselves."""
 
     def restart(self, command: Command) -> None:
         broker = int(command.arguments[0])
@@ -222,7 +222,7 @@ class ByBrokers:
         self._start([broker])
 
     def heartbeat(self, command: Command) -> None:
-        """Let a broker that was silent come back, or one ask for its shutdown."""
+        """Restart a silent broker, or ask one to shut down."""
         (self.shutdown if "want-shutdown" in command.arguments else self.restart)(command)
 
     def isr_change(self, command: Command) -> None:

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[RulesEngine]:
-    """The rules alone, for what the job makes of them is told by other tests."""
+    """The rules alone, because other tests cover the job around them."""
     engine = RulesEngine()
     yield engine
     engine.stop()

@@ -1,4 +1,4 @@
-"""Kafka's own classes read our metadata log as a broker does, and come to what the rules know."""
+"""Kafka's own classes read the metadata log as a broker does, and know what the rules know."""
 
 import re
 import subprocess

@@ -25,7 +25,7 @@ FROZEN_S = 8.0
 
 @pytest.fixture
 def traffic(cluster: RealCluster, request: pytest.FixtureRequest) -> Iterator[Traffic]:
-    """Traffic on a topic of the test's own, which is held to account at its end."""
+    """Traffic on a topic of the test's own, which is checked at its end."""
     topic = request.node.name.removeprefix("test_")
     for name in (topic, f"{topic}-whole"):
         settings = f"--partitions {PARTITIONS} --replication-factor 3 --config min.insync.replicas=2"
@@ -97,7 +97,7 @@ def test_gateways_are_killed_and_frozen(cluster: RealCluster, traffic: Traffic) 
     wait_until(lambda: _leader(cluster) == first, "the first gateway to lead again")
     time.sleep(FROZEN_S)
     cluster.gateways[second].resume()
-    # No broker was fenced for the gateways' sake, and admins reach whoever leads now.
+    # No broker was fenced because of the gateways, and admins reach the new leader.
     assert {held["broker"]: held["broker_epoch"] for held in cluster.view()["brokers"]} == epochs
     assert set(cluster.states().values()) == {"active"}
     cluster.tool("TopicCommand", "--create --topic after-gateways --partitions 1 --replication-factor 3")
@@ -144,7 +144,7 @@ def test_transactions_are_whole_and_groups_continue_where_they_were(cluster: Rea
 
 
 def _consumed(cluster: RealCluster, count: int) -> list[bytes]:
-    """Read so many records as one member of a group, and commit."""
+    """Read a number of records as one member of a group, and commit."""
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap,

@@ -68,7 +68,7 @@ def batches(directory: Path) -> dict[int, bytes]:
 
 
 def forget(cluster: RealCluster) -> None:
-    """Let the bus keep next to nothing."""
+    """Trim the bus to almost nothing."""
     cluster.bus.passed(cluster.bus.decided_seq())
     cluster.bus.trim(1)
 
@@ -95,9 +95,9 @@ def send(cluster: RealCluster) -> None:
 
 
 def same(cluster: RealCluster, seen: dict[int, bytes]) -> None:
-    """Let one more topic come, and hold what gateways and brokers have of the log against all that was ``seen`` of it.
+    """Create one more topic, and compare the logs of gateways and brokers with everything ``seen`` so far.
 
-    Each of them removes what is in two snapshots when it likes, so what all have at one moment may be little.
+    Each of them trims the log behind its snapshots at its own time, so the overlap may be small.
     """
     name = f"last-{quorum_end(cluster)}"
     create(cluster, NewTopic(name, 1, 2))

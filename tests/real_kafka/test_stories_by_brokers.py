@@ -48,7 +48,7 @@ def in_turn() -> list[Story]:
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[RulesEngine]:
-    """The rules alone, for what the job makes of them is told by other tests."""
+    """The rules alone, because other tests cover the job around them."""
     engine = RulesEngine()
     yield engine
     engine.stop()

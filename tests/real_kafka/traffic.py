@@ -23,8 +23,8 @@ Place = tuple[str, int]
 class Transactions:
     """Write one record to each partition in each transaction; two of three are committed, the others aborted.
 
-    ``unknown`` are those of which the client could not tell what became: they are whole or not there. It
-    is given up then, and another takes its place, as its users have to do.
+    ``unknown`` holds transactions whose outcome the client could not tell: they are whole or absent. The
+    client is replaced then, as its users have to do.
     """
 
     def __init__(self, bootstrap: str, topic: str) -> None:
@@ -98,7 +98,7 @@ class Group:
             thread.start()
 
     def _consume(self) -> None:
-        # What a member that was given a partition anew had not committed comes once more.
+        # A member that gets a partition again reads uncommitted records once more.
         newest: dict[Place, int] = {}
         consumer = Consumer(self._config)
         consumer.subscribe(self._topics, on_assign=lambda consumer, places: newest.clear())

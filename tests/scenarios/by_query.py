@@ -78,7 +78,7 @@ def restart_block(scenes: Sequence[Scene]) -> int:
 
 
 class _Run:
-    """Hold the query, and start it again from its checkpoint."""
+    """A query that can be restarted from its checkpoint."""
 
     def __init__(self, session: SparkSession, bus: EmbeddedBus, checkpoint: Path) -> None:
         self._session = session

@@ -14,7 +14,7 @@ _ANSWERED = ("remaining", "leader", "leader_epoch", "partition_epoch", "isr", "a
 
 
 class Rendering:
-    """Hold what the decisions so far have told of each partition and topic."""
+    """What the decisions so far have said about each partition and topic."""
 
     def __init__(self) -> None:
         self.partitions: dict[tuple[str, int], d.LeaderAndIsr] = {}

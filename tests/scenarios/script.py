@@ -27,7 +27,7 @@ ALIVE: Wishes = {"want_fence": False, "want_shutdown": False}
 
 
 class Written(NamedTuple):
-    """Hold an event of a story; those of a ``quiet`` one that set the scene are not told one by one."""
+    """An event of a story; ``quiet`` events set the scene and are not shown one by one."""
 
     seq: int
     raw: bytes
@@ -35,7 +35,7 @@ class Written(NamedTuple):
 
 
 class Script:
-    """Hold where a story has come to.
+    """The state of a story in progress.
 
     ``beating`` are the brokers that heartbeat by themselves while time passes, each with what it wishes;
     ``epochs`` all broker epochs that a broker has had; ``topic_ids`` all ids that a name has had;
@@ -45,7 +45,7 @@ class Script:
 
     def __init__(self) -> None:
         self.clock_ms = START_MS
-        # Only stories of balance want it: else whoever comes back would be asked to lead again.
+        # Only stories about balance use it, because otherwise a returning broker would be made to lead again.
         self.settings = {"auto.leader.rebalance.enable": "false"}
         self.rules_version = NEWEST_RULES
         self.beating: dict[int, Wishes] = {}
@@ -82,7 +82,7 @@ class Script:
         return seq
 
     def _bring_back_counts(self, decisions: Sequence[AnyDecision]) -> None:
-        """Publish what a balance check counted, as whoever runs the engine does."""
+        """Publish what a balance check counted, as the engine does."""
         for _, _, body in number(map(part_of, decisions)):
             decision = decode(body)
             if isinstance(decision, Imbalance):
@@ -123,7 +123,7 @@ class Script:
         self.write("broker_heartbeat", broker=broker, broker_epoch=epoch, **wishes, **fields)
 
     def pass_time(self, ms: int) -> None:
-        """Let time pass, with ticks; brokers heartbeat on their way."""
+        """Advance time with ticks; brokers heartbeat meanwhile."""
         while True:
             some = min(ms, BEAT_MS)
             self.clock_ms += some

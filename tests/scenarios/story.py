@@ -10,7 +10,7 @@ RULE = "----"
 
 
 class Block(NamedTuple):
-    """Hold the lines above a rule (commands, and notes that begin with ``#``), and the text below it."""
+    """The lines above a rule (commands, and notes that begin with ``#``), and the text below it."""
 
     lines: tuple[str, ...]
     expected: str
@@ -21,7 +21,7 @@ class Block(NamedTuple):
 
 
 class Command(NamedTuple):
-    """Hold one command: its word, the arguments in their order, and those of the form ``name=value``."""
+    """One command: its word, the arguments in their order, and those of the form ``name=value``."""
 
     word: str
     arguments: tuple[str, ...]
@@ -37,7 +37,7 @@ class Command(NamedTuple):
 
 
 class Story(NamedTuple):
-    """Hold a story; its name is its path below the folder of stories."""
+    """A story; its name is its path below the folder of stories."""
 
     name: str
     comment: tuple[str, ...]

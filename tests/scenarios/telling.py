@@ -26,7 +26,7 @@ class Player(Protocol):
 
 
 class Scene(NamedTuple):
-    """Hold what a block's commands wrote, and what is to be shown after it."""
+    """What a block's commands wrote, and what to show after it."""
 
     written: list[Written]
     charts: list[tuple[tuple[str, int], dict[int, int]]]

@@ -1,4 +1,4 @@
-"""Every story comes out as it is written, whoever plays it; ISRFLOW_REWRITE=1 writes the outputs anew."""
+"""Every story gives the written output, through the rules and the operators; ISRFLOW_REWRITE=1 rewrites the outputs."""
 
 import contextlib
 import os

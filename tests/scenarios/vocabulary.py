@@ -53,7 +53,7 @@ def rules(script: Script, command: Command) -> None:
 
 
 def claim(script: Script, command: Command) -> None:
-    """Let another controller take over: ``claim``, or ``claim epoch=1`` for one that comes late."""
+    """Have another controller take over: ``claim``, or ``claim epoch=1`` for one that comes late."""
     epoch = int(command.options.get("epoch", script.controller_epoch + 1))
     fields: dict[str, Any] = {"controller_id": f"job-{epoch}", "controller_epoch": epoch, "settings": script.settings}
     if script.rules_version != FIRST_RULES:
@@ -62,12 +62,12 @@ def claim(script: Script, command: Command) -> None:
 
 
 def tick(script: Script, command: Command) -> None:
-    """Let time pass: ``tick 9s``, ``tick 500ms``; who is not silenced heartbeats meanwhile."""
+    """Advance time: ``tick 9s``, ``tick 500ms``; brokers that are not silenced heartbeat meanwhile."""
     script.pass_time(duration_ms(command.arguments[0]) if command.arguments else 0)
 
 
 def silence(script: Script, command: Command) -> None:
-    """Let brokers send no more heartbeats: ``silence 1 2``."""
+    """Stop brokers' heartbeats: ``silence 1 2``."""
     for broker in map(int, command.arguments):
         script.beating.pop(broker, None)
 

@@ -47,7 +47,7 @@ async def _gone(request: Any) -> Any:
 
 
 class SimulatedBroker(Broker):
-    """Run the real broker, but for its server."""
+    """The real broker, except for its server."""
 
     def __init__(self, broker: int, directory: Path, settings: Settings, bus: Bus, network: Network) -> None:
         self._network = network

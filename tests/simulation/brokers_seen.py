@@ -17,7 +17,7 @@ _Position = tuple[int, int]
 
 
 class BrokersSeen:
-    """Hold what each life of a broker was told last, and what it asked for last."""
+    """What each incarnation of a broker was told last, and what it asked for last."""
 
     def __init__(self, violated: Callable[[str, str], None]) -> None:
         self._violated = violated

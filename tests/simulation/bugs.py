@@ -23,12 +23,12 @@ _make_follower = Partition.make_follower
 
 
 def _joins_by_what_was_heard(partition: Partition, replica: int, reported_end_offset: int) -> bool:
-    """Let a follower join that holds the high watermark of which its leader has heard."""
+    """Admit a follower that holds only the high watermark that its leader has heard of."""
     return _may_join(partition, replica, 0)
 
 
 def _joins_by_any_fetch(partition: Partition, replica: int, reported_end_offset: int) -> bool:
-    """Let a follower join as soon as it fetches."""
+    """Admit a follower as soon as it fetches."""
     return replica in partition.followers and replica not in partition.isr
 
 
@@ -43,7 +43,7 @@ def _nowhere(log: Log, high_watermark: int, leader: EndOffset) -> Truncation:
 
 
 def _reports_before_truncating(partition: Partition) -> int | None:
-    """Let a follower's log end count before its log agrees with the leader's."""
+    """Count a follower's log end before its log agrees with the leader's."""
     return None if partition.role is Role.none else partition.leader_epoch
 
 
@@ -63,7 +63,7 @@ def _leads_on(partition: Partition, decision: Any, high_watermark: int) -> None:
 
 
 def _settles_by_offset_alone(context: Any, appending: Any) -> bool:
-    """Acknowledge by the high watermark alone, whoever leads by now."""
+    """Acknowledge by the high watermark alone, without a check of who leads."""
     return bool(appending.partition.high_watermark >= appending.required)
 
 

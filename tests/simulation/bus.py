@@ -22,7 +22,7 @@ from tests.simulation.wall_clocks import WallClocks
 
 
 class SimulatedBus:
-    """Hold what was published, decided and committed."""
+    """What was published, decided and committed."""
 
     def __init__(self, clocks: WallClocks) -> None:
         self._clocks = clocks

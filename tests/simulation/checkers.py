@@ -22,7 +22,7 @@ from tests.simulation.logs_seen import LogsSeen, Record, Replica, agree
 
 
 class _View(NamedTuple):
-    """Hold what a broker showed of a replica when it was last looked at."""
+    """What a broker showed of a replica at the last look."""
 
     log_end_offset: int
     high_watermark: int
@@ -41,7 +41,7 @@ class Checkers:
     def __init__(self, violated: Callable[[str, str], None], row: Callable[[str, str, str], None]) -> None:
         self.logs = LogsSeen()
         self.committed: dict[TopicPartition, list[Record]] = {}
-        # Members that a crash of their machine robbed, until they have registered anew; and
+        # Members that lost records in a machine crash, until they register again; and
         # partitions whose ISR was only such members, or whose leader is an unclean one: D7 says
         # what nobody can keep.
         self.robbed: set[int] = set()
@@ -61,7 +61,7 @@ class Checkers:
     # Replicas
 
     def restarted(self, broker: int) -> None:
-        """Forget what a broker's former life showed; its logs are read anew when it opens them."""
+        """Forget what a broker's former incarnation showed; its logs are read again when it opens them."""
         self._counts.pop(broker, None)
         for replica in [r for r in self._views if r.broker == broker]:
             del self._views[replica]
@@ -102,7 +102,7 @@ class Checkers:
             return  # it has yet to hear that this topic is gone, and another has its name
         replica = Replica(partition.broker, partition.place)
         if self._logs_held.get(replica) is not partition.log:
-            # Another life, or deleted and begun anew between two looks.
+            # Another incarnation, or the log was deleted and recreated between two looks.
             self._logs_held[replica] = partition.log
             self._views.pop(replica, None)
         before = self._views.get(replica)
@@ -156,7 +156,7 @@ class Checkers:
             self._violated("D9", f"{_name(replica)} cut off the committed record at {end}")
 
     def _shown(self, replica: Replica, committed: list[Record], view: _View) -> None:
-        """Hold what is below a replica's high watermark against what was committed."""
+        """Compare what is below a replica's high watermark with what was committed."""
         if view.high_watermark > len(committed):
             self._violated("C4", f"{_name(replica)} shows {view.high_watermark}; decided were {len(committed)}")
         elif not agree(self.logs.of(*replica), committed, view.high_watermark):
@@ -165,7 +165,7 @@ class Checkers:
             )
 
     def led(self, partition: Partition, high_watermark: int) -> None:
-        """Hold what a leader shows against the logs of its ISR; of a stale one's, some may have gone since."""
+        """Compare what a leader shows with the logs of its ISR; members of a stale leader's ISR may have left since."""
         decisions, place = self._decisions, partition.place
         record = decisions.records.get(place)
         if record is None:

@@ -88,7 +88,7 @@ class Producer(Client):
     """Send one record after another; each is tried again until it is acknowledged or given up.
 
     With ``idempotent`` all are sent with acks=all and numbered; after one was given up, whose fate is
-    unknown, the numbers begin anew in the next producer epoch.
+    unknown, the numbers restart in the next producer epoch.
     """
 
     idempotent = False
@@ -162,7 +162,7 @@ class Consumer(Client):
                 read: list[Batch] = [header for _, header in batches_in(told.records)]
                 self.seen.consumed(self.place, life, read)
                 offset = read[-1].next_offset
-            # To read again what was read must give the same.
+            # Reading the same offsets again must give the same records.
             if self.rng.random() < 0.05:
                 offset = self.rng.randint(0, offset)
             await asyncio.sleep(self.rng.choice((0.02, 0.1, 0.4)))

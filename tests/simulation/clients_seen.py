@@ -9,7 +9,7 @@ from tests.simulation.logs_seen import LogsSeen, Record
 
 
 class ClientsSeen:
-    """Hold what was acknowledged, positively and not, since a topic was created last.
+    """What was acknowledged or refused since a topic was last created.
 
     A ``life`` counts how often a topic of that name is gone: what a client is told of an earlier one
     is no longer judged.
@@ -69,7 +69,7 @@ class ClientsSeen:
         self._acknowledged.setdefault(place, {})[offset] = crc
 
     def given_up(self, place: TopicPartition, crc: int) -> None:
-        """Judge a record of acks=all that its producer was told, for the last time, is not stored."""
+        """Judge a record of acks=all that was finally refused to its producer."""
         self._given_up.add(crc)
         if crc in self._acknowledged.get(place, {}).values():
             self._violated("D10", f"{place}: a record was refused for good after it was acknowledged")

@@ -24,7 +24,7 @@ _DEFECTS = (Reason.INVARIANT_BROKEN, Reason.RULES_FAILED)
 
 
 class DecisionsSeen:
-    """Hold the newest record of each partition, every one that there was, and who led in each leader epoch.
+    """The newest record of each partition, all former ones, and the leader of each leader epoch.
 
     ``records`` are of the topics that stay: from a deletion on, replicas go one after the other.
     """

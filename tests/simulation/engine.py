@@ -32,7 +32,7 @@ TICK_S = 0.1
 
 
 class Batch(NamedTuple):
-    """Hold a committed batch: its events, the decisions in their order, and the state of all shards after it."""
+    """A committed batch: its events, the decisions in their order, and the state of all shards after it."""
 
     events: list[Logged]
     decisions: list[AnyDecision]

@@ -124,13 +124,13 @@ class Faults:
         self._later(self._cluster.free_disk, broker)
 
     def _duplicate(self) -> None:
-        """Let another process register under a broker's id, and be gone: who had it stops, and starts again."""
+        """Register another process under a broker's id, and end it: the broker stops, and starts again."""
         broker = self._broker()
         self._requests.register_another(broker)
         self._later(self._cluster.start_broker, broker)
 
     def _lose_log_dir(self) -> None:
-        """Let a broker tell that its log directory is lost, and go; what is on it comes back with it."""
+        """Have a broker report its log directory as lost, and stop; its logs return with it."""
         broker = self._broker()
         self._requests.report_offline(broker)
         self._cluster.kill_broker(broker, machine=False)

@@ -22,7 +22,7 @@ class Replica(NamedTuple):
 
 
 class LogsSeen:
-    """Hold what every log holds, those of dead brokers too."""
+    """The records of every log, also of dead brokers."""
 
     def __init__(self) -> None:
         self.records: dict[Replica, list[Record]] = {}
@@ -39,7 +39,7 @@ class LogsSeen:
         return cut, self._read(held, log, end)
 
     def reread(self, replica: Replica, log: Log) -> list[str]:
-        """Read a log anew, as after a restart; return what is wrong with it."""
+        """Read a log again, as after a restart; return what is wrong with it."""
         held = self.of(*replica)
         held.clear()
         return self._read(held, log, log.log_end_offset)

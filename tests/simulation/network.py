@@ -17,7 +17,7 @@ from tests.simulation.virtual_loop import PROCESS, Process, VirtualLoop
 PORTS_FROM = 10_000
 BUS = "bus"
 RETRANSMIT_S = 0.2
-# The request that is being answered, for whoever watches what it leads to.
+# The request that is being answered, so that checkers can see what it leads to.
 ASKED: contextvars.ContextVar[Any] = contextvars.ContextVar("asked")
 _Handler = Callable[[Request], Awaitable[Any]]
 
@@ -34,7 +34,7 @@ class Network:
         self._serving: dict[int, tuple[Process, _Handler]] = {}
 
     def serve(self, port: int, handler: _Handler) -> None:
-        """Let the present process answer on ``port``."""
+        """Have the current process answer on ``port``."""
         self._serving[port] = (PROCESS.get(), handler)
 
     def is_cut(self, sender: str, receiver: str) -> bool:

@@ -28,7 +28,7 @@ from tests.simulation.wall_clocks import WallClocks
 def in_place_of_the_machine(
     loop: VirtualLoop, clocks: WallClocks, network: Network, disk: Disk, seen: BrokersSeen
 ) -> Iterator[None]:
-    """Let the real code run on ``loop``'s time, the hosts' ``clocks``, ``network`` and ``disk``.
+    """Run the real code on ``loop``'s time, the hosts' ``clocks``, ``network`` and ``disk``.
 
     ``seen`` sees which fetches count.
     """

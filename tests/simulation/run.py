@@ -90,7 +90,7 @@ def explain(simulation: Simulation, seed: int, violated: Violated, machine_crash
 
 
 class Ran(NamedTuple):
-    """Hold what one history came to."""
+    """The outcome of one history."""
 
     seed: int
     is_violated: bool

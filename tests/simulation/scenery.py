@@ -7,7 +7,7 @@ from brokers.mock.settings import Settings
 
 
 class Scenery(NamedTuple):
-    """Hold how large the cluster is, how it is set up, and which kinds of trouble there may be.
+    """The size of the cluster, its settings, and the kinds of faults that may happen.
 
     ``lasts_s`` is how long faults go on. With ``unclean`` a topic may elect unclean leaders, and an
     admin asks for it; with ``comes_and_goes`` topics are created and deleted meanwhile; with

@@ -42,7 +42,7 @@ SHARED_MEMORY = Path("/dev/shm")
 
 
 class Row(NamedTuple):
-    """Hold one event of a history."""
+    """One event of a history."""
 
     time_s: float
     who: str
@@ -65,7 +65,7 @@ class ViolatedError(Exception):
 
 
 class Simulation:
-    """Hold the parts of one history, and run it."""
+    """The parts of one history, and its run."""
 
     def __init__(self, seed: int, machine_crashes: bool = False, tell: Callable[[Row], None] | None = None) -> None:
         self.rng = random.Random(seed)
@@ -98,7 +98,7 @@ class Simulation:
         return random.Random(self.rng.getrandbits(64))
 
     def row(self, who: str, what: str, more: str) -> None:
-        """Note an event for whoever reads the history."""
+        """Note an event for readers of the history."""
         row = Row(self.loop.now, who, what, more)
         self.rows.append(row)
         if self._tell is not None:
@@ -122,7 +122,7 @@ class Simulation:
         shared = SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
         self._directory = Path(tempfile.mkdtemp(prefix="isrflow-simulation-", dir=shared))
         collecting = gc.isenabled()
-        gc.disable()  # when garbage goes must not matter, nor take time
+        gc.disable()  # garbage collection must not matter, and takes time
         try:
             with in_place_of_the_machine(self.loop, self.clocks, self.network, self._disk, self.checkers.brokers):
                 try:

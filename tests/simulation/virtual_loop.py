@@ -21,7 +21,7 @@ _WAKE_UP = asyncio.futures._set_result_unless_cancelled
 
 
 class Process:
-    """Hold what the kernel knows of a process: killed, none of its code runs again; paused, none for now."""
+    """What the kernel knows of a process: the code of a killed one never runs again, that of a paused one not now."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -41,7 +41,7 @@ class StuckError(Exception):
 
 
 class Handle:
-    """Hold one scheduled callback; asyncio cancels it, and asks when it is due."""
+    """One scheduled callback; asyncio cancels it, and asks when it is due."""
 
     __slots__ = ("args", "callback", "context", "due", "process", "stopped")
 
@@ -149,7 +149,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return task
 
     def resume(self, process: Process) -> None:
-        """Let a paused process go on, with all that came due meanwhile."""
+        """Resume a paused process, with everything that came due meanwhile."""
         process.paused = False
         self._ready.extend(process.held)
         process.held.clear()

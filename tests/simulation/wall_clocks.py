@@ -6,14 +6,14 @@ from tests.simulation.virtual_loop import START_MS, VirtualLoop
 
 
 class Setting(NamedTuple):
-    """Hold how far a clock is off, and by which share of the time that passes it is more so."""
+    """How far a clock is off, and how fast it drifts."""
 
     ahead_ms: int = 0
     drift: float = 0.0
 
 
 class WallClocks:
-    """Tell the time on each host; a process that starts anew on one finds its clock as it is."""
+    """The clocks of all hosts; a process that restarts finds its host's clock as it is."""
 
     def __init__(self, loop: VirtualLoop) -> None:
         self._loop = loop

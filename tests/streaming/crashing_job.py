@@ -23,7 +23,7 @@ from streaming.sources import embedded
 JOB_PID = os.getpid()
 POINT, BATCH = sys.argv[1], int(sys.argv[2])
 SHARD = 7
-# The operator lives in worker processes, and is made anew for each batch: it counts in a file.
+# The operator lives in worker processes, and is created again for each batch, so it counts in a file.
 COUNTED = Path(tempfile.mkstemp(prefix="isrflow-crash-")[1])
 
 

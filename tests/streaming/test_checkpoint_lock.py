@@ -75,7 +75,7 @@ def test_a_holder_that_keeps_the_lock_is_waited_for_with_a_bound(
     started = time.monotonic()
     assert not lock.wait(200, never)
     assert time.monotonic() - started >= 0.2
-    # Whoever went on without it has it as soon as it is free.
+    # A job that continued without the lock gets it as soon as it is free.
     assert not lock.take()
     holder.kill()
     holder.wait(10)

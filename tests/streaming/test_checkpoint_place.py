@@ -78,7 +78,7 @@ def test_a_mount_point_cannot_be_moved_aside(tmp_path: Path, monkeypatch: pytest
 
 def test_an_unwritable_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "checkpoint" / "state").mkdir(parents=True)
-    # Whoever runs tests as root may write everywhere.
+    # A test run as root may write everywhere.
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "state")
     with pytest.raises(PermissionError, match="checkpoint/state"):
         check_usable(tmp_path / "checkpoint")

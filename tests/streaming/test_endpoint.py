@@ -1,4 +1,4 @@
-"""Metrics are served once whoever served them before has let go."""
+"""Metrics are served once the former job has released the port."""
 
 import socket
 

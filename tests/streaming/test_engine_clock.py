@@ -9,7 +9,7 @@ HOUR_MS = 3_600_000
 
 
 class Machine:
-    """Hold a machine's clocks; the wall clock may run at another rate than time."""
+    """A machine's clocks; the wall clock may run at another rate than time."""
 
     def __init__(self) -> None:
         self.steady_ms = 5_000.0

@@ -1,4 +1,4 @@
-"""Shards and pages stay as they were when the state was written; whoever changes them is told what to set."""
+"""Shards and pages stay as they were when the state was written; a change is refused with the value to set."""
 
 import pytest
 from msgspec.structs import replace

@@ -101,7 +101,7 @@ def test_a_job_that_is_killed_superseded_or_cut_off_leaves_one_whole_decision_lo
 
 
 def assert_as_by_rules(bus: KafkaBus) -> None:
-    """Compare with the rules alone, but for what offsets led to, of which the log of control events has nothing."""
+    """Compare with the rules alone, except for decisions about log ends, because the control log has no log ends."""
     expected = by_rules(bus)
     written = decisions_of(bus)
     assert [place[:2] for place in written] == sorted({place[:2] for place in written})

@@ -1,4 +1,4 @@
-"""The query comes to the same bytes as the rules, however a log is cut into batches."""
+"""The query gives the same bytes as the rules, however a log is cut into batches."""
 
 import pytest
 from pyspark.errors import StreamingQueryException

@@ -1,4 +1,4 @@
-"""How a job starts: what cannot run disturbs nobody, and whoever is stopped meanwhile stops."""
+"""How a job starts: one that cannot run disturbs nobody, and one that is stopped meanwhile stops."""
 
 import os
 import signal

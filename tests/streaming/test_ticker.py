@@ -1,4 +1,4 @@
-"""Time on the bus: quick while offsets come, slow when idle, and only by whoever holds the controller."""
+"""Ticks on the bus: frequent while log ends arrive, rare when idle, and only from the current controller."""
 
 import itertools
 import time

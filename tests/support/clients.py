@@ -10,7 +10,7 @@ import kafka
 
 
 class Read(NamedTuple):
-    """Hold one record as a consumer got it."""
+    """One record as a consumer got it."""
 
     partition: int
     offset: int

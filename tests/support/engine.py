@@ -29,7 +29,7 @@ AWAITED = b'{"kind":"delete_topic","time_ms":0,"topic":"awaited"}'
 
 
 class Engine:
-    """Hold one engine process on the bus of a directory; its output goes to ``engine.log`` there, or to ``log``."""
+    """An engine process on the bus of a directory; its output goes to ``engine.log`` there, or to ``log``."""
 
     def __init__(
         self,
@@ -135,5 +135,5 @@ def decisions_of(bus: Bus) -> list[tuple[int, int, bytes]]:
 
 
 def by_rules(bus: Bus) -> Decided:
-    """Decide the events of a bus by the rules alone: what the engine must have come to."""
+    """Decide the events of a bus by the rules alone: what the engine must have decided."""
     return decide(bus.read(0, bus.decided_seq()), Policy())

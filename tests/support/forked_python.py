@@ -37,7 +37,7 @@ os._exit((hub.recv(1) or b"\\1")[0])
 
 @contextlib.contextmanager
 def forked_python(context: SparkContext, directory: Path) -> Iterator[None]:
-    """Let ``context`` fork its Python processes until the block ends; ``directory`` holds the socket."""
+    """Have ``context`` fork its Python processes until the block ends; ``directory`` holds the socket."""
     path, launcher = directory / "hub", directory / "python"
     launcher.write_text(_LAUNCHER.format(python=sys.executable, path=str(path)))
     launcher.chmod(0o755)

@@ -116,7 +116,7 @@ class InProcessQuorum:
         return bool((told["LeaderId"], told["LeaderEpoch"]) == (held.voter, held.quorum_epoch))
 
     def decide_by(self, **settings: Any) -> None:
-        """Let another engine take over, that decides by ``settings`` too."""
+        """Replace the engine by one that also decides by ``settings``."""
         self.engine.stop()
         self.engine = RulesEngine()
         self.engine.start(self.bus_path, **(POLICY | settings))

@@ -18,7 +18,7 @@ sys.stdin.read()
 
 
 class Holder:
-    """Hold a bus's lock in another process until it is let go."""
+    """A bus's lock, held in another process until it is released."""
 
     def __init__(self, path: Path, what: str = "writes") -> None:
         command = [sys.executable, "-c", HOLD, str(path), what]

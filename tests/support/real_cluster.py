@@ -24,7 +24,7 @@ OVERRIDES = {"replica.fetch.backoff.ms": "100", "replica.lag.time.max.ms": "4000
 
 
 class Described(NamedTuple):
-    """Hold one partition as Kafka's own tool describes it."""
+    """One partition as Kafka's own tool describes it."""
 
     leader: int
     replicas: tuple[int, ...]
@@ -113,7 +113,7 @@ class RealCluster:
         return {held["broker"]: held["state"] for held in self.view()["brokers"]}
 
     def wait_for_isr(self, topic: str, size: int) -> None:
-        """Wait until each partition of a topic has so many members in sync."""
+        """Wait until each partition of a topic has a number of members in sync."""
 
         def in_sync() -> bool:
             return all(len(held["isr"]) == size for held in self.partitions(topic).values())
@@ -140,7 +140,7 @@ class RealCluster:
         }
 
     def agree(self, topic: str) -> None:
-        """Hold what Kafka's tool says of a topic against what the engine says."""
+        """Compare what Kafka's tool says about a topic with what the engine says."""
 
         def ours() -> dict[int, Described]:
             return {

@@ -1,4 +1,4 @@
-"""Scenes of random logs: several draws in a row that single ones would hardly come to."""
+"""Scenes of random logs: sequences of draws that single draws would rarely produce."""
 
 Draw = tuple[str, int, int, int]
 
@@ -7,7 +7,7 @@ _LONG = 12
 
 
 def events_of(draw: Draw) -> list[Draw]:
-    """Make one event of most draws, and of some a scene that single events would hardly come to."""
+    """Return most draws as they are, and a scene of several for some."""
     kind, a, b, c = draw
     if kind == "blackout":
         return _blackout(a, c)
@@ -35,7 +35,7 @@ def _namesake(topic: int, b: int, c: int) -> list[Draw]:
 
 
 def _blackout(survivors: int, pause: int) -> list[Draw]:
-    """Let the sessions of several brokers run out at one tick; a stranger's heartbeat makes the time pass."""
+    """End the sessions of several brokers at one tick; an unknown broker's heartbeat advances time."""
     beats: list[Draw] = [("beat", broker, 0, 0) for broker in range(4) if _SURVIVE[survivors] >> broker & 1]
     return [("beat", 11, 0, _LONG), ("tick", 0, 0, 0), *beats, ("tick", 0, 0, 8 + pause % 3)]
 

@@ -22,7 +22,7 @@ _T = TypeVar("_T", bound=Decision)
 
 
 class World:
-    """Hold a cluster of one shard; events enter as JSON text, each in a batch of its own."""
+    """A cluster of one shard; events enter as JSON text, each in a batch of its own."""
 
     def __init__(self, *brokers: int, **overrides: str) -> None:
         self.policy = Policy()
@@ -71,7 +71,7 @@ class World:
         return self.beat(broker)
 
     def fence(self, *brokers: int) -> list[AnyDecision]:
-        """Let the sessions of ``brokers`` run out, all at the same tick."""
+        """End the sessions of ``brokers``, all at the same tick."""
         if self.state.cluster.rules_version >= ENGINE_CLOCK_RULES:
             # A heartbeat counts at the tick before it: so one comes between what is silent and what is heard.
             self.tick()

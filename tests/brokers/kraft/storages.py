@@ -80,7 +80,7 @@ def following(bus: Bus, after: int, through: int = _ALL) -> Iterator[list[AnyDec
 
 
 def follow(storage: Storage, bus: Bus, cuts: Sequence[int] = (1,), through: int = _ALL) -> None:
-    """Let a storage that has begun take in what is on the bus, so many events at a time."""
+    """Have an open storage follow the bus, a given number of events at a time."""
     events = list(following(bus, storage.decided_seq, through))
     turn = 0
     while events:

@@ -40,7 +40,7 @@ def decided(path: Path, events: list[bytes]) -> DecidedBus:
 
 
 def written(directory: Path, bus: DecidedBus, **options: int) -> bytes:
-    """Let a gateway write its log, by two starts so that snapshots are counted in; return all that it reads."""
+    """Have a gateway write its log in two starts, so that there are snapshots; return everything it reads."""
     for _ in range(2):
         storage = opened(directory, bus.bus, **options)
         follow(storage, bus.bus)
@@ -65,7 +65,7 @@ def busses(tmp_path: Path) -> Iterator[list[DecidedBus]]:
 
 
 def rising(events: list[bytes]) -> list[bytes]:
-    """Let time go on between events."""
+    """Advance time between events."""
     return [one.replace(b"%d" % START_MS, b"%d" % (START_MS + 7 * number)) for number, one in enumerate(events)]
 
 
@@ -146,7 +146,7 @@ def test_without_decisions_on_the_bus_the_longest_copy_of_all_brokers_counts(
     bus.take(NOTHING)
     bus.trim(len(NOTHING))
     behind = broker_copy(tmp_path / "a", tmp_path / "there", 1, before)
-    # By what it comes to this one is no other than the one that goes on to the end.
+    # Its records are the same as those of the copy that reaches the end.
     fickle = broker_copy(tmp_path / "b", tmp_path / "there", 2, list(cuts_of(held))[-3])
     longest = broker_copy(tmp_path / "c", tmp_path / "there", 3, last)
     with pytest.raises(StorageError, match=r"lacks what was decided .* settings of all brokers"):

@@ -13,12 +13,12 @@ from tests.support.engine import wait_until
 from tests.support.gateway_in_process import InProcessQuorum, heartbeat
 
 TIMEOUT_S = 30.0
-# Of the gateways; the engine waits for two seconds.
+# The gateways' timeout; the engine waits for two seconds.
 QUICK = {"controller_quorum_fetch_timeout_ms": 250, "gateway_heartbeat_interval_ms": 50}
 
 
 def cut_off(quorum: InProcessQuorum, patch: pytest.MonkeyPatch) -> None:
-    """Let gateway 100 publish nothing and hear of nothing, as of topics whose brokers are out of reach."""
+    """Cut gateway 100 off from the bus, as if the brokers of its topics were unreachable."""
 
     def publish(events: Sequence[bytes]) -> int:
         raise BusError("out of reach")

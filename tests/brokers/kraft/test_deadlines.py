@@ -1,4 +1,4 @@
-"""What a gateway answered REQUEST_TIMED_OUT is never done, whoever decides later."""
+"""A request that a gateway answered with REQUEST_TIMED_OUT is never carried out later."""
 
 from pathlib import Path
 

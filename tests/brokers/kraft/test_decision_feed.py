@@ -1,4 +1,4 @@
-"""How decisions are read from the bus: event by event however many there are, and beside whoever is served."""
+"""How decisions are read from the bus: whole events, however many there are, without blocking requests."""
 
 import asyncio
 import threading
@@ -49,7 +49,7 @@ def test_an_event_is_never_split_and_a_large_one_is_read_once(
     while found := whole_events(decided.bus, groups[-1][0].seq if groups else 0):
         groups += found
     assert groups == [list(group) for _, group in groupby(everything, key=lambda one: one.seq)]
-    # Of each call what its last chunk cut is read again.
+    # Each call reads again what the last chunk cut off.
     assert reads <= len(everything) + chunk * (len(groups) + 1)
 
 

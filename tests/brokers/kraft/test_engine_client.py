@@ -136,7 +136,7 @@ def test_a_repeated_request_waits_for_the_answer_to_the_first() -> None:
         await asyncio.sleep(0)
         engine.answered(9, [answer_to(bus.taken[0])])
         assert [one.error for one in await again] == ["NONE"]
-        # What was answered may be asked anew.
+        # An answered request may be made again.
         await none_answers(engine, isr())
         assert len(bus.taken) == 2
 

@@ -31,7 +31,7 @@ TIMEOUT_S = 60.0
 
 
 def join(bus: EmbeddedBus) -> None:
-    """Let three brokers be active."""
+    """Register and unfence three brokers."""
     seq = bus.publish([registered(broker) for broker in (1, 2, 3)])
     wait_until(lambda: bus.decided_seq() >= seq, TIMEOUT_S, "the registrations")
     epochs = {broker.broker: broker.broker_epoch for broker in read_image(bus.image()).cluster.brokers.values()}
@@ -39,7 +39,7 @@ def join(bus: EmbeddedBus) -> None:
 
 
 class Gateways:
-    """Hold two gateways that are not started yet, and an engine that decides; ``publish`` gives it something to."""
+    """Two gateways that are not started yet, and an engine that decides what ``publish`` puts on the bus."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

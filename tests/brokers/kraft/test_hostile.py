@@ -31,7 +31,7 @@ def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessQuorum
 
 
 def goes_on(quorum: InProcessQuorum) -> None:
-    """Hold the gateway to serve whoever comes next, a broker too."""
+    """Check that the gateway serves the next client, and a broker."""
     client = quorum.client()
     assert client.ask("ApiVersions")["ErrorCode"] == ErrorCode.NONE
     epochs = quorum.join(client, 7)

@@ -1,4 +1,4 @@
-"""docs/kafka.md lists what a gateway serves; ISRFLOW_REWRITE=1 writes the table anew."""
+"""docs/kafka.md lists what a gateway serves; ISRFLOW_REWRITE=1 rewrites the table."""
 
 import os
 import re

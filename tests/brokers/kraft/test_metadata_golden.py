@@ -1,9 +1,9 @@
-"""What was decided once comes to the same bytes of the metadata log ever after.
+"""Old decisions always give the same bytes of the metadata log.
 
 Brokers have read them, gateways hold them on disk, and a start compares them byte by byte with what the decisions
 come to now. ``tests/golden/metadata-vN-NAME.decisions.xz`` are decisions as they were once made, which no change
 of rules alters; ``metadata-vN.txt`` has the size and the digest of the log of each. N is the newest format of the
-metadata log that is in them. A life is added there by ISRFLOW_REWRITE=1; what stands there is never written anew.
+metadata log that is in them. ISRFLOW_REWRITE=1 adds a new log there; existing lines are never rewritten.
 """
 
 import hashlib

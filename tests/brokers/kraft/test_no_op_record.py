@@ -1,4 +1,4 @@
-"""A decision that says nothing comes to a record that says nothing."""
+"""A no-op decision becomes a NoOpRecord."""
 
 from brokers.gateways.kraft.log.entries import encode_entry, records_in
 from brokers.gateways.kraft.metadata.image import MetadataImage

@@ -48,7 +48,7 @@ TOO_MUCH = {
 
 
 def errors_in(values: Any) -> set[int]:
-    """Collect the errors of a response, wherever they stand, but for those that are none."""
+    """Collect the errors of a response, wherever they are; NONE is left out."""
     match values:
         case dict():
             here = {code for name, code in values.items() if name == "ErrorCode"}

@@ -31,7 +31,7 @@ def topic(name: str) -> bytes:
 
 
 class Led:
-    """Hold an engine and one gateway, whose files are in ``folder``, each of which runs or does not."""
+    """An engine and one gateway with their files in ``folder``; each of them may be stopped."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -55,7 +55,7 @@ class Led:
         self.gateway.wait_until_started(TIMEOUT_S)
 
     def take(self, *events: bytes) -> None:
-        """Let the engine decide events."""
+        """Have the engine decide events."""
         seq = self.bus.publish(events)
         wait_until(lambda: self.bus.decided_seq() >= seq, TIMEOUT_S, "the events to be decided")
 
@@ -130,7 +130,7 @@ class Led:
 
 
 def lose(led: Led, epoch: int) -> list[tuple[int, int]]:
-    """Let a broker, topics and quorum epochs come that will be lost; give where a broker had read to meanwhile."""
+    """Add a broker, topics and quorum epochs that will be lost; return how far a broker had read by then."""
     led.join(2)
     lost = []
     for number in range(2):

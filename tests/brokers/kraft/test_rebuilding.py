@@ -45,7 +45,7 @@ class Lossy(InProcessQuorum):
         wait_until(lambda: self.bus.decided_seq() >= seq, TIMEOUT_S, "what was published")
 
     def create(self, name: str, topics: int = 12) -> None:
-        """Let so many topics come one by one, and both gateways that run write of them."""
+        """Create topics one by one, and wait until both running gateways have written them."""
         for number in range(topics):
             self.publish(topic(f"{name}-{number}", 3))
         wait_until(self._all_have(f"{name}-{topics - 1}".encode()), TIMEOUT_S, "the gateways to write the last of them")
@@ -74,7 +74,7 @@ def files(directory: Path) -> dict[str, bytes]:
 
 
 def same(quorum: Lossy) -> None:
-    """Hold what both gateways have of the log against each other, where both have it, and snapshots of one name."""
+    """Compare both gateways' logs where they overlap, and their snapshots of the same name."""
     ours, theirs = files(quorum.log(100)), files(quorum.log(101))
     for name in ours.keys() & theirs.keys():
         assert ours[name] == theirs[name], name

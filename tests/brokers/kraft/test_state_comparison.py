@@ -1,4 +1,4 @@
-"""Whatever the rules decide, the metadata log comes to the state; a log that lacks what was decided last does not."""
+"""The metadata log matches the state, whatever the rules decide; a log without the last decision does not."""
 
 from hypothesis import given, settings
 

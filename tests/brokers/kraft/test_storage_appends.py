@@ -51,7 +51,7 @@ class FullDisk:
 def test_a_log_can_be_read_after_an_append_that_failed(
     decided: DecidedBus, tmp_path: Path, name: str, nth: int
 ) -> None:
-    # An end in order would note that the last event came to nothing.
+    # A clean end would note that the last event gave no records.
     decided.take([b"no event"])
     storage = opened(tmp_path / "log", decided.bus)
     follow(storage, decided.bus)

@@ -1,4 +1,4 @@
-"""What each kind of decision comes to in the metadata log, case by case."""
+"""How each kind of decision is written to the metadata log, case by case."""
 
 from typing import Any
 

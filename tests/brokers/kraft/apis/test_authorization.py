@@ -1,4 +1,4 @@
-"""With super.users set nobody else changes anything, whoever a broker asks for, and reading stays free."""
+"""With super.users set only they change anything, also through a broker, and anyone may read."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -25,7 +25,7 @@ def resources(entry: dict[str, Any]) -> dict[str, Any]:
     return {"Resources": [{"ResourceType": kind, "ResourceName": name, "Configs": [entry]} for kind, name in named]}
 
 
-# Of each API that clients may ask for a request, and the errors by which it is refused, wherever they stand.
+# A request for each API that clients may use, and the errors that refuse it, wherever they are in the response.
 OF_EACH_RESOURCE = [TOPIC_ERROR, CLUSTER_ERROR, ErrorCode.GROUP_AUTHORIZATION_FAILED, CLUSTER_ERROR]
 CHANGES: dict[str, tuple[dict[str, Any], list[ErrorCode]]] = {
     "CreateTopics": ({"Topics": [asked("new"), asked("other")]}, [TOPIC_ERROR] * 2),

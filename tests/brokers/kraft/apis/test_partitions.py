@@ -27,7 +27,7 @@ def topic(quorum: InProcessQuorum, client: ControllerClient, epochs: dict[int, i
 def altered(
     client: ControllerClient, held: dict[str, Any], epochs: dict[int, int], isr: tuple[int, ...], **given: Any
 ) -> dict[str, Any]:
-    """Ask as broker 1, in its epochs but for what is given, and return the whole response."""
+    """Ask as broker 1, in its epochs unless others are given, and return the whole response."""
     version = given.pop("version", 3)
     partition = {
         "PartitionIndex": given.pop("number", 0),
