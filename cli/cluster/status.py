@@ -107,8 +107,8 @@ def _show(kafka: KafkaCluster, found: Row) -> None:
         decided = f"epoch {engine['controller_epoch']}" if engine["decides"] else "undecided"
         click.echo(_line("engine", engine["state"], decided, engine["pid"], None, engine["log"]))
     for row in found["gateways"]:
-        standing = f"leads, epoch {row['quorum_epoch']}" if row["leads"] else "follows"
-        click.echo(_line(row["name"], row["state"], standing, row["pid"], row["port"], row["log"]))
+        role = f"leads, epoch {row['quorum_epoch']}" if row["leads"] else "follows"
+        click.echo(_line(row["name"], row["state"], role, row["pid"], row["port"], row["log"]))
     for row in found["nodes"]:
         click.echo(_line(row["name"], row["state"], row["decided"], row["pid"], row["port"], row["log"]))
 
