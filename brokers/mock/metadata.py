@@ -40,7 +40,6 @@ class Metadata:
         self._names: dict[uuid.UUID, str] = {}
         self._high_watermarks: dict[TopicPartition, int] = {}
         self._config: dict[str, str] = {}
-        self._broker_config: dict[str, dict[str, str]] = {}
 
     def apply(self, decision: AnyDecision) -> None:
         """Take in the next decision."""
@@ -56,8 +55,6 @@ class Metadata:
                 self._broker(decision)
             case ConfigDecision(entity="cluster"):
                 self._config = decision.config
-            case ConfigDecision(entity="broker"):
-                self._broker_config[decision.name or ""] = decision.config
             case ConfigDecision(entity="topic") if (topic := self.topics.get(decision.name or "")) is not None:
                 self.topics[topic.topic] = replace(topic, config=decision.config)
         self.controller_epoch = max(self.controller_epoch, decision.controller_epoch)
@@ -131,10 +128,6 @@ class Metadata:
         """Return a topic's own setting, or else the cluster's."""
         known = self.topics.get(topic)
         return (known.config.get(name) if known is not None else None) or self._config.get(name)
-
-    def broker_setting(self, broker: int, name: str) -> str | None:
-        """Return a broker's own dynamic setting, or else the cluster's."""
-        return self._broker_config.get(str(broker), {}).get(name) or self._config.get(name)
 
 
 def _epochs(decision: LeaderAndIsr) -> tuple[int, int]:

@@ -46,7 +46,7 @@ class Context(msgspec.Struct, frozen=True):
         return self.engine.is_cut_off or self.read_watch.is_stalled
 
     async def offload(self, size: int, work: Callable[..., T], *given: Any) -> T:
-        """Do work that does not block others here, and work that takes long, judged by ``size``, in another thread."""
+        """Do ``work`` here if it is short, judged by ``size``, and otherwise in another thread."""
         if size < OFFLOAD_ITEMS_MIN:
             return work(*given)
         return await asyncio.get_running_loop().run_in_executor(self.executor, work, *given)

@@ -64,8 +64,8 @@ class EngineClient:
     async def ask(self, *events: Event, lane: Lane, timeout_ms: int | None = None) -> list[Answer]:
         """Publish events, and return their answers in the same order.
 
-        An event that the caller gives up on before it is published is not published. An admin's event carries its
-        time-out, so an engine that reads it later does not act on it.
+        An event is not published if its caller gives up first. An admin's event carries its time-out, so an engine that
+        reads it later does not act on it.
         Raises ``NoAnswerError`` when an answer does not come in time, and what ``tell`` raises.
         """
         timeout_ms = timeout_ms or self._timeout_ms

@@ -99,7 +99,10 @@ def _is_empty(values: Values) -> bool:
 
 
 async def envelope(context: Context, request: Request, peer: Peer) -> Values:
-    """Serve a client's request that a broker passes on; one that is not supported is refused inside the Envelope."""
+    """Serve a client's request that a broker passes on.
+
+    A request that is not supported is refused by the Envelope's error, and the connection stays open.
+    """
     data = request.values["RequestData"]
     try:
         caller = caller_of(request.values, context.settings.super_users)
@@ -180,8 +183,8 @@ async def _handled(context: Context, request: Request, peer: Peer, caller: Calle
     if api.is_leaders and not context.quorum_view.leads:
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
     if api.is_leaders and context.is_cut_off:
-        # The leader of by now should be asked. A broker that knows no other voter comes back at once, so it is held up
-        # a little.
+        # By now another gateway should be asked. A broker that knows no other comes back at once, so its answer is
+        # delayed.
         await asyncio.sleep(CUT_OFF_PAUSE_S)
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
     # An API that is not for clients is for brokers, in their own name.
@@ -226,7 +229,7 @@ def _short(message: str | None) -> str | None:
 
 
 def _unsupported(error: UnsupportedError) -> bytes:
-    """Answer an ApiVersions request of a future version (KIP-511); nothing else that is unknown has an answer."""
+    """Answer an ApiVersions request of a future version (KIP-511). No other unknown request has an answer."""
     header = error.header
     if header.api_key != API_VERSIONS_KEY:
         raise error

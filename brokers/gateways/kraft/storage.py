@@ -4,9 +4,9 @@ The problem: translating decisions takes time, waiting for the disk takes time, 
 answer heartbeats meanwhile. But an image that is ahead of the disk would let brokers see what a crash takes back.
 
 The insight: separate the work from the effect. ``prepared`` translates decisions from the present image and offset and
-changes nothing, so it runs in another thread. ``append`` runs in the event loop: it writes, waits for the disk once for
-all that was prepared, and only then replaces image and place. So every reader in the event loop sees a log, an image
-and a place that belong together and are on disk.
+changes nothing, so it runs in another thread. ``append`` runs in the event loop: it writes all that was prepared, waits
+for the disk, and only then replaces image and place. So every reader in the event loop sees a log, an image and a place
+that belong together and are on disk.
 
     thread      prepared(e1..e9)           prepared(e10..e14)
     event loop                   append                      append      fetches see e1..e9, then e1..e14
@@ -43,7 +43,7 @@ from brokers.gateways.kraft.settings import SNAPSHOT_INTERVAL_BYTES
 from bus.interface import Bus
 from state.decisions import AnyDecision
 
-# So many events without records are read again at a start, at most.
+# A start reads at most this many events without records again.
 NOTED_EVERY_EVENTS = 1_000
 
 
@@ -127,7 +127,7 @@ class Storage:
         return Prepared(events, units, image, last.seq, last.time_ms)
 
     def append(self, prepared: Prepared) -> None:
-        """Write what was prepared last, with one wait for the disk.
+        """Write what was prepared last, all at once, and wait for the disk.
 
         Raises ``OSError`` when the disk fails. Then readers still see only what is certainly on disk, and nothing more
         may be appended.

@@ -81,7 +81,7 @@ class KafkaCluster:
         cluster_id: str | None = None,
         beside: Mapping[str, bytes] = MappingProxyType({}),
     ) -> "KafkaCluster":
-        """Describe a cluster in a folder that has none yet; files ``beside`` it are there before it is.
+        """Create a cluster in a folder that has none yet, after the files in ``beside``.
 
         Raises ``KafkaError`` or ``ValueError``.
         """

@@ -1,4 +1,8 @@
-"""Find the decisions that a later one makes needless, so that a broker that was away catches up quickly."""
+"""Find the decisions that a later one makes needless, so that a broker that was away catches up quickly.
+
+Such a broker reads many decisions at once. Each ``leader_and_isr`` on the way would truncate a log, connect to a leader
+that is no longer one, and be reported, only to be replaced by the next.
+"""
 
 from collections.abc import Sequence
 

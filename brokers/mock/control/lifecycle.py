@@ -59,7 +59,6 @@ class Lifecycle:
         self._replaced = ""
         self.state = LifecycleState.registering
         self.broker_epoch = -1
-        self.fenced = True
 
     async def register(self, port: int) -> int:
         """Register, and return the broker epoch once the engine answers.
@@ -93,10 +92,6 @@ class Lifecycle:
                 previous_broker_epoch=self._previous_broker_epoch,
             )
         )
-
-    def caught_up(self) -> None:
-        """Note that everything decided before the registration was heard: from now on the broker wants no fence."""
-        self._heartbeat()
 
     async def run(self) -> None:
         """Send heartbeats until cancelled. Raises ``ReplacedError`` when another process has this id."""

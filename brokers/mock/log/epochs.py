@@ -53,9 +53,6 @@ class LeaderEpochs:
     def clear(self) -> None:
         self._keep([])
 
-    def start_offset_of(self, epoch: int) -> int | None:
-        return next((e.start_offset for e in self._entries if e.epoch == epoch), None)
-
     def end_offset_of(self, epoch: int, log_end_offset: int) -> EndOffset:
         """Find where ``epoch`` ends in this log (``LeaderEpochFileCache.endOffsetFor``).
 

@@ -54,7 +54,7 @@ def _told_of_reassignment(one: Values, answer: Answer) -> Values:
 
 
 def _resized(context: Context, name: str, one: Values) -> Values | None:
-    """Refuse another number of replicas than there will be, to who did not allow it (KIP-860)."""
+    """Refuse a changed number of replicas if the request does not allow it (KIP-860)."""
     topic = context.topic_named(name)
     held = None if topic is None else topic.partitions.get(one["PartitionIndex"])
     if held is None or one["Replicas"] is None:

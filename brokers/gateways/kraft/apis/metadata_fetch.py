@@ -80,7 +80,7 @@ def _metadata_partition(told: Values) -> Values | None:
 
 
 def _refused(context: Context, epoch: int) -> Values | None:
-    """Refuse a reader with another leader or epoch of the quorum in mind; the response names the present ones."""
+    """Refuse a reader with another quorum epoch, or of a gateway that does not lead; the response names the leader."""
     quorum_view = context.quorum_view
     if not quorum_view.leads and epoch == quorum_view.quorum_epoch:
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -118,7 +118,7 @@ def _where(end: End) -> str:
 
 
 def trimmed_through(bus: Bus, after: int) -> int:
-    """Return up to which decision some are missing on the bus; 0 when all after ``after`` are there."""
+    """Return the last decision up to which the bus is incomplete; 0 when all decisions after ``after`` are there."""
     if not is_trimmed(bus, after):
         return 0
     oldest = bus.decisions((0, -1), 1)

@@ -84,7 +84,7 @@ class Opening:
         self._lock.close()
 
     async def _mend(self, error: DamagedError | LackingError, bus: Bus) -> None:
-        """Replace a log that cannot be served by a sound one. Raises ``StorageError`` if there is none."""
+        """Put a sound log in the place of one that cannot be served. Raises ``StorageError`` if there is none."""
         logger.warning("the metadata log cannot be served", why=str(error))
         if isinstance(error, DamagedError) and error.spare is not None and error.spare.parent == self._directory:
             aside = directories.set_aside(self._directory, error.spare)
