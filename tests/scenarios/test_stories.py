@@ -20,6 +20,7 @@ TOLD_OTHERWISE = {
     "brokers/only_the_engine_moves_time",
     "deletion/created_again",
     "deletion/nothing_else_on_a_topic_that_goes",
+    "reassign/deletion_waits",
     "shutdown/new_topics_meanwhile",
     "topics/exists",
     "walks/v2_delete_for_dead_brokers",
