@@ -1,11 +1,25 @@
-"""What tests of several folders share: one real Kafka node, started when the first of them asks for it."""
+"""What all tests share: a check that files are closed, and one real Kafka node for those that ask for it."""
 
 from collections.abc import Iterator
 
+import psutil
 import pytest
 
 from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
 from conf.jars import fetch
+
+# py4j waits with select(), which takes no descriptor above 1,023: if tests leak them, Spark hangs.
+DESCRIPTORS_LEFT_MAX = 100
+
+
+@pytest.fixture(scope="module", autouse=True)
+def descriptors_are_closed() -> Iterator[None]:
+    """Fail a module that leaves many files open in its worker."""
+    process = psutil.Process()
+    before = process.num_fds()
+    yield
+    left = process.num_fds() - before
+    assert left <= DESCRIPTORS_LEFT_MAX, f"{left} descriptors were left open"
 
 
 @pytest.fixture(scope="session")

@@ -20,9 +20,9 @@ EVENTS = """\
 {"kind":"broker_heartbeat","time_ms":1001,"broker":1,"broker_epoch":1,"want_fence":false,"want_shutdown":false}
 {"kind":"create_topic","time_ms":1002,"topic":"orders","partitions":2,"replication_factor":1}
 """
-# These start Spark or real brokers, fetch, or run until they are stopped; test_demo.py, test_cluster.py and the tests
-# of streaming/ run them.
-RUN_ELSEWHERE = ("isrflow run", "isrflow demo", "--engine spark", "isrflow cluster", "--fetch")
+# These start Spark or real brokers, fetch, or run until they are stopped. Set-up, test_demo.py, test_cluster.py and the
+# tests of streaming/ run them.
+RUN_ELSEWHERE = ("isrflow run", "isrflow demo", "--engine spark", "isrflow cluster", "--fetch", "--prepare")
 
 
 def help_of(name: str) -> str:

@@ -1,5 +1,7 @@
 """Whatever write a gateway dies in, and whatever of it the disk kept: the log goes on as if nothing had been."""
 
+import contextlib
+import gc
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -96,6 +98,7 @@ def lived(directory: Path, decided: DecidedBus) -> bytes:
     except Died:
         if storage is not None:
             abandon(storage)
+        close_files_under(directory)
     return read
 
 
@@ -103,6 +106,15 @@ def abandon(storage: Storage) -> None:
     """Leave a storage as a killed process does: its files as they are, its lock free."""
     storage._thread.shutdown(wait=True)
     storage._log._lock.close()
+
+
+def close_files_under(directory: Path) -> None:
+    """Close what the dead process had open, as the kernel would."""
+    gc.collect()
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            if Path(os.readlink(f"/proc/self/fd/{name}")).is_relative_to(directory):
+                os.close(int(name))
 
 
 @pytest.mark.parametrize("power_is_lost", [False, True], ids=["killed", "without power"])
