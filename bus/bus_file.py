@@ -15,7 +15,7 @@ reader too, so a reader of a file without a writer opens it as immutable: withou
 the file is unchanged afterwards. As soon as a writer appears, the reader opens a normal connection.
 
 Do not open the file with plain ``open`` to look at it. When a process closes any descriptor of a file, it loses all its
-POSIX locks on that file, SQLite's included (``file_place``).
+POSIX locks on that file, SQLite's included (``file_identity``).
 """
 
 import contextlib
@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from bus.file_place import check_same, look, make_file, state_alone
+from bus.file_identity import check_same, look, make_file, unwritten_state
 from bus.interface import BusError
-from bus.locked import LOCK_TOLD_S, while_locked
+from bus.lock_wait import LOCK_TOLD_S, while_locked
 
 # SQLite cuts the write-ahead log to this size when it starts it over.
 JOURNAL_BYTES_KEPT = 16 * 1024 * 1024
@@ -75,8 +75,9 @@ class BusFile:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             # A file without a write-ahead log has no writer. Reading it as immutable changes neither it nor its folder.
-            self._local.alone = state_alone(self.path) if self._access is Access.READ else None
-            mode = "rw" if self._access is not Access.READ else "ro" if self._local.alone is None else "ro&immutable=1"
+            reads = self._access is Access.READ
+            self._local.unwritten = unwritten_state(self.path) if reads else None
+            mode = "rw" if not reads else "ro" if self._local.unwritten is None else "ro&immutable=1"
             connection = sqlite3.connect(
                 f"file:{quote(str(self.path.absolute()))}?mode={mode}",
                 uri=True,
@@ -89,14 +90,14 @@ class BusFile:
             self._local.connection = connection
             check_same(self.path, self._identity)
             if self._access is not Access.READ:
-                self._patiently(connection, "PRAGMA synchronous = FULL")
-                self._patiently(connection, f"PRAGMA journal_size_limit = {JOURNAL_BYTES_KEPT}")
+                self._when_unlocked(connection, "PRAGMA synchronous = FULL")
+                self._when_unlocked(connection, f"PRAGMA journal_size_limit = {JOURNAL_BYTES_KEPT}")
         return connection
 
-    def _leave_alone_no_more(self) -> None:
+    def _reopen_if_written(self) -> None:
         """Open a new connection if a writer has come to a file that was read as immutable."""
-        alone = getattr(self._local, "alone", None)
-        if alone is None or alone == state_alone(self.path):
+        unwritten = getattr(self._local, "unwritten", None)
+        if unwritten is None or unwritten == unwritten_state(self.path):
             return
         with self._lock:
             self._connections.remove(self._local.connection)
@@ -113,7 +114,7 @@ class BusFile:
                 hint = ": an engine that died left it open, and this user may not write beside it: start the engine"
             raise BusError(f"bus {self.path}: {error}{hint}") from error
 
-    def _patiently(self, connection: sqlite3.Connection, *statements: str) -> None:
+    def _when_unlocked(self, connection: sqlite3.Connection, *statements: str) -> None:
         """Execute statements together, and repeat them while another process has the file locked."""
 
         def execute() -> None:
@@ -131,9 +132,9 @@ class BusFile:
     def _write(self) -> Iterator[sqlite3.Connection]:
         """Run one write transaction; any error rolls all of it back."""
         connection, seen = self._connection(), self._seen
-        self._patiently(connection, "BEGIN IMMEDIATE")
+        self._when_unlocked(connection, "BEGIN IMMEDIATE")
         try:
-            self._check_goes_on(connection, seen)
+            self._check_same_bus(connection, seen)
             yield connection
             seen = _seen_now(connection)
         except BaseException:
@@ -148,30 +149,30 @@ class BusFile:
     @contextlib.contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
         """Give reads one moment's view; inside a transaction, that transaction's."""
-        self._leave_alone_no_more()
+        self._reopen_if_written()
         connection, seen = self._connection(), self._seen
         if connection.in_transaction:
             yield connection
             return
         # The first read takes the snapshot. After it there is no lock to wait for.
-        self._patiently(connection, "BEGIN", "SELECT 1 FROM sqlite_master")
+        self._when_unlocked(connection, "BEGIN", "SELECT 1 FROM sqlite_master")
         try:
-            self._check_goes_on(connection, seen)
+            self._check_same_bus(connection, seen)
             yield connection
         except sqlite3.DatabaseError:
-            self._check_still_alone()
+            self._check_unwritten()
             raise
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-        self._check_still_alone()
+        self._check_unwritten()
 
-    def _check_still_alone(self) -> None:
+    def _check_unwritten(self) -> None:
         """Refuse what was read without a lock if a writer came meanwhile."""
-        if self._local.alone is not None and self._local.alone != state_alone(self.path):
+        if self._local.unwritten is not None and self._local.unwritten != unwritten_state(self.path):
             raise BusError(f"bus {self.path}: a writer opened it during this read: try again")
 
-    def _check_goes_on(self, connection: sqlite3.Connection, seen: _Seen) -> None:
+    def _check_same_bus(self, connection: sqlite3.Connection, seen: _Seen) -> None:
         """Check that this is the same file, with the same bus in it, and that it has not gone back behind ``seen``.
 
         A file that was overwritten in place has the same inode.

@@ -10,8 +10,9 @@ from bus.bus_file import Access, BusFile
 from bus.claim import controller_started
 from bus.deferrable import row_of
 from bus.embedded_schema import SCHEMA, SCHEMA_VERSION, TABLES
+from bus.engine_only import refuse_engine_kinds
 from bus.event_table import append, entries_between, insert_recorded
-from bus.file_place import check_same
+from bus.file_identity import check_same
 from bus.interface import (
     MAX_EVENT_BYTES,
     Bus,
@@ -29,8 +30,7 @@ from bus.interface import (
     draw_bus_id,
     epoch_after,
 )
-from bus.locked import LOCK_TIMEOUT_S, while_locked
-from bus.outsiders import refuse_engine_kinds
+from bus.lock_wait import LOCK_TIMEOUT_S, while_locked
 from bus.retention import SLICE_ROWS, bound_wal, remove_decisions, remove_events
 from bus.weight import last_within
 from conf.settings import SQLITE
@@ -66,7 +66,7 @@ class EmbeddedBus(BusFile):
         if tables and not tables >= TABLES:
             raise BusError(f"{self.path} is no bus: it is another program's SQLite file")
         if self._access is not Access.READ:
-            self._patiently(self._connection(), "PRAGMA journal_mode = WAL")
+            self._when_unlocked(self._connection(), "PRAGMA journal_mode = WAL")
         if not tables:
             with self._write() as connection:
                 for statement in SCHEMA:
@@ -164,7 +164,7 @@ class EmbeddedBus(BusFile):
         with self._errors():
             return self._mark("bus_id")
 
-    def marks(self, name: str) -> tuple[str, ...]:
+    def identities(self, name: str) -> tuple[str, ...]:
         # A copy of the file has the same bus_id, and another inode.
         found = self.path.stat()
         return (f"{found.st_dev}:{found.st_ino}",)
@@ -232,7 +232,7 @@ class EmbeddedBus(BusFile):
     def changed(self) -> bool:
         # data_version changes when another connection commits, also one of this instance's other threads.
         with self._errors():
-            self._leave_alone_no_more()
+            self._reopen_if_written()
             connection = self._connection()
             check_same(self.path, self._identity)
             version = while_locked(

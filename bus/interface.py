@@ -167,10 +167,10 @@ class Bus(Protocol):
         """Return the number drawn at the first claim, which no other bus has; 0 before that claim."""
         ...
 
-    def marks(self, name: str) -> tuple[str, ...]:
+    def identities(self, name: str) -> tuple[str, ...]:
         """Return what this bus is known by; ``name`` is what the settings call it.
 
-        Two processes that have a mark in common have the same bus.
+        Two processes that have one of them in common have the same bus.
         """
         ...
 

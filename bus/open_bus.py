@@ -5,7 +5,7 @@ from typing import Protocol
 from bus import embedded
 from bus.interface import Bus, OpenOptions
 from bus.kafka import address
-from bus.locked import LOCK_TIMEOUT_S
+from bus.lock_wait import LOCK_TIMEOUT_S
 from conf.settings import SQLITE
 
 KAFKA = address.SCHEME

@@ -8,7 +8,7 @@ import contextlib
 import sqlite3
 from pathlib import Path
 
-from bus.telling import warn
+from bus.warning import warn
 
 SLICE_ROWS = 10_000
 SLICE_BYTES = 4 * 1024 * 1024

@@ -8,9 +8,9 @@ import click
 import msgspec
 
 from bus.clock import now_ms
+from bus.engine_only import engine_kind_of
 from bus.interface import MAX_EVENT_BYTES, Bus
 from bus.open_bus import open_bus
-from bus.outsiders import engine_kind_of
 from cli.decisions import DECISIONS_PER_READ, INDEX_MAX
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.options import with_settings

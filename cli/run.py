@@ -24,8 +24,8 @@ def command(settings: Settings) -> None:
     """
     # Importing Spark takes seconds, so no other command pays for it.
     from sinks.metrics import MetricsError
-    from streaming.ends import JobError, SupersededError
     from streaming.job import run
+    from streaming.job_errors import JobError, SupersededError
 
     configure(settings.log_format)
     try:

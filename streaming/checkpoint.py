@@ -37,7 +37,7 @@ class _Noted(msgspec.Struct):
     conf: dict[str, str]
 
 
-log = structlog.get_logger("isrflow.checkpoint")
+logger = structlog.get_logger("isrflow.checkpoint")
 
 BUS_FILE = "bus"
 ASIDE = ".aside"
@@ -75,7 +75,7 @@ def move_aside(checkpoint: Path, **found: Any) -> None:
     # A user may have deleted it while the query ran.
     with contextlib.suppress(FileNotFoundError):
         checkpoint.rename(aside)
-    log.warning("moved the checkpoint aside; starting from the state on the bus", moved_to=str(aside), **found)
+    logger.warning("moved the checkpoint aside; starting from the state on the bus", moved_to=str(aside), **found)
 
 
 def _misfit(checkpoint: Path, bus: Bus) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ import msgspec
 
 from bus.interface import Bus
 from conf.private_dir import private_dir
-from streaming.ends import JobError
+from streaming.job_errors import JobError
 
 POLL_INTERVAL_S = 0.05
 # A holder writes who it is right after it took the lock, so this is long enough.
@@ -28,17 +28,17 @@ class Holder(msgspec.Struct, frozen=True):
     pid: int
     # What messages call the bus.
     bus: str
-    # ``Bus.marks``.
-    marks: tuple[str, ...]
+    # ``Bus.identities``. The lock file calls them marks..
+    identities: tuple[str, ...] = msgspec.field(name="marks")
 
     @classmethod
     def of(cls, bus: Bus, name: str) -> "Holder":
         """Describe this process and its bus. Messages call the bus ``name``."""
-        return cls(os.getpid(), name, bus.marks(name))
+        return cls(os.getpid(), name, bus.identities(name))
 
     def has_same_bus(self, other: "Holder") -> bool:
         """Say whether two jobs take turns on one bus."""
-        return not set(self.marks).isdisjoint(other.marks)
+        return not set(self.identities).isdisjoint(other.identities)
 
 
 class CheckpointLock:

@@ -24,7 +24,7 @@ def checkpoint_of(settings: Settings) -> Path:
     return file.with_name(file.name + SUFFIX)
 
 
-def log_of(checkpoint: Path) -> Path:
+def stacks_file(checkpoint: Path) -> Path:
     """Return the file in which Spark keeps the stacks of what ended a query."""
     return checkpoint.with_name(checkpoint.name + ".spark.log")
 

@@ -36,12 +36,12 @@ from conf.settings import Settings
 from streaming.checkpoint import has_batches, move_aside, settle
 from streaming.checkpoint_place import check_usable, checkpoint_of
 from streaming.deadlines import LateError
-from streaming.ends import JobError
+from streaming.job_errors import JobError
 from streaming.query import start_query, stop_between_batches
 from streaming.query_failure import LATE_WORKERS_MAX, bus_error_in, cause_in, has_late_worker, lack_in
 from streaming.session import SPARK_ERRORS
 
-log = structlog.get_logger("isrflow.job")
+logger = structlog.get_logger("isrflow.job")
 
 
 class Decider:
@@ -57,9 +57,9 @@ class Decider:
         self._checkpoint = checkpoint_of(settings)
         self._query: StreamingQuery | None = None
         self._not_written: Exception | None = None
-        self._is_second = False
+        self._moved_aside = False
         self._late_workers = 0
-        self._went_on = False
+        self._had_batches = False
         self._decided_seq = 0
 
     def __enter__(self) -> "Decider":
@@ -74,7 +74,7 @@ class Decider:
 
     def _start(self) -> None:
         self._not_written = None
-        self._went_on = has_batches(self._checkpoint)
+        self._had_batches = has_batches(self._checkpoint)
         self._decided_seq = self._bus.decided_seq()
         try:
             self._query = start_query(self._session, self._bus, self._settings, {}, self._commit)
@@ -104,7 +104,7 @@ class Decider:
 
     def _go_on_after(self, told: str) -> None:
         if self._is_worth_another_start(told):
-            log.warning(
+            logger.warning(
                 "a Python worker was too slow to connect to Spark; starting the query again",
                 attempt=self._late_workers,
                 attempts_max=LATE_WORKERS_MAX,
@@ -113,9 +113,9 @@ class Decider:
             return
         cause = self._mendable_cause(told)
         # A query that decided nothing on a new checkpoint would fail on the next one too.
-        if self._is_second or not (self._went_on or self._bus.decided_seq() > self._decided_seq):
+        if self._moved_aside or not (self._had_batches or self._bus.decided_seq() > self._decided_seq):
             raise JobError(f"the query failed: {cause}")
-        self._is_second = True
+        self._moved_aside = True
         self._start_settled(cause, aside=True)
 
     def _is_worth_another_start(self, told: str) -> bool:

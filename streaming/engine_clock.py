@@ -15,14 +15,14 @@ STEP_MS_MIN = 1_000
 # The most ticks that may wait to be decided. Beyond that the oldest ones are ignored.
 TICKS_KEPT = 10_000
 
-log = structlog.get_logger("isrflow.clock")
+logger = structlog.get_logger("isrflow.clock")
 
 
 class EngineClock:
     """The time that ticks carry. It never goes back, and runs at most ``LEAN`` faster than time passes.
 
     So setting the wall clock, forward or back, neither ends sessions nor prolongs them. A step of the wall clock is
-    logged and counted in ``steps``. Several threads may read the clock; ``told`` and ``decided`` take turns.
+    logged and counted in ``steps``. Several threads may read the clock; ``note_tick`` and ``decided`` take turns.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class EngineClock:
         self._lock = threading.Lock()
         self._steady_ms, self._wall_ms = steady_ms(), now_ms()
         self._time_ms = float(self._wall_ms)
-        self._told: deque[tuple[int, int]] = deque(maxlen=TICKS_KEPT)
+        self._ticks: deque[tuple[int, int]] = deque(maxlen=TICKS_KEPT)
 
     def read_ms(self) -> int:
         """Return the time."""
@@ -47,11 +47,11 @@ class EngineClock:
     def _look_for_step(self, step_ms: int, doubt_ms: int) -> None:
         if abs(step_ms) - doubt_ms >= STEP_MS_MIN:
             self.steps += 1
-            log.warning("the wall clock was set; the engine's clock goes on and leans towards it", by_ms=step_ms)
+            logger.warning("the wall clock was set; the engine's clock goes on and leans towards it", by_ms=step_ms)
 
-    def told(self, seq: int, time_ms: int) -> None:
+    def note_tick(self, seq: int, time_ms: int) -> None:
         """Note that the tick ``seq`` carried this time. Call it before ``decided`` can hear of that tick."""
-        self._told.append((seq, time_ms))
+        self._ticks.append((seq, time_ms))
 
     def decided(self, through: int, clock_ms: int) -> None:
         """Continue from the clock that the rules have after the events through ``through``, if it differs.
@@ -59,10 +59,10 @@ class EngineClock:
         It differs after a claim if the previous job's clock was ahead of this one.
         """
         newest_ms = None
-        while self._told and self._told[0][0] <= through:
-            _, newest_ms = self._told.popleft()
+        while self._ticks and self._ticks[0][0] <= through:
+            _, newest_ms = self._ticks.popleft()
         if newest_ms is not None and newest_ms != clock_ms:
             with self._lock:
                 self._time_ms += clock_ms - newest_ms
             # Earlier ticks would show the same difference again.
-            self._told.clear()
+            self._ticks.clear()

@@ -21,15 +21,15 @@ from state.codec import CodecError, decode_cluster
 from streaming.batch_listener import BatchListener
 from streaming.checkpoint import settle
 from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
-from streaming.checkpoint_place import check_usable, checkpoint_of, log_of
+from streaming.checkpoint_place import check_usable, checkpoint_of, stacks_file
 from streaming.deadlines import Deadlines, LateError
 from streaming.decider import Decider
-from streaming.endpoint import Endpoint
-from streaming.ends import JobError, SupersededError
 from streaming.engine_clock import EngineClock
 from streaming.imbalance_feedback import feedback_events
+from streaming.job_errors import JobError, SupersededError
 from streaming.layout import misfit
 from streaming.local_dir import local_dir
+from streaming.metrics_endpoint import Endpoint
 from streaming.retention import Retention
 from streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of, warm_up
 from streaming.skew_log import SkewLog
@@ -39,7 +39,7 @@ from streaming.ticker import Ticker
 WATCH_INTERVAL_S = 0.2
 TICKER_STOP_TIMEOUT_S = 20.0
 
-log = structlog.get_logger("isrflow.job")
+logger = structlog.get_logger("isrflow.job")
 
 
 class _StoppedError(Exception):
@@ -120,7 +120,7 @@ class Job:
         choose_java()
         with local_dir(self._checkpoint.parent / "spark-local") as directory:
             session = build_session(
-                self._settings, directory, log_of(self._checkpoint), connector=source_of(self._bus).connector
+                self._settings, directory, stacks_file(self._checkpoint), connector=source_of(self._bus).connector
             )
             try:
                 # Again after Spark, because Spark's own handler would raise KeyboardInterrupt in the middle of a batch.
@@ -135,7 +135,7 @@ class Job:
         self._claim_controller()
         try:
             if not lock.wait(self._settings.takeover_timeout_ms, self._check_waiting):
-                log.warning(
+                logger.warning(
                     "the previous job keeps the checkpoint's lock and does not answer; going on without the lock"
                 )
             if succeeds:
@@ -143,13 +143,13 @@ class Job:
             session.streams.addListener(BatchListener(self._metrics))
             self._decide_until_stopped(session, lock)
         except _StoppedError:
-            log.info("stopping", controller_epoch=self._claim.controller_epoch)
+            logger.info("stopping", controller_epoch=self._claim.controller_epoch)
 
     def _claim_controller(self) -> None:
         policy = policy_text(msgspec.to_builtins(self._settings.policy))
         self._claim = self._bus.claim(self._settings.controller_name, policy, self._clock.read_ms())
         self._deadlines.begin(self._claim)
-        log.info("claimed the controller", controller_epoch=self._claim.controller_epoch, seq=self._claim.seq)
+        logger.info("claimed the controller", controller_epoch=self._claim.controller_epoch, seq=self._claim.seq)
 
     def _decide_until_stopped(self, session: SparkSession, lock: CheckpointLock) -> None:
         """Decide. If a batch would be too late, claim once more and decide it again, so that the rules know."""
@@ -160,7 +160,7 @@ class Job:
                 self._decide(session, lock)
                 return
             except LateError as error:
-                log.warning("a batch was too late; deciding it again after another claim", why=str(error))
+                logger.warning("a batch was too late; deciding it again after another claim", why=str(error))
             self._check_waiting()
             self._claim_controller()
 
@@ -249,4 +249,4 @@ class Job:
             if not decider.is_active():
                 self._check_claim()
                 decider.go_on()
-        log.info("stopping", controller_epoch=self._claim.controller_epoch)
+        logger.info("stopping", controller_epoch=self._claim.controller_epoch)

@@ -58,11 +58,11 @@ def _local_dir() -> tempfile.TemporaryDirectory[str]:
 
 def _run_through(bus: EmbeddedBus, settings: Settings, overrides: dict[str, str], last_seq: int) -> None:
     choose_java()
-    log = DecisionLog(bus, bus.claimed_epoch())
+    decisions = DecisionLog(bus, bus.claimed_epoch())
     session = build_session(settings, Path(_local_dir().name))
 
     def start() -> StreamingQuery:
-        return start_query(session, bus, settings, overrides, log.write, defer=False)
+        return start_query(session, bus, settings, overrides, decisions.write, defer=False)
 
     for attempt in range(1 + LATE_WORKERS_MAX):
         decided_seq = bus.decided_seq()

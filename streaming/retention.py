@@ -11,7 +11,7 @@ INTERVAL_S = 30.0
 # After each slice others may write for at least as long as it took, so no writer waits for two slices.
 PAUSE_S_MIN = 0.02
 
-log = structlog.get_logger("isrflow.retention")
+logger = structlog.get_logger("isrflow.retention")
 
 
 class Retention(threading.Thread):
@@ -32,7 +32,7 @@ class Retention(threading.Thread):
             try:
                 self._trim()
             except BusError as error:
-                log.warning("cannot remove old events from the bus now; trying again later", why=str(error))
+                logger.warning("cannot remove old events from the bus now; trying again later", why=str(error))
 
     def _trim(self) -> None:
         while not self._stopping.is_set():

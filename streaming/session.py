@@ -30,7 +30,7 @@ from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH
 SPARK_ERRORS = (PySparkException, Py4JError, ConnectionError)
 LOCAL_FILES = "spark-files"
 _REASON_LINES_MAX = 3
-log = structlog.get_logger("isrflow.job")
+logger = structlog.get_logger("isrflow.job")
 _starting_jvm = threading.Event()
 
 
@@ -162,7 +162,7 @@ def _run_worker(session: SparkSession) -> None:
             attempt += 1
             if attempt > LATE_WORKERS_MAX or not has_late_worker(str(error)):
                 raise
-            log.warning(
+            logger.warning(
                 "a Python worker was too slow to connect to Spark; starting another one",
                 attempt=attempt,
                 attempts_max=LATE_WORKERS_MAX,

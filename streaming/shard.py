@@ -37,10 +37,10 @@ from state.events import AnyEvent, Logged, Malformed
 from state.partition import Topic
 from state.policy import Policy
 from state.shard_outcome import CLUSTER_PAGE, ShardOutcome
+from streaming.event_steps import Waiting, at_seq, in_steps
 from streaming.fan_out import Packed, Routed, decode_packed
 from streaming.paged_topics import PagedTopics
 from streaming.sources.interface import Place, as_numbered
-from streaming.taken_in import Waiting, in_steps, taken_in
 
 SCHEMA = "shard INT, seq LONG, outcome BINARY"
 INITIAL_SCHEMA = "shard INT, page INT, body BINARY"
@@ -127,7 +127,7 @@ class ShardOperator(StatefulProcessor):
 
     def _gathered(self, packed: Sequence[Packed], before: int) -> list[Logged | Waiting]:
         """Return a shard's own events and the shared ones in order. The state has taken in ``before`` last."""
-        own = [taken_in(r, self._place(r.seq, before)) for one in packed for r in one.routed]
+        own = [at_seq(r, self._place(r.seq, before)) for one in packed for r in one.routed]
         return sorted(own + self._shared.placed(before, sum(one.shared_count for one in packed)), key=_seq)
 
     def _state(self, shard: int) -> State:
@@ -174,7 +174,7 @@ class SharedEvents:
             raise RuntimeError(f"only {len(self._routed)} of {count} events for all shards have reached this one")
         if self._before != before:
             self._before = before
-            self._placed = [taken_in(r, self._place(r.seq, before), event) for r, event in self._routed]
+            self._placed = [at_seq(r, self._place(r.seq, before), event) for r, event in self._routed]
         return self._placed
 
 

@@ -31,7 +31,7 @@ class Ticker(threading.Thread):
         self._busy_ms = busy_ms
         self._idle_ms = idle_ms
         self._stopping = threading.Event()
-        self._telling = threading.Lock()
+        self._publishing = threading.Lock()
 
     def run(self) -> None:
         try:
@@ -57,18 +57,18 @@ class Ticker(threading.Thread):
                 late_ms = 0
 
     def _tick(self, late_ms: int) -> None:
-        with self._telling:
+        with self._publishing:
             time_ms = self._clock.read_ms()
             events: list[Tick | SessionsExtended] = [Tick(time_ms=time_ms, controller_epoch=self._controller_epoch)]
             if late_ms:
                 held_up = SessionsExtended(time_ms=time_ms, controller_epoch=self._controller_epoch, by_ms=late_ms)
                 events.insert(0, held_up)
             seq = self._bus.publish_own([msgspec.json.encode(event) for event in events])
-            self._clock.told(seq, time_ms)
+            self._clock.note_tick(seq, time_ms)
 
     def decided(self, through: int, clock_ms: int) -> None:
         """Tell the clock what the rules made of its ticks. Takes turns with publishing a tick and noting its seq."""
-        with self._telling:
+        with self._publishing:
             self._clock.decided(through, clock_ms)
 
     def stop(self) -> None:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 
 from bus import pieces
+from bus.engine_only import is_started, refuse_engine_kinds
 from bus.interface import BusError, Claim, Decided, DivergedError, Entry, Image, Page, TrimmedError
 from bus.kafka.address import parse
 from bus.kafka.claims import newest_claims
@@ -15,7 +16,6 @@ from bus.kafka.mark import Mark, decode_mark
 from bus.kafka.publisher import Publisher, replica_of
 from bus.kafka.seqs import SLOTS, offset_after, seq_of
 from bus.kafka.topics import READ_WHOLE_TIMEOUT_MS, open_topics
-from bus.outsiders import is_started, refuse_engine_kinds
 
 _ALL = 2**62
 
@@ -108,7 +108,7 @@ class KafkaBus:
     def bus_id(self) -> int:
         return self._controller.mark().bus_id
 
-    def marks(self, name: str) -> tuple[str, ...]:
+    def identities(self, name: str) -> tuple[str, ...]:
         # There is a number only after the first claim. The name may be another in each process: any of the servers.
         number = self.bus_id()
         return (name, str(number)) if number else (name,)

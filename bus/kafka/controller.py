@@ -99,7 +99,7 @@ class Controller:
         producer.begin_transaction()
         reports = DeliveryReports()
         events = self._connection.address.events
-        producer.produce(events, value=started, partition=0, on_delivery=reports.told)
+        producer.produce(events, value=started, partition=0, on_delivery=reports.add)
         # The mark contains the event's offset, so that must be known first.
         self._flush(producer)
         mark = mark.with_claim(mark.controller_epoch, reports.last_offset(), reports.last_time_ms())
@@ -180,7 +180,7 @@ class Controller:
                     value=value,
                     partition=0,
                     headers=headers,
-                    on_delivery=reports.told if reports else None,
+                    on_delivery=reports.add if reports else None,
                 )
                 return
             except BufferError as error:

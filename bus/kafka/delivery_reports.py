@@ -4,14 +4,14 @@ from confluent_kafka import KafkaError, KafkaException, Message
 
 
 class DeliveryReports:
-    """The delivery reports so far. Pass ``told`` to the producer."""
+    """The delivery reports so far. Pass ``add`` to the producer."""
 
     def __init__(self) -> None:
         self._error: KafkaError | None = None
         self._offset = -1
         self._time_ms = 0
 
-    def told(self, error: KafkaError | None, message: Message) -> None:
+    def add(self, error: KafkaError | None, message: Message) -> None:
         """Add the report of one record."""
         self._error = self._error or error
         self._offset = max(self._offset, message.offset() or 0)

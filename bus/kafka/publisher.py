@@ -69,7 +69,7 @@ class Publisher:
         reports = DeliveryReports()
         producer = self._open()
         for raw in batch:
-            producer.produce(self._connection.address.events, value=raw, partition=0, on_delivery=reports.told)
+            producer.produce(self._connection.address.events, value=raw, partition=0, on_delivery=reports.add)
         self._flush(producer)
         return reports.last_offset()
 
@@ -85,7 +85,7 @@ class Publisher:
                     value=raw,
                     # By topic-partition, so that all reports on a partition stay in order.
                     partition=zlib.crc32(place.encode()) % self._offsets_partitions,
-                    on_delivery=reports.told,
+                    on_delivery=reports.add,
                 )
             self._flush(producer)
             reports.last_offset()

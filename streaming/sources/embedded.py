@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from bus.bus_file import Access
 from bus.embedded import EmbeddedBus
-from bus.locked import LOCK_TIMEOUT_S
+from bus.lock_wait import LOCK_TIMEOUT_S
 from conf.settings import Settings
 from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH, SCHEMA, rows_of
 from streaming.sources.interface import Place, Source, as_numbered

@@ -33,11 +33,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import unix_millis
 
+from bus.engine_only import is_started
 from bus.interface import Entry
 from bus.kafka.bus import KafkaBus
 from bus.kafka.claims import Claims, newest_claims_of
 from bus.kafka.seqs import offset_after, placed, seq_of, unplaced
-from bus.outsiders import is_started
 from conf.settings import Settings
 from state.event_text import decode
 from state.events import Tick

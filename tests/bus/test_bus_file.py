@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from bus.bus_file import Access
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError, Decided, NoBusError, Page
-from bus.locked import while_locked
+from bus.lock_wait import while_locked
 from bus.open_bus import open_bus
 from tests.support.lock_holder import Holder
 

@@ -9,7 +9,7 @@ import pytest
 
 from conf.settings import Settings
 from streaming import job
-from streaming.ends import SupersededError
+from streaming.job_errors import SupersededError
 from tests.cli.conftest import Isrflow
 
 COMMAND = [sys.executable, "-c", "from cli import main; main()", "run"]

@@ -10,7 +10,7 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
-from streaming.ends import JobError
+from streaming.job_errors import JobError
 
 HOLD = """
 import sys, time

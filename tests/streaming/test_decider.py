@@ -15,7 +15,7 @@ from streaming import decider
 from streaming.checkpoint import has_batches, settle
 from streaming.deadlines import LateError
 from streaming.decider import Decider
-from streaming.ends import JobError
+from streaming.job_errors import JobError
 from streaming.query_failure import LATE_WORKERS_MAX
 
 Commit = Callable[[Iterable[bytes]], None]

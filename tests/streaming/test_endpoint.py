@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from sinks.metrics import Metrics, MetricsError
-from streaming.endpoint import Endpoint
+from streaming.metrics_endpoint import Endpoint
 from tests.support.scrape import scrape
 
 

@@ -77,13 +77,13 @@ def test_time_passes_while_the_process_stands_still(machine: Machine) -> None:
 def test_the_engine_clock_continues_from_the_rules_clock_once(machine: Machine, by_ms: int) -> None:
     clock = EngineClock()
     for seq in (1, 2, 3):
-        clock.told(seq, clock.read_ms())
+        clock.note_tick(seq, clock.read_ms())
         machine.pass_time(100)
     clock.decided(1, 1_000_000 + by_ms)
     # What was told before the shift shifts no more.
     clock.decided(3, 1_000_200 + by_ms)
     expected_ms = 1_000_300 + by_ms
     assert abs(clock.read_ms() - expected_ms) <= 30
-    clock.told(4, clock.read_ms())
+    clock.note_tick(4, clock.read_ms())
     clock.decided(9, clock.read_ms())
     assert abs(clock.read_ms() - expected_ms) <= 30

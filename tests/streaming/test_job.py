@@ -17,9 +17,9 @@ from state.codec import encode_cluster, encode_topics
 from state.partition import Topic, TopicState
 from state.shard_outcome import CLUSTER_PAGE
 from streaming.checkpoint_lock import Holder, checkpoint_lock
-from streaming.ends import JobError, SupersededError
 from streaming.engine_clock import EngineClock
 from streaming.job import Job
+from streaming.job_errors import JobError, SupersededError
 from streaming.session import build_session
 from streaming.ticker import Ticker
 

@@ -13,7 +13,7 @@ from sinks.decision_log import DecisionLog
 from state.event_text import decode
 from state.ids import shard_of
 from state.policy import Policy
-from streaming import spill, taken_in
+from streaming import event_steps, spill
 from streaming.fan_out import ARROW_SCHEMA, SHARED, decode_packed, fan_out
 from streaming.shard import ShardOperator
 from tests.support.engine import decisions_of, encoded
@@ -36,7 +36,7 @@ def test_operators_decide_as_the_rules_do(tmp_path, batch: int, pieces: int) -> 
 @pytest.mark.parametrize("shipped_bytes", [0, 30_000])
 def test_spilled_events_are_decided_the_same(tmp_path, monkeypatch, shipped_bytes: int) -> None:
     monkeypatch.setattr(spill, "SHIPPED_BYTES_MAX", shipped_bytes)
-    monkeypatch.setattr(taken_in, "STEP_BYTES_MAX", 2_000)
+    monkeypatch.setattr(event_steps, "STEP_BYTES_MAX", 2_000)
     log = seeded(seed=21, count=800)
     bus, left = EmbeddedBus(tmp_path / "bus.db"), tmp_path / "spilled"
     cluster = OperatorCluster(bus, left)
@@ -53,22 +53,22 @@ def test_spilled_events_are_decided_the_same(tmp_path, monkeypatch, shipped_byte
 
 def test_a_batch_of_any_length_is_shipped_as_little_and_decided_in_steps(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(spill, "SHIPPED_BYTES_MAX", 100_000)
-    monkeypatch.setattr(taken_in, "STEP_BYTES_MAX", 100_000)
+    monkeypatch.setattr(event_steps, "STEP_BYTES_MAX", 100_000)
     beat = b'{"kind":"broker_heartbeat","time_ms":1,"broker":1,"broker_epoch":1,"want_fence":false,'
     beat += b'"want_shutdown":false,"x":"%s"}' % (b"x" * 40_000)
     rows = packed_rows(
         fan_out((arrow([(seq, beat)]) for seq in range(1, 101)), shards=SHARDS, spill_dir=tmp_path / "spilled")
     )
     assert sum(len(body) for _, body in rows) < 150_000
-    shared = [taken_in.taken_in(r, r.seq) for to, body in rows if to == SHARED for r in decode_packed(body).routed]
-    steps = list(taken_in.in_steps(shared, tmp_path / "spilled"))
+    shared = [event_steps.at_seq(r, r.seq) for to, body in rows if to == SHARED for r in decode_packed(body).routed]
+    steps = list(event_steps.in_steps(shared, tmp_path / "spilled"))
     assert [len(step) for step in steps[1:-1]] == [2] * (len(steps) - 2)
     assert [(one.seq, one.raw) for step in steps for one in step] == [(seq, beat) for seq in range(1, 101)]
 
 
 def test_a_deadline_in_any_step_counts(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(spill, "SHIPPED_BYTES_MAX", 0)
-    monkeypatch.setattr(taken_in, "STEP_BYTES_MAX", 0)
+    monkeypatch.setattr(event_steps, "STEP_BYTES_MAX", 0)
     told: list[int] = []
     bus = EmbeddedBus(tmp_path / "bus.db")
     cluster = OperatorCluster(bus, tmp_path / "spilled")

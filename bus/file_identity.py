@@ -97,7 +97,7 @@ def check_same(path: Path, identity: Identity) -> None:
         )
 
 
-def state_alone(path: Path) -> tuple[int, ...] | None:
+def unwritten_state(path: Path) -> tuple[int, ...] | None:
     """Return what shows a change of a file without a write-ahead log; None if it has a log."""
     with contextlib.suppress(FileNotFoundError):
         if Path(f"{path}-wal").stat().st_size > 0:

@@ -22,7 +22,7 @@ class Waiting(NamedTuple):
     text: Spilled
 
 
-def taken_in(routed: Routed, seq: int, event: AnyEvent | Malformed | None = None) -> Logged | Waiting:
+def at_seq(routed: Routed, seq: int, event: AnyEvent | Malformed | None = None) -> Logged | Waiting:
     """Return a routed event with its final seq, decoded if its text came along."""
     if isinstance(routed.raw, Spilled):
         return Waiting(seq, routed, routed.raw)

@@ -9,7 +9,7 @@ from sinks.metrics import Metrics, MetricsError
 
 RETRY_INTERVAL_S = 3.0
 
-log = structlog.get_logger("isrflow.job")
+logger = structlog.get_logger("isrflow.job")
 
 
 class Endpoint:
@@ -27,14 +27,14 @@ class Endpoint:
         self._retry_at_s = math.inf
         port = self._metrics.serve(self._host, self._port)
         if port is not None:
-            log.info("serving metrics", url=f"http://{self._host}:{port}/metrics")
+            logger.info("serving metrics", url=f"http://{self._host}:{port}/metrics")
 
     def open_when_free(self) -> None:
         """Serve now or, if that fails, at a later ``retry``. Deciding matters more than metrics."""
         try:
             self.open()
         except MetricsError as error:
-            log.error("the metrics port is not free; going on without metrics until it is", error=str(error))
+            logger.error("the metrics port is not free; going on without metrics until it is", error=str(error))
             self._retry_at_s = time.monotonic() + self._retry_interval_s
 
     def retry(self) -> None:

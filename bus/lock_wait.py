@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bus.interface import BusError
-from bus.telling import warn
+from bus.warning import warn
 
 # How long commands and brokers wait for a locked file. The engine waits for ``sqlite.lock.timeout.ms``.
 LOCK_TIMEOUT_S = 20.0
