@@ -1,4 +1,4 @@
-"""What the engine and three mock brokers cost with nothing to do but to be alive."""
+"""The CPU and memory of the engine and three mock brokers when idle."""
 
 import sys
 import tempfile

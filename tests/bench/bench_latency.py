@@ -1,4 +1,4 @@
-"""From an event on the bus to its decision in the log, on an idle engine, and what the time is spent on."""
+"""The time from an event on the bus to its decision in the log, on an idle engine, and where it goes."""
 
 import random
 import statistics

@@ -1,4 +1,4 @@
-"""What fail-overs are compared on: plain Kafka with its own controller, and the same brokers under the engine.
+"""The setups whose fail-over is compared: Kafka with its own controller, and the same brokers under the engine.
 
 Every setup has three brokers with the same settings in processes of their own, and one controller: a node of Kafka
 that is nothing else, or the Spark job with one gateway.

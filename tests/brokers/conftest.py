@@ -1,4 +1,4 @@
-"""What tests with broker processes share: an engine, and a cluster that leaves nothing running."""
+"""Fixtures of tests with broker processes: an engine, and a cluster that leaves nothing running."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a broker that was away reads at once is folded, and ends as if it had been done one by one."""
+"""Decisions that a broker reads at once are coalesced, with the same end as one by one."""
 
 import asyncio
 import tempfile

@@ -1,4 +1,4 @@
-"""The broker's side of the bus: what it tells, in which order, and how it hears."""
+"""A mock broker's side of the bus: what it reports, in which order, and how it follows decisions."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What a broker does with the replicas of a topic that is to be deleted, or is gone."""
+"""A mock broker's replicas of a topic that is being deleted, or is gone."""
 
 import asyncio
 from collections.abc import Iterator

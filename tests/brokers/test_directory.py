@@ -1,4 +1,4 @@
-"""A broker's directory, and what kills leave in it."""
+"""A mock broker's directory, also after kills."""
 
 from pathlib import Path
 

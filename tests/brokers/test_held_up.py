@@ -1,4 +1,4 @@
-"""Nobody healthy is fenced because the engine, or the gateway in between, was held up for longer than a session."""
+"""No healthy broker is fenced because the engine or a gateway stood still for longer than a session."""
 
 import signal
 import threading

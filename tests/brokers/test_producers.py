@@ -1,4 +1,4 @@
-"""Idempotent producers: what comes twice is stored once (KIP-98)."""
+"""Idempotent producers: repeated batches are stored once (KIP-98)."""
 
 from pathlib import Path
 

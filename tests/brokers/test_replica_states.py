@@ -1,4 +1,4 @@
-"""What clients see of brokers that miss replicas, wait for them, or lost part of their logs."""
+"""How clients see brokers with missing replicas, waiting fetches and lost log ends."""
 
 import shutil
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""All replicas of a broker: which decisions it refuses and how it says so, and how it asks for ISR changes."""
+"""All replicas of a broker: refused decisions and their reports, and requests for ISR changes."""
 
 import asyncio
 import json

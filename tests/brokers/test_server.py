@@ -1,4 +1,4 @@
-"""The wire: order, limits, and what cannot be served."""
+"""The server: order, limits, and requests that it cannot serve."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""Brokers that stand still for a while and keep their sessions: what waits for them, and how they go on."""
+"""Brokers that stand still but keep their sessions: their backlog, and how they catch up."""
 
 from collections.abc import Iterator
 from pathlib import Path

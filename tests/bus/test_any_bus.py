@@ -1,4 +1,4 @@
-"""What every bus keeps to: one order for all who publish, decisions once, one job that writes."""
+"""What every bus promises: one order for all publishers, decisions once, one writing job."""
 
 import threading
 import uuid

@@ -1,4 +1,4 @@
-"""The file of an embedded bus: locked, replaced, of another kind, read by somebody who may change nothing."""
+"""The file of an embedded bus: locked, replaced, foreign, or opened for reading only."""
 
 import os
 import shutil

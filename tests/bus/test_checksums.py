@@ -1,4 +1,4 @@
-"""Damage inside of what the embedded bus keeps is noticed where it is read, and named."""
+"""Damaged data in an embedded bus is noticed when read, and named."""
 
 import sqlite3
 from pathlib import Path

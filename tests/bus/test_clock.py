@@ -1,4 +1,4 @@
-"""How a process notices that it was held up."""
+"""How a process notices that it stood still."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The embedded bus: one order for all who publish, decisions once, and retention that waits."""
+"""The embedded bus: one order for all publishers, decisions once, and retention that waits."""
 
 import multiprocessing
 import sqlite3

@@ -1,4 +1,4 @@
-"""The bus on a real Kafka: what retention removed, what a dead writer leaves, and what cannot be reached."""
+"""The bus on a real Kafka: trimmed events, a dead writer's transaction, unreachable brokers."""
 
 import uuid
 from collections.abc import Iterator

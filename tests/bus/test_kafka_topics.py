@@ -1,4 +1,4 @@
-"""Topics of a bus on a real Kafka: refused where they would lose or not take what is written to them."""
+"""Topics of a bus on a real Kafka: refused if they could lose or reject writes."""
 
 import threading
 import time

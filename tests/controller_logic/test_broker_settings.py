@@ -1,4 +1,4 @@
-"""Brokers behind gateways are told what is in force of the settings that they act on."""
+"""Brokers behind gateways hear which of their settings are in force."""
 
 from typing import Any
 

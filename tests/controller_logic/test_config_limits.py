@@ -1,4 +1,4 @@
-"""Limits of what is decided: each answer and each setting fits a message of every bus."""
+"""Limits: each answer and each setting fits a message of every bus."""
 
 import msgspec
 import pytest

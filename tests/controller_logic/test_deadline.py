@@ -1,4 +1,4 @@
-"""What an admin asked, and nobody decided in time, is answered so by the next controller, and not done."""
+"""An admin request that no controller decided in time is refused by the next one."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Topics go, replica by replica."""
+"""Topic deletion: what the stories of ``tests/scenarios/deletion`` cannot say."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Who leads the metadata quorum, and what its silence means for the brokers behind it."""
+"""The leader of the metadata quorum, and the sessions of brokers behind a silent gateway."""
 
 import pytest
 

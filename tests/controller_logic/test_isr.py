@@ -1,4 +1,4 @@
-"""The fences before an ISR change, and what an accepted one does."""
+"""The order of the fences before an ISR change, and how a leader says that it has recovered."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A quorum's epoch is never begun twice, not even where what is known of it was put back from a backup."""
+"""A quorum's epoch never starts twice, not even after a restored backup."""
 
 import pytest
 

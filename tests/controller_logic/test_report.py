@@ -1,4 +1,4 @@
-"""What brokers report of their replicas."""
+"""Brokers' reports about their replicas."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A state change on its way: requested, received, completed; and what a slow broker has yet to do."""
+"""The epochs of a state change: requested, received, completed; and a slow broker's backlog."""
 
 from typing import Any
 

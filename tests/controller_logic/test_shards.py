@@ -1,4 +1,4 @@
-"""What concerns several shards: each gives its part, and the sum is said."""
+"""Decisions that concern several shards: each shard gives its part, and they are merged."""
 
 import json
 from typing import Any

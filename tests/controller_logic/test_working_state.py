@@ -1,4 +1,4 @@
-"""What one event of a batch leaves behind is what the next one finds."""
+"""Each event of a batch sees the changes of the events before it."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Every target of every small partition, begun, completed and cancelled, against rules said in other words."""
+"""Every target of every small partition, begun, completed and cancelled, against independently stated rules."""
 
 from collections.abc import Iterator
 from itertools import combinations, permutations

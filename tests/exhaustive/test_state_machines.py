@@ -1,4 +1,4 @@
-"""Every pair of states of both machines: a legal move, or one that is refused and hurts nobody."""
+"""Every pair of states of both machines: a legal transition, or a refused one without effect."""
 
 from itertools import product
 

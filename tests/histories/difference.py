@@ -1,4 +1,4 @@
-"""Say where decisions first differ from what was recorded, in a way that can be read."""
+"""Describe where decisions first differ from the recorded ones."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Change the rules in thousands of small ways, one at a time, and see that some test fails for each.
+"""Change the rules in thousands of small ways, one at a time, and check that some test fails for each.
 
 ``docs/mutation.md`` says how to run it and what it found. mutmut makes the mutants and finds out which
 tests reach each function; this runner collects the tests once, and forks for each mutant, because starting

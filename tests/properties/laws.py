@@ -1,4 +1,4 @@
-"""What must hold of the state after every event, whatever it was."""
+"""Laws that hold for the state after every event."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Whatever is put on the bus: every text is decided, alike in any cuts and shards, and the engine goes on."""
+"""Arbitrary texts on the bus: each is decided or rejected, in any batches and shards, and the engine continues."""
 
 import sys
 from collections import defaultdict

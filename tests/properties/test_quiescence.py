@@ -1,4 +1,4 @@
-"""Whatever happened, once all brokers are up and do as they are told, nothing is left under way."""
+"""Once all brokers are up and obey, nothing stays under way, whatever happened before."""
 
 from collections.abc import Iterator
 

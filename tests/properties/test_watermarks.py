@@ -1,4 +1,4 @@
-"""At every tick each high watermark is what a slow rule makes of all reports since the leader took over."""
+"""At every tick each high watermark equals that of a slow rule over all reports since the leader took over."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Play a story with brokers of real Kafka: they die, come back and are asked, and what is told of partitions is shown.
+"""Play a story with brokers of real Kafka, and show the decisions about partitions.
 
 What the brokers do by themselves (register, heartbeat, answer) differs from a script's events, so only lines about
 partitions and topics that go are told: who leads, in which epochs, who is in sync, and to whom it is said. Leaders ask

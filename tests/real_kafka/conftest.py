@@ -1,4 +1,4 @@
-"""What tests with brokers of real Kafka share."""
+"""Fixtures of tests with brokers of real Kafka."""
 
 from collections.abc import Iterator
 

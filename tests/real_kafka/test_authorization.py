@@ -1,4 +1,4 @@
-"""A broker with Kafka's authorizer passes on what its clients ask for; the gateway lets super users alone change it."""
+"""A broker with Kafka's authorizer forwards requests; the gateway lets only super users change anything."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future

@@ -1,4 +1,4 @@
-"""Kafka's own classes read what our codec writes, and write the same bytes again: every message, in every version."""
+"""Kafka's own classes read the bytes of our codec, and write the same ones: every message, in every version."""
 
 import random
 import subprocess

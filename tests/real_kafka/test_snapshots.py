@@ -1,4 +1,4 @@
-"""Logs that were trimmed or lost: a broker that was away begins with a snapshot, a gateway takes another's log."""
+"""Trimmed and lost logs: a returning broker starts from a snapshot, a gateway takes another's log."""
 
 import shutil
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Stories come out the same with brokers of real Kafka, in what they tell of partitions and of topics that go."""
+"""Stories give the same decisions about partitions and deleted topics with brokers of real Kafka."""
 
 from collections.abc import Iterator
 

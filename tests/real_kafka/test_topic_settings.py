@@ -1,4 +1,4 @@
-"""Kafka's own code says which settings a topic may have and which values: the gateway refuses the same."""
+"""The gateway refuses the same topic settings and values as Kafka's own code."""
 
 import subprocess
 from pathlib import Path

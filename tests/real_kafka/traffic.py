@@ -1,4 +1,4 @@
-"""What runs while things fail: producers, transactions that commit and abort, and a group that consumes it all."""
+"""Traffic during failures: producers, transactions that commit and abort, and a group that consumes everything."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Read what stands behind a word."""
+"""Read the arguments of a command."""
 
 from typing import Any
 

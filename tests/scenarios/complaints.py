@@ -1,4 +1,4 @@
-"""Check by a second way what every trace must keep (who leads, epochs, the ISR), and complain in the text."""
+"""A second check of every trace (leaders, epochs, the ISR), with complaints in the text."""
 
 from state.decisions import LeaderAndIsr
 from state.ids import NO_LEADER

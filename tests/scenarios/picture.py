@@ -1,4 +1,4 @@
-"""Draw how far the logs reach, and say how partitions and brokers stand."""
+"""Draw the log ends, and show the state of partitions and brokers."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tell decisions in lines: one a decision, each with what was before it."""
+"""Show decisions as lines: one per decision, with what it changed."""
 
 import re
 from collections.abc import Iterable

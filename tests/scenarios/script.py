@@ -1,4 +1,4 @@
-"""Write the event log of a story: the clock, the brokers that live, and what each of them knows.
+"""The event log of a story: its clock, the live brokers, and what each of them knows.
 
 The writer follows the rules' state as it goes, so that a command may leave out what a broker would
 know by itself: its epoch, and the epochs of the partition it speaks of.

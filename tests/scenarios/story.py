@@ -1,4 +1,4 @@
-"""Read a story: a comment, then blocks of commands, ``----``, and what comes of them."""
+"""Read a story: a comment, then blocks of commands, ``----``, and their results."""
 
 import re
 from collections.abc import Iterable, Sequence

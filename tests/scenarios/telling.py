@@ -1,4 +1,4 @@
-"""Tell a story: write its events, have a player play them block by block, and say what came of them."""
+"""Tell a story: write its events, have a player decide them block by block, and show the results."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol

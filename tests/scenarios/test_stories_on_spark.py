@@ -1,4 +1,4 @@
-"""Every story comes out the same from the Spark query; one in four is started again from its checkpoint in mid-story.
+"""Every story gives the same output from the Spark query; in one of four the query restarts from its checkpoint.
 
 A start of the query costs as much as a story, and kills in the middle of a batch have tests of their own
 (``tests/streaming/test_crash.py``). Several stories are played at once, in one Spark session. What makes that fit into

@@ -1,4 +1,4 @@
-"""A simulated broker: the real one's parts, all of them, behind the simulated network and bus.
+"""A simulated broker: all parts of the real one, behind the simulated network and bus.
 
 What is put in place of the real thing is what reaches the machine: the listening socket, the
 connections of the fetchers (``network``), the bus, the clock (``wall_clocks``) and, in a crash of the

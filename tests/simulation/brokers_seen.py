@@ -1,4 +1,4 @@
-"""What must hold of what brokers do, beside their logs (A5, A6, B8, B9, B12 of the invariants)."""
+"""Checks of brokers' behaviour other than their logs (A5, A6, B8, B9, B12 of the invariants)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

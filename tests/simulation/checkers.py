@@ -1,4 +1,4 @@
-"""What must hold of replicas at every moment (A, C and D of the invariants, in their words).
+"""Checks of replicas at every moment (A, C and D of the invariants, in their words).
 
 ``committed`` is what was ever decided to be below the high watermark: whatever is shown, acknowledged
 or elected is held against it. Decisions themselves are looked at by ``decisions_seen``, what else

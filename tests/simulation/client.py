@@ -1,4 +1,4 @@
-"""Producers and consumers, as far as the replication can tell: they believe old metadata, retry, and read on."""
+"""Simulated producers and consumers: they believe old metadata, retry, and keep reading."""
 
 import asyncio
 import random

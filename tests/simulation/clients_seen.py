@@ -1,4 +1,4 @@
-"""What must hold of what clients are told (D4, D6, D7, D10 of the invariants, and what idempotence promises)."""
+"""Checks of what clients are told (D4, D6, D7, D10 of the invariants, and the promises of idempotence)."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What must hold of the decisions, in their order (A7 to A14, B and C5, C7 of the invariants)."""
+"""Checks of the decisions, in their order (A7 to A14, B and C5, C7 of the invariants)."""
 
 from collections import deque
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What a disk keeps: all that was written when a process is killed, what was forced when the machine goes down.
+"""What a disk keeps: everything written when a process is killed, only what was forced when the machine crashes.
 
 One that is full takes no record until there is room again.
 """

@@ -1,4 +1,4 @@
-"""What goes wrong in a history, drawn from its seed: a fault every now and then, each for a while.
+"""The faults of a history, drawn from its seed: one now and then, each for a while.
 
 What admins ask for meanwhile comes among the faults (``requests``).
 """

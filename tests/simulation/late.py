@@ -1,4 +1,4 @@
-"""Words that come late: when a topic is created again, what was said of the former one reaches the bus once more."""
+"""Late events: when a topic is recreated, events about the former one reach the bus once more."""
 
 import random
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The network between processes: connections that delay, hang and break, and links that are cut.
+"""The simulated network: connections that delay, hang and break, and links that are cut.
 
 A connection is TCP's: what is lost comes later, in a cut link not before it heals, and what was sent
 before the sender gave up or died may still arrive. A cut link lets nothing through, one way.

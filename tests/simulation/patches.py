@@ -1,4 +1,4 @@
-"""What the real code finds in place of the machine: the clock, identities, connections, the disk's behaviour."""
+"""Replacements for the machine: the clock, identities, connections, the disk's behaviour."""
 
 import logging
 import uuid

@@ -1,4 +1,4 @@
-"""What must hold of one record of a partition, and of two that follow each other (A8 to A14, B1 to B4)."""
+"""Checks of one record of a partition, and of two successive ones (A8 to A14, B1 to B4)."""
 
 from collections.abc import Iterator, Sequence
 

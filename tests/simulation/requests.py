@@ -1,4 +1,4 @@
-"""What admins ask for in the middle of it all, as far as a history's scenery allows."""
+"""Admin requests during a history, as far as its scenery allows."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""What one history has that another has not: drawn first of all from its seed."""
+"""What differs from history to history: drawn from its seed before anything else."""
 
 import random
 from typing import NamedTuple

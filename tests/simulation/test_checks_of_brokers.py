@@ -1,4 +1,4 @@
-"""Each check of brokers and of what clients are told, shown one trace that it must refuse."""
+"""Each check of brokers and clients refuses a wrong trace."""
 
 from types import SimpleNamespace
 from typing import Any

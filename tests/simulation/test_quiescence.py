@@ -1,4 +1,4 @@
-"""What must have come about in the end: a settled history, and what is then spoilt in it."""
+"""Each liveness check finds the fault that is put into a settled history."""
 
 import asyncio
 from typing import Any

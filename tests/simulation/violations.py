@@ -1,4 +1,4 @@
-"""Where a test of the checkers finds what they complain of."""
+"""The violations that checkers report to a test."""
 
 
 class Found(list[str]):

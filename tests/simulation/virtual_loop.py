@@ -1,4 +1,4 @@
-"""An event loop on a clock of its own: what the simulated processes run on.
+"""The event loop of the simulated processes, on a clock of its own.
 
 Real coroutines of brokers, engine and clients run here unchanged. Time passes only when nothing is
 left to do at the present moment, and then jumps to the next thing due; nothing but the order in which

@@ -1,4 +1,4 @@
-"""The wall clocks of the hosts: each may be set, and drift, while time goes on as it does."""
+"""The wall clocks of the hosts: each may be set and may drift, independently of the loop's time."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What keeps an engine busy during a soak: records, topics that come and go, brokers that die, people who look."""
+"""The load of a soak: records, topics that come and go, brokers that die, and readers of the state."""
 
 import contextlib
 import threading

@@ -1,4 +1,4 @@
-"""What a running engine uses, sampled from outside: descriptors, threads, memory, files, and the time of a scrape."""
+"""Resources of a running engine, sampled from outside: descriptors, threads, memory, files, and the scrape time."""
 
 import contextlib
 import time

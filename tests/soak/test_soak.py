@@ -1,4 +1,4 @@
-"""Two minutes of an engine under load, in which nothing may grow; and that what grows is noticed."""
+"""In two minutes under load nothing of an engine may grow, and growth is noticed."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The canonical order, and the merging of what several shards say."""
+"""The canonical order, and the merging of several shards' decisions."""
 
 import itertools
 import json

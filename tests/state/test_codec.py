@@ -1,4 +1,4 @@
-"""The bytes of state, version 1: what was written once is read for ever, and stays as it is."""
+"""The bytes of the state: old bytes stay readable and unchanged."""
 
 from enum import IntEnum
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Reading events: what is understood, and how what is not is named."""
+"""Reading events: what is understood, and how errors are named."""
 
 import pytest
 

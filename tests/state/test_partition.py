@@ -1,4 +1,4 @@
-"""What a partition says of itself."""
+"""The properties of a partition."""
 
 from itertools import product
 

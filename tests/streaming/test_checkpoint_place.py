@@ -1,4 +1,4 @@
-"""Each bus has a checkpoint of its own, and what cannot be one is said before anybody is disturbed."""
+"""Each bus has its own checkpoint folder, and an unusable one is reported before the job claims."""
 
 import errno
 import os

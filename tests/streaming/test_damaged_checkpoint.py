@@ -1,4 +1,4 @@
-"""Whatever file of a real checkpoint is damaged, the job goes on from the bus: nothing twice and nothing missing.
+"""If any file of a real checkpoint is damaged, the job continues from the bus: nothing twice, nothing missing.
 
 All damage is done to one log, one after the other, in one Spark session: each time to the checkpoint that the query
 before it left.

@@ -1,4 +1,4 @@
-"""A batch that comes too late for what was asked in it is not committed; after another claim it says so."""
+"""A batch that is too late for its requests is not committed; after another claim they are refused."""
 
 import itertools
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The bus as a source: what it hands to Spark."""
+"""The embedded bus as a Spark source."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The engine's clock against machines' clocks that are set, drift, stand still and are suspended."""
+"""The engine's clock on machines whose clocks are set, drift, stand still or are suspended."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What no shard can count alone comes back to all of them by way of the bus."""
+"""Counts over all shards return to each shard through the bus."""
 
 from pathlib import Path
 

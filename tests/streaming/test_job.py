@@ -1,4 +1,4 @@
-"""What a job looks at before and while it runs, without Spark: the state's layout, and whether time goes on."""
+"""A job's checks before and during its run, without Spark: the state's layout, and whether time passes."""
 
 import socket
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What Spark keeps while it runs goes with its job, or is cleared away by the next one."""
+"""Spark's local folder is removed with its job, or by the next one."""
 
 import subprocess
 import sys

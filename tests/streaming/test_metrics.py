@@ -1,4 +1,4 @@
-"""A running engine is scraped, and tells of what it decided."""
+"""A running engine is scraped, and shows its decisions."""
 
 from pathlib import Path
 

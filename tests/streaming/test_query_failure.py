@@ -1,4 +1,4 @@
-"""What is told of a query that failed: its innermost cause, in a line."""
+"""A failed query is reported with its innermost cause, in one line."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How Spark is started: who hears SIGTERM meanwhile, and how its errors are told."""
+"""How Spark is started: which process hears SIGTERM, and how errors are reported."""
 
 import os
 import shlex

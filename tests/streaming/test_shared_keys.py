@@ -1,4 +1,4 @@
-"""Each of Spark's partitions gets what all shards take in, before its first shard (on Spark: ``test_replay``)."""
+"""Each of Spark's partitions gets the shared events before its first shard (on Spark: ``test_replay``)."""
 
 from streaming.shared_keys import _keys
 

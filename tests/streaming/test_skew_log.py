@@ -1,4 +1,4 @@
-"""What the log says of a clock that is off: when it begins, when it changes much, and when it is over."""
+"""Log lines about a clock that is off: when it begins, when it changes much, and when it ends."""
 
 from structlog.testing import capture_logs
 

@@ -1,4 +1,4 @@
-"""One job decides at a time: a second one takes over, and the first stops by itself and says so."""
+"""One job decides at a time: when a second one takes over, the first stops by itself and says so."""
 
 import signal
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What brokers have of a metadata log: their directories, written as Kafka lays them out."""
+"""Brokers' copies of a metadata log: their directories, written as Kafka lays them out."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Start the engine as users do, and ask its bus what has become of an event."""
+"""Start the engine as users do, and wait on its bus until events are decided."""
 
 import contextlib
 import os

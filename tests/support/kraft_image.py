@@ -1,4 +1,4 @@
-"""A second reading of the metadata log: what a Kafka broker makes of its records, written down from Kafka's classes."""
+"""A second reader of the metadata log: a Kafka broker's image of its records, written after Kafka's classes."""
 
 from typing import Any
 

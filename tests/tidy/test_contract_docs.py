@@ -1,4 +1,4 @@
-"""docs/contract.md tells what was added to version 1 of the contract and what is unused, and version 1 is all there."""
+"""Version 1 of the contract is complete, and docs/contract.md lists its additions and unused fields."""
 
 import re
 from pathlib import Path

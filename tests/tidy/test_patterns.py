@@ -1,4 +1,4 @@
-r"""What a pattern takes is what it says: ``$`` also stands before a last newline, ``\d`` for digits of any script."""
+r"""Patterns match no more than they seem to: ``$`` also matches before a last newline, ``\d`` digits of any script."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""The house rules that a machine can hold us to."""
+"""The house rules that a machine can check."""
 
 import ast
 import re

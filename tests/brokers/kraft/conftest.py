@@ -1,4 +1,4 @@
-"""A gateway that leads in this process, under the rules; three brokers that are active, as far as anybody can tell."""
+"""A gateway that leads in this process, under the rules, with three brokers that look active."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A gateway's log made again from what brokers have of it: the same bytes, or a refusal, and never a guess."""
+"""A gateway's log rebuilt from brokers' copies: the same bytes or a refusal, never a guess."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a start makes of a bus that keeps events and decisions apart, and removes each by itself, as Kafka does."""
+"""How a gateway starts on a bus that trims events and decisions independently, as Kafka does."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The engine alone, on a bus of its own: who finds room, whose turn it is, and what is asked only once."""
+"""A gateway's requests to the engine: limits, order, and requests made only once."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,4 +1,4 @@
-"""What a gateway ends by: another start of it, a bus that is not there; and that its log says so."""
+"""How a gateway ends: superseded by another start, or without its bus; its log says why."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""A gateway that is stopped in order hands over: brokers that wait at it are told who leads, and wait for nothing."""
+"""A gateway that is stopped cleanly hands over: brokers waiting at it learn the new leader at once."""
 
 from pathlib import Path
 from threading import Thread

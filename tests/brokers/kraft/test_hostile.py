@@ -1,4 +1,4 @@
-"""What a stranger may send to a gateway's port: it costs the stranger's connection at most."""
+"""Hostile input on a gateway's port closes its own connection at most."""
 
 import random
 import socket

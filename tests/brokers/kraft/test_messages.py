@@ -1,4 +1,4 @@
-"""Frames of requests, responses and metadata records: which header each has, and what is said of those nobody knows."""
+"""Frames of requests, responses and metadata records: their headers, and the errors for unknown ones."""
 
 import pytest
 

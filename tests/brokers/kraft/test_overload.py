@@ -1,4 +1,4 @@
-"""Who asks for too much is refused; the gateway goes on, and what it has to say itself gets through."""
+"""Oversized requests are refused; the gateway continues, and its own events get through."""
 
 from collections.abc import Iterator
 from pathlib import Path

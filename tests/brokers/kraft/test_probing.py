@@ -1,4 +1,4 @@
-"""A broker is dead where all its ports refuse; what is not known in time is left to its session."""
+"""A broker is dead if all its ports refuse; without an answer in time its session decides."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""What a gateway knows of the quorum, the brokers, and the deletions that they have yet to hear of."""
+"""A gateway's view of the quorum, the brokers, and the deletions that they have not read yet."""
 
 import asyncio
 

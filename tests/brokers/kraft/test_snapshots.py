@@ -1,4 +1,4 @@
-"""Snapshots of the metadata log: when they are taken, what goes then, and who is sent to them."""
+"""Snapshots of the metadata log: when they are taken, what is trimmed then, and which fetches get them."""
 
 from collections.abc import Iterator
 from pathlib import Path

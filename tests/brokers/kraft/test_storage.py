@@ -1,4 +1,4 @@
-"""The metadata log on disk: what it holds, what a start takes for good, and what it refuses."""
+"""The metadata log on disk: its contents, and what a start accepts and refuses."""
 
 import shutil
 from collections.abc import Iterator

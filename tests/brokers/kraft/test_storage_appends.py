@@ -1,4 +1,4 @@
-"""What appending leaves behind: nothing that the next start cannot read, and no more than there is to say."""
+"""Appends leave a log that the next start can read, and no needless notes."""
 
 import asyncio
 import errno

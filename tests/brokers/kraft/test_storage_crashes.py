@@ -1,4 +1,4 @@
-"""Whatever write a gateway dies in, and whatever of it the disk kept: the log goes on as if nothing had been."""
+"""A gateway may die in any write, and the disk may keep any part of it: the log continues unharmed."""
 
 import contextlib
 import gc

@@ -1,4 +1,4 @@
-"""A gateway on a machine that was suspended says so; one whose wall clock is set was not held up."""
+"""A gateway on a suspended machine reports the delay; a set wall clock is no delay."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whatever the rules decide, a broker that follows the metadata log knows what they know."""
+"""A broker that follows the metadata log knows what the rules know, whatever they decide."""
 
 from collections.abc import Iterator
 from typing import Any

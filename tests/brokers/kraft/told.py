@@ -1,4 +1,4 @@
-"""Decisions for tests of the translation, and what stands before they come."""
+"""Decisions for tests of the translation, and the image before them."""
 
 from collections.abc import Sequence
 from typing import Any

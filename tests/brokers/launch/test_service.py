@@ -1,4 +1,4 @@
-"""A process of a cluster: what is said of one that ends, or never gets ready."""
+"""A cluster's process: how one that ends or never gets ready is reported."""
 
 import sys
 from collections.abc import Iterator

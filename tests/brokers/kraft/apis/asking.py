@@ -1,4 +1,4 @@
-"""Topics for tests of what admins ask for."""
+"""Topics for tests of admin requests."""
 
 from typing import Any
 

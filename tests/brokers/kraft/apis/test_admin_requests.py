@@ -1,4 +1,4 @@
-"""What admins ask for, passed on by brokers in an Envelope: topics, reassignments, elections."""
+"""Admin requests that brokers forward in an Envelope: topics, reassignments, elections."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What admins ask for of settings, passed on by brokers in an Envelope."""
+"""Requests about settings that brokers forward in an Envelope."""
 
 from typing import Any
 

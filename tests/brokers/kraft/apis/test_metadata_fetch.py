@@ -1,4 +1,4 @@
-"""How brokers follow the metadata log, and what admins are told of the quorum."""
+"""How brokers follow the metadata log, and how the quorum is described to admins."""
 
 import time
 from collections.abc import Iterator

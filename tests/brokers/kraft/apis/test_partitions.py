@@ -1,4 +1,4 @@
-"""What partition leaders and transaction coordinators ask for: AlterPartition, AllocateProducerIds."""
+"""Requests of partition leaders and transaction coordinators: AlterPartition, AllocateProducerIds."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""A broker's life as its requests tell it: registration, heartbeats, the way out."""
+"""A broker's life in requests: registration, heartbeats, shutdown."""
 
 import socket
 from collections.abc import Callable

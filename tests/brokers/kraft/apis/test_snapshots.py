@@ -1,4 +1,4 @@
-"""A log that was quorum begins with a snapshot, which brokers fetch piece by piece."""
+"""A trimmed log begins with a snapshot, which brokers fetch piece by piece."""
 
 from collections.abc import Iterator
 from pathlib import Path

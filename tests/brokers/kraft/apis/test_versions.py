@@ -1,4 +1,4 @@
-"""Every API in every version that is told of: what it is refused with can be written, and so can its answer."""
+"""Every API in every announced version: its refusal and its answer can be encoded."""
 
 from typing import Any
 

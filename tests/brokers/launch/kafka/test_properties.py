@@ -1,4 +1,4 @@
-"""What a node is told, and which clusters cannot be."""
+"""A node's properties file, and invalid clusters."""
 
 from pathlib import Path
 
