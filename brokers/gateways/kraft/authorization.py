@@ -63,10 +63,10 @@ def principal_of(data: bytes | None) -> str:
 
     Raises ``RefusedError`` for any other.
     """
-    told = data or b""
+    raw = data or b""
     try:
-        version = int.from_bytes(told[:_VERSION_BYTES], "big", signed=True)
-        values = decode_message("DefaultPrincipalData", version, told[_VERSION_BYTES:])
+        version = int.from_bytes(raw[:_VERSION_BYTES], "big", signed=True)
+        values = decode_message("DefaultPrincipalData", version, raw[_VERSION_BYTES:])
     except WireError as error:
         raise RefusedError(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, str(error)) from error
     return f"{values['Type']}:{values['Name']}"

@@ -21,8 +21,8 @@ async def find_coordinator(context: Context, request: Request) -> Any:
     if request.version < BATCHED_FROM:
         return request.answer(throttle_time_ms=0, **nobody)
     coordinator = FindCoordinatorResponse.Coordinator
-    told = [coordinator(version=request.version, key=key, **nobody) for key in request.body.coordinator_keys]
-    return request.answer(throttle_time_ms=0, coordinators=told)
+    coordinators = [coordinator(version=request.version, key=key, **nobody) for key in request.body.coordinator_keys]
+    return request.answer(throttle_time_ms=0, coordinators=coordinators)
 
 
 async def init_producer_id(context: Context, request: Request) -> Any:

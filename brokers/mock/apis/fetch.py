@@ -126,11 +126,11 @@ def _read_one(context: Context, want: _Wanted, replica: int, remaining: int) -> 
 
 def _answer(request: Request, wanted: list[_Wanted], given: list[_Given]) -> Any:
     topic_response = FetchResponse.FetchableTopicResponse
-    told: dict[Any, list[Any]] = {}
+    by_topic: dict[Any, list[Any]] = {}
     for want, give in zip(wanted, given, strict=True):
         partition = give.partition
         high_watermark = partition.high_watermark if partition is not None else -1
-        told.setdefault((want.topic, want.topic_id), []).append(
+        by_topic.setdefault((want.topic, want.topic_id), []).append(
             topic_response.PartitionData(
                 version=request.version,
                 partition_index=want.asked.partition,
@@ -145,6 +145,6 @@ def _answer(request: Request, wanted: list[_Wanted], given: list[_Given]) -> Any
         )
     responses = [
         topic_response(version=request.version, topic=topic, topic_id=topic_id, partitions=partitions)
-        for (topic, topic_id), partitions in told.items()
+        for (topic, topic_id), partitions in by_topic.items()
     ]
     return request.answer(throttle_time_ms=0, error_code=0, session_id=0, responses=responses)

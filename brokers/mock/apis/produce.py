@@ -111,10 +111,10 @@ def _settled(context: Context, appending: _Appending) -> bool:
 
 def _answer(request: Request, appendings: list[_Appending]) -> Any:
     topic_response = ProduceResponse.TopicProduceResponse
-    told: dict[str, list[Any]] = {}
+    by_topic: dict[str, list[Any]] = {}
     for appending in appendings:
         refused = appending.error is not ErrorCode.NONE
-        told.setdefault(appending.place.topic, []).append(
+        by_topic.setdefault(appending.place.topic, []).append(
             topic_response.PartitionProduceResponse(
                 version=request.version,
                 index=appending.place.partition,
@@ -128,6 +128,6 @@ def _answer(request: Request, appendings: list[_Appending]) -> Any:
         )
     responses = [
         topic_response(version=request.version, name=name, partition_responses=partitions)
-        for name, partitions in told.items()
+        for name, partitions in by_topic.items()
     ]
     return request.answer(responses=responses, throttle_time_ms=0)

@@ -108,20 +108,20 @@ class Outbox:
     def _log_end_events(self) -> list[LogEndOffset]:
         events = []
         for place in self._changed:
-            told = self._log_ends(place)
-            if told is None or self._reported.get(place) == (told.leader_epoch, told.end):
+            log_end = self._log_ends(place)
+            if log_end is None or self._reported.get(place) == (log_end.leader_epoch, log_end.end):
                 continue
-            self._reported[place] = (told.leader_epoch, told.end)
+            self._reported[place] = (log_end.leader_epoch, log_end.end)
             events.append(
                 LogEndOffset(
                     time_ms=now_ms(),
                     topic=place.topic,
-                    topic_id=told.topic_id,
+                    topic_id=log_end.topic_id,
                     partition=place.partition,
                     broker=self._broker,
-                    leader_epoch=told.leader_epoch,
-                    log_end_offset=told.end,
-                    log_start_offset=told.start,
+                    leader_epoch=log_end.leader_epoch,
+                    log_end_offset=log_end.end,
+                    log_start_offset=log_end.start,
                     broker_epoch=self.broker_epoch,
                 )
             )

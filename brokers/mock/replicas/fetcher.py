@@ -187,19 +187,19 @@ class Fetcher:
             return
         body = epoch_ends_request(self._broker, [(place, f.epoch, epoch) for place, (f, epoch) in asked.items()])
         response = await self._ask(body)
-        for told_topic in response.topics:
-            for told in told_topic.partitions:
-                place = TopicPartition(told_topic.topic, told.partition)
+        for topic in response.topics:
+            for answer in topic.partitions:
+                place = TopicPartition(topic.topic, answer.partition)
                 if place in asked and self._current(asked[place][0]):
-                    self._cut(asked[place][0], told)
+                    self._cut(asked[place][0], answer)
 
-    def _cut(self, followed: _Followed, told: Any) -> None:
-        if told.error_code:
-            self._refused(followed, told.error_code)
+    def _cut(self, followed: _Followed, answer: Any) -> None:
+        if answer.error_code:
+            self._refused(followed, answer.error_code)
             return
         partition = followed.partition
         before = partition.log.log_end_offset
-        found = truncation(partition.log, partition.high_watermark, EndOffset(told.leader_epoch, told.end_offset))
+        found = truncation(partition.log, partition.high_watermark, EndOffset(answer.leader_epoch, answer.end_offset))
         if found.offset < partition.high_watermark:
             logger.warning("truncated below the high watermark", partition=str(partition.place), offset=found.offset)
         if not partition.truncate(followed.epoch, found.offset):
@@ -227,21 +227,21 @@ class Fetcher:
             self._long_poll = False
         if response.error_code:
             raise WireError(f"fetch answered with error {response.error_code}")
-        for told_topic in response.responses:
-            for told in told_topic.partitions:
-                key = (told_topic.topic_id, told.partition_index)
+        for topic in response.responses:
+            for answer in topic.partitions:
+                key = (topic.topic_id, answer.partition_index)
                 followed = asked.get(key)
                 if followed is not None and self._current(followed):
-                    await self._take(followed, offsets[key], told)
+                    await self._take(followed, offsets[key], answer)
 
-    async def _take(self, followed: _Followed, offset: int, told: Any) -> None:
-        if told.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+    async def _take(self, followed: _Followed, offset: int, answer: Any) -> None:
+        if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             await self._out_of_range(followed)
-        elif told.error_code:
-            self._refused(followed, told.error_code)
+        elif answer.error_code:
+            self._refused(followed, answer.error_code)
         else:
-            self._append(followed, offset, told.records)
-            followed.partition.follow_high_watermark(followed.epoch, told.high_watermark)
+            self._append(followed, offset, answer.records)
+            followed.partition.follow_high_watermark(followed.epoch, answer.high_watermark)
 
     def _append(self, followed: _Followed, offset: int, records: bytes | None) -> None:
         if not records:
@@ -276,5 +276,5 @@ class Fetcher:
     async def _offset_of(self, followed: _Followed, spec: OffsetSpec) -> int | None:
         body = offset_request(self._broker, followed.partition.place, followed.epoch, spec)
         response = await self._ask(body)
-        told = response.topics[0].partitions[0]
-        return None if told.error_code else int(told.offset)
+        answer = response.topics[0].partitions[0]
+        return None if answer.error_code else int(answer.offset)

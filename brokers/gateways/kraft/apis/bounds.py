@@ -17,9 +17,9 @@ def records_of(context: Context, request: Request) -> int:
     return 0 if count is None else count(context, request.values)
 
 
-def _created_topics(context: Context, told: Values) -> int:
+def _created_topics(context: Context, body: Values) -> int:
     default = _default_partitions(context)
-    return sum(1 + len(topic["Configs"]) + _partitions(topic, default) for topic in told["Topics"])
+    return sum(1 + len(topic["Configs"]) + _partitions(topic, default) for topic in body["Topics"])
 
 
 def _partitions(topic: Values, default: int) -> int:
@@ -29,33 +29,33 @@ def _partitions(topic: Values, default: int) -> int:
 
 
 def _default_partitions(context: Context) -> int:
-    told = config_of(context.image, BROKER_RESOURCE, ALL_BROKERS).get("num.partitions", "")
-    return int(told) if told.isdecimal() else 1
+    value = config_of(context.image, BROKER_RESOURCE, ALL_BROKERS).get("num.partitions", "")
+    return int(value) if value.isdecimal() else 1
 
 
-def _deleted_topics(context: Context, told: Values) -> int:
-    return len(told["TopicNames"]) + len(told["Topics"])
+def _deleted_topics(context: Context, body: Values) -> int:
+    return len(body["TopicNames"]) + len(body["Topics"])
 
 
-def _added_partitions(context: Context, told: Values) -> int:
+def _added_partitions(context: Context, body: Values) -> int:
     def added(topic: Values) -> int:
         held = context.topic_named(topic["Name"])
         more = 0 if held is None else topic["Count"] - len(held.partitions)
         return max(more, len(topic["Assignments"] or ()), 1)
 
-    return sum(map(added, told["Topics"]))
+    return sum(map(added, body["Topics"]))
 
 
-def _settings(context: Context, told: Values) -> int:
-    return sum(max(len(resource["Configs"]), 1) for resource in told["Resources"])
+def _settings(context: Context, body: Values) -> int:
+    return sum(max(len(resource["Configs"]), 1) for resource in body["Resources"])
 
 
-def _reassigned_partitions(context: Context, told: Values) -> int:
-    return sum(len(topic["Partitions"]) for topic in told["Topics"])
+def _reassigned_partitions(context: Context, body: Values) -> int:
+    return sum(len(topic["Partitions"]) for topic in body["Topics"])
 
 
-def _elected_partitions(context: Context, told: Values) -> int:
-    return sum(len(topic["Partitions"]) for topic in told["TopicPartitions"] or ())
+def _elected_partitions(context: Context, body: Values) -> int:
+    return sum(len(topic["Partitions"]) for topic in body["TopicPartitions"] or ())
 
 
 _COUNTS: dict[str, Callable[[Context, Values], int]] = {

@@ -50,25 +50,25 @@ async def alter_configs(context: Context, request: Request, peer: Peer) -> Value
     return await _alter(context, request.values, changes)
 
 
-async def _alter(context: Context, told: Values, changes: Any) -> Values:
+async def _alter(context: Context, body: Values, changes: Any) -> Values:
     """Ask for all changes at once. The present settings are read while no other request may change them."""
-    named = [(resource["ResourceType"], resource["ResourceName"]) for resource in told["Resources"]]
+    named = [(resource["ResourceType"], resource["ResourceName"]) for resource in body["Resources"]]
     times = Counter(named)
     outcomes: dict[tuple[int, str], AlterConfig | RefusedError] = {}
     async with context.locks.hold(named):
-        async for place, resource in in_slices(zip(named, told["Resources"], strict=True)):
+        async for place, resource in in_slices(zip(named, body["Resources"], strict=True)):
             try:
                 if times[place] > 1:
                     raise RefusedError(ErrorCode.INVALID_REQUEST, f"{place[1]} is named {times[place]} times")
-                outcomes[place] = _event(resource, changes(resource), told["ValidateOnly"])
+                outcomes[place] = _event(resource, changes(resource), body["ValidateOnly"])
             except RefusedError as refusal:
                 outcomes[place] = refusal
         asked = [one for one in outcomes.values() if isinstance(one, AlterConfig)]
-        answers = await context.ask_as_admin(told, asked)
-    return await context.offload(len(outcomes), _told, outcomes, iter(answers))
+        answers = await context.ask_as_admin(body, asked)
+    return await context.offload(len(outcomes), _response, outcomes, iter(answers))
 
 
-def _told(outcomes: Mapping[tuple[int, str], AlterConfig | RefusedError], answers: Iterator[Answer]) -> Values:
+def _response(outcomes: Mapping[tuple[int, str], AlterConfig | RefusedError], answers: Iterator[Answer]) -> Values:
     responses = []
     for (kind, name), outcome in outcomes.items():
         response = {"ResourceType": kind, "ResourceName": name}

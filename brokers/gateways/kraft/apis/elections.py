@@ -34,18 +34,18 @@ async def alter_partition_reassignments(context: Context, request: Request, peer
         if refusal is None
     ]
     answers = iter(await context.ask_as_admin(request.values, events))
-    told = [
-        (name, refusal or _told_of_reassignment(one, next(answers)))
+    responses = [
+        (name, refusal or _reassignment_response(one, next(answers)))
         for (name, one), refusal in zip(asked, refused, strict=True)
     ]
     return {
         "AllowReplicationFactorChange": may_resize,
         "ErrorMessage": None,
-        "Responses": _by_topic(told, "Name", "Partitions"),
+        "Responses": _by_topic(responses, "Name", "Partitions"),
     }
 
 
-def _told_of_reassignment(one: Values, answer: Answer) -> Values:
+def _reassignment_response(one: Values, answer: Answer) -> Values:
     return {
         "PartitionIndex": one["PartitionIndex"],
         "ErrorCode": code_of(answer.error),
@@ -69,8 +69,8 @@ def _resized(context: Context, name: str, one: Values) -> Values | None:
     }
 
 
-def _by_topic(told: list[tuple[str, Values]], name: str, partitions: str) -> list[Values]:
-    groups = groupby(told, key=lambda pair: pair[0])
+def _by_topic(responses: list[tuple[str, Values]], name: str, partitions: str) -> list[Values]:
+    groups = groupby(responses, key=lambda pair: pair[0])
     return [{name: topic, partitions: [values for _, values in group]} for topic, group in groups]
 
 
@@ -86,8 +86,8 @@ def _listed(context: Context, named: list[Values] | None) -> Values:
     else:
         found = [(context.topic_named(one["Name"]), one["PartitionIndexes"]) for one in named]
         topics = [(topic, numbers) for topic, numbers in found if topic is not None]
-    told = [_ongoing(topic, numbers) for topic, numbers in sorted(topics, key=lambda pair: pair[0].name)]
-    return {"ErrorMessage": None, "Topics": [topic for topic in told if topic["Partitions"]]}
+    listed = [_ongoing(topic, numbers) for topic, numbers in sorted(topics, key=lambda pair: pair[0].name)]
+    return {"ErrorMessage": None, "Topics": [topic for topic in listed if topic["Partitions"]]}
 
 
 def _ongoing(topic: TopicState, numbers: list[int]) -> Values:
@@ -113,22 +113,22 @@ def _reassignment(number: int, partition: PartitionState) -> Values:
 
 async def elect_leaders(context: Context, request: Request, peer: Peer) -> Values:
     """Hold elections, preferred or unclean."""
-    told = request.values
-    if told["ElectionType"] not in _TYPES:
+    body = request.values
+    if body["ElectionType"] not in _TYPES:
         return refusal_of(request, ErrorCode.INVALID_REQUEST)
-    named = told["TopicPartitions"]
+    named = body["TopicPartitions"]
     partitions = None
     if named is not None:
         partitions = tuple(TopicPartition(one["Topic"], number) for one in named for number in one["Partitions"])
-    event = ElectLeaders(time_ms=now_ms(), election_type=_TYPES[told["ElectionType"]], partitions=partitions)
-    [answer] = await context.ask_as_admin(told, [event])
+    event = ElectLeaders(time_ms=now_ms(), election_type=_TYPES[body["ElectionType"]], partitions=partitions)
+    [answer] = await context.ask_as_admin(body, [event])
     results = answer.results if isinstance(answer.results, tuple) else ()
     if answer.error != "NONE" and not results:
         return refusal_of(request, code_of(answer.error), text(answer))
-    return await context.offload(len(results), _told_of_elections, results)
+    return await context.offload(len(results), _election_response, results)
 
 
-def _told_of_elections(results: Sequence[PartitionResult]) -> Values:
+def _election_response(results: Sequence[PartitionResult]) -> Values:
     listed = [
         (
             one.topic,

@@ -33,10 +33,10 @@ def _name_of(asked: Values) -> str:
     return base + suffixes.get(asked["Epoch"], f"-{asked['Epoch']:010d}.checkpoint")
 
 
-def piece(context: Context, told: Values, asked: Values) -> Values:
+def piece(context: Context, body: Values, asked: Values) -> Values:
     """Return a piece of a file, whichever gateway leads, because what is on disk follows from the decisions."""
     wanted, position = asked["SnapshotId"], asked["Position"]
-    size = min(max(told["MaxBytes"], 0), context.settings.fetch_max_bytes)
+    size = min(max(body["MaxBytes"], 0), context.settings.fetch_max_bytes)
     answer = {"SnapshotId": wanted, "UnalignedRecords": b""}
     if position < 0:
         return answer | {"ErrorCode": ErrorCode.POSITION_OUT_OF_RANGE}

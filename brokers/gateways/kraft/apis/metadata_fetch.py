@@ -22,23 +22,23 @@ async def fetch(context: Context, request: Request, peer: Peer) -> Values:
 
     Everything on disk here is committed, so the high watermark is the log's end, and goes out with the records.
     """
-    told = request.values
-    if told["ClusterId"] not in (None, context.identity.cluster_id):
+    body = request.values
+    if body["ClusterId"] not in (None, context.identity.cluster_id):
         return {"ErrorCode": ErrorCode.INCONSISTENT_CLUSTER_ID}
-    asked = _metadata_partition(told)
+    asked = _metadata_partition(body)
     if asked is None:
         return {"ErrorCode": ErrorCode.INVALID_REQUEST}
-    replica = told["ReplicaState"]["ReplicaId"] if request.version >= _EPOCHED_VERSION else told["ReplicaId"]
+    replica = body["ReplicaState"]["ReplicaId"] if request.version >= _EPOCHED_VERSION else body["ReplicaId"]
     refused = _refused(context, asked["CurrentLeaderEpoch"])
     if refused is None and _is_ahead(context, replica, asked):
-        await context.storage.until_appended(_wait_ms(context, told))
+        await context.storage.until_appended(_wait_ms(context, body))
         return {"ErrorCode": ErrorCode.BROKER_NOT_AVAILABLE}
     partition = refused or _elsewhere(context, asked)
     if partition is None:
         context.quorum_view.has_fetched(replica, asked["FetchOffset"], context.storage.end_offset)
-        await _until_there_is_more(context, told, asked)
+        await _until_there_is_more(context, body, asked)
         # By now another gateway may lead, and then this one may not answer from its log.
-        partition = _refused(context, asked["CurrentLeaderEpoch"]) or _read(context, told, asked)
+        partition = _refused(context, asked["CurrentLeaderEpoch"]) or _read(context, body, asked)
     leader = {"LeaderId": context.quorum_view.leader, "LeaderEpoch": context.quorum_view.quorum_epoch}
     topic = {"Topic": METADATA_TOPIC, "TopicId": METADATA_TOPIC_ID}
     response = topic | {"Partitions": [partition | {"CurrentLeader": leader}]}
@@ -70,8 +70,8 @@ def _is_ahead(context: Context, replica: int, asked: Values) -> bool:
     return True
 
 
-def _metadata_partition(told: Values) -> Values | None:
-    named = [(topic, one) for topic in told["Topics"] for one in topic["Partitions"]]
+def _metadata_partition(body: Values) -> Values | None:
+    named = [(topic, one) for topic in body["Topics"] for one in topic["Partitions"]]
     if len(named) != 1:
         return None
     topic, partition = named[0]
@@ -108,35 +108,35 @@ def _elsewhere(context: Context, asked: Values) -> Values | None:
     return None
 
 
-async def _until_there_is_more(context: Context, told: Values, asked: Values) -> None:
+async def _until_there_is_more(context: Context, body: Values, asked: Values) -> None:
     # A broker that has not heard of the high watermark yet is answered at once.
     log = context.storage
     if asked["FetchOffset"] >= log.end_offset and asked["HighWatermark"] >= log.end_offset:
-        await log.until_appended(_wait_ms(context, told))
+        await log.until_appended(_wait_ms(context, body))
 
 
-def _wait_ms(context: Context, told: Values) -> int:
-    return min(int(told["MaxWaitMs"]), context.settings.fetch_max_wait_ms)
+def _wait_ms(context: Context, body: Values) -> int:
+    return min(int(body["MaxWaitMs"]), context.settings.fetch_max_wait_ms)
 
 
-def _read(context: Context, told: Values, asked: Values) -> Values:
+def _read(context: Context, body: Values, asked: Values) -> Values:
     log = context.storage
-    size = min(told["MaxBytes"], asked["PartitionMaxBytes"], context.settings.fetch_max_bytes)
+    size = min(body["MaxBytes"], asked["PartitionMaxBytes"], context.settings.fetch_max_bytes)
     records = log.read(asked["FetchOffset"], size)
     return {"HighWatermark": log.end_offset, "LogStartOffset": log.start_offset, "Records": records}
 
 
 async def fetch_snapshot(context: Context, request: Request, peer: Peer) -> Values:
     """Return a piece of a snapshot, or for another gateway a piece of any file of the log."""
-    told = request.values
-    if told["ClusterId"] not in (None, context.identity.cluster_id):
+    body = request.values
+    if body["ClusterId"] not in (None, context.identity.cluster_id):
         return {"ErrorCode": ErrorCode.INCONSISTENT_CLUSTER_ID}
-    topics = told["Topics"]
+    topics = body["Topics"]
     pieces = {METADATA_TOPIC: _snapshot_piece, gateway_log.GATEWAY_LOG_TOPIC: gateway_log.piece}
     if len(topics) != 1 or topics[0]["Name"] not in pieces or len(topics[0]["Partitions"]) != 1:
         return {"ErrorCode": ErrorCode.INVALID_REQUEST}
     name, asked = topics[0]["Name"], topics[0]["Partitions"][0]
-    partition = pieces[name](context, told, asked) | {
+    partition = pieces[name](context, body, asked) | {
         "Index": asked["Partition"],
         "CurrentLeader": {"LeaderId": context.quorum_view.leader, "LeaderEpoch": context.quorum_view.quorum_epoch},
     }
@@ -146,16 +146,16 @@ async def fetch_snapshot(context: Context, request: Request, peer: Peer) -> Valu
     }
 
 
-def _snapshot_piece(context: Context, told: Values, asked: Values) -> Values:
+def _snapshot_piece(context: Context, body: Values, asked: Values) -> Values:
     refused = _refused(context, asked["CurrentLeaderEpoch"])
     wanted = asked["SnapshotId"]
-    told_of = {"SnapshotId": wanted, "UnalignedRecords": b""}
+    answers = {"SnapshotId": wanted, "UnalignedRecords": b""}
     if refused is not None:
-        return told_of | {"ErrorCode": refused["ErrorCode"]}
-    size = min(max(told["MaxBytes"], 0), context.settings.fetch_max_bytes)
+        return answers | {"ErrorCode": refused["ErrorCode"]}
+    size = min(max(body["MaxBytes"], 0), context.settings.fetch_max_bytes)
     piece = context.storage.read_snapshot(wanted["EndOffset"], wanted["Epoch"], asked["Position"], size)
     if piece is None:
-        return told_of | {"ErrorCode": ErrorCode.SNAPSHOT_NOT_FOUND}
+        return answers | {"ErrorCode": ErrorCode.SNAPSHOT_NOT_FOUND}
     if asked["Position"] < 0 or asked["Position"] >= piece.size:
-        return told_of | {"ErrorCode": ErrorCode.POSITION_OUT_OF_RANGE}
-    return told_of | {"Size": piece.size, "Position": asked["Position"], "UnalignedRecords": piece.data}
+        return answers | {"ErrorCode": ErrorCode.POSITION_OUT_OF_RANGE}
+    return answers | {"Size": piece.size, "Position": asked["Position"], "UnalignedRecords": piece.data}

@@ -30,34 +30,34 @@ async def alter_partition(context: Context, request: Request, peer: Peer) -> Val
     A leader that gets no answer asks again for as long as it leads; a question that is still open is not published
     again.
     """
-    told = request.values
+    body = request.values
     events: dict[Place, AlterIsr] = {}
-    named = ((topic["TopicId"], one) for topic in told["Topics"] for one in topic["Partitions"])
+    named = ((topic["TopicId"], one) for topic in body["Topics"] for one in topic["Partitions"])
     async for topic_id, partition in in_slices(named):
         held = context.topic(topic_id)
         if held is not None:
-            event = _event(told, held.name, topic_id, partition, request.version)
+            event = _event(body, held.name, topic_id, partition, request.version)
             events[topic_id, event.partition] = event
     # Keyed by what the fences compare: who asks, and from which version of the partition.
     keys: dict[Hashable, Event] = {
         ("alter_isr", *place, one.broker, one.broker_epoch, one.leader_epoch, one.partition_epoch): one
         for place, one in events.items()
     }
-    told_of: list[Answer] = []
+    answers: list[Answer] = []
     for first in range(0, len(keys), ASKED_AT_ONCE_MAX):
         part = dict(islice(keys.items(), first, first + ASKED_AT_ONCE_MAX))
-        told_of += await context.engine.ask_once(part, Lane.PARTITION)
-    return await context.offload(len(events), _told, told, dict(zip(events, told_of, strict=True)))
+        answers += await context.engine.ask_once(part, Lane.PARTITION)
+    return await context.offload(len(events), _response, body, dict(zip(events, answers, strict=True)))
 
 
-def _told(told: Values, answers: dict[Place, Answer]) -> Values:
+def _response(body: Values, answers: dict[Place, Answer]) -> Values:
     for answer in answers.values():
         if answer.error in _OF_THE_BROKER:
             return {"ErrorCode": code_of(answer.error), "Topics": []}
-    return {"Topics": [_told_of_topic(topic, answers) for topic in told["Topics"]]}
+    return {"Topics": [_topic_response(topic, answers) for topic in body["Topics"]]}
 
 
-def _event(told: Values, name: str, topic_id: str, partition: Values, version: int) -> AlterIsr:
+def _event(body: Values, name: str, topic_id: str, partition: Values, version: int) -> AlterIsr:
     if version >= 3:
         isr = tuple(member["BrokerId"] for member in partition["NewIsrWithEpochs"])
         epochs = tuple(member["BrokerEpoch"] for member in partition["NewIsrWithEpochs"])
@@ -68,8 +68,8 @@ def _event(told: Values, name: str, topic_id: str, partition: Values, version: i
         topic=name,
         topic_id=topic_id,
         partition=partition["PartitionIndex"],
-        broker=told["BrokerId"],
-        broker_epoch=told["BrokerEpoch"],
+        broker=body["BrokerId"],
+        broker_epoch=body["BrokerEpoch"],
         leader_epoch=partition["LeaderEpoch"],
         partition_epoch=partition["PartitionEpoch"],
         isr=isr,
@@ -78,21 +78,21 @@ def _event(told: Values, name: str, topic_id: str, partition: Values, version: i
     )
 
 
-def _told_of_topic(topic: Values, answers: dict[Place, Answer]) -> Values:
+def _topic_response(topic: Values, answers: dict[Place, Answer]) -> Values:
     partitions = [
-        _told_of_partition(partition, answers.get((topic["TopicId"], partition["PartitionIndex"])))
+        _partition_response(partition, answers.get((topic["TopicId"], partition["PartitionIndex"])))
         for partition in topic["Partitions"]
     ]
     return {"TopicId": topic["TopicId"], "Partitions": partitions}
 
 
-def _told_of_partition(partition: Values, answer: Answer | None) -> Values:
-    told: Values = {"PartitionIndex": partition["PartitionIndex"]}
+def _partition_response(partition: Values, answer: Answer | None) -> Values:
+    response: Values = {"PartitionIndex": partition["PartitionIndex"]}
     if answer is None:
-        return told | {"ErrorCode": ErrorCode.UNKNOWN_TOPIC_ID}
+        return response | {"ErrorCode": ErrorCode.UNKNOWN_TOPIC_ID}
     if answer.error != "NONE":
-        return told | {"ErrorCode": code_of(answer.error)}
-    return told | {
+        return response | {"ErrorCode": code_of(answer.error)}
+    return response | {
         "LeaderId": answer.leader,
         "LeaderEpoch": answer.leader_epoch,
         "Isr": list(answer.isr or ()),
@@ -104,8 +104,8 @@ def _told_of_partition(partition: Values, answer: Answer | None) -> Values:
 
 async def allocate_producer_ids(context: Context, request: Request, peer: Peer) -> Values:
     """Ask for the next block of producer ids."""
-    told = request.values
-    event = AllocateProducerIds(time_ms=now_ms(), broker=told["BrokerId"], broker_epoch=told["BrokerEpoch"])
+    body = request.values
+    event = AllocateProducerIds(time_ms=now_ms(), broker=body["BrokerId"], broker_epoch=body["BrokerEpoch"])
     [answer] = await context.engine.ask_once({("producer_ids", event.broker): event}, Lane.BROKER)
     if answer.error != "NONE":
         return {"ErrorCode": code_of(answer.error)}

@@ -29,59 +29,59 @@ async def broker_registration(context: Context, request: Request, peer: Peer) ->
     A broker that did not wait for the answer asks again, and gets the epoch that it has by then. If each attempt were a
     new question, an engine that takes longer than a broker waits would never succeed.
     """
-    told = request.values
-    if told["ClusterId"] != context.identity.cluster_id:
+    body = request.values
+    if body["ClusterId"] != context.identity.cluster_id:
         return {"ErrorCode": ErrorCode.INCONSISTENT_CLUSTER_ID}
-    held = context.image.brokers.get(told["BrokerId"])
-    if held is not None and _is_registered(held, told):
+    held = context.image.brokers.get(body["BrokerId"])
+    if held is not None and _is_registered(held, body):
         return {"BrokerEpoch": held.broker_epoch}
     try:
-        _check(context, told)
+        _check(context, body)
     except RefusedError as refusal:
         # A broker logs only the error's name and tries again; the reason is logged here.
-        logger.warning("registration refused", broker=told["BrokerId"], why=str(refusal))
+        logger.warning("registration refused", broker=body["BrokerId"], why=str(refusal))
         return {"ErrorCode": refusal.code}
-    [answer] = await context.engine.ask_once({("register", told["BrokerId"]): _register(told)}, Lane.BROKER)
+    [answer] = await context.engine.ask_once({("register", body["BrokerId"]): _register(body)}, Lane.BROKER)
     if answer.error == "DUPLICATE_BROKER_REGISTRATION":
         # If the former process is dead, the probe has shown it when the broker asks again.
-        context.probes.begin(told["BrokerId"])
+        context.probes.begin(body["BrokerId"])
     if answer.error != "NONE" or not isinstance(answer.broker_epoch, int):
-        logger.warning("registration refused", broker=told["BrokerId"], why=answer.message)
+        logger.warning("registration refused", broker=body["BrokerId"], why=answer.message)
         return {"ErrorCode": code_of(answer.error)}
     return {"BrokerEpoch": answer.broker_epoch}
 
 
-def _register(told: Values) -> BrokerRegister:
+def _register(body: Values) -> BrokerRegister:
     return BrokerRegister(
         time_ms=now_ms(),
-        broker=told["BrokerId"],
-        incarnation=told["IncarnationId"],
-        rack=told["Rack"],
+        broker=body["BrokerId"],
+        incarnation=body["IncarnationId"],
+        rack=body["Rack"],
         listeners=tuple(
             Listener(one["Name"], one["Host"], one["Port"], _PROTOCOLS[one["SecurityProtocol"]])
-            for one in told["Listeners"]
+            for one in body["Listeners"]
         ),
-        log_dirs=tuple(told["LogDirs"]),
-        previous_broker_epoch=told["PreviousBrokerEpoch"],
+        log_dirs=tuple(body["LogDirs"]),
+        previous_broker_epoch=body["PreviousBrokerEpoch"],
         features=tuple(
-            Feature(one["Name"], one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in told["Features"]
+            Feature(one["Name"], one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in body["Features"]
         ),
         behind_gateway=True,
     )
 
 
-def _check(context: Context, told: Values) -> None:
+def _check(context: Context, body: Values) -> None:
     """Refuse a broker that cannot be led. Whether another process has its id is for the rules to judge."""
-    if any(listener["SecurityProtocol"] not in _PROTOCOLS for listener in told["Listeners"]):
+    if any(listener["SecurityProtocol"] not in _PROTOCOLS for listener in body["Listeners"]):
         raise RefusedError(ErrorCode.INVALID_REQUEST, "a listener's security protocol is not one of Kafka's")
-    if not told["LogDirs"]:
+    if not body["LogDirs"]:
         raise RefusedError(ErrorCode.INVALID_REGISTRATION, "it names no log directory")
-    if any(is_reserved(directory) for directory in told["LogDirs"]):
+    if any(is_reserved(directory) for directory in body["LogDirs"]):
         raise RefusedError(ErrorCode.INVALID_REGISTRATION, "a log directory has a reserved id")
-    if len(told["LogDirs"]) > 1:
+    if len(body["LogDirs"]) > 1:
         # If one directory failed, nobody would know what it held, and no other broker would lead that.
-        raise RefusedError(ErrorCode.INVALID_REGISTRATION, f"{len(told['LogDirs'])} log.dirs; only one is supported")
-    supported = {one["Name"]: (one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in told["Features"]}
+        raise RefusedError(ErrorCode.INVALID_REGISTRATION, f"{len(body['LogDirs'])} log.dirs; only one is supported")
+    supported = {one["Name"]: (one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in body["Features"]}
     for name, level in context.image.features.items():
         low, high = supported.get(name, (0, 0))
         if not low <= level <= high:
@@ -90,48 +90,48 @@ def _check(context: Context, told: Values) -> None:
             )
 
 
-def _is_registered(held: Registration, told: Values) -> bool:
-    endpoints = [(one["Name"], one["Host"], one["Port"], one["SecurityProtocol"]) for one in told["Listeners"]]
-    features = [(one["Name"], one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in told["Features"]]
+def _is_registered(held: Registration, body: Values) -> bool:
+    endpoints = [(one["Name"], one["Host"], one["Port"], one["SecurityProtocol"]) for one in body["Listeners"]]
+    features = [(one["Name"], one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in body["Features"]]
     return (held.incarnation, held.rack, held.endpoints, held.log_dirs, held.features) == (
-        told["IncarnationId"],
-        told["Rack"],
+        body["IncarnationId"],
+        body["Rack"],
         tuple(endpoints),
-        tuple(told["LogDirs"]),
+        tuple(body["LogDirs"]),
         tuple(features),
     )
 
 
 async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Values:
     """Pass a heartbeat on, and wait for the engine only if the broker's state is about to change."""
-    told = request.values
-    known = context.quorum_view.brokers.get(told["BrokerId"])
+    body = request.values
+    known = context.quorum_view.brokers.get(body["BrokerId"])
     if known is None:
         return {"ErrorCode": ErrorCode.BROKER_ID_NOT_REGISTERED}
-    if known.broker_epoch != told["BrokerEpoch"]:
+    if known.broker_epoch != body["BrokerEpoch"]:
         return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH}
-    context.quorum_view.connected(told["BrokerId"], peer)
-    if _has_lost_its_directory(context, told):
-        told = told | {"WantFence": True}
-    caught_up = told["CurrentMetadataOffset"] >= known.registered_by - 1
+    context.quorum_view.connected(body["BrokerId"], peer)
+    if _has_lost_its_directory(context, body):
+        body = body | {"WantFence": True}
+    caught_up = body["CurrentMetadataOffset"] >= known.registered_by - 1
     may_stop = False
-    if told["WantShutDown"]:
-        may_stop = await _shut_down(context, told, known)
-    elif known.is_serving == told["WantFence"] and (caught_up or told["WantFence"]):
-        await _ask(context, _heartbeat(told, want_fence=told["WantFence"]), context.settings.state_wait_max_ms)
+    if body["WantShutDown"]:
+        may_stop = await _shut_down(context, body, known)
+    elif known.is_serving == body["WantFence"] and (caught_up or body["WantFence"]):
+        await _ask(context, _heartbeat(body, want_fence=body["WantFence"]), context.settings.state_wait_max_ms)
     else:
         # A broker that has not caught up yet stays fenced whatever it wants.
-        context.engine.tell(_heartbeat(told, want_fence=not known.is_serving), lane=Lane.BROKER)
+        context.engine.tell(_heartbeat(body, want_fence=not known.is_serving), lane=Lane.BROKER)
     return {"IsCaughtUp": caught_up, "IsFenced": not known.is_serving, "ShouldShutDown": may_stop}
 
 
-def _has_lost_its_directory(context: Context, told: Values) -> bool:
+def _has_lost_its_directory(context: Context, body: Values) -> bool:
     """Say whether a broker can read none of its replicas: then it must lead nothing, whatever it wants."""
-    held = context.image.brokers.get(told["BrokerId"])
-    return held is not None and bool(held.log_dirs) and set(held.log_dirs) <= set(told["OfflineLogDirs"])
+    held = context.image.brokers.get(body["BrokerId"])
+    return held is not None and bool(held.log_dirs) and set(held.log_dirs) <= set(body["OfflineLogDirs"])
 
 
-async def _shut_down(context: Context, told: Values, known: BrokerView) -> bool:
+async def _shut_down(context: Context, body: Values, known: BrokerView) -> bool:
     """Hand over the broker's leaders, and return whether it may stop: nothing remains, and the others have heard.
 
     If something remains because there is no other in-sync replica, the broker may stop after some attempts all the
@@ -141,25 +141,25 @@ async def _shut_down(context: Context, told: Values, known: BrokerView) -> bool:
     if not known.is_serving:
         return True
     if not known.may_stop:
-        asked = _heartbeat(told, want_fence=False, want_shutdown=True)
+        asked = _heartbeat(body, want_fence=False, want_shutdown=True)
         await _ask(context, asked, context.settings.state_wait_max_ms)
     followed = known.may_stop and await context.quorum_view.until_followed(
-        context.storage.end_offset, told["BrokerId"], context.settings.followed_wait_max_ms
+        context.storage.end_offset, body["BrokerId"], context.settings.followed_wait_max_ms
     )
     if followed:
         # The broker stops now and sends nothing more, so its session need not run out first.
-        context.engine.tell(_heartbeat(told, want_fence=True), lane=Lane.BROKER)
+        context.engine.tell(_heartbeat(body, want_fence=True), lane=Lane.BROKER)
     return followed
 
 
-def _heartbeat(told: Values, *, want_fence: bool, want_shutdown: bool = False) -> BrokerHeartbeat:
+def _heartbeat(body: Values, *, want_fence: bool, want_shutdown: bool = False) -> BrokerHeartbeat:
     return BrokerHeartbeat(
         time_ms=now_ms(),
-        broker=told["BrokerId"],
-        broker_epoch=told["BrokerEpoch"],
+        broker=body["BrokerId"],
+        broker_epoch=body["BrokerEpoch"],
         want_fence=want_fence,
         want_shutdown=want_shutdown,
-        offline_log_dirs=tuple(told["OfflineLogDirs"]),
+        offline_log_dirs=tuple(body["OfflineLogDirs"]),
     )
 
 

@@ -22,19 +22,19 @@ NAME_LENGTH_MAX = 249
 
 async def create_topics(context: Context, request: Request, peer: Peer) -> Values:
     """Create topics independently: one that is refused does not affect the others."""
-    told = request.values
-    times = Counter(topic["Name"] for topic in told["Topics"])
+    body = request.values
+    times = Counter(topic["Name"] for topic in body["Topics"])
     # A topic that is named twice is answered once.
     outcomes: dict[str, Values] = {}
     asked: list[CreateTopic] = []
-    async for topic in in_slices(told["Topics"]):
+    async for topic in in_slices(body["Topics"]):
         refusal = _refusal(topic, times[topic["Name"]])
         outcomes[topic["Name"]] = refusal or {}
         if refusal is None:
-            asked.append(_creation(topic, told["validateOnly"]))
-    answers = await context.ask_as_admin(told, asked)
+            asked.append(_creation(topic, body["validateOnly"]))
+    answers = await context.ask_as_admin(body, asked)
     async for event, answer in in_slices(zip(asked, answers, strict=True)):
-        outcomes[event.topic] = _told_of_creation(event.topic, answer)
+        outcomes[event.topic] = _creation_response(event.topic, answer)
     return {"Topics": list(outcomes.values())}
 
 
@@ -69,14 +69,14 @@ def _creation(topic: Values, validate_only: bool) -> CreateTopic:
     )
 
 
-def _told_of_creation(name: str, answer: Answer) -> Values:
-    told: Values = {"Name": name, "ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
+def _creation_response(name: str, answer: Answer) -> Values:
+    response: Values = {"Name": name, "ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
     if answer.error == "NONE" and isinstance(answer.assignment, dict):
         replicas = list(answer.assignment.values())
-        told |= {"NumPartitions": len(replicas), "ReplicationFactor": len(replicas[0]), "Configs": []}
+        response |= {"NumPartitions": len(replicas), "ReplicationFactor": len(replicas[0]), "Configs": []}
         if isinstance(answer.topic_id, str):
-            told["TopicId"] = answer.topic_id
-    return told
+            response["TopicId"] = answer.topic_id
+    return response
 
 
 async def delete_topics(context: Context, request: Request, peer: Peer) -> Values:
@@ -91,7 +91,7 @@ async def delete_topics(context: Context, request: Request, peer: Peer) -> Value
     events = [_deletion(name, topic) for (name, _), topic in zip(asked, found, strict=True)]
     answers = iter(await context.ask_as_admin(request.values, [event for event in events if event is not None]))
     responses = [
-        _told_of_deletion(one, topic, None if event is None else next(answers))
+        _deletion_response(one, topic, None if event is None else next(answers))
         for one, topic, event in zip(asked, found, events, strict=True)
     ]
     return {"Responses": responses}
@@ -104,13 +104,13 @@ def _deletion(name: str | None, topic: TopicState | None) -> DeleteTopic | None:
     return DeleteTopic(time_ms=now_ms(), topic=name) if 0 < len(name) <= NAME_LENGTH_MAX else None
 
 
-def _told_of_deletion(asked: tuple[str | None, str], topic: TopicState | None, answer: Answer | None) -> Values:
+def _deletion_response(asked: tuple[str | None, str], topic: TopicState | None, answer: Answer | None) -> Values:
     name, topic_id = asked
     if answer is None:
         error = ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return {"Name": name, "TopicId": topic_id, "ErrorCode": error}
-    told: Values = {"Name": name, "TopicId": topic_id} if topic is None else _named(topic)
-    return told | {"ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
+    response: Values = {"Name": name, "TopicId": topic_id} if topic is None else _named(topic)
+    return response | {"ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
 
 
 def _named(topic: TopicState) -> Values:
@@ -119,7 +119,7 @@ def _named(topic: TopicState) -> Values:
 
 async def create_partitions(context: Context, request: Request, peer: Peer) -> Values:
     """Add partitions to topics."""
-    told = request.values
+    body = request.values
     events = [
         CreatePartitions(
             time_ms=now_ms(),
@@ -128,13 +128,13 @@ async def create_partitions(context: Context, request: Request, peer: Peer) -> V
             assignment=None
             if topic["Assignments"] is None
             else tuple(tuple(one["BrokerIds"]) for one in topic["Assignments"]),
-            validate_only=told["ValidateOnly"],
+            validate_only=body["ValidateOnly"],
         )
-        for topic in told["Topics"]
+        for topic in body["Topics"]
     ]
-    answers = await context.ask_as_admin(told, events)
+    answers = await context.ask_as_admin(body, events)
     results = [
         {"Name": topic["Name"], "ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
-        for topic, answer in zip(told["Topics"], answers, strict=True)
+        for topic, answer in zip(body["Topics"], answers, strict=True)
     ]
     return {"Results": results}

@@ -95,14 +95,14 @@ class _Held:
         self._offset = unit.end_offset
         self._next = next(self._units, None)
 
-    def _expect(self, held: Unit, told: Unit) -> None:
-        if held != told:
-            same = held[:2] == told[:2]
+    def _expect(self, held: Unit, translated: Unit) -> None:
+        if held != translated:
+            same = held[:2] == translated[:2]
             raise self._differs(
                 held,
                 "translate to other records"
                 if same
-                else f"next translate to records of decision {told.seq} in epoch {told.quorum_epoch}",
+                else f"next translate to records of decision {translated.seq} in epoch {translated.quorum_epoch}",
             )
 
     def _differs(self, held: Unit, what: str) -> StorageError:
@@ -152,8 +152,8 @@ def _of_state(bus: Bus, log: MetadataLog) -> Begun:
             f"{log.directory}: the metadata log ends {_where(log.end)}, and decisions after that were removed from the "
             f"bus, which has decided up to {image.seq}"
         )
-    told = list(decisions_of(image))
-    return Begun(image.seq, translate(MetadataImage(), told).image if told else MetadataImage())
+    decisions = list(decisions_of(image))
+    return Begun(image.seq, translate(MetadataImage(), decisions).image if decisions else MetadataImage())
 
 
 def events(bus: Bus, after: int) -> Iterator[list[AnyDecision]]:

@@ -24,13 +24,13 @@ def removed_topics(
     The state ``ineligible`` has two meanings: a broker that is away has yet to delete the topic, or the topic lives on
     until a reassignment ends. ``partitions``, the decisions of the same event, tell them apart.
     """
-    told = {(decision.topic_id, decision.partition): decision for decision in partitions}
+    decided = {(decision.topic_id, decision.partition): decision for decision in partitions}
     for decision in decisions:
         topic = draft.topics.held.get(decision.topic_id)
         if topic is None or decision.state not in _BEING_DELETED:
             continue
         held = draft.partitions(topic.topic_id)
-        states = [told.get((topic.topic_id, number), state) for number, state in held.items()]
+        states = [decided.get((topic.topic_id, number), state) for number, state in held.items()]
         waits = any(state.adding_replicas or state.removing_replicas for state in states)
         if not (decision.state == "ineligible" and waits):
             yield Record("RemoveTopicRecord", REMOVE_TOPIC_VERSION, {"TopicId": topic.topic_id})

@@ -85,10 +85,10 @@ def read(directory: Path, cluster_id: str) -> BrokerCopy:
 def _broker_of(directory: Path, cluster_id: str) -> int:
     path = directory.parent / "meta.properties"
     lines = [line.split("=", 1) for line in path.read_text().splitlines() if "=" in line and line[0] != "#"]
-    told = {name.strip(): value.strip() for name, value in lines}
-    if told.get("cluster.id") != cluster_id:
-        raise CopyError(f"{directory} belongs to cluster {told.get('cluster.id')}, not to {cluster_id}")
-    return int(told.get("node.id", told.get("broker.id", "-1")))
+    properties = {name.strip(): value.strip() for name, value in lines}
+    if properties.get("cluster.id") != cluster_id:
+        raise CopyError(f"{directory} belongs to cluster {properties.get('cluster.id')}, not to {cluster_id}")
+    return int(properties.get("node.id", properties.get("broker.id", "-1")))
 
 
 def _joined(directory: Path, pieces: Sequence[bytes]) -> tuple[bytes, tuple[Copied, ...]]:

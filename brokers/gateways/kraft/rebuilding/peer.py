@@ -77,9 +77,9 @@ class _Line:
 
     async def files(self) -> list[tuple[str, int]]:
         """List the log's files at this moment, and how many bytes of each are whole."""
-        told = await self.piece(LIST, 0, _PIECE_BYTES)
+        listing = await self.piece(LIST, 0, _PIECE_BYTES)
         try:
-            files = msgspec.json.decode(told, type=list[tuple[str, int]])
+            files = msgspec.json.decode(listing, type=list[tuple[str, int]])
         except msgspec.MsgspecError as error:
             raise PeerError(f"gateway {self.voter} does not list its files: {error}") from error
         if not 0 < len(files) <= _FILES_MAX or sum(size for _, size in files) > _COPY_BYTES_MAX:
@@ -96,11 +96,11 @@ class _Line:
         }
         try:
             async with asyncio.timeout(_TIMEOUT_S):
-                told = await self._ask(values)
+                response = await self._ask(values)
         except (OSError, EOFError, TimeoutError, WireError) as error:
             raise PeerError(f"gateway {self.voter} does not answer: {error!r}") from error
-        partitions = [partition for topic in told["Topics"] for partition in topic["Partitions"]]
-        error_code = told["ErrorCode"] or (partitions[0]["ErrorCode"] if partitions else ErrorCode.INVALID_REQUEST)
+        partitions = [partition for topic in response["Topics"] for partition in topic["Partitions"]]
+        error_code = response["ErrorCode"] or (partitions[0]["ErrorCode"] if partitions else ErrorCode.INVALID_REQUEST)
         if error_code:
             raise PeerError(f"gateway {self.voter} refuses: {_name_of(error_code)}")
         data = bytes(partitions[0]["UnalignedRecords"] or b"")

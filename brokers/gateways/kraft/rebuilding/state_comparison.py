@@ -18,14 +18,14 @@ _SHOWN = 3
 def differences(image: MetadataImage, state: Image) -> str:
     """Name some things in which an image and the committed state differ; an empty string if they agree."""
     decisions = list(decisions_of(state))
-    told = translate(MetadataImage(), decisions).image if decisions else MetadataImage()
+    committed = translate(MetadataImage(), decisions).image if decisions else MetadataImage()
     found = [
         *_quorum(image, read_image(state).cluster),
-        *_brokers(image, told),
-        *_topics(image, told),
-        *_configs(image, told),
+        *_brokers(image, committed),
+        *_topics(image, committed),
+        *_configs(image, committed),
     ]
-    if image.next_producer_id != told.next_producer_id:
+    if image.next_producer_id != committed.next_producer_id:
         found.append("producer ids")
     return ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
 
@@ -36,9 +36,9 @@ def _quorum(image: MetadataImage, cluster: Cluster) -> Iterator[str]:
         yield f"quorum epoch {quorum.quorum_epoch}"
 
 
-def _brokers(image: MetadataImage, told: MetadataImage) -> Iterator[str]:
-    for broker in sorted(image.brokers.keys() | told.brokers.keys()):
-        ours, theirs = image.brokers.get(broker), told.brokers.get(broker)
+def _brokers(image: MetadataImage, committed: MetadataImage) -> Iterator[str]:
+    for broker in sorted(image.brokers.keys() | committed.brokers.keys()):
+        ours, theirs = image.brokers.get(broker), committed.brokers.get(broker)
         if ours is None or theirs is None or _registered(ours) != _registered(theirs):
             yield f"broker {broker}"
 
@@ -48,9 +48,9 @@ def _registered(broker: Registration) -> Registration:
     return replace(broker, in_controlled_shutdown=False)
 
 
-def _topics(image: MetadataImage, told: MetadataImage) -> Iterator[str]:
-    for topic_id in sorted(image.topics.keys() | told.topics.keys()):
-        ours, theirs = image.topics.get(topic_id), told.topics.get(topic_id)
+def _topics(image: MetadataImage, committed: MetadataImage) -> Iterator[str]:
+    for topic_id in sorted(image.topics.keys() | committed.topics.keys()):
+        ours, theirs = image.topics.get(topic_id), committed.topics.get(topic_id)
         if ours is None or theirs is None:
             yield f"topic {(ours or theirs or image.topics[topic_id]).name}"
             continue
@@ -67,7 +67,7 @@ def _decided_state(partition: object) -> tuple[object, ...]:
     return tuple(getattr(partition, name) for name in names)
 
 
-def _configs(image: MetadataImage, told: MetadataImage) -> Iterator[str]:
-    for resource in sorted(image.configs.keys() | told.configs.keys()):
-        if image.configs.get(resource, {}) != told.configs.get(resource, {}):
+def _configs(image: MetadataImage, committed: MetadataImage) -> Iterator[str]:
+    for resource in sorted(image.configs.keys() | committed.configs.keys()):
+        if image.configs.get(resource, {}) != committed.configs.get(resource, {}):
             yield f"settings of {resource[1] or 'all brokers'}"
