@@ -74,7 +74,7 @@ class Engine:
             if self._loop.now - ticked >= TICK_S:
                 ticked = self._loop.now
                 tick = Tick(time_ms=clock.read_ms(), controller_epoch=epoch)
-                clock.told(self._bus.publish([msgspec.json.encode(tick)]), tick.time_ms)
+                clock.note_tick(self._bus.publish([msgspec.json.encode(tick)]), tick.time_ms)
             events = self._events(after)
             if not events:
                 continue
