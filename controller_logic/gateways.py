@@ -69,7 +69,7 @@ def gateway_started(batch: Batch, event: GatewayStarted) -> None:
 def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
     """Note that a gateway lives. While the leader was held up, brokers could not be heard, so that was no silence.
 
-    When the leader stops in order, another gateway leads at once, as Kafka's leader resigns. If there is no other, it
+    When the leader stops cleanly, another gateway leads at once, as Kafka's leader resigns. If there is no other, it
     stays the leader until a gateway starts.
     """
     gateway = batch.state.gateways.get(event.gateway)

@@ -89,7 +89,7 @@ class Service:
         return "\n".join(lines)
 
     def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> bool:
-        """Stop the process in order. If the time-out passes first, kill it and return False."""
+        """Stop the process cleanly. If the time-out passes first, kill it and return False."""
         self.resume()
         self.terminate()
         if self._process.wait(timeout_s):

@@ -1,4 +1,4 @@
-"""The story with real brokers. It also uses Kafka's own tools, and stops a broker in order."""
+"""The story with real brokers. It also uses Kafka's own tools, and stops a broker cleanly."""
 
 import time
 
@@ -32,7 +32,7 @@ class KafkaStory(Story):
         f"kafka-reassign-partitions takes {TOPIC}-{MOVED_PARTITION} off its first broker",
         "kafka-reassign-partitions puts it back, and its log is copied",
         "kafka-leader-election makes preferred replicas lead",
-        f"stop the leader of {TOPIC}-{STOPPED_PARTITION} in order (SIGTERM)",
+        f"stop the leader of {TOPIC}-{STOPPED_PARTITION} cleanly (SIGTERM)",
         READ_BACK,
     )
     opening = "The brokers are unmodified Kafka brokers. Spark takes 10 to 30 s to start."
@@ -54,7 +54,7 @@ class KafkaStory(Story):
             waited_s = self._stop_in_order(writer)
         finally:
             writer.stop()
-        more = (("longest wait for a record while a broker stopped in order", f"{waited_s:.1f} s"),)
+        more = (("longest wait for a record while a broker stopped cleanly", f"{waited_s:.1f} s"),)
         return Result(to_new_leader_s, to_first_ack_s, writer.median_ack_s, self.read_back(writer), more)
 
     def _move(self) -> None:

@@ -54,6 +54,6 @@ def test_the_kafka_demo_loses_no_record(cluster: Cluster) -> None:
     assert len(story.done) == len(story.steps)
     assert result.account.is_clean, result.account
     assert result.account.read_back >= result.account.acknowledged > 600
-    assert [name for name, _ in result.more] == ["longest wait for a record while a broker stopped in order"]
+    assert [name for name, _ in result.more] == ["longest wait for a record while a broker stopped cleanly"]
     running = {service.name for service in cluster.services if service.state == "running"}
-    assert len(running) == 4, "two gateways, and the brokers but for the one that was stopped in order"
+    assert len(running) == 4, "two gateways, and the brokers but for the one that was stopped cleanly"

@@ -102,5 +102,5 @@ def test_a_frozen_node_is_paused_and_stops_in_the_end(folder: Path) -> None:
     while node.state != "paused":
         assert time.monotonic() < end
     node.terminate()
-    assert node.state == "paused", "a frozen process does not stop in order"
+    assert node.state == "paused", "a frozen process does not stop cleanly"
     assert cluster(folder, "down", "--delete")[0] == 0

@@ -54,7 +54,7 @@ class GatewayThread:
         return not self._thread.is_alive()
 
     def stop(self) -> None:
-        """Stop the gateway in order; raises what it ended by, if it did before."""
+        """Stop the gateway cleanly; raises what it ended by, if it did before."""
         if not self.has_ended:
             self._loop.call_soon_threadsafe(self.gateway.stop)
             self._thread.join(TIMEOUT_S)

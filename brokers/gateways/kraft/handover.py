@@ -1,4 +1,4 @@
-"""End in order: another gateway leads, and brokers hear of it, before the port is closed."""
+"""End cleanly: another gateway leads, and brokers hear of it, before the port is closed."""
 
 import asyncio
 import contextlib

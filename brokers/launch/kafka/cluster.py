@@ -151,7 +151,7 @@ class KafkaCluster:
             raise
 
     def down(self, timeout_s: float = STOP_TIMEOUT_S) -> list[int]:
-        """Stop all nodes in order, brokers before controllers, and return the ids of those that had to be killed."""
+        """Stop all nodes cleanly, brokers before controllers, and return the ids of those that had to be killed."""
         killed: list[int] = []
 
         def stop(node: KafkaNode) -> None:
