@@ -28,7 +28,7 @@ class Holder(msgspec.Struct, frozen=True):
     pid: int
     # What messages call the bus.
     bus: str
-    # ``Bus.identities``. The lock file calls them marks..
+    # ``Bus.identities``. The lock file calls them marks.
     identities: tuple[str, ...] = msgspec.field(name="marks")
 
     @classmethod
