@@ -8,9 +8,9 @@ The insight: the key can be a shard, a fixed share of the topics. A shard's stat
 (``paged_topics``). Every shard has the whole broker table. ``step`` is deterministic, so all of them come to the same
 brokers, and only one of them writes the decisions about brokers.
 
-    key -1   heartbeats, ticks, …  ─► read once, kept in memory ──────┐ (SharedEvents)
-    key 0    events of its topics  ─► by seq, with the shared ones ─► step ─► outcome of shard 0
-    key 1    events of its topics  ─► by seq, with the shared ones ─► step ─► outcome of shard 1
+    key -1   heartbeats, ticks, …  ─► SharedEvents: read once, kept for the keys that follow
+    key 0    events of its topics  ─► with the shared events, by seq ─► step ─► outcome of shard 0
+    key 1    events of its topics  ─► with the shared events, by seq ─► step ─► outcome of shard 1
 
 Spark gives a key's rows in no order, and a batch may be repeated after a kill. So the operator sorts by seq, and the
 rules skip what the state already contains. It loads a page only when an event needs it, and stores only what changed.

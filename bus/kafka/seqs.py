@@ -1,19 +1,19 @@
 """The total order on Kafka: how an event's seq follows from its offset.
 
-The problem: control events and offsets (``log_end_offset``) are in two topics, and Kafka orders only within a topic.
-Every event needs a seq in one total order, and a batch that is repeated must give each event the same seq.
+The problem: control events and reports of log ends (``log_end_offset`` events) are in two topics, and Kafka orders only
+within a topic. Every event needs a seq in one total order, and a repeated batch must give each event the same seq.
 
 The insight: only control events need a seq before they are decided. So control events stand ``SLOTS`` apart, and the
-one at offset n has the seq (n + 1) * SLOTS. A batch puts its offsets into the slots after a control event.
+one at offset n has the seq (n + 1) * SLOTS. A batch puts its reports into the slots after a control event.
 
     offset in the events topic     0             1                        2
     seq                            SLOTS         2 * SLOTS                3 * SLOTS
                                                  2 * SLOTS + 1, + 2, …
-                                                 offsets, placed here by a batch
+                                                 reports, placed here by a batch
 
-If that control event is in an earlier batch, a Python worker that orders the batch does not know its seq: there may be
-offsets behind it already. The worker then gives a negative stand-in (``unplaced``). The stateful operator knows the
-last seq, and replaces the stand-in (``placed``).
+If that control event is in an earlier batch, the Python worker that orders the batch does not know the last seq,
+because there may be reports behind the event already. The worker then gives a negative stand-in (``unplaced``). The
+stateful operator knows the last seq, and replaces the stand-in (``placed``).
 """
 
 SLOTS = 1 << 20

@@ -1,24 +1,24 @@
 """The bus on Kafka as the query's source: two topics, merged into one order batch by batch.
 
-The problem: control events and offsets (``log_end_offset``) are in two topics, because there are many offsets. Kafka
-has no order between topics, and Spark gives a batch's rows in none. But the rules need one total order, and a repeated
-batch must come out the same.
+The problem: control events are in one topic, and reports of log ends (``log_end_offset`` events) in another one,
+because there are many reports. Kafka has no order between topics, and Spark gives a batch's rows in none. But the rules
+need one total order, and a repeated batch must come out the same.
 
-The insight: offsets only take effect at a tick. So a batch puts all its offsets right before its last tick.
+The insight: a report only takes effect at a tick. So a batch puts all its reports right before its last tick.
 
     events topic     4:beat   5:tick   6:beat             7:tick   8:beat
     offsets topic                               a  b  c
     merged           4:beat   5:tick   6:beat   a  b  c   7:tick   8:beat
 
-Spark's checkpoint contains the offsets of both topics in each planned batch. So a repeated batch has the same rows, and
-the same rows always have the same order: control events by offset, offsets by partition and offset.
+Spark's checkpoint says for each planned batch where it ends in both topics. So a repeated batch has the same rows, and
+the same rows always get the same order: control events by their offset, reports by partition and offset.
 
-An offset gets the next seqs after the control event before it (``bus/kafka/seqs``). If that event is in an earlier
-batch, this module does not know the last seq and gives a stand-in, which ``place`` replaces in the operator.
+A report gets the next seq after the control event before it (``bus/kafka/seqs``). If that event is in an earlier batch,
+this module does not know the last seq. It gives a stand-in, which ``place`` replaces in the operator.
 
 A batch may be of any length, because Spark bounds it only by its number of records. The order needs some bytes of each
-row; the texts wait in an unnamed file. Rejected: a source of our own, which could bound a batch by weight. Spark's is
-well kept, and files do as well.
+row, and the texts wait in an unnamed file. Rejected: a source of our own, which could bound a batch by weight. Spark's
+is well kept, and files do as well.
 """
 
 import functools
@@ -121,7 +121,7 @@ def merged(
 ) -> Iterator[pa.RecordBatch]:
     """Return a micro-batch's rows (topic, partition, offset, value, timestamp) as events, in bounded Arrow batches.
 
-    Offsets come right before the batch's last tick, or at the end if there is none. ``claimed`` returns the newest
+    Reports come right before the batch's last tick, or at the end if there is none. ``claimed`` returns the newest
     claims. It is called only if one of the events may be a claim or has a deadline. All rows are read before the first
     event is given. Past ``RAW_BYTES_IN_MEMORY`` their values wait in an unnamed file in ``spill_dir``.
     """
