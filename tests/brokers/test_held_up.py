@@ -66,7 +66,7 @@ def test_an_engine_that_was_frozen_fences_nobody_and_does_nothing_too_late(tmp_p
         decided(cluster.bus, cluster.bus.last_seq(), engine=engine)
         assert fenced(cluster.bus, seq) == []
         assert answers(cluster.bus) == {"late": "REQUEST_TIMED_OUT", "patient": "NONE"}
-        # Who does fall silent is fenced as before.
+        # A broker that falls silent is fenced as before.
         cluster.kill(2)
         wait_until(lambda: [one.broker for one in fenced(cluster.bus, seq)] == [2], TIMEOUT_S, "it to be fenced")
         assert cluster.bus.claimed_epoch() == 2, "its own, once more"

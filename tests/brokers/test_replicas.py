@@ -208,7 +208,7 @@ def test_too_small_an_isr_is_refused_before_and_after_the_append(play: Play) -> 
 
 
 def test_the_purgatory_is_bounded() -> None:
-    """Who finds it full is answered as things stand, and who waits is told of the change."""
+    """A request that finds it full is answered at once, and a waiting one is woken by the change."""
 
     class _Place:
         def __init__(self) -> None:

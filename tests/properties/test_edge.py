@@ -68,7 +68,7 @@ def by_seq(decisions: list[tuple[int, int, bytes]]) -> dict[int, list[AnyDecisio
 
 
 def check_said(entry: Entry, said: list[AnyDecision]) -> None:
-    """Every text is decided as what it is: nothing fails, and who asks or is misunderstood hears of it."""
+    """Check that nothing fails, and that each request and each unreadable text is answered or rejected."""
     event = decode(entry.raw)
     rejected = [d for d in said if isinstance(d, Rejected)]
     answers = [d for d in said if isinstance(d, Answer)]

@@ -45,7 +45,7 @@ def test_the_laws_hold_after_every_event(drawn: list[Draw]) -> None:
 
 
 def check_namesake(before: State, raw: bytes, outcome: Outcome) -> None:
-    """What is said of a topic that is gone changes nothing of one that has its name by now."""
+    """Events about a deleted topic change nothing of its successor."""
     event = decode(raw)
     topic = before.topics.get(event.topic) if isinstance(event, OfReplica) else None
     if isinstance(event, OfReplica) and topic is not None and event.topic_id not in (None, topic.topic_id):

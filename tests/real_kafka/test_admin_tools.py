@@ -158,7 +158,7 @@ def test_brokers_keep_to_the_engines_min_isr(cluster: RealCluster) -> None:
 
 
 def refusal_of_a_write(cluster: RealCluster, topic: str) -> str | None:
-    """Write a record once, to who leads now; give the error by which it is refused."""
+    """Write a record once, to the current leader; return the error that refuses it."""
     told: list[KafkaError | None] = []
     fields = {"acks": "all", "retries": 0, "message.timeout.ms": 30_000}
     producer = Producer({"bootstrap.servers": cluster.bootstrap} | fields)

@@ -138,7 +138,7 @@ class _Run:
 
 
 class _BusWithoutImage(EmbeddedBus):
-    """Be a bus whose state a query that goes on from its checkpoint never asks for."""
+    """A bus without an image, because a query that continues from its checkpoint never reads it."""
 
     def image(self) -> Image:
         raise AssertionError("the query began from the bus's state instead of from its checkpoint")

@@ -29,7 +29,7 @@ class BrokersSeen:
     # A6, A5
 
     def lifecycle_state(self, broker: int, lifecycle_state: str, was_registered: bool) -> None:
-        """Judge what a broker takes itself for."""
+        """Judge a broker's view of its own state."""
         if lifecycle_state == "running" and not was_registered:
             self._violated("A6", f"broker {broker} runs, and was not registered in its epoch")
 

@@ -60,7 +60,7 @@ class SimulatedBus:
 
 
 class BusLink:
-    """Be the bus to one broker; only what its parts call is here."""
+    """One broker's bus; only what its parts call is here."""
 
     def __init__(self, broker: int, bus: SimulatedBus, network: Network, rng: random.Random, seen: BrokersSeen) -> None:
         self._broker = broker

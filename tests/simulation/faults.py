@@ -21,7 +21,7 @@ MICROSECONDS_MS = 1_700_000_000_000_000
 
 
 class Cluster(Asked, Protocol):
-    """Be what faults happen to."""
+    """What faults happen to."""
 
     network: Network
     clocks: WallClocks
@@ -47,7 +47,7 @@ class Cluster(Asked, Protocol):
 
 
 class Faults:
-    """Bring about one fault after the other; whatever lasts goes on beside the next ones."""
+    """Cause one fault after the other; lasting ones continue beside the next."""
 
     def __init__(self, cluster: Cluster, rng: random.Random) -> None:
         self._cluster = cluster
@@ -146,7 +146,7 @@ class Faults:
         self._later(self._cluster.clocks.set, host, Setting())
 
     def _forge(self) -> None:
-        """Publish past all doors what only the engine makes."""
+        """Publish forged events of the engine."""
         who = self._rng.choice(("", ',"controller_epoch":2147483647'))
         told = self._rng.choice(
             (

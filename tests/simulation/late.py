@@ -15,7 +15,7 @@ LATE_S = (0.0, 0.6)
 
 
 class LateWords:
-    """Publish some of what was said of a namesake again, one by one."""
+    """Publish some events about a former topic of the same name again, one by one."""
 
     def __init__(self, bus: SimulatedBus, loop: VirtualLoop, rng: random.Random) -> None:
         self._bus = bus

@@ -8,7 +8,7 @@ from state.events import TopicPartition
 
 
 class Record(NamedTuple):
-    """Stand for one record: who wrote it, and what."""
+    """One record: its leader epoch and its checksum."""
 
     epoch: int
     crc: int

@@ -46,7 +46,7 @@ class Network:
         return self._rng.uniform(0.0005, 0.005)
 
     def connect(self, port: int) -> "Connection | None":
-        """Connect the present process to who listens on ``port``, if anybody does."""
+        """Connect the current process to the server on ``port``, if there is one."""
         found = self._serving.get(port)
         if found is None or not found[0].alive:
             return None
@@ -116,7 +116,7 @@ class Connection:
         self._network.deliver(self._server, self._client, told, waiting.done)
 
     def close(self) -> None:
-        """Close; who waits for an answer sees the end of the stream."""
+        """Close; a client that waits for an answer sees the end of the stream."""
         self._closed = True
         if self._waiting is not None:
             _fail(self._waiting, ConnectionResetError("the connection is closed"))

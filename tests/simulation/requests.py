@@ -24,7 +24,7 @@ AGAIN_S = (0.0, 0.3, 0.7, 1.2)
 
 
 class Asked(Protocol):
-    """Be what admins ask."""
+    """The requests of admins."""
 
     scenery: Scenery
     state: Batch | None
@@ -36,7 +36,7 @@ class Asked(Protocol):
 
 
 class Requests:
-    """Ask for one thing or another. ``kinds`` lists what for, some of it more often."""
+    """Make one request. ``kinds`` lists their kinds, frequent ones several times."""
 
     def __init__(self, cluster: Asked, rng: random.Random) -> None:
         self._cluster = cluster

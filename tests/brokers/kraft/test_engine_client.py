@@ -97,7 +97,7 @@ def test_a_full_desk_refuses_admins_and_goes_on() -> None:
         with pytest.raises(NoAnswerError):
             await waiting
         assert beat() in bus.taken
-        # Who is not answered does not keep the room.
+        # An unanswered request does not keep its room.
         with pytest.raises(NoAnswerError):
             await engine.ask(deletion(0), lane=Lane.ADMIN)
 

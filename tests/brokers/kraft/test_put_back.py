@@ -145,7 +145,7 @@ def lose(led: Led, epoch: int) -> list[tuple[int, int]]:
 
 
 def check_who_is_led(led: Led, epoch: int, kept: tuple[int, int], lost: list[tuple[int, int]]) -> None:
-    """See that who has read what was lost is given nothing, and who has not goes on."""
+    """Check that a broker that has read the lost part gets nothing, and that another one continues."""
     # The log goes on beyond all that was lost, and still nobody is given what stands there now.
     client = led.client()
     wait_until(lambda: client.fetch(*kept[:1], epoch, kept[1])["HighWatermark"] > lost[-1][0] + 5, TIMEOUT_S, "more")
@@ -153,7 +153,7 @@ def check_who_is_led(led: Led, epoch: int, kept: tuple[int, int], lost: list[tup
         for broker in (1, 2):
             told = client.fetch(offset, epoch, last_epoch, replica=broker)
             assert told.get("ErrorCode") == ErrorCode.BROKER_NOT_AVAILABLE, (offset, last_epoch, broker, told)
-    # Who has read nothing that was lost goes on.
+    # A broker that has read nothing of the lost part continues.
     told = client.fetch(kept[0], epoch, kept[1], replica=1)
     assert (told["ErrorCode"], told["DivergingEpoch"]["Epoch"]) == (ErrorCode.NONE, -1)
     assert told["Records"]
