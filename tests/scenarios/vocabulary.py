@@ -84,8 +84,8 @@ def heartbeat(script: Script, command: Command) -> None:
 def register(script: Script, command: Command) -> None:
     """Register, without a heartbeat: ``register 4 rack=a``, ``register 4 incarnation=same listener=h:9092``.
 
-    With ``behind-gateway`` as a broker of Kafka 4 does, ``log-dir=A`` says on which directory. A refused registration changes
-    nothing for the broker that has the id.
+    With ``behind-gateway`` as a broker of Kafka 4 does, ``log-dir=A`` says on which directory. A refused registration
+    changes nothing for the broker that has the id.
     """
     broker = int(command.arguments[0])
     former = script.broker_epoch(broker)
