@@ -80,6 +80,7 @@ class Broker:
             self._lifecycle.heard(decision)
             if self._acting:
                 self._replicas.registered(self._lifecycle.broker_epoch)
+                self._outbox.heard(decision)
                 if place in needless:
                     self._replicas.skip(decision)
                 else:

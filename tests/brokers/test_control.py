@@ -9,13 +9,15 @@ import pytest
 
 from brokers.engine.committed_state import decisions_of
 from brokers.mock.control.decision_feed import DecisionFeed
+from brokers.mock.control.lifecycle import Lifecycle, LifecycleState
 from brokers.mock.control.outbox import LogEnd, Outbox
 from brokers.mock.metadata import Metadata
-from brokers.mock.settings import settings_of
+from brokers.mock.settings import Identity, settings_of
 from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
-from state.decisions import AnyDecision, decode
+from state.decisions import Answer, AnyDecision, Rejected, decode
 from state.events import BrokerConnectionLost, TopicPartition
+from state.reason import Reason
 from tests.support.mock_cluster import wait_until
 from tests.support.rules_engine import RulesEngine
 
@@ -78,6 +80,91 @@ def test_log_ends_are_collected_and_reported_once(tmp_path: Path) -> None:
     ends = [e["log_end_offset"] for e in told(bus)]
     assert ends[-1] == 59
     assert len(ends) == len(set(ends)) <= 8
+    bus.close()
+
+
+def refusal_of(raw: bytes) -> Rejected:
+    common = {"seq": 1, "controller_epoch": 1, "time_ms": 0, "reason": Reason.TIME_AHEAD}
+    return Rejected(**common, raw=raw.decode(), field="time_ms", message="it is far ahead")
+
+
+def heartbeat_answer(error: str, broker: int = 1) -> Answer:
+    common = {"seq": 2, "controller_epoch": 1, "time_ms": 0, "reason": Reason.REQUEST_DONE}
+    return Answer(**common, request_id="beat", request="broker_heartbeat", error=error, message="", broker=broker)
+
+
+def test_a_refused_log_end_is_sent_again_once_a_heartbeat_is_taken(tmp_path: Path) -> None:
+    """The log does not grow meanwhile: the clock was wrong when the last record was appended."""
+    bus = EmbeddedBus(tmp_path / "bus.db")
+
+    async def scenario() -> None:
+        outbox = Outbox(1, bus, settings_of({}))
+        outbox.ask_log_ends_of(lambda place: LogEnd("id", 5, 9, 0))
+        outbox.log_end_changed(PLACE)
+        await outbox.flush()
+        outbox.heard(refusal_of(bus.read(0, 1)[0].raw))
+        assert outbox.reported_end_offset(PLACE, 5) is None, "what was refused was not reported"
+        assert outbox.has_refused
+        for useless in (heartbeat_answer("INVALID_REQUEST"), heartbeat_answer("NONE", broker=2)):
+            outbox.heard(useless)
+            await outbox.flush()
+        assert len(told(bus)) == 1, "the engine would refuse it again"
+        outbox.heard(heartbeat_answer("NONE"))
+        await outbox.flush()
+        assert [event["log_end_offset"] for event in told(bus)] == [9, 9]
+        assert outbox.reported_end_offset(PLACE, 5) == 9
+        assert not outbox.has_refused
+        outbox.close()
+
+    asyncio.run(scenario())
+    bus.close()
+
+
+def test_a_refusal_of_an_earlier_or_another_brokers_log_end_takes_nothing_back(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    ends = iter((8, 9))
+
+    async def scenario() -> None:
+        outbox = Outbox(1, bus, settings_of({}))
+        outbox.ask_log_ends_of(lambda place: LogEnd("id", 5, next(ends), 0))
+        for _ in range(2):
+            outbox.log_end_changed(PLACE)
+            await outbox.flush()
+        earlier, last = (entry.raw for entry in bus.read(0, 2))
+        outbox.heard(refusal_of(earlier))
+        outbox.heard(refusal_of(last.replace(b'"broker":1', b'"broker":2')))
+        outbox.heard(refusal_of(b"no event"))
+        assert outbox.reported_end_offset(PLACE, 5) == 9
+        assert not outbox.has_refused
+        outbox.close()
+
+    asyncio.run(scenario())
+    bus.close()
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_heartbeat_asks_for_an_answer_while_something_refused_waits(tmp_path: Path, refused: bool) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+
+    async def scenario() -> None:
+        outbox, settings = Outbox(1, bus, settings_of({})), settings_of({})
+        lifecycle = Lifecycle(Identity(broker=1, bus="", directory=tmp_path), outbox, settings, -1)
+        lifecycle.state, lifecycle.broker_epoch = LifecycleState.running, 7
+        outbox.ask_log_ends_of(lambda place: LogEnd("id", 5, 9, 0))
+        outbox.log_end_changed(PLACE)
+        await outbox.flush()
+        if refused:
+            outbox.heard(refusal_of(bus.read(0, 1)[0].raw))
+        running = asyncio.create_task(lifecycle.run())
+        await asyncio.sleep(0)
+        await outbox.flush()
+        running.cancel()
+        outbox.close()
+
+    asyncio.run(scenario())
+    beat = told(bus)[-1]
+    assert beat["kind"] == "broker_heartbeat"
+    assert (beat.get("request_id") is not None) is refused
     bus.close()
 
 

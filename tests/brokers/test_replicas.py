@@ -26,6 +26,7 @@ from bus.embedded import EmbeddedBus
 from state.decisions import Answer, AnyDecision, HighWatermark, TopicDecision
 from state.reason import Reason
 from tests.brokers.test_coalesce import STOP
+from tests.brokers.test_control import heartbeat_answer, refusal_of
 from tests.brokers.test_partition import PLACE, told
 from tests.support.batches import batch
 
@@ -117,6 +118,27 @@ def test_a_deletion_is_obeyed_in_any_epoch(play: Play) -> None:
         host.replicas.apply(replace(STOP, leader_epoch=-2))
         assert host.replicas.partitions == {}
         assert [report["outcome"] for report in await host.told("replica_report")] == ["follower", "deleted"]
+
+    play(scene)
+
+
+def test_a_refused_report_is_sent_again_if_it_is_still_true(play: Play) -> None:
+    """A topic's deletion would wait for a refused report of it for ever."""
+
+    async def scene(host: Host) -> None:
+        host.replicas.apply(told(1, 4))
+        host.replicas.apply(replace(STOP, leader_epoch=-2))
+        await host.told("replica_report")
+        for entry in host.bus.read(0, host.bus.last_seq()):
+            host.outbox.heard(refusal_of(entry.raw))
+        host.outbox.heard(heartbeat_answer("NONE"))
+        sent = [(report["outcome"], report["leader_epoch"]) for report in await host.told("replica_report")]
+        assert sent == [("leader", 4), ("deleted", -2), ("deleted", -2)]
+        host.outbox.heard(refusal_of(host.bus.read(0, host.bus.last_seq())[-1].raw))
+        host.replicas.apply(told(1, 6))
+        host.outbox.heard(heartbeat_answer("NONE"))
+        outcomes = [report["outcome"] for report in await host.told("replica_report")]
+        assert outcomes == ["leader", "deleted", "deleted", "leader"], "the broker has the replica again"
 
     play(scene)
 

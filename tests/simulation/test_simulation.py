@@ -25,6 +25,12 @@ def test_crashed_machines_lose_nothing_while_one_member_has_it_all(first: int) -
     _hold(first, machine_crashes=True)
 
 
+def test_a_log_end_refused_for_a_wrong_clock_is_reported_in_the_end() -> None:
+    """In this history the leader's clock is far ahead when the last record is appended."""
+    _, violated = history(7107, machine_crashes=False, trace=False)
+    assert violated is None
+
+
 def _hold(first: int, machine_crashes: bool) -> None:
     failing, acknowledged = [], 0
     for seed in range(first, first + BLOCK):

@@ -43,7 +43,8 @@ class Lifecycle:
     """A broker's registration: obtain it, keep the session alive, and at the end ask for permission to stop.
 
     ``incarnation`` stays the same for the life of the process, so a second registration amends the first. A heartbeat
-    asks for an answer only while the broker is not yet active, so that the decision log of a quiet cluster stays quiet.
+    asks for an answer only while the broker is not yet active or something that it sent was refused, so that the
+    decision log of a quiet cluster stays quiet.
     """
 
     def __init__(self, identity: Identity, outbox: Outbox, settings: Settings, previous_broker_epoch: int) -> None:
@@ -114,7 +115,7 @@ class Lifecycle:
 
     def _heartbeat(self) -> None:
         shutting_down = self.state is LifecycleState.shutting_down
-        ask = self.state is LifecycleState.starting
+        ask = self.state is LifecycleState.starting or (not shutting_down and self._outbox.has_refused)
         self._outbox.send(
             BrokerHeartbeat(
                 time_ms=now_ms(),

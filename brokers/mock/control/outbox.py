@@ -5,12 +5,16 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from brokers.engine.publisher import Publisher
 from brokers.mock.settings import Settings
 from bus.clock import now_ms
 from bus.interface import Bus, BusError
-from state.events import AnyEvent, LogEndOffset, TopicPartition
+from state.decisions import Answer, AnyDecision, Rejected
+from state.event_text import decode
+from state.events import AnyEvent, LogEndOffset, ReplicaReport, TopicPartition
+from state.reason import Reason
 
 WAITING_MAX = 200_000
 
@@ -25,6 +29,7 @@ class LogEnd(NamedTuple):
 
 
 LogEnds = Callable[[TopicPartition], LogEnd | None]
+StillTrue = Callable[[ReplicaReport], bool]
 
 
 class Outbox:
@@ -33,6 +38,9 @@ class Outbox:
     A log end is not queued when it changes. Its partition is marked instead, and the event carries the log end at the
     time of the call to the bus. Marks wait at most ``watermark.interval.ms`` for each other. Log ends are sent under
     the registration ``broker_epoch``.
+
+    The engine refuses events while this broker's clock is far ahead. Refused log ends and reports wait for the answer
+    to a heartbeat, because the engine that takes a heartbeat takes them too. Then they are sent again.
     """
 
     def __init__(self, broker: int, bus: Bus, settings: Settings) -> None:
@@ -42,7 +50,10 @@ class Outbox:
         self._events: list[AnyEvent] = []
         self._changed: dict[TopicPartition, None] = {}
         self._reported: dict[TopicPartition, tuple[int, int]] = {}
+        self._refused_log_ends: dict[TopicPartition, None] = {}
+        self._refused_reports: dict[tuple[TopicPartition, str | None], ReplicaReport] = {}
         self._log_ends: LogEnds = lambda place: None
+        self._still_true: StillTrue = lambda report: False
         self._wake = asyncio.Event()
         self._next_log_ends = 0.0
         self._publisher = Publisher(bus, settings.bus_unreachable_max_ms, "outbox")
@@ -50,6 +61,46 @@ class Outbox:
     def ask_log_ends_of(self, log_ends: LogEnds) -> None:
         """Set the function that returns a replica's log end, or None if nothing may be sent yet."""
         self._log_ends = log_ends
+
+    def ask_whether_still_true(self, still_true: StillTrue) -> None:
+        """Set the function that says whether a report that was refused is worth sending again."""
+        self._still_true = still_true
+
+    @property
+    def has_refused(self) -> bool:
+        """Whether something that the engine refused waits for the answer to a heartbeat."""
+        return bool(self._refused_log_ends or self._refused_reports)
+
+    def heard(self, decision: AnyDecision) -> None:
+        """Keep what the engine refused for its time, and send it again once the engine takes a heartbeat."""
+        match decision:
+            case Rejected(reason=Reason.TIME_AHEAD):
+                self._keep_refused(decision)
+            case Answer(request="broker_heartbeat", error="NONE") if decision.broker == self._broker:
+                self._send_refused()
+
+    def _keep_refused(self, decision: Rejected) -> None:
+        event = decode(decision.raw.encode())
+        if not isinstance(event, LogEndOffset | ReplicaReport) or event.broker != self._broker:
+            return
+        place = TopicPartition(event.topic, event.partition)
+        if isinstance(event, ReplicaReport):
+            if len(self._refused_reports) >= WAITING_MAX:
+                raise BusError(f"{WAITING_MAX} reports were refused")
+            self._refused_reports[place, event.topic_id] = event
+        elif self._reported.get(place) == (event.leader_epoch, event.log_end_offset):
+            del self._reported[place]
+            self._refused_log_ends[place] = None
+
+    def _send_refused(self) -> None:
+        for place in self._refused_log_ends:
+            self.log_end_changed(place)
+        reports = list(self._refused_reports.values())
+        self._refused_log_ends.clear()
+        self._refused_reports.clear()
+        for report in reports:
+            if self._still_true(report):
+                self.send(replace(report, time_ms=now_ms()))
 
     def send(self, event: AnyEvent) -> None:
         """Publish ``event`` soon."""
@@ -64,7 +115,7 @@ class Outbox:
         self._wake.set()
 
     def reported_end_offset(self, place: TopicPartition, leader_epoch: int) -> int | None:
-        """Return the log end that was last sent in ``leader_epoch``; None if none was."""
+        """Return the log end that was last sent in ``leader_epoch``; None if none was, or if it was refused."""
         epoch, end = self._reported.get(place, (-1, -1))
         return end if epoch == leader_epoch else None
 
@@ -72,6 +123,7 @@ class Outbox:
         """Drop what was sent for a replica that is gone."""
         self._changed.pop(place, None)
         self._reported.pop(place, None)
+        self._refused_log_ends.pop(place, None)
 
     async def run(self) -> None:
         """Publish until cancelled. Raises ``BusError`` when the bus stays out of reach."""

@@ -1,6 +1,9 @@
 """What a broker reports of its replicas: a decision was carried out, or could not be, or a log is lost."""
 
+from collections.abc import Mapping
+
 from brokers.mock.control.outbox import Outbox
+from brokers.mock.replicas.partition import Partition
 from bus.clock import now_ms
 from state.events import ReplicaReport, TopicPartition
 
@@ -9,6 +12,17 @@ STALE_CONTROLLER_EPOCH = "STALE_CONTROLLER_EPOCH"
 FENCED_LEADER_EPOCH = "FENCED_LEADER_EPOCH"
 UNKNOWN_TOPIC_OR_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
 KAFKA_STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
+
+
+def is_still_true(report: ReplicaReport, partitions: Mapping[TopicPartition, Partition]) -> bool:
+    """Say whether a report of a role or of a deletion fits the replicas that the broker has now.
+
+    Other reports are not sent twice: a broker that loses its log stops, and no decision follows from the rest.
+    """
+    held = partitions.get(TopicPartition(report.topic, report.partition))
+    if held is None or held.topic_id != report.topic_id:
+        return report.outcome == "deleted"
+    return (held.role.value, held.leader_epoch) == (report.outcome, report.leader_epoch)
 
 
 class Reports:

@@ -14,6 +14,7 @@ from brokers.mock.replicas.reports import (
     STALE_CONTROLLER_EPOCH,
     UNKNOWN_TOPIC_OR_PARTITION,
     Reports,
+    is_still_true,
 )
 from brokers.mock.replicas.topic_settings import TopicSettings
 from brokers.mock.replicas.waiting import wake
@@ -58,6 +59,7 @@ class Replicas:
         self.topics = TopicSettings(metadata, settings)
         self._reports = Reports(broker, outbox)
         outbox.ask_log_ends_of(self._log_end)
+        outbox.ask_whether_still_true(lambda report: is_still_true(report, self.partitions))
 
     def registered(self, broker_epoch: int) -> None:
         """Send everything under this registration from now on."""
