@@ -78,7 +78,7 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure how long a producer waits when a broker is killed.")
     parser.add_argument("--kills", type=int, default=10, help="of each setup, over all rounds")
-    parser.add_argument("--rounds", type=int, default=2, help="how often each setup is started anew")
+    parser.add_argument("--rounds", type=int, default=2, help="how often each setup is restarted")
     parser.add_argument("--session-ms", type=int, default=6_000, help="the session of all setups except the first")
     parser.add_argument("--set", action="append", default=[], type=_setting, metavar="KEY=VALUE", help="of all brokers")
     parser.add_argument("--only", action="append", type=int, metavar="NUMBER", help="only this setup, from 1 on")

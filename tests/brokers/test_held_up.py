@@ -31,7 +31,7 @@ BROKERS = (1, 2, 3)
 
 
 def fenced(bus: Bus, after: int) -> list[BrokerDecision]:
-    """List who was fenced for being silent."""
+    """List the decisions that fenced a silent broker."""
     decisions = [decode(one.body) for one in bus.decisions((after, 1 << 31), 100_000)]
     silent = (Reason.BROKER_SESSION_EXPIRED, Reason.BROKER_CONNECTION_LOST)
     return [one for one in decisions if isinstance(one, BrokerDecision) and one.reason in silent]

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[MockCluster]:
-    """Three brokers; nobody is fenced for standing still, and who lags for 1.5 s leaves the ISR."""
+    """Three brokers. A broker that stands still is not fenced; a replica that lags for 1.5 s leaves the ISR."""
     engine = RulesEngine()
     cluster = MockCluster(tmp_path, settings=("broker.heartbeat.interval.ms=300", "replica.lag.time.max.ms=1500"))
     engine.start(cluster.bus_path, broker_session_timeout_ms=60_000, auto_leader_rebalance_enable=False)

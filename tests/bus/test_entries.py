@@ -88,7 +88,7 @@ def test_a_file_of_an_older_version_gets_entry_times(tmp_path: Path) -> None:
     assert (claim.entered_ms, claim.is_claim) == (None, True)
     assert (old.entered_ms, old.is_claim) == (None, False)
     assert new.entered_ms is not None
-    assert reader.read(0, 9) == [claim, old, new], "whoever reads since before the writer came sees them too"
+    assert reader.read(0, 9) == [claim, old, new], "a reader that was open before the writer came sees them too"
     for bus in buses:
         bus.close()
 

@@ -43,7 +43,7 @@ def test_trimming_is_bounded_in_rows_and_leaves_whole_events(bus: EmbeddedBus) -
         with pytest.raises(TrimmedError):
             bus.decisions((24, 0), 100)
         if first := bus.decisions((0, -1), 1):
-            assert bus.decisions((25, first[0].idx - 1), 100)[0] == first[0], "who has followed so far goes on"
+            assert bus.decisions((25, first[0].idx - 1), 100)[0] == first[0], "a reader that is this far continues"
             with pytest.raises(TrimmedError):
                 bus.decisions((25, first[0].idx - 2), 100)
     assert slices == [10, 10, 10, 7]

@@ -296,5 +296,5 @@ def test_metrics_use_another_port_if_theirs_is_taken(tmp_path: Path) -> None:
     assert free_metrics_port("127.0.0.1", port) == port
     with socket.create_server(("127.0.0.1", port)):
         assert free_metrics_port("127.0.0.1", port) == 0
-        assert engine.command()[-1] == "metrics.port=0", "at each start anew"
+        assert engine.command()[-1] == "metrics.port=0", "the port is checked at each start"
     assert free_metrics_port("127.0.0.1", -1) == -1

@@ -1,4 +1,4 @@
-"""The story with real brokers, told under an engine without Spark: each step comes to its end, and nothing is lost."""
+"""The story with real brokers, told under an engine without Spark: each step finishes, and nothing is lost."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 
 class Cluster(KafkaDemoCluster):
-    """Start the rules in the place of the Spark job: the story is the same, and a test shorter."""
+    """A demo cluster decided by the rules without Spark: the same story in less time."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
@@ -56,4 +56,4 @@ def test_the_kafka_demo_loses_no_record(cluster: Cluster) -> None:
     assert result.account.read_back >= result.account.acknowledged > 600
     assert [name for name, _ in result.more] == ["longest wait for a record while a broker stopped cleanly"]
     running = {service.name for service in cluster.services if service.state == "running"}
-    assert len(running) == 4, "two gateways, and the brokers but for the one that was stopped cleanly"
+    assert len(running) == 4, "two gateways, and all brokers except the one that was stopped"

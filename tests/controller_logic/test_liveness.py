@@ -110,7 +110,7 @@ def test_a_lost_connection_ends_the_session_once_the_grace_is_set_to_zero(trio: 
 
 @pytest.fixture
 def graceful() -> World:
-    """Broker 1, whose connection was lost just now, has a second of grace; broker 2 lost none."""
+    """Broker 1 has just lost its connection and has a second of grace; broker 2 is connected."""
     world = World(1, 2, broker_connection_lost_grace_ms="1000")
     world.publish("broker_connection_lost", broker=1, broker_epoch=world.broker(1).broker_epoch)
     assert world.decisions == []

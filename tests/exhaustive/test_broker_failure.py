@@ -48,7 +48,7 @@ def cases(size: int) -> Iterator[Case]:
 
 
 def expected_election(case: Case) -> Elected | None:
-    """Say who must lead, in words: the earliest assigned of those in sync and active, else maybe of the active."""
+    """Return the expected leader: the first assigned replica that is in sync and active, or unclean any active one."""
     in_sync_and_active = set(case.isr) & set(case.active)
     if in_sync_and_active:
         leader = min(in_sync_and_active, key=case.replicas.index)
@@ -60,7 +60,7 @@ def expected_election(case: Case) -> Elected | None:
 
 
 def expected_isr_after_loss(case: Case) -> Ids:
-    """Say who stays in sync, in words: who is active; of an ISR that is gone, its leader or first member."""
+    """Return the expected ISR: its active members; if none is left, its leader or first member."""
     left = tuple(member for member in case.isr if member in case.active)
     return left or ((case.leader,) if case.leader != NO_LEADER else case.isr[:1])
 

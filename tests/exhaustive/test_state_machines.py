@@ -95,7 +95,7 @@ def partition_in(state: PartitionState, number: int = 0) -> Partition:
 
 @pytest.mark.parametrize(("origin", "target"), [*product(PartitionState, PartitionState)])
 def test_every_transition_of_a_partition(origin: PartitionState, target: PartitionState) -> None:
-    """A refused one is reported, the partition stays, and the next one is changed as if nothing had been."""
+    """A refused transition is reported and leaves the partition as it is, and the next change works as usual."""
     before, neighbour = partition_in(origin), partition_in(PartitionState.OnlinePartition, 1)
     batch = batch_with(before, neighbour)
     topic = batch.state.topic("t")
@@ -118,7 +118,7 @@ def test_every_transition_of_a_partition(origin: PartitionState, target: Partiti
 
 @pytest.mark.parametrize(("origin", "target"), [*product(ReplicaState, ReplicaState)])
 def test_every_change_of_a_replica(origin: ReplicaState, target: ReplicaState) -> None:
-    """The same of one replica among two: the whole change is withheld, or none of it."""
+    """The same for one of two replicas: the change is withheld as a whole or not at all."""
     before = Partition(0, PartitionState.OnlinePartition, (1, 2), (ONLINE, origin), (1,), 1, 5, 5)
     batch = batch_with(before)
     topic = batch.state.topic("t")

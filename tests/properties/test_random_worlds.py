@@ -56,7 +56,7 @@ def check_namesake(before: State, raw: bytes, outcome: Outcome) -> None:
 
 
 def check_registration(before: State, raw: bytes, outcome: Outcome) -> None:
-    """A refused registration changes nothing, and one for the id of a live broker behind a gateway is refused."""
+    """Check that a refused registration changes nothing, and that a live broker behind a gateway keeps its id."""
     event = decode(raw)
     if not isinstance(event, BrokerRegister):
         return

@@ -82,7 +82,7 @@ def caught_up_times_ms(told: list[Report], leader: int, broker: int) -> list[int
 
 
 def joining_ends(state: State, partition: Partition, told: list[Report]) -> list[int]:
-    """List the log ends of those who may join the ISR and have caught up of late."""
+    """List the log ends of the replicas that may join the ISR and have recently caught up."""
     found = []
     for replica, replica_state in zip(partition.replicas, partition.replica_states, strict=True):
         broker = state.cluster.brokers.get(replica)

@@ -107,7 +107,7 @@ def _events(draw: st.DrawFn) -> dict[str, Any]:
     said: dict[str, Any] = {"kind": kind} | draw(_struct(info, kind))
     if draw(st.booleans()):
         said["request_id"] = draw(st.sampled_from(("q", 7, 10**40)))
-    # Most stay of their type, for others are refused where they are read.
+    # Most keep their type, because others are refused when they are read.
     for field in draw(st.lists(st.sampled_from(sorted(said)), max_size=2, unique=True)):
         said[field] = draw(_like(said[field]) if draw(st.integers(0, 3)) else trees)
     return said

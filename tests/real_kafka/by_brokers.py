@@ -1,9 +1,9 @@
 """Play a story with brokers of real Kafka, and show the decisions about partitions.
 
-What the brokers do by themselves (register, heartbeat, answer) differs from a script's events, so only lines about
-partitions and topics that go are told: who leads, in which epochs, who is in sync, and to whom it is said. Leaders ask
-for larger ISRs by themselves too, and brokers remove logs, so a block that begins with that is one with the block
-before; leaders write an ISR in an order of their own, so members are told in rising order.
+What the brokers do by themselves (register, heartbeat, answer) differs from a script's events. So only lines about
+partitions and deleted topics are shown: leader, epochs, ISR, and the brokers addressed. Leaders also ask for larger
+ISRs by themselves, and brokers remove logs, so a block that begins with either is joined to the block before. Leaders
+write an ISR in an order of their own, so members are shown in rising order.
 """
 
 import re

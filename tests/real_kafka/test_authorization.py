@@ -29,7 +29,7 @@ Ask = Callable[[AdminClient], dict[Any, Future[Any]]]
 
 @pytest.fixture(scope="module")
 def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str | None, str]]:
-    """The broker's addresses: one for who does not authenticate (None), and one for users with passwords."""
+    """The broker's addresses: one without authentication (None), and one for users with passwords."""
     engine = RulesEngine()
     cluster = RealCluster(tmp_path_factory.mktemp("real"), brokers=1, gateway_settings={"super.users": "User:admin"})
     node = cluster.broker(1)

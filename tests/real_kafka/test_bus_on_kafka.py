@@ -49,7 +49,7 @@ def led(url: str, tmp_path: Path) -> Iterator[LedCluster]:
 
 
 def send(led: LedCluster, name: str) -> ConfluentSender:
-    """Have records acknowledged by all who are in sync."""
+    """Write records that every in-sync replica acknowledges."""
     sender = ConfluentSender(led.kafka.bootstrap)
     for number in range(RECORDS):
         sender.send(TOPIC, number % PARTITIONS, f"{name} {number}".encode())
@@ -75,7 +75,7 @@ def test_a_cluster_lives_on_topics_of_another_kafka(led: LedCluster, url: str) -
 
         wait_until(moved, "the other broker to lead", TIMEOUT_S)
         sent |= send(led, "without one").acknowledged
-        # A gateway that starts again makes nothing of what it has written already.
+        # A restarted gateway does not rewrite what it has on disk.
         for gateway in led.gateways.values():
             gateway.kill()
         for gateway in led.gateways.values():

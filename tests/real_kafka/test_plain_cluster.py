@@ -74,7 +74,7 @@ def test_records_outlive_a_killed_broker(folder: Path) -> None:
     assert code == 3
     states = {node["node"]: node["state"] for node in json.loads(said.splitlines()[0])["nodes"]}
     assert states == {1: "running", 2: "stopped"}
-    assert cluster(folder, "up", "--plain", "--brokers", "3")[0] == 2, "what is there is not made anew"
+    assert cluster(folder, "up", "--plain", "--brokers", "3")[0] == 2, "an existing cluster is not created again"
     code, said = cluster(folder, "up")
     assert code == 0, said
     produce(found.bootstrap, RECORDS)

@@ -129,7 +129,7 @@ def test_gateways_whose_disks_are_lost_take_the_log_from_each_other_and_from_bro
     start(cluster, 100)
     assert max(snapshots_of(cluster, 100)) >= oldest, "a snapshot came too"
     same(cluster, seen)
-    # Both: nobody has the log but brokers, who read and wrote all the time.
+    # Both gateways lose it. Only the brokers have the log now; they read and wrote all the time.
     read = [batches(metadata(cluster, broker)) for broker in (1, 2)]
     lose(cluster, 100, 101)
     start(cluster, 100)

@@ -41,7 +41,7 @@ FOURTH = 4
 
 
 def in_turn() -> list[Story]:
-    """Put those last that need a fourth broker: where topics are placed depends on who is there."""
+    """Put the stories that need a fourth broker last, because placement depends on which brokers are there."""
     stories = [one for one in all_stories() if one.name in NAMES]
     return sorted(stories, key=lambda story: str(FOURTH) in story.blocks[0].commands[0].arguments)
 

@@ -24,7 +24,7 @@ def partition_of(text: str) -> tuple[str, int]:
 
 
 def epoch_told(told: str | None, current: int) -> int:
-    """Give the epoch at hand, ``stale`` the one before, ``newer`` the one after, or the number told."""
+    """Return the current epoch, for ``stale`` the one before, for ``newer`` the next one, or the number given."""
     steps = {None: 0, "stale": -1, "newer": 1}
     return current + steps[told] if told in steps else int(told or 0)
 

@@ -18,7 +18,7 @@ def complaints_about(before: LeaderAndIsr | None, after: LeaderAndIsr) -> list[s
         and len(after.isr) != 1
         and not is_going,
         "a leader that recovers is not alone": after.leader_recovery_state == "RECOVERING" and len(after.isr) > 1,
-        "it is told to somebody who is not assigned": not set(after.to) <= set(after.replicas),
+        "it is addressed to a broker that is not assigned": not set(after.to) <= set(after.replicas),
     }
     if before is not None:
         wrong |= _wrong_steps(before, after)

@@ -93,20 +93,20 @@ class Script:
         return self._state.cluster.controller_epoch
 
     def partition(self, topic: str, number: int) -> Partition:
-        """Find a partition; one that there is not looks like one that nobody ever led."""
+        """Find a partition. One that does not exist looks like one that never had a leader."""
         held = self._state.topics.get(topic)
         if held is None or number >= len(held.partitions):
             return Partition(number, None, (), (), leader_epoch=0, partition_epoch=0)  # type: ignore[arg-type]
         return held.partitions[number]
 
     def topic_told(self, topic: str, told: str | None) -> dict[str, str]:
-        """Name a topic, and where one is ``told`` its id: the ``current`` one, or the ``stale`` one before it."""
+        """Return a topic's name and, if ``told``, its id: the ``current`` one, or the ``stale`` one before it."""
         if told is None:
             return {"topic": topic}
         return {"topic": topic, "topic_id": self.topic_ids[topic][-2 if told == "stale" else -1]}
 
     def broker_epoch(self, broker: int, told: str | None = None) -> int:
-        """Give the epoch that a broker has, ``stale`` that of its life before, or the number told."""
+        """Return a broker's epoch, for ``stale`` that of its previous incarnation, or the number given."""
         epochs = self.epochs.get(broker) or [0]
         if told is None:
             return epochs[-1]

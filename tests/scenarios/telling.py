@@ -14,10 +14,10 @@ NOTHING = "no decision"
 
 
 class Player(Protocol):
-    """Play a log; it is given block by block, and cut into batches as the player likes."""
+    """A way to play a log. It comes block by block, and the player cuts it into batches as it likes."""
 
     def play(self, events: Sequence[tuple[int, bytes]]) -> Sequence[Decided]:
-        """Decide a block's events, (seq, raw), and return the decisions that came of them."""
+        """Decide a block's events, (seq, raw), and return the decisions on them."""
         ...
 
     def view(self) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def _scene(script: Script, block: Block) -> Scene:
 
 
 def tell(story: Story, player: Player) -> list[str]:
-    """Give the text of each block as ``player`` plays it."""
+    """Return the text of each block as ``player`` plays it."""
     rendering = Rendering()
     return [_tell_scene(scene, player, rendering) for scene in scenes(story)]
 

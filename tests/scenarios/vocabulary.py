@@ -123,9 +123,9 @@ def connection_lost(script: Script, command: Command) -> None:
 def isr_change(script: Script, command: Command) -> None:
     """Ask for an ISR as the leader would: ``isr-change t-0 isr=1,2``.
 
-    Fences are what they should be unless told: ``from=2 broker-epoch=stale leader-epoch=stale
+    Fences are correct unless given: ``from=2 broker-epoch=stale leader-epoch=stale
     partition-epoch=newer isr-epochs=5,stale recovery=RECOVERING``. Here and below ``topic-id=current``
-    names the topic by its id too, ``topic-id=stale`` by that of the one before it under its name.
+    names the topic by its id too, ``topic-id=stale`` by the id of the previous topic of that name.
     """
     name, number = partition_of(command.arguments[0])
     held, told = script.partition(name, number), command.options

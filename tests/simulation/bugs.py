@@ -63,7 +63,7 @@ def _leads_on(partition: Partition, decision: Any, high_watermark: int) -> None:
 
 
 def _settles_by_offset_alone(context: Any, appending: Any) -> bool:
-    """Acknowledge by the high watermark alone, without a check of who leads."""
+    """Acknowledge by the high watermark alone, without a check that this broker still leads."""
     return bool(appending.partition.high_watermark >= appending.required)
 
 

@@ -37,7 +37,7 @@ _NOT_STORED = frozenset({ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.OUT_OF_ORDER_S
 
 
 class Client:
-    """Know who leads one partition, perhaps no longer rightly."""
+    """A client's idea of who leads a partition, which may be out of date."""
 
     def __init__(
         self, place: TopicPartition, brokers: list[int], network: Network, rng: random.Random, seen: ClientsSeen
@@ -61,7 +61,7 @@ class Client:
         return answer
 
     async def leader(self) -> int:
-        """Name the leader, asking any broker when none is known; -1 when that one knows none."""
+        """Return the leader; if none is known, ask any broker. -1 if that broker knows none."""
         if self._leader < 0:
             topic = MetadataRequest.MetadataRequestTopic(name=self.place.topic)
             asked = self.rng.choice(self._brokers)

@@ -11,8 +11,8 @@ from tests.simulation.logs_seen import LogsSeen, Record
 class ClientsSeen:
     """What was acknowledged or refused since a topic was last created.
 
-    A ``life`` counts how often a topic of that name is gone: what a client is told of an earlier one
-    is no longer judged.
+    ``life`` counts the topics of that name that were deleted. What a client is told of an earlier life
+    is not judged any more.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class ClientsSeen:
         self._once.add(crc)
 
     def committed(self, place: TopicPartition, records: list[Record]) -> None:
-        """Judge what was committed: a record of an idempotent producer only once."""
+        """Check that each record of an idempotent producer is committed only once."""
         stored = self._stored.setdefault(place, set())
         for crc in [record.crc for record in records if record.crc in self._once]:
             if crc in stored:
@@ -69,18 +69,18 @@ class ClientsSeen:
         self._acknowledged.setdefault(place, {})[offset] = crc
 
     def given_up(self, place: TopicPartition, crc: int) -> None:
-        """Judge a record of acks=all that was finally refused to its producer."""
+        """Judge the final refusal of a record with acks=all."""
         self._given_up.add(crc)
         if crc in self._acknowledged.get(place, {}).values():
             self._violated("D10", f"{place}: a record was refused for good after it was acknowledged")
 
     def out_of_order(self, place: TopicPartition, life: int) -> None:
-        """Judge that an idempotent producer's next record was said not to follow its last acknowledged one."""
+        """Judge the answer that an idempotent producer's record does not follow its last acknowledged one."""
         if life == self._lives[place.topic] and place not in self._bereft:
-            self._violated("E3", f"{place}: what an idempotent producer had acknowledged is not known any more")
+            self._violated("E3", f"{place}: the leader does not know an acknowledged record of an idempotent producer")
 
     def consumed(self, place: TopicPartition, life: int, read: list[Batch]) -> None:
-        """Judge what a consumer was given."""
+        """Judge the records that a consumer read."""
         self.consumed_count += len(read)
         if life != self._lives[place.topic] or place in self._bereft:
             return
@@ -88,10 +88,10 @@ class ClientsSeen:
         for batch in read:
             offset = batch.base_offset
             if offset >= len(committed) or committed[offset] != Record(batch.leader_epoch, batch.crc):
-                self._violated("D6", f"{place}: a consumer read at {offset} what is not committed there")
+                self._violated("D6", f"{place}: a consumer read a record at {offset} that is not committed there")
 
     def vanished(self, logs: LogsSeen) -> str | None:
-        """Name a record that was acknowledged and is in no log, where there is one."""
+        """Describe an acknowledged record that is in no log; None if there is none."""
         for place, records in self._acknowledged.items():
             if place in self._bereft:
                 continue

@@ -87,17 +87,17 @@ class DecisionsSeen:
         for place, record in self.records.items():
             fenced = [member for member in record.isr if member not in brokers or not brokers[member].is_live]
             if not record.isr or (fenced and len(record.isr) > 1):
-                self._violated("A11", f"{place}: ISR {record.isr}, of which {fenced} are fenced")
+                self._violated("A11", f"{place}: {fenced} of ISR {record.isr} are fenced")
 
     def brokers_agree(self, brokers: Mapping[int, Broker]) -> None:
         for number, broker in brokers.items():
             said = self._states.get(number), self._broker_epochs.get(number)
             if said != (broker.state.name, broker.broker_epoch):
                 held = f"{broker.state.name} in epoch {broker.broker_epoch}"
-                self._violated("A7", f"broker {number} is held to be {held}, and was said to be {said}")
+                self._violated("A7", f"broker {number} is {held} in the state, and {said} in the decisions")
 
     def forget(self, topic: str) -> None:
-        """Forget a topic that is gone: one of that name that comes later is another."""
+        """Forget a topic that is gone. A later topic of the same name is a different one."""
         for held in (self.records, self._high_watermarks):
             for place in [place for place in held if place.topic == topic]:
                 del held[place]  # type: ignore[attr-defined]
@@ -122,14 +122,14 @@ class DecisionsSeen:
         self._row("engine", f"broker {decision.broker}", f"{decision.state} ({decision.reason})")
         if decision.broker_epoch < self._broker_epochs.get(decision.broker, -1):
             self._violated("B10", f"the epoch of broker {decision.broker} went back to {decision.broker_epoch}")
-        if decision.state != "shutdown_allowed":  # said, and never held
+        if decision.state != "shutdown_allowed":  # only said, never stored
             self._states[decision.broker] = decision.state
         elif self._states.get(decision.broker) != "fenced":
             self._states[decision.broker] = "controlled_shutdown"
         self._broker_epochs[decision.broker] = decision.broker_epoch
 
     def was_registered(self, broker: int, broker_epoch: int) -> bool:
-        """Say whether a broker was given an epoch, be it by now an older one."""
+        """Say whether a broker was ever given an epoch, even if it has a newer one now."""
         return 0 <= broker_epoch <= self._broker_epochs.get(broker, -1)
 
     def _high_watermark(self, decision: HighWatermark) -> None:

@@ -106,7 +106,7 @@ class Engine:
         return list(logged(self._bus.events[after : after + self._rng.choice((1, 4, 20, 1_000))]))
 
     def _commit(self, epoch: int, through: int, outcomes: list[Outcome]) -> list[AnyDecision]:
-        """Commit, and return what was decided as those read it who follow the log."""
+        """Commit, and return the decisions as a follower of the log reads them."""
         made = [decision for outcome in outcomes for decision in outcome.decisions]
         decided = [Decided(*numbered) for numbered in number([part_of(decision) for decision in made])]
         pages = []

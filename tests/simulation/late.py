@@ -24,7 +24,7 @@ class LateWords:
         self.count = 0
 
     def decided(self, batch: Batch) -> None:
-        """Look for topics that a batch created under a name that was another's."""
+        """Look for topics that a batch created under the name of a former topic."""
         for decision in batch.decisions:
             if isinstance(decision, TopicDecision) and decision.state == "created":
                 said = self._said_of_others(decision)

@@ -15,7 +15,7 @@ class Record(NamedTuple):
 
 
 class Replica(NamedTuple):
-    """Name one replica."""
+    """One replica's broker and partition."""
 
     broker: int
     place: TopicPartition

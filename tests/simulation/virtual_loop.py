@@ -16,12 +16,12 @@ from typing import Any
 
 START_MS = 1_700_000_000_000
 CALLBACKS_MAX = 400_000
-# What wakes a sleeper runs nothing of the process: there is nothing to look at after it.
+# Waking a sleeper runs no code of its process, so there is nothing to check after it.
 _WAKE_UP = asyncio.futures._set_result_unless_cancelled
 
 
 class Process:
-    """What the kernel knows of a process: the code of a killed one never runs again, that of a paused one not now."""
+    """A process as the kernel knows it. A killed one never runs code again; a paused one runs none until it resumes."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -172,7 +172,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             asyncio._set_running_loop(None)
 
     def unwind(self) -> None:
-        """End all processes, and let go of what they had on their stacks; none of it has an effect any more."""
+        """End all processes and release what their stacks hold. None of that has an effect any more."""
         asyncio._set_running_loop(self)
         for process in self._processes:
             process.alive = False

@@ -10,7 +10,7 @@ from tests.soak.samples import Sample
 class Limit(NamedTuple):
     """How much more the last third may be than the middle one: a number, and a share of the middle one's median.
 
-    A run shorter than ``minutes_min`` tells nothing: what it measures goes up and down more slowly than that.
+    A run shorter than ``minutes_min`` is not judged, because these values go up and down more slowly than that.
     """
 
     series: str

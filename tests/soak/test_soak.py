@@ -1,4 +1,4 @@
-"""In two minutes under load nothing of an engine may grow, and growth is noticed."""
+"""In two minutes under load nothing in an engine may grow, and growth is noticed."""
 
 from pathlib import Path
 

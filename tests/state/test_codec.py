@@ -77,7 +77,7 @@ PARTITION = Partition(
     log_end_offsets=(2**40, -1, 5),
     offset_epochs=(7, -1, 6),
 )
-# What version 1 got since it was born, in order: left out of what was written before, so each has a default.
+# The fields that version 1 has gained since, in order. Older bytes lack them, so each has a default.
 GROWN_CLUSTER = replace(CLUSTER, deletions_due=("t",), balance_due_ms=300_000, imbalance_seq=98)
 GROWN_PARTITION = replace(
     PARTITION, removed=(RemovedReplica(9, 6, ReplicaState.ReplicaDeletionStarted),), completed_epochs=(7, -1, 6)
@@ -97,7 +97,7 @@ SLICES = [
     Slice(Topic("sliced", "id", TopicState.created, {}, (replace(PARTITION, partition=1),))),
 ]
 
-# The fields that version 1 was born with, in order: state is kept as arrays, so a place is a meaning.
+# The original fields of version 1, in order. State is stored as arrays, so a position is a meaning.
 BORN: dict[type[msgspec.Struct], str] = {
     Cluster: "version shard shards seq clock_ms controller_id controller_epoch settings brokers config broker_config"
     " watermarks_due totals",

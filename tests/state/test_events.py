@@ -99,7 +99,7 @@ def test_error_messages_are_short_however_long_the_value() -> None:
 
 
 def test_a_text_is_read_the_same_at_any_stack_depth() -> None:
-    """A reader that recurses would give up sooner where it was called from further down."""
+    """A recursive reader would give up sooner when it is called from a deeper stack."""
 
     def further_down(levels: int, raw: bytes) -> object:
         return decode(raw) if levels == 0 else further_down(levels - 1, raw)

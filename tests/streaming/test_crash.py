@@ -50,7 +50,7 @@ def test_a_job_killed_at_each_commit_point_leaves_one_whole_decision_log(tmp_pat
         assert engine.stop() == 0
     finally:
         engine.kill()
-    # Each of them went on from the checkpoint that the one before it left.
+    # Each engine continued from the checkpoint that its predecessor left.
     assert "moved the checkpoint aside" not in engine.log.read_text()
     expected = by_rules(bus)
     assert decisions_of(bus) == expected.decisions

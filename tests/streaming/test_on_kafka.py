@@ -95,7 +95,7 @@ def test_a_job_that_is_killed_superseded_or_cut_off_leaves_one_whole_decision_lo
     finally:
         for engine in filter(None, (frozen, second)):
             engine.kill()
-    # Each of them went on from the checkpoint that the one before it left.
+    # Each engine continued from the checkpoint that its predecessor left.
     assert "moved the checkpoint aside" not in second.log.read_text()
     assert_as_by_rules(bus)
 

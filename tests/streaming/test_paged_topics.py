@@ -122,7 +122,7 @@ def test_a_topic_of_many_partitions_is_on_several_pages_and_comes_back_whole(sha
     held = [topic.topic for topic in decode_topics(shard.pages[home])]
     assert written(shard, big()) == [home, home + PAGES, home + 2 * PAGES]
     assert [partition.partition for partition in topic_of(shard, "big").partitions] == list(range(BIG))
-    # Beside it nothing changed, and who reads all pages finds it once.
+    # The other topics are unchanged, and a reader of all pages finds this one once.
     everything = PagedTopics(shard.pages, 1, PAGES)
     assert set(held) < set(everything.names())
     assert everything.names().count("big") == 1

@@ -21,7 +21,7 @@ SUPERSEDED = 4
 
 
 def assert_no_stacks(engine: Engine) -> None:
-    """What is planned, and what one line says, looks like no crash."""
+    """Check that a planned end, which one line explains, does not look like a crash."""
     said = engine.log.read_text()
     assert "Traceback" not in said
     assert "\n\tat " not in said

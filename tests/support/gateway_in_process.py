@@ -54,7 +54,7 @@ class GatewayThread:
         return not self._thread.is_alive()
 
     def stop(self) -> None:
-        """Stop the gateway cleanly; raises what it ended by, if it did before."""
+        """Stop the gateway cleanly. If it had ended with an error, raise that."""
         if not self.has_ended:
             self._loop.call_soon_threadsafe(self.gateway.stop)
             self._thread.join(TIMEOUT_S)
@@ -75,14 +75,14 @@ class InProcessQuorum:
         self.cluster_id = random_cluster_id()
         self.voters = tuple(Voter(100 + number, LOOPBACK, port) for number, port in enumerate(free_ports(gateways)))
         self.settings = settings
-        # What gateways started from now on may make a lost log of.
+        # Where gateways that start from now on may rebuild a lost log from.
         self.copies: tuple[Path, ...] = ()
         self.gateways: dict[int, GatewayThread] = {}
         for voter in self.voters:
             self.start(voter.voter)
 
     def start(self, gateway: int) -> None:
-        """Start a gateway, and wait until it was heard of, and itself has heard who leads."""
+        """Start a gateway. Wait until the engine has heard of it, and it knows which gateway leads."""
         identity = Identity(
             gateway=gateway,
             voters=self.voters,
@@ -152,7 +152,7 @@ class InProcessQuorum:
     # What a broker does at its start
 
     def registration(self, broker: int, incarnation: str = "A", **given: Any) -> dict[str, Any]:
-        """Write a registration as a broker of Kafka 4 sends it; the incarnation is told by one letter."""
+        """Write a registration as a broker of Kafka 4 sends it; one letter of the incarnation is given."""
         listener = {"Name": "PLAINTEXT", "Host": LOOPBACK, "Port": 9_000 + broker, "SecurityProtocol": 0}
         told = {
             "BrokerId": broker,

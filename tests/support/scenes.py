@@ -1,13 +1,13 @@
-"""Scenes of random logs: sequences of draws that single draws would rarely produce."""
+"""Scenes of random logs: sequences that single draws would rarely produce."""
 
 Draw = tuple[str, int, int, int]
 
-# The place of the longest pause.
+# The index of the longest pause.
 _LONG = 12
 
 
 def events_of(draw: Draw) -> list[Draw]:
-    """Return most draws as they are, and a scene of several for some."""
+    """Replace a draw that names a scene by the draws of that scene."""
     kind, a, b, c = draw
     if kind == "blackout":
         return _blackout(a, c)
@@ -19,7 +19,7 @@ def events_of(draw: Draw) -> list[Draw]:
 
 
 def _second_move(partition: int, b: int, c: int) -> list[Draw]:
-    """Complete a move, begin another before the removed logs are gone, and let several brokers die."""
+    """Complete a reassignment, begin another before the removed logs are gone, and let several brokers die."""
     all_beat: list[Draw] = [("beat", broker, 0, 0) for broker in range(4)]
     first: list[Draw] = [("reassign", partition, b % 4, 2), ("alter_isr", partition, 0, 0)]
     second: list[Draw] = [("alter_isr", partition, c, 0), ("reassign", partition, (b + c) % 4, b % 3)]
@@ -27,7 +27,7 @@ def _second_move(partition: int, b: int, c: int) -> list[Draw]:
 
 
 def _namesake(topic: int, b: int, c: int) -> list[Draw]:
-    """Delete a topic that has been heard of, create it again, and let what was said of the former come late."""
+    """Delete a topic that has reports, create it again, and let reports about the former one arrive late."""
     heard: list[Draw] = [("offset", topic, replica, 11 - c % 3) for replica in range(4)]
     deleted: list[Draw] = [("delete", topic, 0, 0), *[("deleted", 0, 0, 0)] * 12]
     late: list[Draw] = [("late", 0, (b + nth) % 6, 0) for nth in range(4)]
@@ -40,5 +40,5 @@ def _blackout(survivors: int, pause: int) -> list[Draw]:
     return [("beat", 11, 0, _LONG), ("tick", 0, 0, 0), *beats, ("tick", 0, 0, 8 + pause % 3)]
 
 
-# Bit by bit who is heard meanwhile: nobody, each alone, and some pairs and threes.
+# The brokers that survive, as bits: none, each alone, and some pairs and threes.
 _SURVIVE = (0, 1, 2, 4, 8, 1, 2, 4, 8, 3, 12, 7)

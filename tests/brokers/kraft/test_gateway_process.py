@@ -73,7 +73,7 @@ class Gateways:
         return path.read_bytes()
 
     def settle(self) -> None:
-        """Wait until both gateways have all that is decided, which ends with something new."""
+        """Decide something new, and wait until both gateways have all decisions."""
         before = {gateway: len(self.log(gateway)) for gateway in self.processes}
         seq = self.bus.publish([topic(f"last-{time.monotonic_ns()}")])
         wait_until(lambda: self.bus.decided_seq() >= seq, TIMEOUT_S, "the end")
@@ -101,9 +101,9 @@ def gateways(tmp_path: Path) -> Iterator[Gateways]:
     gateways.stop()
 
 
-def _decided_anew(folder: Path, bus: EmbeddedBus) -> bytes:
-    """Write the log of all that was decided, at once and undisturbed."""
-    storage = opened(folder / "anew", bus)
+def _expected_log(folder: Path, bus: EmbeddedBus) -> bytes:
+    """Write the log of all decisions in one go, without a disturbance."""
+    storage = opened(folder / "expected", bus)
     follow(storage, bus, (100,))
     data = whole(storage)
     storage.close()
@@ -137,14 +137,14 @@ def test_a_gateway_killed_at_any_moment_continues_with_the_same_bytes(gateways: 
         killed = gateways.processes[100]
         for number in range(KILLS):
             if number % 2:
-                # While it reads its log and what was decided without it, or has hardly begun.
+                # Killed while it reads its log and the decisions that it missed, or has hardly started.
                 time.sleep(draw.uniform(0.2, 1.5))
             else:
                 killed.wait_until_started(TIMEOUT_S)
                 time.sleep(draw.uniform(0, 0.5))
             held = gateways.log(100)
             killed.kill()
-            # What was on disk is what the other one has there: nothing was served that is not to stay.
+            # The other gateway has the same bytes there, so nothing was served that did not last.
             wait_until(lambda held=held: gateways.log(101).startswith(held), TIMEOUT_S, "the other to have as much")
             killed.start()
         killed.wait_until_started(TIMEOUT_S)
@@ -152,7 +152,7 @@ def test_a_gateway_killed_at_any_moment_continues_with_the_same_bytes(gateways: 
         ended.set()
         thread.join(TIMEOUT_S)
     gateways.settle()
-    assert gateways.log(100) == gateways.log(101) == _decided_anew(tmp_path, gateways.bus)
+    assert gateways.log(100) == gateways.log(101) == _expected_log(tmp_path, gateways.bus)
     assert gateways.leader[1] > 1
 
 
@@ -210,7 +210,7 @@ def test_a_frozen_gateway_no_longer_leads_when_it_wakes(gateways: Gateways) -> N
 
     def is_refused() -> bool:
         told = frozen.fetch(0, epoch)
-        # Until it has heard, it tells what is decided, and no more.
+        # Until it hears of the new leader it serves what is decided, and nothing else.
         assert leading.fetch(0, after)["Records"].startswith(told["Records"])
         return bool(told["ErrorCode"] == ErrorCode.FENCED_LEADER_EPOCH)
 
@@ -234,7 +234,7 @@ def test_a_gateway_that_was_started_again_elsewhere_stops(tmp_path: Path) -> Non
             first.stop()
         assert ended.group_contains(SupersededError, match="another start of gateway 100 leads")
         second = ControllerClient(port)
-        # It hears of the epoch that it leads in a moment after the first does.
+        # It learns that it leads this epoch a moment after the first one learns it.
         wait_until(
             lambda: second.fetch(0, quorum.state.quorum_epoch)["ErrorCode"] == ErrorCode.NONE,
             TIMEOUT_S,

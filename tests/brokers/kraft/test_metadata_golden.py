@@ -1,7 +1,7 @@
 """Old decisions always give the same bytes of the metadata log.
 
 Brokers have read them, gateways hold them on disk, and a start compares them byte by byte with what the decisions
-come to now. ``tests/golden/metadata-vN-NAME.decisions.xz`` are decisions as they were once made, which no change
+give now. ``tests/golden/metadata-vN-NAME.decisions.xz`` are decisions as they were once made, which no change
 of rules alters; ``metadata-vN.txt`` has the size and the digest of the log of each. N is the newest format of the
 metadata log that is in them. ISRFLOW_REWRITE=1 adds a new log there; existing lines are never rewritten.
 """
@@ -24,7 +24,7 @@ from state.metadata_format import FIRST_FORMAT, NEWEST_FORMAT, NO_OP_FORMAT
 GOLDEN = Path(__file__).parents[2] / "golden"
 FORMATS = range(FIRST_FORMAT, NEWEST_FORMAT + 1)
 WHAT_TO_DO = """
-Decisions that were made before come to other bytes of the metadata log than they did. Gateways whose log has these
+Earlier decisions now give other bytes of the metadata log. Gateways whose log has these
 decisions would refuse to start, or would serve brokers another log than the one that they have read, which stops
 brokers. Write what you want to write only for decisions to come: begin another format (``state/metadata_format.py``),
 which the rules name when all gateways can write it, and let decisions say from then on what they did not say before.

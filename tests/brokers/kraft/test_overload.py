@@ -67,7 +67,7 @@ def test_a_request_for_too_much_is_refused_as_a_whole(
     told = client.forward(name, **values)
     assert errors_in(told) == {ErrorCode.POLICY_VIOLATION}
     kinds = {type(decode(entry.raw)).__name__ for entry in quorum.bus.read(seq, quorum.bus.last_seq())}
-    assert kinds <= {"GatewayHeartbeat", "Tick", "SessionsExtended"}, "nothing of it was asked"
+    assert kinds <= {"GatewayHeartbeat", "Tick", "SessionsExtended"}, "no part of the request reached the bus"
 
 
 def test_the_largest_allowed_request_is_carried_out(quorum: InProcessQuorum, client: ControllerClient) -> None:

@@ -64,7 +64,7 @@ class Led:
         self.take(*beats((broker, read_image(self.bus.image()).cluster.brokers[broker].broker_epoch)))
 
     def epochs(self) -> list[int]:
-        """Give each epoch of the quorum that was given out, in order, as far as this bus knows."""
+        """List the quorum epochs that this bus knows, in order."""
         decided = [msgspec.json.decode(one.body) for one in self.bus.decisions((0, -1), _ALL)]
         return [one["quorum_epoch"] for one in decided if one["kind"] == "quorum"]
 
@@ -146,7 +146,7 @@ def lose(led: Led, epoch: int) -> list[tuple[int, int]]:
 
 def check_who_is_led(led: Led, epoch: int, kept: tuple[int, int], lost: list[tuple[int, int]]) -> None:
     """Check that a broker that has read the lost part gets nothing, and that another one continues."""
-    # The log goes on beyond all that was lost, and still nobody is given what stands there now.
+    # The log has grown beyond the lost records, and still these brokers are not given the new ones.
     client = led.client()
     wait_until(lambda: client.fetch(*kept[:1], epoch, kept[1])["HighWatermark"] > lost[-1][0] + 5, TIMEOUT_S, "more")
     for offset, last_epoch in lost:
