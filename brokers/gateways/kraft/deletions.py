@@ -13,10 +13,12 @@ import structlog
 from brokers.gateways.kraft.event_queue import QueueFullError
 from bus.clock import now_ms
 from bus.image import Held
-from state.decisions import AnyDecision, BrokerDecision, StopReplica, TopicDecision
+from state.decisions import AnyDecision, BrokerDecision, Rejected, StopReplica, TopicDecision
+from state.event_text import decode
 from state.events import ReplicaReport
 from state.ids import EPOCH_DURING_DELETE
 from state.partition import ReplicaState
+from state.reason import Reason
 
 logger = structlog.get_logger()
 
@@ -32,13 +34,22 @@ class Doomed(NamedTuple):
     log_end: int
 
 
+# By broker, topic and partition.
+_Logs = dict[int, dict[str, dict[int, Doomed]]]
+
+
 class Deletions:
-    """The deletions that brokers have yet to read of, the newest for each log; ``tell`` publishes reports."""
+    """The deletions that brokers have yet to read of, the newest for each log; ``tell`` publishes reports.
+
+    The engine refuses reports while this gateway's clock is far ahead. They wait for ``retry_refused``.
+    """
 
     def __init__(self, tell: Callable[[ReplicaReport], None]) -> None:
         self._tell = tell
-        # By broker, topic and partition.
-        self._awaited: dict[int, dict[str, dict[int, Doomed]]] = {}
+        self._awaited: _Logs = {}
+        # The newest report of each log that was published, and those that were refused.
+        self._reported: _Logs = {}
+        self._refused: _Logs = {}
 
     def begin_from(self, held: Held, log_end: int) -> None:
         """Take up the deletions that are under way; brokers that fetch from ``log_end`` have read of them."""
@@ -58,14 +69,36 @@ class Deletions:
                 doomed = Doomed(decision.topic_id, decision.leader_epoch, log_end)
                 self._await(decision.to, decision.topic, decision.partition, doomed)
             elif isinstance(decision, TopicDecision) and decision.state == "deleted":
-                for awaited in self._awaited.values():
-                    awaited.pop(decision.topic, None)
+                for logs in (self._awaited, self._reported, self._refused):
+                    for topics in logs.values():
+                        topics.pop(decision.topic, None)
             elif isinstance(decision, BrokerDecision) and decision.state == "unregistered":
-                self._awaited.pop(decision.broker, None)
+                for logs in (self._awaited, self._reported, self._refused):
+                    logs.pop(decision.broker, None)
+            elif isinstance(decision, Rejected) and decision.reason == Reason.TIME_AHEAD:
+                self._keep_refused(decision)
+
+    def _keep_refused(self, decision: Rejected) -> None:
+        """Keep a report of this gateway that was refused. Reports of others are theirs to repeat."""
+        event = decode(decision.raw.encode())
+        if not isinstance(event, ReplicaReport):
+            return
+        reported = self._reported.get(event.broker, {}).get(event.topic, {}).get(event.partition)
+        if reported is not None and (reported.topic_id, reported.leader_epoch) == (event.topic_id, event.leader_epoch):
+            _put(self._refused, event.broker, event.topic, event.partition, reported)
+
+    def retry_refused(self) -> None:
+        """Await the fetches again whose reports were refused, because the engine takes this gateway's events again."""
+        for broker, topics in self._refused.items():
+            for topic, refused in topics.items():
+                awaited = self._awaited.setdefault(broker, {})
+                # A deletion that was decided meanwhile is the newer one.
+                awaited[topic] = refused | awaited.get(topic, {})
+        self._refused.clear()
 
     def _await(self, brokers: Iterable[int], topic: str, partition: int, doomed: Doomed) -> None:
         for broker in brokers:
-            self._awaited.setdefault(broker, {}).setdefault(topic, {})[partition] = doomed
+            _put(self._awaited, broker, topic, partition, doomed)
 
     def has_fetched(self, broker: int, broker_epoch: int, offset: int) -> None:
         """Report what a broker has read of by fetching from ``offset``. Reports that the queue refuses are kept."""
@@ -92,6 +125,11 @@ class Deletions:
             except QueueFullError as error:
                 logger.warning("deletion reports deferred", broker=broker, why=str(error))
                 return
+            _put(self._reported, broker, topic, partition, doomed)
             del topics[topic][partition]
             if not topics[topic]:
                 del topics[topic]
+
+
+def _put(logs: _Logs, broker: int, topic: str, partition: int, doomed: Doomed) -> None:
+    logs.setdefault(broker, {}).setdefault(topic, {})[partition] = doomed

@@ -245,6 +245,8 @@ class Gateway:
         heartbeat = replace(heartbeat, metadata_format=NEWEST_FORMAT)
         with contextlib.suppress(NoAnswerError, QueueFullError):
             [answer] = await self._engine.ask(heartbeat, lane=Lane.GATEWAY)
+            if answer.error == "NONE":
+                self._deletions.retry_refused()
             if answer.error == "STALE_BROKER_EPOCH":
                 raise SupersededError(
                     f"another start of gateway {self._identity.gateway} has replaced this one: {answer.message}"

@@ -14,7 +14,7 @@ from brokers.wire.server import Peer
 from bus.image import Held
 from state.broker import Broker, BrokerState
 from state.cluster import Cluster
-from state.decisions import AnyDecision, BrokerDecision, QuorumDecision, StopReplica, TopicDecision
+from state.decisions import AnyDecision, BrokerDecision, QuorumDecision, Rejected, StopReplica, TopicDecision
 from state.events import ReplicaReport
 from state.partition import (
     Partition,
@@ -137,6 +137,39 @@ def test_a_deletion_that_another_gateway_reported_is_forgotten() -> None:
     for number in (1, 2):
         deletions.has_fetched(number, 7, 20)
     assert [(report.broker, report.leader_epoch) for report in told] == [(1, 4)]
+
+
+def refusal_of(report: ReplicaReport) -> Rejected:
+    said = SAID | {"reason": Reason.TIME_AHEAD}
+    return Rejected(**said, raw=msgspec.json.encode(report).decode(), field="time_ms", message="it is far ahead")
+
+
+def test_a_refused_report_of_a_deletion_is_repeated_once_the_engine_takes_heartbeats() -> None:
+    deletions, told = reports()
+    deletions.heard([stop(1)], 10)
+    deletions.has_fetched(1, 7, 10)
+    deletions.heard([refusal_of(told[0])], 10)
+    deletions.has_fetched(1, 7, 10)
+    assert len(told) == 1, "the engine would refuse it again"
+    deletions.retry_refused()
+    for _ in range(2):
+        deletions.has_fetched(1, 7, 10)
+    assert [(report.broker, report.leader_epoch, report.outcome) for report in told] == [(1, -2, "deleted")] * 2
+
+
+def test_a_refusal_of_a_report_that_is_not_this_gateways_newest_is_passed_over() -> None:
+    """Otherwise anybody could have a gateway say that a log is gone."""
+    deletions, told = reports()
+    deletions.heard([stop(1, leader_epoch=3)], 10)
+    deletions.has_fetched(1, 7, 10)
+    deletions.heard([refusal_of(replace(told[0], broker=2)), refusal_of(replace(told[0], leader_epoch=2))], 10)
+    deletions.retry_refused()
+    deletions.heard([refusal_of(told[0])], 10)
+    deletions.heard([TopicDecision(**SAID, topic="t", topic_id="id", state="deleted", config={})], 11)
+    deletions.retry_refused()
+    for number in (1, 2):
+        deletions.has_fetched(number, 7, 20)
+    assert len(told) == 1
 
 
 def test_the_later_of_two_deletions_of_a_log_is_reported() -> None:
