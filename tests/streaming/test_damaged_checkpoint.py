@@ -94,6 +94,11 @@ def commits(log: Log) -> None:
     flip(log.newest("commits/[0-9]*"), at=4)
 
 
+def hadoop_checksum(log: Log) -> None:
+    """Damage the checksum that Hadoop keeps beside a file, where it makes files in Java alone."""
+    flip(log.newest("offsets/.*.crc"))
+
+
 def metadata(log: Log) -> None:
     (log.checkpoint / "metadata").write_bytes(b"")
 
@@ -103,11 +108,11 @@ def changelog(log: Log) -> None:
 
 
 def operator_metadata(log: Log) -> None:
-    flip(log.newest("state/0/_metadata/v2/*"), at=0)
+    flip(log.newest("state/0/_metadata/v2/[!.]*"), at=0)
 
 
 def schema(log: Log) -> None:
-    log.newest("state/0/_stateSchema/*/*").write_bytes(b"")
+    log.newest("state/0/_stateSchema/*/[!.]*").write_bytes(b"")
 
 
 def all_of_the_state(log: Log) -> None:
@@ -132,6 +137,7 @@ def another_version(log: Log) -> None:
 DAMAGE: tuple[Callable[[Log], None], ...] = (
     offsets,
     commits,
+    hadoop_checksum,
     metadata,
     changelog,
     operator_metadata,
