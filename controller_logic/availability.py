@@ -102,7 +102,7 @@ def replica_started(batch: Batch, topic: WorkingTopic, partition: Partition, bro
 
 
 def election_reason(partition: Partition, change: PartitionChange) -> Reason:
-    """Give the reason for electing a leader where there was none."""
+    """Return the reason for electing a leader where there was none."""
     if change.unclean:
         return Reason.UNCLEAN_ELECTION
     return Reason.TOPIC_CREATED if partition.leader_epoch == NO_EPOCH else Reason.LEADER_RETURNED

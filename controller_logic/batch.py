@@ -28,6 +28,6 @@ class Batch:
         self.recorder.begin(logged)
 
     def outcome(self) -> Outcome:
-        """Give the state to be stored and the decisions of the batch."""
+        """Return the state to be stored and the decisions of the batch."""
         state, changes = self.state.frozen()
         return Outcome(state, changes, self.recorder.decisions)

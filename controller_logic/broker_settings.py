@@ -1,4 +1,4 @@
-"""Tell brokers behind gateways those of the cluster's settings in force that they act on themselves.
+"""Tell brokers behind gateways which values are in force for the settings that they act on themselves.
 
 A leader itself refuses writes below min.insync.replicas. An engine states the settings of its own file in its claim,
 and brokers do not hear of claims. So these settings are told in a decision when they change, and once to brokers that
@@ -15,7 +15,7 @@ from state.rules import TOLD_RULES
 
 
 def in_force(policy: Policy) -> dict[str, str]:
-    """Give the settings that brokers act on, as text. They are the ones that a topic may override."""
+    """Return the settings that brokers act on, as text. They are the ones that a topic may override."""
     values = msgspec.to_builtins(policy)
     return {name: str(values[name]).lower() for name in sorted(TOPIC_NAMES)}
 

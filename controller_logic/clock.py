@@ -5,7 +5,7 @@ other event is compared with the time at which the bus got the event. If it is t
 wrong and the event is refused.
 
 Rejected, after it was version 1: the greatest ``time_ms`` of any event. One wrong clock could fence every broker, or
-keep every broker from being fenced ever again.
+keep any broker from ever being fenced again.
 """
 
 from msgspec.structs import replace
@@ -39,7 +39,7 @@ def is_admitted(batch: Batch) -> bool:
 
 
 def _is_of_the_engine(batch: Batch, event: LeaderImbalance | SessionsExtended | Tick) -> bool:
-    """Say whether the current job made an event. What a former job still sent is passed over."""
+    """Say whether the current job made an event. An event that a former job still sent is skipped."""
     current = batch.state.controller_epoch
     if event.controller_epoch == current:
         return True

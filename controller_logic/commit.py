@@ -143,7 +143,7 @@ def commit_watermark(batch: Batch, topic: WorkingTopic, before: Partition, high_
     if broken:
         batch.recorder.say_withheld(topic, before, broken)
         return
-    # Record: a leader that came with less shows less, so reaching the same offset again has to be told as well.
+    # Record: a leader that began with less shows only that, so reaching the same offset again has to be told too.
     is_regained = before.high_watermark_epoch == NO_EPOCH and before.high_watermark > 0
     if high_watermark != before.high_watermark or is_regained:
         batch.recorder.say_high_watermark(topic, after)

@@ -63,8 +63,8 @@ def _first_complaint(batch: Batch, config: Mapping[str, str | None], keys: tuple
 def alter_config(batch: Batch, event: AlterConfig) -> None:
     """Set or remove settings of the cluster, a topic or a broker.
 
-    For the cluster and for brokers shard 0 answers, for a topic the shard that holds it. With ``validate_only``
-    nothing is set.
+    Shard 0 answers for the cluster and for brokers, and the shard that holds a topic for the topic. With
+    ``validate_only`` nothing is set.
     """
     match event.entity:
         case "cluster":

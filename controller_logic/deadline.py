@@ -23,7 +23,7 @@ def is_over(batch: Batch, event: AdminEvent) -> bool:
 
 
 def expires_ms(logged: Logged) -> int | None:
-    """Give the time by the bus's clock until which an event may be decided; None if any time is right.
+    """Return the time by the bus's clock until which an event may be decided; None if any time is right.
 
     Any time is right if the rules know already that the request timed out. Only the bus's clock counts here, because
     an author whose own clock is behind would hold up everybody.

@@ -46,7 +46,7 @@ RAW_CHARS_MAX = 64 * 1024
 
 
 def shown(raw: bytes) -> str:
-    """Give an event's text for a ``rejected`` decision: of a longer text its beginning and its length."""
+    """Return an event's text for a ``rejected`` decision. A long text is cut to its beginning and its length."""
     text = raw.decode(errors="backslashreplace")
     return text if len(text) <= RAW_CHARS_MAX else f"{text[:RAW_CHARS_MAX]}... ({len(raw)} bytes)"
 
@@ -77,7 +77,7 @@ class DecisionRecorder:
         return [decision for decision in self.decisions if decision.seq == self._state.seq]
 
     def _common(self, reason: Reason) -> dict[str, Any]:
-        """Give the fields that every decision about the event at hand has."""
+        """Return the fields that every decision about the event at hand has."""
         state = self._state
         return {
             "seq": state.seq,

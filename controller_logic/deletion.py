@@ -142,7 +142,7 @@ def _pass_over_away(batch: Batch, topic: WorkingTopic) -> None:
 
 
 def brokers_failed(batch: Batch, topic: WorkingTopic, failed: Set[int]) -> None:
-    """Hold a deletion up until those brokers on ``failed`` that have to be told are back."""
+    """Hold a deletion up until the brokers in ``failed`` that must be told are back."""
     _fail(batch, topic, failed)
     broker_unregistered(batch, topic)
 

@@ -108,7 +108,7 @@ def is_led(batch: Batch) -> bool:
 
 
 def heard_until(batch: Batch, broker: Broker) -> int:
-    """Give the time until which a broker could be heard: behind a gateway, the last time that the leader was."""
+    """Return the time until which a broker could be heard: behind a gateway, the last time that the leader was."""
     leader = batch.state.gateways.get(batch.state.quorum.voter) if broker.behind_gateway else None
     return batch.state.now_ms if leader is None else leader.last_contact_ms
 
@@ -191,7 +191,7 @@ def _elect(batch: Batch, gateway: Gateway, behind: list[Broker], reason: Reason)
 
 
 def _epochs_on(batch: Batch) -> int:
-    """Give the rise of the epoch: one, and after a silence one for each half second of it.
+    """Return the rise of the epoch: one, and after a silence one for each half second of it.
 
     If bus and gateways were restored from a backup, brokers have seen epochs that the event log does not know, at most
     one each half second. If one of them were used again, brokers would take its records for those that they have read.
@@ -205,7 +205,7 @@ def _epochs_on(batch: Batch) -> int:
 
 
 def _at_least_ms(batch: Batch) -> int:
-    """Give the latest known time. The clock stands still while no job decides, but the next claim tells the time."""
+    """Return the latest known time. The clock stands still while no job decides, but the next claim tells the time."""
     if batch.state.rules_version < ANY_BACKUP_RULES or batch.logged.found_ms is None:
         return batch.state.now_ms
     return max(batch.state.now_ms, batch.logged.found_ms)

@@ -63,7 +63,7 @@ def alter_isr(batch: Batch, event: AlterIsr) -> None:
 
 
 def isr_change(partition: Partition, isr: tuple[int, ...], recovery: LeaderRecoveryState) -> PartitionChange | None:
-    """Give the change to the ISR asked for; None if members and recovery state are the same already."""
+    """Return the change to the ISR asked for; None if members and recovery state are the same already."""
     same_members = set(isr) == set(partition.isr)
     if same_members and recovery == partition.leader_recovery_state:
         return None

@@ -53,7 +53,7 @@ def forgotten(partition: Partition, broker: int) -> Partition | None:
 
 
 def leader_end_offset(partition: Partition) -> int:
-    """Give the end of the leader's log; ``UNKNOWN_OFFSET`` before its first report in the current leader epoch."""
+    """Return the end of the leader's log; ``UNKNOWN_OFFSET`` before its first report in the current leader epoch."""
     if partition.leader == NO_LEADER or not partition.offset_epochs:
         return UNKNOWN_OFFSET
     place = partition.replicas.index(partition.leader)
@@ -77,7 +77,7 @@ def is_caught_up(partition: Partition, place: int, now_ms: int, lag_time_max_ms:
 
 
 def _lag_after(former: ReplicaLag, offset: int, leader_end: int, now_ms: int) -> ReplicaLag:
-    """Give a follower's lag after a report of ``offset``.
+    """Return a follower's lag after a report of ``offset``.
 
     If it is as far as the leader is now, it has caught up now. If it is as far as the leader was at the previous
     report, it had caught up then: under steady writes a follower is always a little behind.

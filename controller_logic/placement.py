@@ -26,7 +26,7 @@ def start_of(topic_id: str) -> Start:
 def place(
     racks: Mapping[int, str | None], partitions: int, replication_factor: int, start: Start, first_partition: int = 0
 ) -> list[tuple[int, ...]]:
-    """Give the replicas of ``partitions`` new partitions, the preferred leader first.
+    """Return the replicas of ``partitions`` new partitions, the preferred leader first.
 
     ``racks`` names the usable brokers, at least ``replication_factor`` of them. Leaders go round the brokers, and
     followers are shifted one further each round. If every broker has a rack, a partition uses each rack before it

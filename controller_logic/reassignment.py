@@ -64,7 +64,7 @@ def target_of(partition: Partition) -> Ids:
 
 
 def begun(partition: Partition, target: Ids, brokers: Brokers, *, unclean_allowed: bool) -> PartitionChange | None:
-    """Give the change that begins to move a partition to ``target``, in place of any move under way.
+    """Return the change that begins to move a partition to ``target``, in place of any move under way.
 
     Replicas that only an earlier target added are dropped at once. None if no replica with all records would be
     left to lead.
@@ -122,7 +122,7 @@ def _led(
 
 
 def completed(partition: Partition, change: PartitionChange, brokers: Brokers, min_isr: int) -> PartitionChange | None:
-    """Give ``change`` together with the end of the reassignment; None while the reassignment must go on."""
+    """Return ``change`` together with the end of the reassignment; None while the reassignment must go on."""
     after = apply(partition, change)
     if not after.is_reassigning:
         return None

@@ -40,7 +40,7 @@ class Decided(NamedTuple):
 
 
 def first_states(shards: int) -> list[State]:
-    """Give the empty states of a cluster in ``shards`` shards."""
+    """Return the empty states of a cluster in ``shards`` shards."""
     return [State(Cluster(shard=shard, shards=shards), MappedTopics()) for shard in range(shards)]
 
 

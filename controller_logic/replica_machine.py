@@ -39,12 +39,12 @@ def transitioned(state: ReplicaState, *path: ReplicaState) -> ReplicaState:
 
 
 def first_states(replicas: tuple[int, ...], active: Set[int]) -> ReplicaStates:
-    """Give the states of a new partition's replicas."""
+    """Return the states of a new partition's replicas."""
     return tuple([_ONLINE if replica in active else _OFFLINE for replica in replicas])
 
 
 def taken_offline(partition: Partition, lost: Set[int]) -> ReplicaStates:
-    """Give the replicas' states with those on ``lost`` offline."""
+    """Return the replicas' states with those on ``lost`` offline."""
     states = list(partition.replica_states)
     for place, replica in enumerate(partition.replicas):
         if replica in lost:
@@ -53,21 +53,21 @@ def taken_offline(partition: Partition, lost: Set[int]) -> ReplicaStates:
 
 
 def taken_online(partition: Partition, broker: int) -> ReplicaStates:
-    """Give the replicas' states with that on ``broker`` online."""
+    """Return the replicas' states with the one on ``broker`` online."""
     states = list(partition.replica_states)
     states[partition.replicas.index(broker)] = _ONLINE
     return tuple(states)
 
 
 def to_be_deleted(state: ReplicaState, *, is_served: bool) -> ReplicaState:
-    """Give the state of a replica whose log is to be removed: now if its broker is told, else later."""
+    """Return the state of a replica whose log is to be removed: now if its broker is told, else later."""
     if is_served:
         return transitioned(state, _OFFLINE, ReplicaState.ReplicaDeletionStarted)
     return transitioned(state, _OFFLINE, ReplicaState.ReplicaDeletionIneligible)
 
 
 def removed_replicas(partition: Partition, brokers: tuple[int, ...], live: Set[int]) -> tuple[RemovedReplica, ...]:
-    """Give what to remember of replicas on ``brokers`` that are no longer assigned."""
+    """Return what to remember of replicas on ``brokers`` that are no longer assigned."""
     epoch = partition.leader_epoch
     if epoch == NO_EPOCH:
         # No broker was told to create a log.

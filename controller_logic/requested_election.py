@@ -70,7 +70,7 @@ def _elect_named(batch: Batch, named: TopicPartition, election_type: str) -> Ref
 
 
 def _elect(batch: Batch, topic: WorkingTopic, partition: Partition, election_type: str) -> Refusal | None:
-    """Elect in one partition; give the refusal if that is not possible."""
+    """Elect in one partition; return the refusal if that is not possible."""
     online = online_replicas(partition.replicas, partition.replica_states, batch.state.active)
     change = _preferred(partition, online) if election_type == "preferred" else _unclean(partition, online)
     if isinstance(change, Refusal):

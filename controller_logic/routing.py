@@ -40,7 +40,7 @@ def route(event: AnyEvent | Malformed | Progress, shards: int) -> int | None:
 
 
 def batch_for(shard: int, shards: int, batch: list[Logged]) -> list[Logged]:
-    """Give the events of a batch that a shard takes in.
+    """Return the events of a batch that a shard takes in.
 
     Every shard learns how far the batch goes: one that does not take in the last event gets a ``Progress`` instead.
     """

@@ -80,9 +80,9 @@ class RunningTotals:
             self._backlog[broker] = self._backlog.get(broker, 0) + 1
 
     def totals(self) -> Totals:
-        """Give the totals to be stored."""
+        """Return the totals to be stored."""
         return Totals(*self._counts)
 
     def backlog(self) -> dict[int, int]:
-        """Give the backlog to be stored."""
+        """Return the backlog to be stored."""
         return {broker: count for broker, count in sorted(self._backlog.items()) if count}

@@ -79,7 +79,7 @@ def log_end_offset(batch: Batch, event: LogEndOffset) -> None:
 
 
 def _noting_a_shorter_log(partition: Partition, event: LogEndOffset) -> Partition:
-    """Note that a leader began with less than was committed. It shows no more, so regaining that has to be told."""
+    """Note that a leader began with less than was committed. It shows only that, so regaining the rest has to be told."""
     is_decided = partition.high_watermark_epoch == partition.leader_epoch
     if is_decided or event.broker != partition.leader or event.log_end_offset >= partition.high_watermark:
         return partition
@@ -104,7 +104,7 @@ class Derived(NamedTuple):
 
 
 def derived(partition: Partition, min_isr: int, joiners: tuple[int, ...]) -> Derived | None:
-    """Give the high watermark that the log end offsets allow; None if it must stay.
+    """Return the high watermark that the log end offsets allow; None if it must stay.
 
     Every ISR member must have reported in the current leader epoch. To rise, it also needs an ISR of at least
     min.insync.replicas (Kafka 3.9). It goes back only if the leader has less (``committed_end``), and then even
@@ -145,7 +145,7 @@ def joiners_of(batch: Batch, partition: Partition) -> tuple[int, ...]:
 
 
 def committed_end(partition: Partition) -> int:
-    """Give the offset up to which the leader holds what was committed. Every in-sync replica has that much.
+    """Return the offset up to which the leader holds what was committed. Every in-sync replica has that much.
 
     That is the high watermark, unless the leader came with less and no watermark was derived in its epoch yet.
     """

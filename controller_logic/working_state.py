@@ -246,7 +246,7 @@ class WorkingState:
             self._deletions_due.discard(name)
 
     def frozen(self) -> tuple[State, Changes]:
-        """Give the state to be stored, and the topics that changed; None for a topic that is gone."""
+        """Return the state to be stored, and the topics that changed; None for a topic that is gone."""
         changes: dict[str, Topic | None] = dict.fromkeys(self._removed)
         changes |= {name: topic.frozen() for name, topic in self._open.items() if topic is not None and topic.differs}
         cluster = replace(

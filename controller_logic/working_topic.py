@@ -64,7 +64,7 @@ class WorkingTopic:
 
     @property
     def shown_state(self) -> TopicState:
-        """Give the state that decisions show: a deletion that waits is ``ineligible``."""
+        """Return the state that decisions show: a deletion that waits is ``ineligible``."""
         return TopicState.ineligible if self.deletion_waits else self.state
 
     def has_replica_in(self, state: ReplicaState) -> bool:
@@ -108,5 +108,5 @@ class WorkingTopic:
         self.state, self.deletion_waits, self.differs = state, deletion_waits, True
 
     def frozen(self) -> Topic:
-        """Give the topic as it stands, to be stored."""
+        """Return the topic as it stands, to be stored."""
         return Topic(self.topic, self.topic_id, self.state, self.config, tuple(self.partitions), self.deletion_waits)

@@ -58,7 +58,7 @@ def part_of(decision: AnyDecision) -> Part:
 
 
 def _place_of(decision: AnyDecision) -> Place:
-    """Give a decision's place: seq, then kind, topic, partition, broker."""
+    """Return a decision's place: seq, then kind, topic, partition, broker."""
     rank = KIND_RANK[decision.__struct_config__.tag]  # type: ignore[index]
     topic, partition, broker = "", -1, -1
     if not isinstance(decision, Answer):
@@ -115,7 +115,7 @@ def _merged(ordered: list[Part]) -> Iterable[Part]:
 
 
 def _said(parts: list[Part]) -> Iterable[Part]:
-    """Give what represents all parts of one place. A cluster in balance is not worth a decision."""
+    """Return what represents all parts of one place. A cluster in balance is not worth a decision."""
     rank = parts[0].rank
     if rank == _IMBALANCE_RANK:
         merged = _one_imbalance([d for part in parts if isinstance(d := decode(part.body), Imbalance)])
@@ -190,7 +190,7 @@ def bounded(
 
 
 def first_refusal(results: Sequence[PartitionResult]) -> tuple[str, str]:
-    """Give the error and message of a whole request: those of its first refused partition."""
+    """Return the error and message of a whole request: those of its first refused partition."""
     for result in results:
         if result.error != "NONE":
             return result.error, result.message

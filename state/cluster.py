@@ -118,7 +118,7 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
         return shard_of(topic, self.shards) == self.shard
 
     def shown_backlog(self, counts: Mapping[int, int]) -> dict[int, int]:
-        """Give the backlog of each registered broker from ``counts``, the sum over all shards.
+        """Return the backlog of each registered broker from ``counts``, the sum over all shards.
 
         Unregistered brokers owe no reports, and neither do brokers behind a gateway.
         """

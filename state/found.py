@@ -29,7 +29,7 @@ def found_by(seq: int, raw: bytes, entered_ms: int | None) -> Found | None:
 
 
 def found_ms(seq: int, found: Sequence[Found]) -> int | None:
-    """Give the time when an event was last found undecided; None if it never was."""
+    """Return the time when an event was last found undecided; None if it never was."""
     return max((one.time_ms for one in found if one.after < seq < one.before), default=None)
 
 

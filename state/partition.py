@@ -163,5 +163,5 @@ class Topic(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def shown_state(self) -> TopicState:
-        """Give the state that decisions show: a deletion that waits is ``ineligible``."""
+        """Return the state that decisions show: a deletion that waits is ``ineligible``."""
         return TopicState.ineligible if self.deletion_waits else self.state

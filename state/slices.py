@@ -20,12 +20,12 @@ class Slice(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def first_partition(self) -> int:
-        """Give the number of its first partition; 0 if it has none."""
+        """Return the number of its first partition; 0 if it has none."""
         return self.topic.partitions[0].partition if self.topic.partitions else 0
 
     @property
     def nth(self) -> int:
-        """Give its place among the slices, from 0 on."""
+        """Return its place among the slices, from 0 on."""
         return self.first_partition // SLICE_PARTITIONS
 
     @property

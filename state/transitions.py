@@ -33,7 +33,7 @@ REPLICA_MAY_COME_FROM: Mapping[R, Set[R]] = {
 
 
 def _within_one_event(may_come_from: Mapping[_S, Set[_S]], passed: Set[_S]) -> frozenset[tuple[_S, _S]]:
-    """Give the pairs (from, to) of one transition, or of several through the states in ``passed``."""
+    """Return the pairs (from, to) of one transition, or of several through the states in ``passed``."""
     pairs = {(origin, target) for target, origins in may_come_from.items() for origin in origins}
     while True:
         longer = {(a, d) for a, b in pairs for c, d in pairs if b == c and b in passed}

@@ -112,7 +112,7 @@ class CheckpointLock:
 
 @contextlib.contextmanager
 def checkpoint_lock(checkpoint: Path, holder: Holder) -> Iterator[CheckpointLock]:
-    """Give a checkpoint's lock, not yet taken, and release it at the end of the block."""
+    """Yield a checkpoint's lock, not yet taken, and release it at the end of the block."""
     lock = CheckpointLock(checkpoint, holder)
     try:
         yield lock

@@ -5,7 +5,7 @@ a Python operator once for each key, and each call costs about a millisecond. An
 ticks, concern every partition.
 
 The insight: the key can be a shard, a fixed share of the topics. A shard's state is the broker table and a map of pages
-(``paged_topics``). Every shard has the whole broker table. ``step`` is deterministic, so all of them come to the same
+(``paged_topics``). Every shard has the whole broker table. ``step`` is deterministic, so all of them reach the same
 brokers, and only one of them writes the decisions about brokers.
 
     key -1   heartbeats, ticks, …  ─► SharedEvents: read once, kept for the keys that follow

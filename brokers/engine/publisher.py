@@ -1,4 +1,4 @@
-"""Publish events in the order in which they are sent, also across a bus that is out of reach for a while."""
+"""Publish events in the order in which they are sent, even if the bus is out of reach for a while."""
 
 import asyncio
 from collections.abc import Callable, Sequence

@@ -48,7 +48,7 @@ def replica(path: Path, broker: int = 1) -> Partition:
 
 
 def appended(partition: Partition, *epochs: int) -> Partition:
-    """Give the log one record in each of ``epochs``."""
+    """Return the log one record in each of ``epochs``."""
     for epoch in epochs:
         partition.log.append_as_leader(batch(b"%d-%d" % (partition.broker, epoch)), epoch)
     return partition

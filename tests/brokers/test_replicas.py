@@ -42,7 +42,7 @@ class Host(NamedTuple):
     bus: EmbeddedBus
 
     async def told(self, kind: str) -> list[dict[str, Any]]:
-        """Give the events of a kind that were told so far."""
+        """Return the events of a kind that were told so far."""
         await self.outbox.flush()
         events = [json.loads(entry.raw) for entry in self.bus.read(0, self.bus.last_seq())]
         return [event for event in events if event["kind"] == kind]
@@ -191,7 +191,7 @@ def test_a_committed_change_makes_room_for_the_next(play: Play) -> None:
 
 
 async def produced(host: Host) -> ErrorCode:
-    """Produce a record with acks=all, and give the error of the answer."""
+    """Produce a record with acks=all, and return the error of the answer."""
     replicas, metadata = host.replicas, host.replicas._metadata
     context = Context(BROKER, settings_of(SETTINGS), metadata, replicas, replicas._directory, Purgatory(10))
     data = ProduceRequest.TopicProduceData

@@ -29,7 +29,7 @@ def beat(world: World, gateway: int, incarnation: str = "a", **fields: Any) -> N
 
 
 def told(world: World) -> dict[str, str]:
-    """Give what the last event's one config decision says to be in force."""
+    """Return what the last event's one config decision says to be in force."""
     in_force = world.one(ConfigDecision).in_force
     assert isinstance(in_force, dict)
     return in_force

@@ -26,7 +26,7 @@ class Case(NamedTuple):
 
     @property
     def partition(self) -> Partition:
-        """Give the partition as it stood when all replicas were online."""
+        """Return the partition as it stood when all replicas were online."""
         is_led = self.leader != NO_LEADER
         state = PartitionState.OnlinePartition if is_led else PartitionState.OfflinePartition
         states = (ReplicaState.OnlineReplica,) * len(self.replicas)

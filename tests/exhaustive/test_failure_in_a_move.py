@@ -39,7 +39,7 @@ def batch_with(partition: Partition) -> Batch:
 
 
 def moves(size: int) -> Iterator[Partition]:
-    """Give every move that waits: of ``size`` replicas to one or two, however far it has come."""
+    """Return every move that waits: of ``size`` replicas to one or two, however far it has come."""
     origin = ALL[:size]
     online = (ReplicaState.OnlineReplica,) * size
     for isr in subsets(origin, 1):

@@ -36,7 +36,7 @@ START_MS = 1_000
 
 
 def opening(rules_version: int) -> list[dict[str, object]]:
-    """Give a cluster with something to break: brokers that live, topics, a gateway that leads."""
+    """Return a cluster with something to break: brokers that live, topics, a gateway that leads."""
     asked = {"want_fence": False, "want_shutdown": False}
     return [
         {"kind": "controller_started", "controller_id": "c", "controller_epoch": 1, "rules_version": rules_version},

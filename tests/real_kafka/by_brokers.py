@@ -94,7 +94,7 @@ class ByBrokers:
         self._told_up_to = cluster.bus.decided_seq()
 
     def tell(self, story: Story) -> list[list[str]]:
-        """Give what came of each block, as far as it is compared."""
+        """Return what came of each block, as far as it is compared."""
         blocks = merged(story)
         return [self._play(block, is_last=block is blocks[-1]) for block in blocks]
 

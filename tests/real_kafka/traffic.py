@@ -120,7 +120,7 @@ class Group:
                 self.wrong.append(f"{place}: {value!r} at {offset}, where {self._seen[place][offset]!r} was")
 
     def values(self, topic: str, partition: int) -> list[bytes]:
-        """Give what a partition has held, in its order."""
+        """Return what a partition has held, in its order."""
         with self._lock:
             return [value for _, value in sorted(self._seen[topic, partition].items())]
 

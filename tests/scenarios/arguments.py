@@ -8,7 +8,7 @@ UNITS_MS = {"ms": 1, "s": 1_000}
 
 
 def asked(command: Command) -> dict[str, Any]:
-    """Give the request id, where a command has one."""
+    """Return the request id, where a command has one."""
     return {"request_id": command.options["request-id"]} if "request-id" in command.options else {}
 
 

@@ -35,7 +35,7 @@ def _role(broker: int, told: LeaderAndIsr) -> str:
 
 
 def partition_lines(view: dict[str, Any], topics: Sequence[str]) -> list[str]:
-    """Give a line for each partition of ``topics``, of all of them for an empty name."""
+    """Return a line for each partition of ``topics``, of all of them for an empty name."""
     wanted = [held for held in view["partitions"] if "" in topics or held["topic"] in topics]
     going = {held["topic"]: held["state"] for held in view["topics"] if held["state"] != "created"}
     return [_partition(held, going.get(held["topic"])) for held in wanted] or ["no partition"]
@@ -58,7 +58,7 @@ def _partition(held: dict[str, Any], topic_state: str | None) -> str:
 
 
 def broker_line(view: dict[str, Any]) -> str:
-    """Give all brokers in one line, by state."""
+    """Return all brokers in one line, by state."""
     by_state: dict[str, list[int]] = {}
     for held in view["brokers"]:
         by_state.setdefault(held["state"], []).append(held["broker"])

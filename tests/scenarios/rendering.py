@@ -23,7 +23,7 @@ class Rendering:
         self._ids: list[str] = []
 
     def tell(self, body: bytes, *, quiet: bool) -> list[str]:
-        """Give the lines of a decision; of a quiet one only what nobody would expect."""
+        """Return the lines of a decision; of a quiet one only what nobody would expect."""
         decision = d.decode(body)
         lines = self._moved_controller(decision) + self._lines(decision)
         return [line for line in lines if line.startswith("!!") or _is_refused(decision)] if quiet else lines

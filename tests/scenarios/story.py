@@ -45,11 +45,11 @@ class Story(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Give the story as it stands in its file."""
+        """Return the story as it stands in its file."""
         return self.retold([block.expected for block in self.blocks])
 
     def retold(self, outputs: Iterable[str]) -> str:
-        """Give the story's text with other outputs."""
+        """Return the story's text with other outputs."""
         pairs = zip(self.blocks, outputs, strict=True)
         told = ["\n".join([*block.lines, RULE, output]) for block, output in pairs]
         return "\n".join([*self.comment, "\n\n".join(told), ""])

@@ -33,7 +33,7 @@ Play = Callable[[Story], ByQuery]
 def played(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Future[ByQuery]]]:
-    """Begin to play the stories of all tests that were asked for; gives what comes of each, by its name."""
+    """Begin to play the stories of all tests that were asked for; return what comes of each, by its name."""
     asked = [item.callspec.params["story"] for item in request.session.items if item.path == request.path]
     choose_java()
     session = build_session(Settings(), Path(tempfile.gettempdir()))

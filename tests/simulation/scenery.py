@@ -32,7 +32,7 @@ class Scenery(NamedTuple):
 
     @property
     def engine_settings(self) -> dict[str, str]:
-        """Give the settings under which engines start."""
+        """Return the settings under which engines start."""
         return {
             "broker.session.timeout.ms": "1000",
             "auto.leader.rebalance.enable": str(self.balanced).lower(),
@@ -42,7 +42,7 @@ class Scenery(NamedTuple):
 
     @property
     def broker_settings(self) -> Settings:
-        """Give the brokers' settings: as real ones, in a hurry."""
+        """Return the brokers' settings: as real ones, in a hurry."""
         return Settings(
             broker_heartbeat_interval_ms=250,
             controlled_shutdown_timeout_ms=1_500,

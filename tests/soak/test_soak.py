@@ -14,7 +14,7 @@ FLAT = Sample(0.0, 0, 22, 366, 44, 327, 134.0, 550.0, 744.0, 0.5, 325, 2.0, 4.0,
 
 
 def run_of(minutes: float, **growth_per_batch: float) -> list[Sample]:
-    """Give a run of three batches a second that is flat, except in what ``growth_per_batch`` names."""
+    """Return a run of three batches a second that is flat, except in what ``growth_per_batch`` names."""
     samples = []
     for place in range(61):
         at_s = minutes * place

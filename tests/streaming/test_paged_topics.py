@@ -47,7 +47,7 @@ class PagedShard:
         self.cluster = Cluster()
 
     def batch(self, *raws: bytes) -> list[str]:
-        """Give the errors of the answers."""
+        """Return the errors of the answers."""
         first = self.cluster.seq + 1
         logged = [Logged(seq, first, decode(raw), raw) for seq, raw in enumerate(raws, first)]
         outcome = step(State(self.cluster, PagedTopics(self.pages, 1, PAGES)), logged, Policy())

@@ -17,7 +17,7 @@ def log_of(directory: Path) -> bytes:
 
 
 def cuts_of(data: bytes) -> Iterator[int]:
-    """Give each position at which a batch ends."""
+    """Return each position at which a batch ends."""
     for position, batch in batches_in(data):
         yield position + batch.size
 

@@ -13,14 +13,14 @@ _METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
 def key_of(name: str) -> int:
-    """Give the API key of a request by the schema's name, without its ``Request``."""
+    """Return the API key of a request by the schema's name, without its ``Request``."""
     key = layouts()[f"{name}Request"].api_key
     assert key is not None
     return key
 
 
 def newest(name: str) -> int:
-    """Give the newest version of a request that has a layout."""
+    """Return the newest version of a request that has a layout."""
     return layouts()[f"{name}Request"].valid.high
 
 

@@ -85,7 +85,7 @@ class Engine:
 
 @contextlib.contextmanager
 def running_engine(directory: Path, *settings: str) -> Iterator[Bus]:
-    """Run ``isrflow run`` until the block ends; gives its bus once it decides.
+    """Run ``isrflow run`` until the block ends; yield its bus once it decides.
 
     That is a file of the directory, if the settings name no other.
     """

@@ -166,7 +166,7 @@ class InProcessQuorum:
         return told | given
 
     def join(self, client: ControllerClient, *brokers: int) -> dict[int, int]:
-        """Register brokers and unfence them; gives their epochs."""
+        """Register brokers and unfence them; return their epochs."""
         epochs = {}
         for broker in brokers:
             answer = client.ask("BrokerRegistration", **self.registration(broker))

@@ -110,7 +110,7 @@ class MockCluster:
         return view_of_image(self.bus.image())
 
     def active(self) -> dict[int, int]:
-        """Give the epochs of the brokers that are active."""
+        """Return the epochs of the brokers that are active."""
         return {b["broker"]: b["broker_epoch"] for b in self.view()["brokers"] if b["state"] == "active"}
 
     def partitions(self, topic: str) -> list[dict[str, Any]]:
@@ -155,6 +155,6 @@ class MockCluster:
     # The clients' view
 
     def bootstrap(self) -> str:
-        """Give the addresses of the brokers that run."""
+        """Return the addresses of the brokers that run."""
         told = [json.loads((self.folder(b) / "broker.json").read_text()) for b in sorted(self._processes)]
         return ",".join(f"{one['host']}:{one['port']}" for one in told)

@@ -28,7 +28,7 @@ def draws(*, max_size: int) -> st.SearchStrategy[list[Draw]]:
 
 
 def walk(drawn: list[Draw], policy: Policy) -> Iterator[tuple[State, bytes, Outcome]]:
-    """Publish an event for each draw, under clocks that lie; give the state before, its text, and the outcome."""
+    """Publish an event for each draw, under clocks that lie; return the state before, its text, and the outcome."""
     # Most logs begin by the newest rules, some by the first; any may change them.
     opening = _OPENING if len(drawn) % 4 == 1 else [_NEWEST, *_OPENING]
     return _walk([*opening, *drawn], policy, Clocks())
@@ -42,7 +42,7 @@ def seeded_draws(seed: int, count: int, without: tuple[str, ...] = ()) -> list[D
 
 
 def seeded(seed: int, count: int) -> list[tuple[int, bytes]]:
-    """Give a log of ``count`` events, (seq, raw) from seq 1, under one controller and clocks that are right."""
+    """Return a log of ``count`` events, (seq, raw) from seq 1, under one controller and clocks that are right."""
     # Every third log goes by the first rules.
     opening = [_FIRST if seed % 3 == 0 else _NEWEST, *_OPENING]
     steps = _walk([*opening, *seeded_draws(seed, count, without=("started", "set_clock"))], Policy(), RightClocks())

@@ -135,7 +135,7 @@ class World:
         return ",".join(state.name.removesuffix("Replica") for state in self.partition(topic, partition).replica_states)
 
     def one(self, kind: type[_T]) -> _T:
-        """Give the only decision of a kind that the last event made."""
+        """Return the only decision of a kind that the last event made."""
         found = self.all(kind)
         assert len(found) == 1, found
         return found[0]
@@ -150,12 +150,12 @@ class World:
 
     @property
     def error(self) -> str:
-        """Give the error of the last event's one answer."""
+        """Return the error of the last event's one answer."""
         return self.one(Answer).error
 
     @property
     def said(self) -> str:
-        """Give the last event's one leader_and_isr: its reason, and to whom it goes."""
+        """Return the last event's one leader_and_isr: its reason, and to whom it goes."""
         decision = self.one(LeaderAndIsr)
         return f"{decision.reason}{' unclean' if decision.unclean else ''} to {_ids(decision.to)}"
 

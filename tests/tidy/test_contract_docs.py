@@ -55,7 +55,7 @@ Fields = dict[str, bool]
 
 
 def fields_of(union: Any, common: Any) -> dict[str, Fields]:
-    """Give each kind's fields, and of each whether it may be missing."""
+    """Return each kind's fields, and of each whether it may be missing."""
     shared = {field.encode_name for field in msgspec.structs.fields(common)}
     return {
         kind.__struct_config__.tag: {
@@ -89,7 +89,7 @@ def added(now: dict[str, Fields], version_1: dict[str, str]) -> dict[str, Fields
 
 
 def shown() -> dict[str, Fields]:
-    """Give the fields of the lists in the state, as a small world shows it."""
+    """Return the fields of the lists in the state, as a small world shows it."""
     world = World(1)
     world.create("t", (1,))
     topic = world.state.topics.get("t")
@@ -100,7 +100,7 @@ def shown() -> dict[str, Fields]:
 
 
 def unused() -> dict[str, Fields]:
-    """Give the fields of events that no rule names."""
+    """Return the fields of events that no rule names."""
     rules = "".join(path.read_text() for path in (ROOT / "controller_logic").glob("*.py"))
     found: dict[str, Fields] = {}
     for kind, fields in fields_of(AnyEvent, Event).items():

@@ -20,7 +20,7 @@ from brokers.wire.schema import Values
 from state.decisions import Answer
 from state.event import AdminEvent
 
-# Work on this many items or more goes to another thread; a message counts as one item for so many bytes.
+# Work on this many items or more goes to another thread. A message counts as one item per ``BYTES_PER_ITEM``.
 OFFLOAD_ITEMS_MIN = 500
 BYTES_PER_ITEM = 50
 

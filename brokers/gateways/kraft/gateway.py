@@ -63,7 +63,7 @@ logger = structlog.get_logger()
 # come first.
 READ_FIRST_S = 0.05
 
-# One in so many heartbeats asks for an answer, including the first: about every ten seconds.
+# One heartbeat in this many asks for an answer, starting with the first: about every ten seconds.
 ASKING_EVERY = 25
 
 # These threads read large requests and write large answers. More of them would starve the event loop.

@@ -40,7 +40,7 @@ class Probes:
     def begin(self, broker: int) -> None:
         """Probe a broker that has no open connection for heartbeats.
 
-        Heartbeats come to the leading gateway alone, so no other one probes.
+        Only the leading gateway gets heartbeats, so no other one probes.
         """
         if self._quorum_view.leads and broker not in self._running and not self._quorum_view.is_connected(broker):
             probe = asyncio.ensure_future(self._probe(broker))

@@ -1,4 +1,4 @@
-"""What a gateway knows of the quorum and of the brokers, and how far each broker has read the metadata log."""
+"""A gateway's view of the quorum and the brokers, and how far each broker has read the metadata log."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -35,7 +35,7 @@ class BrokerView(msgspec.Struct):
 
 
 class QuorumView:
-    """Who leads the quorum, the state of each broker, and how far each has read.
+    """The leader of the quorum, the state of each broker, and how far each has read.
 
     ``fetching`` is called for each fetch with the broker, its epoch and the offset.
     """
@@ -82,7 +82,7 @@ class QuorumView:
         is_another_start = decision.voter == self._gateway and not self.leads
         self.superseded = is_another_start and led
         if self.leads:
-            # Nobody has fetched from this leader yet, and it does not know what was fetched from the former one.
+            # No broker has fetched from this leader yet, and it does not know what they fetched from the previous one.
             self.fetched.clear()
 
     def _broker(self, decision: BrokerDecision, log_end: int) -> None:

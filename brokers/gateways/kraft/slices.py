@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from typing import TypeVar
 
-# So many items take some milliseconds, whatever is done with them.
+# This many items take a few milliseconds, whatever is done with them.
 ITEMS_PER_SLICE = 500
 
 T = TypeVar("T")

@@ -23,7 +23,7 @@ def _settle(future: "asyncio.Future[bool]", changed: bool) -> None:
 
 
 class Purgatory:
-    """A bound on how many requests wait at once. Beyond it a request does not wait, and is answered as things are."""
+    """A bound on how many requests wait at once. Beyond it a request does not wait: it is answered at once."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

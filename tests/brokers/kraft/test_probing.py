@@ -34,7 +34,7 @@ Told = list[BrokerConnectionLost]
 
 
 def probed(port: int, peer: Peer | None = None, state: str = "active", leads: bool = True) -> Told:
-    """Probe broker 1, which listens on ``port``, to the end of all probes; gives what was told."""
+    """Probe broker 1, which listens on ``port``, to the end of all probes; return what was told."""
     told: Told = []
 
     async def scene() -> None:

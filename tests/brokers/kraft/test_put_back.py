@@ -72,7 +72,7 @@ class Led:
         return ControllerClient(self._voter.port)
 
     def until_led(self, after: int) -> int:
-        """Wait until the gateway leads in an epoch after another; give it."""
+        """Wait until the gateway leads in an epoch after another; return it."""
         client = self.client()
         found = after
 
@@ -86,7 +86,7 @@ class Led:
         return found
 
     def read(self, epoch: int, name: str) -> tuple[int, int]:
-        """Read the log as a broker does until it tells of a topic; give the offset and the epoch where that ends."""
+        """Read the log as a broker does until it tells of a topic; return the offset and the epoch where that ends."""
         client = self.client()
         at = offset = last_epoch = 0
 

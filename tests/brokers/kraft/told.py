@@ -77,7 +77,7 @@ def after(decisions: Sequence[AnyDecision]) -> MetadataImage:
 
 
 def records(*decisions: AnyDecision, standing: Sequence[AnyDecision] = STANDING) -> list[Record]:
-    """Give the records of the decisions on one event, after those that stand."""
+    """Return the records of the decisions on one event, after those that stand."""
     entry = translate(after(standing), decisions).entry
     return [] if entry is None else list(entry.records)
 

@@ -55,7 +55,7 @@ def held_in(directory: Path) -> list[SnapshotId]:
 
 
 def remove_unfinished(directory: Path) -> None:
-    """Remove the snapshots that a crash left unfinished. No snapshot may be in the making."""
+    """Remove the snapshots that a crash left unfinished. Call it while no snapshot is being written."""
     for unfinished in directory.glob(f"*.checkpoint{_UNFINISHED}"):
         unfinished.unlink()
 
@@ -63,7 +63,7 @@ def remove_unfinished(directory: Path) -> None:
 def write(directory: Path, snapshot: SnapshotId, image: MetadataImage, time_ms: int) -> None:
     """Write ``image`` as a snapshot, which gets its name when all of it is on disk.
 
-    ``time_ms`` is the time of the last record that it covers. This may run beside anything else.
+    ``time_ms`` is the time of the last record that it covers. This may run at the same time as anything else.
     """
     path = path_of(directory, snapshot)
     unfinished = path.with_name(path.name + _UNFINISHED)
@@ -123,7 +123,7 @@ def check(directory: Path, snapshot: SnapshotId) -> None:
 
 def _damaged(path: Path, why: str) -> DamagedError:
     return DamagedError(
-        f"snapshot {path} is damaged ({why}): without that file the gateway starts from the one before, "
+        f"snapshot {path} is damaged ({why}): without that file the gateway starts from the previous snapshot, "
         "or from the beginning of its log",
         spare=path,
     )
@@ -141,12 +141,12 @@ def _records(data: bytes) -> Iterator[Record]:
 
 
 def read_piece(directory: Path, snapshot: SnapshotId, position: int, max_bytes: int) -> Piece:
-    """Read up to ``max_bytes`` of a snapshot from ``position``; nothing behind its end."""
+    """Read up to ``max_bytes`` of a snapshot from ``position``; an empty result if that is at or beyond its end."""
     return piece_of(path_of(directory, snapshot), position, max_bytes)
 
 
 def piece_of(path: Path, position: int, max_bytes: int) -> Piece:
-    """Read up to ``max_bytes`` of a file from ``position``; nothing behind its end."""
+    """Read up to ``max_bytes`` of a file from ``position``; an empty result if that is at or beyond its end."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         file.seek(min(max(position, 0), size))

@@ -1,4 +1,4 @@
-"""From decisions on partitions to the records that tell of them."""
+"""Translate decisions about partitions into metadata records."""
 
 from collections.abc import Iterator
 
@@ -23,8 +23,8 @@ def partition_records(draft: MetadataDraft, decision: LeaderAndIsr) -> Iterator[
     """Yield a record of what changed in a partition, or of all of it if it is new.
 
     A change record does not carry the epochs: brokers count them up. The decision has the last word on them, so if
-    counting would give other epochs, the whole partition is written. A topic that is not there is being deleted, and
-    its partitions went with it.
+    counting would give other epochs, the whole partition is written. A topic that is not in the image is being deleted,
+    and its partitions went with it.
 
     Raises ``StaleDecisionError``.
     """
@@ -86,7 +86,7 @@ def changed_directories(draft: MetadataDraft, broker: int) -> Iterator[Record]:
 def directories_of(draft: MetadataDraft, replicas: Ids, held: PartitionState | None) -> tuple[str, ...]:
     """Return the log directory of each replica; unassigned if its broker has none or several to choose from.
 
-    A replica stays in its directory while its broker has that.
+    A replica stays in its directory as long as its broker has that directory.
     """
     former = {} if held is None else dict(zip(held.replicas, held.directories, strict=True))
     return tuple([_directory(draft, replica, former.get(replica, UNASSIGNED_DIRECTORY)) for replica in replicas])
@@ -114,7 +114,7 @@ def _decided(draft: MetadataDraft, decision: LeaderAndIsr, held: PartitionState 
 
 
 def _change(held: PartitionState, wanted: PartitionState) -> Values:
-    """Return the fields that differ. The leader is named also if only its epoch differs."""
+    """Return the fields that differ. The leader is included even if only its epoch differs."""
     change: dict[str, object] = {}
     if wanted.leader_epoch != held.leader_epoch:
         change["Leader"] = wanted.leader

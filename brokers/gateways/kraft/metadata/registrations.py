@@ -1,4 +1,4 @@
-"""From decisions on brokers to the records that tell of them."""
+"""Translate decisions about brokers into metadata records."""
 
 from collections.abc import Iterator
 
@@ -18,10 +18,10 @@ PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 def broker_records(draft: MetadataDraft, decision: BrokerDecision) -> Iterator[Record]:
-    """Yield what changed in a broker's registration, or all of it if a change record cannot tell it.
+    """Yield the change of a broker's registration, or all of it if a change record cannot express that.
 
-    For brokers only a new registration ends a controlled shutdown. The rules know another way: a broker that is fenced
-    while it shuts down may come back. Then its registration is written again with its epoch.
+    In Kafka only a new registration ends a controlled shutdown. In the rules, a broker that is fenced while it shuts
+    down may also come back. Then its registration is written again with the same epoch.
     """
     held = draft.brokers.held.get(decision.broker)
     if decision.state == "unregistered":
@@ -63,9 +63,9 @@ def registered(broker: Registration) -> Record:
 
 
 def _decided(decision: BrokerDecision, held: Registration | None) -> Registration:
-    """Return the registration as brokers shall hold it.
+    """Return the registration as brokers must see it.
 
-    ``shutdown_allowed`` is addressed to the broker alone; the others go on seeing it in its controlled shutdown, or
+    ``shutdown_allowed`` is addressed to the broker alone; the others still see it in its controlled shutdown, or
     fenced as before. Endpoints of a protocol that Kafka does not have are left out.
     """
     same = held is not None and held.broker_epoch == decision.broker_epoch

@@ -1,4 +1,4 @@
-"""From decisions on topics and settings to the records that tell of them."""
+"""Translate decisions about topics and settings into metadata records."""
 
 from collections.abc import Iterable, Iterator, Mapping
 

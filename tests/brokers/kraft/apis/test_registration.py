@@ -124,7 +124,7 @@ def is_lost(quorum: InProcessQuorum) -> bool:
 
 
 def let_in(client: ControllerClient, asked: dict[str, object]) -> int:
-    """Register as a broker does, again and again while another process has its id; gives its epoch."""
+    """Register as a broker does, again and again while another process has its id; return its epoch."""
     told: list[dict[str, int]] = []
 
     def is_let_in() -> bool:
