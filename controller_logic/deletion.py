@@ -1,6 +1,6 @@
 """Delete topics: every replica removes its log and reports it, then the topic is gone (``TopicDeletionManager``).
 
-The problem: brokers go and come while logs are removed, and no log may be left behind. So the topic stays in the state
+The problem: brokers come and go while logs are removed, and no log may be left behind. So the topic stays in the state
 until every replica has reported:
 
     replica   OfflineReplica ─► ReplicaDeletionStarted ─► ReplicaDeletionSuccessful

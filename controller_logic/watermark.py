@@ -79,7 +79,7 @@ def log_end_offset(batch: Batch, event: LogEndOffset) -> None:
 
 
 def _noting_a_shorter_log(partition: Partition, event: LogEndOffset) -> Partition:
-    """Note that a leader began with less than was committed. It shows only that, so regaining the rest has to be told."""
+    """Note that a leader began with less than was committed. It shows only that, so regaining the rest must be told."""
     is_decided = partition.high_watermark_epoch == partition.leader_epoch
     if is_decided or event.broker != partition.leader or event.log_end_offset >= partition.high_watermark:
         return partition

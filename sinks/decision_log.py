@@ -33,7 +33,7 @@ class DecisionLog:
     """The writer of one controller epoch's decisions.
 
     If a batch has admin events with a deadline, ``check`` runs right before its commit. It gets the seq of the batch's
-    last event and the earliest deadline, and raises if that is over.
+    last event and the earliest deadline, and raises if that has passed.
     """
 
     def __init__(

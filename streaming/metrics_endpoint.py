@@ -38,7 +38,7 @@ class Endpoint:
             self._retry_at_s = time.monotonic() + self._retry_interval_s
 
     def retry(self) -> None:
-        """Try again if metrics are not served yet and the last attempt is long enough ago. It is cheap to call often."""
+        """Try again if metrics are not served yet and the last attempt is long enough ago. Cheap to call often."""
         if time.monotonic() < self._retry_at_s:
             return
         try:

@@ -32,7 +32,7 @@ _PAGE_KEY = struct.Struct(">ii")
 _PIECE_KEY = struct.Struct(">iq")
 _PAGE_MAX = 2**31 - 1
 MARK_KEY = b"mark"
-# A header of each decision that names the decision before it, for readers that find that one removed.
+# A header of each decision that names the previous one, for readers that find the previous one removed.
 PREVIOUS = "previous"
 Headers = dict[str, str | bytes | None]
 

@@ -32,7 +32,7 @@ _replica = msgspec.json.Decoder(_Replica)
 
 
 class Publisher:
-    """The producer for events of anybody. Threads take turns."""
+    """The producer for everybody's events. Threads take turns."""
 
     def __init__(self, connection: Connection, offsets_partitions: int) -> None:
         self._connection = connection
@@ -110,7 +110,7 @@ class Publisher:
 
 
 def replica_of(raw: bytes) -> _Replica | None:
-    """Return the replica whose log end an event reports; None for any other event, or text that is none."""
+    """Return the replica whose log end an event reports; None for any other event, and for text that is no event."""
     if b"log_end_offset" not in raw:
         return None
     try:

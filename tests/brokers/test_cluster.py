@@ -113,7 +113,7 @@ def test_the_demo_reads_everything_back_without_one_of_its_bootstrap_brokers(clu
         sender.send("t", 0, b"%d" % number)
     sender.finish(20)
     cluster.kill(3)
-    # Which broker it asks is drawn, and until its session ends the dead one is among those that it is told of.
+    # It asks a random broker, and until the dead one's session ends the answer lists that one too.
     for _ in range(6):
         read = traffic.read_all(cluster.bootstrap().split(","), "t", {0: 50})
         assert [number for _, number in read[0]] == list(range(50))
@@ -148,7 +148,7 @@ def test_min_isr_is_respected(cluster: MockCluster) -> None:
 
 
 def test_a_frozen_leader_wakes_up_fenced(cluster: MockCluster) -> None:
-    """What it takes in while it still thinks it leads is never acknowledged, and goes."""
+    """Records that it accepts while it still believes it leads are never acknowledged, and are truncated."""
     cluster.create_topic("t", {"0": [1, 2, 3]})
     assert produced(cluster, 1, b"kept").error_code == 0
     cluster.freeze(1)

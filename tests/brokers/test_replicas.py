@@ -209,7 +209,7 @@ async def produced(host: Host) -> ErrorCode:
 
 
 def test_too_small_an_isr_is_refused_before_and_after_the_append(play: Play) -> None:
-    """The record is committed when its answer is due, and the ISR is smaller than it must be by then."""
+    """When its answer is due, the record is committed, but the ISR has become too small."""
 
     async def scene(host: Host) -> None:
         said = {"controller_epoch": 2, "seq": 1, "time_ms": 0, "reason": Reason.TOPIC_CREATED}

@@ -229,7 +229,7 @@ def test_an_older_copy_that_was_written_over_it_is_noticed(path: Path, bus: Embe
         shutil.copyfileobj(older, file)
         file.truncate()
     with pytest.raises(BusError, match=r"was replaced .* was 4 and is now 1"):
-        # Another connection reads the file, where this one's cache still holds what it was.
+        # Another connection reads the file; this one's cache still holds the old content.
         _in_a_thread(bus.last_seq)
 
 
@@ -258,7 +258,7 @@ def test_its_files_are_the_owners_whatever_the_umask_is(tmp_path: Path) -> None:
         assert modes == {"bus.db": 0o600, "bus.db-wal": 0o600, "bus.db-shm": 0o600}
         for folder in (bus.path.parent, bus.path.parent.parent):
             assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-        # Who lets a group read sets the file's mode; the files beside it follow.
+        # To let a group read the bus, set the file's mode; the files beside it follow.
         bus.close()
         bus.path.chmod(0o640)
         bus = EmbeddedBus(bus.path)

@@ -36,7 +36,7 @@ def bus(tmp_path: Path):
 
 
 def trimmed(bus: EmbeddedBus, retain: int) -> int:
-    """Trim until nothing more has to go, and count the events and decisions that went."""
+    """Trim until nothing is left to remove, and count the removed events and decisions."""
     return sum(iter(lambda: bus.trim(retain), 0))
 
 

@@ -22,7 +22,7 @@ from tests.support.rules_engine import RulesEngine
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 TIMEOUT_S = 60.0
 _ALL = 1_000_000
-# Idle logs go on too, and would soon be longer than what was lost.
+# Idle logs grow too, and would soon be longer than what was lost.
 SETTINGS = {"broker_session_timeout_ms": 600_000, "metadata_max_idle_interval_ms": 300}
 
 
@@ -106,7 +106,7 @@ class Led:
         return at, last_epoch
 
     def back_up(self, into: Path) -> None:
-        """Copy all while it runs, the gateway's files before the bus that they follow from."""
+        """Copy everything while it runs, the gateway's files before the bus that they follow from."""
         shutil.copytree(self.folder / "gateway-100", into / "gateway-100")
         with sqlite3.connect(self.folder / "bus.db") as here, sqlite3.connect(into / "bus.db") as there:
             here.backup(there)
@@ -114,7 +114,7 @@ class Led:
         there.close()
 
     def put_back(self, backup: Path) -> None:
-        """End all, and put a backup in the place of what there is."""
+        """Stop everything, and replace all files by those of a backup."""
         assert self.gateway.stop()
         self.engine.stop()
         self.bus.close()
@@ -183,7 +183,7 @@ def test_a_restored_backup_repeats_no_epoch(tmp_path: Path, is_engine_first: boo
         assert given_out[: len(known)] == known != given_out
         if is_engine_first:
             led.start_engine()
-            # What is decided before any gateway is there must not be taken for what was.
+            # Decisions made before any gateway is back must not be mistaken for the lost ones.
             led.take(topic("other"))
             led.start_gateway()
         else:

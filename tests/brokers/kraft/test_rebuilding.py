@@ -1,4 +1,4 @@
-"""A gateway whose log is lost or damaged on a bus that has not all decisions any more makes it again from others."""
+"""A gateway rebuilds a lost or damaged log from another gateway or from brokers if the bus lacks old decisions."""
 
 import asyncio
 import contextlib
@@ -92,14 +92,14 @@ def test_an_empty_directory_is_filled_from_the_other_gateway(quorum: Lossy, lost
     there = files(quorum.log(201 - lost))
     quorum.start(lost)
     held = files(quorum.log(lost))
-    # What was decided since may have brought the other one another snapshot.
+    # Decisions since then may have given the other gateway another snapshot.
     there = files(quorum.log(201 - lost)) | there
     shared = held.keys() & there.keys()
     assert {Path(name).suffix for name in shared} == {".log", ".checkpoint"}
     assert all(held[name].startswith(there[name]) or there[name].startswith(held[name]) for name in shared)
     quorum.create("late")
     same(quorum)
-    # It stands on its own feet, also after a start.
+    # It continues by itself, also after a restart.
     quorum.end(201 - lost)
     quorum.create("alone", 2)
     quorum.end(lost)
@@ -179,7 +179,7 @@ def test_without_another_gateway_the_log_comes_from_brokers(quorum: Lossy, tmp_p
     quorum.start(100)
     assert log_of(quorum.log(100)).startswith(before)
     quorum.create("late")
-    # The other one takes it from there.
+    # The other gateway copies it from this one.
     quorum.copies = ()
     quorum.start(101)
     quorum.create("later")

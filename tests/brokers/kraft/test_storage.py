@@ -221,7 +221,7 @@ def test_a_damaged_log_is_not_served(decided: DecidedBus, tmp_path: Path, suffix
             with pytest.raises(StorageError, match="does not say where"):
                 Storage(tmp_path / "log")
         else:
-            # What the decisions tell again is written again; nobody is served before.
+            # The decisions write the lost records again, before anybody is served.
             assert log_of(tmp_path / "log", decided) == data
             asides = [aside.read_bytes() for aside in (tmp_path / "log").glob(f"aside-*/{path.name}")]
             assert damaged in asides or position >= len(sound) - 36, "the last one may be what a crash left"

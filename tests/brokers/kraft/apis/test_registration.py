@@ -103,7 +103,7 @@ def test_another_process_gets_a_brokers_id_only_when_the_former_is_known_to_be_d
             impostor = quorum.client()
             assert refused(impostor, asked)
             assert quorum.broker(17)["state"] == "active"
-        # Now nobody listens there. Nothing ended that would tell, so that is found when the next process asks.
+        # Now nobody listens there. No connection ended, so the gateway finds out when the next process asks.
         assert refused(impostor, asked)
         wait_until(lambda: is_lost(quorum), 30, "the broker to be known as dead")
         assert refused(impostor, asked), "it has another disk"
