@@ -15,7 +15,7 @@ _AFTER_ALL_OF = 2**31
 
 
 class TopicsOfDecisions:
-    """A stand-in for a bus on Kafka: decisions up to ``gone`` were removed, events were not, and seqs stand far apart."""
+    """A stand-in for a bus on Kafka: decisions up to ``gone`` are removed, events are not, and seqs are far apart."""
 
     seq_step = 1 << 20
 
