@@ -1,0 +1,48 @@
+"""A gateway whose clock is far ahead when it reports a deletion: the topic is deleted once the clock is right."""
+
+from pathlib import Path
+
+import pytest
+
+from brokers.gateways.kraft import deletions
+from bus.clock import now_ms
+from state.decisions import Rejected, decode
+from tests.brokers.kraft.apis.asking import created
+from tests.support.engine import wait_until
+from tests.support.gateway_in_process import InProcessQuorum
+
+HOUR_MS = 3_600_000
+TIMEOUT_S = 30.0
+
+
+def test_a_topic_does_not_stay_in_deletion_after_its_report_was_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    quorum = InProcessQuorum(tmp_path, gateway_heartbeat_interval_ms=20)
+    client = quorum.client()
+    try:
+        quorum.join(client, 1)
+        created(client, "t", replicas=1)
+        monkeypatch.setattr(deletions, "now_ms", lambda: now_ms() + HOUR_MS)
+        client.forward("DeleteTopics", Topics=[{"Name": "t"}])
+
+        def fetch() -> None:
+            epoch, end = quorum.state.quorum_epoch, quorum.gateways[100].gateway._storage.end_offset
+            client.fetch(end, epoch, epoch, replica=1)
+
+        def is_refused() -> bool:
+            fetch()
+            decisions = (decode(one.body) for one in quorum.bus.decisions((0, -1), 10_000))
+            return any(isinstance(one, Rejected) and "replica_report" in one.raw for one in decisions)
+
+        def is_deleted() -> bool:
+            fetch()
+            return all(topic["topic"] != "t" for topic in quorum.view()["topics"])
+
+        wait_until(is_refused, TIMEOUT_S, "the report to be refused")
+        assert not is_deleted()
+        monkeypatch.setattr(deletions, "now_ms", now_ms)
+        wait_until(is_deleted, TIMEOUT_S, "the topic to be gone")
+    finally:
+        client.close()
+        quorum.stop()
