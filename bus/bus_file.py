@@ -1,7 +1,7 @@
 """The file of an embedded bus: connections, transactions, and the check that it is still the same file.
 
 The problem: several processes and threads share one SQLite file for weeks, and people copy, restore and delete files.
-SQLite goes on writing to a file that has no name any more, and nobody else ever sees what it writes.
+SQLite keeps writing to a file that has no name any more, and nobody else ever sees what it writes.
 
     path ──► which file is there?   inode as opened?     no ──► error
                                     same bus_id in it?   no ──► error: overwritten in place

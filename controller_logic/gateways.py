@@ -132,7 +132,7 @@ def forgive_silence(batch: Batch) -> None:
 
 
 def lead_on(batch: Batch) -> None:
-    """After a time without a controller, let the leader go on in another epoch.
+    """After a time without a controller, let the leader continue in another epoch.
 
     All of this may be a restored backup. Brokers may have read other decisions of the last epoch than those that
     follow here. In any case the brokers are told of the claim's settings.
@@ -170,7 +170,7 @@ def _format(batch: Batch) -> int:
 
 
 def _go_on_in_newer_format(batch: Batch) -> None:
-    """Let the leader go on in a newer format once every gateway can write it.
+    """Let the leader continue in a newer format once every gateway can write it.
 
     A silent gateway that cannot write it would write another log than the others, so it is forgotten.
     """

@@ -40,7 +40,7 @@ def _begin_clock(batch: Batch, event: ControllerStarted) -> None:
 
 
 def controller_started(batch: Batch, event: ControllerStarted) -> None:
-    """Take the next controller epoch and its settings, and go on with what is under way.
+    """Take the next controller epoch and its settings, and continue what is under way.
 
     The bus may know which events are claims. Then one that it does not know is refused. One that it knows counts even
     if its epoch is lower, because the greater one was forged. Live brokers get a whole session from now on, because

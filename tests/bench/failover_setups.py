@@ -19,7 +19,7 @@ from tests.support.spark_engine import SparkEngine
 
 BROKERS = 3
 CONTROLLER = 100
-# What tests of real brokers set to be quick, and Kafka sets otherwise: none of it is measured here.
+# Kafka's defaults for the settings that tests of real brokers change to be quick. The benchmark must not measure those.
 _KAFKAS_OWN = {"replica.fetch.backoff.ms": "1000", "replica.lag.time.max.ms": "30000"}
 
 

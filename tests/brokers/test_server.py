@@ -70,7 +70,7 @@ def test_an_unknown_version_of_api_versions_is_answered_with_the_known_ones(port
     frame = client.frame()
     assert frame[:4] == bytes.fromhex("00000007")
     assert int.from_bytes(frame[4:6], "big") == ErrorCode.UNSUPPORTED_VERSION
-    assert client.ask(answer(version=0)).error_code == 0, "and the connection goes on"
+    assert client.ask(answer(version=0)).error_code == 0, "and the connection stays open"
 
 
 def test_an_unserved_api_is_refused_and_the_connection_stays_open(port: int) -> None:

@@ -71,7 +71,7 @@ def test_a_take_over_is_announced_only_with_other_settings(world: World) -> None
     claim(world, 3, min_insync_replicas=1, unclean_leader_election_enable=True)
     assert told(world) == {MIN_ISR: "1", UNCLEAN: "true"}
     claim(world, 4, min_insync_replicas=1, unclean_leader_election_enable=True, num_partitions=6)
-    assert world.kinds == "", "of what brokers do not act on they are told nothing"
+    assert world.kinds == "", "brokers are not told settings that they do not act on"
 
 
 def test_a_new_gateway_of_an_old_cluster_hears_the_settings_once() -> None:
@@ -119,7 +119,7 @@ def test_settings_are_announced_when_every_live_gateway_can_write_them(world: Wo
     assert (world.one(QuorumDecision).voter, world.one(QuorumDecision).incarnation) == (100, "b")
 
 
-def test_one_that_is_gone_is_not_waited_for_and_counts_no_more_when_it_is_back_as_it_was(world: World) -> None:
+def test_a_silent_gateway_is_not_waited_for_and_is_refused_with_its_old_format(world: World) -> None:
     start(world, 100, metadata_format=1)
     start(world, 101, metadata_format=1)
     world.tick(2_000)
@@ -140,7 +140,7 @@ def test_brokers_without_gateways_hear_no_settings_in_force(world: World) -> Non
     assert world.state.cluster.in_force == {}
 
 
-def test_one_that_stops_may_be_writing_until_it_is_silent(world: World) -> None:
+def test_a_stopping_gateway_may_be_writing_until_it_is_silent(world: World) -> None:
     start(world, 100, metadata_format=1)
     start(world, 101)
     beat(world, 100, want_shutdown=True)

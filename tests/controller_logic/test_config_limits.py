@@ -84,7 +84,7 @@ def test_a_log_under_older_rules_is_decided_as_before() -> None:
     assert alter(world, "cluster", None, {"a.b": BIG + "x"}).error == "NONE"
     assert world.one(ConfigDecision).config == {"a.b": BIG + "x"}
     world.publish("controller_started", controller_id="c", controller_epoch=1, rules_version=BOUNDED_RULES)
-    # What is there stays, and may stay as large.
+    # Existing settings stay, even if they are too large.
     assert alter(world, "cluster", None, {"c.d": "y"}).error == "NONE"
     assert alter(world, "cluster", None, {"c.d": BIG + "y"}).error == "INVALID_CONFIG"
 

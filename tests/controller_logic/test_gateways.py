@@ -231,7 +231,7 @@ def test_a_gateway_that_stops_hands_over_at_once(world: World) -> None:
     decision = world.one(QuorumDecision)
     assert (decision.voter, decision.quorum_epoch, decision.reason) == (101, 2, "GATEWAY_STOPPED")
     assert world.one(Answer).quorum_epoch == 2
-    # What it says until it has ended does not make it one that may lead.
+    # Its last heartbeats before it ends do not make it eligible again.
     gateway_beats(world, 100)
     gateway_beats(world, 101)
     tick(world)

@@ -50,7 +50,7 @@ def lose_connection(world: World, broker: int = 1) -> None:
 
 
 def pass_time(world: World, ms: int) -> None:
-    # What a gateway's heartbeat tells counts at the tick before it.
+    # A gateway's heartbeat counts from the tick before it.
     world.tick(ms)
     gateway_beats(world)
     world.tick()

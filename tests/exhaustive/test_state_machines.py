@@ -35,7 +35,7 @@ NewPartition -> OnlinePartition OfflinePartition
 OnlinePartition -> OnlinePartition OfflinePartition
 OfflinePartition -> OnlinePartition OfflinePartition NonExistentPartition
 """
-# What one event may do besides, by way of NewReplica and OfflineReplica, or of their like.
+# Further transitions that one event may make, through NewReplica and OfflineReplica, or NewPartition and its like.
 IN_ONE_EVENT_REPLICA = """
 NonExistentReplica -> OnlineReplica OfflineReplica ReplicaDeletionStarted ReplicaDeletionIneligible
 NewReplica -> ReplicaDeletionStarted ReplicaDeletionIneligible

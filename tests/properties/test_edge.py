@@ -90,7 +90,7 @@ def test_every_text_is_decided_or_rejected(log: list[Entry]) -> None:
     for entry in log:
         check_said(entry, said[entry.seq])
     msgspec.json.encode(decided.view())
-    # What follows the decisions takes all of them too.
+    # Followers of the decisions accept all of them too.
     image = MetadataImage()
     for seq in sorted(seq for seq in said if said[seq]):
         image, _ = translate(image, said[seq])

@@ -11,8 +11,8 @@ from tests.support.real_cluster import RealCluster
 from tests.support.rules_engine import RulesEngine
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
-# Those in which brokers do nothing that their script would have to know: no ISR shrinks or grows by itself but where
-# the story says so.
+# The stories in which real brokers do nothing that the script does not say: no ISR shrinks or grows by itself except
+# where the story says so.
 NAMES = (
     "brokers/bounce_of_all",
     "brokers/last_one",

@@ -17,7 +17,7 @@ _Position = tuple[int, int]
 
 
 class BrokersSeen:
-    """What each incarnation of a broker was told last, and what it asked for last."""
+    """The last decision that each incarnation of a broker was told, and its last request."""
 
     def __init__(self, violated: Callable[[str, str], None]) -> None:
         self._violated = violated
@@ -73,11 +73,11 @@ class BrokersSeen:
     # B12
 
     def starts_from(self, broker: int, position: _Position) -> None:
-        """Note up to where the state is that a broker starts from."""
+        """Note the position of the state that a broker starts from."""
         self._told[broker] = position
 
     def told(self, broker: int, after: _Position, chunk: Sequence[Decided]) -> None:
-        """Judge which decisions a broker takes in: each one, in order."""
+        """Check that a broker takes in each decision, in order."""
         if after != self._told.get(broker):
             self._violated("B12", f"broker {broker} was told up to {self._told.get(broker)}, and goes on after {after}")
         for decided in chunk:

@@ -16,12 +16,12 @@ from tests.simulation.wall_clocks import Setting, WallClocks
 REST_S = (0.03, 0.7)
 LASTS_S = (0.1, 2.0)
 HOUR_MS = 3_600_000
-# What a clock shows whose author counts microseconds.
+# The reading of a clock that counts microseconds instead of milliseconds.
 MICROSECONDS_MS = 1_700_000_000_000_000
 
 
 class Cluster(Asked, Protocol):
-    """What faults happen to."""
+    """A cluster as faults see it."""
 
     network: Network
     clocks: WallClocks

@@ -136,7 +136,7 @@ def judged(
     return found
 
 
-def test_every_shard_holds_brokers_to_be_what_was_said_of_them() -> None:
+def test_every_shard_has_the_brokers_that_were_decided() -> None:
     assert judged([], [said("active")], [{1: broker()}, {1: broker()}]) == []
     assert "A7" in judged([], [said("fenced")], [{1: broker()}])
     assert "A7" in judged([], [said("active", epoch=2)], [{1: broker()}])

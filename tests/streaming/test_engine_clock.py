@@ -80,7 +80,7 @@ def test_the_engine_clock_continues_from_the_rules_clock_once(machine: Machine, 
         clock.note_tick(seq, clock.read_ms())
         machine.pass_time(100)
     clock.decided(1, 1_000_000 + by_ms)
-    # What was told before the shift shifts no more.
+    # A reading from before the shift shifts the clock no further.
     clock.decided(3, 1_000_200 + by_ms)
     expected_ms = 1_000_300 + by_ms
     assert abs(clock.read_ms() - expected_ms) <= 30

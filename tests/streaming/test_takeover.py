@@ -126,7 +126,7 @@ def test_without_a_usable_checkpoint_the_job_continues_from_the_state_on_the_bus
         wait_until(lambda: bus._mark("passed") > 200, 60, "the batch after")
         assert engine.stop() == 0
         assert "moved the checkpoint aside" not in engine.log.read_text()
-        # What the first one left is behind by now, and what it would read next is gone.
+        # The first job's checkpoint is behind by now, and the events that it would read next are gone.
         (tmp_path / "checkpoint").rename(tmp_path / "used")
         (tmp_path / "lost").rename(tmp_path / "checkpoint")
         events, decisions = bus.read(0, bus.decided_seq()), decisions_of(bus)

@@ -123,7 +123,7 @@ def test_ticks_continue_from_the_rules_clock(bus: EmbeddedBus) -> None:
     wait_until(lambda: len(ticks(bus)) >= 3, 30, "ticks")
     first, clock_ms = bus.read(0, 99)[1], ticks(bus)[0].time_ms + 5_000
     for _ in range(3):
-        # What was told before the clock was shifted shifts it no more.
+        # A reading from before the shift shifts the clock no further.
         ticker.decided(first.seq, clock_ms)
     told = len(ticks(bus))
     wait_until(lambda: len(ticks(bus)) > told + 1, 30, "ticks after it")

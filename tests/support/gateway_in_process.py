@@ -17,10 +17,10 @@ from tests.support.engine import wait_until
 from tests.support.rules_engine import RulesEngine
 
 TIMEOUT_S = 30.0
-# Nobody is fenced or led away only because this machine is slow.
+# No broker is fenced, and no leader moved, only because this machine is slow.
 POLICY = {"broker_session_timeout_ms": 600_000, "auto_leader_rebalance_enable": False}
 
-# What a broker of Kafka 4.1 says that it supports, of what is told of in the log.
+# The features of a broker of Kafka 4.1 that the metadata log mentions.
 SUPPORTED = [
     {"Name": "metadata.version", "MinSupportedVersion": 7, "MaxSupportedVersion": 27},
     {"Name": "group.version", "MinSupportedVersion": 0, "MaxSupportedVersion": 1},

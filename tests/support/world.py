@@ -155,7 +155,7 @@ class World:
 
     @property
     def said(self) -> str:
-        """Return the last event's one leader_and_isr: its reason, and to whom it goes."""
+        """Return the reason of the last event's one leader_and_isr, and the brokers that it is addressed to."""
         decision = self.one(LeaderAndIsr)
         return f"{decision.reason}{' unclean' if decision.unclean else ''} to {_ids(decision.to)}"
 

@@ -151,7 +151,7 @@ def test_no_machine_and_no_registry_is_named() -> None:
     found = {
         name: sorted({match.group() for match in hosts.finditer(text)})
         for name, text in text_files()
-        # The flags that keep an index out of the lock are the only place where one is spoken of.
+        # Only the flags that keep an index out of the lock mention one.
         if name != "Makefile" and hosts.search(text)
     }
     assert found == {}

@@ -106,7 +106,7 @@ def test_damaged_bytes_only_raise_errors(case: tuple[Message, int, dict[str, Any
         found.decode(version, whole + b"\0")
 
 
-# Those of our APIs that kafka-python knows in full too; structs among tagged fields it writes by another rule.
+# The APIs that kafka-python knows in full too. It writes structs among tagged fields by another rule.
 SHARED = {
     "CreateTopicsRequest": [2, 4, 5, 7],
     "DeleteTopicsRequest": [1, 4, 6],

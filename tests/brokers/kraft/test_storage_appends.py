@@ -42,7 +42,7 @@ class FullDisk:
         if self._left == 0 and data:
             self._call(descriptor, bytes(data[0])[: len(data[0]) // 2])
         elif not data:
-            # What could not be forced to disk may be found there all the same.
+            # Data may be on the disk even if the call that forces it there failed.
             self._call(descriptor)
         raise OSError(errno.ENOSPC, "no space")
 

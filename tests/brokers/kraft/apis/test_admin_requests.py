@@ -157,7 +157,7 @@ def test_a_partition_that_nobody_could_lead_is_refused(quorum: InProcessQuorum, 
     assert client.forward("UnregisterBroker", BrokerId=40)["ErrorCode"] == ErrorCode.NONE
 
 
-def test_a_reassignment_is_begun_listed_and_cancelled(quorum: InProcessQuorum, client: ControllerClient) -> None:
+def test_a_reassignment_is_started_listed_and_cancelled(quorum: InProcessQuorum, client: ControllerClient) -> None:
     assignment = [{"PartitionIndex": 0, "BrokerIds": [1, 2]}]
     create(client, asked("moved", -1, -1) | {"Assignments": assignment})
 

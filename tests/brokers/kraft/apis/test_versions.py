@@ -11,7 +11,7 @@ from brokers.wire.errors import ErrorCode
 from tests.support.controller_client import ControllerClient
 
 ALL = [(key, version) for key, api in APIS.items() for version in range(api.min_version, api.max_version + 1)]
-# What each asks for at least; all else is what the layouts give.
+# The fields that a request needs at least. The layouts give defaults for all others.
 LEAST: dict[int, dict[str, Any]] = {
     19: {"Topics": [{"Name": "t", "NumPartitions": 1, "ReplicationFactor": 1}]},
     33: {"Resources": [{"ResourceType": 2, "ResourceName": "t"}]},
@@ -40,4 +40,4 @@ def test_every_request_can_be_refused(key: int, version: int) -> None:
 def test_the_smallest_request_is_answered(client: ControllerClient, key: int, version: int) -> None:
     name = decode_request(encode_request(key, version, 1, "c", least(key, version))).name
     client.ask(name, version, **least(key, version))
-    assert client.ask("ApiVersions")["ErrorCode"] == ErrorCode.NONE, "and the connection goes on"
+    assert client.ask("ApiVersions")["ErrorCode"] == ErrorCode.NONE, "and the connection stays open"
