@@ -30,7 +30,7 @@ from msgspec.structs import replace
 
 from controller_logic.apply import apply
 from controller_logic.batch import Batch
-from controller_logic.reassignment import Brokers, completed
+from controller_logic.reassignment import Brokers, change_to_complete
 from controller_logic.replica_machine import online_replicas
 from controller_logic.working_state import WorkingState
 from controller_logic.working_topic import WorkingTopic
@@ -80,7 +80,7 @@ def recheck_reassignment(batch: Batch, topic: WorkingTopic, before: Partition, *
 def _end_of_reassignment(
     state: WorkingState, topic: WorkingTopic, before: Partition, change: PartitionChange
 ) -> PartitionChange | None:
-    return completed(before, change, Brokers(state.active, state.live, state.awaited), topic.min_isr)
+    return change_to_complete(before, change, Brokers(state.active, state.live, state.awaited), topic.min_isr)
 
 
 def _to_target(before: Partition, to: Ids | None) -> Ids | None:

@@ -63,8 +63,10 @@ def target_of(partition: Partition) -> Ids:
     return _without(partition.replicas, partition.removing_replicas)
 
 
-def begun(partition: Partition, target: Ids, brokers: Brokers, *, unclean_allowed: bool) -> PartitionChange | None:
-    """Return the change that begins to move a partition to ``target``, in place of any move under way.
+def change_to_begin(
+    partition: Partition, target: Ids, brokers: Brokers, *, unclean_allowed: bool
+) -> PartitionChange | None:
+    """Return the change that begins to move a partition to ``target``, in place of any reassignment under way.
 
     Replicas that only an earlier target added are dropped at once. None if no replica with all records would be
     left to lead.
@@ -121,8 +123,10 @@ def _led(
     return change if is_lossless and partition.leader == NO_LEADER else None
 
 
-def completed(partition: Partition, change: PartitionChange, brokers: Brokers, min_isr: int) -> PartitionChange | None:
-    """Return ``change`` together with the end of the reassignment; None while the reassignment must go on."""
+def change_to_complete(
+    partition: Partition, change: PartitionChange, brokers: Brokers, min_isr: int
+) -> PartitionChange | None:
+    """Return ``change`` together with the end of the reassignment; None while it must continue."""
     after = apply(partition, change)
     if not after.is_reassigning:
         return None

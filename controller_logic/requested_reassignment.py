@@ -3,7 +3,7 @@
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
 from controller_logic.fencing import Refusal
-from controller_logic.reassignment import Brokers, begun, origin_of
+from controller_logic.reassignment import Brokers, change_to_begin, origin_of
 from controller_logic.working_topic import WorkingTopic
 from state.events import AlterReassignment
 from state.partition import Partition
@@ -22,7 +22,7 @@ def alter_reassignment(batch: Batch, event: AlterReassignment) -> None:
     if refusal is None:
         target = origin_of(partition) if event.replicas is None else event.replicas
         brokers = Brokers(batch.state.active, batch.state.live, batch.state.awaited)
-        change = begun(partition, target, brokers, unclean_allowed=topic.unclean_allowed)
+        change = change_to_begin(partition, target, brokers, unclean_allowed=topic.unclean_allowed)
         if change is None:
             message = "nobody who has all records could lead the replicas that are left"
             refusal = Refusal("INVALID_REPLICA_ASSIGNMENT", message)

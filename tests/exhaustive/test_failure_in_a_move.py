@@ -10,7 +10,7 @@ from controller_logic.apply import apply
 from controller_logic.availability import brokers_failed
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_broker
-from controller_logic.reassignment import Brokers, begun, completed
+from controller_logic.reassignment import Brokers, change_to_begin, change_to_complete
 from controller_logic.replay import first_states
 from state.broker import Broker, BrokerState
 from state.canonical import has_clash
@@ -45,12 +45,12 @@ def moves(size: int) -> Iterator[Partition]:
     for isr in subsets(origin, 1):
         before = Partition(0, PartitionState.OnlinePartition, origin, online, isr, isr[-1], 5, 8, removed=TO_DELETE)
         for target in chain(permutations(ALL, 1), permutations(ALL, 2)):
-            change = begun(before, target, UP, unclean_allowed=False)
+            change = change_to_begin(before, target, UP, unclean_allowed=False)
             assert change is not None
             for joined in subsets(tuple(b for b in target if b not in isr)):
                 asked = replace(change, isr=(*isr, *joined))
                 moving = apply(before, asked)
-                if moving.is_reassigning and completed(before, asked, UP, 1) is None:
+                if moving.is_reassigning and change_to_complete(before, asked, UP, 1) is None:
                     yield moving
 
 

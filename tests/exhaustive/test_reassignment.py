@@ -6,7 +6,7 @@ from itertools import combinations, permutations
 import pytest
 
 from controller_logic.apply import apply
-from controller_logic.reassignment import Brokers, begun, completed, origin_of, target_of
+from controller_logic.reassignment import Brokers, change_to_begin, change_to_complete, origin_of, target_of
 from state.change import PartitionChange
 from state.invariants import broken_rules
 from state.partition import Partition, PartitionState, ReplicaState
@@ -39,9 +39,9 @@ def changed(before: Partition, change: PartitionChange | None) -> Partition:
 
 def begin(before: Partition, target: Ids) -> Partition:
     """Begin as the commit pipeline does: what is over at once ends in the same change."""
-    change = begun(before, target, UP, unclean_allowed=False)
+    change = change_to_begin(before, target, UP, unclean_allowed=False)
     assert change is not None
-    return changed(before, completed(before, change, UP, 1) or change)
+    return changed(before, change_to_complete(before, change, UP, 1) or change)
 
 
 def assignment(partition: Partition) -> tuple[Ids, Ids, Ids]:
@@ -81,8 +81,10 @@ def test_every_move_completes_with_the_last_of_its_target(size: int) -> None:
             joined = (*moving.isr, *(member for member in target if member not in moving.isr))
             for count in range(len(moving.isr), len(joined)):
                 grown = PartitionChange(isr=joined[:count], by_leader=True)
-                assert completed(moving, grown, UP, 1) is None
-            check_complete(moving, changed(moving, completed(moving, PartitionChange(isr=joined), UP, 1)), target)
+                assert change_to_complete(moving, grown, UP, 1) is None
+            check_complete(
+                moving, changed(moving, change_to_complete(moving, PartitionChange(isr=joined), UP, 1)), target
+            )
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -90,9 +92,9 @@ def test_no_move_completes_under_a_leader_that_is_gone(size: int) -> None:
     for before in partitions(size):
         others = frozenset(ALL) - {before.leader}
         for target in targets():
-            change = begun(before, target, UP, unclean_allowed=False)
+            change = change_to_begin(before, target, UP, unclean_allowed=False)
             assert change is not None
-            assert completed(before, change, Brokers(others, others, frozenset(ALL)), 1) is None
+            assert change_to_complete(before, change, Brokers(others, others, frozenset(ALL)), 1) is None
 
 
 def check_complete(before: Partition, after: Partition, target: Ids) -> None:
