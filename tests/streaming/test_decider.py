@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException
+from structlog.testing import capture_logs
 
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError, Decided, FencedError
 from conf.settings import Settings
-from streaming import decider
+from streaming import checkpoint, decider
 from streaming.checkpoint import has_batches, settle
 from streaming.deadlines import LateError
 from streaming.decider import Decider
@@ -19,6 +21,7 @@ from streaming.job_errors import JobError
 from streaming.query_failure import LATE_WORKERS_MAX
 
 Commit = Callable[[Iterable[bytes]], None]
+Logged = list[Any]
 
 
 class Query:
@@ -93,7 +96,16 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Started
     bus.close()
 
 
-def test_a_failed_query_restarts_from_the_bus(started: Started, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def logged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Logged]:
+    """What is logged meanwhile, by new loggers: one that another test has used keeps the settings of that test."""
+    for module in (checkpoint, decider):
+        monkeypatch.setattr(module, "logger", structlog.get_logger())
+    with capture_logs() as entries:
+        yield entries
+
+
+def test_a_failed_query_restarts_from_the_bus(started: Started, logged: Logged) -> None:
     with started.decider() as running:
         started.queries[0].fail("Caused by: java.io.IOException: Stream is corrupted")
         assert not running.is_active()
@@ -102,9 +114,8 @@ def test_a_failed_query_restarts_from_the_bus(started: Started, capsys: pytest.C
     assert [query.began_with_batches for query in started.queries] == [True, False]
     assert not started.queries[1].isActive
     assert has_batches(started.checkpoint.with_name("checkpoint.aside"))
-    said = capsys.readouterr().out
-    assert said.count("moved the checkpoint aside") == 1
-    assert "IOException: Stream is corrupted" in said
+    [moved] = [entry for entry in logged if entry["event"].startswith("moved the checkpoint aside")]
+    assert "IOException: Stream is corrupted" in str(moved)
 
 
 def test_a_query_that_cannot_start_is_restarted(started: Started) -> None:
@@ -216,12 +227,12 @@ LATE_WORKER = (
 )
 
 
-def log_of_late_workers(capsys: pytest.CaptureFixture[str]) -> int:
-    return capsys.readouterr().out.count("a Python worker was too slow to connect")
+def late_workers(logged: Logged) -> int:
+    return sum("a Python worker was too slow to connect" in entry["event"] for entry in logged)
 
 
 def test_a_query_whose_worker_was_late_is_started_again_on_the_same_checkpoint(
-    started: Started, capsys: pytest.CaptureFixture[str]
+    started: Started, logged: Logged
 ) -> None:
     with started.decider() as running:
         for query in range(LATE_WORKERS_MAX):
@@ -230,7 +241,7 @@ def test_a_query_whose_worker_was_late_is_started_again_on_the_same_checkpoint(
         assert running.is_active()
     assert [query.began_with_batches for query in started.queries] == [True] * (1 + LATE_WORKERS_MAX)
     assert not started.checkpoint.with_name("checkpoint.aside").exists()
-    assert log_of_late_workers(capsys) == LATE_WORKERS_MAX
+    assert late_workers(logged) == LATE_WORKERS_MAX
 
 
 def test_a_query_that_spark_refuses_to_start_because_of_a_late_worker_is_started_again(started: Started) -> None:
@@ -240,13 +251,13 @@ def test_a_query_that_spark_refuses_to_start_because_of_a_late_worker_is_started
     assert [query.began_with_batches for query in started.queries] == [True]
 
 
-def test_workers_that_are_always_late_end_the_job(started: Started, capsys: pytest.CaptureFixture[str]) -> None:
+def test_workers_that_are_always_late_end_the_job(started: Started, logged: Logged) -> None:
     (started.checkpoint / "commits" / "0").unlink()
     settle(started.checkpoint, started.bus)
     started.refuse = [AnalysisException(LATE_WORKER)] * 100
     with pytest.raises(JobError, match="failed to connect back"), started.decider():
         raise AssertionError("the query has started")
-    assert log_of_late_workers(capsys) == LATE_WORKERS_MAX
+    assert late_workers(logged) == LATE_WORKERS_MAX
     assert len(started.refuse) == 100 - 1 - LATE_WORKERS_MAX
 
 
