@@ -1,11 +1,13 @@
 """Every known bug put into the real code is found: most within some hundred histories, one within two thousand."""
 
+from collections.abc import Iterator
 from itertools import chain
 
 import pytest
 
 from tests.simulation.bugs import BUGS
 from tests.simulation.simulation import Simulation
+from tests.support.descriptors import close_files_of_the_dead
 
 SEEDS_MAX = 2_000
 # Where the search begins, to be short; with other rules other histories find it.
@@ -20,6 +22,13 @@ FOUND_AT = {
     "a namesake's words count": 52,
     "restarted members are accepted": 36,
 }
+
+
+@pytest.fixture(autouse=True)
+def files_are_closed() -> Iterator[None]:
+    """Close what brokers that died in a history had open."""
+    yield
+    close_files_of_the_dead("/isrflow-simulation-")
 
 
 @pytest.mark.parametrize("bug", BUGS)

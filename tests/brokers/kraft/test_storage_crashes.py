@@ -1,7 +1,5 @@
 """A gateway may die in any write, and the disk may keep any part of it: the log continues unharmed."""
 
-import contextlib
-import gc
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -15,6 +13,7 @@ from brokers.gateways.kraft.log import ends, segment, snapshots
 from brokers.gateways.kraft.storage import Storage
 from tests.brokers.kraft.storages import follow, opened, story, whole
 from tests.support.decided_bus import DecidedBus
+from tests.support.descriptors import close_files_of_the_dead
 
 INTERVAL_BYTES = 1_500
 
@@ -98,7 +97,7 @@ def lived(directory: Path, decided: DecidedBus) -> bytes:
     except Died:
         if storage is not None:
             abandon(storage)
-        close_files_under(directory)
+        close_files_of_the_dead(f"{directory}/")
     return read
 
 
@@ -106,15 +105,6 @@ def abandon(storage: Storage) -> None:
     """Leave a storage as a killed process does: its files as they are, its lock free."""
     storage._thread.shutdown(wait=True)
     storage._log._lock.close()
-
-
-def close_files_under(directory: Path) -> None:
-    """Close what the dead process had open, as the kernel would."""
-    gc.collect()
-    for name in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):
-            if Path(os.readlink(f"/proc/self/fd/{name}")).is_relative_to(directory):
-                os.close(int(name))
 
 
 @pytest.mark.parametrize("power_is_lost", [False, True], ids=["killed", "without power"])

@@ -230,7 +230,7 @@ def test_nothing_is_written_before_the_quorum_has_a_leader() -> None:
 
 
 def test_a_format_of_the_future_is_refused() -> None:
-    with pytest.raises(StorageError, match="begins metadata format 4; this isrflow writes those up to 3"):
+    with pytest.raises(StorageError, match="begins metadata format 4; this isrflow writes formats up to 3"):
         translate(after(STANDING), [replace(quorum(epoch=2), metadata_format=NEWEST_FORMAT + 1)])
 
 
