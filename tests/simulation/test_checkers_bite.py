@@ -31,6 +31,7 @@ def files_are_closed() -> Iterator[None]:
     close_files_of_the_dead("/isrflow-simulation-")
 
 
+@pytest.mark.timeout(1_500)
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_known_bug_is_found(bug: str) -> None:
     begin = FOUND_AT.get(bug, 1)
