@@ -37,8 +37,9 @@ from streaming.checkpoint import has_batches, move_aside, settle
 from streaming.checkpoint_place import check_usable, checkpoint_of
 from streaming.deadlines import LateError
 from streaming.job_errors import JobError
+from streaming.late_workers import LATE_WORKERS_MAX, LateWorkers
 from streaming.query import start_query, stop_between_batches
-from streaming.query_failure import LATE_WORKERS_MAX, bus_error_in, cause_in, has_late_worker, lack_in
+from streaming.query_failure import bus_error_in, cause_in, lack_in
 from streaming.session import SPARK_ERRORS
 
 logger = structlog.get_logger("isrflow.job")
@@ -58,7 +59,7 @@ class Decider:
         self._query: StreamingQuery | None = None
         self._not_written: Exception | None = None
         self._moved_aside = False
-        self._late_workers = 0
+        self._late_workers = LateWorkers()
         self._had_batches = False
         self._decided_seq = 0
 
@@ -106,7 +107,7 @@ class Decider:
         if self._is_worth_another_start(told):
             logger.warning(
                 "a Python worker was too slow to connect to Spark; starting the query again",
-                attempt=self._late_workers,
+                attempt=self._late_workers.count,
                 attempts_max=LATE_WORKERS_MAX,
             )
             self._start_settled(cause_in(told), aside=False)
@@ -120,11 +121,11 @@ class Decider:
 
     def _is_worth_another_start(self, told: str) -> bool:
         """Count a failure that only a busy machine causes: the checkpoint and the bus are sound."""
-        if self._not_written is not None or not has_late_worker(told):
+        if self._not_written is not None:
             return False
-        has_decided = self._bus.decided_seq() > self._decided_seq
-        self._late_workers = 1 if has_decided else self._late_workers + 1
-        return self._late_workers <= LATE_WORKERS_MAX
+        if self._bus.decided_seq() > self._decided_seq:
+            self._late_workers.begin_row()
+        return self._late_workers.allow_another_start(told)
 
     def _start_settled(self, cause: str, *, aside: bool) -> None:
         try:

@@ -8,10 +8,6 @@ _NAMED = re.compile(r"(?:Caused by: |: )?(?P<kind>[A-Za-z0-9_.\x24]+(?:Error|Exc
 # These wrap another error, which follows them.
 _WRAPPING = ("Traceback (most recent call last):", "Exception thrown in awaitResult", "An error occurred while calling")
 _PROXY = "An exception was raised by the Python Proxy"
-# Each attempt has cost the 10 s that Spark waits for a worker, so these need no pause between them.
-LATE_WORKERS_MAX = 3
-# Spark gives a Python worker 10 s to connect, and that cannot be set. The second sentence has the time after it.
-_LATE_WORKER = ("Python worker failed to connect back", "waiting for the Python worker to connect back")
 # A new query starts after events that retention has removed, so their absence does not end the job.
 _OF_BUS = re.compile(r"bus\.interface\.(?!TrimmedError)[A-Za-z]+: (?P<said>\S.*)")
 # A new checkpoint would fail the same way.
@@ -44,11 +40,6 @@ def bus_error_in(text: str) -> str | None:
     """Return what a worker of the source said about a bus that it could not read; None if it said nothing."""
     found = _OF_BUS.search(text)
     return found["said"].strip() if found else None
-
-
-def has_late_worker(text: str) -> bool:
-    """Say whether a Python worker was too slow to connect to Spark, as on a machine that is very busy."""
-    return any(sign in text for sign in _LATE_WORKER)
 
 
 def lack_in(text: str) -> str | None:

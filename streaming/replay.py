@@ -15,8 +15,8 @@ from bus.image import view_of_image
 from bus.interface import Entry
 from conf.settings import Settings
 from sinks.decision_log import DecisionLog
+from streaming.late_workers import LateWorkers
 from streaming.query import start_query, stop_between_batches
-from streaming.query_failure import LATE_WORKERS_MAX, has_late_worker
 from streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of
 
 EVENTS_PER_BATCH = 50
@@ -64,14 +64,15 @@ def _run_through(bus: EmbeddedBus, settings: Settings, overrides: dict[str, str]
     def start() -> StreamingQuery:
         return start_query(session, bus, settings, overrides, decisions.write, defer=False)
 
-    for attempt in range(1 + LATE_WORKERS_MAX):
+    late = LateWorkers()
+    while True:
         decided_seq = bus.decided_seq()
         try:
             _await(bus, start(), last_seq)
             return
         except SPARK_ERRORS as error:
             # A query that has decided nothing can start again on its checkpoint.
-            if not has_late_worker(str(error)) or attempt == LATE_WORKERS_MAX or bus.decided_seq() > decided_seq:
+            if bus.decided_seq() > decided_seq or not late.allow_another_start(str(error)):
                 raise
 
 

@@ -23,7 +23,7 @@ from conf.jars import jars, missing
 from conf.java import java_home
 from conf.python import keep_paths_safe
 from conf.settings import Settings
-from streaming.query_failure import LATE_WORKERS_MAX, has_late_worker
+from streaming.late_workers import LATE_WORKERS_MAX, LateWorkers
 from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH
 
 # What Spark raises itself, and what the bridge to its JVM raises, for example when the JVM is gone.
@@ -153,18 +153,17 @@ def warm_up(session: SparkSession) -> None:
 
 def _run_worker(session: SparkSession) -> None:
     """Run one Python worker, and another one if it is too slow to connect to Spark."""
-    attempt = 0
+    late = LateWorkers()
     while True:
         try:
             session.range(1).mapInArrow(lambda batches: batches, "id LONG").collect()
             return
         except SPARK_ERRORS as error:
-            attempt += 1
-            if attempt > LATE_WORKERS_MAX or not has_late_worker(str(error)):
+            if not late.allow_another_start(str(error)):
                 raise
             logger.warning(
                 "a Python worker was too slow to connect to Spark; starting another one",
-                attempt=attempt,
+                attempt=late.count,
                 attempts_max=LATE_WORKERS_MAX,
             )
 

@@ -17,8 +17,8 @@ from bus.image import view_of_image
 from bus.interface import Decided, Entry, Image
 from conf.settings import Settings
 from sinks.decision_log import DecisionLog
+from streaming.late_workers import LateWorkers
 from streaming.query import start_query, stop_between_batches
-from streaming.query_failure import LATE_WORKERS_MAX, has_late_worker
 from tests.scenarios.by_operators import DECISIONS_MAX
 from tests.scenarios.telling import Scene
 
@@ -88,7 +88,7 @@ class _Run:
             checkpoint_dir=str(checkpoint), shards=4, pages=3, max_events_per_batch=EVENTS_PER_BATCH
         )
         self._restarted_after = -1
-        self._late_workers = 0
+        self._late_workers = LateWorkers()
         self._query = self._started(bus)
 
     def _started(self, bus: EmbeddedBus) -> StreamingQuery:
@@ -130,8 +130,7 @@ class _Run:
         """Say whether the query must start again, because the machine was too busy for one of Spark's workers."""
         if self._query.isActive or self._bus.decided_seq() > self._decided_seq:
             return False
-        self._late_workers += 1
-        return self._late_workers <= LATE_WORKERS_MAX and has_late_worker(str(self._query.exception()))
+        return self._late_workers.allow_another_start(str(self._query.exception()))
 
     def stop(self) -> None:
         stop_between_batches(self._query)

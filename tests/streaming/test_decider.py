@@ -18,7 +18,7 @@ from streaming.checkpoint import has_batches, settle
 from streaming.deadlines import LateError
 from streaming.decider import Decider
 from streaming.job_errors import JobError
-from streaming.query_failure import LATE_WORKERS_MAX
+from streaming.late_workers import LATE_WORKERS_MAX
 
 Commit = Callable[[Iterable[bytes]], None]
 Logged = list[Any]

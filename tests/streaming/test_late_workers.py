@@ -8,7 +8,7 @@ from pyspark.errors import StreamingQueryException
 from bus.interface import Bus, Entry
 from conf.settings import Settings
 from streaming import replay
-from streaming.query_failure import LATE_WORKERS_MAX
+from streaming.late_workers import LATE_WORKERS_MAX
 
 LATE_WORKER = "org.apache.spark.SparkException: Python worker failed to connect back."
 

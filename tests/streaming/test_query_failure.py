@@ -2,7 +2,8 @@
 
 import pytest
 
-from streaming.query_failure import CAUSE_CHARS_MAX, bus_error_in, cause_in, has_late_worker, lack_in
+from streaming.late_workers import has_late_worker
+from streaming.query_failure import CAUSE_CHARS_MAX, bus_error_in, cause_in, lack_in
 
 PLAN = """
 === Streaming Query ===

@@ -13,7 +13,7 @@ from py4j.protocol import Py4JError
 
 from conf.settings import Settings
 from streaming import session
-from streaming.query_failure import LATE_WORKERS_MAX
+from streaming.late_workers import LATE_WORKERS_MAX
 
 ASK = "import signal; print(signal.getsignal(signal.SIGTERM).name)"
 
