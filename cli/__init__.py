@@ -10,7 +10,6 @@ from cli.errors import Refused, Unreachable, WrongUse
 from conf.jars import JarsError
 from conf.java import JavaError
 from conf.loader import SettingsError
-from conf.python import VERSION
 from state.codec import CodecError
 
 COMMANDS = ("run", "publish", "replay", "decisions", "describe", "demo", "doctor", "cluster")
@@ -45,7 +44,7 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(VERSION, prog_name="isrflow")
+@click.version_option(package_name="isrflow", prog_name="isrflow")
 def command() -> None:
     """Decide which brokers lead and which replicas are in sync: Kafka's controller as a Spark Structured Streaming job.
 

@@ -1,4 +1,4 @@
-"""The Python that runs isrflow's processes, and the installed version of isrflow.
+"""The Python that runs isrflow's processes.
 
 The rooms have plain names. A ``state.py`` in the working directory must never be taken for ours, so no Python that we
 start looks there.
@@ -6,9 +6,7 @@ start looks there.
 
 import os
 import sys
-from importlib.metadata import version
 
-VERSION = version("isrflow")
 # -P keeps the working directory off the path of one process. PYTHONSAFEPATH does the same for its children too.
 PYTHON = (sys.executable, "-P")
 

@@ -3,6 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
 from typing import Any
 
 import msgspec
@@ -16,7 +17,6 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
-from conf.python import VERSION
 from sinks.metric_names import KAFKA, OWN, QUANTILES, Series
 from sinks.metric_snapshot import SECONDS_BUCKETS, Histogram, Recent, Snapshot, count_decisions
 from state.cluster import Cluster, Totals
@@ -36,7 +36,7 @@ class Metrics(Collector):
         self.series: tuple[Series, ...] = OWN + KAFKA if kafka_names else OWN
         self.registry = CollectorRegistry()
         self.registry.register(self)
-        self._snapshot = Snapshot(version=VERSION, controller_id=controller_id, seq_step=seq_step)
+        self._snapshot = Snapshot(version=version("isrflow"), controller_id=controller_id, seq_step=seq_step)
         self._lock = threading.Lock()
         self._server: Any = None
 
