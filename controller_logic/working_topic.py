@@ -60,7 +60,7 @@ class WorkingTopic:
     @property
     def is_queued_for_deletion(self) -> bool:
         """Say whether the topic's deletion has begun or waits."""
-        return self.deletion_waits or self.state != TopicState.created
+        return self.deletion_waits or self.is_deleting
 
     @property
     def shown_state(self) -> TopicState:
