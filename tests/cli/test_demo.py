@@ -19,7 +19,8 @@ from cli.demo.screen import draw
 from cli.demo.story import FAIL_OVER, TOPIC, Story
 from cli.demo.traffic import Account, Acked, Writer, account
 from cli.demo.watch import Watch, WatchedPartition
-from tests.support.wheel import ROOMS, build_wheel, install_wheel
+from tests.support.rooms import ROOMS
+from tests.support.wheel import build_wheel, install_wheel
 
 COMMAND = [sys.executable, "-c", "from cli import main; main()", "demo"]
 

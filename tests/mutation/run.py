@@ -18,8 +18,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.rooms import ROOMS
+
 ROOT = Path(__file__).parents[2]
-ROOMS = ("brokers", "bus", "cli", "conf", "controller_logic", "sinks", "state", "streaming")
 MUTATED = "controller_logic."
 TESTS = ("tests/controller_logic", "tests/exhaustive", "tests/scenarios/test_stories.py", "tests/state")
 ARGUMENTS = (

@@ -6,8 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.rooms import ROOMS
+
 ROOT = Path(__file__).parents[2]
-ROOMS = ("brokers", "bus", "cli", "conf", "controller_logic", "sinks", "state", "streaming")
 BUILD_TIMEOUT_S = 120
 
 

@@ -3,7 +3,8 @@ r"""Patterns match no more than they seem to: ``$`` also matches before a last n
 import ast
 import re
 
-from tests.tidy.test_tidy import ROOMS, name_of, python_files
+from tests.support.rooms import ROOMS
+from tests.tidy.test_tidy import name_of, python_files
 
 LOOSE = re.compile(r"(?<!\\)\$|\\[dws]")
 

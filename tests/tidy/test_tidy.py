@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.rooms import ROOMS
+
 ROOT = Path(__file__).parents[2]
-ROOMS = ("state", "controller_logic", "bus", "streaming", "sinks", "brokers", "cli", "conf")
 LINES_MAX = 300
 FUNCTION_LINES_MAX = 50
 # Longer on purpose, each with its reason.

@@ -1,10 +1,12 @@
-"""A gateway that leads in this process, under the rules, with three brokers that look active."""
+"""A gateway that leads in this process with three brokers that look active, and a bus on which the rules decide."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.support.controller_client import ControllerClient
+from tests.support.decided_bus import DecidedBus
 from tests.support.gateway_in_process import InProcessQuorum
 
 
@@ -32,3 +34,11 @@ def client(quorum: InProcessQuorum) -> Iterator[ControllerClient]:
     client = quorum.client()
     yield client
     client.close()
+
+
+@pytest.fixture
+def decided(tmp_path: Path) -> Iterator[DecidedBus]:
+    """An empty bus, and the rules that decide what it takes."""
+    bus = DecidedBus(tmp_path / "bus.db")
+    yield bus
+    bus.close()

@@ -12,7 +12,6 @@ from bus.interface import Bus
 from state.decisions import AnyDecision, decode
 
 START_MS = 1_700_000_000_000
-DIRECTORY = "AAAAAAAAAAAAAAAAAAAA{:02d}"
 _ALL = 1_000_000
 
 

@@ -1,6 +1,5 @@
 """How a gateway starts on a bus that trims events and decisions independently, as Kafka does."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -37,13 +36,6 @@ class TopicsOfDecisions:
 
 def trimmed(decided: DecidedBus, *gone: int) -> Bus:
     return cast(Bus, TopicsOfDecisions(decided.bus, (gone[0], gone[1])))
-
-
-@pytest.fixture
-def decided(tmp_path: Path) -> Iterator[DecidedBus]:
-    bus = DecidedBus(tmp_path / "bus.db")
-    yield bus
-    bus.close()
 
 
 @pytest.mark.parametrize("gone", [(1, 0), (9, _AFTER_ALL_OF)])

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -19,13 +18,6 @@ from tests.brokers.kraft.storages import BEGINNING, opened, story, topic, whole
 from tests.support.decided_bus import DecidedBus
 
 ALL = 10_000
-
-
-@pytest.fixture
-def decided(tmp_path: Path) -> Iterator[DecidedBus]:
-    bus = DecidedBus(tmp_path / "bus.db")
-    yield bus
-    bus.close()
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 12, ALL])

@@ -17,13 +17,6 @@ from tests.support.decided_bus import DecidedBus
 INTERVAL_BYTES = 800
 
 
-@pytest.fixture
-def decided(tmp_path: Path) -> Iterator[DecidedBus]:
-    bus = DecidedBus(tmp_path / "bus.db")
-    yield bus
-    bus.close()
-
-
 def with_snapshots(directory: Path, decided: DecidedBus) -> Iterator[Storage]:
     """Take in two events by each start, so that a snapshot is there soon after it was due."""
     while True:

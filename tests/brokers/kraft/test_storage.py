@@ -1,7 +1,6 @@
 """The metadata log on disk: its contents, and what a start accepts and refuses."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,13 +9,6 @@ from brokers.gateways.kraft.storage import Storage, StorageError
 from brokers.wire.record_batch import decode_batches
 from tests.brokers.kraft.storages import BEGINNING, beats, event, follow, gateway, opened, story, topic, whole
 from tests.support.decided_bus import DecidedBus
-
-
-@pytest.fixture
-def decided(tmp_path: Path) -> Iterator[DecidedBus]:
-    bus = DecidedBus(tmp_path / "bus.db")
-    yield bus
-    bus.close()
 
 
 def log_of(directory: Path, decided: DecidedBus, *cuts: int, **options: int) -> bytes:

@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,9 @@ ENDS = f"{0:020d}.ends"
 
 
 @pytest.fixture
-def decided(tmp_path: Path) -> Iterator[DecidedBus]:
-    bus = DecidedBus(tmp_path / "bus.db")
-    bus.take(BEGINNING)
-    yield bus
-    bus.close()
+def decided(decided: DecidedBus) -> DecidedBus:
+    decided.take(BEGINNING)
+    return decided
 
 
 class FullDisk:
