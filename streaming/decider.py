@@ -5,7 +5,7 @@ start: a full disk, a bus that is gone, a defect. But two are not, and ending th
 decision.
 
     the query ended ──┬─ another job claimed, the bus failed, a batch was late ──► raise that error
-                      ├─ Spark gave up on a slow Python worker ──► start again on the same checkpoint, 3 times in a row
+                      ├─ Spark gave up on a slow Python worker ──► start again on the same checkpoint, 10 times in a row
                       ├─ the machine lacks something, or the bus or the disk is gone ──► end the job
                       ├─ it had a checkpoint, or has decided something ──► move the checkpoint aside, once a run
                       └─ otherwise ──► end the job

@@ -4,7 +4,7 @@ Spark gives a worker 10 s, and that cannot be set.
 """
 
 # Each attempt has cost the 10 s that Spark waits for a worker, so these need no pause between them.
-LATE_WORKERS_MAX = 3
+LATE_WORKERS_MAX = 10
 # The second sentence has the time after it.
 _LATE_WORKER = ("Python worker failed to connect back", "waiting for the Python worker to connect back")
 

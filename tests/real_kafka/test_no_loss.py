@@ -187,7 +187,10 @@ def test_a_second_process_with_a_brokers_id_is_refused(cluster: RealCluster, tmp
     impostor.start()
     try:
         refused = b"DUPLICATE_BROKER_REGISTRATION"
-        wait_until(lambda: impostor.log.exists() and refused in impostor.log.read_bytes(), "the process to be refused")
+        wait_until(
+            lambda: impostor.log_file.exists() and refused in impostor.log_file.read_bytes(),
+            "the process to be refused",
+        )
     finally:
         impostor.kill()
         cluster.gateways[first].start()

@@ -1,5 +1,6 @@
 """Feed a job until it dies at its crash point."""
 
+import signal
 import time
 from collections.abc import Sequence
 
@@ -17,4 +18,5 @@ def feed_until_dead(engine: Engine, bus: Bus, log: Sequence[bytes], sent: int) -
         bus.publish_own(log[sent : sent + 5] or [AWAITED])
         sent += 5
         time.sleep(0.05)
+    assert engine.process.returncode == -signal.SIGKILL, f"the job ended by itself: {engine.log.read_text()[-4000:]}"
     return sent

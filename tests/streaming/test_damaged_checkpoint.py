@@ -36,7 +36,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     choose_java()
     session = build_session(Settings(), tmp_path_factory.mktemp("local"))
     with forked_python(session.sparkContext, tmp_path_factory.mktemp("python")):
-        yield session.newSession()
+        yield session
 
 
 class Log:
