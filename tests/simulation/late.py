@@ -35,9 +35,9 @@ class LateWords:
     def _said_of_others(self, topic: TopicDecision) -> Sequence[bytes]:
         name = f'"{topic.topic}"'.encode()
         found = []
-        for raw in self._bus.events:
-            if name in raw:
-                event = decode(raw)
+        for entry in self._bus.events:
+            if name in entry.raw:
+                event = decode(entry.raw)
                 if isinstance(event, OfReplica) and event.topic == topic.topic and event.topic_id != topic.topic_id:
-                    found.append(raw)
+                    found.append(entry.raw)
         return found
