@@ -26,7 +26,7 @@ def report(world: World, broker: int, outcome: str, **fields: Any) -> None:
 def test_a_leader_that_lost_its_log_is_followed_by_another(trio: World) -> None:
     report(trio, 1, "offline")
     assert trio.line("t") == "Online leader=2 epoch=1/1 isr=2,3"
-    assert trio.said == "LEADER_FENCED to 2,3"
+    assert trio.leader_decision == "LEADER_FENCED to 2,3"
     assert trio.broker(1).is_active
 
 
@@ -53,7 +53,7 @@ def test_a_replica_that_follows_or_leads_again_is_online(trio: World, outcome: s
     report(trio, 3, "offline")
     report(trio, 3, outcome)
     assert trio.replica_states("t") == "Online,Online,Online"
-    assert trio.said == "REPLICA_ONLINE to 3"
+    assert trio.leader_decision == "REPLICA_ONLINE to 3"
 
 
 def test_a_replica_that_follows_in_an_old_epoch_stays_offline(trio: World) -> None:

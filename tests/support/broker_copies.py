@@ -12,7 +12,7 @@ CLUSTER_ID = "cccccccccccccccccccccc"
 
 
 def log_of(directory: Path) -> bytes:
-    """Read the segments of a log, a gateway's or a broker's, one after the other."""
+    """Read all segments of a gateway's or a broker's log, in order."""
     return b"".join(path.read_bytes() for path in sorted(directory.glob("*.log")))
 
 
@@ -25,7 +25,7 @@ def cuts_of(data: bytes) -> Iterator[int]:
 def broker_copy(
     folder: Path, gateway: Path, broker: int = 1, size: int | None = None, cluster_id: str = CLUSTER_ID
 ) -> Path:
-    """Write what a broker has that fetched the log of a gateway, the first ``size`` bytes of it."""
+    """Write the directory of a broker that has fetched the first ``size`` bytes of a gateway's log."""
     directory = folder / f"node-{broker}" / "__cluster_metadata-0"
     directory.mkdir(parents=True)
     (directory.parent / "meta.properties").write_text(

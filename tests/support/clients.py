@@ -1,4 +1,4 @@
-"""Both real clients behind one small interface: send records, then read everything back."""
+"""Two real Kafka clients behind one small interface: send records, then read everything back."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ import kafka
 
 
 class Read(NamedTuple):
-    """One record as a consumer got it."""
+    """A record as a consumer read it."""
 
     partition: int
     offset: int
@@ -18,7 +18,7 @@ class Read(NamedTuple):
 
 
 class Sender(Protocol):
-    """Send records at acks=all; ``acknowledged`` gives (partition, offset) for each value that was."""
+    """A producer with acks=all; ``acknowledged`` maps each acknowledged value to its (partition, offset)."""
 
     acknowledged: dict[bytes, tuple[int, int]]
     failed: list[str]
@@ -52,7 +52,7 @@ class ConfluentSender:
 
 
 class KafkaPythonSender:
-    """kafka-python's producer, as it comes: idempotent, acks=all."""
+    """kafka-python's producer with its defaults: idempotent, acks=all."""
 
     def __init__(self, bootstrap: str, **config: Any) -> None:
         self.acknowledged: dict[bytes, tuple[int, int]] = {}
@@ -78,7 +78,7 @@ SENDERS = {"confluent-kafka": ConfluentSender, "kafka-python": KafkaPythonSender
 
 
 def read_all(bootstrap: str, topic: str, partitions: int, timeout_s: float = 60) -> list[Read]:
-    """Read every partition from its beginning to the high watermark that it has now."""
+    """Read every partition from its beginning to its present high watermark."""
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "test", "enable.auto.commit": False, "log_level": 0}
     )

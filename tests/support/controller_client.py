@@ -1,4 +1,4 @@
-"""A client of a controller's listener, as brokers are: one message at a time, in the gateway's own codec."""
+"""A client of a controller's listener, like a broker's: one message at a time, in the gateway's own codec."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def key_of(name: str) -> int:
 
 
 def newest(name: str) -> int:
-    """Return the newest version of a request that has a layout."""
+    """Return the newest version of a request for which there is a layout."""
     return layouts()[f"{name}Request"].valid.high
 
 
@@ -39,7 +39,7 @@ class ControllerClient(FrameConnection):
         self._correlation_id = 0
 
     def ask(self, name: str, version: int | None = None, **values: Any) -> Values:
-        """Send a request, and return its response; without ``version`` in the newest."""
+        """Send a request, and return its response; ``version`` is the newest by default."""
         self.send(name, version, **values)
         return self.receive(name, version)
 
@@ -53,7 +53,7 @@ class ControllerClient(FrameConnection):
         return response.values
 
     def forward(self, name: str, version: int | None = None, principal: str | None = None, **values: Any) -> Values:
-        """Send a request as a broker passes on a client's, and return the response in it."""
+        """Send a client's request inside an Envelope, as a broker does, and return the response inside the answer."""
         envelope = self.ask(
             _ENVELOPE,
             RequestData=_encoded(name, version, 77, values),
@@ -66,7 +66,7 @@ class ControllerClient(FrameConnection):
         return response.values
 
     def fetch(self, offset: int, epoch: int, last_epoch: int = 0, **given: Any) -> Values:
-        """Fetch the metadata log as a broker does, and return what is told of its partition."""
+        """Fetch the metadata log as a broker does, and return the response's one partition."""
         partition = {
             "Partition": 0,
             "CurrentLeaderEpoch": epoch,

@@ -1,4 +1,4 @@
-"""A real bus on which events are decided at once, by the rules: so every seq is known beforehand."""
+"""A real bus on which the rules decide events at once, so that a test knows every seq beforehand."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,12 +12,12 @@ from state.codec import encode_cluster, encode_topics
 from state.policy import Policy
 from tests.support.lying_clocks import entries
 
-# Nobody claims the bus: a claim is an event, and would come before those of the test.
+# Nobody claims the bus, because a claim is an event and would precede those of the test.
 NO_CLAIM = 0
 
 
 class DecidedBus:
-    """Publish events and commit what the rules decide on them; the first event's seq is 1."""
+    """A bus that decides what is published on it; the first event's seq is 1."""
 
     def __init__(self, path: Path, policy: Policy | None = None) -> None:
         self.bus = EmbeddedBus(path)
@@ -28,7 +28,7 @@ class DecidedBus:
         """Publish ``raws``, decide and commit them as one batch, and return the last one's seq."""
         after = self.bus.last_seq()
         last = self.bus.publish_own(raws)
-        # As of a recorded log: what a text says of its entry and of claims stands.
+        # As in a replay: the text itself says when it entered, and whether it is a claim.
         outcome = step(self.state, list(logged(entries(raws, after + 1))), self._policy)
         self.state = outcome.state
         decisions = [Decided(*one) for one in number([part_of(decision) for decision in outcome.decisions])]

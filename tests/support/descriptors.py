@@ -6,7 +6,7 @@ import os
 
 
 def close_files_of_the_dead(marker: str) -> None:
-    """Close each descriptor of this process whose path contains ``marker``; nothing alive may use one."""
+    """Close each descriptor of this process whose path contains ``marker``; nothing alive may still use them."""
     gc.collect()
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):

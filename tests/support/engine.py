@@ -24,12 +24,12 @@ DECIDE_TIMEOUT_S = 240.0
 STOP_TIMEOUT_S = 180.0
 
 
-# Answered with a refusal, which changes nothing: to await that something was decided.
+# The rules refuse this event and change nothing; its answer shows that the engine decides.
 AWAITED = b'{"kind":"delete_topic","time_ms":0,"topic":"awaited"}'
 
 
 class Engine:
-    """An engine process on the bus of a directory; its output goes to ``engine.log`` there, or to ``log``."""
+    """An engine process on the bus in a directory; its output goes to ``engine.log`` there, or to ``log``."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Engine:
             )
 
     def wait_ready(self, bus: Bus) -> None:
-        """Wait until an event that is published now has been decided."""
+        """Publish an event, and wait until it is decided."""
         decided(bus, bus.publish([AWAITED]), START_TIMEOUT_S, self)
 
     def wait(self, timeout_s: float = STOP_TIMEOUT_S) -> int:
@@ -69,10 +69,10 @@ class Engine:
             self.kill()
 
     def signal_all(self, number: int) -> None:
-        """Signal the process, its JVM, and the workers, which are in groups of their own."""
+        """Signal the process, its JVM, and its workers, each of which is in its own process group."""
         process = psutil.Process(self.process.pid)
         for one in (process, *process.children(recursive=True)):
-            # Spark lets idle workers go.
+            # Spark ends idle workers at any time.
             with contextlib.suppress(psutil.NoSuchProcess):
                 one.send_signal(number)
 
@@ -87,7 +87,7 @@ class Engine:
 def running_engine(directory: Path, *settings: str) -> Iterator[Bus]:
     """Run ``isrflow run`` until the block ends; yield its bus once it decides.
 
-    That is a file of the directory, if the settings name no other.
+    The bus is a file in ``directory`` unless the settings name another.
     """
     named = [text.removeprefix("bus=") for text in settings if text.startswith("bus=")]
     bus = open_bus(named[-1] if named else str(directory / "bus.db"))
@@ -102,12 +102,12 @@ def running_engine(directory: Path, *settings: str) -> Iterator[Bus]:
 
 
 def encoded(kind: str, **fields: object) -> bytes:
-    """Write an event that enters now."""
+    """Encode an event with the present time."""
     return msgspec.json.encode({"kind": kind, "time_ms": now_ms(), **fields})
 
 
 def wait_until(condition: Callable[[], bool], timeout_s: float, what: str) -> None:
-    """Poll every 10 ms; raises ``TimeoutError`` naming ``what``."""
+    """Poll every 10 ms; raise a ``TimeoutError`` that names ``what``."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:
@@ -116,7 +116,7 @@ def wait_until(condition: Callable[[], bool], timeout_s: float, what: str) -> No
 
 
 def decided(bus: Bus, seq: int, timeout_s: float = DECIDE_TIMEOUT_S, engine: Engine | None = None) -> None:
-    """Wait until event ``seq`` is decided; raises ``RuntimeError`` when the engine ends before."""
+    """Wait until event ``seq`` is decided; raise ``RuntimeError`` if the engine ends before that."""
 
     def done() -> bool:
         if engine and engine.process.poll() is not None:
@@ -135,5 +135,5 @@ def decisions_of(bus: Bus) -> list[tuple[int, int, bytes]]:
 
 
 def by_rules(bus: Bus) -> Decided:
-    """Decide the events of a bus by the rules alone: what the engine must have decided."""
+    """Decide the events of a bus by the rules alone; the engine must have decided the same."""
     return decide(bus.read(0, bus.decided_seq()), Policy())

@@ -1,8 +1,8 @@
 """Fork the Python processes that Spark starts for each query, instead of starting each of them cold.
 
-Every start of a query launches two interpreters of its own (one asks the source for offsets, one sets the
-state up), and each spends half a second of a core on importing pandas, pyarrow and pyspark. Where hundreds
-of queries start, one process imports them once and forks; what it runs is what Spark asked for.
+Each query launches two interpreters of its own: one asks the source for offsets, one sets the state up. Each
+spends half a CPU second on importing pandas, pyarrow and pyspark. For tests that start hundreds of queries,
+one process imports them once and forks a child for each interpreter that Spark launches.
 """
 
 import array
@@ -22,7 +22,7 @@ from pathlib import Path
 from pyspark import SparkContext
 
 STOP_TIMEOUT_S = 10.0
-# With neither site nor the caller's path, so that it is up in milliseconds.
+# It loads neither site nor the caller's path, so that it starts in milliseconds.
 _LAUNCHER = """#!{python} -IS
 import array, json, os, socket, sys
 hub = socket.socket(socket.AF_UNIX)
@@ -37,7 +37,7 @@ os._exit((hub.recv(1) or b"\\1")[0])
 
 @contextlib.contextmanager
 def forked_python(context: SparkContext, directory: Path) -> Iterator[None]:
-    """Have ``context`` fork its Python processes until the block ends; ``directory`` holds the socket."""
+    """Make ``context`` fork its Python processes until the block ends; the socket is in ``directory``."""
     path, launcher = directory / "hub", directory / "python"
     launcher.write_text(_LAUNCHER.format(python=sys.executable, path=str(path)))
     launcher.chmod(0o755)
@@ -93,10 +93,10 @@ def _import_what_takes_long() -> None:
 
 
 def _run(launcher: socket.socket) -> None:
-    """Become what the launcher was asked for, and end as it does."""
+    """Run the module that Spark asked the launcher for, and exit with its code."""
     code = 1
     try:
-        arguments = _become(launcher)
+        arguments = _take_over(launcher)
         sys.argv = arguments[1:]
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
         code = 0
@@ -107,14 +107,14 @@ def _run(launcher: socket.socket) -> None:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        # The launcher may have been ended before.
+        # Spark may have killed the launcher.
         with contextlib.suppress(OSError):
             launcher.sendall(bytes([code & 0xFF]))
         os._exit(code)
 
 
-def _become(launcher: socket.socket) -> list[str]:
-    """Take over the launcher's streams, environment and folder; returns its arguments (``-m module``)."""
+def _take_over(launcher: socket.socket) -> list[str]:
+    """Take over the launcher's streams, environment and folder; return its arguments (``-m module``)."""
     streams = array.array("i")
     head, ancillary, _, _ = launcher.recvmsg(4, socket.CMSG_LEN(3 * streams.itemsize))
     streams.frombytes(ancillary[0][2])

@@ -4,7 +4,7 @@ import socket
 
 
 class FrameConnection:
-    """One connection, without an opinion about what it carries."""
+    """A connection that does not interpret the messages it carries."""
 
     def __init__(self, host: str, port: int, timeout_s: float) -> None:
         self._socket = socket.create_connection((host, port), timeout=timeout_s)

@@ -1,4 +1,4 @@
-"""Gateways in threads of this process, under the rules in another: quick to start, and the sockets are real."""
+"""Gateways in threads of this process, with the rules in another thread: quick to start, with real sockets."""
 
 import asyncio
 import threading
@@ -17,7 +17,7 @@ from tests.support.engine import wait_until
 from tests.support.rules_engine import RulesEngine
 
 TIMEOUT_S = 30.0
-# No broker is fenced, and no leader moved, only because this machine is slow.
+# These are long, so that a slow machine alone neither fences a broker nor moves a leader.
 POLICY = {"broker_session_timeout_ms": 600_000, "auto_leader_rebalance_enable": False}
 
 # The features of a broker of Kafka 4.1 that the metadata log mentions.
@@ -29,7 +29,7 @@ SUPPORTED = [
 
 
 class GatewayThread:
-    """Run one gateway until ``stop``; ``error`` is what it ended by."""
+    """A gateway that runs in a thread until ``stop``; ``error`` is the exception that ended it."""
 
     def __init__(self, identity: Identity, bus_path: Path, **settings: Any) -> None:
         self.error: BaseException | None = None
@@ -64,7 +64,7 @@ class GatewayThread:
 
 
 class InProcessQuorum:
-    """Run gateways 100 and on, and the engine's rules, on a bus under ``directory``."""
+    """Gateways (100, 101, …) and the engine's rules on a bus under ``directory``."""
 
     def __init__(self, directory: Path, gateways: int = 1, **settings: Any) -> None:
         self.directory = directory
@@ -75,14 +75,14 @@ class InProcessQuorum:
         self.cluster_id = random_cluster_id()
         self.voters = tuple(Voter(100 + number, LOOPBACK, port) for number, port in enumerate(free_ports(gateways)))
         self.settings = settings
-        # Where gateways that start from now on may rebuild a lost log from.
+        # Brokers' copies of the log, from which gateways that start from now on may rebuild a lost one.
         self.copies: tuple[Path, ...] = ()
         self.gateways: dict[int, GatewayThread] = {}
         for voter in self.voters:
             self.start(voter.voter)
 
     def start(self, gateway: int) -> None:
-        """Start a gateway. Wait until the engine has heard of it, and it knows which gateway leads."""
+        """Start a gateway. Wait until the engine has decided its start, and it knows which gateway leads."""
         identity = Identity(
             gateway=gateway,
             voters=self.voters,
@@ -93,17 +93,17 @@ class InProcessQuorum:
         seq = self.bus.last_seq()
         self.gateways[gateway] = started = GatewayThread(identity, self.bus_path, **self.settings)
 
-        def is_heard() -> bool:
+        def has_started() -> bool:
             assert not started.has_ended, started.error
             return any(b'"gateway_started"' in entry.raw for entry in self.bus.read(seq, self.bus.decided_seq()))
 
-        wait_until(is_heard, TIMEOUT_S, f"gateway {gateway} to be heard of")
+        wait_until(has_started, TIMEOUT_S, f"the start of gateway {gateway} to be decided")
         client = self.client(gateway)
-        wait_until(lambda: self._has_heard(client), TIMEOUT_S, f"gateway {gateway} to hear who leads")
+        wait_until(lambda: self._knows_leader(client), TIMEOUT_S, f"gateway {gateway} to know which gateway leads")
         client.close()
 
     def start_elsewhere(self, gateway: int, directory: Path) -> int:
-        """Start a gateway that runs already once more, on another port and ``directory``; return the port."""
+        """Start a gateway that already runs a second time, on another port and ``directory``; return the port."""
         (port,) = free_ports(1)
         identity = Identity(
             gateway=gateway, voters=self.voters, cluster_id=self.cluster_id, directory=directory, listen_port=port
@@ -111,9 +111,9 @@ class InProcessQuorum:
         self.gateways[gateway] = GatewayThread(identity, self.bus_path, **self.settings)
         return port
 
-    def _has_heard(self, client: ControllerClient) -> bool:
-        told, held = client.fetch(0, 0)["CurrentLeader"], self.state
-        return bool((told["LeaderId"], told["LeaderEpoch"]) == (held.voter, held.quorum_epoch))
+    def _knows_leader(self, client: ControllerClient) -> bool:
+        leader, quorum = client.fetch(0, 0)["CurrentLeader"], self.state
+        return bool((leader["LeaderId"], leader["LeaderEpoch"]) == (quorum.voter, quorum.quorum_epoch))
 
     def decide_by(self, **settings: Any) -> None:
         """Replace the engine by one that also decides by ``settings``."""
@@ -122,7 +122,7 @@ class InProcessQuorum:
         self.engine.start(self.bus_path, **(POLICY | settings))
 
     def stop(self) -> None:
-        """Stop all of it; raises what anything ended by before."""
+        """Stop everything; raise the error of a part that had failed."""
         try:
             for gateway in self.gateways.values():
                 gateway.stop()
@@ -135,7 +135,7 @@ class InProcessQuorum:
 
     @property
     def state(self) -> QuorumState:
-        """Say who leads in which epoch."""
+        """Return the committed state of the metadata quorum: which gateway leads, in which epoch."""
         return read_image(self.bus.image()).cluster.quorum
 
     def view(self) -> dict[str, Any]:
@@ -152,9 +152,9 @@ class InProcessQuorum:
     # What a broker does at its start
 
     def registration(self, broker: int, incarnation: str = "A", **given: Any) -> dict[str, Any]:
-        """Write a registration as a broker of Kafka 4 sends it; one letter of the incarnation is given."""
+        """Return a registration as a broker of Kafka 4 sends it; ``incarnation`` is one letter of its id."""
         listener = {"Name": "PLAINTEXT", "Host": LOOPBACK, "Port": 9_000 + broker, "SecurityProtocol": 0}
-        told = {
+        fields = {
             "BrokerId": broker,
             "ClusterId": self.cluster_id,
             "IncarnationId": f"{broker:02d}{incarnation}AAAAAAAAAAAAAAAAAAA",
@@ -163,7 +163,7 @@ class InProcessQuorum:
             "Rack": None,
             "LogDirs": [f"{broker:02d}LAAAAAAAAAAAAAAAAAAA"],
         }
-        return told | given
+        return fields | given
 
     def join(self, client: ControllerClient, *brokers: int) -> dict[int, int]:
         """Register brokers and unfence them; return their epochs."""
@@ -178,12 +178,12 @@ class InProcessQuorum:
 
 
 def heartbeat(broker: int, broker_epoch: int, **given: Any) -> dict[str, Any]:
-    """Write a heartbeat of a broker that has read all there is, and wants to serve."""
-    told = {
+    """Return a heartbeat of a broker that has read the whole metadata log and wants to serve."""
+    fields = {
         "BrokerId": broker,
         "BrokerEpoch": broker_epoch,
         "CurrentMetadataOffset": 1 << 40,
         "WantFence": False,
         "WantShutDown": False,
     }
-    return told | given
+    return fields | given

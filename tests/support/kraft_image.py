@@ -1,4 +1,4 @@
-"""A second reader of the metadata log: a Kafka broker's image of its records, written after Kafka's classes."""
+"""A second reader of the metadata log: a Kafka broker's image of its records, modelled on Kafka's classes."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ NAME = dict[str, Any]
 
 
 class Broker:
-    """Follow the log as ``MetadataDelta`` does: plain tables of plain values."""
+    """A broker's image in plain tables, which apply records as ``MetadataDelta`` does."""
 
     def __init__(self) -> None:
         self.brokers: dict[int, NAME] = {}

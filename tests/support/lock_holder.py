@@ -1,4 +1,4 @@
-"""Another process that has a bus file locked."""
+"""Another process that holds the lock of a bus file."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ sys.stdin.read()
 
 
 class Holder:
-    """A bus's lock, held in another process until it is released."""
+    """A process that holds a bus's lock until it is told to release it."""
 
     def __init__(self, path: Path, what: str = "writes") -> None:
         command = [sys.executable, "-c", HOLD, str(path), what]

@@ -1,6 +1,6 @@
-"""Clocks that lie: authors' clocks are off, the bus's clock is set, and ticks and claims are forged.
+"""Clocks that lie: authors' clocks are wrong, the bus's clock is set, and ticks and claims are forged.
 
-Under version 1 of the rules any lie moves time for everyone, so clocks are right there.
+Under version 1 of the rules any wrong time moves time for everyone, so all clocks are right there.
 """
 
 from collections.abc import Iterable
@@ -14,15 +14,15 @@ from state.ids import NO_TIME
 from state.rules import ENGINE_CLOCK_RULES
 
 HOUR_MS = 3_600_000
-# How far the bus's clock is off.
+# By how much the bus's clock may be wrong.
 _SET = (0, 0, HOUR_MS, -HOUR_MS, 40_000, -500)
-# How far an author's clock is off, by the remainder of its draw.
+# By how much an author's clock is wrong, keyed by the remainder of its draw.
 _AUTHORS = {3: 10_000, 7: HOUR_MS, 11: -HOUR_MS, 17: 10**15}
 _REMAINDERS = 29
 
 
 class Clocks:
-    """What the author and the bus of each event say about its time."""
+    """The clocks of events' authors and of the bus."""
 
     def __init__(self) -> None:
         self._bus_ahead_ms = 0
@@ -31,8 +31,8 @@ class Clocks:
         """Set the bus's clock."""
         self._bus_ahead_ms = _SET[place % len(_SET)]
 
-    def told(self, cluster: Cluster, kind: str, numbers: tuple[int, int, int], now: int) -> dict[str, Any]:
-        """Return the fields of an event with its time, its maker, and what the bus knows of it."""
+    def fields(self, cluster: Cluster, kind: str, numbers: tuple[int, int, int], now: int) -> dict[str, Any]:
+        """Return the fields of an event that tell its time, its author, and what the bus knows of it."""
         if cluster.rules_version < ENGINE_CLOCK_RULES:
             return {"time_ms": now}
         a, b, c = numbers
@@ -41,11 +41,11 @@ class Clocks:
         if kind == "controller_started":
             return known | ({"time_ms": now} if a % 4 else {"time_ms": now + _SET[b % len(_SET)]})
         if kind in ENGINE_KINDS:
-            return known | self._of_the_engine(cluster, a, b, now, entered_ms)
+            return known | self._engine_fields(cluster, a, b, now, entered_ms)
         return known | {"time_ms": now + _AUTHORS.get((a + 12 * b + 5 * c) % _REMAINDERS, 0)}
 
-    def _of_the_engine(self, cluster: Cluster, a: int, b: int, now: int, entered_ms: int | None) -> dict[str, Any]:
-        """Forge some engine events, and give some a time in microseconds if the bus knows better."""
+    def _engine_fields(self, cluster: Cluster, a: int, b: int, now: int, entered_ms: int | None) -> dict[str, Any]:
+        """Forge some engine events; if the bus knows their entry time, give some a time in microseconds."""
         epoch = cluster.controller_epoch
         by_whom = {9: max(0, epoch - 1), 10: min(EPOCH_MAX, epoch + 1), 11: None}.get(b, epoch)
         is_known = entered_ms is not None and cluster.clock_entered_ms != NO_TIME
@@ -53,9 +53,9 @@ class Clocks:
 
 
 class RightClocks(Clocks):
-    """Clocks that are right; what the bus knows of an event is left to the bus."""
+    """Clocks that are right; events carry no word about what the bus knows."""
 
-    def told(self, cluster: Cluster, kind: str, numbers: tuple[int, int, int], now: int) -> dict[str, Any]:
+    def fields(self, cluster: Cluster, kind: str, numbers: tuple[int, int, int], now: int) -> dict[str, Any]:
         return {"time_ms": now} | ({"controller_epoch": cluster.controller_epoch} if kind in ENGINE_KINDS else {})
 
 
@@ -65,5 +65,5 @@ def forged(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def entries(raws: Iterable[bytes], first: int = 1) -> list[Entry]:
-    """Read events as a replay does, with what their texts say that the bus knew."""
+    """Read events as a replay does: their own texts say what the bus knew of them."""
     return [entry._replace(seq=seq) for seq, entry in enumerate(entries_of(raws), start=first)]

@@ -1,4 +1,4 @@
-"""Mock brokers as processes, on a bus that some engine decides on."""
+"""Mock brokers as processes, on a bus on which some engine decides."""
 
 import json
 import signal
@@ -24,7 +24,7 @@ SETTINGS = ("broker.heartbeat.interval.ms=300", "replica.lag.time.max.ms=3000")
 
 
 def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = START_TIMEOUT_S) -> Any:
-    """Poll every 20 ms until ``condition`` gives something true, and return that."""
+    """Poll every 20 ms until ``condition`` returns something true, and return that."""
     deadline = time.monotonic() + timeout_s
     while not (value := condition()):
         if time.monotonic() > deadline:
@@ -34,7 +34,7 @@ def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = START
 
 
 class MockCluster:
-    """Start, stop and kill brokers 1 to ``size`` under ``directory``, and look at the bus."""
+    """Brokers 1 to ``size`` under ``directory``, to start, stop and kill, and the bus that they follow."""
 
     def __init__(self, directory: Path, size: int = 3, settings: tuple[str, ...] = SETTINGS) -> None:
         self.directory = directory
@@ -45,7 +45,7 @@ class MockCluster:
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
 
     def start(self, *brokers: int) -> None:
-        """Start brokers (all, if none is named), and wait until they are unfenced in their new life."""
+        """Start the brokers (all by default), and wait until each is unfenced under a new broker epoch."""
         starting = brokers or self.brokers
         before = self.active()
         for broker in starting:
@@ -58,7 +58,7 @@ class MockCluster:
         wait_until(unfenced, f"brokers {starting} to be active")
 
     def launch(self, broker: int) -> None:
-        """Start one broker, and wait for nothing."""
+        """Start one broker without waiting for it."""
         assert broker not in self._processes
         folder = self.folder(broker)
         folder.mkdir(parents=True, exist_ok=True)
@@ -129,7 +129,7 @@ class MockCluster:
         wait_until(grown, f"{topic} to have {size} in sync", timeout_s)
 
     def publish(self, kind: str, **fields: object) -> None:
-        """Publish an event, and wait until its answer says that it was done."""
+        """Publish an event, and wait for an answer without an error."""
         request_id = uuid.uuid4().hex
         event = {"kind": kind, "time_ms": now_ms(), "request_id": request_id, **fields}
         seq = self.bus.publish([msgspec.json.encode(event)])
@@ -139,7 +139,7 @@ class MockCluster:
         assert answer["error"] == "NONE", answer
 
     def create_topic(self, topic: str, assignment: dict[str, list[int]], **config: str) -> None:
-        """Create a topic, and wait until all replicas are in sync and every broker has heard of it."""
+        """Create a topic, and wait until all replicas are in sync and every broker knows the topic."""
         named = {name.replace("_", "."): value for name, value in config.items()}
         self.publish("create_topic", topic=topic, assignment=assignment, config=named)
         self.wait_for_isr(topic, len(assignment["0"]))

@@ -21,12 +21,12 @@ SHARDS, PAGES = 4, 3
 
 
 def arrow(log: Sequence[Recorded]) -> pa.RecordBatch:
-    """Write a log as the source does."""
+    """Make the Arrow batch that a source makes of a log."""
     return event_rows.rows_of([Entry(*entry) for entry in log])
 
 
 def packed_rows(batches: Iterable[pa.RecordBatch]) -> list[tuple[int, bytes]]:
-    """List what ``fan_out`` gave: (key, packed events)."""
+    """List the rows of ``fan_out``: (key, packed events)."""
     return [row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
 
 
@@ -40,7 +40,7 @@ def rows_of(log: Sequence[Recorded], pieces: int, spill_dir: Path | None = None)
 
 
 class OperatorCluster:
-    """Play the query: a tester a shard, since each has a state of its own, and the sink behind them."""
+    """The query without Spark: one tester per shard, because each has its own state, and the sink behind them."""
 
     def __init__(self, bus: EmbeddedBus, spill_dir: Path | None = None) -> None:
         self.log = DecisionLog(bus, 0)
@@ -48,12 +48,12 @@ class OperatorCluster:
         self.testers = [TwsTester(ShardOperator(SHARDS, PAGES, Policy(), {}, spill_dir)) for _ in range(SHARDS)]
 
     def batch(self, log: Sequence[Recorded], pieces: int = 1) -> list[Row]:
-        """Play one micro-batch; returns the rows that the operator made."""
+        """Play one micro-batch, and return the operators' rows."""
         rows = rows_of(log, pieces, self.spill_dir)
         made = [
             row
             for shard, tester in enumerate(self.testers)
-            # As where each shard has a Spark partition of its own; keys come in order.
+            # As if each shard had its own Spark partition, which gets its keys in order.
             for key in (SHARED, shard)
             for row in tester.test(key, [Row(shard=key, events=body) for to, body in rows if to == key])
         ]

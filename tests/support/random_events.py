@@ -1,4 +1,4 @@
-"""The events of random logs: each maker reads three small numbers against the state that the log has led to so far."""
+"""The events of random logs: each maker reads three small numbers against the state so far."""
 
 from collections.abc import Callable
 from typing import Any
@@ -39,7 +39,7 @@ def _where(state: State, a: int) -> Fields:
 
 
 def _of_replica(state: State, a: int) -> Fields:
-    """Say which partition a replica speaks of: as brokers do by the topic's id too, and now and then without."""
+    """Name the partition of a replica's report, mostly with the topic's id, as brokers do, and sometimes without it."""
     some = _some_partition(state, a)
     return _where(state, a) | ({"topic_id": some[0].topic_id} if some and a % 4 else {})
 
@@ -144,7 +144,7 @@ def _report(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
 
 
 def _deleted(state: State, a: int, b: int, c: int) -> tuple[str, Fields]:
-    """Report the first replica that has yet to be deleted, of any topic that is."""
+    """Report the deletion of the first replica that is still to be deleted, in any topic under deletion."""
     for name in TOPICS:
         topic = state.topics.get(name)
         for partition in topic.partitions if topic and topic.state != TopicState.created else ():

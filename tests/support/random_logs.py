@@ -1,6 +1,6 @@
-"""Random logs, one generator for all tests: a draw is a kind and three small numbers, read against the state so far.
+"""Random logs, from one generator for all tests: a draw is a kind and three small numbers, read against the state.
 
-Hypothesis draws where a test searches (``draws``), and a seed where it needs one log of some length (``seeded``).
+Tests that search let Hypothesis draw (``draws``). Tests that need one log of some length use a seed (``seeded``).
 """
 
 import random
@@ -23,27 +23,27 @@ from tests.support.scenes import Draw, events_of
 def draws(*, max_size: int) -> st.SearchStrategy[list[Draw]]:
     number = st.integers(0, 11)
     draw = st.tuples(st.sampled_from(WEIGHTED), number, number, number)
-    # Long ones are asked for by name: left alone, most would be of some five draws.
+    # Half of the logs must be long, because Hypothesis alone would make most of them some five draws long.
     return st.lists(draw, min_size=max_size // 2, max_size=max_size) | st.lists(draw, max_size=max_size)
 
 
 def walk(drawn: list[Draw], policy: Policy) -> Iterator[tuple[State, bytes, Outcome]]:
-    """Publish an event for each draw, under clocks that lie; return the state before, its text, and the outcome."""
-    # Most logs begin by the newest rules, some by the first; any may change them.
+    """Publish an event for each draw, under clocks that lie; yield the state before it, its text, and the outcome."""
+    # Most logs begin under the newest rules and some under the first; any log may change them.
     opening = _OPENING if len(drawn) % 4 == 1 else [_NEWEST, *_OPENING]
     return _walk([*opening, *drawn], policy, Clocks())
 
 
 def seeded_draws(seed: int, count: int, without: tuple[str, ...] = ()) -> list[Draw]:
-    """Draw by a seed, all kinds but ``without``."""
+    """Make ``count`` draws from a seed, of all kinds but those in ``without``."""
     rng = random.Random(seed)
     kinds = [kind for kind in WEIGHTED if kind not in without]
     return [(rng.choice(kinds), rng.randrange(12), rng.randrange(12), rng.randrange(12)) for _ in range(count)]
 
 
 def seeded(seed: int, count: int) -> list[tuple[int, bytes]]:
-    """Return a log of ``count`` events, (seq, raw) from seq 1, under one controller and clocks that are right."""
-    # Every third log goes by the first rules.
+    """Return a log of ``count`` events, (seq, raw) from seq 1, under one controller and with right clocks."""
+    # Every third log is decided under the first rules.
     opening = [_FIRST if seed % 3 == 0 else _NEWEST, *_OPENING]
     steps = _walk([*opening, *seeded_draws(seed, count, without=("started", "set_clock"))], Policy(), RightClocks())
     return list(enumerate((raw for _, raw, _ in islice(steps, count)), start=1))
@@ -59,9 +59,9 @@ def _walk(drawn: list[Draw], policy: Policy, clocks: Clocks) -> Iterator[tuple[S
         if draw[0] == "set_clock":
             clocks.set_bus(draw[1])
         kind, fields = MAKERS[draw[0]](state, *draw[1:])
-        raw = msgspec.json.encode({"kind": kind} | clocks.told(state.cluster, kind, draw[1:], now) | fields)
+        raw = msgspec.json.encode({"kind": kind} | clocks.fields(state.cluster, kind, draw[1:], now) | fields)
         if is_late:
-            # It comes late, or a second time; its topic may be another one by now.
+            # An earlier report arrives late or a second time, perhaps after its topic was created again.
             raw = of_replicas[-1 - (12 * draw[1] + draw[2]) % len(of_replicas)]
         elif kind in _OF_REPLICAS:
             of_replicas.append(raw)
@@ -72,7 +72,7 @@ def _walk(drawn: list[Draw], policy: Policy, clocks: Clocks) -> Iterator[tuple[S
         state = outcome.state
 
 
-# The claim of the first epoch, under the first rules or the newest ones.
+# The claim of the first epoch, under the first or the newest rules.
 _FIRST: Draw = ("started", 4, -4 % NEWEST_RULES, 1)
 _NEWEST: Draw = ("started", 4, -5 % NEWEST_RULES, 1)
 _OPENING: list[Draw] = [("register", broker, 0, 0) for broker in range(4)] + [

@@ -1,4 +1,4 @@
-"""A client that speaks one message at a time, with no opinion of its own."""
+"""A client that sends exactly the message it is given, one at a time."""
 
 import json
 from pathlib import Path
@@ -22,8 +22,8 @@ class RawClient(FrameConnection):
     @classmethod
     def to(cls, folder: Path) -> "RawClient":
         """Connect to the broker that lives in ``folder``."""
-        told = json.loads((folder / "broker.json").read_text())
-        return cls(told["host"], told["port"])
+        address = json.loads((folder / "broker.json").read_text())
+        return cls(address["host"], address["port"])
 
     def ask(self, body: Any) -> Any:
         """Send a request, and return its response in the request's version."""

@@ -1,4 +1,4 @@
-"""Brokers of real Kafka 4 under gateways, on a bus that some engine decides on; and Kafka's own admin tools."""
+"""Real brokers of Kafka 4 led by gateways, on a bus on which some engine decides, and Kafka's own admin tools."""
 
 import re
 from collections.abc import Container, Mapping
@@ -19,7 +19,7 @@ from tests.support.mock_cluster import wait_until
 
 LOOPBACK = "127.0.0.1"
 SETTLE_TIMEOUT_S = 60.0
-# Followers that lost their leader ask the next one sooner than after Kafka's second.
+# A follower that lost its leader asks the next one after 100 ms, not after Kafka's default of a second.
 OVERRIDES = {"replica.fetch.backoff.ms": "100", "replica.lag.time.max.ms": "4000", "controlled.shutdown.enable": "true"}
 
 
@@ -32,9 +32,9 @@ class Described(NamedTuple):
 
 
 class RealCluster:
-    """Start and stop gateways 100 and on, and brokers 1 and on, under ``directory``.
+    """Gateways (100, 101, …) and real brokers (1, 2, …) under ``directory``.
 
-    ``gateway_settings`` are the gateways' own; ``overrides`` are settings of Kafka for all brokers.
+    ``gateway_settings`` are for the gateways; ``overrides`` are Kafka's settings, for all brokers.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class RealCluster:
         self.kafka = KafkaCluster.create(directory / "kafka", specs, self.cluster_id)
 
     def start(self, but: Container[int] = ()) -> None:
-        """Start all of it but some brokers, and wait until every other one is unfenced."""
+        """Start everything except the brokers in ``but``, and wait until each started broker is unfenced."""
         for gateway in self.gateways.values():
             gateway.start()
         for gateway in self.gateways.values():
@@ -83,7 +83,7 @@ class RealCluster:
             node.wait_until_started()
 
     def stop(self) -> None:
-        """End everything at once."""
+        """Kill everything."""
         self.kafka.kill()
         for gateway in self.gateways.values():
             gateway.kill()
@@ -97,7 +97,7 @@ class RealCluster:
         return self.kafka.nodes[number]
 
     def restart(self, broker: int) -> None:
-        """Start a broker that ended, and wait until it is unfenced."""
+        """Start a broker that has ended, and wait until it is unfenced."""
         self.broker(broker).start()
         self.broker(broker).wait_until_started()
 
@@ -113,7 +113,7 @@ class RealCluster:
         return {held["broker"]: held["state"] for held in self.view()["brokers"]}
 
     def wait_for_isr(self, topic: str, size: int) -> None:
-        """Wait until each partition of a topic has a number of members in sync."""
+        """Wait until the ISR of each partition of ``topic`` has ``size`` members."""
 
         def in_sync() -> bool:
             return all(len(held["isr"]) == size for held in self.partitions(topic).values())
@@ -123,14 +123,14 @@ class RealCluster:
     # What Kafka's own tools say
 
     def tool(self, name: str, arguments: str) -> str:
-        """Run one of Kafka's admin tools with some words, and return what it prints.
+        """Run one of Kafka's admin tools with ``arguments``, and return what it prints.
 
         Raises ``ToolError`` when it fails.
         """
         return run_tool(name, self.bootstrap, arguments.split())
 
     def described(self, topic: str) -> dict[int, Described]:
-        """Describe a topic by ``kafka-topics``."""
+        """Describe a topic with ``kafka-topics``."""
         rows = re.findall(
             r"Partition: (\d+)\s+Leader: (\S+)\s+Replicas: (\S+)\s+Isr: (\S*)",
             self.tool("TopicCommand", f"--describe --topic {topic}"),
@@ -140,7 +140,7 @@ class RealCluster:
         }
 
     def agree(self, topic: str) -> None:
-        """Compare what Kafka's tool says about a topic with what the engine says."""
+        """Wait until Kafka's tool and the engine describe a topic alike."""
 
         def ours() -> dict[int, Described]:
             return {
@@ -153,7 +153,7 @@ class RealCluster:
                 n: _unordered(d) for n, d in ours().items()
             }
 
-        wait_until(alike, f"Kafka's tool to say of {topic} what the engine says", SETTLE_TIMEOUT_S)
+        wait_until(alike, f"Kafka's tool and the engine to describe {topic} alike", SETTLE_TIMEOUT_S)
 
 
 def _unordered(described: Described) -> Described:

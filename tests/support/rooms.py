@@ -1,3 +1,3 @@
-"""The folders that are isrflow: each is a package of its own name."""
+"""The folders of isrflow's code; each is a package with the folder's name."""
 
 ROOMS = ("brokers", "bus", "cli", "conf", "controller_logic", "sinks", "state", "streaming")

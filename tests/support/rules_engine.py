@@ -1,7 +1,7 @@
 """The engine without Spark: the rules alone, in a thread, on a bus.
 
-Seen from the bus it does what the job does: it claims an epoch, puts ticks, and writes each batch's
-decisions and state in one transaction.
+On the bus it does what the job does: it claims an epoch, publishes ticks, and writes each batch's decisions
+and state in one transaction.
 """
 
 import threading
@@ -30,7 +30,7 @@ CLAIM_TIMEOUT_S = 30.0
 
 
 class RulesEngine:
-    """Decide what comes on the bus at ``path`` until ``stop``; ``batch_ms`` delays batches as Spark would."""
+    """An engine on a bus file; ``batch_ms`` delays batches as Spark would."""
 
     def __init__(self, batch_ms: int = 0) -> None:
         self._batch_s = batch_ms / 1000
@@ -40,14 +40,14 @@ class RulesEngine:
         self.error: BaseException | None = None
 
     def start(self, path: Path, **settings: object) -> None:
-        """Claim the bus, and decide under ``settings`` (Kafka's names, dots as underscores) from then on."""
+        """Claim the bus at ``path``, and decide under ``settings`` (Kafka's names, dots as underscores)."""
         named = {name.replace("_", "."): str(value).lower() for name, value in settings.items()}
         self._thread = threading.Thread(target=self._run, args=(path, named), name="rules-engine", daemon=True)
         self._thread.start()
         assert self._claimed.wait(CLAIM_TIMEOUT_S), self.error
 
     def stop(self) -> None:
-        """Stop deciding; what was not decided stays on the bus for the next engine."""
+        """Stop deciding; undecided events stay on the bus for the next engine."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(10)

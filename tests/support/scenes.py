@@ -27,15 +27,15 @@ def _second_move(partition: int, b: int, c: int) -> list[Draw]:
 
 
 def _namesake(topic: int, b: int, c: int) -> list[Draw]:
-    """Delete a topic that has reports, create it again, and let reports about the former one arrive late."""
-    heard: list[Draw] = [("offset", topic, replica, 11 - c % 3) for replica in range(4)]
+    """Delete a topic that has reports, create it again, and let reports about the deleted one arrive late."""
+    reports: list[Draw] = [("offset", topic, replica, 11 - c % 3) for replica in range(4)]
     deleted: list[Draw] = [("delete", topic, 0, 0), *[("deleted", 0, 0, 0)] * 12]
     late: list[Draw] = [("late", 0, (b + nth) % 6, 0) for nth in range(4)]
-    return [*heard, *deleted, ("create", topic, b, c), *late, ("tick", 0, 0, 8)]
+    return [*reports, *deleted, ("create", topic, b, c), *late, ("tick", 0, 0, 8)]
 
 
 def _blackout(survivors: int, pause: int) -> list[Draw]:
-    """End the sessions of several brokers at one tick; an unknown broker's heartbeat advances time."""
+    """End the sessions of several brokers at one tick. An unknown broker's heartbeat advances time."""
     beats: list[Draw] = [("beat", broker, 0, 0) for broker in range(4) if _SURVIVE[survivors] >> broker & 1]
     return [("beat", 11, 0, _LONG), ("tick", 0, 0, 0), *beats, ("tick", 0, 0, 8 + pause % 3)]
 

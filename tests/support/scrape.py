@@ -10,15 +10,15 @@ TIMEOUT_S = 10
 
 
 def metrics_url(engine_log: Path) -> str:
-    """Find where the engine said that it serves metrics."""
-    said = re.search(r"http://[^\s\x1b\"]+/metrics", engine_log.read_text())
-    if said is None:
+    """Find the URL of the metrics in the engine's log."""
+    url = re.search(r"http://[^\s\x1b\"]+/metrics", engine_log.read_text())
+    if url is None:
         raise LookupError(f"no metrics URL in {engine_log}")
-    return said[0]
+    return url[0]
 
 
 def scrape(url: str) -> dict[str, float]:
-    """Read the endpoint: each sample's value by its name with its labels."""
+    """Read the endpoint: map each sample's name, with its labels, to its value."""
     with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
         families = list(text_string_to_metric_families(answer.read().decode()))
     return {

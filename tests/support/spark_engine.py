@@ -1,4 +1,4 @@
-"""The engine as users run it, in the place of ``RulesEngine``."""
+"""The engine as users run it, with the interface of ``RulesEngine``."""
 
 from pathlib import Path
 
@@ -7,13 +7,13 @@ from tests.support.engine import Engine
 
 
 class SparkEngine:
-    """Decide what comes on a bus by the Spark job, a process of its own; its output goes beside the bus."""
+    """The Spark job as a process of its own; its output goes beside the bus."""
 
     def __init__(self) -> None:
         self._engine: Engine | None = None
 
     def start(self, path: Path, **settings: object) -> None:
-        """Start deciding under ``settings`` (Kafka's names, dots as underscores), and wait until it does."""
+        """Start the job under ``settings`` (Kafka's names, dots as underscores), and wait until it decides."""
         sets = [f"{name.replace('_', '.')}={str(value).lower()}" for name, value in settings.items()]
         self._engine = Engine(path.parent, *sets)
         bus = EmbeddedBus(path)
@@ -23,11 +23,11 @@ class SparkEngine:
             bus.close()
 
     def kill(self) -> None:
-        """End the job and its JVM at once; ``start`` begins another."""
+        """Kill the job and its JVM; ``start`` begins another."""
         if self._engine is not None:
             self._engine.kill()
 
     def stop(self) -> None:
-        """Stop the job, its JVM and workers."""
+        """Stop the job, its JVM and its workers cleanly."""
         if self._engine is not None:
             self._engine.stop()

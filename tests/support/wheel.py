@@ -1,4 +1,4 @@
-"""Install isrflow as users do: from its wheel, into an environment that knows nothing of this tree."""
+"""Install isrflow as users do: from its wheel, into an environment without this source tree."""
 
 import shutil
 import site
@@ -26,10 +26,10 @@ def build_wheel(directory: Path) -> Path:
 
 
 def install_wheel(wheel: Path, directory: Path) -> Path:
-    """Install ``wheel`` into a new environment, which shares this one's libraries; return its ``isrflow``."""
+    """Install ``wheel`` into a new environment that shares this one's libraries; return its ``isrflow``."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", directory], check=True, timeout=BUILD_TIMEOUT_S)
     _pip("--python", str(directory / "bin" / "python"), "install", "--no-deps", "--no-index", str(wheel))
-    # Python does not read the .pth files of a directory that it has from one, so the editable install stays out.
+    # Python reads no .pth files in a directory that a .pth file added, so this tree's editable install stays out.
     [packages] = (directory / "lib").glob("python*/site-packages")
     (packages / "libraries.pth").write_text("\n".join(site.getsitepackages()) + "\n")
     return directory / "bin" / "isrflow"

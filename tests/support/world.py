@@ -29,13 +29,13 @@ class World:
         self.overrides = {key.replace("_", "."): value for key, value in overrides.items()}
         self.state = first_states(1)[0]
         self.now = 1_000
-        # What a bus knows of the events that are published from now on.
+        # What the bus knows of the events published from now on.
         self.entered_ms: int | None = None
         self.is_claim: bool | None = None
         self.found_ms: int | None = None
         self.decisions: list[AnyDecision] = []
         self.log: list[bytes] = []
-        # Not where a test breaks a rule on purpose, or makes thousands of changes on the way to its subject.
+        # False where a test breaks a rule on purpose, or makes thousands of changes to reach its subject.
         self.is_checked = True
         for broker in brokers:
             self.join(broker)
@@ -73,7 +73,7 @@ class World:
     def fence(self, *brokers: int) -> list[AnyDecision]:
         """End the sessions of ``brokers``, all at the same tick."""
         if self.state.cluster.rules_version >= ENGINE_CLOCK_RULES:
-            # A heartbeat counts at the tick before it: so one comes between what is silent and what is heard.
+            # A heartbeat counts as of the last tick, so ticks must part the live brokers' heartbeats from the others'.
             self.tick()
             self.tick(1_000)
             self._beat_all_but(brokers)
@@ -97,7 +97,7 @@ class World:
         return self.publish("create_topic", topic=topic, assignment=named, config=settings)
 
     def alter_isr(self, topic: str, isr: tuple[int, ...], /, **fields: Any) -> list[AnyDecision]:
-        """Ask for an ISR as the leader would that knows all; ``fields`` say what it has wrong."""
+        """Ask for an ISR as a leader with the right epochs would; ``fields`` override what it sends."""
         partition = self.partition(topic)
         leader = fields.get("broker", partition.leader)
         held = self.state.cluster.brokers.get(leader)
@@ -131,7 +131,7 @@ class World:
         return line_of(self.partition(topic, partition))
 
     def replica_states(self, topic: str, partition: int = 0) -> str:
-        """Show the replicas' states, in order of assignment: ``Online,Offline``."""
+        """List the replicas' states in assignment order: ``Online,Offline``."""
         return ",".join(state.name.removesuffix("Replica") for state in self.partition(topic, partition).replica_states)
 
     def one(self, kind: type[_T]) -> _T:
@@ -154,8 +154,8 @@ class World:
         return self.one(Answer).error
 
     @property
-    def said(self) -> str:
-        """Return the reason of the last event's one leader_and_isr, and the brokers that it is addressed to."""
+    def leader_decision(self) -> str:
+        """Return the reason and the addressees of the last event's one leader_and_isr."""
         decision = self.one(LeaderAndIsr)
         return f"{decision.reason}{' unclean' if decision.unclean else ''} to {_ids(decision.to)}"
 
@@ -164,7 +164,7 @@ _CONTENT = {"want_fence": False, "want_shutdown": False}
 
 
 def line_of(partition: Partition) -> str:
-    """Show a partition: state, leader, leader epoch/partition epoch, ISR in its order."""
+    """Describe a partition: state, leader, leader epoch/partition epoch, and the ISR in its order."""
     state = partition.state.name.removesuffix("Partition")
     leader = "none" if partition.leader < 0 else partition.leader
     epochs = f"{partition.leader_epoch}/{partition.partition_epoch}"
