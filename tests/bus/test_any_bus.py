@@ -1,4 +1,4 @@
-"""What every bus promises: one order for all publishers, decisions once, one writing job."""
+"""What every bus promises: one order for all publishers, each decision written once, one job that writes."""
 
 import threading
 import uuid
@@ -45,7 +45,7 @@ def bus(url: str) -> Iterator[Bus]:
 
 @pytest.fixture
 def other(url: str, bus: Bus) -> Iterator[Bus]:
-    """The same bus, as another process has it."""
+    """The same bus, opened a second time as another process would."""
     other = open_bus(url)
     yield other
     other.close()
@@ -56,7 +56,7 @@ def claimed(bus: Bus) -> int:
 
 
 def readable(through: int, *buses: Bus) -> None:
-    """Wait until a commit can be read: on Kafka that is a moment after it was made."""
+    """Wait until a commit can be read, which on Kafka takes a moment."""
     for bus in buses:
         wait_until(lambda bus=bus: bus.decided_seq() == bus.image().seq == through, 20, f"seq {through} to be readable")
 
@@ -268,7 +268,7 @@ def test_log_ends_after_a_position_are_noticed(bus: Bus) -> None:
     bus.publish([OFFSET])
     between = bus.offsets_position()
     bus.publish([OFFSET])
-    # The answer is about the position alone: asking changes nothing.
+    # The answer depends on the position alone, so asking twice gives the same answer twice.
     assert bus.offsets_came(before)
     assert bus.offsets_came(before)
     assert bus.offsets_came(between)

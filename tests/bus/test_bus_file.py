@@ -224,7 +224,7 @@ def test_an_older_copy_that_was_written_over_it_is_noticed(path: Path, bus: Embe
     copy.close()
     bus.publish([EVENT] * 3)
     bus._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    # In place, as `cp` does: the file stays the same one.
+    # Written in place, as `cp` does, so the file keeps its inode.
     with (tmp_path / "copy.db").open("rb") as older, path.open("r+b") as file:
         shutil.copyfileobj(older, file)
         file.truncate()

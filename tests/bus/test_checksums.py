@@ -13,7 +13,7 @@ from tests.support.engine import encoded
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A bus with an event, a claim, a decision and a page, which nobody has open."""
+    """A bus with an event, a claim, a decision and a page, not open in any process."""
     path = tmp_path / "bus.db"
     bus = EmbeddedBus(path)
     seq = bus.publish([encoded("delete_topic", topic="there-is-none")])
@@ -26,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def flip(path: Path, text: bytes) -> None:
-    """Change one bit of the file where ``text`` stands in it."""
+    """Flip one bit of the file, in the place where it contains ``text``."""
     data = path.read_bytes()
     assert data.count(text) == 1
     place = data.index(text)

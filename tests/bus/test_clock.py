@@ -16,7 +16,7 @@ def test_a_wait_is_late_from_the_least_lateness_on(
     now_ms += slept_ms
     assert stall.end() == late_ms
     now_ms += 1_000
-    assert stall.end() == 0, "a stall is told once"
+    assert stall.end() == 0, "a stall is reported once"
 
 
 def test_what_a_process_does_between_two_waits_is_no_stall(monkeypatch: pytest.MonkeyPatch) -> None:

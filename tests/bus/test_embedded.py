@@ -193,7 +193,7 @@ def test_a_batch_ends_at_its_byte_limit_but_holds_at_least_one_event(bus: Embedd
 
 
 def test_an_event_that_creates_partitions_weighs_as_much_as_its_decisions(bus: EmbeddedBus) -> None:
-    """Ten events of a hundred bytes may make a batch of gigabytes."""
+    """Without this, ten events of a hundred bytes could lead to gigabytes of decisions in one batch."""
     create = b'{"kind":"create_topic","time_ms":1,"topic":"t%d","partitions":1000}'
     bus.publish([create % n for n in range(4)])
     assert bus.batch_end(0, 100, 2_100 * PARTITION_BYTES, defer=False) == 2

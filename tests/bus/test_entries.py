@@ -12,7 +12,7 @@ from bus.interface import BusError, EngineOnlyError, Entry
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 FORGED = b'{"kind":"controller_started","time_ms":1,"controller_id":"x","controller_epoch":2147483647}'
-# As files were before events had an entry time.
+# The schema of files from before events had an entry time.
 OLD_SCHEMA = """
 PRAGMA journal_mode = WAL;
 CREATE TABLE events (
@@ -79,7 +79,7 @@ def test_a_file_of_an_older_version_gets_entry_times(tmp_path: Path) -> None:
     assert reader.read(0, 9) == [Entry(1, b'{"old":1}', None, True)]
     assert connection.execute("SELECT * FROM events").fetchone() == (1, "controller_started", 0, b'{"old":1}')
     buses = [EmbeddedBus(path), EmbeddedBus(path), reader]
-    # An isrflow of before that is still there goes on.
+    # A process of the older version that still has the file open continues to work.
     connection.execute("INSERT INTO events (kind, patient, raw) VALUES (NULL, 0, x'78')")
     connection.commit()
     connection.close()
@@ -123,7 +123,7 @@ def test_a_claim_says_how_much_it_found_undecided(tmp_path: Path) -> None:
     read = bus.read(0, 6)
     found = [entry.found_ms for entry in read]
     assert found == [None, None, read[4].entered_ms, read[4].entered_ms, None, None]
-    # However far the claim stands behind them.
+    # They are found even if the read ends before the claim.
     assert [entry.found_ms for entry in bus.read(2, 3)] == [read[4].entered_ms]
     again = EmbeddedBus(tmp_path / "again.db")
     again.load(read)

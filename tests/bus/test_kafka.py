@@ -33,9 +33,9 @@ def bus(kafka_servers: str, prefix: str) -> Iterator[KafkaBus]:
 
 
 def remove(bus: KafkaBus, topic: str, through: int) -> None:
-    """Do what retention does."""
+    """Delete the topic's records up to ``through``, as retention does."""
     place = TopicPartition(topic, 0, through + 1)
-    # A client that nobody holds is gone before its answer comes.
+    # The variable keeps the client alive until its answer arrives.
     admin = AdminClient({"bootstrap.servers": bus.address.servers})
     admin.delete_records([place])[place].result(30)
 

@@ -114,7 +114,7 @@ def test_a_seq_follows_all_decided_ones_and_markers_take_seqs_too(
     assert not bus.is_decided_to(1)
     bus.publish([EVENT] * 3)
     assert not bus.is_decided_to(3)
-    # Its event is at offset 3, and the mark of its transaction at 4; the next one's at 5 and 6.
+    # The claim is at offset 3 and its transaction's marker at 4; the next claim takes 5 and 6.
     bus.claim("a", {}, 1)
     bus.claim("b", {}, 1)
     with monkeypatch.context() as patched:

@@ -1,4 +1,4 @@
-"""The locks by which processes know of each other that they use a bus."""
+"""The locks by which processes see that others use the same bus."""
 
 import subprocess
 import sys
@@ -13,8 +13,8 @@ EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 def test_a_bus_opened_twice_in_a_process_stays_locked_for_others(tmp_path: Path) -> None:
     path = tmp_path / "bus.db"
     bus = EmbeddedBus(path)
-    # To look at a file by opening and closing it would let go of the locks of this process, and the other one, which
-    # then is the last that closes the bus, would remove the log beside it.
+    # If opening and closing the file released this process's locks, the other process would seem to be the last
+    # to close the bus, and would remove the log beside it.
     EmbeddedBus(path).close()
     opened_and_closed = f"from bus.embedded import EmbeddedBus; EmbeddedBus({str(path)!r}).close()"
     subprocess.run([sys.executable, "-c", opened_and_closed], check=True, timeout=60)

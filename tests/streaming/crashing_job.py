@@ -1,10 +1,13 @@
 """Run the engine's job, and kill it with its JVM at a chosen point of its micro-batch number N.
 
-The points are those between which Spark and the sink write something: ``offsets`` (the offset log is
-written, nothing was read), ``state`` (some shards have stored their state, none is committed),
-``output`` (state is committed, the decisions are not), ``commit`` (the decisions are written, Spark's
-commit log is not), ``next`` (the commit log is written). On Kafka there is ``transaction`` besides (the
-decisions are on the topic, and their transaction is not committed), and neither ``offsets`` nor ``next``.
+The points lie between the writes of Spark and the sink:
+
+* ``offsets``: the offset log is written, nothing was read (not on Kafka)
+* ``state``: some shards have stored their state, none has committed it
+* ``output``: the state is committed, the decisions are not
+* ``transaction``: the decisions are on their topic, their transaction is not committed (only on Kafka)
+* ``commit``: the decisions are committed, Spark's commit log is not written
+* ``next``: Spark's commit log is written (not on Kafka)
 """
 
 import os
@@ -23,7 +26,7 @@ from streaming.sources import embedded
 JOB_PID = os.getpid()
 POINT, BATCH = sys.argv[1], int(sys.argv[2])
 SHARD = 7
-# The operator lives in worker processes, and is created again for each batch, so it counts in a file.
+# The operator runs in worker processes and is created again for each batch, so it counts in a file.
 COUNTED = Path(tempfile.mkstemp(prefix="isrflow-crash-")[1])
 
 

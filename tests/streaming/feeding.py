@@ -11,7 +11,7 @@ CRASH_TIMEOUT_S = 180.0
 
 
 def feed_until_dead(engine: Engine, bus: Bus, log: Sequence[bytes], sent: int) -> int:
-    """Publish a few events of ``log`` every 50 ms until the engine has died; return how many are sent."""
+    """Publish a few events of ``log`` every 50 ms until the engine has died; return how many were published."""
     deadline = time.monotonic() + CRASH_TIMEOUT_S
     while engine.process.poll() is None:
         assert time.monotonic() < deadline, f"the job did not reach its crash point: {engine.log.read_text()[-2000:]}"

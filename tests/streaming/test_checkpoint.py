@@ -1,4 +1,4 @@
-"""A checkpoint that is not the bus's own, or not as far as it, is moved aside; any other stays."""
+"""A checkpoint of another bus, or at another position than its bus, is moved aside; any other stays."""
 
 import shutil
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ def bus(tmp_path: Path) -> Iterator[EmbeddedBus]:
 
 @pytest.fixture
 def checkpoint(tmp_path: Path, bus: EmbeddedBus) -> Path:
-    """Start on an empty bus, and decide three batches: to seq 4, 7 and 9; the fourth, to seq 12, is planned."""
+    """A checkpoint with three decided batches, to seq 4, 7 and 9, and a planned fourth one, to seq 12."""
     checkpoint = tmp_path / "data" / "checkpoint"
     settle(checkpoint, bus)
     write(checkpoint, "metadata", "query")
@@ -44,7 +44,7 @@ def write(checkpoint: Path, name: str, text: str) -> None:
 
 
 def stays(checkpoint: Path, bus: EmbeddedBus) -> bool:
-    """Settle, and say whether the checkpoint is still there; else it is aside, and there is room for a new one."""
+    """Settle, and return whether the checkpoint stays; if not, check that it is aside and its folder free."""
     before = sorted(path.name for path in checkpoint.rglob("*"))
     settle(checkpoint, bus)
     if has_batches(checkpoint):
@@ -76,7 +76,7 @@ def test_a_checkpoint_that_fell_behind_its_bus_is_moved_aside(checkpoint: Path, 
 def test_a_checkpoint_with_an_end_that_was_never_planned_is_moved_aside(
     checkpoint: Path, bus: EmbeddedBus, end: int
 ) -> None:
-    """Going on from a digit that flipped would pass over events, or take them twice."""
+    """Continuing from an end with a flipped digit would skip events or decide them twice."""
     write(checkpoint, "offsets/3", f'v1\n{{"batchTimestampMs":1}}\n{{"seq": {end}}}')
     assert not stays(checkpoint, bus)
 

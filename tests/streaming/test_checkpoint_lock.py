@@ -1,4 +1,4 @@
-"""One job on a checkpoint: the next one of its bus waits, but not for ever; one of another bus is refused."""
+"""One job uses a checkpoint at a time: the next job of its bus waits, with a bound; a job of another bus is refused."""
 
 import subprocess
 import sys
@@ -52,7 +52,7 @@ def of(file: Path) -> Holder:
 
 
 def never() -> None:
-    """Wait on."""
+    """Never give up waiting."""
 
 
 def test_a_lock_is_free_again_after_its_holder(checkpoint: Path, lock: CheckpointLock, tmp_path: Path) -> None:

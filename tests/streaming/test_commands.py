@@ -1,4 +1,4 @@
-"""The commands, each as a process, on the Java that the package index brings."""
+"""Commands as processes, on the Java that is installed with the Python packages."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 
 
 def replay(directory: Path, engine: str) -> tuple[bytes, bytes]:
-    """Run ``isrflow replay`` by an engine: the bytes of its decisions and of its state."""
+    """Run ``isrflow replay`` with an engine, and return the bytes of its decisions and of its state."""
     out, state = directory / f"{engine}.jsonl", directory / f"{engine}.json"
     done = subprocess.run(
         [ISRFLOW, "replay", "events.jsonl", "--out", out, "--state", state, "--engine", engine],

@@ -1,4 +1,4 @@
-"""A kill between any two things that a micro-batch writes leaves nothing twice and nothing missing."""
+"""A kill between any two writes of a micro-batch neither repeats nor loses a decision."""
 
 import json
 import sys
@@ -19,12 +19,12 @@ BATCH = 3
 
 
 def assert_died_at(point: str, checkpoint: Path, bus: EmbeddedBus) -> None:
-    """Look at what the killed batch has written, and what not."""
+    """Check that the killed batch wrote what comes before ``point``, and nothing after it."""
     begun = max(int(path.name) for path in (checkpoint / "offsets").glob("[0-9]*"))
     ended = max(int(path.name) for path in (checkpoint / "commits").glob("[0-9]*"))
     through = json.loads((checkpoint / "offsets" / str(begun)).read_text().splitlines()[-1])["seq"]
     if point == "next":
-        # The batch after may have begun, since the source hears of a commit while it is being planned.
+        # The next batch may have begun, because the source hears of a commit while that batch is being planned.
         assert begun - ended in (0, 1)
     else:
         assert begun - ended == 1, point
@@ -50,7 +50,7 @@ def test_a_job_killed_at_each_commit_point_leaves_one_whole_decision_log(tmp_pat
         assert engine.stop() == 0
     finally:
         engine.kill()
-    # Each engine continued from the checkpoint that its predecessor left.
+    # Each engine continued from its predecessor's checkpoint.
     assert "moved the checkpoint aside" not in engine.log.read_text()
     expected = by_rules(bus)
     assert decisions_of(bus) == expected.decisions

@@ -1,7 +1,7 @@
 """If any file of a real checkpoint is damaged, the job continues from the bus: nothing twice, nothing missing.
 
-All damage is done to one log, one after the other, in one Spark session: each time to the checkpoint that the query
-before it left.
+One log and one Spark session serve all kinds of damage, one after another. Each is done to the checkpoint that the
+previous query left.
 """
 
 import json
@@ -40,7 +40,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 class Log:
-    """A bus, its checkpoint, and the events of a recorded world, which are published some at a time."""
+    """A bus, its checkpoint, and a random log whose events are published a few at a time."""
 
     def __init__(self, session: SparkSession, directory: Path) -> None:
         self.bus = EmbeddedBus(directory / "bus.db")
@@ -52,8 +52,8 @@ class Log:
         self._settings = Settings(bus=f"sqlite:{self.bus.path}", checkpoint_dir=str(self.checkpoint), shards=2, pages=3)
         self._epoch = self.bus.claim("job", {}, 1).controller_epoch
 
-    def go_on(self, batches: int) -> None:
-        """Decide some batches as the job does, from the checkpoint that there is or from the bus."""
+    def decide(self, batches: int) -> None:
+        """Decide some batches as the job does, from the checkpoint if it is good, or else from the bus."""
         settle(self.checkpoint, self.bus)
 
         def write(outcomes: object) -> None:
@@ -80,7 +80,7 @@ class Log:
 
 
 def flip(file: Path, at: int = -1) -> None:
-    """Flip one bit, in the middle if it is not said where."""
+    """Flip one bit, by default in the middle."""
     body = bytearray(file.read_bytes())
     body[at if at >= 0 else len(body) // 2] ^= 4
     file.write_bytes(body)
@@ -95,7 +95,7 @@ def commits(log: Log) -> None:
 
 
 def hadoop_checksum(log: Log) -> None:
-    """Damage the checksum that Hadoop keeps beside a file, where it makes files in Java alone."""
+    """Damage the checksum that Hadoop keeps beside a file when it writes files in pure Java."""
     flip(log.newest("offsets/.*.crc"))
 
 
@@ -116,14 +116,14 @@ def schema(log: Log) -> None:
 
 
 def all_of_the_state(log: Log) -> None:
-    """Damage snapshots too: by itself Spark mends one from what came before it."""
+    """Damage the snapshots too, because Spark rebuilds a damaged one from earlier files."""
     for file in log.checkpoint.glob("state/0/0/*[!c]"):
         if file.is_file():
             flip(file)
 
 
 def another_version(log: Log) -> None:
-    """Leave what a kill between the bus's commit and Spark's leaves, of a version that decided otherwise."""
+    """Make it look as if another version, which decided otherwise, was killed between the bus's commit and Spark's."""
     ended = log.number("commits")
     (log.checkpoint / "commits" / str(ended)).unlink()
     before = json.loads((log.checkpoint / "offsets" / str(ended - 1)).read_text().splitlines()[-1])["seq"]
@@ -150,16 +150,16 @@ DAMAGE: tuple[Callable[[Log], None], ...] = (
 @pytest.mark.timeout(560)
 def test_damage_costs_the_checkpoint_and_nothing_else(session: SparkSession, tmp_path: Path) -> None:
     log = Log(session, tmp_path)
-    log.go_on(batches=3)
+    log.decide(batches=3)
     for damage in DAMAGE:
         assert has_batches(log.checkpoint)
         damage(log)
         before = decisions_of(log.bus)
         shutil.rmtree(log.aside, ignore_errors=True)
-        # Two, so that the newest state is a change of a snapshot, and another batch stands before the newest.
-        log.go_on(batches=2)
-        assert has_batches(log.aside), f"{damage.__name__}: the damaged checkpoint was gone on from"
-        # What was written stays as it was, also where it would be decided otherwise now.
+        # Two batches, so that the newest state is a delta on a snapshot, and there is a batch before the newest one.
+        log.decide(batches=2)
+        assert has_batches(log.aside), f"{damage.__name__}: the job continued from the damaged checkpoint"
+        # Written decisions stay, even where the rules would decide otherwise now.
         assert decisions_of(log.bus)[: len(before)] == before
     written = decisions_of(log.bus)
     assert any(body.endswith(OTHERWISE) for _, _, body in written)

@@ -1,4 +1,4 @@
-"""A batch that is too late for its requests is not committed; after another claim they are refused."""
+"""A batch that comes too late for one of its requests is not committed; after another claim the request is refused."""
 
 import itertools
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ HOUR_MS = 3_600_000
 
 
 class Time:
-    """Tell every clock here; the bus's wall clock is 1000 s ahead of the steady one."""
+    """All the clocks of this test; the bus's wall clock is 1000 s ahead of the steady one."""
 
     def __init__(self) -> None:
         self.steady_ms = 5_000
@@ -95,7 +95,7 @@ def test_a_slow_engine_claims_once_more_every_two_sessions_at_most(bus: Embedded
     deadlines = begun(bus, time)
     claims = []
     for _ in range(100):
-        # Whatever is asked waits for three seconds after its time.
+        # Each request is decided three seconds after it expired.
         time.steady_ms += 1_000
         if is_too_late(deadlines, time.now_ms - 3_000):
             claims.append(time.steady_ms)
@@ -103,7 +103,7 @@ def test_a_slow_engine_claims_once_more_every_two_sessions_at_most(bus: Embedded
     assert [after - before for before, after in itertools.pairwise(claims)] == [2 * SESSION_MS] * 5
 
 
-def asked(topic: str, time: Time, timeout_ms: int) -> bytes:
+def create_request(topic: str, time: Time, timeout_ms: int) -> bytes:
     fields = {"topic": topic, "partitions": 1, "replication_factor": 1, "timeout_ms": timeout_ms}
     return msgspec.json.encode({"kind": "create_topic", "time_ms": time.now_ms, "request_id": topic, **fields})
 
@@ -117,7 +117,7 @@ def registered(time: Time) -> list[bytes]:
 
 def test_requests_during_a_standstill_are_refused_also_in_a_replay(bus: EmbeddedBus, time: Time) -> None:
     deadlines = begun(bus, time)
-    bus.publish([*registered(time), asked("late", time, 20_000), asked("patient", time, 2 * HOUR_MS)])
+    bus.publish([*registered(time), create_request("late", time, 20_000), create_request("patient", time, 2 * HOUR_MS)])
     planned = bus.last_seq()
     frozen = OperatorCluster(bus)
     frozen.log = DecisionLog(bus, 1, deadlines.check)
@@ -128,14 +128,14 @@ def test_requests_during_a_standstill_are_refused_also_in_a_replay(bus: Embedded
     deadlines.begin(bus.claim("job", {}, time.now_ms))
     again = OperatorCluster(bus)
     again.log = DecisionLog(bus, 2, deadlines.check)
-    # The batch that was planned, and what came after it.
+    # The planned batch, and the events after it.
     again.batch(bus.read(0, planned))
     again.batch(bus.read(planned, bus.last_seq()))
-    told = [msgspec.json.decode(body) for _, _, body in decisions_of(bus)]
-    answers = {one["request_id"]: one["error"] for one in told if one["kind"] == "answer" and one["request_id"]}
+    decisions = [msgspec.json.decode(body) for _, _, body in decisions_of(bus)]
+    answers = {one["request_id"]: one["error"] for one in decisions if one["kind"] == "answer" and one["request_id"]}
     assert answers == {"late": "REQUEST_TIMED_OUT", "patient": "NONE"}
-    assert {one["topic"] for one in told if one["kind"] == "topic"} == {"patient"}
-    # Killed between the bus's commit and Spark's, it comes again an hour later, to the next job.
+    assert {one["topic"] for one in decisions if one["kind"] == "topic"} == {"patient"}
+    # After a kill between the bus's commit and Spark's, the next job repeats the batch an hour later.
     time.steady_ms += 2 * HOUR_MS
     deadlines.begin(bus.claim("next", {}, time.now_ms))
     later = OperatorCluster(bus)
@@ -143,4 +143,4 @@ def test_requests_during_a_standstill_are_refused_also_in_a_replay(bus: Embedded
     later.batch(bus.read(0, planned))
     assert decisions_of(bus) == decide(bus.read(0, bus.decided_seq()), Policy()).decisions
     recorded = [entry[:4] for entry in bus.read(0, bus.last_seq())]
-    assert decide(recorded, Policy()).decisions[: len(told)] == decisions_of(bus)
+    assert decide(recorded, Policy()).decisions[: len(decisions)] == decisions_of(bus)

@@ -1,4 +1,4 @@
-"""A query that fails is begun once more where a new checkpoint mends it, and only there; without Spark."""
+"""A failed query is restarted once, and only if a new checkpoint can mend it. Runs without Spark."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ Logged = list[Any]
 
 
 class Query:
-    """A query that ends as it is told to."""
+    """A query that ends as the test says."""
 
     def __init__(self, checkpoint: Path, commit: Commit) -> None:
         self.checkpoint = checkpoint
@@ -57,7 +57,7 @@ class Query:
 
 
 class Started:
-    """Begin queries where Spark would; ``refuse`` makes the next start fail."""
+    """The starter of queries, in Spark's place; ``refuse`` makes the next start fail."""
 
     def __init__(self, bus: EmbeddedBus, checkpoint: Path) -> None:
         self.bus, self.checkpoint = bus, checkpoint
@@ -83,7 +83,7 @@ class Started:
 
 @pytest.fixture
 def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Started]:
-    """A bus that has decided to seq 9, and a checkpoint of it that is as far."""
+    """A bus decided to seq 9, and its checkpoint at the same position."""
     bus = EmbeddedBus(tmp_path / "bus.db")
     bus.claim("job", {}, 1)
     bus.publish([b"event"] * 20)
@@ -98,7 +98,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Started
 
 @pytest.fixture
 def logged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Logged]:
-    """What is logged meanwhile, by new loggers: one that another test has used keeps the settings of that test."""
+    """The log lines of the test, from new loggers, because a used logger keeps its former test's settings."""
     for module in (checkpoint, decider):
         monkeypatch.setattr(module, "logger", structlog.get_logger())
     with capture_logs() as entries:

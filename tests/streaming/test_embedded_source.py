@@ -34,7 +34,7 @@ def test_batches_and_their_slices_are_bounded_by_bytes(tmp_path: Path, monkeypat
 
 
 def taken_by(reader: BusReader) -> list[list[list[bytes]]]:
-    """Read all there is: the texts of each slice of each batch."""
+    """Read everything: the texts of each slice of each batch."""
     start = {"seq": 0}
     taken = []
     while (end := reader.latestOffset(start, reader.getDefaultReadLimit())) != start:

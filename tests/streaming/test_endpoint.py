@@ -21,7 +21,7 @@ def test_a_taken_port_is_retried_until_it_is_free() -> None:
     endpoint.retry()
     try:
         assert scrape(f"http://127.0.0.1:{port}/metrics")
-        # It would not get its port twice.
+        # It already serves, so it does nothing: to bind its own port again would fail.
         endpoint.retry()
     finally:
         metrics.close()

@@ -9,7 +9,7 @@ HOUR_MS = 3_600_000
 
 
 class Machine:
-    """A machine's clocks; the wall clock may run at another rate than time."""
+    """A machine's clocks; the wall clock may run faster or slower than time."""
 
     def __init__(self) -> None:
         self.steady_ms = 5_000.0
@@ -49,11 +49,11 @@ def test_the_engine_clock_follows_a_steady_wall_clock(machine: Machine) -> None:
 def test_a_step_of_the_wall_clock_is_reported_and_approached_slowly(machine: Machine, by_ms: int) -> None:
     clock = EngineClock()
     machine.wall_ms += by_ms
-    told = after(machine, clock, 20_000)
+    times = after(machine, clock, 20_000)
     assert clock.steps == 1
-    pace = [later - earlier for earlier, later in zip([1_000_000, *told], told, strict=False)]
+    pace = [later - earlier for earlier, later in zip([1_000_000, *times], times, strict=False)]
     assert all(89 <= passed <= 111 for passed in pace), "no time is left out, and none goes back"
-    skew_ms = machine.wall_ms - told[-1]
+    skew_ms = machine.wall_ms - times[-1]
     expected_ms = max(0, abs(by_ms) - 2_000)
     assert abs(abs(skew_ms) - expected_ms) <= 1
 

@@ -32,7 +32,7 @@ def bus(tmp_path: Path) -> Iterator[EmbeddedBus]:
 
 
 class Running:
-    """A query that goes on."""
+    """A query that does not end."""
 
     def is_active(self) -> bool:
         return True
@@ -59,7 +59,7 @@ def test_pages_other_than_those_of_the_state_are_refused(bus: EmbeddedBus) -> No
 
 
 def started(bus: EmbeddedBus, checkpoint: Path, **settings: Any) -> None:
-    """Begin a job as far as it goes without Java."""
+    """Start a job up to the point where it needs Java."""
     metrics = Metrics()
     job = Job(bus, Settings(checkpoint_dir=str(checkpoint), **settings), metrics)
     try:
@@ -136,7 +136,7 @@ def test_a_ticker_that_ended_for_another_job_does_not_hide_that(
         ticker.join(10)
         return last_seq()
 
-    # Right after the job has looked who holds the claim.
+    # Right after the job has checked who holds the claim.
     monkeypatch.setattr(bus, "last_seq", superseded)
     with pytest.raises(SupersededError, match="epoch 2"):
         watched(job, ticker)

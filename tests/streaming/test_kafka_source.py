@@ -134,7 +134,7 @@ def test_rows_kept_in_a_file_come_out_like_rows_kept_in_memory(monkeypatch: pyte
 
 
 def _drawn(rng: random.Random) -> tuple[list[Row], list[int]]:
-    """Draw a micro-batch as it may come, and which of its offsets are claims."""
+    """Draw a micro-batch, and which of its offsets are claims."""
     values = (TICK, BEAT, BAD, None, STARTED, ASKED, BEAT * 40)
     rows = [control(offset, rng.choice(values)) for offset in rng.sample(range(60), rng.randrange(30))]
     rows += [report(rng.randrange(4), offset) for offset in rng.sample(range(90), rng.randrange(30))]

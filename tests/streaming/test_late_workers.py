@@ -14,7 +14,7 @@ LATE_WORKER = "org.apache.spark.SparkException: Python worker failed to connect 
 
 
 class Query:
-    """A query that fails, or decides event 1."""
+    """A query that fails with ``error``, or decides event 1."""
 
     isActive = False
 
@@ -33,7 +33,7 @@ class Query:
 
 
 def replayed(monkeypatch: pytest.MonkeyPatch, errors: list[str]) -> None:
-    """Replay one event with queries that fail with one error after the other."""
+    """Replay one event; each query fails with the next of ``errors``, and the query after them succeeds."""
     left = iter([*errors, ""])
 
     def start_query(session: Any, bus: Bus, *rest: object, **options: object) -> Query:

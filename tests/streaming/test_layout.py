@@ -1,4 +1,4 @@
-"""Shards and pages stay as they were when the state was written; a change is refused with the value to set."""
+"""The numbers of shards and pages are fixed once a state is written; a change is refused with the value to set."""
 
 import pytest
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ NAMES = [f"topic-{number}" for number in range(40)]
 
 
 def image(names: list[str], shards: int, pages: int) -> Image:
-    """Lay topics out, and one empty page."""
+    """Make an image of some topics, and one empty page."""
     held: dict[tuple[int, int], list[Topic]] = {(0, 0): []}
     for name in names:
         topic = Topic(name, "id", TopicState.created, {}, ())

@@ -27,7 +27,7 @@ POINTS = ("transaction", "commit")
 BATCH = 3
 SUPERSEDED = 4
 HEARD_TIMEOUT_S = 60.0
-# Longer than a session of Kafka's own, so that the node leads in another epoch afterwards.
+# Longer than a session in Kafka's own controller, so that the node leads in another epoch afterwards.
 BUS_FROZEN_S = 12.0
 ENGINE_FROZEN_S = 4.0
 
@@ -41,7 +41,7 @@ def bus(kafka_servers: str) -> Iterator[KafkaBus]:
 
 
 def control_events(seed: int, count: int) -> list[bytes]:
-    """Record a world's control events; its brokers' epochs are made into this bus's seqs."""
+    """Return the control events of a random log, with broker epochs converted to this bus's seqs."""
     log = []
     for _, raw in seeded(seed=seed, count=count):
         try:
@@ -95,7 +95,7 @@ def test_a_job_that_is_killed_superseded_or_cut_off_leaves_one_whole_decision_lo
     finally:
         for engine in filter(None, (frozen, second)):
             engine.kill()
-    # Each engine continued from the checkpoint that its predecessor left.
+    # Each engine continued from its predecessor's checkpoint.
     assert "moved the checkpoint aside" not in second.log.read_text()
     assert_as_by_rules(bus)
 
@@ -115,7 +115,7 @@ def assert_as_by_rules(bus: KafkaBus) -> None:
 
 
 def watermark_follows_offsets(bus: KafkaBus, engine: Engine) -> None:
-    """One broker, one partition: what it reports is the high watermark a tick later."""
+    """Check that the log end of a partition's only replica is its high watermark a tick later."""
     epoch = bus.publish([encoded("broker_register", broker=901, incarnation="a")])
     beat = encoded("broker_heartbeat", broker=901, broker_epoch=epoch, want_fence=False, want_shutdown=False)
     seq = bus.publish_own([beat, encoded("tick"), encoded("create_topic", topic="reported", assignment={"0": [901]})])

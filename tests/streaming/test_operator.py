@@ -43,7 +43,7 @@ def test_spilled_events_are_decided_the_same(tmp_path, monkeypatch, shipped_byte
     for first in range(0, len(log), 400):
         cluster.batch(log[first : first + 400], 5)
         spilled = sum(len(raw) for _, raw, *_ in log[first : first + 400]) - shipped_bytes
-        # One file, of this batch alone.
+        # One file, with this batch's events only.
         (size,) = (file.stat().st_size for file in left.iterdir())
         assert spilled <= size < spilled + 1_000
     expected = decide(log, Policy())
@@ -69,13 +69,13 @@ def test_a_batch_of_any_length_is_shipped_as_little_and_decided_in_steps(tmp_pat
 def test_a_deadline_in_any_step_counts(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(spill, "SHIPPED_BYTES_MAX", 0)
     monkeypatch.setattr(event_steps, "STEP_BYTES_MAX", 0)
-    told: list[int] = []
+    expiries: list[int] = []
     bus = EmbeddedBus(tmp_path / "bus.db")
     cluster = OperatorCluster(bus, tmp_path / "spilled")
-    cluster.log = DecisionLog(bus, 0, lambda through, expires_ms: told.append(expires_ms))
+    cluster.log = DecisionLog(bus, 0, lambda through, expires_ms: expiries.append(expires_ms))
     asked = [encoded("delete_topic", topic="t", request_id="r", timeout_ms=timeout_ms) for timeout_ms in (70, 50, 60)]
     cluster.batch([(seq, raw, 1_000, False) for seq, raw in enumerate(asked, start=1)])
-    assert told == [1_050]
+    assert expiries == [1_050]
 
 
 def test_a_truncated_file_is_reported(tmp_path) -> None:

@@ -1,4 +1,4 @@
-"""Topics in pages: only those that an event needs are read."""
+"""Topics are stored in pages; only the pages that an event needs are read."""
 
 from collections.abc import Iterable
 
@@ -26,7 +26,7 @@ PAGES = 16
 
 
 class CountedPages(dict[int, bytes]):
-    """Keep pages in memory, and count how often one is read."""
+    """Pages in memory that count how often each is read."""
 
     reads = 0
 
@@ -40,14 +40,14 @@ class CountedPages(dict[int, bytes]):
 
 
 class PagedShard:
-    """Step a shard whose topics are stored in pages, a batch at a time."""
+    """A shard whose topics are stored in pages, stepped batch by batch."""
 
     def __init__(self) -> None:
         self.pages = CountedPages()
         self.cluster = Cluster()
 
     def batch(self, *raws: bytes) -> list[str]:
-        """Return the errors of the answers."""
+        """Decide one batch, and return the errors of its answers."""
         first = self.cluster.seq + 1
         logged = [Logged(seq, first, decode(raw), raw) for seq, raw in enumerate(raws, first)]
         outcome = step(State(self.cluster, PagedTopics(self.pages, 1, PAGES)), logged, Policy())
@@ -122,7 +122,7 @@ def test_a_topic_of_many_partitions_is_on_several_pages_and_comes_back_whole(sha
     held = [topic.topic for topic in decode_topics(shard.pages[home])]
     assert written(shard, big()) == [home, home + PAGES, home + 2 * PAGES]
     assert [partition.partition for partition in topic_of(shard, "big").partitions] == list(range(BIG))
-    # The other topics are unchanged, and a reader of all pages finds this one once.
+    # The other topics are unchanged, and a read of all pages finds this topic once.
     everything = PagedTopics(shard.pages, 1, PAGES)
     assert set(held) < set(everything.names())
     assert everything.names().count("big") == 1
@@ -179,7 +179,7 @@ def test_a_topic_stored_whole_is_read_and_sliced_with_its_next_change(shard: Pag
 def test_no_page_of_the_largest_topic_is_too_large_for_a_bus(shard: PagedShard) -> None:
     shard.batch(encoded("create_topic", topic="big", partitions=PARTITIONS_MAX, replication_factor=1))
     assert max(len(body) for body in shard.pages.values()) < PIECE_BYTES_MAX
-    # Ten replicas, each with all that a partition may hold of it.
+    # Ten replicas, each with every field that a partition may keep for it.
     partition = topic_of(shard, "big").partitions[0]
     lag = ReplicaLag(2**53, 2**53, 2**62)
     ten = tuple(range(2**31 - 10, 2**31))

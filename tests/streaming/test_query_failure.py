@@ -57,7 +57,7 @@ def test_a_bus_error_of_a_worker_is_reported_as_one() -> None:
     assert bus_error_in(WORKER) == "bus data/bus.db: database disk image is malformed"
     assert bus_error_in("bus.interface.DamagedError: event 7 is damaged on disk") == "event 7 is damaged on disk"
     assert bus_error_in(BATCH) is None
-    # Events that are gone are of no concern to a query that begins after them.
+    # Missing events do not stop a query that begins after them.
     assert bus_error_in("bus.interface.TrimmedError: bus x: events up to 7 were removed") is None
 
 

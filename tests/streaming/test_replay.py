@@ -20,7 +20,7 @@ pytestmark = pytest.mark.spark
     ("seed", "count", "max_events", "settings"),
     [
         (1, 600, None, Settings()),
-        # Each partition of Spark's gets what all shards take in once, before what its shards do.
+        # Each Spark partition gets the shared events once, before its shards' own events.
         (2, 120, 17, Settings(shuffle_partitions=3)),
         (3, 3_000, 2_999, Settings(max_bytes_per_batch=40_000)),
     ],

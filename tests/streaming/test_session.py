@@ -1,4 +1,4 @@
-"""How Spark is started: which process hears SIGTERM, and how errors are reported."""
+"""How Spark is started: which process handles SIGTERM, and how errors are reported."""
 
 import os
 import shlex
@@ -19,7 +19,7 @@ ASK = "import signal; print(signal.getsignal(signal.SIGTERM).name)"
 
 
 def disposition_of_a_child() -> str:
-    # As pyspark starts its JVM: with a function that runs in the child before the program.
+    # pyspark starts its JVM in this way: a function runs in the child before the program.
     done = subprocess.run([sys.executable, "-c", ASK], preexec_fn=lambda: None, capture_output=True, text=True)
     return done.stdout.strip()
 
@@ -32,14 +32,14 @@ def test_only_the_jvm_ignores_sigterm() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reason"),
     [
         ("An error occurred.\n: java.io.IOException: no space\n\tat org.x.Y\n\t... 3 more\n", None),
         ("", "Py4JError"),
     ],
 )
-def test_a_spark_error_is_reported_without_its_stack(text: str, told: str | None) -> None:
-    assert session.reason_of(Py4JError(text)) == (told or "An error occurred. : java.io.IOException: no space")
+def test_a_spark_error_is_reported_without_its_stack(text: str, reason: str | None) -> None:
+    assert session.reason_of(Py4JError(text)) == (reason or "An error occurred. : java.io.IOException: no space")
 
 
 def written(content: bytes, size: int) -> Path:

@@ -1,4 +1,4 @@
-"""Log lines about a clock that is off: when it begins, when it changes much, and when it ends."""
+"""Log lines about a clock skew: when it begins, when it doubles or halves, and when it ends."""
 
 from structlog.testing import capture_logs
 
@@ -20,8 +20,8 @@ def test_a_right_clock_logs_nothing() -> None:
 
 
 def test_a_skew_is_logged_when_it_begins_doubles_halves_and_ends() -> None:
-    told = said(5_000, 5_100, 10_000, 9_000, 5_000, -4_000, 100, 0)
-    assert told == [("warning", 5_000), ("warning", 10_000), ("warning", 5_000), ("warning", -4_000), ("info", None)]
+    lines = said(5_000, 5_100, 10_000, 9_000, 5_000, -4_000, 100, 0)
+    assert lines == [("warning", 5_000), ("warning", 10_000), ("warning", 5_000), ("warning", -4_000), ("info", None)]
 
 
 def test_a_clock_that_a_claim_set_back_is_logged() -> None:

@@ -1,4 +1,4 @@
-"""The query reads every bus through one contract, and knows none of them by name."""
+"""The query reads every bus through one contract, and names no bus."""
 
 import ast
 import sys
@@ -17,12 +17,12 @@ from streaming.sources.interface import source_of
 from streaming.sources.kafka import KafkaSource
 
 STREAMING = Path(__file__).parents[2] / "streaming"
-# A replay makes an embedded bus of its own, and the archive of classes comes from a replay.
+# A replay creates its own embedded bus, and a replay also produces the archive of classes.
 WITH_A_BUS_OF_THEIR_OWN = {"replay.py"}
 
 
 def kafka_bus() -> KafkaBus:
-    """Return a bus that is connected to nothing."""
+    """Return a Kafka bus without a connection."""
     bus = KafkaBus.__new__(KafkaBus)
     bus.offsets_partitions = 4
     return bus

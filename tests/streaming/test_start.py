@@ -36,7 +36,7 @@ def test_a_job_that_is_stopped_while_spark_starts_claims_nothing(tmp_path: Path)
     engine = Engine(tmp_path)
     try:
         wait_until(lambda: jvm_runs(engine), START_TIMEOUT_S, "the JVM")
-        # As an init system does: all processes of the job at once.
+        # Like an init system, which signals all processes of the job at once.
         os.killpg(engine.process.pid, signal.SIGTERM)
         assert engine.wait(START_TIMEOUT_S) == 0
     finally:

@@ -1,4 +1,4 @@
-"""One job decides at a time: when a second one takes over, the first stops by itself and says so."""
+"""One job decides at a time: when a second one takes over, the first stops by itself and logs why."""
 
 import signal
 from pathlib import Path
@@ -21,14 +21,14 @@ SUPERSEDED = 4
 
 
 def assert_no_stacks(engine: Engine) -> None:
-    """Check that a planned end, which one line explains, does not look like a crash."""
+    """Check that a planned end is explained in one line and does not look like a crash."""
     said = engine.log.read_text()
     assert "Traceback" not in said
     assert "\n\tat " not in said
 
 
 def controller_epochs(bus: EmbeddedBus) -> list[int]:
-    """List the epochs of the decisions in the order of the log, each once; before the first claim there is none."""
+    """List the controller epochs in the decision log, each once; decisions before the first claim have none."""
     epochs = [msgspec.json.decode(body)["controller_epoch"] for _, _, body in decisions_of(bus)]
     return [epoch for epoch in dict.fromkeys(epochs) if epoch]
 
@@ -126,7 +126,7 @@ def test_without_a_usable_checkpoint_the_job_continues_from_the_state_on_the_bus
         wait_until(lambda: bus._mark("passed") > 200, 60, "the batch after")
         assert engine.stop() == 0
         assert "moved the checkpoint aside" not in engine.log.read_text()
-        # The first job's checkpoint is behind by now, and the events that it would read next are gone.
+        # The first job's checkpoint is now behind, and the events that it would read next were removed.
         (tmp_path / "checkpoint").rename(tmp_path / "used")
         (tmp_path / "lost").rename(tmp_path / "checkpoint")
         events, decisions = bus.read(0, bus.decided_seq()), decisions_of(bus)

@@ -51,7 +51,7 @@ def test_an_idle_bus_gets_a_tick_at_each_idle_interval(bus: EmbeddedBus) -> None
     wait_until(lambda: len(ticks(bus)) >= 4, 30, "four ticks")
     stop(ticker)
     times = [tick.time_ms for tick in ticks(bus)]
-    # The engine's clock leans towards the wall clock by a tenth at most.
+    # The engine's clock approaches the wall clock by at most a tenth of the time that passes.
     assert all(after - before >= 35 for before, after in itertools.pairwise(times))
     assert {tick.controller_epoch for tick in ticks(bus)} == {1}
 
@@ -125,8 +125,8 @@ def test_ticks_continue_from_the_rules_clock(bus: EmbeddedBus) -> None:
     for _ in range(3):
         # A reading from before the shift shifts the clock no further.
         ticker.decided(first.seq, clock_ms)
-    told = len(ticks(bus))
-    wait_until(lambda: len(ticks(bus)) > told + 1, 30, "ticks after it")
+    count = len(ticks(bus))
+    wait_until(lambda: len(ticks(bus)) > count + 1, 30, "ticks after it")
     stop(ticker)
     assert clock_ms < ticks(bus)[-1].time_ms < clock_ms + 5_000
 
