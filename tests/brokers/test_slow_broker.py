@@ -13,12 +13,24 @@ from tests.support.rules_engine import RulesEngine
 pytestmark = pytest.mark.cluster
 
 
+LAG_MS = 1_500
+# Longer than a busy machine holds up a follower, so that only the test takes a replica out of the ISR.
+NO_LAG_MS = 60_000
+
+
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[MockCluster]:
-    """Three brokers. A broker that stands still is not fenced; a replica that lags for 1.5 s leaves the ISR."""
+def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[MockCluster]:
+    """Three brokers. A broker that stands still is not fenced; the parameter is the brokers' maximum lag in ms."""
     engine = RulesEngine()
-    cluster = MockCluster(tmp_path, settings=("broker.heartbeat.interval.ms=300", "replica.lag.time.max.ms=1500"))
-    engine.start(cluster.bus_path, broker_session_timeout_ms=60_000, auto_leader_rebalance_enable=False)
+    lag_ms = request.param
+    cluster = MockCluster(tmp_path, settings=("broker.heartbeat.interval.ms=300", f"replica.lag.time.max.ms={lag_ms}"))
+    engine.start(
+        cluster.bus_path,
+        broker_session_timeout_ms=60_000,
+        auto_leader_rebalance_enable=False,
+        # As the brokers': the engine lets a replica that may still join hold the watermark.
+        replica_lag_time_max_ms=lag_ms,
+    )
     try:
         cluster.start()
         cluster.create_topic("t", {"0": [1, 2, 3]})
@@ -40,6 +52,7 @@ def lead(cluster: MockCluster, replicas: list[int]) -> None:
     wait_until(lambda: cluster.leader("t", 0) == replicas[0], f"broker {replicas[0]} to lead")
 
 
+@pytest.mark.parametrize("cluster", [NO_LAG_MS], indirect=True)
 def test_a_backlog_is_counted_and_coalesced_to_the_newest(cluster: MockCluster) -> None:
     """Replication design V2, difference 7: the backup of state change requests on slow followers."""
     wait_until(lambda: set(backlog(cluster).values()) == {0}, "all to be done")
@@ -59,14 +72,14 @@ def test_a_backlog_is_counted_and_coalesced_to_the_newest(cluster: MockCluster) 
     wait_for_like_logs(cluster, (1, 2, 3))
 
 
+@pytest.mark.parametrize("cluster", [LAG_MS], indirect=True)
 def test_a_follower_that_lags_leaves_the_isr_and_comes_back(cluster: MockCluster) -> None:
     """Kafka's replica.lag.time.max.ms: the broker is active all the while."""
     before = cluster.partitions("t")[0]
     cluster.freeze(3)
     assert produced(cluster, 1, b"x", acks=1).error_code == 0
-    cluster.wait_for_isr("t", 2)
+    wait_until(lambda: set(cluster.partitions("t")[0]["isr"]) == {1, 2}, "only the lagging follower to leave the ISR")
     after = cluster.partitions("t")[0]
-    assert tuple(after["isr"]) == (1, 2)
     assert after["leader_epoch"] == before["leader_epoch"], "its leader asked for it"
     assert 3 in cluster.active()
     assert produced(cluster, 1, b"y").error_code == 0
