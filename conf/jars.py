@@ -57,19 +57,22 @@ class Jar(NamedTuple):
         return cache_dir() / "jars" / self.sha256[:16] / f"{self.artifact}-{self.version}.jar"
 
 
-class _Lock(msgspec.Struct, forbid_unknown_fields=True):
+class Lock(msgspec.Struct, forbid_unknown_fields=True):
+    """The coordinates of each set, and the hash of each coordinate."""
+
     sets: dict[str, list[str]]
     sha256: dict[str, str]
 
 
 @cache
-def _lock() -> _Lock:
-    return msgspec.toml.decode((files(__package__) / LOCK_NAME).read_bytes(), type=_Lock)
+def read_lock() -> Lock:
+    """Read what ``make lock`` wrote."""
+    return msgspec.toml.decode((files(__package__) / LOCK_NAME).read_bytes(), type=Lock)
 
 
 def pinned(set_name: str) -> list[Jar]:
     """List a set's jars from the lock, in class path order. Raises ``JarsError``."""
-    lock = _lock()
+    lock = read_lock()
     if set_name not in lock.sets:
         raise JarsError(f"there is no set of jars called {set_name!r}; the sets are {', '.join(lock.sets)}")
     return [_jar(coordinate, lock.sha256[coordinate]) for coordinate in lock.sets[set_name]]

@@ -40,7 +40,7 @@ def alter_isr(batch: Batch, event: AlterIsr) -> None:
             fencing.fenced_leader(partition, event)
             or fencing.fenced_version(partition, event)
             or _ill_formed(partition, event)
-            or _ineligible(batch, partition, event)
+            or ineligible(batch, partition, event)
         )
     if refusal is not None:
         batch.recorder.answer_committed(topic, partition, *refusal)
@@ -101,7 +101,7 @@ def _ill_formed(partition: Partition, event: AlterIsr) -> Refusal | None:
     return None if message is None else Refusal("INVALID_REQUEST", message)
 
 
-def _ineligible(batch: Batch, partition: Partition, event: AlterIsr) -> Refusal | None:
+def ineligible(batch: Batch, partition: Partition, event: AlterIsr) -> Refusal | None:
     """Refuse members that are fenced or shutting down (KIP-841), restarted (KIP-903) or behind.
 
     As in Kafka, all members are judged, not only the new ones.

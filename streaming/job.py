@@ -35,6 +35,7 @@ from streaming.session import SPARK_ERRORS, build_session, choose_java, reason_o
 from streaming.skew_log import SkewLog
 from streaming.sources.interface import source_of
 from streaming.ticker import Ticker
+from streaming.watch import check_claim, check_parts
 
 WATCH_INTERVAL_S = 0.2
 TICKER_STOP_TIMEOUT_S = 20.0
@@ -167,7 +168,7 @@ class Job:
     def _check_waiting(self) -> None:
         if self._stopping.is_set():
             raise _StoppedError
-        self._check_claim()
+        check_claim(self._bus, self._claim)
 
     def _check_layout(self) -> None:
         try:
@@ -176,14 +177,6 @@ class Job:
             raise JobError(f"the state on {self._settings.bus_name} cannot be read: {error}") from error
         if found is not None:
             raise JobError(found)
-
-    def _check_claim(self) -> None:
-        claimed = self._bus.claimed_epoch()
-        if claimed != self._claim.controller_epoch:
-            raise SupersededError(
-                f"another job claimed controller epoch {claimed}, "
-                f"so this one, with epoch {self._claim.controller_epoch}, stops"
-            )
 
     def _obey_signals(self) -> None:
         def stop(number: int, frame: FrameType | None) -> None:
@@ -238,15 +231,9 @@ class Job:
 
     def _watch(self, decider: Decider, ticker: Ticker, lock: CheckpointLock) -> None:
         while not self._stopping.wait(WATCH_INTERVAL_S):
-            self._check_claim()
+            check_claim(self._bus, self._claim)
             lock.take()
             self._endpoint.retry()
             self._metrics.bus_at(self._bus.last_seq())
-            if not ticker.is_alive():
-                # The ticker ends by itself if another job has claimed.
-                self._check_claim()
-                raise JobError(f"ticks cannot be published: {ticker.error or 'the ticker ended'}")
-            if not decider.is_active():
-                self._check_claim()
-                decider.go_on()
+            check_parts(self._bus, self._claim, ticker, decider)
         logger.info("stopping", controller_epoch=self._claim.controller_epoch)

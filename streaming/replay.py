@@ -42,7 +42,7 @@ def replay(
         )
         if entries:
             try:
-                _run_through(bus, settings, overrides, entries[-1].seq)
+                run_through(bus, settings, overrides, entries[-1].seq)
             except SPARK_ERRORS as error:
                 raise RuntimeError(reason_of(error)) from error
         decisions, view = _decisions(bus), view_of_image(bus.image())
@@ -56,7 +56,7 @@ def _local_dir() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="isrflow-spark-", ignore_cleanup_errors=True)
 
 
-def _run_through(bus: EmbeddedBus, settings: Settings, overrides: dict[str, str], last_seq: int) -> None:
+def run_through(bus: EmbeddedBus, settings: Settings, overrides: dict[str, str], last_seq: int) -> None:
     choose_java()
     decisions = DecisionLog(bus, bus.claimed_epoch())
     session = build_session(settings, Path(_local_dir().name))

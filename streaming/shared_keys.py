@@ -14,10 +14,11 @@ def shared_keys(session: SparkSession, partitions: int) -> tuple[int, ...]:
     """Return a negative key for each of ``partitions``. Keys are processed in order, so its row comes first."""
     # Stubs do not know classes of the JVM.
     murmur3 = session._jvm.org.apache.spark.unsafe.hash.Murmur3_x86_32  # type: ignore[union-attr]
-    return _keys(partitions, lambda key: int(murmur3.hashInt(key, _SEED)))
+    return keys_of(partitions, lambda key: int(murmur3.hashInt(key, _SEED)))
 
 
-def _keys(partitions: int, hash_of: Callable[[int], int]) -> tuple[int, ...]:
+def keys_of(partitions: int, hash_of: Callable[[int], int]) -> tuple[int, ...]:
+    """Return a negative key for each of ``partitions``, which spread by ``hash_of``."""
     if partitions == 1:
         return (SHARED,)
     found: dict[int, int] = {}

@@ -11,10 +11,10 @@ import structlog
 from brokers.files import replace
 from brokers.mock.apis.context import Context
 from brokers.mock.apis.serving import APIS, serving
-from brokers.mock.control.coalesce import superseded
 from brokers.mock.control.decision_feed import DecisionFeed
 from brokers.mock.control.lifecycle import Lifecycle
 from brokers.mock.control.outbox import Outbox
+from brokers.mock.decision_handler import DecisionHandler
 from brokers.mock.log.directory import LogDirectory
 from brokers.mock.metadata import Metadata
 from brokers.mock.replicas.table import Replicas
@@ -22,7 +22,6 @@ from brokers.mock.replicas.waiting import Purgatory
 from brokers.mock.settings import Identity, Settings
 from brokers.wire.server import Limits, Server, answering
 from bus.interface import Bus, BusError
-from state.decisions import AnyDecision
 
 logger = structlog.get_logger()
 
@@ -35,37 +34,35 @@ class DirectoryLostError(Exception):
 
 
 class Broker:
-    """The parts of a broker, and the order in which they run.
-
-    Decisions go to the metadata first. The replicas act on them only once the registration is answered. By then the
-    broker has heard everything that was decided before, so it acts on nothing stale.
-    """
+    """The parts of a broker, and the order in which they run."""
 
     def __init__(self, identity: Identity, settings: Settings, bus: Bus) -> None:
-        self._identity = identity
+        self.identity = identity
         self._settings = settings
         self._directory = LogDirectory(identity.directory, identity.broker)
         self._metadata = Metadata()
         self._outbox = Outbox(identity.broker, bus, settings)
-        self._replicas = Replicas(identity.broker, self._directory, self._metadata, self._outbox, settings)
-        self._lifecycle = Lifecycle(identity, self._outbox, settings, self._directory.previous_broker_epoch)
-        self._feed = DecisionFeed(bus, self._heard, settings)
-        self._server = self._serving()
-        self._acting = False
-        self._coalesced = 0
+        self.replicas = Replicas(identity.broker, self._directory, self._metadata, self._outbox, settings)
+        self.lifecycle = Lifecycle(identity, self._outbox, settings, self._directory.previous_broker_epoch)
+        self._handler = DecisionHandler(identity.broker, self._metadata, self.lifecycle, self._outbox, self.replicas)
+        self._feed = DecisionFeed(bus, self._handler.heard, settings)
+        self._server = self.server_of(self._context())
         self._stopping = asyncio.Event()
         self._directory_lost = asyncio.Event()
         self._directory.on_loss = self._directory_lost.set
 
-    def _serving(self) -> Server:
-        context = Context(
-            self._identity.broker,
+    def _context(self) -> Context:
+        return Context(
+            self.identity.broker,
             self._settings,
             self._metadata,
-            self._replicas,
+            self.replicas,
             self._directory,
             Purgatory(self._settings.purgatory_max_requests),
         )
+
+    def server_of(self, context: Context) -> Server:
+        """Make what listens to clients."""
         limits = Limits(
             socket_request_max_bytes=self._settings.socket_request_max_bytes,
             max_connections=self._settings.max_connections,
@@ -73,21 +70,9 @@ class Broker:
         )
         return Server(answering(APIS, serving(context)), limits)
 
-    def _heard(self, decisions: Sequence[AnyDecision]) -> None:
-        needless = superseded(decisions, self._identity.broker) if self._acting else frozenset()
-        for place, decision in enumerate(decisions):
-            self._metadata.apply(decision)
-            self._lifecycle.heard(decision)
-            if self._acting:
-                self._replicas.registered(self._lifecycle.broker_epoch)
-                self._outbox.heard(decision)
-                if place in needless:
-                    self._replicas.skip(decision)
-                else:
-                    self._replicas.apply(decision)
-        if needless:
-            self._coalesced += len(needless)
-            logger.info("older decisions skipped", count=len(needless), of=len(decisions), in_all=self._coalesced)
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping.is_set()
 
     def stop(self) -> None:
         """Begin an orderly stop; ``run`` returns when it is done."""
@@ -98,10 +83,10 @@ class Broker:
         self._feed.start()
         port = await self._listen()
         replace(
-            self._identity.directory / BROKER_FILE,
-            json.dumps({"broker": self._identity.broker, "host": self._identity.host, "port": port}) + "\n",
+            self.identity.directory / BROKER_FILE,
+            json.dumps({"broker": self.identity.broker, "host": self.identity.host, "port": port}) + "\n",
         )
-        logger.info("listening", host=self._identity.host, port=port)
+        logger.info("listening", host=self.identity.host, port=port)
         parts = [asyncio.create_task(part) for part in (self._outbox.run(), self._feed.run())]
         parts.append(asyncio.create_task(self._live(port)))
         stopped = asyncio.create_task(self._stopping.wait())
@@ -129,8 +114,8 @@ class Broker:
 
         The reports move the leaders at once. Without them the cluster would wait for the end of the session.
         """
-        self._acting = False
-        self._replicas.report_offline()
+        self._handler.is_acting = False
+        self.replicas.report_offline()
         for part in parts:
             part.cancel()
         await asyncio.gather(*parts, return_exceptions=True)
@@ -144,45 +129,45 @@ class Broker:
 
         Clients that slept through a restart look for a broker where it was.
         """
-        host, port = self._identity.host, self._identity.port
+        host, port = self.identity.host, self.identity.port
         if port == 0:
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-                last = json.loads((self._identity.directory / BROKER_FILE).read_text())
+                last = json.loads((self.identity.directory / BROKER_FILE).read_text())
                 return await self._server.start(host, int(last["port"]))
         return await self._server.start(host, port)
 
     async def _live(self, port: int) -> None:
         """Register, take up the replicas, and maintain them."""
-        broker_epoch = await self._lifecycle.register(port)
-        self._replicas.registered(broker_epoch)
-        self._replicas.begin()
-        self._acting = True
+        broker_epoch = await self.lifecycle.register(port)
+        self.replicas.registered(broker_epoch)
+        self.replicas.begin()
+        self._handler.is_acting = True
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._lifecycle.run())
-            group.create_task(self._every(self._settings.replica_lag_time_max_ms / 2, self._replicas.look_after_isr))
+            group.create_task(self.lifecycle.run())
+            group.create_task(self._every(self._settings.replica_lag_time_max_ms / 2, self.replicas.look_after_isr))
             checkpoints = self._settings.replica_high_watermark_checkpoint_interval_ms
-            group.create_task(self._every(checkpoints, self._replicas.checkpoint))
+            group.create_task(self._every(checkpoints, self.replicas.checkpoint))
 
     async def _every(self, interval_ms: float, work: Callable[[], None]) -> None:
         while True:
             await asyncio.sleep(interval_ms / 1000)
             work()
-            for fetcher in self._replicas.fetchers.failed():
+            for fetcher in self.replicas.fetchers.failed():
                 fetcher.result()
 
     def _others_active(self) -> bool:
         brokers = self._metadata.brokers.values()
-        return any(b.state == "active" for b in brokers if b.broker != self._identity.broker)
+        return any(b.state == "active" for b in brokers if b.broker != self.identity.broker)
 
     async def _shut_down(self) -> None:
         """Hand over the leaders, then close everything and leave it on disk."""
         logger.info("shutting down")
-        allowed = await self._lifecycle.shut_down(self._others_active)
+        allowed = await self.lifecycle.shut_down(self._others_active)
         if not allowed:
             logger.warning("shutdown was not allowed in time")
-        self._acting = False  # from now on no decision may touch the logs, which are being closed
+        self._handler.is_acting = False  # from now on no decision may touch the logs, which are being closed
         await self._server.stop()
-        await self._replicas.fetchers.stop()
-        self._replicas.close()
-        self._directory.mark_clean_shutdown(self._lifecycle.broker_epoch)
+        await self.replicas.fetchers.stop()
+        self.replicas.close()
+        self._directory.mark_clean_shutdown(self.lifecycle.broker_epoch)
         logger.info("stopped", handed_over=allowed)

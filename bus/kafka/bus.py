@@ -10,12 +10,13 @@ from bus.interface import BusError, Claim, Decided, DivergedError, Entry, Image,
 from bus.kafka.address import parse
 from bus.kafka.claims import newest_claims
 from bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, Connection
-from bus.kafka.controller import DECISION_KEY, MARK_KEY, PREVIOUS, Controller, page_of
+from bus.kafka.controller import MARK_KEY, Controller, page_of
 from bus.kafka.log_reader import LogReader, Record
 from bus.kafka.mark import Mark, decode_mark
 from bus.kafka.publisher import Publisher, replica_of
 from bus.kafka.seqs import SLOTS, offset_after, seq_of
 from bus.kafka.topics import READ_WHOLE_TIMEOUT_MS, open_topics
+from bus.kafka.transaction import DECISION_KEY, PREVIOUS
 
 _ALL = 2**62
 

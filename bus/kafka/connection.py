@@ -119,7 +119,7 @@ class Connection:
         with self.errors():
             while True:
                 try:
-                    return self._ask_offsets({TopicPartition(topic, number): spec for number in partitions}, isolation)
+                    return self.ask_offsets({TopicPartition(topic, number): spec for number in partitions}, isolation)
                 except KafkaException as error:
                     if not is_passing(error.args[0]) or time.monotonic() > deadline:
                         raise
@@ -128,7 +128,8 @@ class Connection:
                         self.admin.list_topics(topic, timeout=REQUEST_TIMEOUT_S)
                     time.sleep(RETRY_PAUSE_S)
 
-    def _ask_offsets(self, asked: dict[TopicPartition, OffsetSpec], isolation: IsolationLevel) -> list[int]:
+    def ask_offsets(self, asked: dict[TopicPartition, OffsetSpec], isolation: IsolationLevel) -> list[int]:
+        """Ask once, in the order of ``asked``. Raises ``TimeoutError`` or ``KafkaException``."""
         futures = self.admin.list_offsets(asked, isolation_level=isolation, request_timeout=REQUEST_TIMEOUT_S)
         return [int(futures[place].result(REQUEST_TIMEOUT_S + 1).offset) for place in asked]
 

@@ -11,30 +11,27 @@ import time
 from collections.abc import Callable, Sequence
 
 import msgspec
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Producer
 
 from bus import pieces
 from bus.claim import controller_started
 from bus.interface import BusError, Claim, Decided, FencedError, Page, draw_bus_id, epoch_after
-from bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS, Connection, is_fenced
+from bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS, Connection
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark, decode_mark
 from bus.kafka.seqs import seq_of
+from bus.kafka.transaction import Transaction
 
 # The most that waits in the client to be sent. Writing more blocks.
 QUEUE_KBYTES_MAX = 128 * 1024
 CLAIM_ATTEMPTS = 20
 CLAIM_PAUSE_S = (0.05, 0.5)
 SUCCESSOR_TIMEOUT_S = 5.0
-DECISION_KEY = struct.Struct(">qq")
 _PAGE_KEY = struct.Struct(">ii")
 _PIECE_KEY = struct.Struct(">iq")
 _PAGE_MAX = 2**31 - 1
 MARK_KEY = b"mark"
-# A header of each decision that names the previous one, for readers that find the previous one removed.
-PREVIOUS = "previous"
-Headers = dict[str, str | bytes | None]
 
 
 class Controller:
@@ -80,7 +77,8 @@ class Controller:
             **{
                 "transactional.id": f"{self._connection.address.prefix}.controller",
                 "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
-                # In a large batch a record may wait long to be sent. ``_flush`` checks that anything is sent at all.
+                # In a large batch a record may wait long to be sent. ``Transaction.flush`` checks that anything is sent
+                # at all.
                 "message.timeout.ms": TRANSACTION_TIMEOUT_MS,
                 "queue.buffering.max.kbytes": QUEUE_KBYTES_MAX,
                 "linger.ms": 0,
@@ -96,15 +94,14 @@ class Controller:
             bus_id=before.bus_id or draw_bus_id(),
         )
         started = controller_started(controller_id, mark.controller_epoch, settings, time_ms, before.through)
-        producer.begin_transaction()
+        transaction = Transaction(producer, self._connection.address)
         reports = DeliveryReports()
-        events = self._connection.address.events
-        producer.produce(events, value=started, partition=0, on_delivery=reports.add)
+        transaction.write(self._connection.address.events, None, started, reports=reports)
         # The mark contains the event's offset, so that must be known first.
-        self._flush(producer)
+        transaction.flush()
         mark = mark.with_claim(mark.controller_epoch, reports.last_offset(), reports.last_time_ms())
-        producer.produce(self._topic, key=MARK_KEY, value=msgspec.json.encode(mark), partition=0)
-        self._end(producer)
+        transaction.write(self._topic, MARK_KEY, msgspec.json.encode(mark))
+        transaction.end()
         self._producer, self._held_epoch, self._mark = producer, mark.controller_epoch, mark
         return Claim(mark.controller_epoch, seq_of(reports.last_offset()), reports.last_time_ms())
 
@@ -136,82 +133,17 @@ class Controller:
     ) -> None:
         try:
             with self._connection.errors():
-                producer.begin_transaction()
-                mark = self._write_decisions(producer, before, decisions)
+                transaction = Transaction(producer, self._connection.address)
+                mark = transaction.write_decisions(before, decisions)
                 for page in pieces.cut(pages):
-                    self._produce(producer, self._connection.address.state, _key_of(page), page.body)
+                    transaction.write(self._connection.address.state, _key_of(page), page.body)
                 mark = msgspec.structs.replace(mark, through=through, before=before.through)
                 for topic in (self._connection.address.state, self._topic):
-                    self._produce(producer, topic, MARK_KEY, msgspec.json.encode(mark))
-                self._end(producer)
+                    transaction.write(topic, MARK_KEY, msgspec.json.encode(mark))
+                transaction.end()
                 self._mark = mark
         except FencedError as error:
             raise self._fenced(before.controller_epoch, error) from error
-
-    def _write_decisions(self, producer: Producer, before: Mark, decisions: list[Decided]) -> Mark:
-        if not decisions:
-            return before
-        reports = DeliveryReports()
-        last = before.last_decision
-        for decided in decisions:
-            headers: Headers = {PREVIOUS: DECISION_KEY.pack(*last)}
-            last = (decided.seq, decided.idx)
-            topic = self._connection.address.decisions
-            self._produce(producer, topic, DECISION_KEY.pack(*last), decided.body, headers, reports)
-        # The mark contains the offset after them, so that must be known first.
-        self._flush(producer)
-        return msgspec.structs.replace(before, last_decision=last, decisions_end=reports.last_offset() + 1)
-
-    def _produce(
-        self,
-        producer: Producer,
-        topic: str,
-        key: bytes,
-        value: bytes,
-        headers: Headers | None = None,
-        reports: DeliveryReports | None = None,
-    ) -> None:
-        deadline = time.monotonic() + REQUEST_TIMEOUT_S
-        while True:
-            try:
-                producer.produce(
-                    topic,
-                    key=key,
-                    value=value,
-                    partition=0,
-                    headers=headers,
-                    on_delivery=reports.add if reports else None,
-                )
-                return
-            except BufferError as error:
-                if time.monotonic() > deadline:
-                    raise BusError(
-                        f"bus {self._connection.address}: the client's queue stays full, so a batch cannot be sent"
-                    ) from error
-                producer.poll(0.05)
-
-    def _flush(self, producer: Producer) -> None:
-        """Wait until everything is written, as long as something is written in each interval."""
-        left = len(producer)
-        while producer.flush(REQUEST_TIMEOUT_S):
-            if len(producer) >= left:
-                raise BusError(f"bus {self._connection.address}: no answer in {REQUEST_TIMEOUT_S:.0f} s")
-            left = len(producer)
-
-    def _end(self, producer: Producer) -> None:
-        """Commit. Abort what cannot be committed."""
-        self._flush(producer)
-        deadline = time.monotonic() + TRANSACTION_TIMEOUT_MS / 1000
-        while True:
-            try:
-                producer.commit_transaction(REQUEST_TIMEOUT_S)
-                return
-            except KafkaException as error:
-                if error.args[0].retriable() and time.monotonic() < deadline:
-                    continue
-                if error.args[0].txn_requires_abort() and not is_fenced(error.args[0]):
-                    producer.abort_transaction(REQUEST_TIMEOUT_S)
-                raise
 
     def _fenced(self, controller_epoch: int, error: FencedError) -> BusError:
         """Say which job fenced this one. Its claim becomes readable a moment after it fences."""

@@ -4,6 +4,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType  # type: ignore[attr-defined]
 
 from bus.interface import BusError, NoBusError
+from bus.kafka.address import Address
 from bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, Connection
 
 OFFSETS_PARTITIONS = 4
@@ -32,7 +33,7 @@ def open_topics(connection: Connection, *, create: bool, replication_factor: int
     with connection.errors():
         listed = connection.admin.list_topics(timeout=REQUEST_TIMEOUT_S)
     factor = replication_factor or min(REPLICATION_FACTOR_MAX, len(listed.brokers))
-    wanted = _wanted(connection, factor)
+    wanted = wanted_topics(connection.address, factor)
     found = {name: len(topic.partitions) for name, topic in listed.topics.items()}
     missing = [name for name in wanted if name not in found]
     if missing and not create:
@@ -50,10 +51,10 @@ def open_topics(connection: Connection, *, create: bool, replication_factor: int
     return found[connection.address.offsets]
 
 
-def _wanted(connection: Connection, factor: int) -> dict[str, NewTopic]:
-    address = connection.address
+def wanted_topics(address: Address, replication_factor: int) -> dict[str, NewTopic]:
+    """Describe the topics of a bus by name, as they are made."""
     size = {"max.message.bytes": str(MESSAGE_BYTES_MAX)}
-    in_sync = {"min.insync.replicas": str(max(1, factor - 1))}
+    in_sync = {"min.insync.replicas": str(max(1, replication_factor - 1))}
     settings = {
         address.events: _RETAINED | size,
         address.offsets: _OFFSETS | size,
@@ -62,7 +63,9 @@ def _wanted(connection: Connection, factor: int) -> dict[str, NewTopic]:
         address.controller: _LATEST,
     }
     return {
-        name: NewTopic(name, OFFSETS_PARTITIONS if name == address.offsets else 1, factor, config=config | in_sync)
+        name: NewTopic(
+            name, OFFSETS_PARTITIONS if name == address.offsets else 1, replication_factor, config=config | in_sync
+        )
         for name, config in settings.items()
     }
 

@@ -215,7 +215,7 @@ def test_killing_all_brokers_at_once_loses_nothing(cluster: MockCluster) -> None
 
 def test_a_second_process_of_the_same_id_replaces_the_first(cluster: MockCluster) -> None:
     first = cluster.pid(1)
-    process = cluster._processes.pop(1)
+    process = cluster.disown(1)
     cluster.launch(1)
     assert process.wait(20) == 1
     assert cluster.pid(1) != first

@@ -9,13 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from brokers.mock.broker import Broker
 from brokers.mock.control.coalesce import superseded
+from brokers.mock.control.lifecycle import Lifecycle
+from brokers.mock.control.outbox import Outbox
+from brokers.mock.decision_handler import DecisionHandler
+from brokers.mock.log.directory import LogDirectory
+from brokers.mock.metadata import Metadata
 from brokers.mock.replicas.partition import Partition
+from brokers.mock.replicas.table import Replicas
 from brokers.mock.settings import Identity, Settings
 from bus.embedded import EmbeddedBus
 from state.decisions import AnyDecision, HighWatermark, LeaderAndIsr, StopReplica
-from state.events import ReplicaReport, TopicPartition
+from state.event_text import decode
+from state.events import AnyEvent, ReplicaReport, TopicPartition
 from state.reason import Reason
 from tests.brokers.test_partition import BASE, told
 from tests.support.batches import batch
@@ -110,14 +116,17 @@ async def end_of(directory: Path, decisions: list[AnyDecision], at_once: int, re
     """Feed a broker the decisions in chunks while a leader's log grows; return how it ends."""
     directory.mkdir()
     bus = EmbeddedBus(directory / "bus.db")
-    broker = Broker(Identity(broker=BROKER, bus=bus.path, directory=directory / "1"), Settings(), bus)
-    broker._acting = True
-    replicas = broker._replicas
+    identity, settings = Identity(broker=BROKER, bus=bus.path, directory=directory / "1"), Settings()
+    metadata = Metadata()
+    logs, outbox = LogDirectory(identity.directory, BROKER), Outbox(BROKER, bus, settings)
+    replicas = Replicas(BROKER, logs, metadata, outbox, settings)
+    handler = DecisionHandler(BROKER, metadata, Lifecycle(identity, outbox, settings, -1), outbox, replicas)
+    handler.is_acting = True
     try:
         for start in range(0, len(decisions), records_after):
             between = decisions[start : start + records_after]
             for first in range(0, len(between), at_once):
-                broker._heard(between[first : first + at_once])
+                handler.heard(between[first : first + at_once])
             for partition in replicas.partitions.values():
                 if partition.is_leader:
                     partition.append_as_leader(batch(b"x"))
@@ -125,17 +134,23 @@ async def end_of(directory: Path, decisions: list[AnyDecision], at_once: int, re
         followed = replicas.fetchers.leader_epochs(TopicPartition("t", 0))
         reports = {
             (e.topic, e.partition): (e.outcome, e.leader_epoch)
-            for e in broker._outbox._events
+            for e in await reported(outbox, bus)
             if isinstance(e, ReplicaReport)
         }
         folders = sorted(path.name for path in (directory / "1").glob("t-0*"))
-        return shown, followed, reports, folders, broker._metadata.partition(TopicPartition("t", 0))
+        return shown, followed, reports, folders, metadata.partition(TopicPartition("t", 0))
     finally:
         await replicas.fetchers.stop()
         for partition in replicas.partitions.values():
             partition.log.close()
-        broker._outbox.close()
+        outbox.close()
         bus.close()
+
+
+async def reported(outbox: Outbox, bus: EmbeddedBus) -> list[AnyEvent]:
+    """Publish what waits, and read everything that was published."""
+    await outbox.flush()
+    return [decode(entry.raw) for entry in bus.read(0, bus.last_seq())]
 
 
 def _shown(partition: Partition) -> tuple[object, ...]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from brokers.mock.log.log import Log, LogConfig
-from brokers.mock.log.producers import _after
+from brokers.mock.log.producers import sequence_after
 from tests.support.batches import batch
 
 
@@ -76,5 +76,5 @@ def test_a_follower_knows_the_producers_too(log: Log, tmp_path: Path) -> None:
 
 
 def test_sequence_numbers_wrap_around() -> None:
-    assert _after(2**31 - 1, 1) == 0
-    assert _after(2**31 - 2, 4) == 2
+    assert sequence_after(2**31 - 1, 1) == 0
+    assert sequence_after(2**31 - 2, 4) == 2

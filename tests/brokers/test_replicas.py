@@ -38,6 +38,8 @@ class Host(NamedTuple):
     """A broker's replicas, and the bus that they report to."""
 
     replicas: Replicas
+    metadata: Metadata
+    directory: LogDirectory
     outbox: Outbox
     bus: EmbeddedBus
 
@@ -58,10 +60,11 @@ def play(tmp_path: Path) -> Play:
     async def played(scene: Callable[[Host], Any]) -> None:
         bus, settings = EmbeddedBus(tmp_path / "bus.db"), settings_of(SETTINGS)
         outbox = Outbox(BROKER, bus, settings)
-        replicas = Replicas(BROKER, LogDirectory(tmp_path / "1", BROKER), Metadata(), outbox, settings)
+        metadata, directory = Metadata(), LogDirectory(tmp_path / "1", BROKER)
+        replicas = Replicas(BROKER, directory, metadata, outbox, settings)
         replicas.registered(7)
         try:
-            await scene(Host(replicas, outbox, bus))
+            await scene(Host(replicas, metadata, directory, outbox, bus))
         finally:
             await replicas.fetchers.stop()
             replicas.close()
@@ -192,8 +195,7 @@ def test_a_committed_change_makes_room_for_the_next(play: Play) -> None:
 
 async def produced(host: Host) -> ErrorCode:
     """Produce a record with acks=all, and return the error of the answer."""
-    replicas, metadata = host.replicas, host.replicas._metadata
-    context = Context(BROKER, settings_of(SETTINGS), metadata, replicas, replicas._directory, Purgatory(10))
+    context = Context(BROKER, settings_of(SETTINGS), host.metadata, host.replicas, host.directory, Purgatory(10))
     data = ProduceRequest.TopicProduceData
     entry = data.PartitionProduceData(index=PLACE.partition, records=batch(b"x"))
     body = ProduceRequest(
@@ -218,7 +220,7 @@ def test_too_small_an_isr_is_refused_before_and_after_the_append(play: Play) -> 
         await asyncio.sleep(0)
         strict = {"min.insync.replicas": "3"}
         topic = TopicDecision(**said, topic=PLACE.topic, topic_id="id", state="created", config=strict)
-        host.replicas._metadata.apply(topic)
+        host.metadata.apply(topic)
         host.replicas.apply(
             HighWatermark(**said, topic=PLACE.topic, partition=PLACE.partition, leader_epoch=4, high_watermark=1)
         )

@@ -6,16 +6,19 @@ import sqlite3
 import stat
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
+from bus import bus_file, checksums
 from bus.bus_file import Access
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError, Decided, NoBusError, Page
 from bus.lock_wait import while_locked
 from bus.open_bus import open_bus
+from tests.support.bus_rows import execute
 from tests.support.lock_holder import Holder
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
@@ -54,14 +57,15 @@ def test_a_lock_that_is_never_released_is_an_error_that_names_the_file(path: Pat
     impatient.close()
 
 
-def test_a_writer_waits_longer_than_one_timeout_of_sqlite(path: Path, bus: EmbeddedBus) -> None:
+def test_a_writer_waits_longer_than_one_timeout_of_sqlite(
+    path: Path, bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bus_file, "LOCK_TOLD_S", 0.05)
     holder = Holder(path)
     patient = EmbeddedBus(path, Access.WRITE, lock_timeout_s=60)
-    patient._connection().execute("PRAGMA busy_timeout = 50")
     begun: list[int] = []
 
     def commit() -> None:
-        patient._connection().execute("PRAGMA busy_timeout = 50")
         patient.commit(1, 1, [Decided(1, 0, b"said")], [Page(0, -1, b"cluster")])
         begun.append(patient.publish([EVENT]))
 
@@ -171,14 +175,24 @@ def test_a_lone_reader_sees_what_a_writer_adds(path: Path, bus: EmbeddedBus) -> 
     reader.close()
 
 
-def test_a_bus_changed_under_a_lone_reader_is_not_trusted(path: Path, bus: EmbeddedBus) -> None:
+def test_a_bus_changed_under_a_lone_reader_is_not_trusted(
+    path: Path, bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    bus.commit(1, 1, [Decided(1, 0, b"said")], [])
     bus.close()
     reader = EmbeddedBus(path, Access.READ)
-    with pytest.raises(BusError, match="try again"), reader._errors(), reader._snapshot():
+
+    def check_while_a_writer_comes(body: bytes, crc: int | None, what: str) -> bytes:
         writer = EmbeddedBus(path, Access.WRITE)
         writer.publish([EVENT])
+        request.addfinalizer(writer.close)
+        return body
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checksums, "check", check_while_a_writer_comes)
+        with pytest.raises(BusError, match="try again"):
+            reader.decisions((0, -1), 1)
     assert reader.last_seq() == 2
-    writer.close()
     reader.close()
 
 
@@ -220,10 +234,11 @@ def test_a_later_thread_refuses_a_replaced_file(bus: EmbeddedBus) -> None:
 
 def test_an_older_copy_that_was_written_over_it_is_noticed(path: Path, bus: EmbeddedBus, tmp_path: Path) -> None:
     copy = sqlite3.connect(tmp_path / "copy.db")
-    bus._connection().backup(copy)
+    with closing(sqlite3.connect(path)) as source:
+        source.backup(copy)
     copy.close()
     bus.publish([EVENT] * 3)
-    bus._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
     # Written in place, as `cp` does, so the file keeps its inode.
     with (tmp_path / "copy.db").open("rb") as older, path.open("r+b") as file:
         shutil.copyfileobj(older, file)

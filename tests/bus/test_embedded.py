@@ -4,10 +4,12 @@ import multiprocessing
 import sqlite3
 import threading
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 import pytest
 
+from bus import embedded
 from bus.embedded import EmbeddedBus
 from bus.interface import (
     MAX_EVENT_BYTES,
@@ -20,6 +22,7 @@ from bus.interface import (
     TrimmedError,
 )
 from bus.weight import PARTITION_BYTES, partitions_named
+from tests.support.bus_rows import set_mark
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 BEAT = b'{"kind":"broker_heartbeat","time_ms":1}'
@@ -218,13 +221,18 @@ def test_the_partitions_that_an_event_names_are_read_from_its_text(raw: bytes, c
     assert partitions_named(raw) == count
 
 
-def test_a_rollback_by_sqlite_is_reported_with_its_cause(bus: EmbeddedBus) -> None:
-    with pytest.raises(BusError, match=r"bus\.db: disk is full"), bus._errors(), bus._write() as connection:
+def test_a_rollback_by_sqlite_is_reported_with_its_cause(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    def roll_back(connection: sqlite3.Connection, *given: object) -> NoReturn:
         connection.execute("ROLLBACK")
         raise sqlite3.OperationalError("disk is full")
-    with pytest.raises(BusError, match=r"bus\.db: disk is full"), bus._errors(), bus._snapshot() as connection:
-        connection.execute("ROLLBACK")
-        raise sqlite3.OperationalError("disk is full")
+
+    with monkeypatch.context() as patched:
+        for used in ("append", "entries_between"):
+            patched.setattr(embedded, used, roll_back)
+        with pytest.raises(BusError, match=r"bus\.db: disk is full"):
+            bus.publish([EVENT])
+        with pytest.raises(BusError, match=r"bus\.db: disk is full"):
+            bus.read(0, 1)
     assert bus.publish([EVENT]) == 1
 
 
@@ -234,7 +242,7 @@ def test_text_that_is_no_event_is_not_deferred(bus: EmbeddedBus) -> None:
 
 
 def test_a_file_of_another_schema_is_refused(bus: EmbeddedBus) -> None:
-    bus._raise_mark(bus._connection(), "schema_version", 99)
+    set_mark(bus.path, "schema_version", 99)
     with pytest.raises(BusError, match="schema version 99"):
         EmbeddedBus(bus.path)
 

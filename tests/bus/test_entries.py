@@ -2,6 +2,7 @@
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -93,16 +94,26 @@ def test_a_file_of_an_older_version_gets_entry_times(tmp_path: Path) -> None:
         bus.close()
 
 
-def test_a_file_with_all_columns_is_checked_once(bus: EmbeddedBus) -> None:
+def test_a_file_with_all_columns_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    connect = sqlite3.connect
+
+    def traced(*given: Any, **named: Any) -> sqlite3.Connection:
+        connection = connect(*given, **named)
+        connection.set_trace_callback(asked.append)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", traced)
+    bus = EmbeddedBus(tmp_path / "bus.db")
     bus.publish([EVENT])
     bus.read(0, 1)
-    asked: list[str] = []
-    bus._connection().set_trace_callback(asked.append)
+    asked.clear()
     bus.read(0, 1)
     bus.decisions((0, -1), 1)
     bus.image()
     assert any("raw" in statement for statement in asked)
     assert not any("table_info" in statement for statement in asked)
+    bus.close()
 
 
 def test_a_recorded_log_is_read_as_it_is(bus: EmbeddedBus) -> None:

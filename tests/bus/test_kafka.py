@@ -4,15 +4,15 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from bus.interface import BusError, Decided, NoBusError, Page, TrimmedError
 from bus.kafka import topics
 from bus.kafka.address import Address, parse
 from bus.kafka.bus import KafkaBus
-from bus.kafka.controller import Controller
 from bus.kafka.seqs import SLOTS
+from bus.kafka.transaction import Transaction
 from bus.open_bus import open_bus
 from tests.support.engine import wait_until
 
@@ -121,12 +121,12 @@ def test_an_open_transaction_of_a_dead_job_is_never_read(
     class KilledError(Exception):
         pass
 
-    def killed(self: Controller, producer: Producer) -> None:
-        producer.flush(20)
+    def killed(transaction: Transaction) -> None:
+        transaction.flush()
         raise KilledError
 
     with monkeypatch.context() as patched:
-        patched.setattr(Controller, "_end", killed)
+        patched.setattr(Transaction, "end", killed)
         with pytest.raises(KilledError):
             dead.commit(first, 2, [Decided(2, 0, b"half")], [Page(0, 0, b"half")])
     second = bus.claim("next", {}, 2).controller_epoch

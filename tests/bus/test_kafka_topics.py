@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from itertools import count
 
 import pytest
-from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from bus.interface import BusError
@@ -16,9 +15,9 @@ from bus.kafka.address import parse
 from bus.kafka.bus import KafkaBus
 from bus.kafka.claims import newest_claims_of
 from bus.kafka.connection import Connection
-from bus.kafka.controller import Controller
 from bus.kafka.log_reader import LogReader
 from bus.kafka.seqs import seq_of
+from bus.kafka.transaction import Transaction
 from bus.open_bus import open_bus
 from state.found import Found, found_in
 from tests.support.engine import wait_until
@@ -40,9 +39,9 @@ def bus(url: str) -> Iterator[KafkaBus]:
     bus.close()
 
 
-def aborted(self: Controller, producer: Producer) -> None:
-    producer.flush(20)
-    producer.abort_transaction(20)
+def aborted(transaction: Transaction) -> None:
+    transaction.flush()
+    transaction.producer.abort_transaction(20)
 
 
 @pytest.mark.parametrize("url", ["kafka://::1:9092", "kafka://a:1/", "kafka://a"])
@@ -58,7 +57,7 @@ def test_offsets_that_do_not_arrive_in_time_are_an_error(
     def never(self: Connection, *asked: object) -> list[int]:
         raise TimeoutError
 
-    monkeypatch.setattr(Connection, "_ask_offsets", never)
+    monkeypatch.setattr(Connection, "ask_offsets", never)
     with pytest.raises(BusError, match=f"{url}: no answer in"):
         bus.last_seq()
 
@@ -118,7 +117,7 @@ def test_a_seq_follows_all_decided_ones_and_markers_take_seqs_too(
     bus.claim("a", {}, 1)
     bus.claim("b", {}, 1)
     with monkeypatch.context() as patched:
-        patched.setattr(Controller, "_end", aborted)
+        patched.setattr(Transaction, "end", aborted)
         bus.claim("aborted", {}, 1)
     epoch = bus.claim("c", {}, 1).controller_epoch
     for through, places in (
@@ -133,7 +132,7 @@ def test_a_seq_follows_all_decided_ones_and_markers_take_seqs_too(
 
 @pytest.mark.parametrize(("factor", "in_sync"), [(1, "1"), (2, "1"), (3, "2"), (5, "4")])
 def test_an_acknowledged_record_is_on_all_replicas_but_one(factor: int, in_sync: str) -> None:
-    for topic in topics._wanted(Connection(parse("kafka://127.0.0.1:1")), factor).values():
+    for topic in topics.wanted_topics(parse("kafka://127.0.0.1:1"), factor).values():
         assert (topic.replication_factor, topic.config["min.insync.replicas"]) == (factor, in_sync)
 
 

@@ -13,6 +13,7 @@ from bus.embedded import EmbeddedBus
 from bus.interface import BusError, Decided, TrimmedError
 from bus.retention import wal_bytes
 from streaming.retention import Retention
+from tests.support.bus_rows import execute, set_mark
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 
@@ -32,7 +33,8 @@ def fill(bus: EmbeddedBus, events: int, decisions: int, size: int = 1) -> None:
 
 
 def count(bus: EmbeddedBus, table: str) -> int:
-    return int(bus._connection().execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+    [(rows,)] = execute(bus.path, f"SELECT count(*) FROM {table}")
+    return int(rows)
 
 
 def test_trimming_is_bounded_in_rows_and_leaves_whole_events(bus: EmbeddedBus) -> None:
@@ -81,7 +83,7 @@ def test_a_killed_trim_continues_where_it_stopped(bus: EmbeddedBus) -> None:
 
 def test_an_older_mark_without_an_index_covers_the_whole_event(bus: EmbeddedBus) -> None:
     fill(bus, events=3, decisions=2)
-    bus._raise_mark(bus._connection(), "trimmed_decisions", 2)
+    set_mark(bus.path, "trimmed_decisions", 2)
     assert len(bus.decisions((2, 5), 10)) == 2
     with pytest.raises(TrimmedError, match="read on from 3"):
         bus.decisions((1, 5), 10)

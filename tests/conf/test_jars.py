@@ -30,8 +30,8 @@ def repository(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def pin(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     coordinate = "org.sample:thing:1.0"
-    lock = under_test._Lock({"sample": [coordinate]}, {coordinate: hashlib.sha256(content).hexdigest()})
-    monkeypatch.setattr(under_test, "_lock", lambda: lock)
+    lock = under_test.Lock({"sample": [coordinate]}, {coordinate: hashlib.sha256(content).hexdigest()})
+    monkeypatch.setattr(under_test, "read_lock", lambda: lock)
 
 
 def test_the_lock_pins_every_jar_of_every_set() -> None:

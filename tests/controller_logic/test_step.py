@@ -168,7 +168,7 @@ def test_an_isr_with_fenced_members_is_withheld(monkeypatch: pytest.MonkeyPatch)
     before = world.partition("t")
     world.is_checked = False
     with monkeypatch.context() as broken:
-        broken.setattr(isr, "_ineligible", lambda *_: None)
+        broken.setattr(isr, "ineligible", lambda *_: None)
         world.alter_isr("t", (1, 2, 3))
     assert world.one(Rejected).reason == "INVARIANT_BROKEN"
     assert "a fenced member of another ISR is its only one" in world.one(Rejected).message

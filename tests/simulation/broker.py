@@ -13,7 +13,6 @@ from brokers.mock.apis.serving import serving
 from brokers.mock.broker import Broker, DirectoryLostError
 from brokers.mock.control.lifecycle import ReplacedError
 from brokers.mock.replicas.partition import Partition
-from brokers.mock.replicas.waiting import Purgatory
 from brokers.mock.settings import Identity, Settings
 from bus.interface import Bus
 from state.events import TopicPartition
@@ -53,37 +52,25 @@ class SimulatedBroker(Broker):
         self._network = network
         super().__init__(Identity(broker=broker, bus=directory, directory=directory), settings, bus)
 
-    def _serving(self) -> Any:
-        context = Context(
-            self._identity.broker,
-            self._settings,
-            self._metadata,
-            self._replicas,
-            self._directory,
-            Purgatory(self._settings.purgatory_max_requests),
-        )
+    def server_of(self, context: Context) -> Any:
         return _Server(self._network, context)
 
     @property
     def id(self) -> int:
-        return self._identity.broker
+        return self.identity.broker
 
     @property
     def partitions(self) -> dict[TopicPartition, Partition]:
-        return self._replicas.partitions
+        return self.replicas.partitions
 
     @property
     def lifecycle_state(self) -> str:
-        return self._lifecycle.state.value
-
-    @property
-    def is_stopping(self) -> bool:
-        return self._stopping.is_set()
+        return self.lifecycle.state.value
 
     @property
     def broker_epoch(self) -> int:
-        return self._lifecycle.broker_epoch
+        return self.lifecycle.broker_epoch
 
     def fetched_from(self, place: TopicPartition) -> list[int]:
         """Name the leaders that a partition is fetched from."""
-        return list(self._replicas.fetchers.leader_epochs(place))
+        return list(self.replicas.fetchers.leader_epochs(place))

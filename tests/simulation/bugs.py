@@ -83,8 +83,8 @@ BUGS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     ),
     "the high watermark passes over a member": lambda: patch.object(watermark, "derived", _without_the_last_member),
     "a fenced leader serves on": lambda: patch.object(Partition, "make_follower", _leads_on),
-    "an append is settled by its offset alone": lambda: patch.object(produce, "_settled", _settles_by_offset_alone),
+    "an append is settled by its offset alone": lambda: patch.object(produce, "is_settled", _settles_by_offset_alone),
     "older partition epochs are accepted": lambda: patch.object(isr_rules.fencing, "fenced_version", _never),
     "a namesake's words count": lambda: patch.object(isr_rules.fencing, "of_another_topic", _never),
-    "restarted members are accepted": lambda: patch.object(isr_rules, "_ineligible", _never),
+    "restarted members are accepted": lambda: patch.object(isr_rules, "ineligible", _never),
 }

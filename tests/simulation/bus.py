@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from brokers.mock.control.decision_feed import _AFTER_ALL_OF
+from brokers.mock.control.decision_feed import AFTER_ALL_OF
 from bus.interface import BusError, Claim, Decided, Entry, FencedError, Image, Page
 from state.events import ControllerStarted
 from state.rules import NEWEST_RULES
@@ -87,7 +87,7 @@ class BusLink:
 
     def image(self) -> Image:
         self._seen = len(self._bus.decided)
-        self._seen_by.starts_from(self._broker, (self._bus.image.seq, _AFTER_ALL_OF))
+        self._seen_by.starts_from(self._broker, (self._bus.image.seq, AFTER_ALL_OF))
         return self._bus.image
 
     def changed(self) -> bool:

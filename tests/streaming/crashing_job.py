@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,17 +78,18 @@ class CrashingLog(DecisionLog):
 
 
 def crash_in_transactions() -> None:
-    from bus.kafka.controller import Controller, Mark
+    from bus.kafka.mark import Mark
+    from bus.kafka.transaction import Transaction
 
-    written = Controller._write_decisions
+    written = Transaction.write_decisions
 
-    def crashing(self: Controller, producer: Any, before: Mark, decisions: list[Any]) -> Mark:
-        mark = written(self, producer, before, decisions)
+    def crashing(transaction: Transaction, before: Mark, decisions: Sequence[Any]) -> Mark:
+        mark = written(transaction, before, decisions)
         if POINT == "transaction" and decisions and CrashingLog.seen >= BATCH:
             die()
         return mark
 
-    Controller._write_decisions = crashing  # type: ignore[method-assign]
+    Transaction.write_decisions = crashing  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from streaming.checkpoint import has_batches, settle, shuffle_partitions
+from tests.support.bus_rows import set_mark
 
 
 @pytest.fixture
@@ -92,8 +93,7 @@ def test_a_checkpoint_that_is_ahead_of_its_bus_is_moved_aside(
 ) -> None:
     bus.commit(1, 12, [], [])
     write(checkpoint, "commits/3", "v2")
-    with bus._write() as connection:
-        connection.execute("UPDATE marks SET value = 9 WHERE name = 'decided'")
+    set_mark(bus.path, "decided", 9)
     assert not stays(checkpoint, bus)
 
 

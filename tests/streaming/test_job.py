@@ -1,5 +1,6 @@
 """A job's checks before and during its run, without Spark: the state's layout, and whether time passes."""
 
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from streaming.job import Job
 from streaming.job_errors import JobError, SupersededError
 from streaming.session import build_session
 from streaming.ticker import Ticker
+from streaming.watch import check_parts
 
 
 @pytest.fixture
@@ -29,25 +31,6 @@ def bus(tmp_path: Path) -> Iterator[EmbeddedBus]:
     bus = EmbeddedBus(tmp_path / "bus.db")
     yield bus
     bus.close()
-
-
-class Running:
-    """A query that does not end."""
-
-    def is_active(self) -> bool:
-        return True
-
-
-def watched(job: Job, ticker: Ticker) -> None:
-    decider: Any = Running()
-    with checkpoint_lock(job._checkpoint, Holder.of(job._bus, "bus.db")) as lock:
-        job._watch(decider, ticker, lock)
-
-
-def claimed(bus: EmbeddedBus) -> tuple[Job, Ticker]:
-    job = Job(bus, Settings(metrics_port=-1, checkpoint_dir=str(bus.path) + ".checkpoint"), Metrics())
-    job._claim = bus.claim("job", {}, 1)
-    return job, Ticker(bus, Claim(1, 1, 1), EngineClock(), 10, 10)
 
 
 def test_pages_other_than_those_of_the_state_are_refused(bus: EmbeddedBus) -> None:
@@ -59,14 +42,15 @@ def test_pages_other_than_those_of_the_state_are_refused(bus: EmbeddedBus) -> No
 
 
 def started(bus: EmbeddedBus, checkpoint: Path, **settings: Any) -> None:
-    """Start a job up to the point where it needs Java."""
+    """Run a job that ends before it needs Java."""
     metrics = Metrics()
-    job = Job(bus, Settings(checkpoint_dir=str(checkpoint), **settings), metrics)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        with job._locked() as lock:
-            job._prepare(lock)
+        Job(bus, Settings(checkpoint_dir=str(checkpoint), **settings), metrics).run()
     finally:
         metrics.close()
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def test_a_state_that_cannot_be_read_is_refused_by_its_page(bus: EmbeddedBus) -> None:
@@ -110,33 +94,46 @@ def test_missing_jars_are_reported_before_anything_starts(monkeypatch: pytest.Mo
         build_session(Settings(), tmp_path, connector="spark-kafka")
 
 
-def test_a_dead_ticker_stops_the_job(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
-    job, ticker = claimed(bus)
+class Running:
+    """A query that does not end."""
 
+    def is_active(self) -> bool:
+        return True
+
+    def go_on(self) -> None:
+        raise AssertionError("it never ended")
+
+
+@pytest.fixture
+def claim(bus: EmbeddedBus) -> Claim:
+    return bus.claim("job", {}, 1)
+
+
+@pytest.fixture
+def ticker(bus: EmbeddedBus, claim: Claim) -> Iterator[Ticker]:
+    ticker = Ticker(bus, claim, EngineClock(), 10, 10)
+    ticker.start()
+    yield ticker
+    ticker.stop()
+    ticker.join(10)
+
+
+def test_a_dead_ticker_stops_the_job(
+    bus: EmbeddedBus, claim: Claim, ticker: Ticker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def timed_out() -> int:
         raise TimeoutError("no answer")
 
+    check_parts(bus, claim, ticker, Running())
     with monkeypatch.context() as patched:
         patched.setattr(bus, "claimed_epoch", timed_out)
-        ticker.start()
         ticker.join(10)
     with pytest.raises(JobError, match="ticks cannot be published: no answer"):
-        watched(job, ticker)
+        check_parts(bus, claim, ticker, Running())
 
 
-def test_a_ticker_that_ended_for_another_job_does_not_hide_that(
-    bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    job, ticker = claimed(bus)
-    ticker.start()
-    last_seq = bus.last_seq
-
-    def superseded() -> int:
-        bus.claim("other", {}, 2)
-        ticker.join(10)
-        return last_seq()
-
-    # Right after the job has checked who holds the claim.
-    monkeypatch.setattr(bus, "last_seq", superseded)
+def test_a_ticker_that_ended_for_another_job_does_not_hide_that(bus: EmbeddedBus, claim: Claim, ticker: Ticker) -> None:
+    bus.claim("other", {}, 2)
+    ticker.join(10)
     with pytest.raises(SupersededError, match="epoch 2"):
-        watched(job, ticker)
+        check_parts(bus, claim, ticker, Running())

@@ -78,9 +78,9 @@ def test_a_deadline_in_any_step_counts(tmp_path, monkeypatch) -> None:
     assert expiries == [1_050]
 
 
-def test_a_truncated_file_is_reported(tmp_path) -> None:
+def test_a_truncated_file_is_reported(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(spill, "SHIPPED_BYTES_MAX", 0)
     with spill.Spill(tmp_path) as taken:
-        taken._shipped = spill.SHIPPED_BYTES_MAX
         place = taken.shipped(b"abcdef")
     assert isinstance(place, spill.Spilled)
     assert list(spill.texts(tmp_path, [place, place])) == [b"abcdef"] * 2

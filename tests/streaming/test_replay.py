@@ -61,6 +61,6 @@ def test_a_failed_query_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch)
     def fail(*_: object) -> None:
         raise StreamingQueryException("the query failed\n\tat org.x.Y")
 
-    monkeypatch.setattr(module, "_run_through", fail)
+    monkeypatch.setattr(module, "run_through", fail)
     with pytest.raises(RuntimeError, match=r"^the query failed$"):
         replay([Entry(1, b"{}")], Settings(), {})

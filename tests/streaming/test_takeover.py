@@ -11,6 +11,7 @@ from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
 from controller_logic.replay import decide
 from state.policy import Policy
+from tests.support.bus_rows import mark_of
 from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of, wait_until
 from tests.support.random_logs import seeded
 
@@ -123,7 +124,7 @@ def test_without_a_usable_checkpoint_the_job_continues_from_the_state_on_the_bus
         engine = Engine(tmp_path)
         wait_until(lambda: bus.claimed_epoch() == 2, 60, "the second job's claim")
         decided(bus, bus.publish_own(log[200:300]), engine=engine)
-        wait_until(lambda: bus._mark("passed") > 200, 60, "the batch after")
+        wait_until(lambda: mark_of(bus.path, "passed") > 200, 60, "the batch after")
         assert engine.stop() == 0
         assert "moved the checkpoint aside" not in engine.log.read_text()
         # The first job's checkpoint is now behind, and the events that it would read next were removed.

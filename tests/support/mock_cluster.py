@@ -81,6 +81,10 @@ class MockCluster:
         process.kill()
         process.wait(STOP_TIMEOUT_S)
 
+    def disown(self, broker: int) -> "subprocess.Popen[bytes]":
+        """Let another process become this broker; return the present one, which the caller has to end."""
+        return self._processes.pop(broker)
+
     def freeze(self, broker: int) -> None:
         self._processes[broker].send_signal(signal.SIGSTOP)
 

@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kafka.protocol.api_header import ResponseClassRegistry
-
 from brokers.wire.messages import encode_request
 from tests.support.frames import FrameConnection
 
@@ -36,5 +34,4 @@ class RawClient(FrameConnection):
 
     def receive(self, body: Any) -> Any:
         frame = self.frame()
-        shape = ResponseClassRegistry._response_class_registry[body.API_KEY]
-        return shape.decode(frame, version=body.API_VERSION, header=True)
+        return body.header.get_response_class().decode(frame, header=True)

@@ -82,17 +82,17 @@ def _effective_min_isr(context: Context, partition: Partition) -> int:
 async def _replicated(context: Context, appendings: list[_Appending], timeout_ms: int) -> None:
     """Wait until every append is below the high watermark, has failed, or is out of time."""
     deadline = asyncio.get_running_loop().time() + min(max(timeout_ms, 0), TIMEOUT_MS_MAX) / 1000
-    waiting = [a for a in appendings if a.partition is not None and not _settled(context, a)]
+    waiting = [a for a in appendings if a.partition is not None and not is_settled(context, a)]
     while waiting:
         changed = await context.purgatory.change({a.partition for a in waiting if a.partition is not None}, deadline)
-        waiting = [a for a in waiting if not _settled(context, a)]
+        waiting = [a for a in waiting if not is_settled(context, a)]
         if not changed:
             for appending in waiting:
                 appending.refuse(RefusedError(ErrorCode.REQUEST_TIMED_OUT))
             return
 
 
-def _settled(context: Context, appending: _Appending) -> bool:
+def is_settled(context: Context, appending: _Appending) -> bool:
     """Say whether an append has its answer (``Partition.checkEnoughReplicasReachOffset``)."""
     partition = appending.partition
     assert partition is not None

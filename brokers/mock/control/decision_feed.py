@@ -10,7 +10,7 @@ from bus.interface import Bus
 from state.decisions import AnyDecision, decode
 
 CHUNK = 1_000
-_AFTER_ALL_OF = 2**31
+AFTER_ALL_OF = 2**31
 
 Heard = Callable[[Sequence[AnyDecision]], None]
 
@@ -32,7 +32,7 @@ class DecisionFeed:
         """Hand over the state as last committed; ``run`` continues from there."""
         image = self._bus.image()
         self._heard(list(decisions_of(image)))
-        self._after = (image.seq, _AFTER_ALL_OF)
+        self._after = (image.seq, AFTER_ALL_OF)
 
     async def run(self) -> None:
         """Follow until cancelled.

@@ -51,11 +51,11 @@ class Producers:
             if batch.base_sequence != 0:
                 raise RefusedError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "a new epoch begins at sequence 0")
             return None
-        last_sequence = _after(batch.base_sequence, batch.last_offset_delta)
+        last_sequence = sequence_after(batch.base_sequence, batch.last_offset_delta)
         for written in known.batches:
             if (written.first_sequence, written.last_sequence) == (batch.base_sequence, last_sequence):
                 return written
-        expected = _after(known.batches[-1].last_sequence, 1)
+        expected = sequence_after(known.batches[-1].last_sequence, 1)
         if batch.base_sequence != expected:
             raise RefusedError(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, f"{batch.base_sequence} came, {expected} was expected"
@@ -69,7 +69,7 @@ class Producers:
         known = self._known.get(batch.producer_id)
         if known is None or known.epoch != batch.producer_epoch:
             known = self._known[batch.producer_id] = _Producer(batch.producer_epoch)
-        last_sequence = _after(batch.base_sequence, batch.last_offset_delta)
+        last_sequence = sequence_after(batch.base_sequence, batch.last_offset_delta)
         known.batches.append(Written(batch.base_sequence, last_sequence, batch.base_offset, batch.last_offset))
         self._known.move_to_end(batch.producer_id)
         if len(self._known) > PRODUCERS_MAX:
@@ -79,6 +79,6 @@ class Producers:
         self._known.clear()
 
 
-def _after(sequence: int, steps: int) -> int:
+def sequence_after(sequence: int, steps: int) -> int:
     """Add ``steps`` to ``sequence``, with 0 after 2^31 - 1."""
     return (sequence + steps) % _SEQUENCES

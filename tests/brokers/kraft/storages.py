@@ -89,7 +89,7 @@ def follow(storage: Storage, bus: Bus, cuts: Sequence[int] = (1,), through: int 
         turn += 1
 
 
-def opened(directory: Path, bus: Bus, **options: int) -> Storage:
+def opened(directory: Path, bus: Bus, **options: Any) -> Storage:
     """Open a storage and begin; close it again when it refuses."""
     storage = Storage(directory, **options)
     try:

@@ -1,16 +1,14 @@
 """How a gateway ends: superseded by another start, or without its bus; its log says why."""
 
-import asyncio
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from brokers.gateways.kraft import __main__ as command
 from brokers.gateways.kraft import probing
-from brokers.gateways.kraft.gateway import SupersededError
+from brokers.gateways.kraft.gateway import Gateway, SupersededError
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError
 from tests.support.engine import wait_until
@@ -60,11 +58,12 @@ def run(folder: Path, *more: str) -> int:
 def test_the_reason_is_found_inside_nested_exception_groups(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception, code: int, why: str
 ) -> None:
-    async def serve(*given: Any) -> None:
+    async def run_until_it_fails(gateway: Gateway) -> None:
         raise ExceptionGroup("unhandled errors", [ExceptionGroup("unhandled errors", [error])])
 
+    EmbeddedBus(tmp_path / "bus.db").close()
     said = Said(monkeypatch)
-    monkeypatch.setattr(command, "_serve", serve)
+    monkeypatch.setattr(Gateway, "run", run_until_it_fails)
     assert run(tmp_path) == code
     assert said.why == [why]
 
@@ -99,17 +98,15 @@ def test_a_gateway_starts_when_the_bus_is_back(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_a_stopped_gateway_probes_no_broker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    async def no_answer(endpoints: Any) -> bool:
-        return await asyncio.get_running_loop().create_future()
-
-    monkeypatch.setattr(probing, "is_refused", no_answer)
+    probed: list[int] = []
     quorum = InProcessQuorum(tmp_path)
     client = quorum.client()
     try:
         quorum.join(client, 1)
+        monkeypatch.setattr(probing.Probes, "begin", lambda self, broker: probed.append(broker))
         quorum.gateways[100].stop()
         # Its connection ended with the gateway, and not with the broker.
-        assert quorum.gateways[100].gateway._probes._running == {}
+        assert probed == []
     finally:
         client.close()
         quorum.stop()

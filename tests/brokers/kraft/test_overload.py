@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from brokers.gateways.kraft.apis.bounds import RECORDS_MAX
-from brokers.gateways.kraft.event_queue import QueueFullError
+from brokers.gateways.kraft.event_queue import EventQueue, QueueFullError
 from brokers.wire.errors import ErrorCode
 from state.event_text import decode
 from tests.brokers.kraft.apis.asking import asked, created
@@ -79,7 +79,6 @@ def test_the_largest_allowed_request_is_carried_out(quorum: InProcessQuorum, cli
 def test_a_gateway_continues_when_its_own_events_find_no_room(
     quorum: InProcessQuorum, client: ControllerClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    queue = quorum.gateways[100].gateway._engine._queue
     tries = 0
 
     def full(*given: Any) -> None:
@@ -87,7 +86,7 @@ def test_a_gateway_continues_when_its_own_events_find_no_room(
         tries += 1
         raise QueueFullError("no room")
 
-    monkeypatch.setattr(queue, "put", full)
+    monkeypatch.setattr(EventQueue, "put", full)
     assert client.forward("DeleteTopics", Topics=[{"Name": "held"}])["Responses"][0]["ErrorCode"] == (
         ErrorCode.REQUEST_TIMED_OUT
     )

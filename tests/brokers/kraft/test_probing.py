@@ -60,7 +60,7 @@ def probed(port: int, peer: Peer | None = None, state: str = "active", leads: bo
         for _ in range(2):
             probes.begin(1)
         probes.begin(2)
-        await asyncio.gather(*probes._running.values())
+        await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
 
     asyncio.run(scene())
     return told

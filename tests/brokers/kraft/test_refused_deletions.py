@@ -27,7 +27,8 @@ def test_a_topic_does_not_stay_in_deletion_after_its_report_was_refused(
         client.forward("DeleteTopics", Topics=[{"Name": "t"}])
 
         def fetch() -> None:
-            epoch, end = quorum.state.quorum_epoch, quorum.gateways[100].gateway._storage.end_offset
+            epoch = quorum.state.quorum_epoch
+            end = client.fetch(0, epoch)["HighWatermark"]
             client.fetch(end, epoch, epoch, replica=1)
 
         def is_refused() -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from brokers.files import write_all
 from brokers.gateways.kraft.log import ends, segment, snapshots
-from brokers.gateways.kraft.storage import Storage
+from brokers.gateways.kraft.log.directory import locked
 from tests.brokers.kraft.storages import follow, opened, story, whole
 from tests.support.decided_bus import DecidedBus
 from tests.support.descriptors import close_files_of_the_dead
@@ -86,25 +86,25 @@ def disks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, float], Di
 def lived(directory: Path, decided: DecidedBus) -> bytes:
     """Start, take in what there is one event at a time, and end, over and over; return the log as it was read."""
     read = b""
-    storage = None
+    storage = lock = None
     try:
         for through in range(1, decided.bus.decided_seq() + 1, 4):
-            storage = opened(directory, decided.bus, snapshot_interval_bytes=INTERVAL_BYTES)
+            lock = locked(directory)
+            storage = opened(directory, decided.bus, lock=lock, snapshot_interval_bytes=INTERVAL_BYTES)
             for seq in range(storage.decided_seq + 1, through + 4):
                 follow(storage, decided.bus, through=seq)
                 read = whole(storage)
-            storage.close()
+            # It closes its files, even if it dies while it does.
+            ended, storage = storage, None
+            ended.close()
     except Died:
+        # A killed process leaves its files as they are, and its lock free.
         if storage is not None:
-            abandon(storage)
+            storage.abandon()
+        if lock is not None:
+            lock.close()
         close_files_of_the_dead(f"{directory}/")
     return read
-
-
-def abandon(storage: Storage) -> None:
-    """Leave a storage as a killed process does: its files as they are, its lock free."""
-    storage._thread.shutdown(wait=True)
-    storage._log._lock.close()
 
 
 @pytest.mark.parametrize("power_is_lost", [False, True], ids=["killed", "without power"])

@@ -1,0 +1,93 @@
+"""One transaction of the job that decides: records on several topics, all of them or none."""
+
+import struct
+import time
+from collections.abc import Sequence
+
+import msgspec
+from confluent_kafka import KafkaException, Producer
+
+from bus.interface import BusError, Decided
+from bus.kafka.address import Address
+from bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS, is_fenced
+from bus.kafka.delivery_reports import DeliveryReports
+from bus.kafka.mark import Mark
+
+DECISION_KEY = struct.Struct(">qq")
+# A header of each decision that names the previous one, for readers that find the previous one removed.
+PREVIOUS = "previous"
+Headers = dict[str, str | bytes | None]
+
+
+class Transaction:
+    """What a producer writes from now until ``end``. Every method raises ``KafkaException`` or ``BusError``."""
+
+    def __init__(self, producer: Producer, address: Address) -> None:
+        self.producer = producer
+        self._address = address
+        producer.begin_transaction()
+
+    def write(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes,
+        headers: Headers | None = None,
+        reports: DeliveryReports | None = None,
+    ) -> None:
+        """Hand over a record, as soon as the client has room for it."""
+        deadline = time.monotonic() + REQUEST_TIMEOUT_S
+        while True:
+            try:
+                self.producer.produce(
+                    topic,
+                    key=key,
+                    value=value,
+                    partition=0,
+                    headers=headers,
+                    on_delivery=reports.add if reports else None,
+                )
+                return
+            except BufferError as error:
+                if time.monotonic() > deadline:
+                    raise BusError(
+                        f"bus {self._address}: the client's queue stays full, so a batch cannot be sent"
+                    ) from error
+                self.producer.poll(0.05)
+
+    def write_decisions(self, before: Mark, decisions: Sequence[Decided]) -> Mark:
+        """Write the decisions that come after ``before``, and return the mark after them."""
+        if not decisions:
+            return before
+        reports = DeliveryReports()
+        last = before.last_decision
+        for decided in decisions:
+            headers: Headers = {PREVIOUS: DECISION_KEY.pack(*last)}
+            last = (decided.seq, decided.idx)
+            self.write(self._address.decisions, DECISION_KEY.pack(*last), decided.body, headers, reports)
+        # The mark contains the offset after them, so that must be known first.
+        self.flush()
+        return msgspec.structs.replace(before, last_decision=last, decisions_end=reports.last_offset() + 1)
+
+    def flush(self) -> None:
+        """Wait until everything is written, as long as something is written in each interval."""
+        left = len(self.producer)
+        while self.producer.flush(REQUEST_TIMEOUT_S):
+            if len(self.producer) >= left:
+                raise BusError(f"bus {self._address}: no answer in {REQUEST_TIMEOUT_S:.0f} s")
+            left = len(self.producer)
+
+    def end(self) -> None:
+        """Commit. Abort what cannot be committed."""
+        self.flush()
+        deadline = time.monotonic() + TRANSACTION_TIMEOUT_MS / 1000
+        while True:
+            try:
+                self.producer.commit_transaction(REQUEST_TIMEOUT_S)
+                return
+            except KafkaException as error:
+                if error.args[0].retriable() and time.monotonic() < deadline:
+                    continue
+                if error.args[0].txn_requires_abort() and not is_fenced(error.args[0]):
+                    self.producer.abort_transaction(REQUEST_TIMEOUT_S)
+                raise

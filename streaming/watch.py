@@ -1,0 +1,37 @@
+"""What a job looks at again and again while it runs: who holds the claim, and whether its parts still work."""
+
+from typing import Protocol
+
+from bus.interface import Bus, Claim
+from streaming.job_errors import JobError, SupersededError
+from streaming.ticker import Ticker
+
+
+class Query(Protocol):
+    """A query that may fail, and go on."""
+
+    def is_active(self) -> bool: ...
+
+    def go_on(self) -> None: ...
+
+
+def check_claim(bus: Bus, claim: Claim) -> None:
+    """Raise ``SupersededError`` if another job claimed after ``claim``."""
+    claimed = bus.claimed_epoch()
+    if claimed != claim.controller_epoch:
+        raise SupersededError(
+            f"another job claimed controller epoch {claimed}, so this one, with epoch {claim.controller_epoch}, stops"
+        )
+
+
+def check_parts(bus: Bus, claim: Claim, ticker: Ticker, query: Query) -> None:
+    """Let an ended query go on. Raise ``JobError`` if the ticker ended, and ``SupersededError`` if another job claimed.
+
+    The ticker, and often the query too, end by themselves if another job has claimed. So the claim is checked first.
+    """
+    if not ticker.is_alive():
+        check_claim(bus, claim)
+        raise JobError(f"ticks cannot be published: {ticker.error or 'the ticker ended'}")
+    if not query.is_active():
+        check_claim(bus, claim)
+        query.go_on()
