@@ -11,6 +11,7 @@ setup: .venv/setup.stamp
 	@bash deploy/setup.sh
 
 # Two test files run at a time, because tests mostly wait for processes to start and for time-outs.
+# tests/support/scheduling.py says in which order.
 test: setup lint
 	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
 

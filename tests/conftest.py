@@ -1,15 +1,29 @@
-"""What all tests share: a check that files are closed, and one real Kafka node for those that ask for it."""
+"""What all tests share: their order, a check that files are closed, and a Kafka node for those that ask for it."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import psutil
 import pytest
 
 from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
 from conf.jars import fetch
+from tests.support.scheduling import ByFile, put_in_order
 
 # py4j waits with select(), which takes no descriptor above 1,023: if tests leak them, Spark hangs.
 DESCRIPTORS_LEFT_MAX = 100
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | None:
+    """Run the tests of a file on one worker, in an order that keeps both busy."""
+    return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the tests in order where several workers share them."""
+    if hasattr(config, "workerinput"):
+        put_in_order(items)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,0 +1,62 @@
+"""The order in which two workers run the test files, so that both have work until the end.
+
+xdist would start with the files that have the most tests, and hand out further files before a worker has done the ones
+that it has. The longest tests stand alone in their files. So they would come last, several of them would wait on one
+worker, and the other one would have nothing to do. Here the files that start Spark or brokers come first, and the many
+quick ones fill the end.
+"""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from xdist.scheduler import LoadFileScheduling
+
+# Its many stories take minutes, on one worker.
+FIRST = "tests/scenarios/test_stories_on_spark.py"
+# They share one Kafka node, which lives as long as its worker. Both workers would start one.
+ON_ONE_NODE = frozenset(
+    {
+        "tests/bus/test_any_bus.py",
+        "tests/bus/test_kafka.py",
+        "tests/bus/test_kafka_topics.py",
+        "tests/real_kafka/test_bus_on_kafka.py",
+        "tests/streaming/test_on_kafka.py",
+    }
+)
+SLOW = ("spark", "cluster")
+
+
+class ByFile(LoadFileScheduling):
+    """Give each file to one worker, in the order of ``put_in_order``; files on one Kafka node go to the same one."""
+
+    def __init__(self, config: pytest.Config, log: Any) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False
+
+    def _split_scope(self, nodeid: str) -> str:
+        return scope_of(nodeid.split("::", 1)[0])
+
+
+def scope_of(file: str) -> str:
+    """Name what one worker runs as a whole."""
+    return "on one node" if file in ON_ONE_NODE else file
+
+
+def put_in_order(items: list[pytest.Item]) -> None:
+    """Sort tests: the longest files, other slow ones from the fewest tests to the most, and then the quick ones."""
+    file_of = {item: item.nodeid.split("::", 1)[0] for item in items}
+    slow = {file for item, file in file_of.items() if _is_slow(item)}
+    counts = Counter(file_of.values())
+
+    def place(item: pytest.Item) -> tuple[int, int]:
+        file = file_of[item]
+        if file == FIRST or file in ON_ONE_NODE:
+            return (0, file != FIRST)
+        return (1, counts[file]) if file in slow else (2, 0)
+
+    items.sort(key=place)
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(name) for name in SLOW)
