@@ -17,7 +17,7 @@ POLICY = {
 
 @pytest.fixture
 def engine() -> Iterator[RulesEngine]:
-    """The rules alone."""
+    """The rules without Spark, not started yet."""
     engine = RulesEngine()
     yield engine
     engine.stop()
@@ -25,7 +25,7 @@ def engine() -> Iterator[RulesEngine]:
 
 @pytest.fixture
 def cluster(tmp_path: Path, engine: RulesEngine) -> Iterator[MockCluster]:
-    """Three brokers that run, under an engine that decides."""
+    """Three running brokers under an engine."""
     cluster = MockCluster(tmp_path)
     engine.start(cluster.bus_path, **POLICY)
     try:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.cluster
 
 
 def produced(cluster: MockCluster, broker: int, value: bytes, acks: int = -1, timeout_ms: int = 5_000) -> Any:
-    """Produce one record to partition 0 of ``t`` at ``broker``, once it has heard that it leads, or ``t`` is gone."""
+    """Produce one record to partition 0 of ``t`` at ``broker``, once it knows that it leads or that ``t`` is gone."""
 
     def answer() -> Any:
         answer = produced_once(cluster, broker, value, acks, timeout_ms)
@@ -57,8 +57,8 @@ def wait_for_like_logs(cluster: MockCluster, brokers: tuple[int, ...]) -> None:
 
 def events_logged(cluster: MockCluster, broker: int, event: str) -> list[dict[str, Any]]:
     lines = (cluster.directory / f"broker-{broker}.log").read_text().splitlines()
-    told = [json.loads(line) for line in lines if line.startswith("{")]
-    return [one for one in told if one["event"] == event]
+    events = [json.loads(line) for line in lines if line.startswith("{")]
+    return [one for one in events if one["event"] == event]
 
 
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
@@ -113,7 +113,7 @@ def test_the_demo_reads_everything_back_without_one_of_its_bootstrap_brokers(clu
         sender.send("t", 0, b"%d" % number)
     sender.finish(20)
     cluster.kill(3)
-    # It asks a random broker, and until the dead one's session ends the answer lists that one too.
+    # It asks a random broker, whose answer still lists the dead one until that one's session ends.
     for _ in range(6):
         read = traffic.read_all(cluster.bootstrap().split(","), "t", {0: 50})
         assert [number for _, number in read[0]] == list(range(50))
@@ -148,7 +148,7 @@ def test_min_isr_is_respected(cluster: MockCluster) -> None:
 
 
 def test_a_frozen_leader_wakes_up_fenced(cluster: MockCluster) -> None:
-    """Records that it accepts while it still believes it leads are never acknowledged, and are truncated."""
+    """Records that it accepts while it believes that it still leads are never acknowledged, and are truncated."""
     cluster.create_topic("t", {"0": [1, 2, 3]})
     assert produced(cluster, 1, b"kept").error_code == 0
     cluster.freeze(1)
@@ -179,7 +179,7 @@ def test_a_returning_leader_drops_records_that_nobody_else_has(cluster: MockClus
     wait_for_like_logs(cluster, (1, 2, 3))
     assert events_logged(cluster, 1, "truncated")
     read = [r.value for r in read_all(cluster.bootstrap(), "t", 1)]
-    # The first may have been on its way already when the followers froze.
+    # The first record may already have been on its way when the followers froze.
     assert [value for value in read if value != b"lost 0"] == [b"kept", b"new"]
 
 

@@ -1,4 +1,4 @@
-"""Decisions that a broker reads at once are coalesced, with the same end as one by one."""
+"""Decisions that a broker reads together are coalesced, with the same result as one by one."""
 
 import asyncio
 import tempfile
@@ -23,7 +23,7 @@ from state.decisions import AnyDecision, HighWatermark, LeaderAndIsr, StopReplic
 from state.event_text import decode
 from state.events import AnyEvent, ReplicaReport, TopicPartition
 from state.reason import Reason
-from tests.brokers.test_partition import BASE, told
+from tests.brokers.test_partition import BASE, decided_leader
 from tests.support.batches import batch
 
 BROKER = 1
@@ -42,29 +42,33 @@ STOP = StopReplica(
 
 
 def test_only_the_newest_decision_of_a_partition_remains() -> None:
-    other = replace(told(3, 1), partition=1)
-    decisions = [told(2, 0), other, told(3, 1), told(3, 1, 2), told(1, 2)]
+    other = replace(decided_leader(3, 1), partition=1)
+    decisions = [decided_leader(2, 0), other, decided_leader(3, 1), decided_leader(3, 1, 2), decided_leader(1, 2)]
     assert superseded(decisions, BROKER) == {0, 2, 3}
 
 
 def test_nothing_is_coalesced_across_a_stop() -> None:
     for stop in (STOP, replace(STOP, delete=False), replace(STOP, topic_id="other"), replace(STOP, to=(2,))):
-        assert superseded([told(2, 0), told(2, 1), stop, told(2, 3), told(2, 4)], BROKER) == {0, 3}
+        assert superseded(
+            [decided_leader(2, 0), decided_leader(2, 1), stop, decided_leader(2, 3), decided_leader(2, 4)], BROKER
+        ) == {0, 3}
 
 
 def test_nothing_is_coalesced_across_an_assignment_to_others() -> None:
-    gone = told(2, 1, replicas=(2, 3), isr=(2, 3))
-    assert superseded([told(2, 0), gone, told(2, 2)], BROKER) == frozenset()
+    gone = decided_leader(2, 1, replicas=(2, 3), isr=(2, 3))
+    assert superseded([decided_leader(2, 0), gone, decided_leader(2, 2)], BROKER) == frozenset()
     assert superseded([gone, gone], BROKER) == frozenset(), "they are not for this broker"
 
 
 def test_a_recreated_topic_is_another_topic() -> None:
-    renewed = replace(told(2, 0), topic_id="renewed")
-    assert superseded([told(2, 3), told(2, 4), renewed, replace(renewed, leader_epoch=1)], BROKER) == {0, 2}
+    renewed = replace(decided_leader(2, 0), topic_id="renewed")
+    assert superseded(
+        [decided_leader(2, 3), decided_leader(2, 4), renewed, replace(renewed, leader_epoch=1)], BROKER
+    ) == {0, 2}
 
 
 class _Change(NamedTuple):
-    """One thing that is decided next: ``a`` and ``b`` choose among what there is."""
+    """The next change to decide; ``a`` and ``b`` choose its details."""
 
     what: str
     a: int
@@ -76,14 +80,14 @@ changes = st.builds(_Change, st.sampled_from(_CHANGES), st.integers(0, 2), st.in
 
 
 def decided(turns_taken: list[_Change]) -> list[AnyDecision]:
-    """Turn the changes into decisions as an engine would make them: epochs rise, and fit each other."""
+    """Turn the changes into the decisions of an engine, with epochs that rise consistently."""
     now: LeaderAndIsr = BASE
     decisions: list[AnyDecision] = [now]
     high_watermark = 0
     for turn in turns_taken:
         if turn.what == "watermark":
             if now.leader == BROKER:
-                continue  # this broker's own log, which no engine lets it go beyond, is not known here
+                continue  # an engine keeps it within this broker's log, which is unknown here
             high_watermark += turn.a
             where = {"topic": "t", "partition": 0, "leader_epoch": now.leader_epoch, "high_watermark": high_watermark}
             common = {"seq": 1, "controller_epoch": 1, "time_ms": 0, "reason": Reason.REPLICATED}
@@ -113,7 +117,7 @@ def _next(now: LeaderAndIsr) -> LeaderAndIsr:
 
 
 async def end_of(directory: Path, decisions: list[AnyDecision], at_once: int, records_after: int) -> Any:
-    """Feed a broker the decisions in chunks while a leader's log grows; return how it ends."""
+    """Feed a broker the decisions in chunks while a leader's log grows; return the broker's final state."""
     directory.mkdir()
     bus = EmbeddedBus(directory / "bus.db")
     identity, settings = Identity(broker=BROKER, bus=bus.path, directory=directory / "1"), Settings()
@@ -154,7 +158,7 @@ async def reported(outbox: Outbox, bus: EmbeddedBus) -> list[AnyEvent]:
 
 
 def _shown(partition: Partition) -> tuple[object, ...]:
-    # An epoch that was led without a record goes when the logs are cut to where they agree.
+    # An epoch without a record is dropped when logs are truncated to where they agree.
     end = partition.log.log_end_offset
     epochs = [e for e in partition.log.epochs.entries if partition.is_leader or e.start_offset < end]
     led = (partition.is_leader and partition.epoch_start_offset, sorted(partition.followers))

@@ -24,7 +24,7 @@ from tests.support.rules_engine import RulesEngine
 PLACE = TopicPartition("t", 0)
 
 
-def told(bus: EmbeddedBus) -> list[dict[str, object]]:
+def published(bus: EmbeddedBus) -> list[dict[str, object]]:
     return [json.loads(entry.raw) for entry in bus.read(0, bus.last_seq())]
 
 
@@ -33,7 +33,7 @@ def lost(epoch: int) -> BrokerConnectionLost:
 
 
 def test_an_event_is_never_overtaken_by_a_later_log_end(tmp_path: Path) -> None:
-    """An ISR change is judged by the log ends told before it."""
+    """The rules judge an ISR change by the log ends reported before it."""
     bus = EmbeddedBus(tmp_path / "bus.db")
     ends = iter(range(100))
 
@@ -51,7 +51,7 @@ def test_an_event_is_never_overtaken_by_a_later_log_end(tmp_path: Path) -> None:
         outbox.close()
 
     asyncio.run(scenario())
-    events = told(bus)
+    events = published(bus)
     assert [e.get("broker_epoch") for e in events if e["kind"] == "broker_connection_lost"] == list(range(5))
     kinds = [e["kind"] for e in events]
     assert kinds == ["broker_connection_lost", "log_end_offset"] * 5
@@ -77,7 +77,7 @@ def test_log_ends_are_collected_and_reported_once(tmp_path: Path) -> None:
         outbox.close()
 
     asyncio.run(scenario())
-    ends = [e["log_end_offset"] for e in told(bus)]
+    ends = [e["log_end_offset"] for e in published(bus)]
     assert ends[-1] == 59
     assert len(ends) == len(set(ends)) <= 8
     bus.close()
@@ -94,7 +94,7 @@ def heartbeat_answer(error: str, broker: int = 1) -> Answer:
 
 
 def test_a_refused_log_end_is_sent_again_once_a_heartbeat_is_taken(tmp_path: Path) -> None:
-    """The log does not grow meanwhile: the clock was wrong when the last record was appended."""
+    """The log does not grow in between; the clock was wrong when the last record was appended."""
     bus = EmbeddedBus(tmp_path / "bus.db")
 
     async def scenario() -> None:
@@ -108,10 +108,10 @@ def test_a_refused_log_end_is_sent_again_once_a_heartbeat_is_taken(tmp_path: Pat
         for useless in (heartbeat_answer("INVALID_REQUEST"), heartbeat_answer("NONE", broker=2)):
             outbox.heard(useless)
             await outbox.flush()
-        assert len(told(bus)) == 1, "the engine would refuse it again"
+        assert len(published(bus)) == 1, "the engine would refuse it again"
         outbox.heard(heartbeat_answer("NONE"))
         await outbox.flush()
-        assert [event["log_end_offset"] for event in told(bus)] == [9, 9]
+        assert [event["log_end_offset"] for event in published(bus)] == [9, 9]
         assert outbox.reported_end_offset(PLACE, 5) == 9
         assert not outbox.has_refused
         outbox.close()
@@ -162,7 +162,7 @@ def test_a_heartbeat_asks_for_an_answer_while_something_refused_waits(tmp_path: 
         outbox.close()
 
     asyncio.run(scenario())
-    beat = told(bus)[-1]
+    beat = published(bus)[-1]
     assert beat["kind"] == "broker_heartbeat"
     assert (beat.get("request_id") is not None) is refused
     bus.close()
@@ -182,12 +182,12 @@ def decided(tmp_path: Path) -> EmbeddedBus:
     bus.publish([msgspec.json.encode(create)])
     end = {"kind": "log_end_offset", "topic": "t", "partition": 0, "leader_epoch": 0, "log_end_offset": 7}
     bus.publish([msgspec.json.encode({**end, "broker": broker, "time_ms": now_ms()}) for broker in (1, 2)])
-    wait_until(lambda: Metadata.high_watermark(heard(bus), PLACE) == 7, "the high watermark to be decided")
+    wait_until(lambda: Metadata.high_watermark(followed(bus), PLACE) == 7, "the high watermark to be decided")
     engine.stop()
     return bus
 
 
-def heard(bus: EmbeddedBus) -> Metadata:
+def followed(bus: EmbeddedBus) -> Metadata:
     metadata = Metadata()
     for body in bus.decisions((0, -1), 10_000):
         metadata.apply(decode(body.body))
@@ -207,7 +207,7 @@ def test_an_image_says_what_the_decisions_said(decided: EmbeddedBus) -> None:
     from_image = Metadata()
     for decision in decisions_of(decided.image()):
         from_image.apply(decision)
-    assert known(from_image) == known(heard(decided))
+    assert known(from_image) == known(followed(decided))
     decided.close()
 
 

@@ -15,11 +15,11 @@ from bus.embedded import EmbeddedBus
 from state.decisions import TopicDecision
 from state.ids import NO_LEADER
 from state.reason import Reason
-from tests.brokers.test_partition import BASE, PLACE, told
+from tests.brokers.test_partition import BASE, PLACE, decided_leader
 
 
-class Told:
-    """A broker's replicas and metadata, which both get each decision."""
+class BrokerReplicas:
+    """A broker's replicas and metadata, to which each decision is applied."""
 
     def __init__(self, path: Path) -> None:
         self.path = path / "1"
@@ -34,7 +34,7 @@ class Told:
         self.replicas.apply(decision)  # type: ignore[arg-type]
 
     def log_ends(self) -> int:
-        """Count the log ends that the engine was told."""
+        """Count the log ends that were reported to the engine."""
         asyncio.run(self._outbox.flush())
         return sum(b'"log_end_offset"' in entry.raw for entry in self._bus.read(0, self._bus.last_seq()))
 
@@ -45,8 +45,8 @@ class Told:
 
 
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator[Told]:
-    broker = Told(tmp_path)
+def broker(tmp_path: Path) -> Iterator[BrokerReplicas]:
+    broker = BrokerReplicas(tmp_path)
     yield broker
     broker.close()
 
@@ -64,9 +64,9 @@ def topic(state: str, topic_id: str = "id") -> TopicDecision:
     )
 
 
-def test_nothing_remains_of_a_deleted_topic(broker: Told) -> None:
-    """The former incarnation reported the deletion, so nobody asks for it again, but this one has started a new log."""
-    broker.tell(told(NO_LEADER, 1))
+def test_nothing_remains_of_a_deleted_topic(broker: BrokerReplicas) -> None:
+    """The former incarnation reported the deletion, so it is not asked for again; this one has started a new log."""
+    broker.tell(decided_leader(NO_LEADER, 1))
     broker.tell(topic("deleting"))
     assert (broker.path / "t-0").is_dir()
     broker.tell(topic("deleted"))
@@ -74,21 +74,21 @@ def test_nothing_remains_of_a_deleted_topic(broker: Told) -> None:
     assert not list(broker.path.glob("t-0*"))
 
 
-def test_deleting_a_former_topic_spares_its_successor(broker: Told) -> None:
-    broker.tell(told(1, 0))
+def test_deleting_a_former_topic_spares_its_successor(broker: BrokerReplicas) -> None:
+    broker.tell(decided_leader(1, 0))
     broker.tell(topic("deleted", topic_id="another"))
     assert PLACE in broker.replicas.partitions
     assert (broker.path / "t-0").is_dir()
 
 
-def test_log_ends_are_reported_while_a_deletion_waits(broker: Told) -> None:
-    """It waits for a reassignment, which ends when the replicas that are added have caught up."""
-    broker.tell(told(1, 0))
+def test_log_ends_are_reported_while_a_deletion_waits(broker: BrokerReplicas) -> None:
+    """The deletion waits for a reassignment, which ends when the added replicas have caught up."""
+    broker.tell(decided_leader(1, 0))
     broker.tell(topic("ineligible"))
     assert broker.log_ends() == 1
 
 
-def test_no_log_end_is_reported_for_a_topic_that_is_being_deleted(broker: Told) -> None:
-    broker.tell(told(NO_LEADER, 1))
+def test_no_log_end_is_reported_for_a_topic_that_is_being_deleted(broker: BrokerReplicas) -> None:
+    broker.tell(decided_leader(NO_LEADER, 1))
     broker.tell(topic("deleting"))
     assert broker.log_ends() == 0

@@ -31,20 +31,20 @@ BROKERS = (1, 2, 3)
 
 
 def fenced(bus: Bus, after: int) -> list[BrokerDecision]:
-    """List the decisions that fenced a silent broker."""
+    """List the decisions that fenced a broker because it was silent."""
     decisions = [decode(one.body) for one in bus.decisions((after, 1 << 31), 100_000)]
     silent = (Reason.BROKER_SESSION_EXPIRED, Reason.BROKER_CONNECTION_LOST)
     return [one for one in decisions if isinstance(one, BrokerDecision) and one.reason in silent]
 
 
-def asked(topic: str, timeout_ms: int) -> bytes:
-    """Write a request for a topic, whose id is the topic's name."""
+def create_request(topic: str, timeout_ms: int) -> bytes:
+    """Encode a request for a topic; the request's id is the topic's name."""
     fields = {"topic": topic, "partitions": 1, "replication_factor": 1}
     return encoded("create_topic", request_id=topic, timeout_ms=timeout_ms, **fields)
 
 
 def answers(bus: Bus) -> dict[str, str]:
-    """Tell how each request for a topic was answered."""
+    """Return the error in the answer to each request for a topic."""
     decisions = [decode(one.body) for one in bus.decisions((0, -1), 100_000)]
     requests = [one for one in decisions if isinstance(one, Answer) and one.request == "create_topic"]
     return {str(one.request_id): one.error for one in requests}
@@ -59,7 +59,7 @@ def test_an_engine_that_was_frozen_fences_nobody_and_does_nothing_too_late(tmp_p
         cluster.start()
         seq = cluster.bus.last_seq()
         engine.signal_all(signal.SIGSTOP)
-        cluster.bus.publish([asked("late", timeout_ms=1_000), asked("patient", timeout_ms=600_000)])
+        cluster.bus.publish([create_request("late", timeout_ms=1_000), create_request("patient", timeout_ms=600_000)])
         time.sleep(FROZEN_S)
         engine.signal_all(signal.SIGCONT)
         time.sleep(AFTER_S)
@@ -79,7 +79,7 @@ def test_an_engine_that_was_frozen_fences_nobody_and_does_nothing_too_late(tmp_p
 
 
 class Beating:
-    """Send a broker's heartbeats until ``stop``, each when the one before was answered."""
+    """A broker that sends heartbeats until ``stop``, each when the previous one was answered."""
 
     def __init__(self, broker: int, voter: Voter, cluster_id: str) -> None:
         self._client = ControllerClient(voter.port)
@@ -95,7 +95,7 @@ class Beating:
                 LogDirs=[f"{broker:02d}LAAAAAAAAAAAAAAAAAAA"],
                 Features=SUPPORTED,
             )
-            # That it leads is on the bus some milliseconds before the gateway has heard of it.
+            # The gateway reads the decision that makes it the leader some milliseconds after it is on the bus.
             assert answer["ErrorCode"] in (ErrorCode.NONE, ErrorCode.NOT_CONTROLLER)
             self._epoch = answer["BrokerEpoch"]
             return bool(answer["ErrorCode"] == ErrorCode.NONE)
@@ -109,8 +109,8 @@ class Beating:
 
     def _run(self) -> None:
         while not self._ended.wait(0.3):
-            told = self._client.ask("BrokerHeartbeat", **heartbeat(self._broker, self._epoch))
-            self.answers.append(told["ErrorCode"] == 0 and not told["IsFenced"])
+            response = self._client.ask("BrokerHeartbeat", **heartbeat(self._broker, self._epoch))
+            self.answers.append(response["ErrorCode"] == 0 and not response["IsFenced"])
 
     def stop(self) -> None:
         self._ended.set()
@@ -126,7 +126,7 @@ def cluster_id() -> str:
 
 @pytest.fixture
 def gateway(tmp_path: Path, cluster_id: str) -> Iterator[GatewayProcess]:
-    """One gateway under an engine of short sessions."""
+    """One gateway under an engine with short sessions."""
     engine = RulesEngine()
     engine.start(tmp_path / "bus.db", broker_session_timeout_ms=SESSION_MS)
     voter = Voter(100, LOOPBACK, free_ports(1)[0])

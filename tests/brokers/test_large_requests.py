@@ -1,4 +1,4 @@
-"""Large requests wait for room, of all connections together; small ones never wait for them."""
+"""Large requests of all connections share one limit and wait for room; small ones never wait for them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ def framed(body: bytes) -> bytes:
 
 
 class Answering:
-    """Answer a small request at once, and a large one when it is let go."""
+    """A handler that answers small requests at once, and a large one when the test releases it."""
 
     def __init__(self) -> None:
         self.held: asyncio.Queue[asyncio.Event] = asyncio.Queue()
@@ -37,7 +37,7 @@ class Client:
         self.writer.write(data)
 
     async def answer(self) -> bytes:
-        """Read one answer; nothing where the connection was closed."""
+        """Read one answer; return nothing if the connection was closed."""
         try:
             return (await self.reader.readexactly(6))[4:]
         except (asyncio.IncompleteReadError, OSError):
@@ -75,7 +75,7 @@ def test_a_second_large_request_waits_for_the_first_and_a_small_one_does_not() -
     play(story)
 
 
-def test_who_announces_much_and_sends_nothing_does_not_keep_the_room() -> None:
+def test_a_client_that_announces_much_and_sends_nothing_does_not_keep_the_room() -> None:
     async def story(answering: Answering, port: int) -> None:
         idle, other = Client(port), Client(port)
         await idle.send(LARGE.to_bytes(4, "big"))

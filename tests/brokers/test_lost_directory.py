@@ -1,4 +1,4 @@
-"""A log directory that goes away under a running broker (KIP-112): its only one, so the broker goes too."""
+"""A running broker loses its only log directory (KIP-112), so it ends."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture(params=["300", "3600000"], ids=["idle", "by-append"])
 def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[MockCluster]:
-    """Three brokers whose sessions outlast the test; the checkpoint, or else an append, finds the directory gone."""
+    """Three brokers whose sessions outlast the test, so only a checkpoint or an append finds the directory gone."""
     engine = RulesEngine()
     checkpoints = f"replica.high.watermark.checkpoint.interval.ms={request.param}"
     cluster = MockCluster(tmp_path, settings=("broker.heartbeat.interval.ms=300", checkpoints))
@@ -36,7 +36,7 @@ def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[MockClus
 
 
 def refused(client: RawClient) -> bool:
-    """Produce until a new segment is needed, which has nowhere to go."""
+    """Produce until a new segment is needed, which cannot be created."""
     data = ProduceRequest.TopicProduceData
     entry = data.PartitionProduceData(index=0, records=batch(b"x" * 100))
     body = ProduceRequest(version=9, acks=1, timeout_ms=5_000, topic_data=[data(name="t", partition_data=[entry])])
@@ -46,8 +46,8 @@ def refused(client: RawClient) -> bool:
 
 
 def reports(cluster: MockCluster, outcome: str) -> list[dict[str, Any]]:
-    told = [json.loads(entry.raw) for entry in cluster.bus.read(0, cluster.bus.last_seq())]
-    return [one for one in told if one["kind"] == "replica_report" and one["outcome"] == outcome]
+    events = [json.loads(entry.raw) for entry in cluster.bus.read(0, cluster.bus.last_seq())]
+    return [one for one in events if one["kind"] == "replica_report" and one["outcome"] == outcome]
 
 
 def test_a_lost_directory_moves_the_leaders_and_ends_the_broker(
@@ -56,7 +56,7 @@ def test_a_lost_directory_moves_the_leaders_and_ends_the_broker(
     assert produced(cluster, 1, b"kept").error_code == 0
     wait_for_like_logs(cluster, (1, 2, 3))
     client = RawClient.to(cluster.folder(1))
-    # Removed at once, because a folder removed piece by piece may be written again meanwhile.
+    # Removed in one step, because the broker may write again to a folder that is removed file by file.
     shutil.rmtree(cluster.folder(1).rename(cluster.directory / "lost"))
     if "by-append" in request.node.name:
         wait_until(lambda: refused(client), "the broker to find no room")

@@ -17,7 +17,7 @@ ASSIGNMENT = {str(p): [1 + (p + i) % 3 for i in range(3)] for p in range(PARTITI
 pytestmark = pytest.mark.cluster
 
 
-# Under the job leaders are killed in tests/real_kafka, by both clients, and with these brokers in the demo.
+# tests/real_kafka kills leaders under the Spark job with both clients, and the demo does so with these brokers.
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("client", sorted(SENDERS))
 def test_leaders_are_killed_and_come_back_five_times(cluster: MockCluster, client: str) -> None:
@@ -41,7 +41,7 @@ def test_leaders_are_killed_and_come_back_five_times(cluster: MockCluster, clien
 
 
 def _send(sender: Sender, released: threading.Semaphore) -> None:
-    """Send a share of the records around each kill, at an even pace."""
+    """Send an equal share of the records around each kill, at an even pace."""
     for number in range(RECORDS):
         if number % (RECORDS // KILLS) == 0:
             assert released.acquire(timeout=120)
@@ -60,7 +60,7 @@ def _kill_a_leader(cluster: MockCluster, kill: int) -> None:
 
 
 def _check(cluster: MockCluster, sender: Sender) -> None:
-    """Every record stands where it was acknowledged, once, and in the order it was sent."""
+    """Check that each record is stored once, at its acknowledged offset, and in the order in which it was sent."""
     read = read_all(cluster.bootstrap(), "t", PARTITIONS)
     places = {record.value: (record.partition, record.offset) for record in read}
     assert len(places) == len(read), "a record was stored twice"
@@ -73,7 +73,7 @@ def _check(cluster: MockCluster, sender: Sender) -> None:
 
 
 def _check_logs_alike(cluster: MockCluster) -> None:
-    """Once all is replicated, the three logs of a partition are the same, byte for byte."""
+    """Check that after replication the three logs of each partition are equal, byte for byte."""
 
     def logs(partition: int) -> set[bytes]:
         folders = [cluster.folder(broker) / f"t-{partition}" for broker in cluster.brokers]

@@ -1,4 +1,4 @@
-"""One replica: roles, fences, where logs part, and the in-sync set."""
+"""One replica: its roles, its fences, where its log diverges, and the ISR."""
 
 from pathlib import Path
 
@@ -38,7 +38,9 @@ BASE = LeaderAndIsr(
 )
 
 
-def told(leader: int, leader_epoch: int, partition_epoch: int | None = None, **fields: object) -> LeaderAndIsr:
+def decided_leader(
+    leader: int, leader_epoch: int, partition_epoch: int | None = None, **fields: object
+) -> LeaderAndIsr:
     epoch = leader_epoch if partition_epoch is None else partition_epoch
     return msgspec.structs.replace(BASE, leader=leader, leader_epoch=leader_epoch, partition_epoch=epoch, **fields)
 
@@ -48,7 +50,7 @@ def replica(path: Path, broker: int = 1) -> Partition:
 
 
 def appended(partition: Partition, *epochs: int) -> Partition:
-    """Return the log one record in each of ``epochs``."""
+    """Return a log with one record in each of ``epochs``."""
     for epoch in epochs:
         partition.log.append_as_leader(batch(b"%d-%d" % (partition.broker, epoch)), epoch)
     return partition
@@ -62,21 +64,21 @@ def epochs_of(partition: Partition) -> list[int]:
 
 def test_older_decisions_are_recognized(tmp_path: Path) -> None:
     partition = replica(tmp_path)
-    partition.make_leader(told(1, 4, 7), 0, 0)
-    assert partition.supersedes(told(2, 3, 9))
-    assert partition.supersedes(told(1, 4, 6))
-    assert not partition.supersedes(told(1, 4, 7))
-    assert not partition.supersedes(told(2, 5, 8))
+    partition.make_leader(decided_leader(1, 4, 7), 0, 0)
+    assert partition.supersedes(decided_leader(2, 3, 9))
+    assert partition.supersedes(decided_leader(1, 4, 6))
+    assert not partition.supersedes(decided_leader(1, 4, 7))
+    assert not partition.supersedes(decided_leader(2, 5, 8))
 
 
 def test_a_term_ends_when_leading_ends(tmp_path: Path) -> None:
     partition = replica(tmp_path)
-    partition.make_leader(told(1, 0), 0, 0)
+    partition.make_leader(decided_leader(1, 0), 0, 0)
     first = partition.term
-    partition.make_leader(told(1, 1), 0, 0)
+    partition.make_leader(decided_leader(1, 1), 0, 0)
     assert partition.term == first
-    partition.make_follower(told(2, 2), 0)
-    partition.make_leader(told(1, 3), 0, 0)
+    partition.make_follower(decided_leader(2, 2), 0)
+    partition.make_leader(decided_leader(1, 3), 0, 0)
     assert partition.term > first
     partition.stop()
     assert partition.role is Role.none
@@ -84,7 +86,7 @@ def test_a_term_ends_when_leading_ends(tmp_path: Path) -> None:
 
 def test_only_the_leader_appends(tmp_path: Path) -> None:
     partition = replica(tmp_path)
-    partition.make_follower(told(2, 0), 0)
+    partition.make_follower(decided_leader(2, 0), 0)
     with pytest.raises(RefusedError) as error:
         partition.append_as_leader(batch(b"x"))
     assert error.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -92,7 +94,7 @@ def test_only_the_leader_appends(tmp_path: Path) -> None:
 
 def test_requests_of_another_epoch_are_fenced(tmp_path: Path) -> None:
     partition = replica(tmp_path)
-    partition.make_leader(told(1, 4), 0, 0)
+    partition.make_leader(decided_leader(1, 4), 0, 0)
     partition.check_epoch(-1)
     partition.check_epoch(4)
     with pytest.raises(RefusedError, match="FENCED_LEADER_EPOCH"):
@@ -103,7 +105,7 @@ def test_requests_of_another_epoch_are_fenced(tmp_path: Path) -> None:
 
 def test_the_high_watermark_is_the_decided_one_of_this_epoch(tmp_path: Path) -> None:
     partition = appended(replica(tmp_path), 0, 0, 0)
-    partition.make_leader(told(1, 2), 1, 0)
+    partition.make_leader(decided_leader(1, 2), 1, 0)
     assert partition.high_watermark == 1
     partition.set_high_watermark(1, 3)
     assert partition.high_watermark == 1
@@ -115,7 +117,7 @@ def test_the_high_watermark_is_the_decided_one_of_this_epoch(tmp_path: Path) -> 
 
 def test_an_unclean_leader_forgets_what_it_does_not_hold(tmp_path: Path) -> None:
     partition = appended(replica(tmp_path), 0)
-    partition.make_leader(told(1, 2, unclean=True), 5, 0)
+    partition.make_leader(decided_leader(1, 2, unclean=True), 5, 0)
     appended(partition, 2, 2, 2)
     assert partition.high_watermark == 1
 
@@ -123,20 +125,20 @@ def test_an_unclean_leader_forgets_what_it_does_not_hold(tmp_path: Path) -> None
 def test_a_follower_reports_in_an_epoch_once_its_log_agrees(tmp_path: Path) -> None:
     partition = replica(tmp_path)
     assert partition.reporting_epoch is None
-    partition.make_follower(told(2, 3), 0)
+    partition.make_follower(decided_leader(2, 3), 0)
     assert partition.reporting_epoch is None
     partition.truncated(3)
     assert partition.reporting_epoch == 3
-    partition.make_follower(told(2, 4), 0)
+    partition.make_follower(decided_leader(2, 4), 0)
     assert partition.reporting_epoch is None
-    partition.make_leader(told(1, 5), 0, 0)
+    partition.make_leader(decided_leader(1, 5), 0, 0)
     assert partition.reporting_epoch == 5
 
 
 def test_a_truncated_follower_catches_up_to_its_leaders_high_watermark(tmp_path: Path) -> None:
     """A restarted follower that lost the end of its log waits for no further decision."""
     leader, follower = appended(replica(tmp_path, 2), 0, 0, 0), replica(tmp_path)
-    follower.make_follower(told(2, 3), 3)
+    follower.make_follower(decided_leader(2, 3), 3)
     assert follower.truncate(3, 0)
     follower.append_as_follower(3, 0, leader.log.read(0, 10_000, 3))
     follower.follow_high_watermark(2, 3)
@@ -147,9 +149,9 @@ def test_a_truncated_follower_catches_up_to_its_leaders_high_watermark(tmp_path:
     assert follower.high_watermark == 2, "it does not go back"
 
 
-def test_answers_to_questions_of_another_epoch_are_dropped(tmp_path: Path) -> None:
+def test_responses_to_requests_of_another_epoch_are_dropped(tmp_path: Path) -> None:
     leader, follower = appended(replica(tmp_path, 2), 0, 0), replica(tmp_path)
-    follower.make_follower(told(2, 3), 0)
+    follower.make_follower(decided_leader(2, 3), 0)
     records = leader.log.read(0, 1, 2)
     assert not follower.append_as_follower(2, 0, records)
     assert not follower.append_as_follower(3, 1, records)
@@ -165,7 +167,7 @@ def test_answers_to_questions_of_another_epoch_are_dropped(tmp_path: Path) -> No
         ([0, 0], [0, 0, 0], [0, 0]),
         ([0, 0, 2], [0, 0, 1], [0, 0]),
         ([0, 0, 2, 2], [0, 0, 1, 1, 1], [0, 0]),
-        # KIP-279: the follower's newest epoch is unknown to the leader, and the one below differs in length.
+        # KIP-279: the leader does not know the follower's newest epoch, and the epoch below it has another length.
         ([0, 1, 1, 4], [0, 1, 2, 3], [0, 1]),
         ([0, 0, 0, 5], [0, 1, 2, 3], [0]),
         ([4], [1, 2, 3], []),
@@ -179,8 +181,8 @@ def test_logs_are_truncated_to_where_they_diverge(
     leading, following = replica(tmp_path, 1), replica(tmp_path, 2)
     _write(leading, leader)
     _write(following, follower)
-    leading.make_leader(told(1, 9), 0, 0)
-    following.make_follower(told(1, 9), 0)
+    leading.make_leader(decided_leader(1, 9), 0, 0)
+    following.make_follower(decided_leader(1, 9), 0)
     for _round in range(len(follower) + 1):
         epoch = epoch_to_ask(following.log)
         if epoch is None:
@@ -200,7 +202,7 @@ def _write(partition: Partition, epochs: list[int]) -> None:
 
 def test_a_lagging_follower_must_leave(tmp_path: Path) -> None:
     partition = appended(replica(tmp_path), 0, 0)
-    partition.make_leader(told(1, 0), 0, now_ms=1_000)
+    partition.make_leader(decided_leader(1, 0), 0, now_ms=1_000)
     partition.followers[2].fetched(2, 2, -1, 2_000)
     partition.followers[3].fetched(0, 2, -1, 2_000)
     assert out_of_sync(partition, 3_900, lag_max_ms=3_000) == ()
@@ -209,9 +211,9 @@ def test_a_lagging_follower_must_leave(tmp_path: Path) -> None:
 
 
 def test_a_follower_that_keeps_pace_stays(tmp_path: Path) -> None:
-    """It never asks for the log end, but each time for what was the end at its fetch before."""
+    """It never fetches from the log end, but each time from where the end was at its previous fetch."""
     partition = replica(tmp_path)
-    partition.make_leader(told(1, 0), 0, now_ms=0)
+    partition.make_leader(decided_leader(1, 0), 0, now_ms=0)
     for second in range(1, 20):
         appended(partition, 0)
         partition.followers[2].fetched(second - 1, second, -1, 1_000 * second)
@@ -220,7 +222,7 @@ def test_a_follower_that_keeps_pace_stays(tmp_path: Path) -> None:
 
 def test_a_follower_that_has_caught_up_may_join(tmp_path: Path) -> None:
     partition = appended(replica(tmp_path), 0, 0, 0, 0)
-    partition.make_leader(told(1, 2, isr=(1, 3)), 3, 0)
+    partition.make_leader(decided_leader(1, 2, isr=(1, 3)), 3, 0)
     appended(partition, 2, 2)
 
     def joins(end: int, reported: int) -> bool:
@@ -239,11 +241,11 @@ def test_a_follower_that_has_caught_up_may_join(tmp_path: Path) -> None:
 
 def test_a_new_epoch_knows_nothing_of_followers(tmp_path: Path) -> None:
     partition = replica(tmp_path)
-    partition.make_leader(told(1, 0), 0, 0)
+    partition.make_leader(decided_leader(1, 0), 0, 0)
     partition.followers[2].fetched(0, 0, 5, 10)
-    partition.make_leader(told(1, 0, 1, isr=(1, 2)), 0, 20)
+    partition.make_leader(decided_leader(1, 0, 1, isr=(1, 2)), 0, 20)
     assert partition.followers[2].log_end_offset == 0
-    partition.make_leader(told(1, 1, 2, isr=(1, 2)), 0, 30)
+    partition.make_leader(decided_leader(1, 1, 2, isr=(1, 2)), 0, 30)
     assert partition.followers[2].log_end_offset == -1
-    partition.make_leader(told(1, 1, 3, isr=(1,), replicas=(1, 4)), 0, 40)
+    partition.make_leader(decided_leader(1, 1, 3, isr=(1,), replicas=(1, 4)), 0, 40)
     assert set(partition.followers) == {4}

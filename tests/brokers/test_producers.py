@@ -53,7 +53,7 @@ def test_an_older_producer_epoch_is_fenced(log: Log) -> None:
 
 
 def test_an_unknown_producer_may_begin_anywhere(log: Log) -> None:
-    """A leader may never have seen what retention or truncation took away (KIP-360)."""
+    """A leader may never have seen records that retention or truncation removed (KIP-360)."""
     assert sent(log, 40) == (0, 1, False)
 
 

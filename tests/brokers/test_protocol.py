@@ -1,4 +1,4 @@
-"""What running brokers answer, message by message."""
+"""The answers of running brokers, message by message."""
 
 import time
 from collections.abc import Iterator
@@ -60,9 +60,9 @@ def produced(
 
 
 def fetched(client: RawClient, offset: int, topic: str = "t", partition: int = 0, **given: Any) -> Any:
-    """Fetch from one partition; ``replica`` and ``epoch`` make it a follower's."""
+    """Fetch from one partition; with ``replica`` and ``epoch`` as a follower does."""
     version = given.get("version", 11)
-    asked = FetchRequest.FetchTopic.FetchPartition(
+    wanted = FetchRequest.FetchTopic.FetchPartition(
         partition=partition,
         current_leader_epoch=given.get("epoch", -1),
         fetch_offset=offset,
@@ -76,7 +76,7 @@ def fetched(client: RawClient, offset: int, topic: str = "t", partition: int = 0
         min_bytes=given.get("min_bytes", 1),
         max_bytes=1 << 20,
         isolation_level=0,
-        topics=[FetchRequest.FetchTopic(topic=topic, topic_id=given.get("topic_id"), partitions=[asked])],
+        topics=[FetchRequest.FetchTopic(topic=topic, topic_id=given.get("topic_id"), partitions=[wanted])],
         forgotten_topics_data=[],
         rack_id="",
     )
@@ -100,9 +100,9 @@ def test_metadata_in_every_version(client: RawClient, cluster: MockCluster, vers
     topic = MetadataRequest.MetadataRequestTopic
     answer = client.ask(MetadataRequest(version=version, topics=[topic(name="t"), topic(name="none")]))
     assert [b.node_id for b in answer.brokers] == [1, 2]
-    told, unknown = answer.topics
-    assert (told.error_code, unknown.error_code) == (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    assert [(p.partition_index, p.leader_id, p.isr_nodes) for p in told.partitions] == [(0, 1, [1, 2]), (1, 2, [2, 1])]
+    known, unknown = answer.topics
+    assert (known.error_code, unknown.error_code) == (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    assert [(p.partition_index, p.leader_id, p.isr_nodes) for p in known.partitions] == [(0, 1, [1, 2]), (1, 2, [2, 1])]
     everything = client.ask(MetadataRequest(version=version, topics=None if version else []))
     assert {t.name for t in everything.topics} == {"t", "strict", "small"}
 
@@ -136,7 +136,7 @@ def test_fetch_in_every_version(client: RawClient, version: int) -> None:
 
 
 def test_consumers_read_below_the_high_watermark(client: RawClient, cluster: MockCluster) -> None:
-    cluster.freeze(2)  # nothing is replicated while it stands still
+    cluster.freeze(2)  # while it is frozen nothing is replicated
     try:
         offset = produced(client, batch(b"x"), acks=1).base_offset
         got = fetched(client, offset, wait_ms=300)
@@ -170,7 +170,7 @@ def test_invalid_records_are_refused(client: RawClient) -> None:
 
 
 def test_min_isr_is_capped_by_the_number_of_replicas(client: RawClient) -> None:
-    """``Partition.effectiveMinIsr``: min.insync.replicas is 3 there, and the replicas are two."""
+    """As in ``Partition.effectiveMinIsr``: min.insync.replicas is 3, but there are only two replicas."""
     assert produced(client, batch(b"x"), topic="strict").error_code == 0
 
 
@@ -194,18 +194,18 @@ def test_acks_0_has_no_answer_and_its_failure_ends_the_connection(cluster: MockC
 
 def test_other_leader_epochs_are_fenced_and_leave_no_trace(client: RawClient, cluster: MockCluster) -> None:
     epoch = cluster.partitions("t")[0]["leader_epoch"]
-    for asked, error in ((epoch - 1, ErrorCode.FENCED_LEADER_EPOCH), (epoch + 1, ErrorCode.UNKNOWN_LEADER_EPOCH)):
-        if asked >= 0:
-            assert fetched(client, 0, epoch=asked).error_code == error
-            assert fetched(client, 0, epoch=asked, replica=2).error_code == error
+    for wanted, error in ((epoch - 1, ErrorCode.FENCED_LEADER_EPOCH), (epoch + 1, ErrorCode.UNKNOWN_LEADER_EPOCH)):
+        if wanted >= 0:
+            assert fetched(client, 0, epoch=wanted).error_code == error
+            assert fetched(client, 0, epoch=wanted, replica=2).error_code == error
     assert fetched(client, 0, epoch=epoch, replica=7).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def listed(client: RawClient, timestamp: int, version: int = 7) -> Any:
     topic = ListOffsetsRequest.ListOffsetsTopic
-    asked = topic.ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=timestamp)
+    wanted = topic.ListOffsetsPartition(partition_index=0, current_leader_epoch=-1, timestamp=timestamp)
     body = ListOffsetsRequest(version=version, replica_id=-1, isolation_level=0)
-    body.topics = [topic(name="t", partitions=[asked])]
+    body.topics = [topic(name="t", partitions=[wanted])]
     return client.ask(body).topics[0].partitions[0]
 
 
@@ -226,15 +226,15 @@ def test_offset_for_leader_epoch(client: RawClient, cluster: MockCluster, versio
     epoch = cluster.partitions("t")[0]["leader_epoch"]
     topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
 
-    def asked(current: int, of: int) -> Any:
+    def wanted(current: int, of: int) -> Any:
         entry = topic.OffsetForLeaderPartition(partition=0, current_leader_epoch=current, leader_epoch=of)
         body = OffsetForLeaderEpochRequest(version=version, replica_id=-1)
         body.topics = [topic(topic="t", partitions=[entry])]
         return client.ask(body).topics[0].partitions[0]
 
-    assert (asked(epoch, epoch).leader_epoch, asked(epoch, epoch).end_offset) == (epoch, end)
-    assert asked(-1, epoch + 5).end_offset == -1
-    assert asked(epoch + 1, epoch).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert (wanted(epoch, epoch).leader_epoch, wanted(epoch, epoch).end_offset) == (epoch, end)
+    assert wanted(-1, epoch + 5).end_offset == -1
+    assert wanted(epoch + 1, epoch).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
 def test_producer_ids_and_coordinators(client: RawClient, cluster: MockCluster) -> None:
@@ -246,8 +246,8 @@ def test_producer_ids_and_coordinators(client: RawClient, cluster: MockCluster) 
     assert client.ask(body).error_code == ErrorCode.INVALID_REQUEST
     for version in range(5):
         answer = client.ask(FindCoordinatorRequest(version=version, key="g", key_type=0, coordinator_keys=["g"]))
-        told = answer.coordinators[0] if version == 4 else answer
-        assert told.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        known = answer.coordinators[0] if version == 4 else answer
+        assert known.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 def test_a_batch_sent_twice_is_stored_once(client: RawClient) -> None:

@@ -1,4 +1,4 @@
-"""Record batches as a log carries them: the same bytes each time, read by another library, and refused when damaged."""
+"""Record batches in a log: always the same bytes, readable by another library, and refused when damaged."""
 
 import pytest
 from hypothesis import given
@@ -39,7 +39,7 @@ def test_another_library_writes_the_same_bytes() -> None:
     assert encode_batch(0, 0, 77, [(None, b"one"), (b"k", b"two" * 50)]) == theirs
 
 
-def test_a_control_batch_is_one_for_another_library() -> None:
+def test_another_library_recognizes_a_control_batch() -> None:
     data = encode_batch(40, 3, 0, [(control_key(LEADER_CHANGE), b"message")], control=True)
     batch = MemoryRecords(data).next_batch()
     assert batch is not None

@@ -37,36 +37,36 @@ def cluster(tmp_path: Path) -> Iterator[MockCluster]:
         engine.stop()
 
 
-def told_by(cluster: MockCluster, broker: int, version: int) -> Any:
-    """What a broker's metadata say of partition 0 of ``t``."""
+def metadata_of(cluster: MockCluster, broker: int, version: int) -> Any:
+    """Return partition 0 of ``t`` in a broker's metadata response."""
     client = RawClient.to(cluster.folder(broker))
     try:
-        asked = MetadataRequest.MetadataRequestTopic(name="t")
-        return client.ask(MetadataRequest(version=version, topics=[asked])).topics[0].partitions[0]
+        wanted = MetadataRequest.MetadataRequestTopic(name="t")
+        return client.ask(MetadataRequest(version=version, topics=[wanted])).topics[0].partitions[0]
     finally:
         client.close()
 
 
 def test_metadata_names_replicas_that_are_away(cluster: MockCluster) -> None:
-    """REPLICA_NOT_AVAILABLE is for version 0 alone, whose clients look every id up among the brokers."""
+    """REPLICA_NOT_AVAILABLE is for version 0 only, because its clients look every id up in the list of brokers."""
     cluster.create_topic("t", {"0": [1, 2]})
     cluster.kill(2)
-    wait_until(lambda: told_by(cluster, 3, 9).offline_replicas == [2], "broker 2 to be known as away")
-    old, new = told_by(cluster, 3, 0), told_by(cluster, 3, 9)
+    wait_until(lambda: metadata_of(cluster, 3, 9).offline_replicas == [2], "broker 2 to be known as away")
+    old, new = metadata_of(cluster, 3, 0), metadata_of(cluster, 3, 9)
     assert (old.error_code, old.leader_id, old.replica_nodes) == (ErrorCode.REPLICA_NOT_AVAILABLE, 1, [1])
     assert (new.error_code, new.leader_id, new.replica_nodes) == (0, 1, [1, 2])
     cluster.kill(1)
     for version in (0, 1, 9):
         wait_until(
-            lambda v=version: told_by(cluster, 3, v).error_code == ErrorCode.LEADER_NOT_AVAILABLE, "nobody to lead"
+            lambda v=version: metadata_of(cluster, 3, v).error_code == ErrorCode.LEADER_NOT_AVAILABLE, "nobody to lead"
         )
-        assert told_by(cluster, 3, version).leader_id == -1
+        assert metadata_of(cluster, 3, version).leader_id == -1
     cluster.start(1)
-    wait_until(lambda: told_by(cluster, 3, 9).error_code == 0, "a leader again")
+    wait_until(lambda: metadata_of(cluster, 3, 9).error_code == 0, "a leader again")
 
 
 def test_a_waiting_fetch_is_answered_with_new_records(cluster: MockCluster) -> None:
-    """It waits in the purgatory for 20 s at most, and for the high watermark: an append alone is not enough."""
+    """The fetch waits at most 20 s, and for the high watermark; an append alone does not answer it."""
     cluster.create_topic("t", {"0": [1, 2, 3]})
     partition = FetchRequest.FetchTopic.FetchPartition(
         partition=0, current_leader_epoch=-1, fetch_offset=0, log_start_offset=-1, partition_max_bytes=1 << 20
@@ -82,7 +82,7 @@ def test_a_waiting_fetch_is_answered_with_new_records(cluster: MockCluster) -> N
         forgotten_topics_data=[],
         rack_id="",
     )
-    client = RawClient.to(cluster.folder(1))  # its own time-out is shorter than the fetch's
+    client = RawClient.to(cluster.folder(1))  # the client's own timeout is shorter than the fetch's
     client.send(body)
     assert produced(cluster, 1, b"x").error_code == 0
     got = client.receive(body).responses[0].partitions[0]
@@ -110,7 +110,7 @@ def test_the_high_watermark_checkpoint_outlives_a_kill(cluster: MockCluster) -> 
 
 
 def test_a_follower_below_the_leaders_log_start_starts_there(cluster: MockCluster) -> None:
-    """OFFSET_OUT_OF_RANGE: its leader dropped old records, so nothing that it has is of use."""
+    """OFFSET_OUT_OF_RANGE: the leader dropped old records, so none of the follower's are of use."""
     cluster.create_topic("t", {"0": [1, 2]}, segment_bytes="200")
     for number in range(6):
         assert produced(cluster, 1, b"%d" % number * 100).error_code == 0
@@ -136,7 +136,7 @@ def test_a_follower_below_the_leaders_log_start_starts_there(cluster: MockCluste
 
 
 def test_a_follower_without_its_log_shows_the_high_watermark_again(cluster: MockCluster) -> None:
-    """Nothing is decided after it has caught up, and still it shows what its leader does."""
+    """No decision follows after it has caught up, and yet it shows the leader's high watermark."""
     cluster.create_topic("t", {"0": [1, 2]})
     for number in range(5):
         assert produced(cluster, 1, b"%d" % number).error_code == 0

@@ -27,7 +27,7 @@ from state.decisions import Answer, AnyDecision, HighWatermark, TopicDecision
 from state.reason import Reason
 from tests.brokers.test_coalesce import STOP
 from tests.brokers.test_control import heartbeat_answer, refusal_of
-from tests.brokers.test_partition import PLACE, told
+from tests.brokers.test_partition import PLACE, decided_leader
 from tests.support.batches import batch
 
 BROKER = 1
@@ -43,8 +43,8 @@ class Host(NamedTuple):
     outbox: Outbox
     bus: EmbeddedBus
 
-    async def told(self, kind: str) -> list[dict[str, Any]]:
-        """Return the events of a kind that were told so far."""
+    async def published(self, kind: str) -> list[dict[str, Any]]:
+        """Return the events of a kind that were published so far."""
         await self.outbox.flush()
         events = [json.loads(entry.raw) for entry in self.bus.read(0, self.bus.last_seq())]
         return [event for event in events if event["kind"] == kind]
@@ -55,7 +55,7 @@ Play = Callable[[Callable[[Host], Any]], None]
 
 @pytest.fixture
 def play(tmp_path: Path) -> Play:
-    """Run a scene with the replicas of broker 1, in a loop of its own."""
+    """Run a scene with the replicas of broker 1, in its own event loop."""
 
     async def played(scene: Callable[[Host], Any]) -> None:
         bus, settings = EmbeddedBus(tmp_path / "bus.db"), settings_of(SETTINGS)
@@ -77,25 +77,25 @@ def play(tmp_path: Path) -> Play:
 @pytest.mark.parametrize(
     ("decision", "error"),
     [
-        (replace(told(1, 9), controller_epoch=1), "STALE_CONTROLLER_EPOCH"),
+        (replace(decided_leader(1, 9), controller_epoch=1), "STALE_CONTROLLER_EPOCH"),
         (replace(STOP, controller_epoch=1, leader_epoch=9), "STALE_CONTROLLER_EPOCH"),
-        (replace(told(1, 3), controller_epoch=2), "STALE_CONTROLLER_EPOCH"),
-        (replace(told(1, 4, 3), controller_epoch=2), "STALE_CONTROLLER_EPOCH"),
-        (replace(told(2, 9, replicas=(2, 3), isr=(2, 3)), controller_epoch=2), "UNKNOWN_TOPIC_OR_PARTITION"),
+        (replace(decided_leader(1, 3), controller_epoch=2), "STALE_CONTROLLER_EPOCH"),
+        (replace(decided_leader(1, 4, 3), controller_epoch=2), "STALE_CONTROLLER_EPOCH"),
+        (replace(decided_leader(2, 9, replicas=(2, 3), isr=(2, 3)), controller_epoch=2), "UNKNOWN_TOPIC_OR_PARTITION"),
         (replace(STOP, controller_epoch=2, leader_epoch=3), "FENCED_LEADER_EPOCH"),
     ],
     ids=["controller", "controller-stop", "leader-epoch", "partition-epoch", "no-replica", "stop"],
 )
 def test_a_refused_decision_is_reported_and_changes_nothing(play: Play, decision: AnyDecision, error: str) -> None:
-    """The error codes that ReplicaManager answers LeaderAndIsr and StopReplica with, partition by partition."""
+    """The error codes are those of ReplicaManager's responses to LeaderAndIsr and StopReplica, by partition."""
 
     async def scene(host: Host) -> None:
-        host.replicas.apply(replace(told(2, 4), controller_epoch=2))
+        host.replicas.apply(replace(decided_leader(2, 4), controller_epoch=2))
         before = host.replicas.partitions[PLACE]
         host.replicas.apply(decision)
         held = host.replicas.partitions[PLACE]
         assert (held is before, held.role, held.leader_epoch) == (True, Role.follower, 4)
-        done, refused = await host.told("replica_report")
+        done, refused = await host.published("replica_report")
         assert (done["outcome"], done["leader_epoch"], done["broker_epoch"]) == ("follower", 4, 7)
         assert (done["topic_id"], refused["topic_id"]) == (before.topic_id, decision.topic_id)  # type: ignore[union-attr]
         said = ("error", error, decision.leader_epoch)  # type: ignore[union-attr]
@@ -106,9 +106,9 @@ def test_a_refused_decision_is_reported_and_changes_nothing(play: Play, decision
 
 def test_a_stale_decision_for_other_brokers_is_not_reported(play: Play) -> None:
     async def scene(host: Host) -> None:
-        host.replicas.apply(replace(told(2, 4), controller_epoch=2))
-        host.replicas.apply(replace(told(2, 5), controller_epoch=1, to=(2, 3)))
-        assert len(await host.told("replica_report")) == 1
+        host.replicas.apply(replace(decided_leader(2, 4), controller_epoch=2))
+        host.replicas.apply(replace(decided_leader(2, 5), controller_epoch=1, to=(2, 3)))
+        assert len(await host.published("replica_report")) == 1
 
     play(scene)
 
@@ -117,78 +117,78 @@ def test_a_deletion_is_obeyed_in_any_epoch(play: Play) -> None:
     """KIP-570: -2 stands above all leader epochs."""
 
     async def scene(host: Host) -> None:
-        host.replicas.apply(told(2, 4))
+        host.replicas.apply(decided_leader(2, 4))
         host.replicas.apply(replace(STOP, leader_epoch=-2))
         assert host.replicas.partitions == {}
-        assert [report["outcome"] for report in await host.told("replica_report")] == ["follower", "deleted"]
+        assert [report["outcome"] for report in await host.published("replica_report")] == ["follower", "deleted"]
 
     play(scene)
 
 
 def test_a_refused_report_is_sent_again_if_it_is_still_true(play: Play) -> None:
-    """A topic's deletion would wait for a refused report of it for ever."""
+    """Otherwise a topic's deletion would wait for ever, because its report was refused."""
 
     async def scene(host: Host) -> None:
-        host.replicas.apply(told(1, 4))
+        host.replicas.apply(decided_leader(1, 4))
         host.replicas.apply(replace(STOP, leader_epoch=-2))
-        await host.told("replica_report")
+        await host.published("replica_report")
         for entry in host.bus.read(0, host.bus.last_seq()):
             host.outbox.heard(refusal_of(entry.raw))
         host.outbox.heard(heartbeat_answer("NONE"))
-        sent = [(report["outcome"], report["leader_epoch"]) for report in await host.told("replica_report")]
+        sent = [(report["outcome"], report["leader_epoch"]) for report in await host.published("replica_report")]
         assert sent == [("leader", 4), ("deleted", -2), ("deleted", -2)]
         host.outbox.heard(refusal_of(host.bus.read(0, host.bus.last_seq())[-1].raw))
-        host.replicas.apply(told(1, 6))
+        host.replicas.apply(decided_leader(1, 6))
         host.outbox.heard(heartbeat_answer("NONE"))
-        outcomes = [report["outcome"] for report in await host.told("replica_report")]
+        outcomes = [report["outcome"] for report in await host.published("replica_report")]
         assert outcomes == ["leader", "deleted", "deleted", "leader"], "the broker has the replica again"
 
     play(scene)
 
 
-def answered(asked: dict[str, Any], error: str) -> Answer:
+def answered(requests: dict[str, Any], error: str) -> Answer:
     common = {"seq": 1, "controller_epoch": 1, "time_ms": 0, "reason": Reason.REQUEST_REFUSED}
-    return Answer(**common, request_id=asked["request_id"], request="alter_isr", error=error, message="")
+    return Answer(**common, request_id=requests["request_id"], request="alter_isr", error=error, message="")
 
 
 def test_one_isr_change_is_in_flight_and_is_retried(play: Play) -> None:
-    """At most one for a partition; it is lost after alter.isr.timeout.ms, and one that is refused rests."""
+    """A partition has at most one; it counts as lost after alter.isr.timeout.ms, and is retried later if refused."""
 
     async def scene(host: Host) -> None:
         replicas = host.replicas
-        replicas.apply(told(1, 4))
+        replicas.apply(decided_leader(1, 4))
         replicas.partitions[PLACE].append_as_leader(batch(b"x"))
         time.sleep(0.01)
         for _ in range(3):
             replicas.look_after_isr()
-        (first,), (end,) = await host.told("alter_isr"), await host.told("log_end_offset")
+        (first,), (end,) = await host.published("alter_isr"), await host.published("log_end_offset")
         assert (first["isr"], first["leader_epoch"], first["partition_epoch"]) == ([1], 4, 4)
         assert first["topic_id"] == end["topic_id"] == replicas.partitions[PLACE].topic_id
         time.sleep(0.1)
         replicas.look_after_isr()
-        _, second = await host.told("alter_isr")
+        _, second = await host.published("alter_isr")
         assert second["request_id"] != first["request_id"]
         replicas.apply(answered(second, "NOT_CONTROLLER"))
         replicas.look_after_isr()
-        assert len(await host.told("alter_isr")) == 2, "a refused one rests for a while"
+        assert len(await host.published("alter_isr")) == 2, "a refused one is retried after a pause"
         time.sleep(0.1)
         replicas.look_after_isr()
-        assert len(await host.told("alter_isr")) == 3
+        assert len(await host.published("alter_isr")) == 3
 
     play(scene)
 
 
-def test_a_committed_change_makes_room_for_the_next(play: Play) -> None:
+def test_a_decided_change_lets_the_next_one_be_sent(play: Play) -> None:
     async def scene(host: Host) -> None:
         replicas = host.replicas
-        replicas.apply(told(1, 4))
+        replicas.apply(decided_leader(1, 4))
         replicas.partitions[PLACE].append_as_leader(batch(b"x"))
         time.sleep(0.01)
         replicas.look_after_isr()
-        replicas.apply(told(1, 4, 5, isr=(1, 2)))
+        replicas.apply(decided_leader(1, 4, 5, isr=(1, 2)))
         replicas.look_after_isr()
-        asked = await host.told("alter_isr")
-        assert [(one["partition_epoch"], one["isr"]) for one in asked] == [(4, [1]), (5, [1])]
+        requests = await host.published("alter_isr")
+        assert [(one["partition_epoch"], one["isr"]) for one in requests] == [(4, [1]), (5, [1])]
 
     play(scene)
 
@@ -211,11 +211,11 @@ async def produced(host: Host) -> ErrorCode:
 
 
 def test_too_small_an_isr_is_refused_before_and_after_the_append(play: Play) -> None:
-    """When its answer is due, the record is committed, but the ISR has become too small."""
+    """When the answer is due the record is committed, but the ISR has become too small."""
 
     async def scene(host: Host) -> None:
         said = {"controller_epoch": 2, "seq": 1, "time_ms": 0, "reason": Reason.TOPIC_CREATED}
-        host.replicas.apply(told(1, 4, isr=(1, 2), replicas=(1, 2, 3)))
+        host.replicas.apply(decided_leader(1, 4, isr=(1, 2), replicas=(1, 2, 3)))
         sending = asyncio.create_task(produced(host))
         await asyncio.sleep(0)
         strict = {"min.insync.replicas": "3"}
@@ -232,7 +232,7 @@ def test_too_small_an_isr_is_refused_before_and_after_the_append(play: Play) -> 
 
 
 def test_the_purgatory_is_bounded() -> None:
-    """A request that finds it full is answered at once, and a waiting one is woken by the change."""
+    """A request that finds the purgatory full is answered at once; a waiting one is woken by the change."""
 
     class _Place:
         def __init__(self) -> None:

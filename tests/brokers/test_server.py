@@ -27,7 +27,7 @@ LIMITS = Limits(socket_request_max_bytes=10_000, max_connections=3, connections_
 
 
 async def handle(request: Any) -> Any:
-    """Answer FindCoordinator with the host ``key``; a key that is a number waits that long, ``fail`` fails."""
+    """Answer FindCoordinator with the host ``key``; a number as the key waits that long, and ``fail`` fails."""
     if request.key == API_VERSIONS.key:
         return request.answer(error_code=0, api_keys=api_versions(APIS.values()))
     key = request.body.key
@@ -66,7 +66,7 @@ def test_answers_leave_in_the_order_of_the_requests(port: int) -> None:
 def test_an_unknown_version_of_api_versions_is_answered_with_the_known_ones(port: int) -> None:
     client = RawClient("127.0.0.1", port)
     client.send_bytes(bytes.fromhex("0000000f 0012 007f 00000007 0001 78 00 00 00 00".replace(" ", "")))
-    answer = ApiVersionsRequest  # the response comes in version 0, whatever was asked
+    answer = ApiVersionsRequest  # the response has version 0 whatever version was requested
     frame = client.frame()
     assert frame[:4] == bytes.fromhex("00000007")
     assert int.from_bytes(frame[4:6], "big") == ErrorCode.UNSUPPORTED_VERSION

@@ -1,4 +1,4 @@
-"""Brokers that stand still but keep their sessions: their backlog, and how they catch up."""
+"""Frozen brokers that keep their sessions: their backlog, and how they catch up."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ NO_LAG_MS = 60_000
 
 @pytest.fixture
 def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[MockCluster]:
-    """Three brokers. A broker that stands still is not fenced; the parameter is the brokers' maximum lag in ms."""
+    """Three brokers. A frozen broker is not fenced; the parameter is the brokers' maximum lag in ms."""
     engine = RulesEngine()
     lag_ms = request.param
     cluster = MockCluster(tmp_path, settings=("broker.heartbeat.interval.ms=300", f"replica.lag.time.max.ms={lag_ms}"))
@@ -54,7 +54,7 @@ def lead(cluster: MockCluster, replicas: list[int]) -> None:
 
 @pytest.mark.parametrize("cluster", [NO_LAG_MS], indirect=True)
 def test_a_backlog_is_counted_and_coalesced_to_the_newest(cluster: MockCluster) -> None:
-    """Replication design V2, difference 7: the backup of state change requests on slow followers."""
+    """Difference 7 of the replication design V2: state change requests pile up at slow followers."""
     wait_until(lambda: set(backlog(cluster).values()) == {0}, "all to be done")
     before = cluster.partitions("t")[0]
     assert before["completed_epochs"] == {str(broker): before["leader_epoch"] for broker in (1, 2, 3)}
@@ -74,7 +74,7 @@ def test_a_backlog_is_counted_and_coalesced_to_the_newest(cluster: MockCluster) 
 
 @pytest.mark.parametrize("cluster", [LAG_MS], indirect=True)
 def test_a_follower_that_lags_leaves_the_isr_and_comes_back(cluster: MockCluster) -> None:
-    """Kafka's replica.lag.time.max.ms: the broker is active all the while."""
+    """Kafka's replica.lag.time.max.ms applies although the broker stays active."""
     before = cluster.partitions("t")[0]
     cluster.freeze(3)
     assert produced(cluster, 1, b"x", acks=1).error_code == 0

@@ -1,4 +1,4 @@
-"""The controllers that brokers ask, as text."""
+"""The list of voters as text, as in ``controller.quorum.voters``."""
 
 import pytest
 

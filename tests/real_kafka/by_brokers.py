@@ -112,8 +112,8 @@ class ByBrokers:
             read = self._cluster.bus.decisions((self._told_up_to, _LISTED), _LISTED)
             rendering = Rendering()
             rendering.partitions = dict(self._rendering.partitions)
-            told = [line for one in read for line in rendering.tell(one.body, quiet=bool(introduced))]
-            lines = [line for line in compared("\n".join(told)) if self._is_ours(line)]
+            shown = [line for one in read for line in rendering.tell(one.body, quiet=bool(introduced))]
+            lines = [line for line in compared("\n".join(shown)) if self._is_ours(line)]
             lines += self._shown([*introduced, *self._described])
             # At a story's end leaders take in who came back, which no line has to tell.
             while is_last and len(lines) > len(expected) and " ISR_EXPANDED " in lines[-1]:
@@ -228,11 +228,11 @@ class ByBrokers:
     def isr_change(self, command: Command) -> None:
         """Wait until a leader has asked for an ISR, as far as its members are still assigned."""
         name, number = partition_of(command.arguments[0])
-        asked = set(ids(command.options["isr"]))
+        wanted = set(ids(command.options["isr"]))
 
         def has_it() -> bool:
             held = self._cluster.partitions(name)[number]
-            return set(held["isr"]) == asked & set(held["replicas"]) and not held["adding_replicas"]
+            return set(held["isr"]) == wanted & set(held["replicas"]) and not held["adding_replicas"]
 
         wait_until(has_it, f"the ISR of {command.arguments[0]} to be {command.options['isr']}", SETTLE_TIMEOUT_S)
 

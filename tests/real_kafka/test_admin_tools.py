@@ -59,8 +59,8 @@ def test_replicas_are_moved_and_leaders_are_elected(cluster: RealCluster, tmp_pa
         lambda: {held["replicas"] for held in cluster.partitions("moved").values()} == {(3, 2), (1, 2)},
         "the replicas to have moved",
     )
-    told = cluster.tool("reassign.ReassignPartitionsCommand", f"--verify --reassignment-json-file {plan}")
-    assert told.count("is completed") == 2
+    output = cluster.tool("reassign.ReassignPartitionsCommand", f"--verify --reassignment-json-file {plan}")
+    assert output.count("is completed") == 2
     cluster.agree("moved")
     wait_until(lambda: not (cluster.broker(1).folder / "data-0" / "moved-0").exists(), "the replica left to be deleted")
     cluster.wait_for_isr("moved", 2)
@@ -107,8 +107,8 @@ def produce(cluster: RealCluster, topic: str, records: list[bytes]) -> None:
 
 def consume(cluster: RealCluster, topic: str, count: int) -> list[bytes | None]:
     """Read from the beginning until ``count`` records came, or the end did."""
-    told = {"bootstrap.servers": cluster.bootstrap, "group.id": "none", "enable.partition.eof": True}
-    consumer = Consumer(told | {"enable.auto.commit": False})
+    config = {"bootstrap.servers": cluster.bootstrap, "group.id": "none", "enable.partition.eof": True}
+    consumer = Consumer(config | {"enable.auto.commit": False})
     try:
         consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
         found: list[bytes | None] = []
@@ -159,12 +159,12 @@ def test_brokers_keep_to_the_engines_min_isr(cluster: RealCluster) -> None:
 
 def refusal_of_a_write(cluster: RealCluster, topic: str) -> str | None:
     """Write a record once, to the current leader; return the error that refuses it."""
-    told: list[KafkaError | None] = []
+    errors: list[KafkaError | None] = []
     fields = {"acks": "all", "retries": 0, "message.timeout.ms": 30_000}
     producer = Producer({"bootstrap.servers": cluster.bootstrap} | fields)
-    producer.produce(topic, b"record", on_delivery=lambda error, _: told.append(error))
+    producer.produce(topic, b"record", on_delivery=lambda error, _: errors.append(error))
     assert producer.flush(30) == 0
-    [error] = told
+    [error] = errors
     return None if error is None else str(error.name())
 
 

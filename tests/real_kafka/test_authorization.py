@@ -64,11 +64,11 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str | N
 
 
 def conf(addresses: dict[str | None, str], user: str | None, **more: Any) -> dict[str, Any]:
-    told = {"bootstrap.servers": addresses[user]} | {key.replace("_", "."): value for key, value in more.items()}
+    known = {"bootstrap.servers": addresses[user]} | {key.replace("_", "."): value for key, value in more.items()}
     if user is None:
-        return told
+        return known
     mechanism = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanisms": "PLAIN"}
-    return told | mechanism | {"sasl.username": user, "sasl.password": PASSWORDS[user]}
+    return known | mechanism | {"sasl.username": user, "sasl.password": PASSWORDS[user]}
 
 
 def error_of(ask: Ask, admin: AdminClient) -> str:
@@ -98,8 +98,8 @@ def test_super_users_alone_change_anything(addresses: dict[str | None, str]) -> 
     for user in (None, "mallory"):
         other = AdminClient(conf(addresses, user))
         assert [error_of(ask, other) for ask in changes] == ["TOPIC_AUTHORIZATION_FAILED"] * len(changes), user
-    told = admin.list_topics(timeout=ASK_TIMEOUT_S).topics
-    assert ("mine" in told, len(told["kept"].partitions)) == (False, 1)
+    known = admin.list_topics(timeout=ASK_TIMEOUT_S).topics
+    assert ("mine" in known, len(known["kept"].partitions)) == (False, 1)
     assert [error_of(ask, admin) for ask in changes] == ["NONE"] * len(changes)
 
 

@@ -73,13 +73,13 @@ def oracle(lines: list[str]) -> list[str]:
 
 def test_kafka_reads_what_we_write_and_writes_it_again() -> None:
     rng = random.Random(1)
-    asked: list[str] = []
+    questions: list[str] = []
     for layout in layouts().values():
         for version in range(layout.valid.low, layout.valid.high + 1):
             for _ in range(MESSAGES_EACH):
                 data = message(layout.name).encode(version, drawn(rng, layout.fields, version))
-                asked.append(f"{class_of(layout)} {version} {data.hex()}")
-    answers = oracle(asked)
-    assert len(answers) == len(asked) > 2_000
-    wrong = [(ask, answer) for ask, answer in zip(asked, answers, strict=True) if ask.split(" ")[2] != answer]
+                questions.append(f"{class_of(layout)} {version} {data.hex()}")
+    answers = oracle(questions)
+    assert len(answers) == len(questions) > 2_000
+    wrong = [(ask, answer) for ask, answer in zip(questions, answers, strict=True) if ask.split(" ")[2] != answer]
     assert wrong[:3] == []

@@ -41,7 +41,7 @@ def joined(ids: tuple[int, ...]) -> str:
     return ",".join(map(str, ids))
 
 
-def told(state: State) -> str:
+def expected_image(state: State) -> str:
     """Write what the rules know as the oracle writes what a broker knows."""
     brokers = [
         f"{b.broker}:{b.broker_epoch}:{b.state == BrokerState.fenced}:{b.state == BrokerState.controlled_shutdown}"
@@ -105,7 +105,7 @@ def followed(directory: Path, drawn: list[Draw], snapshot_interval_bytes: int) -
     known = {}
     for seq, (_, state) in enumerate(steps, start=1):
         follow(storage, decided.bus, through=seq)
-        known[storage.end_offset] = told(state)
+        known[storage.end_offset] = expected_image(state)
     storage.close()
     decided.close()
     return known

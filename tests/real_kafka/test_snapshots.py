@@ -47,9 +47,9 @@ def create(cluster: RealCluster, *topics: NewTopic) -> None:
 def quorum_end(cluster: RealCluster) -> int:
     quorum = read_image(cluster.bus.image()).cluster.quorum
     client = ControllerClient(next(voter.port for voter in cluster.voters if voter.voter == quorum.voter))
-    told = client.fetch(0, quorum.quorum_epoch)
+    response = client.fetch(0, quorum.quorum_epoch)
     client.close()
-    return int(told["HighWatermark"])
+    return int(response["HighWatermark"])
 
 
 def begins(folder: Path) -> int:

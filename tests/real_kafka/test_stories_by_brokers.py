@@ -69,10 +69,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, engine: RulesEngine) -> It
 def test_by_brokers(story: Story, cluster: RealCluster) -> None:
     player = ByBrokers(cluster)
     try:
-        told = player.tell(story)
+        shown = player.tell(story)
     finally:
         player.clear()
-    assert told == [compared(block.expected) for block in merged(story)]
+    assert shown == [compared(block.expected) for block in merged(story)]
 
 
 def test_all_named_stories_exist() -> None:

@@ -44,13 +44,13 @@ VALUES = [
 
 
 def test_the_gateway_accepts_the_same_topic_settings_as_kafka() -> None:
-    asked = [(name, value) for name in (*NAMES, "no.such.setting") for value in VALUES]
+    pairs = [(name, value) for name in (*NAMES, "no.such.setting") for value in VALUES]
     command = [str(java_home() / "bin" / "java"), "-cp", ":".join(map(str, fetch("kafka-broker"))), str(SOURCE)]
-    lines = "".join(f"{name}={value}\n" for name, value in asked)
+    lines = "".join(f"{name}={value}\n" for name, value in pairs)
     done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=120, check=True)
     names, *verdicts = done.stdout.splitlines()
     assert set(names.split()) == set(NAMES)
-    ours = ["taken" if complaint_about(name, value) is None else "refused" for name, value in asked]
-    assert len(verdicts) == len(asked)
-    differ = [(pair, kafka) for pair, kafka, here in zip(asked, verdicts, ours, strict=True) if kafka != here]
+    ours = ["taken" if complaint_about(name, value) is None else "refused" for name, value in pairs]
+    assert len(verdicts) == len(pairs)
+    differ = [(pair, kafka) for pair, kafka, here in zip(pairs, verdicts, ours, strict=True) if kafka != here]
     assert differ == []

@@ -1,4 +1,4 @@
-"""A broker of any kind follows the decision log and publishes events while the bus comes and goes."""
+"""How brokers of both kinds follow the decisions and publish events while the bus comes and goes."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ UNREACHABLE_MAX_MS = 10_000
 
 
 class Feed:
-    """A feed whose looks and readings have the given results; after the last one the reader is cancelled."""
+    """A feed whose looks and reads have the given results; the last result cancels the reader."""
 
     def __init__(self, *results: bool | Exception) -> None:
         self.calls: list[str] = []

@@ -1,4 +1,4 @@
-"""A gateway that leads in this process with three brokers that look active, and a bus on which the rules decide."""
+"""A leading gateway in this process, three brokers that the rules see as active, and a bus that is decided at once."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,13 +14,13 @@ from tests.support.gateway_in_process import InProcessQuorum
 def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessQuorum]:
     quorum = InProcessQuorum(tmp_path_factory.mktemp("quorum"))
     yield quorum
-    # A gateway that had ended by itself would say so here.
+    # If the gateway ended by itself, this raises its error.
     quorum.stop()
 
 
 @pytest.fixture(scope="module")
 def epochs(quorum: InProcessQuorum) -> dict[int, int]:
-    """The epochs of brokers 1, 2 and 3, which are active."""
+    """The broker epochs of brokers 1, 2 and 3, which are active."""
     client = quorum.client()
     try:
         return quorum.join(client, 1, 2, 3)
@@ -38,7 +38,7 @@ def client(quorum: InProcessQuorum) -> Iterator[ControllerClient]:
 
 @pytest.fixture
 def decided(tmp_path: Path) -> Iterator[DecidedBus]:
-    """An empty bus, and the rules that decide what it takes."""
+    """An empty bus, and the rules that decide what is published on it."""
     bus = DecidedBus(tmp_path / "bus.db")
     yield bus
     bus.close()

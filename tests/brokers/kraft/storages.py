@@ -1,4 +1,4 @@
-"""Storages for tests: a story of brokers and topics as events, and a log that follows a bus of decisions."""
+"""Storages for tests: events about brokers and topics, and a metadata log that follows their decisions."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -48,12 +48,12 @@ def topic(name: str, partitions: int = 2, **config: str) -> bytes:
     return event("create_topic", topic=name, request_id=name, **fields)
 
 
-# Seq 1 is the quorum's leader, 2 to 4 the brokers' registrations and so their epochs.
+# Seq 1 makes the quorum's leader; 2 to 4 are the brokers' registrations, so these are their epochs.
 BEGINNING = [gateway("a"), registered(1), registered(2), registered(3), *beats((1, 2), (2, 3), (3, 4))]
 
 
 def story(topics: int = 6) -> list[bytes]:
-    """Write events of many kinds: topics, settings, a broker that leaves and one that is fenced, a deletion."""
+    """Make events of many kinds: topics, settings, a broker that leaves, one that is fenced, and a deletion."""
     return [
         *BEGINNING,
         *[topic(f"t{n}", **({"min.insync.replicas": "2"} if n % 2 else {})) for n in range(topics)],
@@ -79,7 +79,7 @@ def following(bus: Bus, after: int, through: int = _ALL) -> Iterator[list[AnyDec
 
 
 def follow(storage: Storage, bus: Bus, cuts: Sequence[int] = (1,), through: int = _ALL) -> None:
-    """Have an open storage follow the bus, a given number of events at a time."""
+    """Let an open storage follow the bus, a given number of events at a time."""
     events = list(following(bus, storage.decided_seq, through))
     turn = 0
     while events:
@@ -90,7 +90,7 @@ def follow(storage: Storage, bus: Bus, cuts: Sequence[int] = (1,), through: int 
 
 
 def opened(directory: Path, bus: Bus, **options: Any) -> Storage:
-    """Open a storage and begin; close it again when it refuses."""
+    """Open a storage and begin; close it again if it refuses to begin."""
     storage = Storage(directory, **options)
     try:
         storage.begin(bus)
@@ -101,7 +101,7 @@ def opened(directory: Path, bus: Bus, **options: Any) -> Storage:
 
 
 def whole(storage: Storage, max_bytes: int = 1_000) -> bytes:
-    """Read a log from its start, as a broker does: from where the batches read before end."""
+    """Read a log from its start, as a broker does: each fetch continues at the end of the last batch."""
     from brokers.wire.record_batch import decode_batches
 
     data, offset = b"", storage.start_offset

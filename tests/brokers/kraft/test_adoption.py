@@ -24,7 +24,7 @@ from tests.brokers.kraft.storages import (
 from tests.support.broker_copies import CLUSTER_ID, broker_copy, cuts_of, log_of
 from tests.support.decided_bus import DecidedBus
 
-# Settings go to and fro, within one millisecond and later.
+# Settings change and change back, within a millisecond and later.
 FICKLE = [
     event("alter_config", START_MS + at, entity="cluster", config={"compression.type": kind})
     for at, kind in ((0, "lz4"), (0, "zstd"), (0, "lz4"), (0, "zstd"), (5, "lz4"), (9, "zstd"))
@@ -40,7 +40,7 @@ def decided(path: Path, events: list[bytes]) -> DecidedBus:
 
 
 def written(directory: Path, bus: DecidedBus, **options: int) -> bytes:
-    """Have a gateway write its log in two starts, so that there are snapshots; return everything it reads."""
+    """Write a gateway's log in two starts, so that it has snapshots; return all of its bytes."""
     for _ in range(2):
         storage = opened(directory, bus.bus, **options)
         follow(storage, bus.bus)
@@ -92,7 +92,7 @@ def test_the_rebuilt_log_is_identical_or_refused_wherever_copy_and_bus_end(
                 assert not list(log.glob("*.log")), "nothing is left that could be served"
                 refused += 1
             else:
-                # Until it follows the decisions again it is what the broker had, and then all of it.
+                # At first the log is what the broker had; after it has followed the decisions again it is complete.
                 assert expected.startswith(log_of(log))
                 assert written(log, bus) == expected
                 came += 1
@@ -114,7 +114,7 @@ def test_a_rebuilt_log_continues_as_the_lost_one_would(tmp_path: Path, busses: l
         assert log_of(again) == held
         bus.take([*MORE, *FICKLE])
         assert written(again, bus) == written(there, bus) != held
-        # A start later, when still more was removed, takes it for its own.
+        # A later start, after more decisions were removed, accepts the log.
         bus.trim(1)
         assert written(again, bus) == written(there, bus)
 
@@ -146,7 +146,7 @@ def test_without_decisions_on_the_bus_the_longest_copy_of_all_brokers_counts(
     bus.take(NOTHING)
     bus.trim(len(NOTHING))
     behind = broker_copy(tmp_path / "a", tmp_path / "there", 1, before)
-    # Its records are the same as those of the copy that reaches the end.
+    # Its records equal those of the copy that reaches the end.
     fickle = broker_copy(tmp_path / "b", tmp_path / "there", 2, list(cuts_of(held))[-3])
     longest = broker_copy(tmp_path / "c", tmp_path / "there", 3, last)
     with pytest.raises(StorageError, match=r"lacks what was decided .* settings of all brokers"):
@@ -187,7 +187,7 @@ def test_decisions_without_records_prove_the_position_by_their_times(
         copy = broker_copy(tmp_path / f"{size}", tmp_path / "there", size=size)
         log = tmp_path / f"{size}" / "again"
         if size == before and kept == 1:
-            # It ends before the oldest decision, and whether that is all no single copy can prove.
+            # The copy ends before the oldest decision, and no single copy can prove that it is complete.
             with pytest.raises(StorageError, match="those of 2, 3 are missing"):
                 rebuilt(log, bus, copy)
         else:

@@ -14,7 +14,7 @@ _AFTER_ALL_OF = 2**31
 
 
 class TopicsOfDecisions:
-    """A stand-in for a bus on Kafka: decisions up to ``gone`` are removed, events are not, and seqs are far apart."""
+    """A stand-in for a bus on Kafka: decisions to ``gone`` are removed, events are not, and seqs have wide gaps."""
 
     seq_step = 1 << 20
 

@@ -1,4 +1,4 @@
-"""A gateway that has lost the bus, and does not hear of it: brokers are sent to another, and lose nothing."""
+"""A gateway that lost the bus without an error: its brokers go to another gateway, and lose nothing."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.support.engine import wait_until
 from tests.support.gateway_in_process import InProcessQuorum, heartbeat
 
 TIMEOUT_S = 30.0
-# The gateways' timeout; the engine waits for two seconds.
+# The gateways' own timeout; the engine's is two seconds.
 QUICK = {"controller_quorum_fetch_timeout_ms": 250, "gateway_heartbeat_interval_ms": 50}
 
 
@@ -103,8 +103,8 @@ def test_the_only_gateway_continues_when_the_bus_is_back(tmp_path: Path, monkeyp
         assert client.ask("ApiVersions")["ErrorCode"] == ErrorCode.NONE
         monkeypatch.undo()
         wait_until(lambda: fetch(client, end, 1)["ErrorCode"] == ErrorCode.NONE, TIMEOUT_S, "the gateway to go on")
-        told = client.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))
-        assert (told["ErrorCode"], told["IsFenced"]) == (ErrorCode.NONE, False)
+        response = client.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))
+        assert (response["ErrorCode"], response["IsFenced"]) == (ErrorCode.NONE, False)
         assert quorum.state.quorum_epoch == 1
         client.close()
     finally:

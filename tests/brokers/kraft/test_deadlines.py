@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from brokers.wire.errors import ErrorCode
-from tests.brokers.kraft.apis.asking import asked, create, created, topics
+from tests.brokers.kraft.apis.topic_requests import create, created, new_topic, topics
 from tests.support.gateway_in_process import InProcessQuorum
 
 
@@ -14,7 +14,7 @@ def test_a_request_that_timed_out_without_an_engine_is_not_carried_out_later(tmp
         quorum.join(client, 1)
         held = created(client, "held", 1, 1)
         quorum.engine.stop()
-        [late] = create(client, asked("late"))
+        [late] = create(client, new_topic("late"))
         setting = {"Name": "retention.ms", "Value": "1000", "ConfigOperation": 0}
         resource = {"ResourceType": 2, "ResourceName": "held", "Configs": [setting]}
         [altered] = client.forward("IncrementalAlterConfigs", Resources=[resource])["Responses"]
@@ -24,9 +24,9 @@ def test_a_request_that_timed_out_without_an_engine_is_not_carried_out_later(tmp
         assert {one["ErrorCode"] for one in (late, altered, deleted, added)} == {ErrorCode.REQUEST_TIMED_OUT}
         quorum.decide_by()
         created(client, "asked-again", 1, 1)
-        told = topics(quorum)
-        assert set(told) == {"held", "asked-again"}
-        assert (told["held"]["state"], told["held"]["config"]) == ("created", {})
+        response = topics(quorum)
+        assert set(response) == {"held", "asked-again"}
+        assert (response["held"]["state"], response["held"]["config"]) == ("created", {})
         assert len([one for one in quorum.view()["partitions"] if one["topic"] == "held"]) == 1
     finally:
         client.close()
@@ -40,8 +40,8 @@ def test_a_shorter_request_timeout_is_answered_sooner(tmp_path: Path) -> None:
         quorum.engine.stop()
         client.wait_at_most(10)
         client.wait_at_most(10)
-        [told] = create(client, asked("soon"), timeoutMs=100)
-        assert told["ErrorCode"] == ErrorCode.REQUEST_TIMED_OUT
+        [response] = create(client, new_topic("soon"), timeoutMs=100)
+        assert response["ErrorCode"] == ErrorCode.REQUEST_TIMED_OUT
     finally:
         client.close()
         quorum.stop()

@@ -1,4 +1,4 @@
-"""How decisions are read from the bus: whole events, however many there are, without blocking requests."""
+"""How a gateway reads decisions from the bus: whole events of any size, without blocking requests."""
 
 import asyncio
 import threading
@@ -41,7 +41,7 @@ def test_an_event_is_never_split_and_a_large_one_is_read_once(
     while found := whole_events(decided.bus, groups[-1][0].seq if groups else 0):
         groups += found
     assert groups == [list(group) for _, group in groupby(everything, key=lambda one: one.seq)]
-    # Each call reads again what the last chunk cut off.
+    # Each call reads the event again that the last chunk cut off.
     assert reads <= len(everything) + chunk * (len(groups) + 1)
 
 
@@ -56,10 +56,10 @@ def test_a_gateway_reads_beside_its_loop(decided: DecidedBus, tmp_path: Path, mo
     storage = opened(tmp_path / "log", decided.bus)
     monkeypatch.setattr(decided.bus, "decisions", noted)
     monkeypatch.setattr(reading, "CHUNK", 5)
-    heard: list[int] = []
+    seqs: list[int] = []
 
     async def followed() -> None:
-        feed = DecisionFeed(decided.bus, storage, lambda event: heard.append(event[0].seq), Settings(), ReadWatch(60))
+        feed = DecisionFeed(decided.bus, storage, lambda event: seqs.append(event[0].seq), Settings(), ReadWatch(60))
         task = asyncio.create_task(feed.run())
         await asyncio.wait_for(feed.caught_up.wait(), 30)
         task.cancel()
@@ -68,7 +68,7 @@ def test_a_gateway_reads_beside_its_loop(decided: DecidedBus, tmp_path: Path, mo
     asyncio.run(followed())
     assert threading.main_thread() not in threads
     assert not any(thread.is_alive() for thread in threads)
-    assert heard == sorted({one.seq for one in decisions((0, -1), ALL)})
+    assert seqs == sorted({one.seq for one in decisions((0, -1), ALL)})
     complete = opened(tmp_path / "complete", decided.bus)
     storages.follow(complete, decided.bus)
     assert whole(storage) == whole(complete)

@@ -18,8 +18,8 @@ EVENTS_MAX = 1_000
 TAKEN_TIMEOUT_S = 60.0
 
 
-class Taking:
-    """A bus that takes events, or does not."""
+class MemoryBus:
+    """A bus in memory that keeps the events published on it."""
 
     def __init__(self) -> None:
         self.open = True
@@ -30,11 +30,11 @@ class Taking:
         return len(self.taken)
 
 
-def with_a_client(story: Callable[[EngineClient, Taking], Awaitable[None]], **settings: Any) -> None:
-    """Play a story at a engine."""
+def with_a_client(story: Callable[[EngineClient, MemoryBus], Awaitable[None]], **settings: Any) -> None:
+    """Run ``story`` with an engine client."""
 
     async def play() -> None:
-        bus = Taking()
+        bus = MemoryBus()
         given = {"events.waiting.max": EVENTS_MAX, "answer.timeout.ms": 50} | settings
         engine = EngineClient(bus, "i", settings_of(given))  # type: ignore[arg-type]
         running = asyncio.ensure_future(engine.run())
@@ -59,7 +59,7 @@ def test_admin_requests_leave_room_for_brokers_and_brokers_for_the_gateway() -> 
     queue = EventQueue(EVENTS_MAX, bytes_max=1 << 30)
 
     def fill(lane: Lane, size: int = 1) -> int:
-        """Send as many as are taken."""
+        """Send events of a lane until the queue refuses one; return how many it took."""
         for count in range(EVENTS_MAX + 1):
             try:
                 queue.put([queued(lane, size)], lane)
@@ -87,8 +87,8 @@ def test_the_gateways_own_events_go_first_and_no_wait_is_unbounded() -> None:
     assert {Lane.BROKER, Lane.PARTITION, Lane.ADMIN} <= set().union(*seen[2:6])
 
 
-def test_a_full_desk_refuses_admins_and_goes_on() -> None:
-    async def story(engine: EngineClient, bus: Taking) -> None:
+def test_a_full_queue_refuses_admin_requests_and_the_gateway_continues() -> None:
+    async def story(engine: EngineClient, bus: MemoryBus) -> None:
         room = int(SHARES[Lane.ADMIN] * EVENTS_MAX)
         waiting = asyncio.ensure_future(engine.ask(*(deletion(number) for number in range(room)), lane=Lane.ADMIN))
         await asyncio.sleep(0)
@@ -97,11 +97,11 @@ def test_a_full_desk_refuses_admins_and_goes_on() -> None:
         engine.tell(beat(), lane=Lane.GATEWAY)
         with pytest.raises(NoAnswerError):
             await waiting
-        # The publisher's thread may be slower than the answer's time-out.
+        # The publisher's thread may take longer than the answer's timeout.
         async with asyncio.timeout(TAKEN_TIMEOUT_S):
             while beat() not in bus.taken:
                 await asyncio.sleep(0.01)
-        # An unanswered request does not keep its room.
+        # A request without an answer gives up its room.
         with pytest.raises(NoAnswerError):
             await engine.ask(deletion(0), lane=Lane.ADMIN)
 
@@ -127,12 +127,12 @@ async def none_answers(engine: EngineClient, event: AlterIsr) -> None:
 
 
 def answer_to(event: Any) -> Answer:
-    told = {"seq": 9, "controller_epoch": 1, "time_ms": 1, "reason": "REQUEST_DONE"}
-    return Answer(**told, request_id=event.request_id, request="alter_isr", error="NONE", message="")
+    common = {"seq": 9, "controller_epoch": 1, "time_ms": 1, "reason": "REQUEST_DONE"}
+    return Answer(**common, request_id=event.request_id, request="alter_isr", error="NONE", message="")
 
 
 def test_a_repeated_request_waits_for_the_answer_to_the_first() -> None:
-    async def story(engine: EngineClient, bus: Taking) -> None:
+    async def story(engine: EngineClient, bus: MemoryBus) -> None:
         for _ in range(10):
             await none_answers(engine, isr())
         assert len(bus.taken) == 1
@@ -140,15 +140,15 @@ def test_a_repeated_request_waits_for_the_answer_to_the_first() -> None:
         await asyncio.sleep(0)
         engine.answered(9, [answer_to(bus.taken[0])])
         assert [one.error for one in await again] == ["NONE"]
-        # An answered request may be made again.
+        # A request that was answered may be repeated.
         await none_answers(engine, isr())
         assert len(bus.taken) == 2
 
     with_a_client(story)
 
 
-def test_another_question_is_one_of_its_own() -> None:
-    async def story(engine: EngineClient, bus: Taking) -> None:
+def test_a_different_request_is_published_by_itself() -> None:
+    async def story(engine: EngineClient, bus: MemoryBus) -> None:
         await none_answers(engine, isr())
         await none_answers(engine, isr(members=(1, 2)))
         await none_answers(engine, isr(partition_epoch=2))
@@ -157,8 +157,8 @@ def test_another_question_is_one_of_its_own() -> None:
     with_a_client(story)
 
 
-def test_a_question_that_the_engine_passed_over_is_asked_again() -> None:
-    async def story(engine: EngineClient, bus: Taking) -> None:
+def test_a_request_that_the_engine_skipped_is_published_again() -> None:
+    async def story(engine: EngineClient, bus: MemoryBus) -> None:
         await none_answers(engine, isr())
         engine.answered(1, [])
         await none_answers(engine, isr())
@@ -168,7 +168,7 @@ def test_a_question_that_the_engine_passed_over_is_asked_again() -> None:
 
 
 def test_an_abandoned_request_is_not_published_when_the_bus_is_back() -> None:
-    async def story(engine: EngineClient, bus: Taking) -> None:
+    async def story(engine: EngineClient, bus: MemoryBus) -> None:
         def refuse(events: Sequence[bytes]) -> int:
             raise BusError("out of reach")
 

@@ -1,4 +1,4 @@
-"""How a gateway ends: superseded by another start, or without its bus; its log says why."""
+"""How a gateway ends: superseded by another start, or because its bus is gone. Its log says why."""
 
 import threading
 from pathlib import Path
@@ -105,7 +105,7 @@ def test_a_stopped_gateway_probes_no_broker(monkeypatch: pytest.MonkeyPatch, tmp
         quorum.join(client, 1)
         monkeypatch.setattr(probing.Probes, "begin", lambda self, broker: probed.append(broker))
         quorum.gateways[100].stop()
-        # Its connection ended with the gateway, and not with the broker.
+        # The connection ended because the gateway stopped, not because the broker died.
         assert probed == []
     finally:
         client.close()

@@ -1,4 +1,4 @@
-"""Gateways as processes: killed, frozen, started twice, and on a bus that is not theirs."""
+"""Gateways as processes: killed, frozen, started twice, and on another cluster's bus."""
 
 import random
 import shutil
@@ -39,7 +39,7 @@ def join(bus: EmbeddedBus) -> None:
 
 
 class Gateways:
-    """Two gateways that are not started yet, and an engine that decides what ``publish`` puts on the bus."""
+    """Two gateways, not yet started, and an engine that decides what ``publish`` puts on the bus."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -68,12 +68,12 @@ class Gateways:
         return quorum.voter, quorum.quorum_epoch
 
     def log(self, gateway: int) -> bytes:
-        """Read what is on a gateway's disk."""
+        """Read the metadata log on a gateway's disk."""
         [path] = (self.folder / f"gateway-{gateway}" / "log").glob("*.log")
         return path.read_bytes()
 
     def settle(self) -> None:
-        """Decide something new, and wait until both gateways have all decisions."""
+        """Publish one more event, and wait until both gateways have all decisions."""
         before = {gateway: len(self.log(gateway)) for gateway in self.processes}
         seq = self.bus.publish([topic(f"last-{time.monotonic_ns()}")])
         wait_until(lambda: self.bus.decided_seq() >= seq, TIMEOUT_S, "the end")
@@ -102,7 +102,7 @@ def gateways(tmp_path: Path) -> Iterator[Gateways]:
 
 
 def _expected_log(folder: Path, bus: EmbeddedBus) -> bytes:
-    """Write the log of all decisions in one go, without a disturbance."""
+    """Return the log that an undisturbed gateway writes from all decisions."""
     storage = opened(folder / "expected", bus)
     follow(storage, bus, (100,))
     data = whole(storage)
@@ -137,14 +137,14 @@ def test_a_gateway_killed_at_any_moment_continues_with_the_same_bytes(gateways: 
         killed = gateways.processes[100]
         for number in range(KILLS):
             if number % 2:
-                # Killed while it reads its log and the decisions that it missed, or has hardly started.
+                # The kill hits while it reads its log, while it reads missed decisions, or right after its start.
                 time.sleep(draw.uniform(0.2, 1.5))
             else:
                 killed.wait_until_started(TIMEOUT_S)
                 time.sleep(draw.uniform(0, 0.5))
             held = gateways.log(100)
             killed.kill()
-            # The other gateway has the same bytes there, so nothing was served that did not last.
+            # The other gateway has the same bytes there, so everything that was served has lasted.
             wait_until(lambda held=held: gateways.log(101).startswith(held), TIMEOUT_S, "the other to have as much")
             killed.start()
         killed.wait_until_started(TIMEOUT_S)
@@ -209,15 +209,15 @@ def test_a_frozen_gateway_no_longer_leads_when_it_wakes(gateways: Gateways) -> N
     gateways.processes[100].resume()
 
     def is_refused() -> bool:
-        told = frozen.fetch(0, epoch)
-        # Until it hears of the new leader it serves what is decided, and nothing else.
-        assert leading.fetch(0, after)["Records"].startswith(told["Records"])
-        return bool(told["ErrorCode"] == ErrorCode.FENCED_LEADER_EPOCH)
+        response = frozen.fetch(0, epoch)
+        # Until it has read the decision about the new leader it serves only decided records.
+        assert leading.fetch(0, after)["Records"].startswith(response["Records"])
+        return bool(response["ErrorCode"] == ErrorCode.FENCED_LEADER_EPOCH)
 
     wait_until(is_refused, TIMEOUT_S, "the old epoch to be refused")
-    told = frozen.fetch(0, after)
-    assert told["ErrorCode"] == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert told["CurrentLeader"] == {"LeaderId": 101, "LeaderEpoch": after}
+    response = frozen.fetch(0, after)
+    assert response["ErrorCode"] == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert response["CurrentLeader"] == {"LeaderId": 101, "LeaderEpoch": after}
     assert frozen.ask("BrokerHeartbeat", BrokerId=1, BrokerEpoch=1)["ErrorCode"] == ErrorCode.NOT_CONTROLLER
     gateways.settle()
     assert gateways.log(100) == gateways.log(101)
@@ -234,7 +234,7 @@ def test_a_gateway_that_was_started_again_elsewhere_stops(tmp_path: Path) -> Non
             first.stop()
         assert ended.group_contains(SupersededError, match="another start of gateway 100 leads")
         second = ControllerClient(port)
-        # It learns that it leads this epoch a moment after the first one learns it.
+        # It reads the decision that makes it the leader slightly later than the first one.
         wait_until(
             lambda: second.fetch(0, quorum.state.quorum_epoch)["ErrorCode"] == ErrorCode.NONE,
             TIMEOUT_S,

@@ -11,22 +11,22 @@ from tests.support.gateway_in_process import InProcessQuorum, heartbeat
 def test_a_waiting_fetch_is_answered_with_the_new_leader(tmp_path: Path) -> None:
     quorum = InProcessQuorum(tmp_path, 2, fetch_max_wait_ms=60_000)
     try:
-        # Nobody takes over because a gateway fell silent.
+        # The timeout is long, so that no gateway takes over because another fell silent.
         quorum.decide_by(controller_quorum_fetch_timeout_ms=600_000)
         old, new = quorum.client(100), quorum.client(101)
         epochs = quorum.join(old, 1)
         end = old.fetch(0, 1)["HighWatermark"]
-        told: dict[str, Any] = {}
+        response: dict[str, Any] = {}
 
         def wait() -> None:
-            told.update(old.fetch(end, 1, 1, high_watermark=end, MaxWaitMs=60_000))
+            response.update(old.fetch(end, 1, 1, high_watermark=end, MaxWaitMs=60_000))
 
         waiting = Thread(target=wait)
         waiting.start()
         quorum.gateways[100].stop()
         waiting.join(30)
-        assert told["ErrorCode"] in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
-        assert told["CurrentLeader"] == {"LeaderId": 101, "LeaderEpoch": 2}
+        assert response["ErrorCode"] in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+        assert response["CurrentLeader"] == {"LeaderId": 101, "LeaderEpoch": 2}
         assert new.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))["ErrorCode"] == ErrorCode.NONE
         old.close()
         new.close()

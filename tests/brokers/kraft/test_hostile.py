@@ -1,4 +1,4 @@
-"""Hostile input on a gateway's port closes its own connection at most."""
+"""Hostile input on a gateway's port closes at most its own connection."""
 
 import random
 import socket
@@ -26,7 +26,7 @@ def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessQuorum
         tmp_path_factory.mktemp("quorum"), max_connections=CONNECTIONS, socket_request_max_bytes=REQUEST_BYTES
     )
     yield quorum
-    # A gateway that had ended by itself would say so here.
+    # If the gateway ended by itself, this raises its error.
     quorum.stop()
 
 
@@ -40,9 +40,9 @@ def goes_on(quorum: InProcessQuorum) -> None:
 
 
 def envelope(client: ControllerClient, data: bytes) -> int:
-    told = client.ask("Envelope", RequestData=data, ClientHostAddress=bytes(4))
+    response = client.ask("Envelope", RequestData=data, ClientHostAddress=bytes(4))
     assert client.ask("ApiVersions")["ErrorCode"] == ErrorCode.NONE, "the connection stays open"
-    return int(told["ErrorCode"])
+    return int(response["ErrorCode"])
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def test_an_oversized_setting_is_refused_and_the_connection_stays_open(
     resource = {"ResourceType": 2, "ResourceName": "t", "Configs": [one]}
     [created] = client.forward("CreateTopics", Topics=[topic])["Topics"]
     [altered] = client.forward("IncrementalAlterConfigs", Resources=[resource])["Responses"]
-    for told in (created, altered):
-        assert told["ErrorCode"] == ErrorCode.INVALID_CONFIG
-        assert len(told["ErrorMessage"]) <= MESSAGE_LENGTH_MAX + 3
+    for response in (created, altered):
+        assert response["ErrorCode"] == ErrorCode.INVALID_CONFIG
+        assert len(response["ErrorMessage"]) <= MESSAGE_LENGTH_MAX + 3
     twice = resource | {"Configs": [one, one]}
     [altered] = client.forward("IncrementalAlterConfigs", Resources=[twice])["Responses"]
     assert altered["ErrorCode"] == ErrorCode.INVALID_REQUEST
@@ -101,28 +101,28 @@ def test_a_failing_request_is_refused_and_the_connection_stays_open(
 
     for handler in (failing, answered_oddly):
         monkeypatch.setitem(APIS, 19, APIS[19]._replace(handler=handler))
-        [told] = client.forward("CreateTopics", Topics=[{"Name": "t"}])["Topics"]
-        assert told["ErrorCode"] == ErrorCode.UNKNOWN_SERVER_ERROR
-        [told] = client.ask("CreateTopics", Topics=[{"Name": "t"}])["Topics"]
-        assert told["ErrorCode"] == ErrorCode.UNKNOWN_SERVER_ERROR
+        [response] = client.forward("CreateTopics", Topics=[{"Name": "t"}])["Topics"]
+        assert response["ErrorCode"] == ErrorCode.UNKNOWN_SERVER_ERROR
+        [response] = client.ask("CreateTopics", Topics=[{"Name": "t"}])["Topics"]
+        assert response["ErrorCode"] == ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def test_an_unknown_version_of_api_versions_is_answered_with_the_known_ones(client: ControllerClient) -> None:
     client.send_bytes(framed(bytes.fromhex("0012 007f 00000007 0001 78 00 00 00 00".replace(" ", ""))))
     frame = client.frame()
     assert frame[:4] == bytes.fromhex("00000007")
-    told = decode_message("ApiVersionsResponse", 0, frame[4:])
-    assert told["ErrorCode"] == ErrorCode.UNSUPPORTED_VERSION
+    response = decode_message("ApiVersionsResponse", 0, frame[4:])
+    assert response["ErrorCode"] == ErrorCode.UNSUPPORTED_VERSION
     assert client.ask("ApiVersions")["ErrorCode"] == ErrorCode.NONE
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        "7fffffff",  # longer than anybody may send
+        "7fffffff",  # longer than a gateway accepts
         "ffffffff",
         "00000000",
-        "0000000a03e7000000000001ffff",  # an API that nobody knows
+        "0000000a03e7000000000001ffff",  # an unknown API
         "0000000a00030000000000001fff",
         "0000000a004a000000000001ffff",  # an API that brokers serve, and controllers do not
         "00000003001200",
@@ -170,12 +170,12 @@ def test_random_bodies_close_at_most_their_own_connections(quorum: InProcessQuor
 
 
 def test_a_client_that_never_reads_blocks_nobody(quorum: InProcessQuorum, client: ControllerClient) -> None:
-    asked = {"PartitionMaxBytes": 1 << 20, "CurrentLeaderEpoch": quorum.state.quorum_epoch, "LastFetchedEpoch": 0}
-    topics = [{"TopicId": "AAAAAAAAAAAAAAAAAAAAAQ", "Partitions": [asked]}]
+    wanted = {"PartitionMaxBytes": 1 << 20, "CurrentLeaderEpoch": quorum.state.quorum_epoch, "LastFetchedEpoch": 0}
+    topics = [{"TopicId": "AAAAAAAAAAAAAAAAAAAAAQ", "Partitions": [wanted]}]
     fetch = framed(encode_request(1, 18, 1, "c", {"MaxBytes": 1 << 20, "Topics": topics}))
     slow = socket.create_connection(("127.0.0.1", quorum.voters[0].port), timeout=2)
     with pytest.raises(TimeoutError):
-        # Not read from here, it stops reading there: what is sent stays with who sends it.
+        # A client that reads no responses is not read from either, so its further requests stay on its own side.
         for _ in range(2_000):
             slow.sendall(fetch * 100)
     assert client.ask("ApiVersions")["ErrorCode"] == ErrorCode.NONE

@@ -36,9 +36,9 @@ def test_the_docs_list_every_api() -> None:
 
 
 def test_the_docs_tell_the_defaults() -> None:
-    told = dict(re.findall(r"^\| `([a-z.]+)` \((-?\d+)\) \| engine \|", DOCS.read_text(), re.MULTILINE))
-    assert len(told) == 3
-    assert {name: str(getattr(Policy(), name.replace(".", "_"))) for name in told} == told
+    listed = dict(re.findall(r"^\| `([a-z.]+)` \((-?\d+)\) \| engine \|", DOCS.read_text(), re.MULTILINE))
+    assert len(listed) == 3
+    assert {name: str(getattr(Policy(), name.replace(".", "_"))) for name in listed} == listed
     assert "a gateway tries for two minutes" in DOCS.read_text()
     assert settings.Settings().bus_unreachable_max_ms == 120_000
     assert f"Kafka {KAFKA_VERSION} was tried" in DOCS.read_text()

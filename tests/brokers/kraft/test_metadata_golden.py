@@ -56,12 +56,12 @@ def digest(data: bytes) -> str:
 def test_old_decisions_still_give_the_same_bytes(number: int) -> None:
     digests = GOLDEN / f"metadata-v{number}.txt"
     held = dict(line.split(": ") for line in digests.read_text().splitlines()) if digests.exists() else {}
-    told = {name: digest(data) for name, data in logs(number).items()}
+    response = {name: digest(data) for name, data in logs(number).items()}
     if os.environ.get("ISRFLOW_REWRITE"):
-        held = told | held
+        held = response | held
         digests.write_text("".join(f"{name}: {one}\n" for name, one in sorted(held.items())))
-    assert told, f"there is no log of format {number}"
-    assert told == held, WHAT_TO_DO
+    assert response, f"there is no log of format {number}"
+    assert response == held, WHAT_TO_DO
 
 
 def test_each_golden_log_has_the_format_of_its_number_or_older() -> None:

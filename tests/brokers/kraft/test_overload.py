@@ -10,7 +10,7 @@ from brokers.gateways.kraft.apis.bounds import RECORDS_MAX
 from brokers.gateways.kraft.event_queue import EventQueue, QueueFullError
 from brokers.wire.errors import ErrorCode
 from state.event_text import decode
-from tests.brokers.kraft.apis.asking import asked, created
+from tests.brokers.kraft.apis.topic_requests import created, new_topic
 from tests.support.controller_client import ControllerClient
 from tests.support.engine import wait_until
 from tests.support.gateway_in_process import InProcessQuorum, heartbeat
@@ -32,9 +32,9 @@ def settings(name: str, count: int) -> dict[str, Any]:
 
 MANY = RECORDS_MAX + 1
 TOO_MUCH = {
-    "names": ("CreateTopics", {"Topics": [asked(f"t{number}") for number in range(MANY)]}),
-    "partitions": ("CreateTopics", {"Topics": [asked("wide", RECORDS_MAX), asked("narrow", 1)]}),
-    "settings of a new topic": ("CreateTopics", {"Topics": [asked("set", **{f"c{n}": "1" for n in range(MANY)})]}),
+    "names": ("CreateTopics", {"Topics": [new_topic(f"t{number}") for number in range(MANY)]}),
+    "partitions": ("CreateTopics", {"Topics": [new_topic("wide", RECORDS_MAX), new_topic("narrow", 1)]}),
+    "settings of a new topic": ("CreateTopics", {"Topics": [new_topic("set", **{f"c{n}": "1" for n in range(MANY)})]}),
     "more partitions": ("CreatePartitions", {"Topics": [{"Name": "held", "Count": 2 + MANY, "Assignments": None}]}),
     "deletions": ("DeleteTopics", {"Topics": [{"Name": f"t{number}"} for number in range(MANY)]}),
     "settings": ("IncrementalAlterConfigs", settings("a", MANY)),
@@ -48,7 +48,7 @@ TOO_MUCH = {
 
 
 def errors_in(values: Any) -> set[int]:
-    """Collect the errors of a response, wherever they are; NONE is left out."""
+    """Collect all error codes in a response except NONE."""
     match values:
         case dict():
             here = {code for name, code in values.items() if name == "ErrorCode"}
@@ -64,14 +64,14 @@ def test_a_request_for_too_much_is_refused_as_a_whole(
 ) -> None:
     name, values = TOO_MUCH[what]
     seq = quorum.bus.last_seq()
-    told = client.forward(name, **values)
-    assert errors_in(told) == {ErrorCode.POLICY_VIOLATION}
+    response = client.forward(name, **values)
+    assert errors_in(response) == {ErrorCode.POLICY_VIOLATION}
     kinds = {type(decode(entry.raw)).__name__ for entry in quorum.bus.read(seq, quorum.bus.last_seq())}
     assert kinds <= {"GatewayHeartbeat", "Tick", "SessionsExtended"}, "no part of the request reached the bus"
 
 
 def test_the_largest_allowed_request_is_carried_out(quorum: InProcessQuorum, client: ControllerClient) -> None:
-    wide = client.forward("CreateTopics", Topics=[asked("as-wide", RECORDS_MAX - 1)])["Topics"]
+    wide = client.forward("CreateTopics", Topics=[new_topic("as-wide", RECORDS_MAX - 1)])["Topics"]
     assert [one["ErrorCode"] for one in wide] == [ErrorCode.NONE]
     assert quorum.partition("as-wide", RECORDS_MAX - 2)["leader"] == 1
 
@@ -109,10 +109,14 @@ def test_retries_behind_a_gateway_leave_one_event_on_the_bus(tmp_path: Path) -> 
             {"PartitionIndex": number, "LeaderEpoch": 0, "PartitionEpoch": 0, "NewIsrWithEpochs": [{"BrokerId": 1}]}
             for number in led
         ]
-        told = {"BrokerId": 1, "BrokerEpoch": epochs[1], "Topics": [{"TopicId": topic_id, "Partitions": partitions}]}
+        response = {
+            "BrokerId": 1,
+            "BrokerEpoch": epochs[1],
+            "Topics": [{"TopicId": topic_id, "Partitions": partitions}],
+        }
         stranger = quorum.registration(3)
         for _ in range(5):
-            assert client.ask("AlterPartition", **told)["ErrorCode"] == ErrorCode.REQUEST_TIMED_OUT
+            assert client.ask("AlterPartition", **response)["ErrorCode"] == ErrorCode.REQUEST_TIMED_OUT
             assert client.ask("BrokerRegistration", **stranger)["ErrorCode"] == ErrorCode.REQUEST_TIMED_OUT
             block = client.ask("AllocateProducerIds", BrokerId=1, BrokerEpoch=epochs[1])
             assert block["ErrorCode"] == ErrorCode.REQUEST_TIMED_OUT

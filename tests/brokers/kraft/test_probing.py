@@ -1,4 +1,4 @@
-"""A broker is dead if all its ports refuse; without an answer in time its session decides."""
+"""A broker is dead if all its ports refuse; if a probe gets no answer in time, the session decides."""
 
 import asyncio
 import socket
@@ -30,12 +30,12 @@ def test_a_broker_is_gone_when_all_its_ports_refuse_and_not_just_one() -> None:
 REGISTRATION = Registration(1, 7, "i", (), (), None, (), fenced=False, in_controlled_shutdown=False)
 
 
-Told = list[BrokerConnectionLost]
+Reports = list[BrokerConnectionLost]
 
 
-def probed(port: int, peer: Peer | None = None, state: str = "active", leads: bool = True) -> Told:
-    """Probe broker 1, which listens on ``port``, to the end of all probes; return what was told."""
-    told: Told = []
+def probed(port: int, peer: Peer | None = None, state: str = "active", leads: bool = True) -> Reports:
+    """Probe broker 1, which listens on ``port``, until all probes are over; return the events that were reported."""
+    reports: Reports = []
 
     async def scene() -> None:
         quorum_view = QuorumView(100, "mine", lambda broker, epoch, offset: None)
@@ -56,14 +56,14 @@ def probed(port: int, peer: Peer | None = None, state: str = "active", leads: bo
         if peer is not None:
             quorum_view.connected(1, peer)
         registered = replace(REGISTRATION, endpoints=(("L", LOOPBACK, port, 0),))
-        probes = probing.Probes(quorum_view, {1: registered}.get, told.append)
+        probes = probing.Probes(quorum_view, {1: registered}.get, reports.append)
         for _ in range(2):
             probes.begin(1)
         probes.begin(2)
         await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
 
     asyncio.run(scene())
-    return told
+    return reports
 
 
 def test_a_broker_that_stopped_listening_is_reported_once() -> None:

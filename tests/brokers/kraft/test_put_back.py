@@ -1,4 +1,4 @@
-"""Bus and gateway put back from a backup together: no quorum epoch is given out again, and no broker is led astray."""
+"""Bus and gateway are restored from a backup: no quorum epoch is used twice, and no broker mixes two histories."""
 
 import shutil
 import sqlite3
@@ -22,7 +22,7 @@ from tests.support.rules_engine import RulesEngine
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 TIMEOUT_S = 60.0
 _ALL = 1_000_000
-# Idle logs grow too, and would soon be longer than what was lost.
+# With no-op records an idle log grows too, and is soon longer than the lost one.
 SETTINGS = {"broker_session_timeout_ms": 600_000, "metadata_max_idle_interval_ms": 300}
 
 
@@ -31,7 +31,7 @@ def topic(name: str) -> bytes:
 
 
 class Led:
-    """An engine and one gateway with their files in ``folder``; each of them may be stopped."""
+    """An engine and one gateway with their files in ``folder``, to be started and stopped one by one."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -55,7 +55,7 @@ class Led:
         self.gateway.wait_until_started(TIMEOUT_S)
 
     def take(self, *events: bytes) -> None:
-        """Have the engine decide events."""
+        """Publish events, and wait until they are decided."""
         seq = self.bus.publish(events)
         wait_until(lambda: self.bus.decided_seq() >= seq, TIMEOUT_S, "the events to be decided")
 
@@ -72,7 +72,7 @@ class Led:
         return ControllerClient(self._voter.port)
 
     def until_led(self, after: int) -> int:
-        """Wait until the gateway leads in an epoch after another; return it."""
+        """Wait until the gateway leads in an epoch later than ``after``; return that epoch."""
         client = self.client()
         found = after
 
@@ -86,15 +86,15 @@ class Led:
         return found
 
     def read(self, epoch: int, name: str) -> tuple[int, int]:
-        """Read the log as a broker does until it tells of a topic; return the offset and the epoch where that ends."""
+        """Read the log as a broker does, up to a topic's record; return the offset and epoch where its batch ends."""
         client = self.client()
         at = offset = last_epoch = 0
 
         def is_told() -> bool:
             nonlocal at, offset, last_epoch
-            told = client.fetch(offset, epoch, last_epoch)
-            assert told["ErrorCode"] == ErrorCode.NONE, told
-            for batch in decode_batches(told["Records"]):
+            response = client.fetch(offset, epoch, last_epoch)
+            assert response["ErrorCode"] == ErrorCode.NONE, response
+            for batch in decode_batches(response["Records"]):
                 offset, last_epoch = batch.next_offset, batch.leader_epoch
                 if any(name.encode() in value for _, value in batch.records):
                     at = offset
@@ -106,7 +106,7 @@ class Led:
         return at, last_epoch
 
     def back_up(self, into: Path) -> None:
-        """Copy everything while it runs, the gateway's files before the bus that they follow from."""
+        """Copy everything while it runs: the gateway's files first, because they follow from the bus."""
         shutil.copytree(self.folder / "gateway-100", into / "gateway-100")
         with sqlite3.connect(self.folder / "bus.db") as here, sqlite3.connect(into / "bus.db") as there:
             here.backup(there)
@@ -114,7 +114,7 @@ class Led:
         there.close()
 
     def put_back(self, backup: Path) -> None:
-        """Stop everything, and replace all files by those of a backup."""
+        """Stop everything, and restore all files from a backup."""
         assert self.gateway.stop()
         self.engine.stop()
         self.bus.close()
@@ -130,7 +130,7 @@ class Led:
 
 
 def lose(led: Led, epoch: int) -> list[tuple[int, int]]:
-    """Add a broker, topics and quorum epochs that will be lost; return how far a broker had read by then."""
+    """Add a broker, topics and quorum epochs that the restore will lose; return how far a broker had read them."""
     led.join(2)
     lost = []
     for number in range(2):
@@ -145,18 +145,18 @@ def lose(led: Led, epoch: int) -> list[tuple[int, int]]:
 
 
 def check_who_is_led(led: Led, epoch: int, kept: tuple[int, int], lost: list[tuple[int, int]]) -> None:
-    """Check that a broker that has read the lost part gets nothing, and that another one continues."""
-    # The log has grown beyond the lost records, and still these brokers are not given the new ones.
+    """Check that brokers that have read the lost part get no records, and that another broker continues."""
+    # Although the log has grown beyond the lost records, these brokers do not get the new ones.
     client = led.client()
     wait_until(lambda: client.fetch(*kept[:1], epoch, kept[1])["HighWatermark"] > lost[-1][0] + 5, TIMEOUT_S, "more")
     for offset, last_epoch in lost:
         for broker in (1, 2):
-            told = client.fetch(offset, epoch, last_epoch, replica=broker)
-            assert told.get("ErrorCode") == ErrorCode.BROKER_NOT_AVAILABLE, (offset, last_epoch, broker, told)
+            response = client.fetch(offset, epoch, last_epoch, replica=broker)
+            assert response.get("ErrorCode") == ErrorCode.BROKER_NOT_AVAILABLE, (offset, last_epoch, broker, response)
     # A broker that has read nothing of the lost part continues.
-    told = client.fetch(kept[0], epoch, kept[1], replica=1)
-    assert (told["ErrorCode"], told["DivergingEpoch"]["Epoch"]) == (ErrorCode.NONE, -1)
-    assert told["Records"]
+    response = client.fetch(kept[0], epoch, kept[1], replica=1)
+    assert (response["ErrorCode"], response["DivergingEpoch"]["Epoch"]) == (ErrorCode.NONE, -1)
+    assert response["Records"]
     client.close()
 
 

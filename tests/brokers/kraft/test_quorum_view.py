@@ -1,4 +1,4 @@
-"""A gateway's view of the quorum, the brokers, and the deletions that they have not read yet."""
+"""A gateway's view of the quorum and the brokers, and of deletions that brokers have not read yet."""
 
 import asyncio
 
@@ -39,8 +39,8 @@ def quorum(voter: int, incarnation: str, epoch: int) -> QuorumDecision:
 
 
 def broker(number: int, state: str, epoch: int = 1) -> BrokerDecision:
-    said = {"incarnation": "i", "rack": None, "listeners": ()}
-    return BrokerDecision(**SAID, broker=number, broker_epoch=epoch, state=state, **said)
+    fields = {"incarnation": "i", "rack": None, "listeners": ()}
+    return BrokerDecision(**SAID, broker=number, broker_epoch=epoch, state=state, **fields)
 
 
 def test_a_gateway_leads_only_in_the_start_that_was_elected() -> None:
@@ -110,97 +110,97 @@ def stop(*to: int, leader_epoch: int = -2, delete: bool = True) -> StopReplica:
 
 
 def reports() -> tuple[Deletions, list[ReplicaReport]]:
-    told: list[ReplicaReport] = []
-    return Deletions(told.append), told
+    reported: list[ReplicaReport] = []
+    return Deletions(reported.append), reported
 
 
 def test_a_deletion_is_reported_once_its_broker_has_fetched_past_it() -> None:
-    deletions, told = reports()
+    deletions, reported = reports()
     decisions: list[AnyDecision] = [stop(1, 2), stop(3, delete=False)]
     deletions.heard(decisions, 10)
     deletions.has_fetched(1, 7, 9)
-    assert told == []
+    assert reported == []
     for _ in range(2):
         deletions.has_fetched(1, 7, 10)
         deletions.has_fetched(3, 9, 10)
-    [report] = told
+    [report] = reported
     assert (report.broker, report.broker_epoch, report.leader_epoch, report.outcome) == (1, 7, -2, "deleted")
     assert (report.topic, report.topic_id) == ("t", "id")
 
 
 def test_a_deletion_that_another_gateway_reported_is_forgotten() -> None:
-    deletions, told = reports()
+    deletions, reported = reports()
     deletions.heard([stop(1, 2)], 10)
     deletions.heard([TopicDecision(**SAID, topic="t", topic_id="id", state="deleted", config={})], 11)
     deletions.heard([stop(1, 2, leader_epoch=4)], 12)
     deletions.heard([broker(2, "unregistered")], 13)
     for number in (1, 2):
         deletions.has_fetched(number, 7, 20)
-    assert [(report.broker, report.leader_epoch) for report in told] == [(1, 4)]
+    assert [(report.broker, report.leader_epoch) for report in reported] == [(1, 4)]
 
 
 def refusal_of(report: ReplicaReport) -> Rejected:
-    said = SAID | {"reason": Reason.TIME_AHEAD}
-    return Rejected(**said, raw=msgspec.json.encode(report).decode(), field="time_ms", message="it is far ahead")
+    fields = SAID | {"reason": Reason.TIME_AHEAD}
+    return Rejected(**fields, raw=msgspec.json.encode(report).decode(), field="time_ms", message="it is far ahead")
 
 
 def test_a_refused_report_of_a_deletion_is_repeated_once_the_engine_takes_heartbeats() -> None:
-    deletions, told = reports()
+    deletions, reported = reports()
     deletions.heard([stop(1)], 10)
     deletions.has_fetched(1, 7, 10)
-    deletions.heard([refusal_of(told[0])], 10)
+    deletions.heard([refusal_of(reported[0])], 10)
     deletions.has_fetched(1, 7, 10)
-    assert len(told) == 1, "the engine would refuse it again"
+    assert len(reported) == 1, "the engine would refuse it again"
     deletions.retry_refused()
     for _ in range(2):
         deletions.has_fetched(1, 7, 10)
-    assert [(report.broker, report.leader_epoch, report.outcome) for report in told] == [(1, -2, "deleted")] * 2
+    assert [(report.broker, report.leader_epoch, report.outcome) for report in reported] == [(1, -2, "deleted")] * 2
 
 
 def test_a_refusal_of_a_report_that_is_not_this_gateways_newest_is_passed_over() -> None:
-    """Otherwise anybody could have a gateway say that a log is gone."""
-    deletions, told = reports()
+    """Otherwise anybody could make a gateway report that a log is gone."""
+    deletions, reported = reports()
     deletions.heard([stop(1, leader_epoch=3)], 10)
     deletions.has_fetched(1, 7, 10)
-    deletions.heard([refusal_of(replace(told[0], broker=2)), refusal_of(replace(told[0], leader_epoch=2))], 10)
+    deletions.heard([refusal_of(replace(reported[0], broker=2)), refusal_of(replace(reported[0], leader_epoch=2))], 10)
     deletions.retry_refused()
-    deletions.heard([refusal_of(told[0])], 10)
+    deletions.heard([refusal_of(reported[0])], 10)
     deletions.heard([TopicDecision(**SAID, topic="t", topic_id="id", state="deleted", config={})], 11)
     deletions.retry_refused()
     for number in (1, 2):
         deletions.has_fetched(number, 7, 20)
-    assert len(told) == 1
+    assert len(reported) == 1
 
 
 def test_the_later_of_two_deletions_of_a_log_is_reported() -> None:
-    deletions, told = reports()
+    deletions, reported = reports()
     deletions.heard([stop(1, leader_epoch=3)], 10)
     deletions.heard([stop(1, leader_epoch=5)], 20)
     deletions.has_fetched(1, 7, 15)
-    assert told == []
+    assert reported == []
     deletions.has_fetched(1, 7, 20)
-    assert [report.leader_epoch for report in told] == [5]
+    assert [report.leader_epoch for report in reported] == [5]
 
 
 def test_a_report_that_the_bus_refuses_is_repeated_with_the_next_fetch() -> None:
-    told: list[ReplicaReport] = []
+    reported: list[ReplicaReport] = []
     room = [False]
 
     def tell(report: ReplicaReport) -> None:
         if not room[0]:
             raise QueueFullError("full")
-        told.append(report)
+        reported.append(report)
 
     deletions = Deletions(tell)
     held = QuorumView(100, "mine", deletions.has_fetched)
     held.heard([broker(1, "active")], 1)
     deletions.heard([stop(1)], 10)
     held.has_fetched(1, 10, 20)
-    assert told == []
+    assert reported == []
     room[0] = True
     for _ in range(2):
         held.has_fetched(1, 10, 20)
-    assert [report.broker for report in told] == [1]
+    assert [report.broker for report in reported] == [1]
 
 
 def test_a_broker_is_connected_until_the_connection_of_its_last_heartbeat_ends() -> None:
@@ -233,11 +233,11 @@ def test_deletions_under_way_are_continued_after_a_start(state: TopicState, epoc
     partition = Partition(
         0, PartitionState.OnlinePartition, (1, 2), (deleting, online), (2,), 2, leader_epoch=4, removed=removed
     )
-    deletions, told = reports()
+    deletions, reported = reports()
     deletions.begin_from(Held(Cluster(), [Topic("t", "id", state, {}, (partition,))]), 10)
     for number in (1, 2, 3, 4):
         deletions.has_fetched(number, 7, 10)
-    assert [(report.broker, report.leader_epoch) for report in told] == [(1, epoch), (3, epoch)]
+    assert [(report.broker, report.leader_epoch) for report in reported] == [(1, epoch), (3, epoch)]
 
 
 def test_a_broker_has_caught_up_when_it_fetches_from_the_former_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,9 +245,9 @@ def test_a_broker_has_caught_up_when_it_fetches_from_the_former_end(monkeypatch:
     monkeypatch.setattr(module, "now_ms", lambda: next(clock))
     held = QuorumView(100, "mine", lambda *heard: None)
     held.brokers[1] = BrokerView(1, "active", 0)
-    told = []
+    reported = []
     for offset, log_end in ((5, 9), (9, 9), (9, 12), (11, 14)):
         held.has_fetched(1, offset, log_end)
-        told.append(held.caught_up_ms.get(1))
-    assert told == [None, 20, 20, 20]
+        reported.append(held.caught_up_ms.get(1))
+    assert reported == [None, 20, 20, 20]
     assert held.fetched_ms[1] == 40

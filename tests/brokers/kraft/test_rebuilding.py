@@ -28,7 +28,7 @@ RETAINED = 3
 
 
 class Lossy(InProcessQuorum):
-    """Two gateways that take many snapshots, on a bus that keeps next to nothing when ``forget`` is called."""
+    """Two gateways that take many snapshots, on a bus that ``forget`` trims to almost nothing."""
 
     def __init__(self, directory: Path) -> None:
         settings = {"metadata_log_max_record_bytes_between_snapshots": SNAPSHOT_EVERY_BYTES, "rebuild_wait_max_ms": 400}
@@ -92,14 +92,14 @@ def test_an_empty_directory_is_filled_from_the_other_gateway(quorum: Lossy, lost
     there = files(quorum.log(201 - lost))
     quorum.start(lost)
     held = files(quorum.log(lost))
-    # Decisions since then may have given the other gateway another snapshot.
+    # The other gateway may have taken another snapshot since.
     there = files(quorum.log(201 - lost)) | there
     shared = held.keys() & there.keys()
     assert {Path(name).suffix for name in shared} == {".log", ".checkpoint"}
     assert all(held[name].startswith(there[name]) or there[name].startswith(held[name]) for name in shared)
     quorum.create("late")
     same(quorum)
-    # It continues by itself, also after a restart.
+    # It continues without the other gateway, even after a restart.
     quorum.end(201 - lost)
     quorum.create("alone", 2)
     quorum.end(lost)
@@ -199,11 +199,11 @@ def test_a_log_that_is_too_old_is_set_aside(quorum: Lossy) -> None:
 
 
 class Died(BaseException):
-    """The process is gone."""
+    """The simulated death of the process."""
 
 
 class Steps:
-    """Count what is done to the files under a directory; the ``dies_at``th step is not done, and none after it."""
+    """A counter of steps on the files under a directory; the ``dies_at``th step and all later ones are not done."""
 
     def __init__(self, directory: Path, dies_at: int, patch: pytest.MonkeyPatch) -> None:
         self.taken, self._dies_at, self._directory = 0, dies_at, directory

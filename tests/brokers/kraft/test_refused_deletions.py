@@ -7,7 +7,7 @@ import pytest
 from brokers.gateways.kraft import deletions
 from bus.clock import now_ms
 from state.decisions import Rejected, decode
-from tests.brokers.kraft.apis.asking import created
+from tests.brokers.kraft.apis.topic_requests import created
 from tests.support.engine import wait_until
 from tests.support.gateway_in_process import InProcessQuorum
 

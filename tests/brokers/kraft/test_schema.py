@@ -1,4 +1,4 @@
-"""The codec for Kafka's schema dialect: bytes as another codec writes them, and clear words for all that is wrong."""
+"""The codec for Kafka's schema dialect: the same bytes as another codec's, and a clear error for all that is wrong."""
 
 import json
 import uuid
@@ -25,7 +25,7 @@ def made_of(*fields: dict[str, Any], flexible: str = "0+", valid: str = "0-3") -
 
 
 def drawn(draw: st.DrawFn, fields: tuple[FieldLayout, ...], version: int) -> dict[str, Any]:
-    """Draw values for what a version carries."""
+    """Draw values for the fields of a version."""
     return {field.name: drawn_field(draw, field, version) for field in fields if version in field.versions}
 
 
@@ -64,7 +64,7 @@ def messages(draw: st.DrawFn) -> tuple[Message, int, dict[str, Any]]:
 
 
 def carried(fields: tuple[FieldLayout, ...], version: int, values: Any) -> Any:
-    """Leave out of decoded values what the version does not carry."""
+    """Drop the fields that the version does not have from decoded values."""
     found = {}
     for field in fields:
         if version in field.versions:
@@ -106,7 +106,7 @@ def test_damaged_bytes_only_raise_errors(case: tuple[Message, int, dict[str, Any
         found.decode(version, whole + b"\0")
 
 
-# The APIs that kafka-python knows in full too. It writes structs among tagged fields by another rule.
+# APIs that kafka-python knows in full too. It encodes structs among tagged fields by another rule.
 SHARED = {
     "CreateTopicsRequest": [2, 4, 5, 7],
     "DeleteTopicsRequest": [1, 4, 6],

@@ -18,7 +18,7 @@ INTERVAL_BYTES = 800
 
 
 def with_snapshots(directory: Path, decided: DecidedBus) -> Iterator[Storage]:
-    """Take in two events by each start, so that a snapshot is there soon after it was due."""
+    """Start a storage for every two events, so that each snapshot that is due is taken soon."""
     while True:
         storage = opened(directory, decided.bus, snapshot_interval_bytes=INTERVAL_BYTES)
         before = storage.decided_seq

@@ -16,7 +16,7 @@ from tests.support.scenes import Draw
 
 POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)
 LEADER: Draw = ("gateway", 0, 0, 0)
-# Records about brokers that the log has and the state does not have, or not for as long.
+# Records about brokers that the log has, and that the state lacks or drops earlier.
 _UNTOLD = ("RegisterBrokerRecord", "BrokerRegistrationChangeRecord")
 
 

@@ -85,8 +85,8 @@ def test_an_epoch_ends_where_the_next_one_starts(decided: DecidedBus, tmp_path: 
 
 def test_events_without_records_are_noted_occasionally(decided: DecidedBus, tmp_path: Path) -> None:
     decided.take(BEGINNING)
-    heard = [b"no event"] * 2_500
-    decided.take(heard)
+    unreadable = [b"no event"] * 2_500
+    decided.take(unreadable)
     storage = opened(tmp_path / "log", decided.bus)
     follow(storage, decided.bus, (100,))
     size = len(whole(storage))
@@ -172,7 +172,7 @@ def test_a_log_that_lacks_trimmed_decisions_does_not_start(decided: DecidedBus, 
 
 def test_a_quorum_can_start_when_early_decisions_are_gone(decided: DecidedBus, tmp_path: Path) -> None:
     before = [one for one in story() if b"gateway" not in one]
-    # Without a gateway before it broker 1 has the epoch 1.
+    # No gateway's event precedes it, so broker 1 has epoch 1.
     before.insert(3, event("allocate_producer_ids", broker=1, broker_epoch=1, request_id="p"))
     full = DecidedBus(tmp_path / "full.db")
     full.take([*before, gateway("a"), topic("late")])

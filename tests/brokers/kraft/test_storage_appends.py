@@ -24,7 +24,7 @@ def decided(decided: DecidedBus) -> DecidedBus:
 
 
 class FullDisk:
-    """Fail from the ``nth`` call on; a write that fails has written half."""
+    """A disk that fails from the ``nth`` call on; a failed write has written half."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str, nth: int) -> None:
         self._left = nth
@@ -48,7 +48,7 @@ class FullDisk:
 def test_a_log_can_be_read_after_an_append_that_failed(
     decided: DecidedBus, tmp_path: Path, name: str, nth: int
 ) -> None:
-    # A clean end would note that the last event gave no records.
+    # A clean close would note that the last event gave no records.
     decided.take([b"no event"])
     storage = opened(tmp_path / "log", decided.bus)
     follow(storage, decided.bus)

@@ -1,4 +1,4 @@
-"""A gateway may die in any write, and the disk may keep any part of it: the log continues unharmed."""
+"""A gateway may die in any write, and the disk may keep any part of that write: the log continues undamaged."""
 
 import os
 import threading
@@ -19,11 +19,11 @@ INTERVAL_BYTES = 1_500
 
 
 class Died(BaseException):
-    """The process is gone."""
+    """The simulated death of the process."""
 
 
 class Disk:
-    """Count what goes to the disk; in the ``dies_at``th step only a part of it does, and then nothing more."""
+    """A disk that counts its steps; it does the ``dies_at``th only in part, and none after it."""
 
     def __init__(self, dies_at: int, part: float) -> None:
         self.steps = 0
@@ -62,7 +62,7 @@ class Disk:
         return target
 
     def lose_power(self, directory: Path) -> None:
-        """Take away what was written and not forced to disk."""
+        """Remove what was written but not forced to disk."""
         for path in directory.iterdir():
             if path.name != ".lock":
                 os.truncate(path, min(path.stat().st_size, self.synced.get(str(path), 0)))
@@ -84,7 +84,7 @@ def disks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, float], Di
 
 
 def lived(directory: Path, decided: DecidedBus) -> bytes:
-    """Start, take in what there is one event at a time, and end, over and over; return the log as it was read."""
+    """Start, follow all decisions event by event, and end, again and again; return the log as it was read."""
     read = b""
     storage = lock = None
     try:

@@ -32,8 +32,8 @@ def test_time_that_the_steady_clock_skipped_is_reported_with_the_next_heartbeat(
         assert max(late_ms()) < SUSPENDED_MS / 2
         ahead_ms = SUSPENDED_MS
         wait_until(lambda: max(late_ms()) > 0.99 * SUSPENDED_MS, TIMEOUT_S, "a heartbeat that tells it")
-        told = len(late_ms())
-        wait_until(lambda: len(late_ms()) >= told + 2, TIMEOUT_S, "two more")
+        count = len(late_ms())
+        wait_until(lambda: len(late_ms()) >= count + 2, TIMEOUT_S, "two more")
         assert sum(late > SUSPENDED_MS / 2 for late in late_ms()) == 1
     finally:
         quorum.stop()

@@ -1,4 +1,4 @@
-"""The numbers and lists that a topic's settings may be; ``tests/real_kafka`` holds the table against Kafka's own."""
+"""Which numbers and lists a topic's settings may have; ``tests/real_kafka`` compares the table with Kafka's own."""
 
 import pytest
 

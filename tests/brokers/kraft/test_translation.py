@@ -24,7 +24,7 @@ from state.decisions import (
 )
 from state.metadata_format import NEWEST_FORMAT
 from state.registration import Listener
-from tests.brokers.kraft.told import (
+from tests.brokers.kraft.decisions import (
     BROKERS,
     DIRECTORIES,
     ID,
@@ -34,12 +34,12 @@ from tests.brokers.kraft.told import (
     after,
     broker,
     change,
+    common,
     config,
     partition,
     quorum,
     records,
     registration_change,
-    said,
     settings,
     topic,
 )
@@ -92,18 +92,18 @@ CASES: dict[str, tuple[AnyDecision, list[Record]]] = {
     ),
     "a setting of a broker": (config("broker", "3", a="1"), settings(4, "3", a="1")),
     "producer ids": (
-        ProducerIds(**said(), broker=1, broker_epoch=1, next_producer_id=1_000),
+        ProducerIds(**common(), broker=1, broker_epoch=1, next_producer_id=1_000),
         [Record("ProducerIdsRecord", 0, {"BrokerId": 1, "BrokerEpoch": 1, "NextProducerId": 1_000})],
     ),
     "a high watermark": (
-        HighWatermark(**said(), topic="t", partition=0, leader_epoch=0, high_watermark=5),
+        HighWatermark(**common(), topic="t", partition=0, leader_epoch=0, high_watermark=5),
         [],
     ),
     "a replica stops": (
-        StopReplica(**said(), topic="t", topic_id=ID, partition=0, leader_epoch=0, delete=True, to=(1,)),
+        StopReplica(**common(), topic="t", topic_id=ID, partition=0, leader_epoch=0, delete=True, to=(1,)),
         [],
     ),
-    "an answer": (Answer(**said(), request_id=1, request="delete_topic", error="NONE", message=""), []),
+    "an answer": (Answer(**common(), request_id=1, request="delete_topic", error="NONE", message=""), []),
 }
 
 
@@ -153,8 +153,8 @@ def test_a_decision_from_before_is_refused() -> None:
 
 
 def test_fencing_and_the_elections_it_causes_are_one_entry() -> None:
-    told = records(partition(1, 1, leader=2, isr=(2, 3)), broker(1, "fenced"))
-    assert [record.name for record in told] == ["BrokerRegistrationChangeRecord", "PartitionChangeRecord"]
+    written = records(partition(1, 1, leader=2, isr=(2, 3)), broker(1, "fenced"))
+    assert [record.name for record in written] == ["BrokerRegistrationChangeRecord", "PartitionChangeRecord"]
     entry = translate(after(STANDING), [partition(1, 1, leader=2, isr=(2, 3)), broker(1, "fenced")]).entry
     assert entry is not None
     (batch,) = decode_batches(encode_entry(entry, 50).data)
@@ -182,8 +182,8 @@ def test_a_registration_is_written_in_full_when_a_change_record_cannot_express_i
 def test_listeners_have_kafka_s_protocols_only() -> None:
     named = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL", "QUIC")
     (record,) = records(broker(4, listeners=tuple(Listener(name, "h", 1, name) for name in named)))
-    told = [(one["Name"], one["SecurityProtocol"]) for one in record.values["EndPoints"]]
-    assert told == [("PLAINTEXT", 0), ("SSL", 1), ("SASL_PLAINTEXT", 2), ("SASL_SSL", 3)]
+    written = [(one["Name"], one["SecurityProtocol"]) for one in record.values["EndPoints"]]
+    assert written == [("PLAINTEXT", 0), ("SSL", 1), ("SASL_PLAINTEXT", 2), ("SASL_SSL", 3)]
 
 
 def test_replicas_follow_their_broker_to_another_directory() -> None:

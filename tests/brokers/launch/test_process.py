@@ -13,7 +13,7 @@ import pytest
 
 from brokers.launch.process import DetachedProcess, start_of
 
-# A parent that never looks after its child, like the first process of many a container.
+# A parent that never reaps its child, like the first process of many containers.
 CARELESS = """
 import sys, time
 from pathlib import Path

@@ -14,7 +14,7 @@ STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); 
 
 
 class Program(Service):
-    """Run a line of Python; it is ready once it has printed ``up``."""
+    """A service that runs a line of Python; it is ready once it has printed ``up``."""
 
     def __init__(self, folder: Path, program: str) -> None:
         super().__init__("broker 1", folder, "broker.log")

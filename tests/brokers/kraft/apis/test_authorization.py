@@ -1,4 +1,4 @@
-"""With super.users set only they change anything, also through a broker, and anyone may read."""
+"""With super.users set, only super users change anything, even through a broker; anyone may read."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,7 @@ from brokers.gateways.kraft.messages import layouts
 from brokers.gateways.kraft.serving import APIS
 from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.schema import Values
-from tests.brokers.kraft.apis.asking import asked, topics
+from tests.brokers.kraft.apis.topic_requests import new_topic, topics
 from tests.support.controller_client import ControllerClient, principal_bytes
 from tests.support.gateway_in_process import InProcessQuorum
 
@@ -25,10 +25,10 @@ def resources(entry: dict[str, Any]) -> dict[str, Any]:
     return {"Resources": [{"ResourceType": kind, "ResourceName": name, "Configs": [entry]} for kind, name in named]}
 
 
-# A request for each API that clients may use, and the errors that refuse it, wherever they are in the response.
+# For each API that changes something: a request, and the errors of its refusal wherever they are in the response.
 OF_EACH_RESOURCE = [TOPIC_ERROR, CLUSTER_ERROR, ErrorCode.GROUP_AUTHORIZATION_FAILED, CLUSTER_ERROR]
 CHANGES: dict[str, tuple[dict[str, Any], list[ErrorCode]]] = {
-    "CreateTopics": ({"Topics": [asked("new"), asked("other")]}, [TOPIC_ERROR] * 2),
+    "CreateTopics": ({"Topics": [new_topic("new"), new_topic("other")]}, [TOPIC_ERROR] * 2),
     "DeleteTopics": ({"Topics": [{"Name": "held", "TopicId": NOTHING}]}, [TOPIC_ERROR]),
     "CreatePartitions": ({"Topics": [{"Name": "held", "Count": 2, "Assignments": None}]}, [TOPIC_ERROR]),
     "AlterConfigs": (resources({"Name": "retention.ms", "Value": "1"}), OF_EACH_RESOURCE),
@@ -47,8 +47,8 @@ def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessQuorum
     quorum = InProcessQuorum(tmp_path_factory.mktemp("quorum"), super_users=f"{ADMIN}; User:CN=ops,O=x")
     client = quorum.client()
     quorum.join(client, 1, 2, 3)
-    [told] = client.forward("CreateTopics", principal=ADMIN, Topics=[asked("held", 1, 3)])["Topics"]
-    assert told["ErrorCode"] == ErrorCode.NONE
+    [response] = client.forward("CreateTopics", principal=ADMIN, Topics=[new_topic("held", 1, 3)])["Topics"]
+    assert response["ErrorCode"] == ErrorCode.NONE
     client.close()
     yield quorum
     quorum.stop()
@@ -65,7 +65,7 @@ def errors_in(values: Any) -> list[int]:
 
 
 def asked_of_the_engine(quorum: InProcessQuorum) -> list[bytes]:
-    """List the events on the bus that admins ask for."""
+    """List the events on the bus that come from admin requests."""
     waiting = [b"create_", b"delete_", b"alter_", b"elect_", b"unregister"]
     events = quorum.bus.read(0, quorum.bus.last_seq())
     return [entry.raw for entry in events if any(b'"kind":"' + kind in entry.raw for kind in waiting)]
@@ -99,7 +99,7 @@ def test_a_direct_client_of_the_gateway_is_anonymous(
 
 def test_super_users_may_do_anything(quorum: InProcessQuorum, client: ControllerClient) -> None:
     for number, principal in enumerate((ADMIN, "User:CN=ops,O=x")):
-        made = [asked(f"made-{number}")]
+        made = [new_topic(f"made-{number}")]
         assert errors_in(client.forward("CreateTopics", principal=principal, Topics=made)) == []
         gone = [{"Name": f"made-{number}", "TopicId": NOTHING}]
         assert errors_in(client.forward("DeleteTopics", principal=principal, Topics=gone)) == []
@@ -112,11 +112,11 @@ def test_anyone_may_read(client: ControllerClient) -> None:
 
 def test_brokers_may_create_their_internal_topics(quorum: InProcessQuorum, client: ControllerClient) -> None:
     for name in sorted(INTERNAL_TOPICS):
-        assert errors_in(client.ask("CreateTopics", Topics=[asked(name, 1, 3)])) == []
+        assert errors_in(client.ask("CreateTopics", Topics=[new_topic(name, 1, 3)])) == []
     assert topics(quorum).keys() >= INTERNAL_TOPICS
-    both = client.ask("CreateTopics", Topics=[asked("__consumer_offsets"), asked("new")])
+    both = client.ask("CreateTopics", Topics=[new_topic("__consumer_offsets"), new_topic("new")])
     assert errors_in(both) == [TOPIC_ERROR] * 2
-    passed_on = client.forward("CreateTopics", principal=MALLORY, Topics=[asked("__consumer_offsets")])
+    passed_on = client.forward("CreateTopics", principal=MALLORY, Topics=[new_topic("__consumer_offsets")])
     assert errors_in(passed_on) == [TOPIC_ERROR], "in a client's name it is the client that asks"
 
 
@@ -135,8 +135,8 @@ def test_brokers_may_create_their_internal_topics(quorum: InProcessQuorum, clien
 def test_an_envelope_without_a_principal_is_refused(
     client: ControllerClient, principal: bytes | None, address: bytes, error: ErrorCode
 ) -> None:
-    told = envelope(client, principal, address)
-    assert (told["ErrorCode"], told["ResponseData"]) == (error, None)
+    response = envelope(client, principal, address)
+    assert (response["ErrorCode"], response["ResponseData"]) == (error, None)
     assert envelope(client, principal_bytes(ADMIN), bytes(16))["ErrorCode"] == ErrorCode.NONE
 
 

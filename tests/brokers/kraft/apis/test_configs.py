@@ -1,11 +1,11 @@
-"""Requests about settings that brokers forward in an Envelope."""
+"""Requests about settings, forwarded by brokers in an Envelope."""
 
 from typing import Any
 
 import pytest
 
 from brokers.wire.errors import ErrorCode
-from tests.brokers.kraft.apis.asking import asked, create, created, topics
+from tests.brokers.kraft.apis.topic_requests import create, created, new_topic, topics
 from tests.support.controller_client import ControllerClient
 from tests.support.gateway_in_process import InProcessQuorum
 
@@ -20,9 +20,9 @@ def test_settings_are_altered_step_by_step(quorum: InProcessQuorum, client: Cont
     def alter(*steps: tuple[int, str, str | None], kind: int = TOPIC, name: str = "set") -> int:
         configs = [{"Name": key, "ConfigOperation": step, "Value": value} for step, key, value in steps]
         resource = {"ResourceType": kind, "ResourceName": name, "Configs": configs}
-        [told] = client.forward("IncrementalAlterConfigs", Resources=[resource])["Responses"]
-        assert (told["ResourceType"], told["ResourceName"]) == (kind, name)
-        return int(told["ErrorCode"])
+        [response] = client.forward("IncrementalAlterConfigs", Resources=[resource])["Responses"]
+        assert (response["ResourceType"], response["ResourceName"]) == (kind, name)
+        return int(response["ErrorCode"])
 
     assert alter((SET, "cleanup.policy", "compact"), (SET, "retention.ms", "5")) == ErrorCode.NONE
     assert alter((APPEND, "cleanup.policy", "delete"), (DELETE, "retention.ms", None)) == ErrorCode.NONE
@@ -60,7 +60,7 @@ def test_changes_in_one_request_build_on_each_other(quorum: InProcessQuorum, cli
     others = [quorum.client() for _ in range(3)]
     names = ("together", "beside-it")
     for number, other in enumerate(others):
-        # Whatever the order in which they are named.
+        # The order in which they are named makes no difference.
         listed = [resource(name, (APPEND, throttled, f"{number}:1")) for name in names]
         other.send("IncrementalAlterConfigs", Resources=listed if number % 2 else listed[::-1])
     for other in others:
@@ -75,8 +75,8 @@ def test_changes_in_one_request_build_on_each_other(quorum: InProcessQuorum, cli
 def test_a_list_that_was_never_set_is_added_to_its_default(quorum: InProcessQuorum, client: ControllerClient) -> None:
     created(client, "by-default")
     steps = [(APPEND, "cleanup.policy", "compact"), (APPEND, "follower.replication.throttled.replicas", "0:1")]
-    [told] = client.forward("IncrementalAlterConfigs", Resources=[resource("by-default", *steps)])["Responses"]
-    assert told["ErrorCode"] == ErrorCode.NONE
+    [response] = client.forward("IncrementalAlterConfigs", Resources=[resource("by-default", *steps)])["Responses"]
+    assert response["ErrorCode"] == ErrorCode.NONE
     assert topics(quorum)["by-default"]["config"] == {
         "cleanup.policy": "delete,compact",
         "follower.replication.throttled.replicas": "0:1",
@@ -99,8 +99,8 @@ def test_a_resource_that_is_named_twice_is_refused_once(
         }
         for topic, value in [(twice, "1"), (once, "2"), (twice, "3")]
     ]
-    told = client.forward(name, Resources=named)["Responses"]
-    assert [(one["ResourceName"], one["ErrorCode"]) for one in told] == [
+    response = client.forward(name, Resources=named)["Responses"]
+    assert [(one["ResourceName"], one["ErrorCode"]) for one in response] == [
         (twice, ErrorCode.INVALID_REQUEST),
         (once, ErrorCode.NONE),
     ]
@@ -108,9 +108,9 @@ def test_a_resource_that_is_named_twice_is_refused_once(
 
 
 def test_old_clients_can_replace_settings(quorum: InProcessQuorum, client: ControllerClient) -> None:
-    create(client, asked("replaced", retention_ms="7", max_message_bytes="1000"))
+    create(client, new_topic("replaced", retention_ms="7", max_message_bytes="1000"))
     configs = [{"Name": "retention.ms", "Value": "9"}]
     resource = {"ResourceType": TOPIC, "ResourceName": "replaced", "Configs": configs}
-    [told] = client.forward("AlterConfigs", Resources=[resource])["Responses"]
-    assert told["ErrorCode"] == ErrorCode.NONE
+    [response] = client.forward("AlterConfigs", Resources=[resource])["Responses"]
+    assert response["ErrorCode"] == ErrorCode.NONE
     assert topics(quorum)["replaced"]["config"] == {"retention.ms": "9"}

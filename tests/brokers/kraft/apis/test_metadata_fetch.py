@@ -38,8 +38,8 @@ def end(client: ControllerClient, epoch: int) -> int:
 
 def create(client: ControllerClient, name: str, partitions: int = 1) -> None:
     topic = {"Name": name, "NumPartitions": partitions, "ReplicationFactor": 3}
-    [told] = client.ask("CreateTopics", Topics=[topic])["Topics"]
-    assert told["ErrorCode"] == ErrorCode.NONE
+    [response] = client.ask("CreateTopics", Topics=[topic])["Topics"]
+    assert response["ErrorCode"] == ErrorCode.NONE
 
 
 def test_the_whole_log_is_read_in_pieces(client: ControllerClient, epoch: int) -> None:
@@ -48,7 +48,7 @@ def test_the_whole_log_is_read_in_pieces(client: ControllerClient, epoch: int) -
     data, offset = b"", 0
     while offset < whole["HighWatermark"]:
         piece = client.fetch(offset, epoch, epoch if offset else 0, MaxBytes=1)["Records"]
-        # However little is asked for, one whole batch comes.
+        # Even the smallest fetch gets one whole batch.
         [batch] = decode_batches(piece)
         data, offset = data + piece, batch.next_offset
     assert data == whole["Records"]
@@ -60,9 +60,9 @@ def test_the_log_is_read_in_every_version(client: ControllerClient, epoch: int, 
     partition = {"Partition": 0, "CurrentLeaderEpoch": epoch, "LastFetchedEpoch": 0, "PartitionMaxBytes": 1 << 20}
     topic: dict[str, Any] = {"Partitions": [partition]}
     topic |= {"Topic": METADATA} if version < 13 else {"TopicId": "AAAAAAAAAAAAAAAAAAAAAQ"}
-    told = client.ask("Fetch", version, MaxWaitMs=0, MaxBytes=1 << 20, Topics=[topic])
-    assert told["ErrorCode"] == ErrorCode.NONE
-    [answer] = told["Responses"][0]["Partitions"]
+    response = client.ask("Fetch", version, MaxWaitMs=0, MaxBytes=1 << 20, Topics=[topic])
+    assert response["ErrorCode"] == ErrorCode.NONE
+    [answer] = response["Responses"][0]["Partitions"]
     assert (answer["ErrorCode"], answer["HighWatermark"]) == (ErrorCode.NONE, end(client, epoch))
     assert len(answer["Records"]) > 0
 
@@ -71,16 +71,16 @@ def test_a_fetch_in_another_epoch_names_the_leader(
     quorum: InProcessQuorum, client: ControllerClient, epoch: int
 ) -> None:
     for given, error in [(epoch - 1, ErrorCode.FENCED_LEADER_EPOCH), (epoch + 1, ErrorCode.UNKNOWN_LEADER_EPOCH)]:
-        told = client.fetch(0, given)
-        assert (told["ErrorCode"], told["Records"]) == (error, b"")
-        assert told["CurrentLeader"] == {"LeaderId": quorum.state.voter, "LeaderEpoch": epoch}
+        response = client.fetch(0, given)
+        assert (response["ErrorCode"], response["Records"]) == (error, b"")
+        assert response["CurrentLeader"] == {"LeaderId": quorum.state.voter, "LeaderEpoch": epoch}
 
 
 def test_a_standby_sends_everyone_to_the_leader(quorum: InProcessQuorum, epoch: int) -> None:
     standby = quorum.client(101)
-    told = standby.fetch(0, epoch)
-    assert (told["ErrorCode"], told["Records"]) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, b"")
-    assert told["CurrentLeader"] == {"LeaderId": 100, "LeaderEpoch": epoch}
+    response = standby.fetch(0, epoch)
+    assert (response["ErrorCode"], response["Records"]) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, b"")
+    assert response["CurrentLeader"] == {"LeaderId": 100, "LeaderEpoch": epoch}
     for name, given in [
         ("BrokerRegistration", quorum.registration(50)),
         ("BrokerHeartbeat", {"BrokerId": 1, "BrokerEpoch": 1}),
@@ -99,13 +99,13 @@ def test_a_standby_sends_everyone_to_the_leader(quorum: InProcessQuorum, epoch: 
 
 def test_a_broker_with_a_diverged_log_is_told_where_it_diverges(client: ControllerClient, epoch: int) -> None:
     last = end(client, epoch)
-    told = client.fetch(last + 5, epoch, epoch)
-    assert (told["ErrorCode"], told["DivergingEpoch"]) == (ErrorCode.NONE, {"Epoch": epoch, "EndOffset": last})
-    assert told["Records"] == b""
-    told = client.fetch(last, epoch, epoch + 3)
-    assert told["DivergingEpoch"] == {"Epoch": epoch, "EndOffset": last}
-    told = client.fetch(last, epoch, epoch)
-    assert told["DivergingEpoch"] == {"Epoch": -1, "EndOffset": -1}
+    response = client.fetch(last + 5, epoch, epoch)
+    assert (response["ErrorCode"], response["DivergingEpoch"]) == (ErrorCode.NONE, {"Epoch": epoch, "EndOffset": last})
+    assert response["Records"] == b""
+    response = client.fetch(last, epoch, epoch + 3)
+    assert response["DivergingEpoch"] == {"Epoch": epoch, "EndOffset": last}
+    response = client.fetch(last, epoch, epoch)
+    assert response["DivergingEpoch"] == {"Epoch": -1, "EndOffset": -1}
 
 
 def test_a_broker_that_has_read_more_than_there_is_is_not_told_to_forget_it(
@@ -115,8 +115,8 @@ def test_a_broker_that_has_read_more_than_there_is_is_not_told_to_forget_it(
     assert client.fetch(last + 5, epoch, epoch, replica=1)["ErrorCode"] == ErrorCode.BROKER_NOT_AVAILABLE
     assert client.fetch(last, epoch, epoch, replica=1)["ErrorCode"] == ErrorCode.NONE
     assert client.fetch(last + 5, epoch, epoch + 3, replica=1)["ErrorCode"] == ErrorCode.BROKER_NOT_AVAILABLE
-    told = client.fetch(last, epoch, epoch + 3, replica=1)
-    assert told["DivergingEpoch"] == {"Epoch": epoch, "EndOffset": last}
+    response = client.fetch(last, epoch, epoch + 3, replica=1)
+    assert response["DivergingEpoch"] == {"Epoch": epoch, "EndOffset": last}
 
 
 def test_a_fetch_at_the_end_is_answered_when_the_log_grows(
@@ -125,8 +125,8 @@ def test_a_fetch_at_the_end_is_answered_when_the_log_grows(
     last = end(client, epoch)
     fetching = quorum.client()
     began = time.monotonic()
-    told = fetching.fetch(last, epoch, epoch, high_watermark=last, MaxWaitMs=300)
-    assert (told["Records"], told["HighWatermark"]) == (b"", last)
+    response = fetching.fetch(last, epoch, epoch, high_watermark=last, MaxWaitMs=300)
+    assert (response["Records"], response["HighWatermark"]) == (b"", last)
     assert time.monotonic() - began >= 0.3
     partition = {
         "Partition": 0,
@@ -144,7 +144,7 @@ def test_a_fetch_at_the_end_is_answered_when_the_log_grows(
     )
     create(client, "awaited")
     [answer] = fetching.receive("Fetch")["Responses"][0]["Partitions"]
-    # What is new and the high watermark that covers it come together.
+    # One response has both the new records and the high watermark that covers them.
     [batch, *_] = decode_batches(answer["Records"])
     assert batch.base_offset == last
     assert answer["HighWatermark"] > last
@@ -156,16 +156,16 @@ def test_a_fetch_that_does_not_know_the_high_watermark_is_answered_at_once(
 ) -> None:
     last = end(client, epoch)
     began = time.monotonic()
-    told = client.fetch(last, epoch, epoch, high_watermark=last - 1, MaxWaitMs=LONG_MS)
-    assert told["HighWatermark"] == last
+    response = client.fetch(last, epoch, epoch, high_watermark=last - 1, MaxWaitMs=LONG_MS)
+    assert response["HighWatermark"] == last
     assert time.monotonic() - began < LONG_MS / 1000
 
 
 def test_nothing_is_served_to_another_cluster(client: ControllerClient, epoch: int) -> None:
-    told = client.fetch(0, epoch, ClusterId="AAAAAAAAAAAAAAAAAAAAAA")
-    assert (told["ErrorCode"], told["Responses"]) == (ErrorCode.INCONSISTENT_CLUSTER_ID, [])
-    told = client.ask("FetchSnapshot", ClusterId="AAAAAAAAAAAAAAAAAAAAAA", Topics=[])
-    assert told["ErrorCode"] == ErrorCode.INCONSISTENT_CLUSTER_ID
+    response = client.fetch(0, epoch, ClusterId="AAAAAAAAAAAAAAAAAAAAAA")
+    assert (response["ErrorCode"], response["Responses"]) == (ErrorCode.INCONSISTENT_CLUSTER_ID, [])
+    response = client.ask("FetchSnapshot", ClusterId="AAAAAAAAAAAAAAAAAAAAAA", Topics=[])
+    assert response["ErrorCode"] == ErrorCode.INCONSISTENT_CLUSTER_ID
 
 
 def test_only_the_metadata_log_is_served(client: ControllerClient) -> None:
@@ -179,64 +179,70 @@ def test_only_the_metadata_log_is_served(client: ControllerClient) -> None:
 def test_the_quorum_is_described(quorum: InProcessQuorum, client: ControllerClient, epoch: int) -> None:
     last = end(client, epoch)
     client.fetch(last, epoch, epoch, replica=1)
-    told = client.forward("DescribeQuorum", Topics=DESCRIBED)
-    assert told["ErrorCode"] == ErrorCode.NONE
-    [partition] = told["Topics"][0]["Partitions"]
+    response = client.forward("DescribeQuorum", Topics=DESCRIBED)
+    assert response["ErrorCode"] == ErrorCode.NONE
+    [partition] = response["Topics"][0]["Partitions"]
     assert (partition["LeaderId"], partition["LeaderEpoch"], partition["HighWatermark"]) == (100, epoch, last)
     assert [voter["ReplicaId"] for voter in partition["CurrentVoters"]] == [100, 101]
     assert [(one["ReplicaId"], one["LogEndOffset"]) for one in partition["Observers"]] == [(1, last)]
     [observer] = partition["Observers"]
     assert observer["LastCaughtUpTimestamp"] == observer["LastFetchTimestamp"] > 0
-    assert [node["NodeId"] for node in told["Nodes"]] == [100, 101]
+    assert [node["NodeId"] for node in response["Nodes"]] == [100, 101]
 
 
 def test_a_broker_that_stopped_fetching_shows_when_it_last_fetched(client: ControllerClient, epoch: int) -> None:
-    def told() -> dict[int, int]:
+    def response() -> dict[int, int]:
         [partition] = client.ask("DescribeQuorum", Topics=DESCRIBED)["Topics"][0]["Partitions"]
         return {one["ReplicaId"]: one["LastFetchTimestamp"] for one in partition["Observers"]}
 
     last = end(client, epoch)
     for broker in (2, 3):
         client.fetch(last, epoch, epoch, replica=broker)
-    before = told()
+    before = response()
 
     def goes_on() -> bool:
         client.fetch(last, epoch, epoch, replica=3)
-        return told()[3] > before[3]
+        return response()[3] > before[3]
 
     wait_until(goes_on, LONG_MS / 1000, "a later time")
-    assert told()[2] == before[2]
+    assert response()[2] == before[2]
 
 
 @pytest.mark.parametrize("version", range(3))
 def test_the_quorum_is_described_in_every_version(client: ControllerClient, version: int) -> None:
-    told = client.ask("DescribeQuorum", version, Topics=DESCRIBED)
-    assert told["Topics"][0]["Partitions"][0]["LeaderId"] == 100
+    response = client.ask("DescribeQuorum", version, Topics=DESCRIBED)
+    assert response["Topics"][0]["Partitions"][0]["LeaderId"] == 100
 
 
 def test_the_controllers_are_described_on_request(quorum: InProcessQuorum, client: ControllerClient) -> None:
-    told = client.ask("DescribeCluster", EndpointType=2)
-    assert (told["ErrorCode"], told["ClusterId"], told["ControllerId"]) == (ErrorCode.NONE, quorum.cluster_id, 100)
-    assert [(one["BrokerId"], one["Port"]) for one in told["Brokers"]] == [(v.voter, v.port) for v in quorum.voters]
+    response = client.ask("DescribeCluster", EndpointType=2)
+    assert (response["ErrorCode"], response["ClusterId"], response["ControllerId"]) == (
+        ErrorCode.NONE,
+        quorum.cluster_id,
+        100,
+    )
+    assert [(one["BrokerId"], one["Port"]) for one in response["Brokers"]] == [(v.voter, v.port) for v in quorum.voters]
     assert client.ask("DescribeCluster", EndpointType=1)["ErrorCode"] == ErrorCode.MISMATCHED_ENDPOINT_TYPE
 
 
 @pytest.mark.parametrize("version", range(5))
 def test_versions_and_features_are_told(client: ControllerClient, version: int) -> None:
-    told = client.ask("ApiVersions", version)
-    assert told["ErrorCode"] == ErrorCode.NONE
-    keys = {one["ApiKey"] for one in told["ApiKeys"]}
+    response = client.ask("ApiVersions", version)
+    assert response["ErrorCode"] == ErrorCode.NONE
+    keys = {one["ApiKey"] for one in response["ApiKeys"]}
     assert keys >= {1, 18, 55, 56, 58, 62, 63}
     if version >= 3:
-        assert ("metadata.version", 27) in {(one["Name"], one["MaxVersionLevel"]) for one in told["FinalizedFeatures"]}
+        assert ("metadata.version", 27) in {
+            (one["Name"], one["MaxVersionLevel"]) for one in response["FinalizedFeatures"]
+        }
         # Clients of version 3 cannot read a feature whose lowest level is 0 (KAFKA-17492).
-        assert all(one["MinVersion"] > 0 for one in told["SupportedFeatures"] if version == 3)
+        assert all(one["MinVersion"] > 0 for one in response["SupportedFeatures"] if version == 3)
 
 
 def test_a_batch_larger_than_the_requested_size_is_sent_whole(client: ControllerClient, epoch: int) -> None:
     last = end(client, epoch)
     create(client, "large", 400)
-    told = client.fetch(last, epoch, epoch, MaxBytes=100)
-    [batch] = decode_batches(told["Records"])
-    assert len(told["Records"]) > 100
+    response = client.fetch(last, epoch, epoch, MaxBytes=100)
+    [batch] = decode_batches(response["Records"])
+    assert len(response["Records"]) > 100
     assert batch.base_offset == last

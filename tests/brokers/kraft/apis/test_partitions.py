@@ -14,12 +14,12 @@ ALL = (1, 2, 3)
 
 @pytest.fixture
 def topic(quorum: InProcessQuorum, client: ControllerClient, epochs: dict[int, int]) -> dict[str, Any]:
-    """A partition of three replicas in sync, led by broker 1, as the state has it; its topic is the test's own."""
+    """The state of partition 0 of the test's own topic: three replicas in sync, led by broker 1."""
     names = {held["topic"] for held in quorum.view()["topics"]}
     name = next(name for number in range(100) if (name := f"t{number}") not in names)
     assignment = [{"PartitionIndex": 0, "BrokerIds": [1, 2, 3]}]
-    asked = {"Name": name, "NumPartitions": -1, "ReplicationFactor": -1, "Assignments": assignment}
-    [created] = client.ask("CreateTopics", Topics=[asked], timeoutMs=9_000)["Topics"]
+    requests = {"Name": name, "NumPartitions": -1, "ReplicationFactor": -1, "Assignments": assignment}
+    [created] = client.ask("CreateTopics", Topics=[requests], timeoutMs=9_000)["Topics"]
     assert created["ErrorCode"] == ErrorCode.NONE
     return quorum.partition(name) | {"topic_id": created["TopicId"]}
 
@@ -27,7 +27,7 @@ def topic(quorum: InProcessQuorum, client: ControllerClient, epochs: dict[int, i
 def altered(
     client: ControllerClient, held: dict[str, Any], epochs: dict[int, int], isr: tuple[int, ...], **given: Any
 ) -> dict[str, Any]:
-    """Ask as broker 1, in its epochs unless others are given, and return the whole response."""
+    """Send AlterPartition as broker 1 in its present epochs, unless ``given`` has others; return the whole response."""
     version = given.pop("version", 3)
     partition = {
         "PartitionIndex": given.pop("number", 0),
@@ -46,7 +46,7 @@ def altered(
     )
 
 
-def told(response: dict[str, Any]) -> dict[str, Any]:
+def partition_of(response: dict[str, Any]) -> dict[str, Any]:
     assert response["ErrorCode"] == ErrorCode.NONE
     [topic] = response["Topics"]
     [partition] = topic["Partitions"]
@@ -57,15 +57,17 @@ def told(response: dict[str, Any]) -> dict[str, Any]:
 def test_an_isr_shrinks_and_grows(
     quorum: InProcessQuorum, client: ControllerClient, topic: dict[str, Any], epochs: dict[int, int], version: int
 ) -> None:
-    answer = told(altered(client, topic, epochs, (1, 2), version=version))
+    answer = partition_of(altered(client, topic, epochs, (1, 2), version=version))
     assert answer["ErrorCode"] == ErrorCode.NONE
     assert (answer["LeaderId"], answer["LeaderEpoch"], answer["Isr"]) == (1, topic["leader_epoch"], [1, 2])
     assert answer["PartitionEpoch"] == topic["partition_epoch"] + 1
     held = quorum.partition(topic["topic"])
     assert (held["isr"], held["partition_epoch"]) == ((1, 2), answer["PartitionEpoch"])
-    asked = [entry.raw for entry in quorum.bus.read(0, quorum.bus.last_seq()) if b'"alter_isr"' in entry.raw]
-    assert json.loads(asked[-1])["topic_id"] == topic["topic_id"]
-    answer = told(altered(client, topic, epochs, ALL, version=version, partition_epoch=answer["PartitionEpoch"]))
+    requests = [entry.raw for entry in quorum.bus.read(0, quorum.bus.last_seq()) if b'"alter_isr"' in entry.raw]
+    assert json.loads(requests[-1])["topic_id"] == topic["topic_id"]
+    answer = partition_of(
+        altered(client, topic, epochs, ALL, version=version, partition_epoch=answer["PartitionEpoch"])
+    )
     assert (answer["ErrorCode"], sorted(answer["Isr"])) == (ErrorCode.NONE, [1, 2, 3])
 
 
@@ -87,7 +89,7 @@ def test_an_invalid_change_is_refused_for_its_partition(
     given: dict[str, Any],
     error: ErrorCode,
 ) -> None:
-    answer = told(altered(client, topic, epochs, (1, 2), **given))
+    answer = partition_of(altered(client, topic, epochs, (1, 2), **given))
     assert answer["ErrorCode"] == error
     assert quorum.partition(topic["topic"])["isr"] == topic["isr"]
 
@@ -98,7 +100,7 @@ def test_a_leader_in_an_older_epoch_is_fenced(
     client.ask("BrokerHeartbeat", **heartbeat(3, epochs[3], WantFence=True))
     try:
         assert quorum.partition(topic["topic"])["leader_epoch"] > topic["leader_epoch"]
-        assert told(altered(client, topic, epochs, (1, 2)))["ErrorCode"] == ErrorCode.FENCED_LEADER_EPOCH
+        assert partition_of(altered(client, topic, epochs, (1, 2)))["ErrorCode"] == ErrorCode.FENCED_LEADER_EPOCH
     finally:
         client.ask("BrokerHeartbeat", **heartbeat(3, epochs[3]))
 
@@ -106,8 +108,8 @@ def test_a_leader_in_an_older_epoch_is_fenced(
 def test_a_change_made_in_between_causes_a_conflict(
     client: ControllerClient, topic: dict[str, Any], epochs: dict[int, int]
 ) -> None:
-    assert told(altered(client, topic, epochs, (1, 2)))["ErrorCode"] == ErrorCode.NONE
-    assert told(altered(client, topic, epochs, (1, 3)))["ErrorCode"] == ErrorCode.INVALID_UPDATE_VERSION
+    assert partition_of(altered(client, topic, epochs, (1, 2)))["ErrorCode"] == ErrorCode.NONE
+    assert partition_of(altered(client, topic, epochs, (1, 3)))["ErrorCode"] == ErrorCode.INVALID_UPDATE_VERSION
 
 
 @pytest.mark.parametrize("isr", [(1, 9), (2, 3), (1, 1)])
@@ -118,7 +120,7 @@ def test_an_invalid_isr_is_refused(
     epochs: dict[int, int],
     isr: tuple[int, ...],
 ) -> None:
-    answer = told(altered(client, topic, epochs, isr))
+    answer = partition_of(altered(client, topic, epochs, isr))
     assert answer["ErrorCode"] in (ErrorCode.INVALID_REQUEST, ErrorCode.INELIGIBLE_REPLICA)
     assert quorum.partition(topic["topic"])["isr"] == topic["isr"]
 
@@ -133,9 +135,9 @@ def test_a_request_in_an_old_broker_epoch_is_refused_as_a_whole(
 def test_a_repeated_partition_is_changed_once(
     client: ControllerClient, topic: dict[str, Any], epochs: dict[int, int]
 ) -> None:
-    answer = told(altered(client, topic, epochs, (1, 2)))
+    answer = partition_of(altered(client, topic, epochs, (1, 2)))
     held = topic | {"partition_epoch": answer["PartitionEpoch"]}
-    assert told(altered(client, held, epochs, ALL))["ErrorCode"] == ErrorCode.NONE
+    assert partition_of(altered(client, held, epochs, ALL))["ErrorCode"] == ErrorCode.NONE
 
 
 def test_producer_ids_come_in_blocks(client: ControllerClient, epochs: dict[int, int]) -> None:

@@ -35,8 +35,8 @@ def test_a_registered_broker_is_fenced_until_it_asks_to_serve(
 
 @pytest.mark.parametrize("version", [2, 3, 4])
 def test_a_broker_registers_in_every_version(quorum: InProcessQuorum, client: ControllerClient, version: int) -> None:
-    told = quorum.registration(20 + version)
-    answer = client.ask("BrokerRegistration", version, **told)
+    responses = quorum.registration(20 + version)
+    answer = client.ask("BrokerRegistration", version, **responses)
     assert answer["ErrorCode"] == ErrorCode.NONE
     assert quorum.broker(20 + version)["broker_epoch"] == answer["BrokerEpoch"]
 
@@ -83,57 +83,57 @@ def test_an_invalid_registration_is_refused(
 
 
 def test_another_process_gets_a_brokers_id_only_when_the_former_is_known_to_be_dead(tmp_path: Path) -> None:
-    """Neither the end of a connection nor a gateway's restart is enough, while the broker's listener accepts."""
+    """While the broker's listener accepts, neither the end of a connection nor a gateway's restart is proof."""
     quorum = InProcessQuorum(tmp_path)
     try:
         with socket.create_server((LOOPBACK, 0)) as listening:
             port = listening.getsockname()[1]
             listener = {"Name": "PLAINTEXT", "Host": LOOPBACK, "Port": port, "SecurityProtocol": 0}
-            asked = quorum.registration(17, "B", LogDirs=["17MAAAAAAAAAAAAAAAAAAA"])
+            request = quorum.registration(17, "B", LogDirs=["17MAAAAAAAAAAAAAAAAAAA"])
             former = quorum.client()
-            told = former.ask("BrokerRegistration", **quorum.registration(17, Listeners=[listener]))
-            former.ask("BrokerHeartbeat", **heartbeat(17, told["BrokerEpoch"]))
+            responses = former.ask("BrokerRegistration", **quorum.registration(17, Listeners=[listener]))
+            former.ask("BrokerHeartbeat", **heartbeat(17, responses["BrokerEpoch"]))
             impostor = quorum.client()
-            assert refused(impostor, asked)
+            assert refused(impostor, request)
             former.close()
-            assert refused(impostor, asked)
+            assert refused(impostor, request)
             impostor.close()
             quorum.gateways[100].stop()
             quorum.start(100)
             impostor = quorum.client()
-            assert refused(impostor, asked)
+            assert refused(impostor, request)
             assert quorum.broker(17)["state"] == "active"
-        # Now nobody listens there. No connection ended, so the gateway finds out when the next process asks.
-        assert refused(impostor, asked)
+        # The listener is gone, but no connection ended, so the gateway finds out when the next process registers.
+        assert refused(impostor, request)
         wait_until(lambda: is_lost(quorum), 30, "the broker to be known as dead")
-        assert refused(impostor, asked), "it has another disk"
-        assert let_in(impostor, quorum.registration(17, "C")) > told["BrokerEpoch"]
+        assert refused(impostor, request), "it has another disk"
+        assert let_in(impostor, quorum.registration(17, "C")) > responses["BrokerEpoch"]
         impostor.close()
     finally:
         quorum.stop()
 
 
-def refused(client: ControllerClient, asked: dict[str, object]) -> bool:
-    answer = client.ask("BrokerRegistration", **asked)
+def refused(client: ControllerClient, request: dict[str, object]) -> bool:
+    answer = client.ask("BrokerRegistration", **request)
     return bool(answer["ErrorCode"] == ErrorCode.DUPLICATE_BROKER_REGISTRATION)
 
 
 def is_lost(quorum: InProcessQuorum) -> bool:
-    """Say whether the rules were told that a broker's connection is lost."""
+    """Return whether the gateway has reported a lost connection."""
     return any(b'"broker_connection_lost"' in entry.raw for entry in quorum.bus.read(0, quorum.bus.decided_seq()))
 
 
-def let_in(client: ControllerClient, asked: dict[str, object]) -> int:
-    """Register as a broker does, again and again while another process has its id; return its epoch."""
-    told: list[dict[str, int]] = []
+def let_in(client: ControllerClient, request: dict[str, object]) -> int:
+    """Register repeatedly, as a broker does while another process has its id; return the epoch."""
+    responses: list[dict[str, int]] = []
 
     def is_let_in() -> bool:
-        told.append(client.ask("BrokerRegistration", **asked))
-        assert told[-1]["ErrorCode"] in (ErrorCode.NONE, ErrorCode.DUPLICATE_BROKER_REGISTRATION)
-        return told[-1]["ErrorCode"] == ErrorCode.NONE
+        responses.append(client.ask("BrokerRegistration", **request))
+        assert responses[-1]["ErrorCode"] in (ErrorCode.NONE, ErrorCode.DUPLICATE_BROKER_REGISTRATION)
+        return responses[-1]["ErrorCode"] == ErrorCode.NONE
 
     wait_until(is_let_in, 30, "the former process to be known as dead")
-    return told[-1]["BrokerEpoch"]
+    return responses[-1]["BrokerEpoch"]
 
 
 def test_leaders_move_away_from_a_broker_whose_one_directory_failed(
@@ -194,7 +194,7 @@ def test_a_broker_may_stop_when_it_leads_nothing_and_the_others_have_heard(
     held = quorum.partition("left")
     assert held["leader"] in (1, 2)
     assert 15 not in held["isr"]
-    # It has left its id, though its connection is open yet: its disk may be replaced meanwhile.
+    # Its id is free although its connection is still open, because its disk may be replaced meanwhile.
     replaced = quorum.registration(15, "B", LogDirs=["15MAAAAAAAAAAAAAAAAAAA"])
     assert let_in(fetching, replaced) > epoch
     fetching.close()

@@ -1,4 +1,4 @@
-"""A trimmed log begins with a snapshot, which brokers fetch piece by piece."""
+"""A trimmed log begins with a snapshot, which brokers fetch in pieces."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +17,8 @@ TOPICS, PARTITIONS = 30, 3
 
 def create(client: ControllerClient, name: str) -> None:
     topic = {"Name": name, "NumPartitions": PARTITIONS, "ReplicationFactor": 3}
-    [told] = client.ask("CreateTopics", Topics=[topic])["Topics"]
-    assert told["ErrorCode"] == ErrorCode.NONE
+    [response] = client.ask("CreateTopics", Topics=[topic])["Topics"]
+    assert response["ErrorCode"] == ErrorCode.NONE
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +37,9 @@ def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcessQuorum
 def piece(client: ControllerClient, snapshot: dict[str, int], position: int, **given: Any) -> dict[str, Any]:
     epoch, version = given.pop("epoch", snapshot["Epoch"]), given.pop("version", 1)
     partition = {"Partition": 0, "CurrentLeaderEpoch": epoch, "SnapshotId": snapshot, "Position": position}
-    told = client.ask("FetchSnapshot", version, Topics=[{"Name": METADATA, "Partitions": [partition]}], **given)
-    assert told["ErrorCode"] == ErrorCode.NONE
-    [answer] = told["Topics"][0]["Partitions"]
+    response = client.ask("FetchSnapshot", version, Topics=[{"Name": METADATA, "Partitions": [partition]}], **given)
+    assert response["ErrorCode"] == ErrorCode.NONE
+    [answer] = response["Topics"][0]["Partitions"]
     return dict(answer)
 
 
@@ -47,10 +47,10 @@ def test_a_new_broker_fetches_the_newest_snapshot_in_pieces(
     quorum: InProcessQuorum, client: ControllerClient, tmp_path: Path
 ) -> None:
     epoch = quorum.state.quorum_epoch
-    told = client.fetch(0, epoch)
-    snapshot = told["SnapshotId"]
-    assert (told["ErrorCode"], told["Records"]) == (ErrorCode.NONE, b"")
-    assert 0 < told["LogStartOffset"] <= snapshot["EndOffset"] <= told["HighWatermark"]
+    response = client.fetch(0, epoch)
+    snapshot = response["SnapshotId"]
+    assert (response["ErrorCode"], response["Records"]) == (ErrorCode.NONE, b"")
+    assert 0 < response["LogStartOffset"] <= snapshot["EndOffset"] <= response["HighWatermark"]
     data, size = b"", 1
     while len(data) < size:
         answer = piece(client, snapshot, len(data), MaxBytes=777)

@@ -1,4 +1,4 @@
-"""Every API in every announced version: its refusal and its answer can be encoded."""
+"""The refusal and the response of every API can be encoded in every announced version."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from brokers.wire.errors import ErrorCode
 from tests.support.controller_client import ControllerClient
 
 ALL = [(key, version) for key, api in APIS.items() for version in range(api.min_version, api.max_version + 1)]
-# The fields that a request needs at least. The layouts give defaults for all others.
+# The fields that a request needs; the layouts have defaults for all others.
 LEAST: dict[int, dict[str, Any]] = {
     19: {"Topics": [{"Name": "t", "NumPartitions": 1, "ReplicationFactor": 1}]},
     33: {"Resources": [{"ResourceType": 2, "ResourceName": "t"}]},

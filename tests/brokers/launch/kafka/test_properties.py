@@ -17,34 +17,34 @@ def read(text: str) -> dict[str, str]:
 
 def test_a_broker_asks_the_controllers_that_were_named(tmp_path: Path) -> None:
     (spec, _) = broker_specs(2, [Voter(100, "127.0.0.1", 9093), Voter(101, "127.0.0.1", 9094)], rack="a", log_dirs=2)
-    told = read(server_properties(spec, tmp_path, 2))
-    assert told["process.roles"] == "broker"
-    assert told["controller.quorum.voters"] == "100@127.0.0.1:9093,101@127.0.0.1:9094"
-    assert told["listeners"] == f"PLAINTEXT://127.0.0.1:{spec.port}"
-    assert told["log.dirs"] == f"{tmp_path}/data-0,{tmp_path}/data-1"
-    assert (told["broker.rack"], told["default.replication.factor"]) == ("a", "2")
+    written = read(server_properties(spec, tmp_path, 2))
+    assert written["process.roles"] == "broker"
+    assert written["controller.quorum.voters"] == "100@127.0.0.1:9093,101@127.0.0.1:9094"
+    assert written["listeners"] == f"PLAINTEXT://127.0.0.1:{spec.port}"
+    assert written["log.dirs"] == f"{tmp_path}/data-0,{tmp_path}/data-1"
+    assert (written["broker.rack"], written["default.replication.factor"]) == ("a", "2")
 
 
 def test_engine_settings_override_the_clusters_size_and_typed_ones_override_both(tmp_path: Path) -> None:
     (spec,) = broker_specs(1, [Voter(100, "127.0.0.1", 9093)], overrides={"num.partitions": "9"})
-    told = read(server_properties(spec, tmp_path, 3, {"default.replication.factor": "2", "num.partitions": "6"}))
-    assert (told["default.replication.factor"], told["num.partitions"]) == ("2", "9")
+    written = read(server_properties(spec, tmp_path, 3, {"default.replication.factor": "2", "num.partitions": "6"}))
+    assert (written["default.replication.factor"], written["num.partitions"]) == ("2", "9")
 
 
 def test_the_first_node_of_a_plain_cluster_is_its_controller(tmp_path: Path) -> None:
     first, second = plain_specs(2)
-    told = read(server_properties(first, tmp_path, 2))
-    assert told["process.roles"] == "broker,controller"
-    assert told["listeners"].split(",")[1] == f"CONTROLLER://127.0.0.1:{first.controller_port}"
+    written = read(server_properties(first, tmp_path, 2))
+    assert written["process.roles"] == "broker,controller"
+    assert written["listeners"].split(",")[1] == f"CONTROLLER://127.0.0.1:{first.controller_port}"
     assert second.roles == ("broker",)
     assert second.voters == first.voters == (Voter(1, "127.0.0.1", first.controller_port or 0),)
 
 
 def test_overrides_win_and_are_one_line_each(tmp_path: Path) -> None:
     (spec,) = plain_specs(1, overrides={"default.replication.factor": "1", "some.path": "a\\b"})
-    told = read(server_properties(spec, tmp_path, 3))
-    assert told["default.replication.factor"] == "1"
-    assert told["some.path"] == "a\\\\b"
+    written = read(server_properties(spec, tmp_path, 3))
+    assert written["default.replication.factor"] == "1"
+    assert written["some.path"] == "a\\\\b"
     for bad in ({"a": "1\nprocess.roles=controller"}, {"a b": "1"}, {"a\nb": "1"}):
         with pytest.raises(ValueError, match="is not a setting of one line"):
             server_properties(msgspec.structs.replace(spec, overrides=bad), tmp_path, 1)

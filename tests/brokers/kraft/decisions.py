@@ -22,16 +22,16 @@ DIRECTORIES = {broker: f"{broker}dddddddddddddddddddQ"[:21] + "Q" for broker in 
 MOVED = "mmmmmmmmmmmmmmmmmmmmmQ"
 
 
-def said(seq: int = 9) -> dict[str, Any]:
+def common(seq: int = 9) -> dict[str, Any]:
     return {"seq": seq, "controller_epoch": 1, "time_ms": 1_000 + seq, "reason": Reason.REQUEST_DONE}
 
 
 def quorum(seq: int = 9, *, voter: int = 100, epoch: int = 1) -> QuorumDecision:
-    return QuorumDecision(**said(seq), voter=voter, incarnation="g", voters=(100, 101), quorum_epoch=epoch)
+    return QuorumDecision(**common(seq), voter=voter, incarnation="g", voters=(100, 101), quorum_epoch=epoch)
 
 
 def broker(number: int, state: str = "active", **fields: Any) -> BrokerDecision:
-    told = {
+    defaults = {
         "broker_epoch": number,
         "incarnation": f"{number}iiiiiiiiiiiiiiiiiiiiQ",
         "rack": None,
@@ -39,15 +39,15 @@ def broker(number: int, state: str = "active", **fields: Any) -> BrokerDecision:
         "log_dirs": (DIRECTORIES[number],),
         "features": (Feature("metadata.version", 7, 27),),
     }
-    return BrokerDecision(**said(), broker=number, state=state, **(told | fields))
+    return BrokerDecision(**common(), broker=number, state=state, **(defaults | fields))
 
 
 def topic(state: str = "created", topic_id: str = ID, **config: str) -> TopicDecision:
-    return TopicDecision(**said(), topic="t", topic_id=topic_id, state=state, config=config)
+    return TopicDecision(**common(), topic="t", topic_id=topic_id, state=state, config=config)
 
 
 def partition(leader_epoch: int = 0, partition_epoch: int = 0, **fields: Any) -> LeaderAndIsr:
-    told = {
+    defaults = {
         "topic": "t",
         "topic_id": ID,
         "partition": 0,
@@ -61,11 +61,11 @@ def partition(leader_epoch: int = 0, partition_epoch: int = 0, **fields: Any) ->
         "unclean": False,
         "to": (),
     }
-    return LeaderAndIsr(**said(), leader_epoch=leader_epoch, partition_epoch=partition_epoch, **(told | fields))
+    return LeaderAndIsr(**common(), leader_epoch=leader_epoch, partition_epoch=partition_epoch, **(defaults | fields))
 
 
 def config(entity: str, name: str | None, **settings: str) -> ConfigDecision:
-    return ConfigDecision(**said(), entity=entity, name=name, config=settings)
+    return ConfigDecision(**common(), entity=entity, name=name, config=settings)
 
 
 BROKERS = [broker(1), broker(2), broker(3)]

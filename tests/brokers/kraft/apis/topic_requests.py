@@ -7,7 +7,7 @@ from tests.support.controller_client import ControllerClient
 from tests.support.gateway_in_process import InProcessQuorum
 
 
-def asked(name: str, partitions: int = 1, replicas: int = 1, **config: str | None) -> dict[str, Any]:
+def new_topic(name: str, partitions: int = 1, replicas: int = 1, **config: str | None) -> dict[str, Any]:
     configs = [{"Name": key.replace("_", "."), "Value": value} for key, value in config.items()]
     return {
         "Name": name,
@@ -19,14 +19,14 @@ def asked(name: str, partitions: int = 1, replicas: int = 1, **config: str | Non
 
 
 def create(client: ControllerClient, *topics: dict[str, Any], **given: Any) -> list[dict[str, Any]]:
-    told: list[dict[str, Any]] = client.forward("CreateTopics", Topics=list(topics), **given)["Topics"]
-    return told
+    response: list[dict[str, Any]] = client.forward("CreateTopics", Topics=list(topics), **given)["Topics"]
+    return response
 
 
 def created(client: ControllerClient, name: str, partitions: int = 1, replicas: int = 3) -> dict[str, Any]:
-    [told] = create(client, asked(name, partitions, replicas))
-    assert told["ErrorCode"] == ErrorCode.NONE, told
-    return told
+    [response] = create(client, new_topic(name, partitions, replicas))
+    assert response["ErrorCode"] == ErrorCode.NONE, response
+    return response
 
 
 def topics(quorum: InProcessQuorum) -> dict[str, dict[str, Any]]:
