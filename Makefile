@@ -37,13 +37,12 @@ simulate: setup
 soak: setup
 	@$(BIN)/python -m tests.soak.run --minutes $(or $(MINUTES),2) --out build/soak $(ARGS)
 
-# bench_failover runs real brokers for minutes, so it runs only by name: make bench-failover.
+# tests/bench/README.md lists the benchmarks: make bench-quick, make bench-layers, ... Each writes into build/bench.
 bench: setup
-	@set -e; for bench in $(filter-out bench_failover,$(basename $(notdir $(wildcard tests/bench/bench_*.py)))); do \
-	    echo "== $$bench"; $(BIN)/python -m tests.bench.$$bench; done
+	@$(BIN)/python -m tests.bench.run $(ARGS)
 
 bench-%: setup
-	@$(BIN)/python -m tests.bench.bench_$* $(ARGS)
+	@$(BIN)/python -m tests.bench.run $* $(ARGS)
 
 # Write deploy/requirements.lock again from pyproject.toml, and conf/jars.lock.toml from the roots in
 # deploy/lock_jars.py. This is the only target that needs uv.

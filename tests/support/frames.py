@@ -17,13 +17,18 @@ class FrameConnection:
         return self._read(int.from_bytes(self._read(4), "big"))
 
     def _read(self, size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            more = self._socket.recv(size - len(data))
-            if not more:
+        data = bytearray(size)
+        left = memoryview(data)
+        while left:
+            count = self._socket.recv_into(left)
+            if not count:
                 raise ConnectionError("closed")
-            data += more
-        return data
+            left = left[count:]
+        return bytes(data)
+
+    def fileno(self) -> int:
+        """Return the socket's descriptor, to wait for it with others."""
+        return self._socket.fileno()
 
     def wait_at_most(self, timeout_s: float) -> None:
         """Raise ``TimeoutError`` from now on if a response takes longer."""

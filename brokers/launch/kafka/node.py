@@ -14,7 +14,7 @@ FORMAT_TIMEOUT_S = 120.0
 # A node logs this when all of it runs. For a broker that includes being unfenced.
 _STARTED = b"Kafka Server started"
 # On a small machine a quick start matters more than top speed.
-_JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true")
+_JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 class KafkaError(ServiceError):
@@ -71,7 +71,8 @@ class KafkaNode(Service):
 
     def _java(self, heap: str) -> Iterator[str]:
         class_path = ":".join(map(str, jars("kafka-broker")))
-        yield from (str(java_home() / "bin" / "java"), f"-Xmx{heap}", *_JVM_FLAGS)
+        flags = _JVM_FLAGS if self.spec.jvm_flags is None else self.spec.jvm_flags
+        yield from (str(java_home() / "bin" / "java"), f"-Xmx{heap}", "-Djava.awt.headless=true", *flags)
         yield from (f"-Dlog4j.configuration=file:{self._log_properties}", "-cp", class_path)
 
     def is_ready(self) -> bool:

@@ -35,6 +35,8 @@ class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     # How many log directories the node has.
     log_dirs: Annotated[int, Meta(ge=1, le=64)] = 1
     heap: Annotated[str, Meta(pattern=r"^[1-9][0-9]*[mg]\Z")] = "512m"
+    # Options of the JVM besides its heap; None for those with which a node starts quickly on a small machine.
+    jvm_flags: tuple[str, ...] | None = None
     # Settings of Kafka's own; they win over all others.
     overrides: dict[str, str] = {}
 
@@ -52,7 +54,8 @@ def server_properties(
     ``engine`` are settings of the engine that leads the node; the node's own overrides win over them.
     Raises ``ValueError`` for an override that is not a valid setting.
     """
-    replicas = min(3, brokers)
+    # A cluster of controllers alone has no brokers.
+    replicas = max(1, min(3, brokers))
     listeners = {LISTENER: spec.port, CONTROLLER_LISTENER: spec.controller_port}
     bound = [f"{name}://{LOOPBACK}:{port}" for name, port in listeners.items() if port is not None]
     settings = {

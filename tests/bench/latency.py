@@ -2,7 +2,6 @@
 
 import random
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -68,7 +67,3 @@ def tell_phases(before: dict[str, float], after: dict[str, float]) -> None:
         if name.startswith(PHASES):
             each_ms = (after[name] - before.get(name, 0)) / batches * 1000
             print(f"  {name.removeprefix(PHASES):<30} {each_ms:6.0f} ms a batch")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

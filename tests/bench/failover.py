@@ -1,7 +1,6 @@
 """How long a producer waits when a broker that leads is killed: plain Kafka's controller and the engine, in one run.
 
-    python -m tests.bench.bench_failover [--kills N] [--rounds N] [--session-ms N] [--set KEY=VALUE]... [--write FILE]
-        [--keep FOLDER]
+    make bench-failover ARGS="[--kills N] [--rounds N] [--session-ms N] [--set KEY=VALUE]... [--write FILE]"
 
 Each round starts every setup afresh, in an order that rotates by one, with its share of the kills in
 it. A kill is SIGKILL of the broker that leads most; what is told is the longest gap between two
@@ -10,7 +9,6 @@ acknowledgements on any partition that follows it. Then the broker is started ag
 
 import argparse
 import os
-import platform
 import statistics
 import tempfile
 import time
@@ -28,6 +26,7 @@ from bus.interface import Bus
 from state.decisions import BrokerDecision, decode
 from tests.bench.failover_client import Pace
 from tests.bench.failover_setups import BROKERS, Running, Setup, setups
+from tests.bench.machine import facts
 
 TOPIC, PARTITIONS = "paced", 6
 INTERVAL_MS = 20
@@ -55,8 +54,8 @@ class Measured(NamedTuple):
     loads: list[float]
 
 
-def main() -> None:
-    given = _arguments()
+def main(*options: str) -> None:
+    given = _arguments(options)
     compared = setups(given.session_ms)
     if given.only:
         compared = [compared[number - 1] for number in given.only]
@@ -75,8 +74,10 @@ def main() -> None:
         given.write.write_text(f"# Fail-over, measured\n\n{told}\n")
 
 
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Measure how long a producer waits when a broker is killed.")
+def _arguments(options: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="failover", description="Measure how long a producer waits when a broker is killed."
+    )
     parser.add_argument("--kills", type=int, default=10, help="of each setup, over all rounds")
     parser.add_argument("--rounds", type=int, default=2, help="how often each setup is restarted")
     parser.add_argument("--session-ms", type=int, default=6_000, help="the session of all setups except the first")
@@ -84,7 +85,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", action="append", type=int, metavar="NUMBER", help="only this setup, from 1 on")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave all logs there")
     parser.add_argument("--write", type=Path, help="a file of markdown to write the table to")
-    return parser.parse_args()
+    return parser.parse_args(options)
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -205,7 +206,7 @@ def _wait(condition: Callable[[], bool], what: str, poll_s: float = 0.05) -> Non
 
 
 def _table(measured: dict[str, Measured], given: argparse.Namespace) -> Iterator[str]:
-    yield f"`python -m tests.bench.bench_failover`, {time.strftime('%Y-%m-%d')}, on {_machine()}."
+    yield f"`make bench-failover`, {time.strftime('%Y-%m-%d')}, on {facts()}."
     settings = ", ".join(f"`{key}={value}`" for key, value in given.set) or "Kafka's default settings"
     yield (
         f"Three brokers of Kafka 4.1.0 with {settings}, and one topic of {PARTITIONS} partitions with three "
@@ -241,15 +242,3 @@ def _table(measured: dict[str, Measured], given: argparse.Namespace) -> Iterator
 def _medians(kills: Sequence[Kill]) -> list[str]:
     columns = zip(*(kill.parts_ms for kill in kills), strict=True)
     return [f"{statistics.median(column):.0f} ms" for column in columns]
-
-
-def _machine() -> str:
-    models = [
-        line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line
-    ]
-    cores, memory = os.cpu_count(), psutil.virtual_memory().total / 2**30
-    return f"{models[0] if models else platform.processor()}, {cores} cores, {memory:.0f} GiB"
-
-
-if __name__ == "__main__":
-    main()

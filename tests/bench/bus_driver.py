@@ -1,0 +1,250 @@
+"""The load on the bus: brokers as events, the engine as users start it."""
+
+import statistics
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import psutil
+from msgspec.structs import replace
+
+from bus.embedded import EmbeddedBus
+from bus.image import read_image
+from state.partition import Partition
+from tests.bench.load import Load, StepName, Took
+from tests.bench.machine import cpu_s, family, idle
+from tests.support.engine import Engine, decided, encoded, wait_until
+
+DECIDE_TIMEOUT_S = 1_200.0
+PUBLISHED_AT_ONCE = 5_000
+ONE_ISR_RUNS = 10
+_POLL_S = 0.005
+_ALL = 2**31
+_COUNTED_AT_ONCE = 50_000
+
+
+class Heartbeats(threading.Thread):
+    """The heartbeats of the brokers in ``alive``; ``beat_s`` says when each was last heard."""
+
+    def __init__(self, bus_path: Path, epochs: dict[int, int], interval_s: float) -> None:
+        super().__init__(name="heartbeats", daemon=True)
+        self.alive = set(epochs)
+        self.beat_s: dict[int, float] = {}
+        self._bus_path = bus_path
+        self._epochs = epochs
+        self._interval_s = interval_s
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        bus = EmbeddedBus(self._bus_path)
+        try:
+            while not self._stopping.wait(self._interval_s):
+                beating = sorted(self.alive)
+                bus.publish([beat(broker, self._epochs[broker]) for broker in beating])
+                self.beat_s |= dict.fromkeys(beating, time.monotonic())
+        finally:
+            bus.close()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self.join()
+
+
+def beat(broker: int, broker_epoch: int, *, want_fence: bool = False, want_shutdown: bool = False) -> bytes:
+    """Write a heartbeat."""
+    return encoded(
+        "broker_heartbeat",
+        broker=broker,
+        broker_epoch=broker_epoch,
+        want_fence=want_fence,
+        want_shutdown=want_shutdown,
+    )
+
+
+class BusDriver:
+    """The engine in ``folder``, with ``settings``."""
+
+    passes_over: frozenset[StepName] = frozenset()
+
+    def __init__(self, folder: Path, load: Load, settings: Sequence[str]) -> None:
+        self._folder = folder
+        self._load = load
+        self._settings = settings
+        self._gone = 0
+
+    def start(self) -> None:
+        self.bus = EmbeddedBus(self._folder / "bus.db")
+        self.engine = Engine(self._folder, *self._settings)
+        try:
+            self.engine.wait_ready(self.bus)
+            self._join()
+        except BaseException:
+            self.engine.kill()
+            self.bus.close()
+            raise
+
+    def _join(self) -> None:
+        registered = [encoded("broker_register", broker=b, incarnation=f"i{b}") for b in self._load.everyone]
+        last = self.bus.publish(registered)
+        self._epochs = {broker: last - self._load.brokers + broker for broker in self._load.everyone}
+        self.beats = Heartbeats(self.bus.path, self._epochs, self._load.heartbeat_ms / 1_000)
+        self._decided(self.bus.publish([beat(*one) for one in self._epochs.items()]))
+        self.beats.start()
+
+    def stop(self) -> None:
+        self.beats.stop()
+        self.engine.kill()
+        self.bus.close()
+
+    def play(self, step: StepName) -> Took:
+        match step:
+            case "create":
+                return self._played(self._creations())
+            case "idle":
+                return idle([self.engine.process.pid], self._load.idle_s)
+            case "shrink ISRs":
+                return self._played(list(self._alterations(joining=False))[: self._load.storm])
+            case "expand ISRs":
+                return self._played(list(self._alterations(joining=True))[: self._load.storm])
+            case "one ISR":
+                return self._one_by_one(list(self._alterations(joining=False))[:: self._load.partitions_per_topic])
+            case "lose":
+                return self._lost(self._load.victim)
+            case "return":
+                took = self._played([beat(self._gone, self._epochs[self._gone])])
+                self.beats.alive.add(self._gone)
+                return took
+            case "fence":
+                self._leaves(self._load.fenced)
+                return self._played([beat(self._gone, self._epochs[self._gone], want_fence=True)])
+            case "shut down":
+                self._leaves(self._load.shut_down)
+                return self._played([beat(self._gone, self._epochs[self._gone], want_shutdown=True)])
+            case "offsets":
+                return self._offsets()
+            case "restart":
+                return self._restarted()
+
+    def _leaves(self, broker: int) -> None:
+        self._gone = broker
+        self.beats.alive.discard(broker)
+
+    def _played(self, events: Sequence[bytes]) -> Took:
+        """Publish events, and wait until the last of them is decided."""
+        before, processes = self.bus.decided_seq(), self._processes()
+        began_s, began_cpu_s = time.monotonic(), cpu_s(processes)
+        last = before
+        for first in range(0, len(events), PUBLISHED_AT_ONCE):
+            last = self.bus.publish(events[first : first + PUBLISHED_AT_ONCE])
+        self._decided(last)
+        wall_s = time.monotonic() - began_s
+        return Took(wall_s=wall_s, cpu_s=cpu_s(processes) - began_cpu_s, changes=self._changes(before, last))
+
+    def _one_by_one(self, events: Sequence[bytes]) -> Took:
+        """Publish events on an idle engine, each after the decision on the one before; return the median."""
+        took = [self._played([event]) for event in events[:ONE_ISR_RUNS]]
+        return Took(
+            wall_s=statistics.median(one.wall_s for one in took),
+            cpu_s=statistics.median(one.cpu_s for one in took),
+            changes=max(one.changes for one in took),
+        )
+
+    def _offsets(self) -> Took:
+        """Report offsets, and wait for the tick after them, which moves the watermarks."""
+        before, reports = self.bus.decided_seq(), list(self._reports())
+        took = self._played(reports)
+        tick_s = time.monotonic()
+        reported = self.bus.decided_seq()
+        # The tick may have been in the same batch as the last report.
+        if not self._watermarks(before, reported):
+            wait_until(lambda: self._watermarks(before, self.bus.decided_seq()) > 0, DECIDE_TIMEOUT_S, "watermarks")
+        return replace(took, wall_s=took.wall_s + time.monotonic() - tick_s, changes=len(reports))
+
+    def _restarted(self) -> Took:
+        """Kill the engine and start it again, and time from there to its first decision."""
+        self.engine.kill()
+        began_s = time.monotonic()
+        self.engine = Engine(self._folder, *self._settings)
+        self.engine.wait_ready(self.bus)
+        spent_s = cpu_s(self._processes())
+        return Took(wall_s=time.monotonic() - began_s, cpu_s=spent_s, changes=1)
+
+    def _lost(self, broker: int) -> Took:
+        """Let a broker's session end, and time from the tick that fences it to the last decision."""
+        before, processes = self.bus.decided_seq(), self._processes()
+        self._leaves(broker)
+        ends_s = self.beats.beat_s[broker] + self._load.session_ms / 1_000
+        time.sleep(max(0.0, ends_s - time.monotonic()))
+        began_cpu_s = cpu_s(processes)
+        deadline_s = time.monotonic() + DECIDE_TIMEOUT_S
+        while not (found := self.bus.decisions((before, _ALL), 1)):
+            if time.monotonic() > deadline_s:
+                raise TimeoutError(f"broker {broker} was not fenced")
+            time.sleep(_POLL_S)
+        done_s, done_ms = time.monotonic(), time.time() * 1_000
+        spent_s = cpu_s(processes) - began_cpu_s
+        [tick] = self.bus.read(found[0].seq - 1, found[0].seq)
+        assert tick.entered_ms is not None
+        changes = self._changes(before, found[0].seq)
+        return Took(
+            wall_s=(done_ms - tick.entered_ms) / 1_000, cpu_s=spent_s, changes=changes, session_end_s=done_s - ends_s
+        )
+
+    def _decided(self, seq: int) -> None:
+        decided(self.bus, seq, DECIDE_TIMEOUT_S, self.engine)
+
+    def _processes(self) -> list[psutil.Process]:
+        return family([self.engine.process.pid])
+
+    def _watermarks(self, after: int, through: int) -> int:
+        return self._count(after, through, b'"kind":"high_watermark"')
+
+    def _changes(self, after: int, through: int) -> int:
+        """Count the partitions' decisions between two events."""
+        return self._count(after, through, b'"kind":"leader_and_isr"')
+
+    def _count(self, after: int, through: int, kind: bytes) -> int:
+        place, count = (after, _ALL), 0
+        while found := [one for one in self.bus.decisions(place, _COUNTED_AT_ONCE) if one.seq <= through]:
+            count += sum(kind in one.body for one in found)
+            place = (found[-1].seq, found[-1].idx)
+        return count
+
+    def _creations(self) -> list[bytes]:
+        replicas = self._load.replication_factor
+        return [
+            encoded("create_topic", topic=topic, partitions=size, replication_factor=replicas)
+            for topic, size in self._load.topics
+        ]
+
+    def _reports(self) -> Iterator[bytes]:
+        """Write a report of each replica of some partitions."""
+        left = self._load.storm
+        for topic in read_image(self.bus.image()).topics:
+            for held in topic.partitions[:left]:
+                place = {"topic": topic.topic, "partition": held.partition, "leader_epoch": held.leader_epoch}
+                for broker in held.replicas:
+                    yield encoded("log_end_offset", **place, broker=broker, log_end_offset=7)
+            left = max(0, left - len(topic.partitions))
+
+    def _alterations(self, *, joining: bool) -> Iterator[bytes]:
+        """Write what leaders ask when the straggler leaves their ISRs, or joins them again."""
+        straggler = self._load.straggler
+        for topic in read_image(self.bus.image()).topics:
+            for held in topic.partitions:
+                if straggler in held.replicas and held.leader != straggler and (straggler in held.isr) != joining:
+                    yield self._alteration(topic.topic, held, straggler)
+
+    def _alteration(self, topic: str, held: Partition, straggler: int) -> bytes:
+        left = tuple(broker for broker in held.isr if broker != straggler)
+        return encoded(
+            "alter_isr",
+            topic=topic,
+            partition=held.partition,
+            broker=held.leader,
+            broker_epoch=self._epochs[held.leader],
+            leader_epoch=held.leader_epoch,
+            partition_epoch=held.partition_epoch,
+            isr=left if straggler in held.isr else (*held.isr, straggler),
+        )

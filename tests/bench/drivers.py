@@ -1,0 +1,50 @@
+"""The drivers by name."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.bench.bus_driver import BusDriver
+from tests.bench.controllers import EngineBehindGateway, StockController
+from tests.bench.load import Driver, Load
+from tests.bench.protocol_driver import ProtocolDriver
+
+# At these sizes a JVM needs more memory than by default: Spark's, and the peer's.
+_LARGE, _VERY_LARGE = 150_000, 500_000
+
+
+def engine(folder: Path, load: Load) -> Driver:
+    """Make the engine as it is configured by default."""
+    return BusDriver(folder, load, _settings(load))
+
+
+def two_tasks(folder: Path, load: Load) -> Driver:
+    """Make the engine with a Spark task for each of two cores."""
+    return BusDriver(folder, load, ["shuffle.partitions=2", *_settings(load)])
+
+
+def peer(folder: Path, load: Load) -> Driver:
+    """Make a controller of stock Kafka."""
+    heap = "3g" if load.partitions >= _VERY_LARGE else "1g"
+    return ProtocolDriver(StockController(folder, load.session_ms, heap), load)
+
+
+def gateway(folder: Path, load: Load) -> Driver:
+    """Make the engine behind a gateway."""
+    return ProtocolDriver(EngineBehindGateway(folder, _settings(load)), load)
+
+
+def _settings(load: Load) -> list[str]:
+    memory = "4g" if load.partitions >= _VERY_LARGE else "2g" if load.partitions >= _LARGE else "1g"
+    return [
+        "auto.leader.rebalance.enable=false",
+        f"broker.session.timeout.ms={load.session_ms}",
+        f"driver.memory={memory}",
+    ]
+
+
+DRIVERS: dict[str, Callable[[Path, Load], Driver]] = {
+    "engine": engine,
+    "engine-2-tasks": two_tasks,
+    "peer": peer,
+    "gateway": gateway,
+}

@@ -1,0 +1,109 @@
+"""The load: what happens to a cluster, in steps, whoever decides."""
+
+from typing import Literal, Protocol
+
+import msgspec
+
+StepName = Literal[
+    "create",
+    "idle",
+    "shrink ISRs",
+    "expand ISRs",
+    "one ISR",
+    "lose",
+    "return",
+    "fence",
+    "shut down",
+    "offsets",
+    "restart",
+]
+
+STEPS: tuple[StepName, ...] = (
+    "create",
+    "shrink ISRs",
+    "expand ISRs",
+    "one ISR",
+    "lose",
+    "return",
+    "fence",
+    "return",
+    "shut down",
+    "offsets",
+    "restart",
+)
+
+
+class Load(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster of ``partitions`` partitions, and the steps that it goes through.
+
+    Each step that takes a broker away has a victim of its own, because one that has left the ISRs has nothing to lose.
+    """
+
+    partitions: int
+    partitions_per_topic: int = 100
+    # ≥ 4
+    brokers: int = 10
+    replication_factor: int = 3
+    session_ms: int = 9_000
+    heartbeat_ms: int = 1_000
+    # How many partitions change their ISR at most in a storm, and report their replicas' log-end offsets.
+    storm: int = 50_000
+    idle_s: float = 20.0
+    # The broker whose session ends; the next ones are fenced on request, shut down, and out of ISRs in a storm.
+    victim: int = 1
+    steps: tuple[StepName, ...] = STEPS
+
+    @property
+    def topics(self) -> list[tuple[str, int]]:
+        """Return each topic's name and size."""
+        whole, rest = divmod(self.partitions, self.partitions_per_topic)
+        sizes = [self.partitions_per_topic] * whole + ([rest] if rest else [])
+        return [(f"t{number}", size) for number, size in enumerate(sizes)]
+
+    @property
+    def everyone(self) -> range:
+        return range(1, self.brokers + 1)
+
+    @property
+    def fenced(self) -> int:
+        return self.victim + 1
+
+    @property
+    def shut_down(self) -> int:
+        return self.victim + 2
+
+    @property
+    def straggler(self) -> int:
+        return self.victim + 3
+
+
+class Took(msgspec.Struct, frozen=True, kw_only=True):
+    """What one step cost. Times are in seconds."""
+
+    # From the request, or from the fencing tick, to the last change that a broker can act on.
+    wall_s: float
+    # CPU of all processes of the controller from the step's cause to its end.
+    cpu_s: float
+    # Partitions that changed, or replicas whose offsets were taken in.
+    changes: int
+    # From the end of the lost broker's session, if that was the cause.
+    session_end_s: float | None = None
+
+
+class Driver(Protocol):
+    """One controller under the load."""
+
+    # The steps that this driver cannot play.
+    passes_over: frozenset[StepName]
+
+    def start(self) -> None:
+        """Start the controller, and let every broker join."""
+        ...
+
+    def play(self, step: StepName) -> Took:
+        """Play one step to its end."""
+        ...
+
+    def stop(self) -> None:
+        """End everything that was started."""
+        ...

@@ -1,0 +1,106 @@
+"""The machine that measures: its facts, its load, a fixed piece of work to compare with, and what processes use."""
+
+import contextlib
+import os
+import platform
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from tests.bench.load import Took
+
+REFERENCE_RUNS = 5
+_LOOPS = 400_000
+_ROWS = 20_000
+
+
+class Machine(msgspec.Struct, frozen=True):
+    """What a figure depends on besides the code."""
+
+    processor: str
+    cores: int
+    memory_gib: int
+    system: str
+    python: str
+    # Runnable processes, a minute's average, when the run began.
+    load: float
+    # Wall and CPU seconds of the reference loop, medians.
+    reference_wall_s: float
+    reference_cpu_s: float
+
+
+def machine() -> Machine:
+    """Look at the machine, and run the reference loop on it."""
+    load = os.getloadavg()[0]
+    runs = [_reference() for _ in range(REFERENCE_RUNS)]
+    wall_s, cpu_s = (statistics.median(column) for column in zip(*runs, strict=True))
+    system = f"{platform.system()} {platform.release()}"
+    return Machine(
+        _processor(), os.cpu_count() or 0, _memory_gib(), system, platform.python_version(), load, wall_s, cpu_s
+    )
+
+
+def facts() -> str:
+    """Describe the machine in a few words."""
+    return f"{_processor()}, {os.cpu_count()} cores, {_memory_gib()} GiB"
+
+
+def _memory_gib() -> int:
+    return round(int(psutil.virtual_memory().total) / 2**30)
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor()
+
+
+def _reference() -> tuple[float, float]:
+    """Do what an engine does much of: dictionaries and tuples in Python, JSON, and rows into SQLite."""
+    wall_s, cpu_s = time.monotonic(), time.process_time()
+    held: dict[int, tuple[int, int]] = {}
+    for number in range(_LOOPS):
+        held[number % 1_000] = (number, number * 31 % 997)
+    rows = [(number, msgspec.json.encode({"number": number, "held": held[number % 1_000]})) for number in range(_ROWS)]
+    with tempfile.TemporaryDirectory(prefix="isrflow-bench-") as folder:
+        connection = sqlite3.connect(Path(folder) / "reference.db")
+        with connection:
+            connection.execute("CREATE TABLE rows (number INTEGER PRIMARY KEY, body BLOB)")
+            connection.executemany("INSERT INTO rows VALUES (?, ?)", rows)
+        connection.close()
+    return time.monotonic() - wall_s, time.process_time() - cpu_s
+
+
+def family(pids: Iterable[int]) -> list[psutil.Process]:
+    """Return processes and everything that they started and that still runs."""
+    found: list[psutil.Process] = []
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            one = psutil.Process(pid)
+            found += [one, *one.children(recursive=True)]
+    return found
+
+
+def cpu_s(processes: Iterable[psutil.Process]) -> float:
+    """Add up the CPU seconds of processes; one that has ended counts no more."""
+    total = 0.0
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            total += sum(process.cpu_times()[:2])
+    return total
+
+
+def idle(pids: Iterable[int], seconds: float) -> Took:
+    """Watch processes for a while and leave them alone."""
+    watched = family(pids)
+    began_s, began_cpu_s = time.monotonic(), cpu_s(watched)
+    time.sleep(seconds)
+    return Took(wall_s=time.monotonic() - began_s, cpu_s=cpu_s(watched) - began_cpu_s, changes=0)

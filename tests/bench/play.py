@@ -1,0 +1,46 @@
+"""Play a load on several drivers in alternating rounds."""
+
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from tests.bench.load import Driver, Load, Took
+from tests.bench.report import Figure
+
+# A pause before each step, in which what the step before left behind is done with.
+SETTLE_S = 2.0
+
+Make = Callable[[Path, Load], Driver]
+
+
+def rounds(loads: Sequence[Load], makes: Mapping[str, Make], count: int, settle_s: float = SETTLE_S) -> list[Figure]:
+    """Play every load on every driver ``count`` times, each time on a fresh one, and in another order."""
+    took: dict[tuple[str, int, str], list[Took]] = defaultdict(list)
+    for load in loads:
+        names = list(makes)
+        for number in range(count):
+            for name in [*names[number % len(names) :], *names[: number % len(names)]]:
+                for step, one in one_round(name, makes[name], load, settle_s):
+                    took[name, load.partitions, step].append(one)
+    return [Figure(name, partitions, step, all_) for (name, partitions, step), all_ in took.items()]
+
+
+def one_round(name: str, make: Make, load: Load, settle_s: float = SETTLE_S) -> list[tuple[str, Took]]:
+    """Play a load once on a fresh driver. A step that comes again is named after what came before it."""
+    played: list[tuple[str, Took]] = []
+    with tempfile.TemporaryDirectory(prefix="isrflow-bench-") as folder:
+        driver = make(Path(folder), load)
+        driver.start()
+        try:
+            steps = [step for step in load.steps if step not in driver.passes_over]
+            for before, step in zip(("", *steps), steps, strict=False):
+                time.sleep(settle_s)
+                shown = f"return after {before}" if step == "return" else step
+                took = driver.play(step)
+                played.append((shown, took))
+                print(f"  {name}, {load.partitions:,}: {shown}: {took.wall_s:.2f} s, {took.changes:,}", flush=True)
+        finally:
+            driver.stop()
+    return played

@@ -1,0 +1,142 @@
+"""Brokers as a controller sees them: they register and send heartbeats, each on a connection of its own."""
+
+import selectors
+import threading
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from brokers.launch.kafka.cluster import random_cluster_id
+from brokers.launch.kafka.properties import LOOPBACK
+from brokers.wire.schema import Values
+from tests.support.controller_client import ControllerClient
+
+JOIN_TIMEOUT_S = 120.0
+ANSWER_TIMEOUT_S = 1_200.0
+_RETRY_S = 0.1
+# So that every registration counts as taken in.
+_ALL_OF_THE_LOG = 1 << 40
+
+
+class ProtocolBrokers(threading.Thread):
+    """Brokers 1 to ``count``. Those in ``alive`` beat every ``interval_s``; ``beat_s`` says when each last did.
+
+    A broker that ``beat`` speaks for is not in ``alive`` meanwhile.
+    """
+
+    def __init__(self, port: int, cluster_id: str, count: int, interval_s: float) -> None:
+        super().__init__(name="brokers", daemon=True)
+        self._cluster_id = cluster_id
+        self._interval_s = interval_s
+        self._clients = {broker: ControllerClient(port) for broker in range(1, count + 1)}
+        self.epochs: dict[int, int] = {}
+        self.alive: set[int] = set()
+        self.beat_s: dict[int, float] = {}
+        self.error: Exception | None = None
+        self._asked: set[int] = set()
+        # Held while the connections are used.
+        self._turn = threading.Lock()
+        self._stopping = threading.Event()
+
+    def join_cluster(self) -> None:
+        """Register all brokers and unfence them. Raises ``TimeoutError`` when one is refused for too long."""
+        deadline_s = time.monotonic() + JOIN_TIMEOUT_S
+        for client in self._clients.values():
+            client.wait_at_most(JOIN_TIMEOUT_S)
+        features = self._features()
+        for broker, client in self._clients.items():
+            asked = self._registration(broker, features)
+            while (answer := client.ask("BrokerRegistration", **asked))["ErrorCode"]:
+                if time.monotonic() > deadline_s:
+                    raise TimeoutError(f"broker {broker} is not registered: {answer}")
+                time.sleep(_RETRY_S)
+            self.epochs[broker] = answer["BrokerEpoch"]
+        for broker in self._clients:
+            while self.beat(broker)["IsFenced"]:
+                if time.monotonic() > deadline_s:
+                    raise TimeoutError(f"broker {broker} stays fenced")
+                time.sleep(_RETRY_S)
+        self.alive = set(self._clients)
+
+    def _features(self) -> list[dict[str, Any]]:
+        """Support whatever the controller supports."""
+        told = self._clients[1].ask("ApiVersions", ClientSoftwareName="bench", ClientSoftwareVersion="1")
+        return [
+            {"Name": one["Name"], "MinSupportedVersion": one["MinVersion"], "MaxSupportedVersion": one["MaxVersion"]}
+            for one in told["SupportedFeatures"]
+        ]
+
+    def _registration(self, broker: int, features: list[dict[str, Any]]) -> Values:
+        listener = {"Name": "PLAINTEXT", "Host": LOOPBACK, "Port": 9_000 + broker, "SecurityProtocol": 0}
+        return {
+            "BrokerId": broker,
+            "ClusterId": self._cluster_id,
+            "IncarnationId": random_cluster_id(),
+            "Listeners": [listener],
+            "Features": features,
+            "Rack": None,
+            # Any uuid does.
+            "LogDirs": [random_cluster_id()],
+        }
+
+    def beat(self, broker: int, *, want_fence: bool = False, want_shut_down: bool = False) -> Values:
+        """Send one heartbeat, and return its response."""
+        with self._turn:
+            if broker in self._asked:
+                self._received(broker)
+            self._send(broker, want_fence=want_fence, want_shut_down=want_shut_down)
+            # The other brokers go on meanwhile.
+            self._asked.discard(broker)
+        answer = self._clients[broker].receive("BrokerHeartbeat")
+        if answer["ErrorCode"]:
+            raise RuntimeError(f"a heartbeat of broker {broker} is refused: {answer}")
+        return answer
+
+    def _send(self, broker: int, *, want_fence: bool = False, want_shut_down: bool = False) -> None:
+        self.beat_s[broker] = time.monotonic()
+        self._asked.add(broker)
+        self._clients[broker].send(
+            "BrokerHeartbeat",
+            BrokerId=broker,
+            BrokerEpoch=self.epochs[broker],
+            CurrentMetadataOffset=_ALL_OF_THE_LOG,
+            WantFence=want_fence,
+            WantShutDown=want_shut_down,
+        )
+
+    def _received(self, broker: int) -> None:
+        self._asked.discard(broker)
+        answer = self._clients[broker].receive("BrokerHeartbeat")
+        if answer["ErrorCode"]:
+            raise RuntimeError(f"a heartbeat of broker {broker} is refused: {answer}")
+
+    def run(self) -> None:
+        try:
+            self._beat_until_stopped()
+        except Exception as error:
+            self.error = error
+
+    def _beat_until_stopped(self) -> None:
+        """Beat; a broker whose last heartbeat has no answer yet waits for that, as real ones do."""
+        with selectors.DefaultSelector() as selector:
+            for broker, client in self._clients.items():
+                selector.register(client, selectors.EVENT_READ, broker)
+            while not self._stopping.wait(self._interval_s):
+                with self._turn:
+                    for key, _ in selector.select(0):
+                        if key.data in self._asked:
+                            self._received(key.data)
+                    for broker in sorted(self.alive - self._asked):
+                        self._send(broker)
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self.is_alive():
+            self.join()
+        for client in self._clients.values():
+            client.close()
+
+    def leave(self, brokers: Iterable[int]) -> None:
+        """Let brokers send nothing from now on."""
+        with self._turn:
+            self.alive.difference_update(brokers)

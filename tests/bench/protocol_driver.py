@@ -1,0 +1,251 @@
+"""The load at the protocol of Kafka's brokers, for a controller of stock Kafka and for a gateway alike."""
+
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from tests.bench.controllers import Controller
+from tests.bench.load import Load, StepName, Took
+from tests.bench.machine import cpu_s, family, idle
+from tests.bench.metadata_reader import MetadataReader
+from tests.bench.metadata_records import (
+    PARTITION,
+    PARTITION_CHANGE,
+    Partition,
+    ReadBatch,
+    partition_in,
+    records_in,
+    uuid_text,
+)
+from tests.bench.protocol_brokers import ANSWER_TIMEOUT_S, ProtocolBrokers
+from tests.support.controller_client import ControllerClient
+
+# Kafka's controller refuses a request that leads to more records (``MAX_RECORDS_PER_USER_OP``).
+RECORDS_PER_REQUEST_MAX = 9_000
+ADMINS = 4
+ONE_ISR_RUNS = 10
+_POLL_S = 0.02
+# A step has ended when the reader gets no news for this long, and longer with more partitions.
+_QUIET_S, _QUIET_S_PER_PARTITION = 2.0, 1 / 40_000
+_CHANGES = frozenset({PARTITION, PARTITION_CHANGE})
+
+
+class ProtocolDriver:
+    """Simulated brokers under ``controller``; one of them fetches the metadata log for all."""
+
+    # Real brokers report no offsets to their controller. How a controller restarts, nobody asked.
+    passes_over: frozenset[StepName] = frozenset({"offsets", "restart"})
+
+    def __init__(self, controller: Controller, load: Load) -> None:
+        self._controller = controller
+        self._load = load
+        self._gone = 0
+        self._storm: dict[tuple[bytes, int], Partition] = {}
+
+    def start(self) -> None:
+        self._controller.start()
+        port, cluster_id = self._controller.port, self._controller.cluster_id
+        try:
+            interval_s = self._load.heartbeat_ms / 1_000
+            self._brokers = ProtocolBrokers(port, cluster_id, self._load.brokers, interval_s)
+            self._reader = MetadataReader(port, self._load.straggler, cluster_id)
+            self._reader.start()
+            self._brokers.join_cluster()
+        except BaseException:
+            self._controller.stop()
+            raise
+        self._brokers.start()
+
+    def stop(self) -> None:
+        self._brokers.stop()
+        self._controller.stop()
+        self._reader.stop()
+
+    def play(self, step: StepName) -> Took:
+        match step:
+            case "create":
+                took = self._played(self._create)
+                self._storm = self._chosen()
+                return took
+            case "idle":
+                return idle(self._controller.pids, self._load.idle_s)
+            case "shrink ISRs":
+                return self._played(lambda: self._alter(self._storm.values(), joining=False))
+            case "expand ISRs":
+                return self._played(lambda: self._alter(self._storm.values(), joining=True))
+            case "one ISR":
+                return self._one_by_one()
+            case "lose":
+                return self._lost(self._load.victim)
+            case "return":
+                took = self._played(lambda: self._brokers.beat(self._gone))
+                self._brokers.alive.add(self._gone)
+                return took
+            case "fence":
+                self._leaves(self._load.fenced)
+                return self._played(lambda: self._brokers.beat(self._gone, want_fence=True))
+            case "shut down":
+                self._leaves(self._load.shut_down)
+                return self._played(lambda: self._brokers.beat(self._gone, want_shut_down=True))
+            case _:
+                raise ValueError(f"{step} is not for brokers")
+
+    def _leaves(self, broker: int) -> None:
+        self._gone = broker
+        self._brokers.leave([broker])
+
+    def _played(self, cause: Callable[[], Any]) -> Took:
+        """Do something, and time until the last record that follows from it was read."""
+        place, processes = self._reader.count(), family(self._controller.pids)
+        began_s, began_cpu_s = time.monotonic(), cpu_s(processes)
+        cause()
+        news, spent_s = self._news(place, lambda: cpu_s(processes))
+        ended_s = news[-1].read_s if news else began_s
+        return Took(wall_s=ended_s - began_s, cpu_s=spent_s - began_cpu_s, changes=_changes(news))
+
+    def _news(self, place: int, meter: Callable[[], float]) -> tuple[list[ReadBatch], float]:
+        """Wait until the reader has read everything from ``place`` on; return it, and the meter at its end."""
+        quiet_s = _QUIET_S + self._load.partitions * _QUIET_S_PER_PARTITION
+        news: list[ReadBatch] = []
+        measured, last_s = meter(), time.monotonic()
+        while time.monotonic() - last_s < quiet_s:
+            if self._brokers.error is not None:
+                raise self._brokers.error
+            count = self._reader.count()
+            fresh = [batch for batch in self._reader.batches[place:count] if batch.is_news]
+            place = count
+            if fresh:
+                news += fresh
+                measured, last_s = meter(), time.monotonic()
+            time.sleep(_POLL_S)
+        return news, measured
+
+    def _lost(self, broker: int) -> Took:
+        place, processes = self._reader.count(), family(self._controller.pids)
+        self._leaves(broker)
+        ends_s = self._brokers.beat_s[broker] + self._load.session_ms / 1_000
+        time.sleep(max(0.0, ends_s - time.monotonic()))
+        began_cpu_s = cpu_s(processes)
+        deadline_s = time.monotonic() + ANSWER_TIMEOUT_S
+        while not any(batch.is_news for batch in self._reader.batches[place:]):
+            if time.monotonic() > deadline_s:
+                raise TimeoutError(f"broker {broker} was not fenced")
+            time.sleep(_POLL_S)
+        news, spent_s = self._news(place, lambda: cpu_s(processes))
+        took_s = news[-1].read_s - ends_s
+        return Took(wall_s=took_s, cpu_s=spent_s - began_cpu_s, changes=_changes(news), session_end_s=took_s)
+
+    def _one_by_one(self) -> Took:
+        """Shrink one partition's ISR after the other, and return the medians; the answer ends each."""
+        took = []
+        for held in list(self._storm.values())[:: self._load.partitions_per_topic][:ONE_ISR_RUNS]:
+            processes = family(self._controller.pids)
+            began_s, began_cpu_s = time.monotonic(), cpu_s(processes)
+            self._alter([held], joining=False)
+            took.append(Took(wall_s=time.monotonic() - began_s, cpu_s=cpu_s(processes) - began_cpu_s, changes=1))
+        middle = [statistics.median(column) for column in zip(*((one.wall_s, one.cpu_s) for one in took), strict=True)]
+        return replace(took[0], wall_s=middle[0], cpu_s=middle[1])
+
+    def _client(self) -> ControllerClient:
+        client = ControllerClient(self._controller.port)
+        client.wait_at_most(ANSWER_TIMEOUT_S)
+        return client
+
+    def _create(self) -> None:
+        """Create all topics, by several admins at once, each with one request at a time."""
+        waiting = list(_requests(self._load))
+
+        def admin() -> None:
+            client = self._client()
+            while waiting:
+                answer = client.ask("CreateTopics", Topics=waiting.pop(), timeoutMs=int(ANSWER_TIMEOUT_S * 1_000))
+                refused = [one for one in answer["Topics"] if one["ErrorCode"]]
+                if refused:
+                    raise RuntimeError(f"not created: {refused[0]}")
+            client.close()
+
+        _at_once([admin] * ADMINS)
+
+    def _chosen(self) -> dict[tuple[bytes, int], Partition]:
+        """Choose the partitions that the straggler will leave: it is in their ISRs, and others lead them."""
+        chosen: dict[tuple[bytes, int], Partition] = {}
+        for held in _created(self._reader.batches):
+            if self._load.straggler in held.isr and held.leader != self._load.straggler:
+                chosen[held.topic_id, held.partition] = held
+                if len(chosen) == self._load.storm:
+                    break
+        return chosen
+
+    def _alter(self, held: Iterable[Partition], *, joining: bool) -> None:
+        """Ask for ISRs with or without the straggler: one request of each leader, all at once."""
+        by_leader: dict[int, list[Partition]] = defaultdict(list)
+        for one in held:
+            by_leader[one.leader].append(one)
+        _at_once([partial(self._ask, leader, led, joining) for leader, led in by_leader.items()])
+
+    def _ask(self, leader: int, led: Sequence[Partition], joining: bool) -> None:
+        topics: dict[bytes, list[dict[str, Any]]] = defaultdict(list)
+        for one in led:
+            topics[one.topic_id].append(self._asked(one, joining))
+        client = self._client()
+        named = [{"TopicId": uuid_text(topic), "Partitions": some} for topic, some in topics.items()]
+        epoch = self._brokers.epochs[leader]
+        answer = client.ask("AlterPartition", BrokerId=leader, BrokerEpoch=epoch, Topics=named)
+        client.close()
+        told = {topic["TopicId"]: topic["Partitions"] for topic in answer["Topics"]}
+        for topic in topics:
+            for one in told.get(uuid_text(topic), ()):
+                if one["ErrorCode"]:
+                    raise RuntimeError(f"an ISR was refused: {one}")
+                place = topic, one["PartitionIndex"]
+                epochs = {"leader_epoch": one["LeaderEpoch"], "partition_epoch": one["PartitionEpoch"]}
+                self._storm[place] = self._storm[place]._replace(isr=tuple(one["Isr"]), **epochs)
+        if answer["ErrorCode"] or len(told) < len(topics):
+            raise RuntimeError(f"ISRs were refused: {answer['ErrorCode']}")
+
+    def _asked(self, held: Partition, joining: bool) -> dict[str, Any]:
+        isr = [broker for broker in held.isr if broker != self._load.straggler]
+        isr += [self._load.straggler] if joining else []
+        return {
+            "PartitionIndex": held.partition,
+            "LeaderEpoch": held.leader_epoch,
+            "PartitionEpoch": held.partition_epoch,
+            "NewIsrWithEpochs": [{"BrokerId": one, "BrokerEpoch": self._brokers.epochs[one]} for one in isr],
+        }
+
+
+def _requests(load: Load) -> Iterator[list[dict[str, Any]]]:
+    """Cut the topics into requests that the controllers take."""
+    request: list[dict[str, Any]] = []
+    records = 0
+    for topic, size in load.topics:
+        if request and records + size + 1 > RECORDS_PER_REQUEST_MAX:
+            yield request
+            request, records = [], 0
+        sizes = {"NumPartitions": size, "ReplicationFactor": load.replication_factor}
+        request.append({"Name": topic, **sizes, "Assignments": [], "Configs": []})
+        records += size + 1
+    yield request
+
+
+def _created(batches: Iterable[ReadBatch]) -> Iterator[Partition]:
+    for batch in batches:
+        for kind, message in records_in(batch.data):
+            if kind == PARTITION:
+                yield partition_in(message)
+
+
+def _changes(batches: Iterable[ReadBatch]) -> int:
+    return sum(kind in _CHANGES for batch in batches for kind, _ in records_in(batch.data))
+
+
+def _at_once(actions: Sequence[Callable[[], None]]) -> None:
+    with ThreadPoolExecutor(len(actions)) as pool:
+        for done in [pool.submit(action) for action in actions]:
+            done.result()

@@ -1,0 +1,57 @@
+"""The quick benchmark: CPU of each step as a ratio to the reference loop of the same run, beside those of releases.
+
+    make bench-quick ARGS="[--partitions N] [--keep]"
+
+Ratios of CPU time hardly depend on the machine and on what else it does. ``--keep`` stores them as the release's.
+"""
+
+import argparse
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from conf.settings import Settings
+from tests.bench.in_process import measure
+from tests.bench.load import Load
+from tests.bench.machine import facts, machine
+
+RELEASES = Path(__file__).with_name("releases.json")
+PARTITIONS = 20_000
+RUNS = 3
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """What one release took."""
+
+    machine: str
+    partitions: int
+    # Each step's CPU seconds by those of the reference loop.
+    ratios: dict[str, float]
+
+
+def main(*given: str) -> None:
+    parser = argparse.ArgumentParser(prog="quick", description="Compare CPU with a reference loop and with releases.")
+    parser.add_argument("--partitions", type=int, default=PARTITIONS)
+    parser.add_argument("--keep", action="store_true", help="store the ratios as those of this release")
+    options = parser.parse_args(given)
+    settings = Settings()
+    reference_s = machine().reference_cpu_s
+    costs = measure(Load(partitions=options.partitions), RUNS, settings.shards, settings.pages)
+    ratios = {cost.step: round(cost.total_s / reference_s, 3) for cost in costs}
+    releases = kept()
+    same = {name: one for name, one in releases.items() if one.partitions == options.partitions}
+    print(f"{options.partitions:,} partitions, {facts()}; the reference loop took {reference_s:.2f} s of CPU")
+    print(f"{'step':<18} {'this run':>9}" + "".join(f" {name:>9} {'by it':>6}" for name in same))
+    for step, ratio in ratios.items():
+        shown = [(one.ratios.get(step), one) for one in same.values()]
+        columns = "".join(f" {then:9.2f} {ratio / then:6.2f}" if then else f" {'':9} {'':6}" for then, _ in shown)
+        print(f"{step:<18} {ratio:9.2f}{columns}")
+    if options.keep:
+        releases[version("isrflow")] = Kept(facts(), options.partitions, ratios)
+        RELEASES.write_bytes(msgspec.json.format(msgspec.json.encode(releases)) + b"\n")
+
+
+def kept() -> dict[str, Kept]:
+    """Read what releases took."""
+    return msgspec.json.decode(RELEASES.read_bytes(), type=dict[str, Kept]) if RELEASES.exists() else {}

@@ -1,0 +1,81 @@
+"""What was measured, as a table and as JSON."""
+
+import statistics
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tests.bench.load import Took
+from tests.bench.machine import Machine
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """One measure of one driver at one size: all rounds."""
+
+    driver: str
+    partitions: int
+    step: str
+    rounds: list[Took]
+
+    @property
+    def wall_s(self) -> float:
+        return statistics.median(one.wall_s for one in self.rounds)
+
+    @property
+    def cpu_s(self) -> float:
+        return statistics.median(one.cpu_s for one in self.rounds)
+
+    @property
+    def changes(self) -> int:
+        return round(statistics.median(one.changes for one in self.rounds))
+
+    @property
+    def session_end_s(self) -> float | None:
+        ends = [one.session_end_s for one in self.rounds if one.session_end_s is not None]
+        return statistics.median(ends) if ends else None
+
+
+class Report(msgspec.Struct, frozen=True):
+    """A whole run."""
+
+    began: str
+    command: str
+    machine: Machine
+    # The load's average of a minute at the run's end.
+    load_after: float
+    figures: list[Figure]
+
+
+def table(report: Report) -> Iterator[str]:
+    """Write a report as markdown."""
+    machine = report.machine
+    yield (
+        f"`{report.command}`, {report.began}, on {machine.processor}, {machine.cores} cores, {machine.memory_gib} GiB, "
+        f"Python {machine.python}. Load average {machine.load:.1f} before and {report.load_after:.1f} after the run; "
+        f"reference loop {machine.reference_wall_s:.2f} s, of that {machine.reference_cpu_s:.2f} s CPU."
+    )
+    yield ""
+    yield "| partitions | step | driver | s | CPU s | changes | changes/s | s from the session's end | worst s |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for figure in sorted(report.figures, key=lambda one: (one.partitions, order(report.figures, one.step))):
+        ends_s = figure.session_end_s
+        yield (
+            f"| {figure.partitions:,} | {figure.step} | {figure.driver} | {figure.wall_s:.2f} | {figure.cpu_s:.2f} "
+            f"| {figure.changes:,} | {figure.changes / max(figure.wall_s, 1e-9):,.0f} "
+            f"| {'' if ends_s is None else f'{ends_s:.2f}'} | {max(one.wall_s for one in figure.rounds):.2f} |"
+        )
+
+
+def order(figures: Sequence[Figure], step: str) -> int:
+    """Return a step's place: that of its first figure."""
+    return next(place for place, figure in enumerate(figures) if figure.step == step)
+
+
+def write(report: Report, folder: Path) -> Path:
+    """Write a report's JSON and table into ``folder``, and return the JSON's path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"bench-{report.began.replace(':', '').replace(' ', '-')}.json"
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(report)))
+    path.with_suffix(".md").write_text("\n".join(table(report)) + "\n")
+    return path

@@ -1,0 +1,92 @@
+"""Each driver can still be played, at a hundred partitions, and the report can be written and read."""
+
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.bench import in_process
+from tests.bench.bus_driver import BusDriver
+from tests.bench.controllers import EngineBehindGateway, StockController
+from tests.bench.layers import Layers
+from tests.bench.load import Driver, Load, Took
+from tests.bench.machine import machine
+from tests.bench.play import rounds
+from tests.bench.protocol_driver import ProtocolDriver
+from tests.bench.report import Figure, Report, table, write
+from tests.support.rules_engine import RulesEngine
+
+PARTITIONS = 100
+# Short enough to wait for, long enough that a slow machine fences nobody else.
+LOAD = Load(partitions=PARTITIONS, brokers=5, session_ms=6_000, heartbeat_ms=500, idle_s=0.1)
+# Three of five brokers have a replica of each partition.
+ON_A_BROKER = PARTITIONS * 3 // 5
+SETTINGS = ["auto.leader.rebalance.enable=false", f"broker.session.timeout.ms={LOAD.session_ms}"]
+
+
+class RulesBehindGateway(EngineBehindGateway):
+    """A gateway whose engine is the rules in a thread, because that starts at once."""
+
+    def start_engine(self) -> None:
+        self._rules = RulesEngine()
+        self._rules.start(self.bus_path, auto_leader_rebalance_enable=False, broker_session_timeout_ms=LOAD.session_ms)
+
+    def stop(self) -> None:
+        super().stop()
+        self._rules.stop()
+
+
+def engine(folder: Path, load: Load) -> Driver:
+    return BusDriver(folder, load, SETTINGS)
+
+
+def peer(folder: Path, load: Load) -> Driver:
+    return ProtocolDriver(StockController(folder, load.session_ms), load)
+
+
+def gateway(folder: Path, load: Load) -> Driver:
+    return ProtocolDriver(RulesBehindGateway(folder, SETTINGS), load)
+
+
+def played(name: str, load: Load) -> dict[str, Figure]:
+    make = {"engine": engine, "peer": peer, "gateway": gateway}[name]
+    return {figure.step: figure for figure in rounds([load], {name: make}, 1, settle_s=0)}
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("name", ["engine", "peer", "gateway"])
+def test_a_load_changes_as_many_partitions_under_every_controller(name: str) -> None:
+    figures = played(name, LOAD)
+    changes = {step: figure.changes for step, figure in figures.items()}
+    assert changes["create"] == PARTITIONS
+    assert changes["lose"] == ON_A_BROKER
+    assert 0 < changes["shrink ISRs"] == changes["expand ISRs"] < ON_A_BROKER
+    assert 0 < changes["fence"] <= ON_A_BROKER
+    assert 0 < changes["shut down"] <= ON_A_BROKER
+    assert all(one.wall_s >= 0 and one.cpu_s >= 0 for figure in figures.values() for one in figure.rounds)
+
+
+def test_every_layer_of_the_engine_has_its_clock() -> None:
+    """A layer whose function was renamed is noticed, and one that nothing calls any more has no time."""
+    costs = in_process.run_once(Load(partitions=PARTITIONS), shards=2, pages=4)
+    assert [cost.step for cost in costs] == list(in_process.STEPS)
+    spent = sum((Counter(cost.layers_s) for cost in costs), Counter[str]())
+    assert [layer for layer in in_process.LAYERS if not spent[layer]] == []
+    lost = next(cost for cost in costs if cost.step == "lose a broker")
+    assert lost.decisions >= PARTITIONS * 3 // 10
+
+
+def test_a_layer_that_is_gone_is_named() -> None:
+    layers = Layers({"rules": ("controller_logic.guard:no_such_function",)})
+    with pytest.raises(LookupError, match="rules"), layers.measured():
+        pass
+
+
+def test_a_report_is_written_with_its_table(tmp_path: Path) -> None:
+    one = Took(wall_s=2.0, cpu_s=1.0, changes=100, session_end_s=2.5)
+    report = Report("2026-01-01 10:00", "make bench", machine(), 1.0, [Figure("peer", 100, "lose", [one, one])])
+    assert "| 100 | lose | peer | 2.00 | 1.00 | 100 | 50 | 2.50 | 2.00 |" in list(table(report))
+    path = write(report, tmp_path)
+    assert msgspec.json.decode(path.read_bytes(), type=Report) == report
+    assert path.with_suffix(".md").exists()
