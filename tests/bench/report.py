@@ -56,12 +56,13 @@ def table(report: Report) -> Iterator[str]:
         f"reference loop {machine.reference_wall_s:.2f} s, of that {machine.reference_cpu_s:.2f} s CPU."
     )
     yield ""
-    yield "| partitions | step | driver | s | CPU s | changes | changes/s | s from the session's end | worst s |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+    yield "| partitions | step | driver | s | CPU s | cores | changes | changes/s | from session's end | worst s |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
     for figure in sorted(report.figures, key=lambda one: (one.partitions, order(report.figures, one.step))):
         ends_s = figure.session_end_s
         yield (
             f"| {figure.partitions:,} | {figure.step} | {figure.driver} | {figure.wall_s:.2f} | {figure.cpu_s:.2f} "
+            f"| {figure.cpu_s / max(figure.wall_s, 1e-9):.2f} "
             f"| {figure.changes:,} | {figure.changes / max(figure.wall_s, 1e-9):,.0f} "
             f"| {'' if ends_s is None else f'{ends_s:.2f}'} | {max(one.wall_s for one in figure.rounds):.2f} |"
         )

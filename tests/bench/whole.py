@@ -19,7 +19,7 @@ def main(*given: str) -> None:
     parser = argparse.ArgumentParser(prog="bench", description="Play a load on the engine, the peer and a gateway.")
     parser.add_argument("--partitions", default=PARTITIONS, help=f"sizes, with commas (default {PARTITIONS})")
     parser.add_argument("--rounds", type=int, default=3, help="how often each driver is started at each size")
-    parser.add_argument("--drivers", default=",".join(DRIVERS), help=f"with commas, of {', '.join(DRIVERS)}")
+    parser.add_argument("--drivers", default="engine,peer,gateway", help=f"with commas, of {', '.join(DRIVERS)}")
     parser.add_argument("--steps", default=",".join(_DEFAULT.steps), help="with commas; the first one is create")
     parser.add_argument("--brokers", type=int, default=_DEFAULT.brokers)
     parser.add_argument("--storm", type=int, default=_DEFAULT.storm, help="partitions in a storm at most")

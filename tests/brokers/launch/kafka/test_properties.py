@@ -85,3 +85,9 @@ def test_a_cluster_id_is_a_uuid_in_kafkas_form() -> None:
 def test_a_controller_alone_listens_for_brokers_only(tmp_path: Path) -> None:
     spec = NodeSpec(node_id=9, roles=("controller",), voters=(Voter(9, "127.0.0.1", 9093),), controller_port=9093)
     assert read(server_properties(spec, tmp_path, 0))["listeners"] == "CONTROLLER://127.0.0.1:9093"
+
+
+def test_controllers_without_brokers_have_replication_factors_that_kafka_takes(tmp_path: Path) -> None:
+    spec = NodeSpec(node_id=1, roles=("controller",), voters=(Voter(1, "127.0.0.1", 9093),), controller_port=9093)
+    told = read(server_properties(spec, tmp_path, 0))
+    assert {value for name, value in told.items() if name.endswith("replication.factor")} == {"1"}
