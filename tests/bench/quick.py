@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from conf.settings import Settings
-from tests.bench.in_process import measure
+from tests.bench.breakdown import measure
 from tests.bench.load import Load
 from tests.bench.machine import facts, machine
 

@@ -3,12 +3,12 @@
 import sys
 from collections.abc import Sequence
 
-from tests.bench import acks, failover, idle, in_process, latency, quick, whole
+from tests.bench import acks, breakdown, failover, idle, latency, quick, whole
 
 RUNS = {
     "all": whole.main,
     "quick": quick.main,
-    "layers": in_process.main,
+    "layers": breakdown.main,
     "latency": latency.main,
     "acks": acks.main,
     "idle": idle.main,

@@ -6,9 +6,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.bench import in_process
+from tests.bench import breakdown
 from tests.bench.bus_driver import BusDriver
 from tests.bench.controllers import EngineBehindGateway, StockController
+from tests.bench.gateway_in_process import GATEWAY_LAYERS
 from tests.bench.layers import Layers
 from tests.bench.load import Driver, Load, Took
 from tests.bench.machine import machine
@@ -69,10 +70,10 @@ def test_a_load_changes_as_many_partitions_under_every_controller(name: str) -> 
 
 def test_every_layer_of_the_engine_has_its_clock() -> None:
     """A layer whose function was renamed is noticed, and one that nothing calls any more has no time."""
-    costs = in_process.run_once(Load(partitions=PARTITIONS), shards=2, pages=4)
-    assert [cost.step for cost in costs] == list(in_process.STEPS)
+    costs = breakdown.run_once(Load(partitions=PARTITIONS), shards=2, pages=4, gateway=True)
+    assert [cost.step for cost in costs] == list(breakdown.STEPS)
     spent = sum((Counter(cost.layers_s) for cost in costs), Counter[str]())
-    assert [layer for layer in in_process.LAYERS if not spent[layer]] == []
+    assert [layer for layer in breakdown.LAYERS | GATEWAY_LAYERS if not spent[layer]] == []
     lost = next(cost for cost in costs if cost.step == "lose a broker")
     assert lost.decisions >= PARTITIONS * 3 // 10
 

@@ -1,0 +1,45 @@
+"""A gateway's way from decisions to the metadata log, behind the engine in one process."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from brokers.gateways.kraft.decision_feed import DecisionFeed
+from brokers.gateways.kraft.read_watch import ReadWatch
+from brokers.gateways.kraft.settings import Settings
+from brokers.gateways.kraft.storage import Storage
+from state.decisions import AnyDecision
+from tests.bench.in_process import InProcess
+
+GATEWAY = 100
+GATEWAY_LAYERS: dict[str, tuple[str, ...]] = {
+    "gateway: decisions read": ("brokers.gateways.kraft.decision_feed:whole_events",),
+    "gateway: decisions decoded": ("brokers.gateways.kraft.decision_feed:decode",),
+    "gateway: translated": ("brokers.gateways.kraft.storage:translate",),
+    "gateway: records to bytes": ("brokers.gateways.kraft.storage:encode_entry",),
+    "gateway: appended": ("brokers.gateways.kraft.storage:Storage.append",),
+}
+
+
+class GatewayInProcess:
+    """The metadata log of a gateway that leads, kept up with ``engine`` after each batch."""
+
+    def __init__(self, folder: Path, engine: InProcess) -> None:
+        (folder / "gateway").mkdir()
+        self._storage = Storage(folder / "gateway")
+        self._storage.begin(engine.bus)
+        settings = Settings()
+        watch = ReadWatch(settings.controller_quorum_fetch_timeout_ms / 1_000)
+        self._feed = DecisionFeed(engine.bus, self._storage, _nobody_hears, settings, watch)
+        engine.followers.append(self._catch_up)
+        engine.play([engine.event("gateway_started", gateway=GATEWAY, incarnation="g", voters=[GATEWAY])])
+
+    def _catch_up(self) -> None:
+        asyncio.run(self._feed.catch_up())
+
+    def close(self) -> None:
+        self._storage.close()
+
+
+def _nobody_hears(decisions: Sequence[AnyDecision]) -> None:
+    """Take no notice."""
