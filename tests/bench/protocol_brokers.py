@@ -8,12 +8,15 @@ from typing import Any
 
 from brokers.launch.kafka.cluster import random_cluster_id
 from brokers.launch.kafka.properties import LOOPBACK
+from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 from tests.support.controller_client import ControllerClient
 
 JOIN_TIMEOUT_S = 120.0
 ANSWER_TIMEOUT_S = 1_200.0
 _RETRY_S = 0.1
+# A controller that is busy, or does not lead yet, is asked again.
+_ANSWERED = (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_CONTROLLER)
 # So that every registration counts as taken in.
 _ALL_OF_THE_LOG = 1 << 40
 
@@ -81,16 +84,19 @@ class ProtocolBrokers(threading.Thread):
 
     def beat(self, broker: int, *, want_fence: bool = False, want_shut_down: bool = False) -> Values:
         """Send one heartbeat, and return its response."""
-        with self._turn:
-            if broker in self._asked:
-                self._received(broker)
-            self._send(broker, want_fence=want_fence, want_shut_down=want_shut_down)
-            # The other brokers go on meanwhile.
-            self._asked.discard(broker)
-        answer = self._clients[broker].receive("BrokerHeartbeat")
-        if answer["ErrorCode"]:
-            raise RuntimeError(f"a heartbeat of broker {broker} is refused: {answer}")
-        return answer
+        deadline_s = time.monotonic() + ANSWER_TIMEOUT_S
+        while True:
+            with self._turn:
+                if broker in self._asked:
+                    self._received(broker)
+                self._send(broker, want_fence=want_fence, want_shut_down=want_shut_down)
+                # The other brokers go on meanwhile.
+                self._asked.discard(broker)
+            answer = self._answer(broker)
+            if not answer["ErrorCode"]:
+                return answer
+            if time.monotonic() > deadline_s:
+                raise TimeoutError(f"broker {broker} gets no answer: {answer}")
 
     def _send(self, broker: int, *, want_fence: bool = False, want_shut_down: bool = False) -> None:
         self.beat_s[broker] = time.monotonic()
@@ -106,9 +112,13 @@ class ProtocolBrokers(threading.Thread):
 
     def _received(self, broker: int) -> None:
         self._asked.discard(broker)
+        self._answer(broker)
+
+    def _answer(self, broker: int) -> Values:
         answer = self._clients[broker].receive("BrokerHeartbeat")
-        if answer["ErrorCode"]:
+        if answer["ErrorCode"] not in _ANSWERED:
             raise RuntimeError(f"a heartbeat of broker {broker} is refused: {answer}")
+        return answer
 
     def run(self) -> None:
         try:

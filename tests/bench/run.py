@@ -1,7 +1,9 @@
 """Run a benchmark by name: ``python -m tests.bench.run [NAME] [options]``, as ``make bench-NAME`` does."""
 
+import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 
 from tests.bench import acks, breakdown, failover, idle, latency, quick, whole
 
@@ -17,11 +19,17 @@ RUNS = {
 
 
 def main(given: Sequence[str]) -> None:
+    # Otherwise a benchmark that is told to stop would leave its controllers running.
+    signal.signal(signal.SIGTERM, _stop)
     name, *rest = given if given and not given[0].startswith("-") else ("all", *given)
     run = RUNS.get(name)
     if run is None:
         raise SystemExit(f"there is no benchmark {name!r}; there are: {', '.join(RUNS)}")
     run(*rest)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
 
 
 if __name__ == "__main__":
