@@ -1,14 +1,18 @@
 """The time from an event on the bus to its decision in the log, on an idle engine, and where it goes."""
 
+import argparse
 import random
 import statistics
 import tempfile
 import time
 from pathlib import Path
 
+import psutil
+
 from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
 from bus.interface import Bus
 from conf.jars import fetch
+from tests.bench.machine import cpu_s
 from tests.support.engine import decided, encoded, running_engine
 from tests.support.scrape import metrics_url, scrape
 
@@ -17,23 +21,27 @@ WARM_UP_EVENTS = 20
 PHASES = "isrflow_batch_phase_seconds_total"
 
 
-def main(*arguments: str) -> None:
+def main(*given: str) -> None:
     """Measure on the embedded bus; with ``--kafka`` on one real Kafka node besides, in the same run."""
-    settings = [argument for argument in arguments if argument != "--kafka"]
-    measure("embedded", *settings)
-    if "--kafka" in arguments:
+    parser = argparse.ArgumentParser(prog="latency", description="Measure the time from an event to its decision.")
+    parser.add_argument("--events", type=int, default=EVENTS)
+    parser.add_argument("--kafka", action="store_true", help="also on a bus of Kafka topics")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the engine")
+    options = parser.parse_args(given)
+    measure("embedded", options.events, *options.set)
+    if options.kafka:
         fetch("kafka-broker")
         fetch("spark-kafka")
         with tempfile.TemporaryDirectory(prefix="isrflow-bench-kafka-") as name:
             cluster = KafkaCluster.create(Path(name), plain_specs(1))
             try:
                 cluster.up()
-                measure("kafka", f"bus=kafka://{cluster.bootstrap}", *settings)
+                measure("kafka", options.events, f"bus=kafka://{cluster.bootstrap}", *options.set)
             finally:
                 cluster.kill()
 
 
-def measure(bus_name: str, *settings: str) -> None:
+def measure(bus_name: str, events: int, *settings: str) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="isrflow-bench-") as name,
         running_engine(Path(name), "metrics.port=0", *settings) as bus,
@@ -41,13 +49,15 @@ def measure(bus_name: str, *settings: str) -> None:
         url = metrics_url(Path(name) / "engine.log")
         for _ in range(WARM_UP_EVENTS):
             one_event_s(bus)
-        before = scrape(url)
-        took_s = sorted(one_event_s(bus) for _ in range(EVENTS))
+        processes = psutil.Process().children(recursive=True)
+        before, began_s, began_cpu_s = scrape(url), time.monotonic(), cpu_s(processes)
+        took_s = sorted(one_event_s(bus) for _ in range(events))
+        cores = (cpu_s(processes) - began_cpu_s) / (time.monotonic() - began_s)
         tell_phases(before, scrape(url))
-        p50, p99 = statistics.median(took_s), took_s[int(EVENTS * 0.99)]
+        p50, p99 = statistics.median(took_s), took_s[int(events * 0.99)]
         print(
-            f"event to decision, {bus_name} bus, {EVENTS} events on an idle engine: "
-            f"p50 {p50 * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms"
+            f"event to decision, {bus_name} bus, {events} events on an idle engine: "
+            f"p50 {p50 * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms, {cores:.2f} cores"
         )
 
 

@@ -16,8 +16,8 @@ import psutil
 from tests.bench.load import Took
 
 REFERENCE_RUNS = 5
-_LOOPS = 400_000
-_ROWS = 20_000
+_LOOPS = 2_000_000
+_ROWS = 50_000
 
 
 class Machine(msgspec.Struct, frozen=True):
