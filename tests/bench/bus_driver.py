@@ -6,14 +6,13 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import psutil
 from msgspec.structs import replace
 
 from bus.embedded import EmbeddedBus
 from bus.image import read_image
 from state.partition import Partition
 from tests.bench.load import Load, StepName, Took
-from tests.bench.machine import cpu_s, family, idle
+from tests.bench.machine import Meter, idle
 from tests.support.engine import Engine, decided, encoded, wait_until
 
 DECIDE_TIMEOUT_S = 1_200.0
@@ -102,7 +101,7 @@ class BusDriver:
             case "create":
                 return self._played(self._creations())
             case "idle":
-                return idle([self.engine.process.pid], self._load.idle_s)
+                return idle(self._pids, self._load.idle_s)
             case "shrink ISRs":
                 return self._played(list(self._alterations(joining=False))[: self._load.storm])
             case "expand ISRs":
@@ -132,14 +131,14 @@ class BusDriver:
 
     def _played(self, events: Sequence[bytes]) -> Took:
         """Publish events, and wait until the last of them is decided."""
-        before, processes = self.bus.decided_seq(), self._processes()
-        began_s, began_cpu_s = time.monotonic(), cpu_s(processes)
+        before, meter = self.bus.decided_seq(), Meter(self._pids)
+        began_s = time.monotonic()
         last = before
         for first in range(0, len(events), PUBLISHED_AT_ONCE):
             last = self.bus.publish(events[first : first + PUBLISHED_AT_ONCE])
         self._decided(last)
         wall_s = time.monotonic() - began_s
-        return Took(wall_s=wall_s, cpu_s=cpu_s(processes) - began_cpu_s, changes=self._changes(before, last))
+        return Took(wall_s=wall_s, cpu_s=meter.spent_s(), changes=self._changes(before, last))
 
     def _one_by_one(self, events: Sequence[bytes]) -> Took:
         """Publish events on an idle engine, each after the decision on the one before; return the median."""
@@ -166,24 +165,24 @@ class BusDriver:
         self.engine.kill()
         began_s = time.monotonic()
         self.engine = Engine(self._folder, *self._settings)
+        meter = Meter(self._pids)
         self.engine.wait_ready(self.bus)
-        spent_s = cpu_s(self._processes())
-        return Took(wall_s=time.monotonic() - began_s, cpu_s=spent_s, changes=1)
+        return Took(wall_s=time.monotonic() - began_s, cpu_s=meter.spent_s(), changes=1)
 
     def _lost(self, broker: int) -> Took:
         """Let a broker's session end, and time from the tick that fences it to the last decision."""
-        before, processes = self.bus.decided_seq(), self._processes()
+        before = self.bus.decided_seq()
         self._leaves(broker)
         ends_s = self.beats.beat_s[broker] + self._load.session_ms / 1_000
         time.sleep(max(0.0, ends_s - time.monotonic()))
-        began_cpu_s = cpu_s(processes)
+        meter = Meter(self._pids)
         deadline_s = time.monotonic() + DECIDE_TIMEOUT_S
         while not (found := self.bus.decisions((before, _ALL), 1)):
             if time.monotonic() > deadline_s:
                 raise TimeoutError(f"broker {broker} was not fenced")
             time.sleep(_POLL_S)
         done_s, done_ms = time.monotonic(), time.time() * 1_000
-        spent_s = cpu_s(processes) - began_cpu_s
+        spent_s = meter.spent_s()
         [tick] = self.bus.read(found[0].seq - 1, found[0].seq)
         assert tick.entered_ms is not None
         changes = self._changes(before, found[0].seq)
@@ -194,8 +193,9 @@ class BusDriver:
     def _decided(self, seq: int) -> None:
         decided(self.bus, seq, DECIDE_TIMEOUT_S, self.engine)
 
-    def _processes(self) -> list[psutil.Process]:
-        return family([self.engine.process.pid])
+    @property
+    def _pids(self) -> list[int]:
+        return [self.engine.process.pid]
 
     def _watermarks(self, after: int, through: int) -> int:
         return self._count(after, through, b'"kind":"high_watermark"')

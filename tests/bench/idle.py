@@ -9,7 +9,7 @@ import psutil
 
 from tests.bench.drivers import DRIVERS
 from tests.bench.load import Load
-from tests.bench.machine import cpu_s
+from tests.bench.machine import Meter
 from tests.bench.play import rounds
 from tests.bench.session import measured
 from tests.support.engine import running_engine
@@ -63,9 +63,9 @@ def with_mock_brokers(seconds: float) -> None:
 
 def tell(parts: dict[str, list[psutil.Process]], seconds: float) -> None:
     """Print each part's processor time per second, and its memory with shared pages counted once."""
-    before = {part: cpu_s(processes) for part, processes in parts.items()}
+    meters = {part: Meter([one.pid for one in processes]) for part, processes in parts.items()}
     time.sleep(seconds)
     for part, processes in parts.items():
-        cores = (cpu_s(processes) - before[part]) / seconds
+        cores = meters[part].spent_s() / seconds
         memory = sum(process.memory_full_info().pss for process in processes if process.is_running())
         print(f"idle, {part}: {cores:.2f} cores, {memory / 2**20:.0f} MiB")

@@ -12,7 +12,7 @@ import psutil
 from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
 from bus.interface import Bus
 from conf.jars import fetch
-from tests.bench.machine import cpu_s
+from tests.bench.machine import Meter
 from tests.support.engine import decided, encoded, running_engine
 from tests.support.scrape import metrics_url, scrape
 
@@ -49,10 +49,10 @@ def measure(bus_name: str, events: int, *settings: str) -> None:
         url = metrics_url(Path(name) / "engine.log")
         for _ in range(WARM_UP_EVENTS):
             one_event_s(bus)
-        processes = psutil.Process().children(recursive=True)
-        before, began_s, began_cpu_s = scrape(url), time.monotonic(), cpu_s(processes)
+        before, began_s = scrape(url), time.monotonic()
+        meter = Meter([one.pid for one in psutil.Process().children()])
         took_s = sorted(one_event_s(bus) for _ in range(events))
-        cores = (cpu_s(processes) - began_cpu_s) / (time.monotonic() - began_s)
+        cores = meter.spent_s() / (time.monotonic() - began_s)
         tell_phases(before, scrape(url))
         p50, p99 = statistics.median(took_s), took_s[int(events * 0.99)]
         print(

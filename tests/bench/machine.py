@@ -7,7 +7,7 @@ import sqlite3
 import statistics
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -79,28 +79,29 @@ def _reference() -> tuple[float, float]:
     return time.monotonic() - wall_s, time.process_time() - cpu_s
 
 
-def family(pids: Iterable[int]) -> list[psutil.Process]:
-    """Return processes and everything that they started and that still runs."""
-    found: list[psutil.Process] = []
-    for pid in pids:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            one = psutil.Process(pid)
-            found += [one, *one.children(recursive=True)]
-    return found
+class Meter:
+    """The CPU seconds that processes use from now on, with everything that they start. What ends meanwhile is lost."""
+
+    def __init__(self, pids: Sequence[int]) -> None:
+        self._pids = pids
+        self._before = self._used_s()
+
+    def _used_s(self) -> dict[psutil.Process, float]:
+        used: dict[psutil.Process, float] = {}
+        for pid in self._pids:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                first = psutil.Process(pid)
+                for one in (first, *first.children(recursive=True)):
+                    with contextlib.suppress(psutil.NoSuchProcess):
+                        used[one] = sum(one.cpu_times()[:2])
+        return used
+
+    def spent_s(self) -> float:
+        return sum(used - self._before.get(one, 0.0) for one, used in self._used_s().items())
 
 
-def cpu_s(processes: Iterable[psutil.Process]) -> float:
-    """Add up the CPU seconds of processes; one that has ended counts no more."""
-    total = 0.0
-    for process in processes:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            total += sum(process.cpu_times()[:2])
-    return total
-
-
-def idle(pids: Iterable[int], seconds: float) -> Took:
+def idle(pids: Sequence[int], seconds: float) -> Took:
     """Watch processes for a while and leave them alone."""
-    watched = family(pids)
-    began_s, began_cpu_s = time.monotonic(), cpu_s(watched)
+    began_s, meter = time.monotonic(), Meter(pids)
     time.sleep(seconds)
-    return Took(wall_s=time.monotonic() - began_s, cpu_s=cpu_s(watched) - began_cpu_s, changes=0)
+    return Took(wall_s=time.monotonic() - began_s, cpu_s=meter.spent_s(), changes=0)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tests.bench.controllers import Controller
 from tests.bench.load import Load, StepName, Took
-from tests.bench.machine import cpu_s, family, idle
+from tests.bench.machine import Meter, idle
 from tests.bench.metadata_reader import MetadataReader
 from tests.bench.metadata_records import (
     PARTITION,
@@ -102,18 +102,18 @@ class ProtocolDriver:
 
     def _played(self, cause: Callable[[], Any]) -> Took:
         """Do something, and time until the last record that follows from it was read."""
-        place, processes = self._reader.count(), family(self._controller.pids)
-        began_s, began_cpu_s = time.monotonic(), cpu_s(processes)
+        place, meter = self._reader.count(), Meter(self._controller.pids)
+        began_s = time.monotonic()
         cause()
-        news, spent_s = self._news(place, lambda: cpu_s(processes))
+        news, spent_s = self._news(place, meter)
         ended_s = news[-1].read_s if news else began_s
-        return Took(wall_s=ended_s - began_s, cpu_s=spent_s - began_cpu_s, changes=_changes(news))
+        return Took(wall_s=ended_s - began_s, cpu_s=spent_s, changes=_changes(news))
 
-    def _news(self, place: int, meter: Callable[[], float]) -> tuple[list[ReadBatch], float]:
-        """Wait until the reader has read everything from ``place`` on; return it, and the meter at its end."""
+    def _news(self, place: int, meter: Meter) -> tuple[list[ReadBatch], float]:
+        """Wait until the reader has read everything from ``place`` on; return it, and the CPU until then."""
         quiet_s = _QUIET_S + self._load.partitions * _QUIET_S_PER_PARTITION
         news: list[ReadBatch] = []
-        measured, last_s = meter(), time.monotonic()
+        measured, last_s = meter.spent_s(), time.monotonic()
         while time.monotonic() - last_s < quiet_s:
             if self._brokers.error is not None:
                 raise self._brokers.error
@@ -122,33 +122,32 @@ class ProtocolDriver:
             place = count
             if fresh:
                 news += fresh
-                measured, last_s = meter(), time.monotonic()
+                measured, last_s = meter.spent_s(), time.monotonic()
             time.sleep(_POLL_S)
         return news, measured
 
     def _lost(self, broker: int) -> Took:
-        place, processes = self._reader.count(), family(self._controller.pids)
+        place = self._reader.count()
         self._leaves(broker)
         ends_s = self._brokers.beat_s[broker] + self._load.session_ms / 1_000
         time.sleep(max(0.0, ends_s - time.monotonic()))
-        began_cpu_s = cpu_s(processes)
+        meter = Meter(self._controller.pids)
         deadline_s = time.monotonic() + ANSWER_TIMEOUT_S
         while not any(batch.is_news for batch in self._reader.batches[place:]):
             if time.monotonic() > deadline_s:
                 raise TimeoutError(f"broker {broker} was not fenced")
             time.sleep(_POLL_S)
-        news, spent_s = self._news(place, lambda: cpu_s(processes))
+        news, spent_s = self._news(place, meter)
         took_s = news[-1].read_s - ends_s
-        return Took(wall_s=took_s, cpu_s=spent_s - began_cpu_s, changes=_changes(news), session_end_s=took_s)
+        return Took(wall_s=took_s, cpu_s=spent_s, changes=_changes(news), session_end_s=took_s)
 
     def _one_by_one(self) -> Took:
         """Shrink one partition's ISR after the other, and return the medians; the answer ends each."""
         took = []
         for held in list(self._storm.values())[:: self._load.partitions_per_topic][:ONE_ISR_RUNS]:
-            processes = family(self._controller.pids)
-            began_s, began_cpu_s = time.monotonic(), cpu_s(processes)
+            began_s, meter = time.monotonic(), Meter(self._controller.pids)
             self._alter([held], joining=False)
-            took.append(Took(wall_s=time.monotonic() - began_s, cpu_s=cpu_s(processes) - began_cpu_s, changes=1))
+            took.append(Took(wall_s=time.monotonic() - began_s, cpu_s=meter.spent_s(), changes=1))
         middle = [statistics.median(column) for column in zip(*((one.wall_s, one.cpu_s) for one in took), strict=True)]
         return replace(took[0], wall_s=middle[0], cpu_s=middle[1])
 
