@@ -46,10 +46,10 @@ class ProtocolBrokers(threading.Thread):
         deadline_s = time.monotonic() + JOIN_TIMEOUT_S
         for client in self._clients.values():
             client.wait_at_most(JOIN_TIMEOUT_S)
-        features = self._features()
         for broker, client in self._clients.items():
-            asked = self._registration(broker, features)
-            while (answer := client.ask("BrokerRegistration", **asked))["ErrorCode"]:
+            asked = self._registration(broker)
+            # What a controller supports may be known only once it leads.
+            while (answer := client.ask("BrokerRegistration", **asked, Features=self._features()))["ErrorCode"]:
                 if time.monotonic() > deadline_s:
                     raise TimeoutError(f"broker {broker} is not registered: {answer}")
                 time.sleep(_RETRY_S)
@@ -69,14 +69,13 @@ class ProtocolBrokers(threading.Thread):
             for one in told["SupportedFeatures"]
         ]
 
-    def _registration(self, broker: int, features: list[dict[str, Any]]) -> Values:
+    def _registration(self, broker: int) -> Values:
         listener = {"Name": "PLAINTEXT", "Host": LOOPBACK, "Port": 9_000 + broker, "SecurityProtocol": 0}
         return {
             "BrokerId": broker,
             "ClusterId": self._cluster_id,
             "IncarnationId": random_cluster_id(),
             "Listeners": [listener],
-            "Features": features,
             "Rack": None,
             # Any uuid does.
             "LogDirs": [random_cluster_id()],
