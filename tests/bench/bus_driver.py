@@ -29,7 +29,7 @@ class Heartbeats(threading.Thread):
     def __init__(self, bus_path: Path, epochs: dict[int, int], interval_s: float) -> None:
         super().__init__(name="heartbeats", daemon=True)
         self.alive = set(epochs)
-        self.beat_s: dict[int, float] = {}
+        self.beat_s = dict.fromkeys(epochs, time.monotonic())
         self._bus_path = bus_path
         self._epochs = epochs
         self._interval_s = interval_s
@@ -71,17 +71,26 @@ class BusDriver:
         self._load = load
         self._settings = settings
         self._gone = 0
+        self._engine: Engine | None = None
 
     def start(self) -> None:
         self.bus = EmbeddedBus(self._folder / "bus.db")
-        self.engine = Engine(self._folder, *self._settings)
         try:
-            self.engine.wait_ready(self.bus)
+            self.start_engine()
             self._join()
         except BaseException:
-            self.engine.kill()
+            self.kill_engine()
             self.bus.close()
             raise
+
+    def start_engine(self) -> None:
+        """Start the engine, and wait for its first decision."""
+        self._engine = Engine(self._folder, *self._settings)
+        self._engine.wait_ready(self.bus)
+
+    def kill_engine(self) -> None:
+        if self._engine is not None:
+            self._engine.kill()
 
     def _join(self) -> None:
         registered = [encoded("broker_register", broker=b, incarnation=f"i{b}") for b in self._load.everyone]
@@ -93,7 +102,7 @@ class BusDriver:
 
     def stop(self) -> None:
         self.beats.stop()
-        self.engine.kill()
+        self.kill_engine()
         self.bus.close()
 
     def play(self, step: StepName) -> Took:
@@ -162,12 +171,11 @@ class BusDriver:
 
     def _restarted(self) -> Took:
         """Kill the engine and start it again, and time from there to its first decision."""
-        self.engine.kill()
+        self.kill_engine()
         began_s = time.monotonic()
-        self.engine = Engine(self._folder, *self._settings)
-        meter = Meter(self._pids)
-        self.engine.wait_ready(self.bus)
-        return Took(wall_s=time.monotonic() - began_s, cpu_s=meter.spent_s(), changes=1)
+        self.start_engine()
+        wall_s = time.monotonic() - began_s
+        return Took(wall_s=wall_s, cpu_s=Meter(self._pids, from_start=True).spent_s(), changes=1)
 
     def _lost(self, broker: int) -> Took:
         """Let a broker's session end, and time from the tick that fences it to the last decision."""
@@ -191,11 +199,11 @@ class BusDriver:
         )
 
     def _decided(self, seq: int) -> None:
-        decided(self.bus, seq, DECIDE_TIMEOUT_S, self.engine)
+        decided(self.bus, seq, DECIDE_TIMEOUT_S, self._engine)
 
     @property
     def _pids(self) -> list[int]:
-        return [self.engine.process.pid]
+        return [] if self._engine is None else [self._engine.process.pid]
 
     def _watermarks(self, after: int, through: int) -> int:
         return self._count(after, through, b'"kind":"high_watermark"')

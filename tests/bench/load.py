@@ -49,6 +49,8 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     # How many partitions change their ISR at most in a storm, and report their replicas' log-end offsets.
     storm: int = 50_000
     idle_s: float = 20.0
+    # A step has ended for a reader of the metadata log after this pause, which grows with the load.
+    quiet_s: float = 2.0
     # The broker whose session ends; the next ones are fenced on request, shut down, and out of ISRs in a storm.
     victim: int = 1
     steps: tuple[StepName, ...] = STEPS

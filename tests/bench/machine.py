@@ -80,11 +80,14 @@ def _reference() -> tuple[float, float]:
 
 
 class Meter:
-    """The CPU seconds that processes use from now on, with everything that they start. What ends meanwhile is lost."""
+    """The CPU seconds that processes use from now on, or since they started, with everything that they start.
 
-    def __init__(self, pids: Sequence[int]) -> None:
+    What ends meanwhile is lost.
+    """
+
+    def __init__(self, pids: Sequence[int], *, from_start: bool = False) -> None:
         self._pids = pids
-        self._before = self._used_s()
+        self._before = {} if from_start else self._used_s()
 
     def _used_s(self) -> dict[psutil.Process, float]:
         used: dict[psutil.Process, float] = {}

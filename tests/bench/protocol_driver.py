@@ -31,8 +31,7 @@ RECORDS_PER_REQUEST_MAX = 9_000
 ADMINS = 4
 ONE_ISR_RUNS = 10
 _POLL_S = 0.02
-# A step has ended when the reader gets no news for this long, and longer with more partitions.
-_QUIET_S, _QUIET_S_PER_PARTITION = 2.0, 1 / 40_000
+_QUIET_S_PER_PARTITION = 1 / 40_000
 _CHANGES = frozenset({PARTITION, PARTITION_CHANGE})
 
 
@@ -111,7 +110,7 @@ class ProtocolDriver:
 
     def _news(self, place: int, meter: Meter) -> tuple[list[ReadBatch], float]:
         """Wait until the reader has read everything from ``place`` on; return it, and the CPU until then."""
-        quiet_s = _QUIET_S + self._load.partitions * _QUIET_S_PER_PARTITION
+        quiet_s = self._load.quiet_s + self._load.partitions * _QUIET_S_PER_PARTITION
         news: list[ReadBatch] = []
         measured, last_s = meter.spent_s(), time.monotonic()
         while time.monotonic() - last_s < quiet_s:

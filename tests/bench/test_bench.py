@@ -1,4 +1,7 @@
-"""Each driver can still be played, at a hundred partitions, and the report can be written and read."""
+"""Each driver can still be played, at a hundred partitions, and the report can be written and read.
+
+The engine is the rules in a thread, because that starts at once.
+"""
 
 from collections import Counter
 from pathlib import Path
@@ -20,18 +23,28 @@ from tests.support.rules_engine import RulesEngine
 
 PARTITIONS = 100
 # Short enough to wait for, long enough that a slow machine fences nobody else.
-LOAD = Load(partitions=PARTITIONS, brokers=5, session_ms=6_000, heartbeat_ms=500, idle_s=0.1)
+LOAD = Load(partitions=PARTITIONS, brokers=5, session_ms=6_000, heartbeat_ms=500, idle_s=0.1, quiet_s=0.7)
 # Three of five brokers have a replica of each partition.
 ON_A_BROKER = PARTITIONS * 3 // 5
-SETTINGS = ["auto.leader.rebalance.enable=false", f"broker.session.timeout.ms={LOAD.session_ms}"]
+
+
+def rules_on(bus: Path) -> RulesEngine:
+    rules = RulesEngine()
+    rules.start(bus, auto_leader_rebalance_enable=False, broker_session_timeout_ms=LOAD.session_ms)
+    return rules
+
+
+class RulesOnBus(BusDriver):
+    def start_engine(self) -> None:
+        self._rules = rules_on(self.bus.path)
+
+    def kill_engine(self) -> None:
+        self._rules.stop()
 
 
 class RulesBehindGateway(EngineBehindGateway):
-    """A gateway whose engine is the rules in a thread, because that starts at once."""
-
     def start_engine(self) -> None:
-        self._rules = RulesEngine()
-        self._rules.start(self.bus_path, auto_leader_rebalance_enable=False, broker_session_timeout_ms=LOAD.session_ms)
+        self._rules = rules_on(self.bus_path)
 
     def stop(self) -> None:
         super().stop()
@@ -39,7 +52,7 @@ class RulesBehindGateway(EngineBehindGateway):
 
 
 def engine(folder: Path, load: Load) -> Driver:
-    return BusDriver(folder, load, SETTINGS)
+    return RulesOnBus(folder, load, [])
 
 
 def peer(folder: Path, load: Load) -> Driver:
@@ -47,7 +60,7 @@ def peer(folder: Path, load: Load) -> Driver:
 
 
 def gateway(folder: Path, load: Load) -> Driver:
-    return ProtocolDriver(RulesBehindGateway(folder, SETTINGS), load)
+    return ProtocolDriver(RulesBehindGateway(folder, []), load)
 
 
 def played(name: str, load: Load) -> dict[str, Figure]:
