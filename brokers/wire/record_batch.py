@@ -70,9 +70,7 @@ def encode_batch(
     """Write one batch. Raises ``ValueError`` for no records, or for more than ``BATCH_BYTES_MAX``."""
     if not records:
         raise ValueError("a batch has at least one record")
-    out = bytearray(HEADER.size)
-    for offset_delta, (key, value) in enumerate(records):
-        _write_record(out, offset_delta, key, value)
+    out = bytearray(b"".join((bytes(HEADER.size), *_written(records))))
     if len(out) > BATCH_BYTES_MAX:
         raise ValueError(f"a batch of {len(out)} bytes; the limit is {BATCH_BYTES_MAX}")
     attributes, count, size = (_CONTROL if control else 0), len(records), len(out) - LENGTH_UP_TO
@@ -84,17 +82,37 @@ def encode_batch(
     return bytes(out)
 
 
-def _write_record(out: bytearray, offset_delta: int, key: bytes | None, value: bytes) -> None:
-    body = bytearray(1)  # a record's attributes are always 0
+def _written(records: Sequence[KeyAndValue]) -> list[bytes]:
+    written: list[bytes] = []
+    for offset_delta, (key, value) in enumerate(records):
+        # A record's attributes and the delta of its time are always 0.
+        around = b"\0\0" + _varint(offset_delta) + (_NULL if key is None else _varint(len(key)) + key)
+        around += _varint(len(value))
+        written += (_varint(len(around) + len(value) + len(_NO_HEADERS)), around, value, _NO_HEADERS)
+    return written
 
-    for number, data in ((0, b""), (offset_delta, b""), (-1 if key is None else len(key), key or b"")):
-        encode_varint(number, body.append)
-        body += data
-    encode_varint(len(value), body.append)
-    body += value
-    encode_varint(0, body.append)
-    encode_varint(len(body), out.append)
-    out += body
+
+def _written_varint(number: int) -> bytes:
+    out = bytearray()
+    encode_varint(number, out.append)
+    return bytes(out)
+
+
+_NULL = _written_varint(-1)
+_NO_HEADERS = b"\0"
+# A varint has the lowest six bits of a number in its first byte, and seven more in each further one.
+_TWO_BYTES, _THREE_BYTES = 1 << 13, 1 << 20
+_SHORT = tuple(_written_varint(number) for number in range(_TWO_BYTES))
+_LOW = tuple(_written_varint(number + _TWO_BYTES)[:2] for number in range(_TWO_BYTES))
+_HIGH = tuple(bytes((byte,)) for byte in range(_THREE_BYTES // _TWO_BYTES))
+
+
+def _varint(number: int) -> bytes:
+    if number < _TWO_BYTES:
+        return _SHORT[number]
+    if number < _THREE_BYTES:
+        return _LOW[number & (_TWO_BYTES - 1)] + _HIGH[number >> 13]
+    return _written_varint(number)
 
 
 def decode_batches(data: bytes | memoryview) -> Iterator[RecordBatch]:

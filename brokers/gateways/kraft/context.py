@@ -68,7 +68,8 @@ class Context(msgspec.Struct, frozen=True):
         return [{"NodeId": v.voter, "Host": v.host, "Port": v.port} for v in self.identity.voters]
 
     def topic(self, topic_id: str) -> TopicState | None:
-        return self.image.topics.get(topic_id)
+        held: TopicState | None = self.image.topics.get(topic_id)
+        return held
 
     def topic_named(self, name: str) -> TopicState | None:
         topic_id = self.image.topic_ids.get(name)
@@ -82,4 +83,5 @@ def text(answer: Answer) -> str | None:
 
 def config_of(image: MetadataImage, resource_type: int, name: str) -> Mapping[str, str]:
     """Return the present settings of a resource."""
-    return image.configs.get((resource_type, name), {})
+    held: Mapping[str, str] = image.configs.get((resource_type, name), {})
+    return held

@@ -261,7 +261,8 @@ class Gateway:
             self._probes.begin(broker)
 
     def _registration_of(self, broker: int) -> Registration | None:
-        return self._storage.image.brokers.get(broker)
+        held: Registration | None = self._storage.image.brokers.get(broker)
+        return held
 
     def _connection_lost(self, lost: BrokerConnectionLost) -> None:
         with contextlib.suppress(QueueFullError):

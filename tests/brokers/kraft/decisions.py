@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from brokers.gateways.kraft.metadata.image import MetadataImage
-from brokers.gateways.kraft.metadata.translate import translate
-from brokers.gateways.kraft.record_frame import Record
+from brokers.gateways.kraft.metadata.translate import Entry, translate
+from brokers.gateways.kraft.record_frame import Record, decode_record, encode_record
 from state.decisions import (
     AnyDecision,
     BrokerDecision,
@@ -79,7 +79,16 @@ def after(decisions: Sequence[AnyDecision]) -> MetadataImage:
 def records(*decisions: AnyDecision, standing: Sequence[AnyDecision] = STANDING) -> list[Record]:
     """Return the records of the decisions on one event, after those that stand."""
     entry = translate(after(standing), decisions).entry
-    return [] if entry is None else list(entry.records)
+    return records_in(entry)
+
+
+def records_in(entry: Entry | None) -> list[Record]:
+    return [] if entry is None else [decode_record(record) for record in entry.records]
+
+
+def whole(records: Sequence[Record]) -> list[Record]:
+    """Return records with every field of their schema, as a broker reads them."""
+    return [decode_record(encode_record(*record)) for record in records]
 
 
 def change(**fields: Any) -> list[Record]:

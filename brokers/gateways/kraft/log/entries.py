@@ -37,8 +37,7 @@ def encode_entry(entry: Entry, base_offset: int) -> Encoded:
 def _batches(entry: Entry) -> Iterator[tuple[bool, list[KeyAndValue]]]:
     if entry.leader_change is not None:
         yield True, [_leader_change(entry.leader_change)]
-    values = [encode_record(*record) for record in entry.records]
-    parts = list(portions(values))
+    parts = list(portions(entry.records))
     if len(parts) > 1:
         begin, end = encode_record("BeginTransactionRecord", 0, {}), encode_record("EndTransactionRecord", 0, {})
         parts = [[begin, *parts[0]], *parts[1:-1], [*parts[-1], end]]

@@ -13,7 +13,7 @@ from brokers.gateways.kraft.log.errors import DamagedError
 from brokers.gateways.kraft.metadata.draft import ReplayError
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.snapshot import image_of, records_of
-from brokers.gateways.kraft.record_frame import Record, decode_record, encode_record
+from brokers.gateways.kraft.record_frame import Record, decode_record
 from brokers.wire.batch_header import batches_in, intact
 from brokers.wire.messages import WireError
 from brokers.wire.record_batch import (
@@ -90,7 +90,7 @@ def _batches(epoch: int, image: MetadataImage, time_ms: int) -> Iterator[bytes]:
     header = control_record(SNAPSHOT_HEADER, "SnapshotHeaderRecord", LastContainedLogTimestamp=time_ms)
     yield batch([header], control=True)
     records = records_of(image)
-    while chunk := [encode_record(*record) for record in islice(records, _CHUNK_RECORDS)]:
+    while chunk := list(islice(records, _CHUNK_RECORDS)):
         for values in portions(chunk):
             yield batch([(None, value) for value in values])
     yield batch([control_record(SNAPSHOT_FOOTER, "SnapshotFooterRecord")], control=True)

@@ -1,11 +1,9 @@
 """A metadata image while records are applied to it, as a broker applies them."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
-from brokers.gateways.kraft.metadata.copy_on_write import CopyOnWrite
 from brokers.gateways.kraft.metadata.image import (
     TOPIC_RESOURCE,
     MetadataImage,
@@ -14,6 +12,7 @@ from brokers.gateways.kraft.metadata.image import (
     TopicState,
     Values,
 )
+from brokers.gateways.kraft.metadata.partition_table import OpenPartitions, Partitions
 from brokers.gateways.kraft.record_frame import Record
 
 LEADER_UNCHANGED = -2
@@ -32,30 +31,38 @@ class MetadataDraft:
     """
 
     def __init__(self, image: MetadataImage) -> None:
-        self.features = CopyOnWrite(image.features)
-        self.brokers = CopyOnWrite(image.brokers)
-        self.topics = CopyOnWrite(image.topics)
-        self.topic_ids = CopyOnWrite(image.topic_ids)
-        self.configs = CopyOnWrite(image.configs)
+        self.features = image.features
+        self.brokers = image.brokers
+        self.topics = image.topics
+        self.topic_ids = image.topic_ids
+        self.configs = image.configs
         self.next_producer_id = image.next_producer_id
         self.quorum_epoch = image.quorum_epoch
-        self._open: dict[str, CopyOnWrite[int, PartitionState]] = {}
+        self._opened: dict[str, OpenPartitions] = {}
 
-    def partitions(self, topic_id: str) -> Mapping[int, PartitionState]:
-        """Return the partitions of a topic that exists, by number."""
-        opened = self._open.get(topic_id)
-        return self.topics.held[topic_id].partitions if opened is None else opened.held
+    def partitions(self, topic_id: str) -> Partitions | OpenPartitions:
+        """Return the partitions of a topic that exists, to be read."""
+        return self._opened.get(topic_id) or self.topics[topic_id].partitions
+
+    def opened(self, topic_id: str) -> OpenPartitions:
+        """Return the partitions of a topic that exists, to be changed."""
+        opened = self._opened.get(topic_id)
+        if opened is None:
+            opened = self._opened[topic_id] = self.topics[topic_id].partitions.opened()
+        return opened
 
     def image(self) -> MetadataImage:
         """Return the resulting image. Nothing may be replayed into this draft afterwards."""
-        for topic_id, partitions in self._open.items():
-            self.topics.own()[topic_id] = self.topics.held[topic_id]._replace(partitions=partitions.held)
+        topics = self.topics.mutate()
+        for topic_id, opened in self._opened.items():
+            topics[topic_id] = topics[topic_id]._replace(partitions=opened.closed())
+        self.topics = topics.finish()
         return MetadataImage(
-            self.features.held,
-            self.brokers.held,
-            self.topics.held,
-            self.topic_ids.held,
-            self.configs.held,
+            self.features,
+            self.brokers,
+            self.topics,
+            self.topic_ids,
+            self.configs,
             self.next_producer_id,
             self.quorum_epoch,
         )
@@ -65,20 +72,20 @@ class MetadataDraft:
         values = record.values
         match record.name:
             case "FeatureLevelRecord":
-                self.features.own()[values["Name"]] = values["FeatureLevel"]
+                self.features = self.features.set(values["Name"], values["FeatureLevel"])
             case "RegisterBrokerRecord":
-                self.brokers.own()[values["BrokerId"]] = registration_of(values)
+                self.brokers = self.brokers.set(values["BrokerId"], registration_of(values))
             case "BrokerRegistrationChangeRecord":
                 changed = registration_after(self._broker(values), values)
-                self.brokers.own()[changed.broker] = changed
+                self.brokers = self.brokers.set(changed.broker, changed)
             case "UnregisterBrokerRecord":
-                del self.brokers.own()[self._broker(values).broker]
+                self.brokers = self.brokers.delete(self._broker(values).broker)
             case "TopicRecord":
                 self._add_topic(values["Name"], values["TopicId"])
             case "RemoveTopicRecord":
                 self._remove_topic(values)
             case "PartitionRecord":
-                self._partitions(values)[values["PartitionId"]] = partition_of(values)
+                self._set_partition(values, partition_of(values))
             case "PartitionChangeRecord":
                 self._change_partition(values)
             case "ConfigRecord":
@@ -91,55 +98,53 @@ class MetadataDraft:
                 raise ReplayError(f"a {record.name} has no place in this log")
 
     def _broker(self, values: Values) -> Registration:
-        held = self.brokers.held.get(values["BrokerId"])
+        held: Registration | None = self.brokers.get(values["BrokerId"])
         if held is None or held.broker_epoch != values["BrokerEpoch"]:
             raise ReplayError(f"broker {values['BrokerId']} is not registered with epoch {values['BrokerEpoch']}")
         return held
 
     def _topic(self, values: Values) -> TopicState:
-        held = self.topics.held.get(values["TopicId"])
+        held: TopicState | None = self.topics.get(values["TopicId"])
         if held is None:
             raise ReplayError(f"there is no topic with id {values['TopicId']}")
         return held
 
     def _add_topic(self, name: str, topic_id: str) -> None:
-        if name in self.topic_ids.held or topic_id in self.topics.held:
+        if name in self.topic_ids or topic_id in self.topics:
             raise ReplayError(f"topic {name} with id {topic_id} exists already, by its name or by its id")
-        self.topics.own()[topic_id] = TopicState(name, topic_id, {})
-        self.topic_ids.own()[name] = topic_id
+        self.topics = self.topics.set(topic_id, TopicState(name, topic_id, Partitions()))
+        self.topic_ids = self.topic_ids.set(name, topic_id)
 
     def _remove_topic(self, values: Values) -> None:
         topic = self._topic(values)
-        del self.topics.own()[topic.topic_id], self.topic_ids.own()[topic.name]
-        self._open.pop(topic.topic_id, None)
-        if (TOPIC_RESOURCE, topic.name) in self.configs.held:
-            del self.configs.own()[TOPIC_RESOURCE, topic.name]
+        self.topics = self.topics.delete(topic.topic_id)
+        self.topic_ids = self.topic_ids.delete(topic.name)
+        self._opened.pop(topic.topic_id, None)
+        if (TOPIC_RESOURCE, topic.name) in self.configs:
+            self.configs = self.configs.delete((TOPIC_RESOURCE, topic.name))
 
-    def _partitions(self, values: Values) -> dict[int, PartitionState]:
-        topic = self._topic(values)
-        if topic.topic_id not in self._open:
-            self._open[topic.topic_id] = CopyOnWrite(topic.partitions)
-        return self._open[topic.topic_id].own()
+    def _set_partition(self, values: Values, state: PartitionState) -> None:
+        if (number := values["PartitionId"]) < 0:
+            raise ReplayError(f"partition {number} of topic {values['TopicId']} cannot be")
+        self.opened(self._topic(values).topic_id).set(number, state)
 
     def _change_partition(self, values: Values) -> None:
-        partitions = self._partitions(values)
-        held = partitions.get(values["PartitionId"])
+        held = self.partitions(self._topic(values).topic_id).get(values["PartitionId"])
         if held is None:
             raise ReplayError(f"topic {values['TopicId']} has no partition {values['PartitionId']}")
-        partitions[values["PartitionId"]] = partition_after(held, values)
+        self._set_partition(values, partition_after(held, values))
 
     def _set_config(self, values: Values) -> None:
-        configs = self.configs.own()
         key = (values["ResourceType"], values["ResourceName"])
-        config = dict(configs.get(key, {}))
+        config = dict(self.configs.get(key, {}))
         if values["Value"] is None:
             config.pop(values["Name"], None)
         else:
             config[values["Name"]] = values["Value"]
         if config:
-            configs[key] = config
-        else:
-            configs.pop(key, None)
+            self.configs = self.configs.set(key, config)
+        elif key in self.configs:
+            self.configs = self.configs.delete(key)
 
 
 def registration_of(values: Values) -> Registration:

@@ -4,6 +4,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
+from immutables import Map
+
+from brokers.gateways.kraft.metadata.partition_state import Ids as Ids
+from brokers.gateways.kraft.metadata.partition_state import PartitionState as PartitionState
+from brokers.gateways.kraft.metadata.partition_table import Partitions
 
 NO_QUORUM = 0
 NO_PRODUCER_ID = -1
@@ -12,8 +17,6 @@ BROKER_RESOURCE = 4
 GROUP_RESOURCE = 32
 # The resource that holds the settings of all brokers has an empty name.
 ALL_BROKERS = ""
-
-Ids = tuple[int, ...]
 
 
 class Registration(msgspec.Struct, frozen=True):
@@ -33,42 +36,29 @@ class Registration(msgspec.Struct, frozen=True):
     in_controlled_shutdown: bool
 
 
-class PartitionState(msgspec.Struct, frozen=True, gc=False):
-    """A partition (``PartitionRegistration``)."""
-
-    replicas: Ids
-    # In the order of ``replicas``.
-    directories: tuple[str, ...]
-    # isr ⊆ replicas
-    isr: Ids
-    removing_replicas: Ids
-    adding_replicas: Ids
-    # leader = -1 or leader ∈ isr
-    leader: int
-    leader_recovery_state: int
-    leader_epoch: int
-    partition_epoch: int
-
-
 class TopicState(NamedTuple):
     """A topic and its partitions by number."""
 
     name: str
     topic_id: str
-    partitions: Mapping[int, PartitionState]
+    partitions: Partitions
 
 
 class MetadataImage(NamedTuple):
-    """All metadata. An image is never changed in place, so it can be read while the next one is made."""
+    """All metadata. An image is never changed in place, so it can be read while the next one is made.
 
-    features: Mapping[str, int] = {}
-    brokers: Mapping[int, Registration] = {}
+    Its maps are persistent: an image shares with the one before it whatever did not change. So one change costs nearly
+    the same at any size.
+    """
+
+    features: Map[str, int] = Map()
+    brokers: Map[int, Registration] = Map()
     # By topic id.
-    topics: Mapping[str, TopicState] = {}
+    topics: Map[str, TopicState] = Map()
     # By topic name; topics[topic_ids[name]].name = name
-    topic_ids: Mapping[str, str] = {}
+    topic_ids: Map[str, str] = Map()
     # By (resource type, resource name); no entry is empty.
-    configs: Mapping[tuple[int, str], Mapping[str, str]] = {}
+    configs: Map[tuple[int, str], Mapping[str, str]] = Map()
     next_producer_id: int = NO_PRODUCER_ID
     # Of the last record; NO_QUORUM before the quorum's first leader.
     quorum_epoch: int = NO_QUORUM

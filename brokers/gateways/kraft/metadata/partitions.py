@@ -1,89 +1,159 @@
-"""Translate decisions about partitions into metadata records."""
+"""Translate decisions about partitions into metadata records.
 
-from collections.abc import Iterator
+One event may change most partitions of a cluster, so this works on rows of plain values, topic by topic, and a row
+becomes the bytes of its record at once. Rows may come from decisions or from columns.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from brokers.gateways.kraft.metadata.draft import MetadataDraft, partition_after
-from brokers.gateways.kraft.metadata.image import Ids, PartitionState, Values
+from brokers.gateways.kraft.metadata.draft import MetadataDraft
+from brokers.gateways.kraft.metadata.partition_bytes import change_record, id_bytes, partition_record
+from brokers.gateways.kraft.metadata.partition_state import Ids, PartitionState
 from brokers.gateways.kraft.metadata.uuids import UNASSIGNED_DIRECTORY
-from brokers.gateways.kraft.record_frame import Record
 from state.decisions import LeaderAndIsr
 from state.partition import LeaderRecoveryState
 
-PARTITION_VERSION = 1
-PARTITION_CHANGE_VERSION = 1
+_RECOVERY = {member.name: member.value for member in LeaderRecoveryState}
+
+# Of one partition: its number, leader, leader epoch, partition epoch, recovery state, ISR, replicas, adding and
+# removing replicas.
+Row = tuple[int, int, int, int, int, Ids, Ids, Ids, Ids]
 
 
 class StaleDecisionError(Exception):
     """A decision is older than one before it; the decision log never has that order."""
 
 
-def partition_records(draft: MetadataDraft, decision: LeaderAndIsr) -> Iterator[Record]:
-    """Yield a record of what changed in a partition, or of all of it if it is new.
+class DecidedPartitions(NamedTuple):
+    """What one event decided about partitions of one topic, in order."""
 
-    A change record does not carry the epochs: brokers count them up. The decision has the last word on them, so if
-    counting would give other epochs, the whole partition is written. A topic that is not in the image is being deleted,
-    and its partitions went with it.
+    seq: int
+    topic: str
+    topic_id: str
+    rows: Iterable[Row]
 
-    Raises ``StaleDecisionError``.
+
+def by_topic(decisions: Iterable[LeaderAndIsr]) -> Iterator[DecidedPartitions]:
+    """Divide the decisions on one event by topic, in their order."""
+    for topic_id, run in groupby(decisions, key=lambda decision: decision.topic_id):
+        decided = list(run)
+        rows = [
+            (
+                one.partition,
+                one.leader,
+                one.leader_epoch,
+                one.partition_epoch,
+                _RECOVERY[one.leader_recovery_state],
+                one.isr,
+                one.replicas,
+                one.adding_replicas,
+                one.removing_replicas,
+            )
+            for one in decided
+        ]
+        yield DecidedPartitions(decided[0].seq, decided[0].topic, topic_id, rows)
+
+
+class PartitionTranslation:
+    """The translation of what one event decided about partitions.
+
+    The registrations of brokers must not change meanwhile.
     """
-    topic = draft.topics.held.get(decision.topic_id)
-    if topic is None:
-        return
-    held = draft.partitions(decision.topic_id).get(decision.partition)
-    wanted = _decided(draft, decision, held)
-    if held == wanted:
-        return
+
+    def __init__(self, draft: MetadataDraft) -> None:
+        self._draft = draft
+        # Equal lists of an event are held once in the image.
+        self._same: dict[Ids, Ids] = {}
+        self._directories: dict[tuple[Ids, tuple[str, ...]], tuple[str, ...]] = {}
+
+    def records(self, decided: DecidedPartitions) -> list[bytes]:
+        """Apply what was decided to the draft, and return the records of what changed.
+
+        A record has the whole partition if it is new. A topic that is not in the image is being deleted, and its
+        partitions went with it.
+
+        Raises ``StaleDecisionError``.
+        """
+        if decided.topic_id not in self._draft.topics:
+            return []
+        topic_id, partitions = id_bytes(decided.topic_id), self._draft.opened(decided.topic_id)
+        written: list[bytes] = []
+        for number, leader, leader_epoch, partition_epoch, recovery, isr, replicas, adding, removing in decided.rows:
+            held = partitions.get(number)
+            if held is not None and held.replicas == replicas:
+                directories = self._kept(held)
+                replicas = held.replicas
+            else:
+                directories = directories_of(self._draft, replicas, held)
+                replicas = self._same.setdefault(replicas, replicas)
+            wanted = PartitionState(
+                replicas,
+                directories,
+                self._same.setdefault(isr, isr),
+                removing,
+                adding,
+                leader,
+                recovery,
+                leader_epoch,
+                partition_epoch,
+            )
+            if held != wanted:
+                written.append(_record(decided, topic_id, number, held, wanted))
+                partitions.set(number, wanted)
+        return written
+
+    def _kept(self, held: PartitionState) -> tuple[str, ...]:
+        """Return the directories of a partition whose replicas stay."""
+        key = held.replicas, held.directories
+        found = self._directories.get(key)
+        if found is None:
+            found = self._directories[key] = directories_of(self._draft, held.replicas, held)
+        return found
+
+
+def _record(
+    decided: DecidedPartitions, topic_id: bytes, number: int, held: PartitionState | None, wanted: PartitionState
+) -> bytes:
+    """Write what changed.
+
+    A change record does not carry the epochs: brokers count them up (``partition_after``). The decision has the last
+    word on them, so if counting would give other epochs, the whole partition is written.
+    """
     if held is None:
-        yield whole(decision.topic_id, decision.partition, wanted)
-        return
-    if (wanted.partition_epoch, wanted.leader_epoch) < (held.partition_epoch, held.leader_epoch):
+        return partition_record(topic_id, number, wanted)
+    epochs, former = (wanted.partition_epoch, wanted.leader_epoch), (held.partition_epoch, held.leader_epoch)
+    if epochs < former:
         raise StaleDecisionError(
-            f"{decision.topic}-{decision.partition}: decision {decision.seq} is of partition epoch "
-            f"{wanted.partition_epoch} and leader epoch {wanted.leader_epoch}, after {held.partition_epoch} "
-            f"and {held.leader_epoch}"
+            f"{decided.topic}-{number}: decision {decided.seq} is of partition epoch {epochs[0]} and leader epoch "
+            f"{epochs[1]}, after {former[0]} and {former[1]}"
         )
-    change = _change(held, wanted)
-    if partition_after(held, change) == wanted:
-        values = {"PartitionId": decision.partition, "TopicId": decision.topic_id, **change}
-        yield Record("PartitionChangeRecord", PARTITION_CHANGE_VERSION, values)
-    else:
-        yield whole(decision.topic_id, decision.partition, wanted)
+    elected = epochs[1] == former[1] + 1
+    same = epochs[1] == former[1] and wanted.leader == held.leader
+    if epochs[0] == former[0] + 1 and (elected or same):
+        return change_record(topic_id, number, held, wanted)
+    return partition_record(topic_id, number, wanted)
 
 
-def whole(topic_id: str, partition: int, state: PartitionState) -> Record:
-    """Return the record of a whole partition."""
-    values = {
-        "PartitionId": partition,
-        "TopicId": topic_id,
-        "Replicas": list(state.replicas),
-        "Isr": list(state.isr),
-        "RemovingReplicas": list(state.removing_replicas),
-        "AddingReplicas": list(state.adding_replicas),
-        "Leader": state.leader,
-        "LeaderRecoveryState": state.leader_recovery_state,
-        "LeaderEpoch": state.leader_epoch,
-        "PartitionEpoch": state.partition_epoch,
-        "Directories": list(state.directories),
-    }
-    return Record("PartitionRecord", PARTITION_VERSION, values)
-
-
-def changed_directories(draft: MetadataDraft, broker: int) -> Iterator[Record]:
-    """Yield the partitions with a replica on ``broker`` whose log directory the broker no longer has.
+def changed_directories(draft: MetadataDraft, broker: int) -> Iterator[bytes]:
+    """Change the partitions with a replica on ``broker`` whose log directory the broker no longer has.
 
     Epochs stay as they are, because nothing was decided. Brokers take a replica in an unknown directory for offline.
     """
-    for _, topic_id in sorted(draft.topic_ids.held.items()):
-        for number, held in sorted(draft.partitions(topic_id).items()):
+    for _, topic_id in sorted(draft.topic_ids.items()):
+        for number, held in draft.partitions(topic_id).in_order():
             if broker in held.replicas:
                 directories = directories_of(draft, held.replicas, held)
                 if directories != held.directories:
-                    yield whole(topic_id, number, replace(held, directories=directories))
+                    state = replace(held, directories=directories)
+                    draft.opened(topic_id).set(number, state)
+                    yield partition_record(id_bytes(topic_id), number, state)
 
 
-def directories_of(draft: MetadataDraft, replicas: Ids, held: PartitionState | None) -> tuple[str, ...]:
+def directories_of(draft: MetadataDraft, replicas: Sequence[int], held: PartitionState | None) -> tuple[str, ...]:
     """Return the log directory of each replica; unassigned if its broker has none or several to choose from.
 
     A replica stays in its directory as long as its broker has that directory.
@@ -93,40 +163,7 @@ def directories_of(draft: MetadataDraft, replicas: Ids, held: PartitionState | N
 
 
 def _directory(draft: MetadataDraft, replica: int, former: str) -> str:
-    broker = draft.brokers.held.get(replica)
+    broker = draft.brokers.get(replica)
     if broker is None or former in broker.log_dirs:
         return former
     return broker.log_dirs[0] if len(broker.log_dirs) == 1 else UNASSIGNED_DIRECTORY
-
-
-def _decided(draft: MetadataDraft, decision: LeaderAndIsr, held: PartitionState | None) -> PartitionState:
-    return PartitionState(
-        decision.replicas,
-        directories_of(draft, decision.replicas, held),
-        decision.isr,
-        decision.removing_replicas,
-        decision.adding_replicas,
-        decision.leader,
-        LeaderRecoveryState[decision.leader_recovery_state].value,
-        decision.leader_epoch,
-        decision.partition_epoch,
-    )
-
-
-def _change(held: PartitionState, wanted: PartitionState) -> Values:
-    """Return the fields that differ. The leader is included even if only its epoch differs."""
-    change: dict[str, object] = {}
-    if wanted.leader_epoch != held.leader_epoch:
-        change["Leader"] = wanted.leader
-    if wanted.leader_recovery_state != held.leader_recovery_state:
-        change["LeaderRecoveryState"] = wanted.leader_recovery_state
-    for name, after, before in (
-        ("Replicas", wanted.replicas, held.replicas),
-        ("Directories", wanted.directories, held.directories),
-        ("Isr", wanted.isr, held.isr),
-        ("RemovingReplicas", wanted.removing_replicas, held.removing_replicas),
-        ("AddingReplicas", wanted.adding_replicas, held.adding_replicas),
-    ):
-        if after != before:
-            change[name] = list(after)
-    return change

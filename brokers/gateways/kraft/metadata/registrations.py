@@ -23,7 +23,7 @@ def broker_records(draft: MetadataDraft, decision: BrokerDecision) -> Iterator[R
     In Kafka only a new registration ends a controlled shutdown. In the rules, a broker that is fenced while it shuts
     down may also come back. Then its registration is written again with the same epoch.
     """
-    held = draft.brokers.held.get(decision.broker)
+    held = draft.brokers.get(decision.broker)
     if decision.state == "unregistered":
         if held is not None:
             values = {"BrokerId": held.broker, "BrokerEpoch": held.broker_epoch}

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.image import NO_PRODUCER_ID, MetadataImage
-from brokers.gateways.kraft.metadata.partitions import whole
+from brokers.gateways.kraft.metadata.partition_bytes import id_bytes, partition_record
 from brokers.gateways.kraft.metadata.registrations import registered
 from brokers.gateways.kraft.metadata.topics import config_record, topic_record
-from brokers.gateways.kraft.record_frame import Record
+from brokers.gateways.kraft.record_frame import Record, encode_record
 
 FEATURE_VERSION = 0
 PRODUCER_IDS_VERSION = 0
@@ -15,25 +15,27 @@ _METADATA_VERSION = "metadata.version"
 _NO_BROKER = -1
 
 
-def records_of(image: MetadataImage) -> Iterator[Record]:
-    """Yield the records of an image: the metadata version first, because it says how to read the others.
+def records_of(image: MetadataImage) -> Iterator[bytes]:
+    """Yield the written records of an image: the metadata version first, because it says how to read the others.
 
     A topic whose partitions wait for their first leader is written without them.
     """
     for name in sorted(image.features, key=lambda feature: (feature != _METADATA_VERSION, feature)):
-        yield Record("FeatureLevelRecord", FEATURE_VERSION, {"Name": name, "FeatureLevel": image.features[name]})
+        values = {"Name": name, "FeatureLevel": image.features[name]}
+        yield encode_record("FeatureLevelRecord", FEATURE_VERSION, values)
     for _, broker in sorted(image.brokers.items()):
-        yield registered(broker)
+        yield encode_record(*registered(broker))
     for name in sorted(image.topic_ids):
         topic = image.topics[image.topic_ids[name]]
-        yield topic_record(topic.name, topic.topic_id)
-        for number in sorted(topic.partitions):
-            yield whole(topic.topic_id, number, topic.partitions[number])
+        yield encode_record(*topic_record(topic.name, topic.topic_id))
+        topic_id = id_bytes(topic.topic_id)
+        for number, state in topic.partitions.in_order():
+            yield partition_record(topic_id, number, state)
     for resource in sorted(image.configs):
         for name, value in sorted(image.configs[resource].items()):
-            yield config_record(resource, name, value)
+            yield encode_record(*config_record(resource, name, value))
     if image.next_producer_id != NO_PRODUCER_ID:
-        yield producer_ids(_NO_BROKER, _NO_BROKER, image.next_producer_id)
+        yield encode_record(*producer_ids(_NO_BROKER, _NO_BROKER, image.next_producer_id))
 
 
 def producer_ids(broker: int, broker_epoch: int, next_producer_id: int) -> Record:

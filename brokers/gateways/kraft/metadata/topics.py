@@ -24,23 +24,25 @@ def removed_topics(
     The state ``ineligible`` has two meanings: a broker that is away has yet to delete the topic, or the topic lives on
     until a reassignment ends. ``partitions``, the decisions of the same event, tell them apart.
     """
-    decided = {(decision.topic_id, decision.partition): decision for decision in partitions}
     for decision in decisions:
-        topic = draft.topics.held.get(decision.topic_id)
-        if topic is None or decision.state not in _BEING_DELETED:
+        topic_id = decision.topic_id
+        if topic_id not in draft.topics or decision.state not in _BEING_DELETED:
             continue
-        held = draft.partitions(topic.topic_id)
-        states = [decided.get((topic.topic_id, number), state) for number, state in held.items()]
-        waits = any(state.adding_replicas or state.removing_replicas for state in states)
-        if not (decision.state == "ineligible" and waits):
-            yield Record("RemoveTopicRecord", REMOVE_TOPIC_VERSION, {"TopicId": topic.topic_id})
+        if decision.state != "ineligible" or not _is_reassigned(draft, topic_id, partitions):
+            yield Record("RemoveTopicRecord", REMOVE_TOPIC_VERSION, {"TopicId": topic_id})
+
+
+def _is_reassigned(draft: MetadataDraft, topic_id: str, partitions: Iterable[LeaderAndIsr]) -> bool:
+    decided = {decision.partition: decision for decision in partitions if decision.topic_id == topic_id}
+    states = [decided.get(number, state) for number, state in draft.partitions(topic_id).in_order()]
+    return any(state.adding_replicas or state.removing_replicas for state in states)
 
 
 def created_topics(draft: MetadataDraft, decisions: Iterable[TopicDecision]) -> Iterator[Record]:
     """Yield the new topics with their settings."""
     for decision in decisions:
         if decision.state == "created":
-            if decision.topic_id not in draft.topics.held:
+            if decision.topic_id not in draft.topics:
                 yield topic_record(decision.topic, decision.topic_id)
             yield from _differences(draft, (TOPIC_RESOURCE, decision.topic), decision.config)
 
@@ -56,7 +58,7 @@ def config_records(draft: MetadataDraft, decision: ConfigDecision) -> Iterator[R
             yield from _differences(draft, (BROKER_RESOURCE, ALL_BROKERS), {**decision.config, **in_force})
         case "broker":
             yield from _differences(draft, (BROKER_RESOURCE, decision.name or ""), decision.config)
-        case "topic" if (name := decision.name or "") in draft.topic_ids.held:
+        case "topic" if (name := decision.name or "") in draft.topic_ids:
             yield from _differences(draft, (TOPIC_RESOURCE, name), decision.config)
 
 
@@ -73,7 +75,7 @@ def config_record(resource: tuple[int, str], name: str, value: str | None) -> Re
 def _differences(draft: MetadataDraft, resource: tuple[int, str], given: Mapping[str, str]) -> Iterator[Record]:
     # Brokers cannot read a value longer than Kafka's strings, so it is left out.
     config = {name: value for name, value in given.items() if len(value.encode()) <= STRING_BYTES_MAX}
-    held = draft.configs.held.get(resource, {})
+    held = draft.configs.get(resource, {})
     for name in sorted({*held, *config}):
         if config.get(name) != held.get(name):
             yield config_record(resource, name, config.get(name))

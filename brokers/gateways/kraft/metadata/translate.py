@@ -21,8 +21,9 @@ for the decisions of that time. A new behaviour begins with a new metadata forma
 (docs/decisions.md, 31; ``state.metadata_format``).
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec import UNSET
 
@@ -30,14 +31,15 @@ from brokers.gateways.kraft.log.errors import UnknownFormatError
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
 from brokers.gateways.kraft.metadata.partitions import (
+    PartitionTranslation,
     StaleDecisionError,
+    by_topic,
     changed_directories,
-    partition_records,
 )
 from brokers.gateways.kraft.metadata.registrations import broker_records
 from brokers.gateways.kraft.metadata.snapshot import producer_ids, records_of
 from brokers.gateways.kraft.metadata.topics import config_records, created_topics, removed_topics
-from brokers.gateways.kraft.record_frame import Record
+from brokers.gateways.kraft.record_frame import Record, encode_record
 from state.decisions import (
     AnyDecision,
     BrokerDecision,
@@ -70,14 +72,15 @@ class LeaderChange(NamedTuple):
 class Entry(NamedTuple):
     """What one event adds to the log: a new leader, records, or both in this order.
 
-    Everything is written in ``quorum_epoch`` with the time ``time_ms``, and brokers see the records all at once.
+    Everything is written in ``quorum_epoch`` with the time ``time_ms``, and brokers see the records all at once. A
+    record is here the bytes of its frame.
     """
 
     seq: int
     time_ms: int
     quorum_epoch: int
     leader_change: LeaderChange | None
-    records: tuple[Record, ...]
+    records: tuple[bytes, ...]
 
 
 class Translated(NamedTuple):
@@ -97,14 +100,14 @@ def translate(image: MetadataImage, decisions: Sequence[AnyDecision]) -> Transla
     this version cannot write.
     """
     first = decisions[0]
-    assert all(decision.seq == first.seq for decision in decisions), "decisions of one seq"
-    draft = MetadataDraft(image)
-    records = _replayed(draft, decisions)
-    leader_change = _leader_change(draft, decisions)
+    assert decisions[-1].seq == first.seq, "decisions of one seq"
+    draft, by_kind = MetadataDraft(image), _ByKind(decisions)
+    records = _replayed(draft, by_kind)
+    leader_change = _leader_change(draft, by_kind)
     if draft.quorum_epoch == NO_QUORUM:
         return Translated(draft.image(), None)
     if image.quorum_epoch == NO_QUORUM:
-        draft.features.own().update(FEATURES)
+        draft.features = draft.features.update(FEATURES)
         records = list(records_of(draft.image()))
     if leader_change is None and not records:
         return Translated(image, None)
@@ -112,36 +115,49 @@ def translate(image: MetadataImage, decisions: Sequence[AnyDecision]) -> Transla
     return Translated(draft.image(), entry)
 
 
-def _replayed(draft: MetadataDraft, decisions: Sequence[AnyDecision]) -> list[Record]:
-    """Make the records, each from the image after those before it."""
-    said: list[Record] = []
+class _ByKind:
+    """Decisions by their kind, each kind in its order."""
+
+    def __init__(self, decisions: Iterable[AnyDecision]) -> None:
+        self._held: defaultdict[type, list[Any]] = defaultdict(list)
+        for decision in decisions:
+            self._held[type(decision)].append(decision)
+
+    def of(self, kind: type[_D]) -> list[_D]:
+        return self._held.get(kind, [])
+
+
+def _replayed(draft: MetadataDraft, decisions: _ByKind) -> list[bytes]:
+    """Write the records, each from the image after those before it."""
+    written: list[bytes] = []
 
     def say(records: Iterable[Record]) -> None:
         for record in list(records):
             draft.replay(record)
-            said.append(record)
+            written.append(encode_record(*record))
 
-    topics, partitions = _of(decisions, TopicDecision), _of(decisions, LeaderAndIsr)
+    topics, partitions = decisions.of(TopicDecision), decisions.of(LeaderAndIsr)
     say(removed_topics(draft, topics, partitions))
-    for broker in _of(decisions, BrokerDecision):
-        former = draft.brokers.held.get(broker.broker)
+    for broker in decisions.of(BrokerDecision):
+        former = draft.brokers.get(broker.broker)
         say(broker_records(draft, broker))
-        present = draft.brokers.held.get(broker.broker)
+        present = draft.brokers.get(broker.broker)
         if present is not None and (former is None or former.log_dirs != present.log_dirs):
-            say(changed_directories(draft, broker.broker))
+            written += changed_directories(draft, broker.broker)
     say(created_topics(draft, topics))
-    for config in _of(decisions, ConfigDecision):
+    for config in decisions.of(ConfigDecision):
         say(config_records(draft, config))
-    for partition in partitions:
-        say(partition_records(draft, partition))
-    for ids in _of(decisions, ProducerIds):
+    translation = PartitionTranslation(draft)
+    for decided in by_topic(partitions):
+        written += translation.records(decided)
+    for ids in decisions.of(ProducerIds):
         say([producer_ids(ids.broker, ids.broker_epoch, ids.next_producer_id)])
-    say(NO_OP for _ in _of(decisions, NoOp))
-    return said
+    say(NO_OP for _ in decisions.of(NoOp))
+    return written
 
 
-def _leader_change(draft: MetadataDraft, decisions: Sequence[AnyDecision]) -> LeaderChange | None:
-    for decision in _of(decisions, QuorumDecision):
+def _leader_change(draft: MetadataDraft, decisions: _ByKind) -> LeaderChange | None:
+    for decision in decisions.of(QuorumDecision):
         if decision.voter == NO_LEADER:
             continue
         if decision.metadata_format is not UNSET and decision.metadata_format > NEWEST_FORMAT:
@@ -156,7 +172,3 @@ def _leader_change(draft: MetadataDraft, decisions: Sequence[AnyDecision]) -> Le
         draft.quorum_epoch = decision.quorum_epoch
         return LeaderChange(decision.voter, decision.voters)
     return None
-
-
-def _of(decisions: Sequence[AnyDecision], kind: type[_D]) -> list[_D]:
-    return [decision for decision in decisions if isinstance(decision, kind)]

@@ -41,6 +41,7 @@ from brokers.gateways.kraft.metadata.partitions import StaleDecisionError
 from brokers.gateways.kraft.metadata.translate import Entry, translate
 from brokers.gateways.kraft.rebuilding.broker_copy import BrokerCopy, Copied, CopyError, read
 from brokers.gateways.kraft.rebuilding.state_comparison import differences
+from brokers.gateways.kraft.record_frame import decode_record
 from brokers.wire.messages import WireError
 from bus.image import read_image
 from bus.interface import Bus
@@ -154,8 +155,8 @@ def _matched(copy: BrokerCopy, number: int, image: MetadataImage, bus: Bus, gone
 
 def _is_proof(met: Sequence[Entry]) -> bool:
     """Say whether decisions that are gone cannot have made the same bytes."""
-    records = [record for entry in met for record in entry.records]
-    return any(entry.leader_change for entry in met) or any(record.name not in _RECURRING for record in records)
+    names = (decode_record(record).name for entry in met for record in entry.records)
+    return any(entry.leader_change for entry in met) or any(name not in _RECURRING for name in names)
 
 
 def _proven_by_state(longest: BrokerCopy, bus: Bus, gone: int, seen: Set[int]) -> _Place:

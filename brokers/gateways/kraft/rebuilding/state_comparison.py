@@ -37,7 +37,7 @@ def _quorum(image: MetadataImage, cluster: Cluster) -> Iterator[str]:
 
 
 def _brokers(image: MetadataImage, committed: MetadataImage) -> Iterator[str]:
-    for broker in sorted(image.brokers.keys() | committed.brokers.keys()):
+    for broker in sorted({*image.brokers, *committed.brokers}):
         ours, theirs = image.brokers.get(broker), committed.brokers.get(broker)
         if ours is None or theirs is None or _registered(ours) != _registered(theirs):
             yield f"broker {broker}"
@@ -49,7 +49,7 @@ def _registered(broker: Registration) -> Registration:
 
 
 def _topics(image: MetadataImage, committed: MetadataImage) -> Iterator[str]:
-    for topic_id in sorted(image.topics.keys() | committed.topics.keys()):
+    for topic_id in sorted({*image.topics, *committed.topics}):
         ours, theirs = image.topics.get(topic_id), committed.topics.get(topic_id)
         if ours is None or theirs is None:
             yield f"topic {(ours or theirs or image.topics[topic_id]).name}"
@@ -68,6 +68,6 @@ def _decided_state(partition: object) -> tuple[object, ...]:
 
 
 def _configs(image: MetadataImage, committed: MetadataImage) -> Iterator[str]:
-    for resource in sorted(image.configs.keys() | committed.configs.keys()):
+    for resource in sorted({*image.configs, *committed.configs}):
         if image.configs.get(resource, {}) != committed.configs.get(resource, {}):
             yield f"settings of {resource[1] or 'all brokers'}"

@@ -1,0 +1,108 @@
+"""The two records of partitions, written without their layouts, because there may be hundreds of thousands at once.
+
+The bytes are those that ``encode_record`` gives for the same values (``tests/brokers/kraft/test_partition_bytes.py``).
+"""
+
+import struct
+from functools import lru_cache
+
+from brokers.gateways.kraft.metadata.partition_state import Ids, PartitionState
+from brokers.gateways.kraft.record_frame import FRAME_VERSION
+from brokers.wire.plain import Fault, uuid_bytes, write_uvarint
+from brokers.wire.schema import MessageError
+
+PARTITION_KEY, PARTITION_VERSION = 3, 1
+CHANGE_KEY, CHANGE_VERSION = 5, 1
+_PARTITION_FRAME = bytes((FRAME_VERSION, PARTITION_KEY, PARTITION_VERSION))
+_CHANGE_FRAME = bytes((FRAME_VERSION, CHANGE_KEY, CHANGE_VERSION))
+# The frame, the partition's number and the topic's id.
+_PLACE = struct.Struct(">3si16s")
+_LEADER_AND_EPOCHS = struct.Struct(">iii")
+_INT = struct.Struct(">i")
+_BYTE = struct.Struct(">b")
+# A cluster has few different lists of replicas, and few different sets of them in sync.
+_LISTS_KEPT = 16_384
+
+
+def id_bytes(topic_id: str) -> bytes:
+    """Return the 16 bytes of a topic's id. Raises ``MessageError``."""
+    try:
+        return uuid_bytes(topic_id)
+    except Fault as fault:
+        raise MessageError(f"a topic's id: {fault.what}") from fault
+
+
+def partition_record(topic_id: bytes, number: int, state: PartitionState) -> bytes:
+    """Write a whole partition (PartitionRecord). Raises ``MessageError``."""
+    try:
+        return b"".join(
+            (
+                _PLACE.pack(_PARTITION_FRAME, number, topic_id),
+                _ids(state.replicas),
+                _ids(state.isr),
+                _ids(state.removing_replicas),
+                _ids(state.adding_replicas),
+                _LEADER_AND_EPOCHS.pack(state.leader, state.leader_epoch, state.partition_epoch),
+                _directories(state.directories),
+                b"\1\0\1" + _BYTE.pack(state.leader_recovery_state) if state.leader_recovery_state else b"\0",
+            )
+        )
+    except (struct.error, Fault) as error:
+        raise MessageError(f"PartitionRecord of partition {number}: {error}") from error
+
+
+def change_record(topic_id: bytes, number: int, held: PartitionState, wanted: PartitionState) -> bytes:
+    """Write what differs between two states of a partition (PartitionChangeRecord). Raises ``MessageError``.
+
+    The leader is written even if only its epoch differs.
+    """
+    fields: list[bytes] = []
+    try:
+        if wanted.isr != held.isr:
+            fields.append(_tagged_ids(0, wanted.isr))
+        if wanted.leader_epoch != held.leader_epoch:
+            fields.append(_tagged_leader(wanted.leader))
+        if wanted.replicas != held.replicas:
+            fields.append(_tagged_ids(2, wanted.replicas))
+        if wanted.removing_replicas != held.removing_replicas:
+            fields.append(_tagged_ids(3, wanted.removing_replicas))
+        if wanted.adding_replicas != held.adding_replicas:
+            fields.append(_tagged_ids(4, wanted.adding_replicas))
+        if wanted.leader_recovery_state != held.leader_recovery_state:
+            fields.append(_tagged(5, _BYTE.pack(wanted.leader_recovery_state)))
+        if wanted.directories != held.directories:
+            fields.append(_tagged(8, _directories(wanted.directories)))
+        place = _PLACE.pack(_CHANGE_FRAME, number, topic_id)
+    except (struct.error, Fault) as error:
+        raise MessageError(f"PartitionChangeRecord of partition {number}: {error}") from error
+    return b"".join((place, bytes((len(fields),)), *fields))
+
+
+@lru_cache(_LISTS_KEPT)
+def _ids(ids: Ids) -> bytes:
+    return _length(len(ids) + 1) + struct.pack(f">{len(ids)}i", *ids)
+
+
+@lru_cache(_LISTS_KEPT)
+def _directories(directories: tuple[str, ...]) -> bytes:
+    return _length(len(directories) + 1) + b"".join([uuid_bytes(directory) for directory in directories])
+
+
+@lru_cache(_LISTS_KEPT)
+def _tagged_ids(tag: int, ids: Ids) -> bytes:
+    return _tagged(tag, _ids(ids))
+
+
+@lru_cache(_LISTS_KEPT)
+def _tagged_leader(leader: int) -> bytes:
+    return _tagged(1, _INT.pack(leader))
+
+
+def _tagged(tag: int, body: bytes) -> bytes:
+    return bytes((tag,)) + _length(len(body)) + body
+
+
+def _length(number: int) -> bytes:
+    out = bytearray()
+    write_uvarint(out, number)
+    return bytes(out)
