@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.brokers.kraft.told import ID, OTHER_ID, STANDING, after, partition, topic
 
 from brokers.gateways.kraft.metadata.partition_state import PartitionState
 from brokers.gateways.kraft.metadata.partition_table import Partitions
 from brokers.gateways.kraft.metadata.translate import translate
+from tests.brokers.kraft.decisions import ID, OTHER_ID, STANDING, after, partition, topic
 
 
 def state(epoch: int) -> PartitionState:
