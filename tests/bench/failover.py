@@ -2,9 +2,9 @@
 
     make bench-failover ARGS="[--kills N] [--rounds N] [--session-ms N] [--set KEY=VALUE]... [--write FILE]"
 
-Each round starts every setup afresh, in an order that rotates by one, with its share of the kills in
-it. A kill is SIGKILL of the broker that leads most; what is told is the longest gap between two
-acknowledgements on any partition that follows it. Then the broker is started again, ISRs fill up and leaders go back.
+Each round starts every setup from nothing, in an order that rotates by one, and does its share of the kills. A kill
+is SIGKILL of the broker that leads most partitions. The result is the longest gap between two acknowledgements on any
+partition after it. Then the broker is started again, ISRs fill up, and leaders go back.
 """
 
 import argparse
@@ -37,9 +37,9 @@ _ALL = 2**31
 
 
 class Kill(NamedTuple):
-    """What one kill led to, in ms.
+    """The effect of one kill, in ms.
 
-    ``parts_ms`` are, under the engine, the times from the kill to the event that tells of it, from there to the
+    Under the engine ``parts_ms`` are the times from the kill to the event that reports it, from there to the
     decision in the log, and from there to the end of the gap.
     """
 
@@ -48,7 +48,7 @@ class Kill(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """The kills of one setup, and the machine's load meanwhile: runnable processes, a minute's average."""
+    """The kills of one setup, and the machine's load during them: runnable processes, averaged over a minute."""
 
     kills: list[Kill]
     loads: list[float]
@@ -138,7 +138,7 @@ def _partitions(admin: AdminClient) -> dict[int, Any]:
 
 
 def _in_order(admin: AdminClient) -> None:
-    """Wait until all are in sync and the first replicas lead, which each broker then does of as many partitions."""
+    """Wait until all replicas are in sync and the first ones lead, equally many on each broker."""
 
     def in_sync() -> bool:
         held = _partitions(admin)
@@ -170,7 +170,7 @@ def _killed(running: Running, admin: AdminClient, pace: Pace) -> Kill:
     began, ended = pace.longest_gap(killed_at)
     if parts:
         parts.append((ended - killed_at) * 1000 - sum(parts))
-    victim.kill()  # it has ended: this only says that it was meant to
+    victim.kill()  # it has already ended; this only records that this was intended
     victim.start()
     victim.wait_until_started()
     _in_order(admin)
@@ -178,7 +178,7 @@ def _killed(running: Running, admin: AdminClient, pace: Pace) -> Kill:
 
 
 def _decided(bus: Bus, seq: int, broker: int, killed_at: float, killed_ms: float) -> list[float]:
-    """Wait until a broker is fenced, and say how long the event took and then its decision."""
+    """Wait until a broker is fenced; return how long the event took, and then its decision."""
     fenced: list[BrokerDecision] = []
 
     def found() -> bool:

@@ -1,4 +1,4 @@
-"""The client that fail-overs are measured by: one idempotent producer at an even pace on every partition."""
+"""The client that measures fail-overs: one idempotent producer at an even pace on every partition."""
 
 import threading
 import time
@@ -6,12 +6,12 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-# As librdkafka sets them: a producer that waits longer to look again would measure itself.
+# librdkafka's own values, because with longer pauses between its retries the producer would measure itself.
 CONFIG = {"acks": "all", "enable.idempotence": True, "linger.ms": 0, "log_level": 0}
 
 
 class Pace:
-    """Send to each of a topic's partitions every ``interval_ms``, and note when each acknowledgement came."""
+    """A producer to all partitions of a topic, every ``interval_ms``, that records when acknowledgements arrive."""
 
     def __init__(self, bootstrap: str, topic: str, partitions: int, interval_ms: int) -> None:
         self._producer = Producer({"bootstrap.servers": bootstrap, **CONFIG})
@@ -30,7 +30,7 @@ class Pace:
             for partition in range(len(self._last)):
                 self._producer.produce(self._topic, b"x" * 100, partition=partition, on_delivery=self._acknowledged)
             due += self._interval_s
-            # Acknowledgements are taken in as they come: what waits for its turn here would look like a gap.
+            # Acknowledgements are read as they arrive, because one that waited here would look like a gap.
             while (left := due - time.monotonic()) > 0:
                 self._producer.poll(left)
             self._producer.poll(0)
@@ -44,16 +44,16 @@ class Pace:
         self._last[partition] = now
 
     def longest_gap(self, since: float) -> tuple[float, float]:
-        """Return when the longest gap on any partition that ended after ``since`` began, and when it ended."""
+        """Return the beginning and the end of the longest gap on any partition, of those that ended after ``since``."""
         gaps = [(began, ended) for began, ended, _ in list(self._gaps) if ended > since]
         return max(gaps, key=lambda gap: gap[1] - gap[0])
 
     def goes_on(self, since: float) -> bool:
-        """Say whether something was acknowledged on every partition after ``since``."""
+        """Return whether each partition had an acknowledgement after ``since``."""
         return all(last > since for last in self._last)
 
     def end(self) -> None:
-        """Stop sending. Raises ``AssertionError`` when anything was not acknowledged."""
+        """Stop sending; raise ``AssertionError`` if a record was not acknowledged."""
         self._ended.set()
         self._thread.join(60)
         left = self._producer.flush(60)

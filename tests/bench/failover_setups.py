@@ -1,7 +1,7 @@
 """The setups whose fail-over is compared: Kafka with its own controller, and the same brokers under the engine.
 
-Every setup has three brokers with the same settings in processes of their own, and one controller: a node of Kafka
-that is nothing else, or the Spark job with one gateway.
+Every setup has three broker processes with the same settings, and one controller: a Kafka node that is only a
+controller, or the Spark job with one gateway.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ from tests.support.spark_engine import SparkEngine
 
 BROKERS = 3
 CONTROLLER = 100
-# Kafka's defaults for the settings that tests of real brokers change to be quick. The benchmark must not measure those.
+# Kafka's defaults for the settings that tests of real brokers shorten. The benchmark must not measure shortened ones.
 _KAFKAS_OWN = {"replica.fetch.backoff.ms": "1000", "replica.lag.time.max.ms": "30000"}
 
 
@@ -32,7 +32,7 @@ class Running(NamedTuple):
 
 
 class Plain(NamedTuple):
-    """Describe plain Kafka; ``session_ms`` None leaves its controller's session as Kafka ships it."""
+    """The setup with Kafka's own controller; ``session_ms=None`` keeps Kafka's default session."""
 
     name: str
     session_ms: int | None = None
@@ -56,7 +56,7 @@ class Plain(NamedTuple):
 
 
 class UnderEngine(NamedTuple):
-    """Describe brokers under the job and one gateway."""
+    """The setup with the Spark job and one gateway."""
 
     name: str
     session_ms: int
@@ -85,7 +85,7 @@ Setup = Plain | UnderEngine
 
 
 def setups(session_ms: int) -> list[Setup]:
-    """List what is compared; ``session_ms`` is the session of all setups except Kafka's default."""
+    """List the setups to compare; ``session_ms`` is the session of all but the one with Kafka's default."""
     return [
         Plain("Kafka's controller, default (session 9 s)"),
         Plain(f"Kafka's controller, session {session_ms / 1000:g} s", session_ms),

@@ -22,7 +22,7 @@ PHASES = "isrflow_batch_phase_seconds_total"
 
 
 def main(*given: str) -> None:
-    """Measure on the embedded bus; with ``--kafka`` on one real Kafka node besides, in the same run."""
+    """Measure on the embedded bus and, with ``--kafka``, also on one real Kafka node in the same run."""
     parser = argparse.ArgumentParser(prog="latency", description="Measure the time from an event to its decision.")
     parser.add_argument("--events", type=int, default=EVENTS)
     parser.add_argument("--kafka", action="store_true", help="also on a bus of Kafka topics")

@@ -63,7 +63,7 @@ def bus(tmp_path: Path) -> EmbeddedBus:
 
 @pytest.fixture
 def isrflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Isrflow:
-    """Call a command in a directory of its own, where the default bus is the fixture's."""
+    """Call a command in its own directory, where the default bus is the fixture's."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: str, text: str | bytes | None = None) -> Result:

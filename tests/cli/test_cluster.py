@@ -105,7 +105,7 @@ def test_an_engine_that_already_decides_leads_and_is_left_alone(folder: Path, tm
         ]
         assert isrflow(folder, "down") == (0, "")
         assert decides(bus)
-        # Both gateways lose their disks, and the bus has not what their brokers have read.
+        # Both gateways lose their disks, and the bus no longer has all decisions that their brokers have read.
         for gateway in (100, 101):
             shutil.rmtree(folder / f"gateway-{gateway}" / "log")
         bus.passed(bus.decided_seq())
@@ -146,7 +146,7 @@ def test_an_engine_that_has_just_claimed_the_bus_is_waited_for(tmp_path: Path) -
     bus.claim("starting", {}, now_ms() - 59_000)
     engine = RulesEngine()
     try:
-        # Longer than the time-out: what is waited for is the rest of its minute.
+        # Longer than the timeout, so the command waits for the rest of the engine's minute.
         assert not decides(bus, 0.0)
         bus.claim("starting again", {}, now_ms())
         engine.start(bus.path)

@@ -101,7 +101,7 @@ def test_the_longest_wait_counts_records_acknowledged_since_a_time() -> None:
 @pytest.mark.timeout(700)
 def test_the_demo_from_a_wheel_loses_no_record_and_leaves_no_process(tmp_path: Path) -> None:
     isrflow = install_wheel(build_wheel(tmp_path), tmp_path / "venv")
-    # Somebody's own modules in the working directory are not taken for isrflow's.
+    # A user's own modules in the working directory must not be taken for isrflow's.
     for room in ROOMS:
         (tmp_path / f"{room}.py").write_text("raise SystemExit('the wrong module was imported')\n")
     done = subprocess.run([isrflow, "demo", "--plain"], cwd=tmp_path, capture_output=True, text=True, timeout=600)

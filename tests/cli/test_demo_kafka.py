@@ -1,4 +1,4 @@
-"""The story with real brokers, told under an engine without Spark: each step finishes, and nothing is lost."""
+"""The demo with real brokers, under an engine without Spark: each step finishes, and nothing is lost."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -62,7 +62,7 @@ def test_examples_work(example: str, tmp_path: Path, bus: EmbeddedBus) -> None:
         timeout=30,
     )
     assert done.returncode == (124 if follows else 0), done.stderr
-    # The sample's state was made by hand, long ago by its own clock.
+    # The sample's state was made by hand, and its clock says that this was long ago.
     assert re.sub(r"This state is \d+ s old: is the engine running\?\n", "", done.stderr) == ""
 
 

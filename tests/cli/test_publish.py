@@ -64,7 +64,7 @@ def test_nothing_to_publish_prints_the_last_seq(isrflow: Isrflow, bus: EmbeddedB
 
 
 def test_publish_prints_its_own_last_seq_and_waits_for_its_own_events(tmp_path: Path) -> None:
-    """On a bus like that on Kafka, with others who publish at the same time."""
+    """The bus behaves like the one on Kafka, where others publish at the same time."""
 
     class Busy(EmbeddedBus):
         def publish(self, events: Sequence[bytes]) -> int:
@@ -116,7 +116,7 @@ def test_a_pipe_is_published_as_it_arrives(tmp_path: Path) -> None:
 
 
 def decided(bus: EmbeddedBus, *errors: str) -> None:
-    """Answer the next events as an engine would, the first with a decision besides."""
+    """Answer the next events as an engine would; the first event also gets another decision."""
     bus.claim("test", {}, 1)
     bodies = [Decided(8, 0, b'{"kind":"topic"}')]
     for seq, error in enumerate(errors, start=8):

@@ -18,7 +18,7 @@ def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def repository(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A local Maven repository that has the one jar of a set, ``sample``."""
+    """A local Maven repository with the only jar of the set ``sample``."""
     folder = tmp_path / "m2"
     place = folder / "org" / "sample" / "thing" / "1.0" / "thing-1.0.jar"
     place.parent.mkdir(parents=True)

@@ -18,7 +18,7 @@ def _no_choice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def fake_java(home: Path, version: str, *, has_vector: bool = True) -> Path:
-    """Make a ``java`` that says it is of this version, and with which flags it was started."""
+    """Make a ``java`` that prints this version, and the flags with which it was started."""
     command = home / "bin" / "java"
     command.parent.mkdir(parents=True)
     refusal = "" if has_vector else 'case "$*" in *jdk.incubator.vector*) echo boot layer >&2; exit 1;; esac\n'

@@ -1,4 +1,4 @@
-"""Move topic t of a world from broker to broker, and look at how far it has come."""
+"""Move topic t of a world between brokers, and describe its assignment."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def cancel(world: World) -> None:
 
 
 def assigned(world: World) -> str:
-    """Show the replicas with what is added and removed: ``4,1,2 +4 -1``."""
+    """Describe the replicas, with those that are added and removed: ``4,1,2 +4 -1``."""
     partition = world.partition("t")
     moving = (("+", partition.adding_replicas), ("-", partition.removing_replicas))
     return " ".join([_ids(partition.replicas), *(sign + _ids(ids) for sign, ids in moving if ids)])

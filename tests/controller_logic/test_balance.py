@@ -32,7 +32,7 @@ def unbalanced(world: World) -> World:
 
 
 def check(world: World, after_ms: int = INTERVAL_MS) -> dict[int, tuple[int, int]]:
-    """Advance time with all brokers alive; return what was counted then."""
+    """Advance time with all brokers alive; return the counts of that tick."""
     world.now += after_ms
     for broker, held in world.state.cluster.brokers.items():
         if held.is_live:

@@ -1,4 +1,4 @@
-"""Brokers behind gateways hear which of their settings are in force."""
+"""Brokers behind gateways are told which of the engine's settings are in force."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def beat(world: World, gateway: int, incarnation: str = "a", **fields: Any) -> N
 
 
 def told(world: World) -> dict[str, str]:
-    """Return what the last event's one config decision says to be in force."""
+    """Return the settings in force by the last event's one config decision."""
     in_force = world.one(ConfigDecision).in_force
     assert isinstance(in_force, dict)
     return in_force

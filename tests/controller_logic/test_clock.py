@@ -130,7 +130,7 @@ def test_a_claim_slightly_behind_continues_from_the_clock(world: World) -> None:
 
 
 def test_a_claim_resets_a_clock_that_was_far_ahead(world: World) -> None:
-    """So does the first claim by these rules on a bus that some event drove far ahead under the rules of before."""
+    """The first claim under these rules also resets a clock that an event drove far ahead under the older rules."""
     claim(world, 2, rules_version=1)
     world.offsets("t", b1=10, b2=10, b3=10)
     world.now += 10**15

@@ -1,4 +1,4 @@
-"""Rules decide and the commit pipeline changes: what that means for the source, and for a reassignment."""
+"""Rules decide, and only the commit pipeline changes state: checks of the source, and of reassignments."""
 
 import ast
 from pathlib import Path

@@ -37,7 +37,7 @@ def test_a_value_too_large_is_refused_by_name(world: World, entity: str, name: s
         "INVALID_CONFIG",
         f"the value of a.c has {VALUE_BYTES_MAX + 1} bytes: at most {VALUE_BYTES_MAX} are allowed",
     )
-    # Bytes, and not letters.
+    # The limit counts bytes, not characters.
     assert alter(world, entity, name, {"a.c": "é" * (VALUE_BYTES_MAX // 2 + 1)}).error == "INVALID_CONFIG"
 
 
@@ -68,7 +68,7 @@ def test_settings_on_all_shards_are_bounded_together(world: World) -> None:
     assert said.message.startswith("the settings of cluster and brokers would have")
     assert said.message.endswith(f"at most {SHARED_BYTES_MAX} are allowed")
     assert alter(world, "broker", "0", dict.fromkeys(full)).error == "NONE"
-    # A topic's are its shard's own.
+    # A topic's settings are stored in its own shard.
     assert alter(world, "topic", "t", full).error == "NONE"
 
 
@@ -90,7 +90,7 @@ def test_a_log_under_older_rules_is_decided_as_before() -> None:
 
 
 def test_the_largest_settings_fit_a_message(world: World) -> None:
-    # As JSON each of these is six bytes.
+    # In JSON each of these characters is six bytes.
     value = "\x01" * (VALUE_BYTES_MAX - 8)
     for nth in range(ENTITY_BYTES_MAX // VALUE_BYTES_MAX):
         assert alter(world, "topic", "t", {f"k{nth}": value}).error == "NONE"

@@ -73,7 +73,7 @@ def test_a_whole_deletion_may_be_in_one_batch(world: World) -> None:
 
 
 class WalkedPartitions(list[Partition]):
-    """Count how often all partitions are gone through."""
+    """Partitions that count how often all of them are visited."""
 
     walks = 0
 
@@ -95,7 +95,7 @@ def test_a_report_does_not_go_through_all_partitions(world: World) -> None:
         )
         deletion.replica_reported(batch, topic, event)
     assert batch.state.topic("wide") is None
-    # They are counted with the first report, and the topic is taken away with the last.
+    # The first report counts them, and the last one removes the topic.
     assert walked.walks <= 2
 
 

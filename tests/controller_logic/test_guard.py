@@ -25,7 +25,7 @@ BAD_SEQ = 60
 
 
 def broken(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Break a rule at one event, after it has changed what it changes."""
+    """Make a rule fail at one event, after the event's changes."""
 
     def breaking(batch: Batch, event: Any) -> Any:
         done = rule(batch, event)
@@ -37,7 +37,7 @@ def broken(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_a_second(kind: bytes, log: list[tuple[int, bytes]]) -> tuple[list[tuple[int, bytes]], bytes]:
-    """Put an early event of a kind into the log once more, at BAD_SEQ."""
+    """Repeat an early event of a kind in the log, at BAD_SEQ."""
     again = next(raw for seq, raw in log if seq > 12 and b'"kind":"%s"' % kind in raw)
     later = [(seq + (seq >= BAD_SEQ), raw) for seq, raw in log]
     return sorted([*later, (BAD_SEQ, again)]), again
@@ -61,7 +61,7 @@ def test_a_failing_event_is_reported_and_the_rest_is_decided(
 
 @pytest.mark.parametrize("shards", [1, 4])
 def test_an_event_that_decides_the_same_place_twice_fails(monkeypatch: pytest.MonkeyPatch, shards: int) -> None:
-    """It could not be numbered, and the same batch would come again after each restart."""
+    """Otherwise its decisions could not be numbered, and the same batch would fail again after each restart."""
     log, bad = with_a_second(b"tick", seeded(seed=3, count=200))
     expected = decide([entry for entry in log if entry[0] != BAD_SEQ], Policy()).decisions
 
@@ -131,7 +131,7 @@ def test_a_batch_without_failure_is_one_step(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_failing_event_is_found_by_bisection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Taken event by event, ten thousand reports with one that fails took five hundred times as long as without."""
+    """Event by event, ten thousand reports with one that fails took five hundred times as long as without it."""
     taken: list[int] = []
 
     def stepping(state: State, events: Sequence[Logged], *rest: Any, **named: Any) -> Outcome:

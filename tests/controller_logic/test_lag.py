@@ -1,4 +1,4 @@
-"""When a follower counts as caught up: by its leader's end now, or by that of its report before."""
+"""When a follower has caught up: to its leader's end now, or to the end at its own previous report."""
 
 import pytest
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ LAG_TIME_MAX_MS = 100
 
 
 def after(*reports: tuple[int, int, int], partition: Partition = DUO) -> Partition:
-    """Report (broker, end, time in ms), one after the other."""
+    """Return the partition after reports (broker, end, time in ms), in order."""
     for broker, end, time_ms in reports:
         partition = absorbed(partition, broker, end, time_ms)
     return partition
@@ -74,7 +74,7 @@ def test_a_leader_alone_keeps_no_lag() -> None:
 
 
 def test_a_follower_whose_lag_was_never_kept_has_caught_up_by_its_end_alone() -> None:
-    """As in a state that was stored before lags were."""
+    """A state that was stored before lags existed has such followers."""
     for end, is_there in ((9, True), (5, False)):
         partition = replace(after((1, 9, 0), (2, end, 0)), lags=())
         assert is_caught_up(partition, 1, 0, LAG_TIME_MAX_MS) == is_there

@@ -16,7 +16,7 @@ def claim(world: World, epoch: int, rules_version: int = ANY_BACKUP_RULES) -> No
 
 
 def led(rules_version: int = ANY_BACKUP_RULES) -> World:
-    """Make a world whose quorum is led by gateway 100, which was heard just now."""
+    """Make a world whose quorum is led by gateway 100, with a heartbeat just now."""
     world = World()
     claim(world, 1, rules_version)
     start(world, 100)
@@ -45,15 +45,15 @@ def test_a_quorum_put_back_from_a_backup_repeats_no_epoch(every_ms: int, lives: 
     world, backup = led(), led()
     seen = started_again_and_again(world, lives, every_ms)
     put_back(world, backup)
-    # So long it takes to put it back, at the least.
+    # A restore takes at least this long.
     world.now += 2 * EPOCH_MS
     if is_engine_first:
-        # It holds no silence against gateways.
+        # It does not count the time without an engine as gateways' silence.
         claim(world, 2)
         tick(world)
         start(world, 100, "put back")
     else:
-        # Nothing has moved the engine's clock since the backup, but the claim that is to come has found the event.
+        # Nothing has moved the engine's clock since the backup, but the coming claim has found the event undecided.
         now, world.found_ms = world.now, world.now
         world.now = backup.now
         start(world, 100, "put back")

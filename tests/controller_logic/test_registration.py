@@ -72,7 +72,7 @@ def test_another_process_registers_once_the_session_has_ended(world: World) -> N
 
 @pytest.mark.parametrize("fenced", [False, True])
 def test_a_lost_connection_admits_a_process_on_the_same_disk(world: World, fenced: bool) -> None:
-    """The setting that counts for sessions, broker.connection.lost.grace.ms, is -1 here."""
+    """The setting for sessions, broker.connection.lost.grace.ms, is -1 here and makes no difference."""
     world.beat(1, fence=fenced)
     lose_connection(world)
     assert world.broker(1).state == (BrokerState.fenced if fenced else BrokerState.active)
@@ -104,7 +104,7 @@ def test_a_cleanly_stopped_broker_frees_its_id(world: World) -> None:
 
 
 def test_a_fenced_broker_that_is_heard_keeps_its_id(world: World) -> None:
-    """It starts, and recovers its logs."""
+    """It is starting, and recovers its logs."""
     world.beat(1, fence=True)
     pass_time(world, SESSION_MS - 1)
     assert not is_let_in(world)

@@ -9,7 +9,7 @@ from tests.support.world import World
 
 @pytest.fixture
 def world() -> World:
-    """Topic t on 3 alone, with 1 and 2 told to delete what they held."""
+    """Topic t on 3 alone; brokers 1 and 2 were asked to delete their replicas."""
     world = World(1, 2, 3)
     world.create("t", (1, 2, 3))
     move(world, 3)

@@ -29,7 +29,7 @@ def all_report(world: World, *brokers: int) -> None:
 
 
 def way(world: World) -> dict[str, dict[str, int]]:
-    """How far each replica has come, by what it was asked for, received and completed."""
+    """Return the epochs requested of each replica, received and completed."""
     topic = world.state.topics.get("t")
     assert topic is not None
     shown = view_of(world.state.cluster, [topic])["partitions"][0]
@@ -37,7 +37,7 @@ def way(world: World) -> dict[str, dict[str, int]]:
 
 
 def test_the_life_of_a_state_change(trio: World) -> None:
-    """Replication design V2, difference 7: requested, received and completed, each with its epoch."""
+    """Difference 7 of the replication design V2: requested, received and completed, each with its epoch."""
     assert way(trio) == {"requested": {"1": 0, "2": 0, "3": 0}, "received": {}, "completed": {}}
     report(trio, 2, "error", 0, error="FENCED_LEADER_EPOCH")
     assert way(trio)["received"] == {"2": 0}

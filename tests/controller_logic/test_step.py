@@ -161,7 +161,7 @@ def test_a_change_that_breaks_an_invariant_is_withheld_and_reported(monkeypatch:
 
 
 def test_an_isr_with_fenced_members_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a rule lets a fenced broker into an ISR with others, nothing changes, and the next request is decided."""
+    """If a rule admits a fenced broker to an ISR with others, nothing changes, and the next request is decided."""
     world = World(1, 2, 3)
     world.create("t", (1, 2, 3))
     world.fence(3)

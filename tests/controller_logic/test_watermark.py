@@ -1,4 +1,4 @@
-"""Offsets are taken in as they come, and decided at the next tick."""
+"""Log ends are stored as they are reported, and the high watermark is decided at the next tick."""
 
 import pytest
 

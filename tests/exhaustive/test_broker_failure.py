@@ -26,7 +26,7 @@ class Case(NamedTuple):
 
     @property
     def partition(self) -> Partition:
-        """Return the partition as it stood when all replicas were online."""
+        """Return the partition as it was when all replicas were online."""
         is_led = self.leader != NO_LEADER
         state = PartitionState.OnlinePartition if is_led else PartitionState.OfflinePartition
         states = (ReplicaState.OnlineReplica,) * len(self.replicas)
@@ -48,7 +48,7 @@ def cases(size: int) -> Iterator[Case]:
 
 
 def expected_election(case: Case) -> Elected | None:
-    """Return the expected leader: the first assigned replica that is in sync and active, or unclean any active one."""
+    """Return the expected leader: the first replica that is in sync and active; if unclean, the first active one."""
     in_sync_and_active = set(case.isr) & set(case.active)
     if in_sync_and_active:
         leader = min(in_sync_and_active, key=case.replicas.index)

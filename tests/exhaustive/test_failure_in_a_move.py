@@ -1,4 +1,4 @@
-"""Any brokers die at once while a small partition is moved, and an earlier move has yet to delete a replica."""
+"""Any brokers die at once while a small partition is moved and a replica of an earlier move is still to be deleted."""
 
 from collections.abc import Iterator
 from itertools import chain, combinations, permutations
@@ -39,7 +39,7 @@ def batch_with(partition: Partition) -> Batch:
 
 
 def moves(size: int) -> Iterator[Partition]:
-    """Return every move that waits: of ``size`` replicas to one or two, however far it has come."""
+    """Return every unfinished move of ``size`` replicas to one or two, at each stage."""
     origin = ALL[:size]
     online = (ReplicaState.OnlineReplica,) * size
     for isr in subsets(origin, 1):

@@ -38,7 +38,7 @@ def changed(before: Partition, change: PartitionChange | None) -> Partition:
 
 
 def begin(before: Partition, target: Ids) -> Partition:
-    """Begin as the commit pipeline does: what is over at once ends in the same change."""
+    """Begin as the commit pipeline does: a move that is complete at once ends in the same change."""
     change = change_to_begin(before, target, UP, unclean_allowed=False)
     assert change is not None
     return changed(before, change_to_complete(before, change, UP, 1) or change)

@@ -19,7 +19,7 @@ from state.policy import Policy
 from state.reason import Reason
 from state.transitions import PARTITION_MAY_COME_FROM, PARTITION_TRANSITIONS, REPLICA_MAY_COME_FROM, REPLICA_TRANSITIONS
 
-# Kafka's valid previous states, written out once more: what moves where, in words.
+# Kafka's valid previous states, written out independently.
 LEGAL_REPLICA = """
 NonExistentReplica -> NewReplica
 NewReplica -> OnlineReplica OfflineReplica
@@ -35,7 +35,7 @@ NewPartition -> OnlinePartition OfflinePartition
 OnlinePartition -> OnlinePartition OfflinePartition
 OfflinePartition -> OnlinePartition OfflinePartition NonExistentPartition
 """
-# Further transitions that one event may make, through NewReplica and OfflineReplica, or NewPartition and its like.
+# Further transitions that one event may make by passing through another state, such as NewReplica or NewPartition.
 IN_ONE_EVENT_REPLICA = """
 NonExistentReplica -> OnlineReplica OfflineReplica ReplicaDeletionStarted ReplicaDeletionIneligible
 NewReplica -> ReplicaDeletionStarted ReplicaDeletionIneligible
@@ -118,7 +118,7 @@ def test_every_transition_of_a_partition(origin: PartitionState, target: Partiti
 
 @pytest.mark.parametrize(("origin", "target"), [*product(ReplicaState, ReplicaState)])
 def test_every_change_of_a_replica(origin: ReplicaState, target: ReplicaState) -> None:
-    """The same for one of two replicas: the change is withheld as a whole or not at all."""
+    """As above, for one of two replicas: the whole change is withheld, or none of it."""
     before = Partition(0, PartitionState.OnlinePartition, (1, 2), (ONLINE, origin), (1,), 1, 5, 5)
     batch = batch_with(before)
     topic = batch.state.topic("t")

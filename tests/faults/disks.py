@@ -21,17 +21,17 @@ class Disk:
         self._filler = folder / "filler"
 
     def fill(self) -> None:
-        """Take all the space that is left."""
+        """Use up all free space."""
         with contextlib.suppress(OSError), self._filler.open("ab", buffering=0) as file:
             while True:
                 file.write(_BLOCK)
-        # A last write may have ended short; single bytes take what is left of its block.
+        # The last write may have been short; single bytes fill the rest of its block.
         with contextlib.suppress(OSError), self._filler.open("ab", buffering=0) as file:
             while True:
                 file.write(b"\0")
 
     def free(self) -> None:
-        """Give back what ``fill`` took."""
+        """Free the space that ``fill`` used."""
         self._filler.unlink()
 
     def read_only(self, yes: bool) -> None:
@@ -67,7 +67,7 @@ def small_disk(folder: Path, mib: int) -> Iterator[Disk]:
 
 @contextlib.contextmanager
 def small_disk_under(folder: Path, mib: int) -> Iterator[Disk]:
-    """Put what a folder holds on a disk of its own until the block ends; nobody may use it before and after."""
+    """Move a folder's contents to its own disk until the block ends; no process may use it at either end."""
     aside = folder.with_name(f"{folder.name}.aside")
     folder.rename(aside)
     try:

@@ -22,7 +22,7 @@ def assert_ended_with_a_message(engine: Engine, said: str) -> None:
 
 
 def went_on(bus: EmbeddedBus, disk: Disk, log: list[bytes]) -> Engine:
-    """Start an engine that decides some more events."""
+    """Start an engine, and check that it decides more events."""
     engine = Engine(disk.folder)
     decided(bus, bus.publish_own(log), engine=engine)
     return engine

@@ -18,7 +18,7 @@ HURT, OTHER = 100, 101
 
 
 def create_topics(quorum: InProcessQuorum, prefix: str) -> None:
-    """Make the metadata log longer than the disk's last free block."""
+    """Create topics until the metadata log outgrows the disk's last free block."""
     wanted = [
         encoded("create_topic", topic=f"{prefix}-{'x' * 200}-{number}", partitions=3, replication_factor=1)
         for number in range(TOPICS)
@@ -34,7 +34,7 @@ def assert_ended_by_its_disk(gateway: GatewayThread) -> None:
 
 
 def are_alike(directory: Path) -> bool:
-    """Compare what both gateways hold of the metadata log, byte by byte."""
+    """Return whether both gateways have the same metadata log, byte by byte."""
     ours, theirs = (sorted((directory / f"gateway-{one}").rglob(f"*{SUFFIX}")) for one in (HURT, OTHER))
     assert theirs != []
     same_names = [path.name for path in ours] == [path.name for path in theirs]

@@ -12,7 +12,7 @@ from tests.histories.recorded import add, digest_of_all
 
 
 def main(name: str, path: str, shows: str) -> None:
-    """Keep the events of a file and what they lead to; says what is left to do."""
+    """Add the events of a file and the decisions on them; print what is left to do."""
     history = add(name, shows, Path(path).read_bytes().removesuffix(b"\n").split(b"\n"))
     history.record([body for _, _, body in decide(history.events, Policy()).decisions])
     print(

@@ -10,9 +10,9 @@ NAMING_FIELDS = ("kind", "topic", "partition", "broker")
 
 
 def first_difference(events: Mapping[int, bytes], recorded: Sequence[bytes], decided: Sequence[bytes]) -> str | None:
-    """Describe the first decision that is not byte for byte as recorded, field by field; None where all are.
+    """Describe, field by field, the first decision that differs from the recorded one; None if none does.
 
-    ``events`` has each event by its seq.
+    ``events`` maps a seq to its event.
     """
     for before, now in zip_longest(recorded, decided):
         if before != now:

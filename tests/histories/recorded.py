@@ -1,7 +1,7 @@
 """Recorded histories: event logs, each with the decisions that the rules made.
 
 ``NAME.events.xz`` has one event a line, whose number is its ``seq``; ``NAME.decisions.xz`` one decision a line.
-``EVENTS`` says for each history what its events are, by their digest: they are never altered.
+``EVENTS`` has the digest of each history's events, which are never altered.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ EVENTS = FOLDER / "events.txt"
 
 
 class History(NamedTuple):
-    """Name a history; the rest is in its files."""
+    """A history, by its name; the rest is in its files."""
 
     name: str
 
@@ -31,7 +31,7 @@ class History(NamedTuple):
         return _read(self._path("decisions"))
 
     def record(self, decisions: Sequence[bytes]) -> None:
-        """Record decisions in place of those that there are."""
+        """Replace the recorded decisions."""
         _write(self._path("decisions"), decisions)
 
     def _path(self, what: str) -> Path:
@@ -39,7 +39,7 @@ class History(NamedTuple):
 
 
 def digest_of(lines: Iterable[bytes]) -> str:
-    """Give a short digest of lines."""
+    """Return a short digest of lines."""
     whole = hashlib.sha256()
     for line in lines:
         whole.update(line + b"\n")
@@ -47,23 +47,23 @@ def digest_of(lines: Iterable[bytes]) -> str:
 
 
 def digests_of_events() -> dict[str, str]:
-    """Read the digest that each history's events had when it was added, by its name."""
+    """Read, by history, the digest that its events had when it was added."""
     listed = (line.split(None, 2) for line in EVENTS.read_text("utf-8").splitlines())
     return {name: digest for name, digest, _ in listed}
 
 
 def all_histories() -> list[History]:
-    """Name every history, in the order in which they were added."""
+    """List all histories, in the order in which they were added."""
     return [History(name) for name in digests_of_events()]
 
 
 def digest_of_all() -> str:
-    """Give the digest of all recorded decisions, as CHANGELOG.md names it."""
+    """Return the digest of all recorded decisions, as CHANGELOG.md names it."""
     return digest_of(f"{history.name} {digest_of(history.decisions)}".encode() for history in all_histories())
 
 
 def add(name: str, shows: str, events: Sequence[bytes]) -> History:
-    """Keep a new event log; raises ``ValueError`` where there is one of that name."""
+    """Add a new event log; raise ``ValueError`` if there is one of that name."""
     history = History(name)
     if name in digests_of_events():
         raise ValueError(f"there is a history {name}, and events are never altered: choose another name")
@@ -76,7 +76,7 @@ def add(name: str, shows: str, events: Sequence[bytes]) -> History:
 
 
 def _read(path: Path) -> list[bytes]:
-    # An event may hold any other character that ends lines.
+    # Only ``\n`` ends an event, because it may contain any other line separator.
     return lzma.decompress(path.read_bytes()).split(b"\n")[:-1]
 
 

@@ -46,7 +46,7 @@ use_git_change_detection = false
 
 
 def lay_out(target: Path) -> None:
-    """Copy what the tests need, and have mutmut make its mutants of it."""
+    """Copy what the tests need, and let mutmut make its mutants in the copy."""
     target.mkdir(parents=True)
     for folder in (*ROOMS, "tests", "docs"):
         shutil.copytree(ROOT / folder, target / folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -56,7 +56,7 @@ def lay_out(target: Path) -> None:
         f"pytest_add_cli_args = {json.dumps(ARGUMENTS)}\npytest_add_cli_args_test_selection = {json.dumps(TESTS)}\n"
     )
     (target / "pyproject.toml").write_text(CONFIG + lists)
-    # A name that fits no mutant: they are made, and the tests that reach them found, but none is run.
+    # The name fits no mutant, so mutmut makes them and finds the tests that reach them, but runs none.
     command = [sys.executable, "-m", "mutmut", "run", "--max-children", "1", "nothing"]
     with (target / "mutmut.log").open("w") as out:
         subprocess.run(command, cwd=target, check=False, stdout=out, stderr=subprocess.STDOUT)
@@ -65,7 +65,7 @@ def lay_out(target: Path) -> None:
 
 
 class Mutations:
-    """Take the place of pytest's loop over the tests: run them against one mutant after the other."""
+    """A pytest plugin that replaces the loop over the tests, and runs them against one mutant after another."""
 
     def __init__(self, mutants: list[str], reached: dict[str, list[str]], verdicts: Path) -> None:
         self.mutants, self.reached, self.verdicts = mutants, reached, verdicts
@@ -87,7 +87,7 @@ def _verdict(mutant: str, items: list[pytest.Item]) -> int:
         signal.alarm(TIMEOUT_S)
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX))
         os.environ["MUTANT_UNDER_TEST"] = mutant
-        # Nothing here lives long enough to be collected.
+        # No process here lives long enough to need garbage collection.
         gc.disable()
         os._exit(any(_fails(item) for item in items))
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

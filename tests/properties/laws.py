@@ -17,7 +17,7 @@ _NONE: Mapping[str, str] = {}
 
 
 def check_laws(before: State, outcome: Outcome, policy: Policy, overrides: Mapping[str, str] = _NONE) -> None:
-    """See that an event has led from one lawful state to another."""
+    """Check that an event has led from one lawful state to another."""
     after = outcome.state
     for name in after.topics.names():
         topic, former = after.topics.get(name), before.topics.get(name)
@@ -30,7 +30,7 @@ def check_laws(before: State, outcome: Outcome, policy: Policy, overrides: Mappi
                 check_partition(after, partition)
                 decisions = [d for d in outcome.decisions if getattr(d, "topic", None) == name]
                 check_progress(outcome.state, partition, decisions)
-                check_told(after, held[0] if held else None, partition, decisions)
+                check_addressees(after, held[0] if held else None, partition, decisions)
             if held:
                 check_change(held[0], partition, outcome.decisions)
     assert not has_clash(outcome.decisions), "two decisions in one place"
@@ -40,7 +40,7 @@ def check_laws(before: State, outcome: Outcome, policy: Policy, overrides: Mappi
 
 
 def check_bytes(outcome: Outcome) -> None:
-    """See that the state is read back from its bytes as it was: fields hold what their types say."""
+    """Check that the state is read back unchanged from its bytes, so each field has the type that it declares."""
     cluster = outcome.state.cluster
     assert codec.decode_cluster(codec.encode_cluster(cluster)) == cluster
     topics = [topic for topic in outcome.changes.values() if topic is not None]
@@ -112,7 +112,7 @@ def check_change(before: Partition, after: Partition, decisions: list[AnyDecisio
 
 
 def check_progress(state: State, partition: Partition, decisions: list[AnyDecision]) -> None:
-    """Completed epochs were received, and every addressed broker that reports owes the decision's epoch."""
+    """Check that completed epochs were received, and each addressed broker that reports owes the decision's epoch."""
     received = partition.received_epochs or partition.completed_epochs
     for epochs in (partition.requested_epochs, partition.received_epochs, partition.completed_epochs):
         assert len(epochs) in (0, len(partition.replicas))
@@ -121,16 +121,16 @@ def check_progress(state: State, partition: Partition, decisions: list[AnyDecisi
     requested = dict(zip(partition.replicas, partition.requested_epochs, strict=False))
     for decision in decisions:
         if isinstance(decision, LeaderAndIsr) and decision.partition == partition.partition:
-            asked = [broker for broker in decision.to if not _is_behind_gateway(state, broker)]
-            assert all(requested[broker] >= decision.leader_epoch for broker in asked)
+            addressed = [broker for broker in decision.to if not _is_behind_gateway(state, broker)]
+            assert all(requested[broker] >= decision.leader_epoch for broker in addressed)
 
 
-def check_told(state: State, before: Partition | None, after: Partition, decisions: list[AnyDecision]) -> None:
-    """When a leaderless partition gets a leader, only brokers with an online replica are told."""
+def check_addressees(state: State, before: Partition | None, after: Partition, decisions: list[AnyDecision]) -> None:
+    """Check that only brokers with an online replica are addressed when a leaderless partition gets a leader."""
     held = dict(zip(after.replicas, after.replica_states, strict=True))
     for decision in decisions:
         if isinstance(decision, LeaderAndIsr) and decision.partition == after.partition:
-            assert set(decision.to) <= set(state.cluster.brokers), "nobody else is told"
+            assert set(decision.to) <= set(state.cluster.brokers), "no other broker is addressed"
             was_led = before is not None and before.leader != NO_LEADER
             if not was_led and decision.leader != NO_LEADER and state.cluster.rules_version >= ONLINE_RULES:
                 online = {b for b, s in held.items() if s != ReplicaState.OfflineReplica}
@@ -148,11 +148,11 @@ def check_in_force(state: State, policy: Policy, overrides: Mapping[str, str]) -
     if cluster.rules_version >= TOLD_RULES and cluster.quorum.metadata_format >= IN_FORCE_FORMAT:
         for layer in (cluster.settings, cluster.config, overrides):
             policy = laid_over(policy, layer)
-        told = {
+        expected_settings = {
             "min.insync.replicas": str(policy.min_insync_replicas),
             "unclean.leader.election.enable": "true" if policy.unclean_leader_election_enable else "false",
         }
-        assert cluster.in_force == told
+        assert cluster.in_force == expected_settings
 
 
 def check_totals(state: State, policy: Policy, overrides: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Arbitrary texts on the bus: each is decided or rejected, in any batches and shards, and the engine continues."""
+"""Arbitrary texts on the bus are decided or rejected, in any batches and shards, and the engine continues."""
 
 import sys
 from collections import defaultdict
@@ -36,12 +36,12 @@ START_MS = 1_000
 
 
 def opening(rules_version: int) -> list[dict[str, object]]:
-    """Return a cluster with something to break: brokers that live, topics, a gateway that leads."""
-    asked = {"want_fence": False, "want_shutdown": False}
+    """Return the events of a cluster with something to break: live brokers, topics, and a leading gateway."""
+    wishes = {"want_fence": False, "want_shutdown": False}
     return [
         {"kind": "controller_started", "controller_id": "c", "controller_epoch": 1, "rules_version": rules_version},
         *({"kind": "broker_register", "broker": b, "incarnation": "i1", "log_dirs": ["d"]} for b in BROKERS),
-        *({"kind": "broker_heartbeat", "broker": b, "broker_epoch": b + 1} | asked for b in BROKERS),
+        *({"kind": "broker_heartbeat", "broker": b, "broker_epoch": b + 1} | wishes for b in BROKERS),
         {"kind": "gateway_started", "gateway": 100, "incarnation": "i1", "voters": [100, 101]},
         {"kind": "create_topic", "topic": "orders", "assignment": {"0": [1, 2, 3], "1": [2, 3]}},
         {"kind": "create_topic", "topic": "pay.ments", "partitions": 3, "replication_factor": 2},
@@ -132,7 +132,7 @@ def test_a_text_is_read_the_same_everywhere(raw: bytes) -> None:
         return decode(raw) if levels == 0 else further_down(levels - 1)
 
     assert further_down(sys.getrecursionlimit() // 2) == decode(raw)
-    # Readers on the way to the bus never change a text.
+    # Code that reads texts on their way to the bus never changes them.
     assert row_of(raw)[2] == raw
     replica_of(raw)
     assert decode(with_time(raw)) is not None

@@ -1,4 +1,4 @@
-"""Once all brokers are up and obey, nothing stays under way, whatever happened before."""
+"""Once all brokers are up and obey, nothing stays unfinished, whatever happened before."""
 
 from collections.abc import Iterator
 
@@ -34,7 +34,7 @@ class Quiet(World):
         return decisions
 
     def obey(self, decisions: list[AnyDecision]) -> None:
-        """Report each deletion that was asked for."""
+        """Report each requested deletion."""
         for stop in decisions:
             if isinstance(stop, StopReplica) and stop.delete:
                 for broker in stop.to:
@@ -50,7 +50,7 @@ class Quiet(World):
             held = self.state.cluster.brokers.get(broker)
             disk = held.log_dirs if held is not None else ()
             if held is not None:
-                # Behind a gateway it would have its id to itself until its session ends.
+                # Behind a gateway no other process could have its id until its session ends.
                 self.publish("broker_connection_lost", broker=broker, broker_epoch=held.broker_epoch)
             self.join(broker, incarnation="last", log_dirs=disk)
         for _ in range(2):

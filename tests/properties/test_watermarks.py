@@ -20,7 +20,7 @@ PAUSES_MS = (0, 0, 1, 100, 299, 300, 301, 600, 601)
 
 
 class Report(NamedTuple):
-    """One log end as the rules took it in, in ms on the engine's clock."""
+    """A log end that the rules accepted, with its time on the engine's clock in ms."""
 
     broker: int
     end: int
@@ -31,7 +31,7 @@ class Watched(World):
     """A world of one partition whose high watermark is compared with the slow rule after every event."""
 
     def __init__(self, min_isr: int) -> None:
-        self.told: dict[int, list[Report]] = {}
+        self.reports: dict[int, list[Report]] = {}
         super().__init__(*BROKERS, replica_lag_time_max_ms=str(LAG_TIME_MAX_MS), min_insync_replicas=str(min_isr))
         self.min_isr = min_isr
         self.create("t", BROKERS[:3])
@@ -47,31 +47,31 @@ class Watched(World):
         if before is not None and after is not None:
             if isinstance(event, LogEndOffset):
                 report = Report(event.broker, event.log_end_offset, self.state.cluster.clock_ms)
-                self.told.setdefault(before.leader_epoch, []).append(report)
-            told = self.told.get(after.leader_epoch, [])
+                self.reports.setdefault(before.leader_epoch, []).append(report)
+            reports = self.reports.get(after.leader_epoch, [])
             is_due = isinstance(event, Tick)
-            should_be = expected(before, self.state, after, told, self.min_isr) if is_due else before.high_watermark
-            assert after.high_watermark == should_be, f"{raw!r} left {after}, told was {told}"
+            should_be = expected(before, self.state, after, reports, self.min_isr) if is_due else before.high_watermark
+            assert after.high_watermark == should_be, f"{raw!r} left {after}, reports were {reports}"
         return decisions
 
     @property
     def leader_end(self) -> int:
         partition = self.partition("t")
-        return last_end(self.told.get(partition.leader_epoch, []), partition.leader) or partition.high_watermark
+        return last_end(self.reports.get(partition.leader_epoch, []), partition.leader) or partition.high_watermark
 
 
-def last_end(told: list[Report], broker: int) -> int | None:
-    return next((report.end for report in reversed(told) if report.broker == broker), None)
+def last_end(reports: list[Report], broker: int) -> int | None:
+    return next((report.end for report in reversed(reports) if report.broker == broker), None)
 
 
-def caught_up_times_ms(told: list[Report], leader: int, broker: int) -> list[int]:
-    """List when ``broker`` had caught up: when it was as far as its leader, or as its leader at its report before."""
+def caught_up_times_ms(reports: list[Report], leader: int, broker: int) -> list[int]:
+    """List the times at which ``broker`` had caught up: to its leader's end, or to that at its own previous report."""
     times: list[int] = []
     known_before: list[int] = []
     time_before_ms = 0
-    for place, report in enumerate(told):
+    for place, report in enumerate(reports):
         if report.broker == broker:
-            leader_end = last_end(told[:place], leader)
+            leader_end = last_end(reports[:place], leader)
             if leader_end is not None and report.end >= leader_end:
                 times.append(report.time_ms)
             elif known_before and report.end >= max(known_before):
@@ -81,34 +81,34 @@ def caught_up_times_ms(told: list[Report], leader: int, broker: int) -> list[int
     return times
 
 
-def joining_ends(state: State, partition: Partition, told: list[Report]) -> list[int]:
+def joining_ends(state: State, partition: Partition, reports: list[Report]) -> list[int]:
     """List the log ends of the replicas that may join the ISR and have recently caught up."""
     found = []
     for replica, replica_state in zip(partition.replicas, partition.replica_states, strict=True):
         broker = state.cluster.brokers.get(replica)
         may_join = broker is not None and broker.is_active and replica_state != ReplicaState.OfflineReplica
-        end = last_end(told, replica)
+        end = last_end(reports, replica)
         if end is not None and may_join and replica not in partition.isr:
             oldest_ms = state.cluster.clock_ms - LAG_TIME_MAX_MS
-            if any(time_ms >= oldest_ms for time_ms in caught_up_times_ms(told, partition.leader, replica)):
+            if any(time_ms >= oldest_ms for time_ms in caught_up_times_ms(reports, partition.leader, replica)):
                 found.append(end)
     return found
 
 
-def expected(before: Partition, state: State, partition: Partition, told: list[Report], min_isr: int) -> int:
-    """Say in words what the high watermark must be: the ISR's lowest end, or what those that join hold it at."""
-    ends = [last_end(told, member) for member in partition.isr]
+def expected(before: Partition, state: State, partition: Partition, reports: list[Report], min_isr: int) -> int:
+    """Return the high watermark by the slow rule: the ISR's lowest end, held back by replicas that join."""
+    ends = [last_end(reports, member) for member in partition.isr]
     lowest = min((end for end in ends if end is not None), default=0)
     former = before.high_watermark
     if partition.leader == NO_LEADER or None in ends:
         return former
     if lowest < former:
-        leader_end = last_end(told, partition.leader)
+        leader_end = last_end(reports, partition.leader)
         has_lost = before.high_watermark_epoch != partition.leader_epoch and (leader_end or 0) < former
         return lowest if has_lost and lowest == leader_end else former
     if len(ends) < min(min_isr, len(partition.replicas)):
         return former
-    return max(former, min([lowest, *joining_ends(state, partition, told)]))
+    return max(former, min([lowest, *joining_ends(state, partition, reports)]))
 
 
 def lead(world: Watched, a: int, b: int) -> None:

@@ -1,4 +1,4 @@
-"""Texts at the edge: events as they should be, events with wild values, JSON trees, and any bytes."""
+"""Texts for the edge: valid events, events with wild values, JSON trees, and any bytes."""
 
 import json
 from typing import Any
@@ -100,14 +100,14 @@ def _struct(info: msgspec.inspect.StructType, kind: str = "") -> st.SearchStrate
 
 @st.composite
 def _events(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw an event that a kind of them might look like, and make up to two of its fields something else."""
+    """Draw an event of some kind, and replace up to two of its fields by wild values."""
     kind = draw(st.sampled_from(sorted(KINDS)))
     info = msgspec.inspect.type_info(KINDS[kind])
     assert isinstance(info, msgspec.inspect.StructType)
     said: dict[str, Any] = {"kind": kind} | draw(_struct(info, kind))
     if draw(st.booleans()):
         said["request_id"] = draw(st.sampled_from(("q", 7, 10**40)))
-    # Most keep their type, because others are refused when they are read.
+    # Most wild values keep the field's type, because the decoder refuses the others.
     for field in draw(st.lists(st.sampled_from(sorted(said)), max_size=2, unique=True)):
         said[field] = draw(_like(said[field]) if draw(st.integers(0, 3)) else trees)
     return said
@@ -134,7 +134,7 @@ def _text_of(said: dict[str, Any], escaped: bool) -> bytes:
 
 @st.composite
 def _deep(draw: st.DrawFn) -> bytes:
-    """Draw an event with a field that nobody reads, or with one that is read, nested deep."""
+    """Draw an event with a deeply nested value, in an unknown field or in a known one."""
     depth, field = draw(_depths), draw(st.sampled_from(("x", "time_ms", "isr", "request_id")))
     opening, closing = draw(st.sampled_from((("[", "]"), ('{"":', "}"), ("[", ""))))
     inner = '"x"' if draw(st.booleans()) else "1"

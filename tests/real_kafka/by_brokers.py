@@ -1,9 +1,9 @@
 """Play a story with brokers of real Kafka, and show the decisions about partitions.
 
-What the brokers do by themselves (register, heartbeat, answer) differs from a script's events. So only lines about
-partitions and deleted topics are shown: leader, epochs, ISR, and the brokers addressed. Leaders also ask for larger
-ISRs by themselves, and brokers remove logs, so a block that begins with either is joined to the block before. Leaders
-write an ISR in an order of their own, so members are shown in rising order.
+Real brokers register, heartbeat and answer by themselves, so these events differ from a script's. Therefore only
+lines about partitions and deleted topics are compared: leader, epochs, ISR, and the brokers addressed. Leaders also
+ask for larger ISRs by themselves, and brokers remove logs, so a block that begins with either is joined to the block
+before it. Leaders write an ISR in their own order, so its members are shown in rising order.
 """
 
 import re
@@ -34,7 +34,7 @@ from tests.support.mock_cluster import wait_until
 from tests.support.real_cluster import LOOPBACK, RealCluster
 
 SETTLE_TIMEOUT_S = 60.0
-# Nothing more may come of a story once what was expected has.
+# How long to wait for unexpected lines after all expected ones have come.
 QUIET_S = 0.7
 POLL_S = 0.05
 ASK_TIMEOUT_S = 30
@@ -94,7 +94,7 @@ class ByBrokers:
         self._told_up_to = cluster.bus.decided_seq()
 
     def tell(self, story: Story) -> list[list[str]]:
-        """Return what came of each block, as far as it is compared."""
+        """Return the compared lines of each block."""
         blocks = merged(story)
         return [self._play(block, is_last=block is blocks[-1]) for block in blocks]
 
@@ -115,7 +115,7 @@ class ByBrokers:
             shown = [line for one in read for line in rendering.tell(one.body, quiet=bool(introduced))]
             lines = [line for line in compared("\n".join(shown)) if self._is_ours(line)]
             lines += self._shown([*introduced, *self._described])
-            # At a story's end leaders take in who came back, which no line has to tell.
+            # At a story's end leaders admit brokers that came back, which no line of the story shows.
             while is_last and len(lines) > len(expected) and " ISR_EXPANDED " in lines[-1]:
                 lines.pop()
             is_as_expected = lines == expected
@@ -133,7 +133,7 @@ class ByBrokers:
         return [f"{LOOPBACK}:{node.spec.port}" for node in nodes]
 
     def _ask(self, ask: Callable[[AdminClient], Iterable[Future[Any]]], *, is_sure: bool = True) -> None:
-        """Ask by a client of its own: one that was there before would go on asking a broker that died."""
+        """Ask with a new client, because an older one would keep asking a broker that died."""
         admin = _admin(*self._addresses())
         for future in ask(admin):
             if (error := future.exception(ASK_TIMEOUT_S)) is not None and is_sure:
@@ -150,7 +150,7 @@ class ByBrokers:
         return (name if kind == "topic" else partition_of(kind)[0]) in self._topics
 
     def clear(self) -> None:
-        """Bring all brokers back, and take away what the story made."""
+        """Bring all brokers back, and remove what the story created."""
         self._start(broker for broker, state in self._cluster.states().items() if state == "fenced")
         if self._topics:
             self._ask(lambda admin: admin.delete_topics(self._topics).values(), is_sure=False)
@@ -167,7 +167,7 @@ class ByBrokers:
             node.wait_until_started()
 
     def _wait_for_the_end_of(self, *brokers: int) -> None:
-        """Wait until the other brokers have heard too, because they refer clients to the brokers they know."""
+        """Wait until the other brokers know it too, because they refer clients to the brokers that they know."""
         wait_until(lambda: {self._cluster.states()[one] for one in brokers} == {"fenced"}, f"{brokers} to be fenced")
         for address in self._addresses():
             wait_until(partial(_has_heard, address, brokers), f"{address} to hear that {brokers} are")

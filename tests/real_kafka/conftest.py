@@ -16,7 +16,7 @@ POLICY = {
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[SparkEngine]:
-    """The job as users run it."""
+    """The Spark job, as users run it."""
     engine = SparkEngine()
     yield engine
     engine.stop()
@@ -24,7 +24,7 @@ def engine() -> Iterator[SparkEngine]:
 
 @pytest.fixture(scope="module")
 def policy() -> dict[str, object]:
-    """What the engine is started with; a module that wants other settings has a fixture of this name."""
+    """The engine's settings; a module that needs others defines a fixture with this name."""
     return dict(POLICY)
 
 

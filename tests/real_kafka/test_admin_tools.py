@@ -1,4 +1,4 @@
-"""Kafka's own admin tools ask for things, and describe them as the engine does."""
+"""Kafka's own admin tools make changes, and describe the cluster as the engine does."""
 
 import json
 from collections.abc import Iterator
@@ -70,7 +70,7 @@ def test_replicas_are_moved_and_leaders_are_elected(cluster: RealCluster, tmp_pa
 
 
 def test_a_topic_of_a_dead_broker_is_deleted_and_its_name_is_free(cluster: RealCluster) -> None:
-    """The broker comes back with the log of the old topic, and serves the new one from what that has."""
+    """The broker comes back with the old topic's log, sets it aside, and serves only the new topic's records."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     old = NewTopic("ghost", 1, replica_assignment=[[3, 1]])
     admin.create_topics([old])["ghost"].result(30)
@@ -106,7 +106,7 @@ def produce(cluster: RealCluster, topic: str, records: list[bytes]) -> None:
 
 
 def consume(cluster: RealCluster, topic: str, count: int) -> list[bytes | None]:
-    """Read from the beginning until ``count`` records came, or the end did."""
+    """Read from the beginning until ``count`` records or the end have come."""
     config = {"bootstrap.servers": cluster.bootstrap, "group.id": "none", "enable.partition.eof": True}
     consumer = Consumer(config | {"enable.auto.commit": False})
     try:
@@ -131,7 +131,7 @@ def test_a_topic_without_sizes_gets_those_of_the_engine(cluster: RealCluster) ->
 
 
 def test_brokers_keep_to_the_engines_min_isr(cluster: RealCluster) -> None:
-    """With one in sync they refuse what the topic's own setting does not allow, until the engine's allows it."""
+    """With one replica in sync they refuse writes by the topic's setting, until the engine's setting allows them."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     own = {"min.insync.replicas": "1"}
     wanted = [

@@ -29,7 +29,7 @@ Ask = Callable[[AdminClient], dict[Any, Future[Any]]]
 
 @pytest.fixture(scope="module")
 def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str | None, str]]:
-    """The broker's addresses: one without authentication (None), and one for users with passwords."""
+    """The broker's addresses by user: without authentication for None, with a password for the others."""
     engine = RulesEngine()
     cluster = RealCluster(tmp_path_factory.mktemp("real"), brokers=1, gateway_settings={"super.users": "User:admin"})
     node = cluster.broker(1)
@@ -50,7 +50,7 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str | N
                 f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
             ),
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            # Brokers among themselves, and clients that do not authenticate.
+            # For the other brokers, and for clients that do not authenticate.
             "super.users": "User:ANONYMOUS;User:admin",
         },
     )
@@ -104,7 +104,7 @@ def test_super_users_alone_change_anything(addresses: dict[str | None, str]) -> 
 
 
 def test_a_group_keeps_reading_topics_that_brokers_created(addresses: dict[str | None, str]) -> None:
-    """Nobody but the broker makes ``__consumer_offsets``, and it does not authenticate at the gateway."""
+    """The broker itself creates ``__consumer_offsets``, and it does not authenticate at the gateway."""
     admin = AdminClient(conf(addresses, "admin"))
     assert error_of(lambda one: one.create_topics([NewTopic("read", 1, 1)]), admin) == "NONE"
     producer = Producer(conf(addresses, "admin", acks="all", message_timeout_ms=30_000))

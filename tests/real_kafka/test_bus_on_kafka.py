@@ -1,4 +1,4 @@
-"""One Kafka is led by an engine whose bus is topics on another: `isrflow cluster` from its start to its end."""
+"""An engine leads one Kafka cluster from a bus on another one: `isrflow cluster` from start to end."""
 
 import json
 import uuid
@@ -25,7 +25,7 @@ TIMEOUT_S = 120.0
 
 
 def isrflow(*arguments: str) -> str:
-    """Run a command that is to succeed, and return what it says."""
+    """Run a command that must succeed, and return its output."""
     result = CliRunner().invoke(command, arguments)
     assert result.exit_code == 0, result.output
     return result.output
@@ -75,7 +75,7 @@ def test_a_cluster_lives_on_topics_of_another_kafka(led: LedCluster, url: str) -
 
         wait_until(moved, "the other broker to lead", TIMEOUT_S)
         sent |= send(led, "without one").acknowledged
-        # A restarted gateway does not rewrite what it has on disk.
+        # A restarted gateway does not rewrite its log on disk.
         for gateway in led.gateways.values():
             gateway.kill()
         for gateway in led.gateways.values():

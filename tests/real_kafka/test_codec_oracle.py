@@ -1,4 +1,4 @@
-"""Kafka's own classes read the bytes of our codec, and write the same ones: every message, in every version."""
+"""Kafka's own classes read the bytes of our codec and write the same bytes: every message, in every version."""
 
 import random
 import subprocess
@@ -21,7 +21,7 @@ BITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
 
 
 def drawn(rng: random.Random, fields: tuple[FieldLayout, ...], version: int) -> dict[str, Any]:
-    """Draw values for what a version carries, now and then leaving a field to its default."""
+    """Draw values for the fields of a version; some fields keep their default."""
     carried = [field for field in fields if version in field.versions and rng.random() > 0.1]
     return {field.name: drawn_field(rng, field, version) for field in carried}
 
@@ -56,13 +56,13 @@ def drawn_one(rng: random.Random, field: FieldLayout, version: int) -> Any:
 
 def class_of(layout: Layout) -> str:
     package = "metadata" if layout.kind == "metadata" else "message"
-    # Kafka calls what has a request or response class of its own "Data".
+    # If a message has its own request or response class, Kafka calls its data class "…Data".
     suffix = "Data" if layout.kind in ("request", "response", "header") else ""
     return f"org.apache.kafka.common.{package}.{layout.name}{suffix}"
 
 
 def oracle(lines: list[str]) -> list[str]:
-    """Ask Kafka's classes; the Java that runs them compiles the source by itself, if it can."""
+    """Ask Kafka's classes; Java compiles the source when it starts, if it has a compiler."""
     command = [str(java_home() / "bin" / "java"), "-cp", ":".join(map(str, fetch("kafka-broker"))), str(SOURCE)]
     done = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, timeout=ORACLE_TIMEOUT_S)
     if "jdk.compiler" in done.stderr:

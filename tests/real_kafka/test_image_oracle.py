@@ -28,7 +28,7 @@ SOURCE = Path(__file__).with_name("Images.java")
 
 
 def java(*arguments: str) -> list[str]:
-    """Run something of Kafka's, or a source file beside Kafka's classes, and return what it wrote."""
+    """Run one of Kafka's classes, or a source file that uses them, and return its output."""
     command = [str(java_home() / "bin" / "java"), "-cp", ":".join(map(str, fetch("kafka-broker"))), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=ORACLE_TIMEOUT_S)
     if "jdk.compiler" in done.stderr:
@@ -42,7 +42,7 @@ def joined(ids: tuple[int, ...]) -> str:
 
 
 def expected_image(state: State) -> str:
-    """Write what the rules know as the oracle writes what a broker knows."""
+    """Write the rules' state in the format in which the oracle writes a broker's image."""
     brokers = [
         f"{b.broker}:{b.broker_epoch}:{b.state == BrokerState.fenced}:{b.state == BrokerState.controlled_shutdown}"
         f":{b.rack or ''}:{len(b.log_dirs)}".replace("True", "true").replace("False", "false")
@@ -74,7 +74,7 @@ def partition_told(place: str, p: Partition) -> str:
 
 
 def with_a_leader(seed: int) -> list[Draw]:
-    """Draw events, among which a gateway starts to lead the quorum."""
+    """Draw events, among them the start of a gateway that leads the quorum."""
     lead: Draw = ("gateway", 0, 0, 0)
     drawn = seeded_draws(seed, EVENTS)
     return [*drawn[: seed * 5], lead, *drawn[seed * 5 :]]
@@ -97,7 +97,7 @@ def test_a_broker_knows_what_the_rules_know_after_every_event(
 
 
 def followed(directory: Path, drawn: list[Draw], snapshot_interval_bytes: int) -> dict[int, str]:
-    """Write the log of a world; say for each end of it what the rules knew then."""
+    """Write the metadata log of a world; return the rules' state at each of its ends."""
     decided = DecidedBus(directory.with_suffix(".db"), POLICY)
     steps = [(raw, outcome.state) for _, raw, outcome in walk(drawn, POLICY)]
     decided.take([raw for raw, _ in steps])

@@ -25,7 +25,7 @@ FROZEN_S = 8.0
 
 @pytest.fixture
 def traffic(cluster: RealCluster, request: pytest.FixtureRequest) -> Iterator[Traffic]:
-    """Traffic on a topic of the test's own, which is checked at its end."""
+    """Traffic on the test's own topic, which is checked at the end."""
     topic = request.node.name.removeprefix("test_")
     for name in (topic, f"{topic}-whole"):
         settings = f"--partitions {PARTITIONS} --replication-factor 3 --config min.insync.replicas=2"
@@ -97,7 +97,7 @@ def test_gateways_are_killed_and_frozen(cluster: RealCluster, traffic: Traffic) 
     wait_until(lambda: _leader(cluster) == first, "the first gateway to lead again")
     time.sleep(FROZEN_S)
     cluster.gateways[second].resume()
-    # No broker was fenced because of the gateways, and admins reach the new leader.
+    # The gateways' failures fenced no broker, and admins reach the new leader.
     assert {held["broker"]: held["broker_epoch"] for held in cluster.view()["brokers"]} == epochs
     assert set(cluster.states().values()) == {"active"}
     cluster.tool("TopicCommand", "--create --topic after-gateways --partitions 1 --replication-factor 3")
@@ -170,7 +170,7 @@ def _consumed(cluster: RealCluster, count: int) -> list[bytes]:
 
 
 def test_a_second_process_with_a_brokers_id_is_refused(cluster: RealCluster, tmp_path: Path) -> None:
-    """Its disk is empty, and the gateway that knew the broker's connection is gone: it would lead what it has not."""
+    """Its disk is empty, and the gateway that had the broker's connection is gone: it would lead logs that it lacks."""
     cluster.tool("TopicCommand", "--create --topic guarded --replica-assignment 1")
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "log_level": 0})
     records = [b"%d" % number for number in range(10)]
@@ -196,7 +196,7 @@ def test_a_second_process_with_a_brokers_id_is_refused(cluster: RealCluster, tmp
         cluster.gateways[first].start()
         cluster.gateways[first].wait_until_started()
     assert {held["broker"]: held["incarnation"] for held in cluster.view()["brokers"]} == registered
-    # The one that has the disk is let in again, killed though it was.
+    # The process with the right disk may register again, even though it was killed.
     cluster.broker(1).kill()
     cluster.restart(1)
     wait_until(lambda: cluster.states()[1] == "active", "the broker to be active again")

@@ -1,4 +1,4 @@
-"""Brokers of real Kafka by the command line: start, produce, kill, start again, consume, stop."""
+"""Brokers of real Kafka, run by the command line: start, produce, kill, start again, consume, stop."""
 
 import json
 import time

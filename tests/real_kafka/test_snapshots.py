@@ -53,7 +53,7 @@ def quorum_end(cluster: RealCluster) -> int:
 
 
 def begins(folder: Path) -> int:
-    """Say at which offset the log in a folder begins."""
+    """Return the offset at which the log in a folder begins."""
     return min(int(path.stem) for path in folder.glob("*.log"))
 
 
@@ -62,7 +62,7 @@ def log(cluster: RealCluster, gateway: int) -> Path:
 
 
 def batches(directory: Path) -> dict[int, bytes]:
-    """Read the batches that a gateway or a broker has of the metadata log, by their offsets."""
+    """Read a gateway's or a broker's batches of the metadata log, by offset."""
     data = log_of(directory)
     return {batch.base_offset: data[at : at + batch.size] for at, batch in batches_in(data)}
 
@@ -74,7 +74,7 @@ def forget(cluster: RealCluster) -> None:
 
 
 def lose(cluster: RealCluster, *gateways: int) -> None:
-    """Kill gateways, and take their disks away."""
+    """Kill gateways, and delete their disks."""
     for gateway in gateways:
         cluster.gateways[gateway].kill()
         shutil.rmtree(log(cluster, gateway))
@@ -95,7 +95,7 @@ def send(cluster: RealCluster) -> None:
 
 
 def same(cluster: RealCluster, seen: dict[int, bytes]) -> None:
-    """Create one more topic, and compare the logs of gateways and brokers with everything ``seen`` so far.
+    """Create one more topic, and compare the logs of gateways and brokers with all batches ``seen`` so far.
 
     Each of them trims the log behind its snapshots at its own time, so the overlap may be small.
     """
@@ -123,13 +123,13 @@ def test_gateways_whose_disks_are_lost_take_the_log_from_each_other_and_from_bro
     send(cluster)
     seen: dict[int, bytes] = {}
     same(cluster, seen)
-    # The one that leads, so the other one does meanwhile.
+    # First the leader's, so the other gateway leads.
     oldest = wait_until(lambda: min(snapshots_of(cluster, 101), default=None), "the other to have a snapshot", 60)
     lose(cluster, 100)
     start(cluster, 100)
     assert max(snapshots_of(cluster, 100)) >= oldest, "a snapshot came too"
     same(cluster, seen)
-    # Both gateways lose it. Only the brokers have the log now; they read and wrote all the time.
+    # Then both. Now only the brokers have the log; they kept reading and writing all the time.
     read = [batches(metadata(cluster, broker)) for broker in (1, 2)]
     lose(cluster, 100, 101)
     start(cluster, 100)
@@ -152,18 +152,18 @@ def test_a_broker_comes_back_to_a_log_that_was_trimmed(cluster: RealCluster) -> 
     cluster.wait_for_isr("both", 2)
     away = cluster.broker(2)
     away.kill()
-    # Nothing that it has read by now is from beyond this.
+    # It has read nothing beyond this offset.
     end = quorum_end(cluster)
     wait_until(lambda: cluster.states()[2] == "fenced", "the broker to be fenced", 60)
     for first in range(0, TOPICS, AT_A_TIME):
         create(cluster, *(NewTopic(f"t{number}", 3, 1) for number in range(first, first + AT_A_TIME)))
     wait_until(lambda: begins(log(cluster, 100)) > end and begins(log(cluster, 101)) > end, "logs to be trimmed", 60)
     cluster.restart(2)
-    # It was sent the snapshot: its log begins there, and not where it went away.
+    # It got the snapshot: its log begins there, and not where it stopped.
     assert begins(metadata(cluster, 2)) > end
     cluster.wait_for_isr("both", 2)
     cluster.agree("both")
-    # Now it is the only one that has what came meanwhile from a snapshot.
+    # Now it is the only broker that knows these changes from a snapshot alone.
     cluster.broker(1).kill()
     wait_until(lambda: {held["leader"] for held in cluster.partitions("both").values()} == {2}, "it to lead", 60)
     sender = ConfluentSender(cluster.bootstrap)

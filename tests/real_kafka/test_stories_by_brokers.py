@@ -11,8 +11,7 @@ from tests.support.real_cluster import RealCluster
 from tests.support.rules_engine import RulesEngine
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
-# The stories in which real brokers do nothing that the script does not say: no ISR shrinks or grows by itself except
-# where the story says so.
+# Stories in which real brokers do only what the script says: ISRs shrink and grow only where the story says so.
 NAMES = (
     "brokers/bounce_of_all",
     "brokers/last_one",

@@ -14,17 +14,17 @@ RECORDS_A_SECOND = 100
 TRANSACTIONS_A_SECOND = 4
 MEMBERS = 2
 TIMEOUT_S = 120.0
-# A broker that is frozen keeps its connections: nobody waits on those for Kafka's half minute or a whole one.
+# A frozen broker keeps its connections open, so clients must not wait on them for Kafka's default of up to a minute.
 QUICK = {"confluent-kafka": {"socket.timeout.ms": 10_000}, "kafka-python": {"request_timeout_ms": 10_000}}
 
 Place = tuple[str, int]
 
 
 class Transactions:
-    """Write one record to each partition in each transaction; two of three are committed, the others aborted.
+    """A producer of transactions, each with a record to every partition; it commits two of three and aborts the rest.
 
-    ``unknown`` holds transactions whose outcome the client could not tell: they are whole or absent. The
-    client is replaced then, as its users have to do.
+    ``unknown`` holds transactions whose outcome the client does not know: they must be whole or absent. After
+    one, the client is replaced, as its users have to do.
     """
 
     def __init__(self, bootstrap: str, topic: str) -> None:
@@ -68,7 +68,7 @@ class Transactions:
             self.committed.append(number)
 
     def end(self) -> None:
-        """Stop; raises what it ended by before."""
+        """Stop; raise the error if it had already failed."""
         self._ended.set()
         self._thread.join(TIMEOUT_S)
         assert not self._thread.is_alive()
@@ -77,7 +77,7 @@ class Transactions:
 
 
 class Group:
-    """Consume topics as a group, and remember what stood where; ``wrong`` is what must not be."""
+    """Consumers of one group that remember each record's place; ``wrong`` lists violations."""
 
     def __init__(self, bootstrap: str, name: str, topics: list[str]) -> None:
         self.wrong: list[str] = []
@@ -98,7 +98,7 @@ class Group:
             thread.start()
 
     def _consume(self) -> None:
-        # A member that gets a partition again reads uncommitted records once more.
+        # A member that gets a partition again reads records again whose offsets were not committed.
         newest: dict[Place, int] = {}
         consumer = Consumer(self._config)
         consumer.subscribe(self._topics, on_assign=lambda consumer, places: newest.clear())
@@ -120,7 +120,7 @@ class Group:
                 self.wrong.append(f"{place}: {value!r} at {offset}, where {self._seen[place][offset]!r} was")
 
     def values(self, topic: str, partition: int) -> list[bytes]:
-        """Return what a partition has held, in its order."""
+        """Return the values read from a partition, in order."""
         with self._lock:
             return [value for _, value in sorted(self._seen[topic, partition].items())]
 
@@ -133,7 +133,7 @@ class Group:
 
 
 class Traffic:
-    """Send records evenly, by both clients at once and in transactions, and consume them, until it is ended."""
+    """Steady traffic until ``end``: both clients and transactions produce, and a group consumes."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._bootstrap = bootstrap
@@ -156,7 +156,7 @@ class Traffic:
             number += 1
 
     def goes_on(self) -> None:
-        """Wait until records that are sent from now on are acknowledged, by both clients and in transactions."""
+        """Wait until both clients and a transaction have new acknowledgements."""
         before = {name: len(sender.acknowledged) for name, sender in self.senders.items()}
         committed = len(self._transactions.committed)
 
@@ -169,7 +169,7 @@ class Traffic:
         wait_until(gone_on, "records to be acknowledged", TIMEOUT_S)
 
     def end(self) -> None:
-        """Stop sending, and hold what the cluster has and what was consumed against what it acknowledged."""
+        """Stop sending, and compare the cluster's records and the consumed ones with the acknowledged ones."""
         self._ended.set()
         for thread in self._threads:
             thread.join(60)
@@ -194,7 +194,7 @@ class Traffic:
                 assert numbers == sorted(numbers)
 
     def _check_what_was_consumed(self) -> None:
-        """The group has seen each record of ours in its place, and of transactions those that were committed."""
+        """Check that the group saw each acknowledged record in its place, and only committed transactions."""
         acknowledged = Counter(
             partition for sender in self.senders.values() for partition, _ in sender.acknowledged.values()
         )

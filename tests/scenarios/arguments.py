@@ -7,8 +7,8 @@ from tests.scenarios.story import Command
 UNITS_MS = {"ms": 1, "s": 1_000}
 
 
-def asked(command: Command) -> dict[str, Any]:
-    """Return the request id, where a command has one."""
+def request_id_in(command: Command) -> dict[str, Any]:
+    """Return the request id as a field, if the command has one."""
     return {"request_id": command.options["request-id"]} if "request-id" in command.options else {}
 
 
@@ -23,14 +23,14 @@ def partition_of(text: str) -> tuple[str, int]:
     return name, int(number)
 
 
-def epoch_told(told: str | None, current: int) -> int:
-    """Return the current epoch, for ``stale`` the one before, for ``newer`` the next one, or the number given."""
+def epoch_in(text: str | None, current: int) -> int:
+    """Return the current epoch; for ``stale`` the one before, for ``newer`` the next; otherwise the number given."""
     steps = {None: 0, "stale": -1, "newer": 1}
-    return current + steps[told] if told in steps else int(told or 0)
+    return current + steps[text] if text in steps else int(text or 0)
 
 
 def settings_in(options: dict[str, str]) -> dict[str, str]:
-    """Pick the settings: Kafka's have a dot in their name."""
+    """Select the settings among the arguments: Kafka's names have a dot."""
     return {key: value for key, value in options.items() if "." in key}
 
 

@@ -13,7 +13,7 @@ DECISIONS_MAX = 100_000
 
 
 class ByOperators:
-    """The operators' state, and the bus that they write to."""
+    """A player with the operators' state and the bus that they write to."""
 
     def __init__(self, path: Path) -> None:
         self._bus = EmbeddedBus(path)

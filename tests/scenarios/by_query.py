@@ -1,7 +1,7 @@
-"""Play a story through the Spark query of the job, if asked with a restart from its checkpoint in the middle.
+"""Play a story through the job's Spark query, optionally with a restart from its checkpoint in the middle.
 
-Decisions do not depend on how a log is cut into batches, but the state that is shown after a block must be
-read before the next one comes. So blocks are published together, up to the next one that shows it.
+Decisions do not depend on how a log is cut into batches. But when a block shows the state, it must be read before
+the next block is decided. So blocks are published together up to the next one that shows the state.
 """
 
 import time
@@ -24,16 +24,16 @@ from tests.scenarios.telling import Scene
 
 WAIT_TIMEOUT_S = 120.0
 POLL_S = 0.01
-# Most stretches make one batch; long ones are cut in the middle of a block.
+# Most stretches of blocks make one batch; long ones are cut in the middle of a block.
 EVENTS_PER_BATCH = 24
 
 
 class ByQuery:
-    """Play all of a story at once, and then give it block by block.
+    """A player that plays the whole story at once, and then returns it block by block.
 
-    ``session`` must have no other query of the job meanwhile. With ``restarts`` the query is stopped before the middle
-    block, and goes on from its checkpoint. Raises ``TimeoutError`` where an event is not
-    decided within ``WAIT_TIMEOUT_S``, ``AssertionError`` where the restart was none from the checkpoint.
+    ``session`` must have no other query of the job at the same time. With ``restarts`` the query is stopped before the
+    middle block, and continues from its checkpoint. Raises ``TimeoutError`` if an event is not decided within
+    ``WAIT_TIMEOUT_S``, and ``AssertionError`` if the query did not restart from the checkpoint.
     """
 
     def __init__(self, session: SparkSession, directory: Path, scenes: Sequence[Scene], *, restarts: bool) -> None:
@@ -71,7 +71,7 @@ class ByQuery:
 
 
 def restart_block(scenes: Sequence[Scene]) -> int:
-    """Choose the block, counted from 0, before which to restart: the middle one of those with events."""
+    """Return the block, counted from 0, before which to restart: the middle one of those with events."""
     with_events = [block for block, scene in enumerate(scenes) if scene.written]
     assert len(with_events) > 1, "a story of one block has no middle"
     return with_events[len(with_events) // 2]
@@ -101,7 +101,7 @@ class _Run:
         self._wait_until(lambda: self._bus.decided_seq() >= last, f"event {last} was not decided")
 
     def restart(self) -> None:
-        """Stop between two batches, and start with nothing but the checkpoint to go on from."""
+        """Stop between two batches, and start again from the checkpoint alone."""
         # The bus has a batch's decisions before Spark notes that the batch is done.
         self._wait_until(lambda: self._batch("commits") == self._batch("offsets"), "a batch did not end")
         self._query.stop()
@@ -110,11 +110,11 @@ class _Run:
         self._query = self._started(_BusWithoutImage(self._bus.path))
 
     def check_continued(self) -> None:
-        """Check that the batches after the restart were counted on from those before it."""
+        """Check that the batch numbers continue across the restart."""
         assert 0 <= self._restarted_after < self._batch("offsets"), "the checkpoint was not gone on from"
 
     def _batch(self, log: str) -> int:
-        """Name the newest batch that Spark has put into one of its logs, -1 where there is none."""
+        """Return the newest batch in one of Spark's logs, or -1."""
         return max((int(path.name) for path in (self._checkpoint / log).glob("[0-9]*")), default=-1)
 
     def _wait_until(self, condition: Callable[[], bool], what: str) -> None:
@@ -127,7 +127,7 @@ class _Run:
             time.sleep(POLL_S)
 
     def _is_late(self) -> bool:
-        """Say whether the query must start again, because the machine was too busy for one of Spark's workers."""
+        """Return whether the query must start again because one of Spark's workers was late on a busy machine."""
         if self._query.isActive or self._bus.decided_seq() > self._decided_seq:
             return False
         return self._late_workers.allow_another_start(str(self._query.exception()))

@@ -12,7 +12,7 @@ from state.view import view_of
 
 
 class ByRules:
-    """The state of one shard that has all topics."""
+    """A player with the state of one shard that has all topics."""
 
     def __init__(self) -> None:
         self._state = first_states(1)[0]

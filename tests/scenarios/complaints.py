@@ -8,7 +8,7 @@ MARK = "!! "
 
 
 def complaints_about(before: LeaderAndIsr | None, after: LeaderAndIsr) -> list[str]:
-    """Say what a partition should not be, or should not have become."""
+    """List what is wrong with a partition, or with how it changed."""
     is_going = after.reason == Reason.TOPIC_DELETED
     wrong = {
         "the ISR is empty": not after.isr,
@@ -28,7 +28,7 @@ def complaints_about(before: LeaderAndIsr | None, after: LeaderAndIsr) -> list[s
 def _wrong_steps(before: LeaderAndIsr, after: LeaderAndIsr) -> dict[str, bool]:
     leader_step = after.leader_epoch - before.leader_epoch
     partition_step = after.partition_epoch - before.partition_epoch
-    # The change that ends a reassignment takes the new replicas in and the old ones out at once.
+    # The change that ends a reassignment adds the new replicas and drops the old ones at once.
     lost = set(before.isr).isdisjoint(after.isr) and not set(after.isr) <= set(before.adding_replicas)
     return {
         "an epoch went back, or up by more than one": not 0 <= leader_step <= partition_step <= 1,

@@ -9,15 +9,15 @@ from tests.scenarios.rendering import listed
 WIDTH_MAX = 40
 
 
-def chart(told_ends: dict[int, int], high_watermark: int, told: LeaderAndIsr, named: str) -> list[str]:
-    """Draw each assigned replica's log: a bar to its end, cut where the high watermark stands."""
-    ends = {broker: told_ends[broker] for broker in sorted(told_ends) if broker in told.replicas}
+def chart(reported_ends: dict[int, int], high_watermark: int, decision: LeaderAndIsr, named: str) -> list[str]:
+    """Draw each assigned replica's log as a bar to its end, divided at the high watermark."""
+    ends = {broker: reported_ends[broker] for broker in sorted(reported_ends) if broker in decision.replicas}
     scale = max(1, -(-max([*ends.values(), high_watermark]) // WIDTH_MAX))
     bars = {broker: _bar(end // scale, high_watermark // scale) for broker, end in ends.items()}
     width = max(map(len, bars.values()), default=0)
     digits = max((len(str(end)) for end in ends.values()), default=0)
     return [
-        f"  {named}{broker}: {bars[broker]:{width}}  {end:{digits}}{_role(broker, told)}"
+        f"  {named}{broker}: {bars[broker]:{width}}  {end:{digits}}{_role(broker, decision)}"
         for broker, end in ends.items()
     ]
 
@@ -28,14 +28,14 @@ def _bar(end: int, mark: int) -> str:
     return "=" * mark + "|" + "=" * (end - mark - 1) + ">" * (end > mark)
 
 
-def _role(broker: int, told: LeaderAndIsr) -> str:
-    if broker == told.leader:
+def _role(broker: int, decision: LeaderAndIsr) -> str:
+    if broker == decision.leader:
         return " leader"
-    return "" if broker in told.isr else " not in sync"
+    return "" if broker in decision.isr else " not in sync"
 
 
 def partition_lines(view: dict[str, Any], topics: Sequence[str]) -> list[str]:
-    """Return a line for each partition of ``topics``, of all of them for an empty name."""
+    """Return a line for each partition of ``topics``; an empty name means all topics."""
     wanted = [held for held in view["partitions"] if "" in topics or held["topic"] in topics]
     going = {held["topic"]: held["state"] for held in view["topics"] if held["state"] != "created"}
     return [_partition(held, going.get(held["topic"])) for held in wanted] or ["no partition"]

@@ -1,4 +1,4 @@
-"""Show decisions as lines: one per decision, with what it changed."""
+"""Render decisions as lines: one per decision, with what it changed."""
 
 import re
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ _ANSWERED = ("remaining", "leader", "leader_epoch", "partition_epoch", "isr", "a
 
 
 class Rendering:
-    """What the decisions so far have said about each partition and topic."""
+    """A renderer that remembers what the decisions so far said about each partition and topic."""
 
     def __init__(self) -> None:
         self.partitions: dict[tuple[str, int], d.LeaderAndIsr] = {}
@@ -23,7 +23,7 @@ class Rendering:
         self._ids: list[str] = []
 
     def tell(self, body: bytes, *, quiet: bool) -> list[str]:
-        """Return the lines of a decision; of a quiet one only what nobody would expect."""
+        """Return the lines of a decision; if ``quiet``, only unexpected ones."""
         decision = d.decode(body)
         lines = self._moved_controller(decision) + self._lines(decision)
         return [line for line in lines if line.startswith("!!") or _is_refused(decision)] if quiet else lines
@@ -67,19 +67,19 @@ class Rendering:
         self.partitions[key] = after
         if before is None:
             self.watermarks.pop(key, None)
-            told = f"new, leader {after.leader}, epoch {after.leader_epoch}, isr {listed(after.isr)}"
+            text = f"new, leader {after.leader}, epoch {after.leader_epoch}, isr {listed(after.isr)}"
         else:
-            told = ", ".join(_changes(before, after)) or f"as before, leader {after.leader}, epoch {after.leader_epoch}"
+            text = ", ".join(_changes(before, after)) or f"as before, leader {after.leader}, epoch {after.leader_epoch}"
         is_elected = after.leader not in (NO_LEADER, before.leader if before else NO_LEADER)
         election = (" unclean" if after.unclean else " clean") if is_elected else ""
-        line = f"{_name(after)} {told}   {after.reason}{election} to={listed(after.to)}"
+        line = f"{_name(after)} {text}   {after.reason}{election} to={listed(after.to)}"
         return [line, *complaints_about(before, after)]
 
     def _topic(self, decision: d.TopicDecision) -> str:
         if decision.topic_id not in self._ids:
             self._ids.append(decision.topic_id)
         if decision.state == "deleted":
-            self.partitions = {key: told for key, told in self.partitions.items() if key[0] != decision.topic}
+            self.partitions = {key: one for key, one in self.partitions.items() if key[0] != decision.topic}
         named = f"topic {decision.topic} (id {self._ids.index(decision.topic_id) + 1}) {decision.state}"
         return " ".join(filter(None, (named, settings(decision.config))))
 
@@ -100,8 +100,10 @@ class Rendering:
         fields = [f"{name}={_value(value)}" for name in _ANSWERED if (value := getattr(answer, name)) is not UNSET]
         line = f"answer {answer.request}{subject}{asked} {answer.error}{message}"
         results = () if answer.results is UNSET else answer.results
-        told = [f"  {_name(result)} {result.error}{': ' * bool(result.message)}{result.message}" for result in results]
-        return ["   ".join(filter(None, (line, " ".join(fields)))), *told]
+        results = [
+            f"  {_name(result)} {result.error}{': ' * bool(result.message)}{result.message}" for result in results
+        ]
+        return ["   ".join(filter(None, (line, " ".join(fields)))), *results]
 
 
 def _is_refused(decision: d.AnyDecision) -> bool:
@@ -123,11 +125,11 @@ def _changes(before: d.LeaderAndIsr, after: d.LeaderAndIsr) -> list[str]:
 
 
 def _broker(decision: d.BrokerDecision) -> str:
-    told = f"broker {decision.broker} {decision.state} ({decision.reason})"
+    text = f"broker {decision.broker} {decision.state} ({decision.reason})"
     rack = "" if decision.rack is None else f" rack={decision.rack}"
     listeners = "".join(f" {listener.host}:{listener.port}" for listener in decision.listeners)
     remaining = "" if decision.remaining is UNSET else f" remaining={decision.remaining}"
-    return told + rack + listeners + remaining
+    return text + rack + listeners + remaining
 
 
 def _rejected(decision: d.Rejected) -> str:
@@ -135,12 +137,12 @@ def _rejected(decision: d.Rejected) -> str:
 
 
 def _shortened(message: str) -> str:
-    """Leave out of a list of all kinds all but the first, so that a new kind does not change every story."""
+    """Cut a list of all kinds after the first, so that a new kind does not change every story."""
     return re.sub(r"(expected one of \w+, ).*", r"\1...", message)
 
 
-def _name(told: d.LeaderAndIsr | d.StopReplica | d.HighWatermark | d.PartitionResult) -> str:
-    return f"{told.topic}-{told.partition}"
+def _name(decision: d.LeaderAndIsr | d.StopReplica | d.HighWatermark | d.PartitionResult) -> str:
+    return f"{decision.topic}-{decision.partition}"
 
 
 def _value(value: object) -> str:

@@ -1,7 +1,7 @@
 """The event log of a story: its clock, the live brokers, and what each of them knows.
 
-The writer follows the rules' state as it goes, so that a command may leave out what a broker would
-know by itself: its epoch, and the epochs of the partition it speaks of.
+The writer follows the rules' state, so a command may leave out what a broker knows by itself: its epoch, and the
+epochs of the partition that the command is about.
 """
 
 from collections.abc import Sequence
@@ -37,15 +37,16 @@ class Written(NamedTuple):
 class Script:
     """The state of a story in progress.
 
-    ``beating`` are the brokers that heartbeat by themselves while time passes, each with what it wishes;
-    ``epochs`` all broker epochs that a broker has had; ``topic_ids`` all ids that a name has had;
-    ``behind_gateway`` are the brokers that register so; ``ends`` the log end offsets told last. What is
-    to be shown after the block at hand stands in ``charts``, ``introduced`` and ``described``.
+    * ``beating``: the brokers that heartbeat while time passes, each with its wishes
+    * ``epochs``: all epochs that each broker has had; ``topic_ids``: all ids that each topic's name has had
+    * ``behind_gateway``: the brokers that register behind a gateway
+    * ``ends``: the log end offsets reported last
+    * ``charts``, ``introduced``, ``described``: what to show after the current block
     """
 
     def __init__(self) -> None:
         self.clock_ms = START_MS
-        # Only stories about balance use it, because otherwise a returning broker would be made to lead again.
+        # Only stories about balance enable it, because otherwise a broker that returns would soon lead again.
         self.settings = {"auto.leader.rebalance.enable": "false"}
         self.rules_version = NEWEST_RULES
         self.beating: dict[int, Wishes] = {}
@@ -64,7 +65,7 @@ class Script:
         self.described: list[str] = []
 
     def write(self, kind: str, **fields: Any) -> int:
-        """Write an event at the present time; returns its seq."""
+        """Write an event at the present time, and return its seq."""
         if kind in ENGINE_KINDS and self.rules_version >= ENGINE_CLOCK_RULES:
             fields.setdefault("controller_epoch", self.controller_epoch)
         return self.write_raw(msgspec.json.encode({"kind": kind, "time_ms": self.clock_ms, **fields}))
@@ -82,7 +83,7 @@ class Script:
         return seq
 
     def _bring_back_counts(self, decisions: Sequence[AnyDecision]) -> None:
-        """Publish what a balance check counted, as the engine does."""
+        """Publish the counts of a balance check, as the engine does."""
         for _, _, body in number(map(part_of, decisions)):
             decision = decode(body)
             if isinstance(decision, Imbalance):
@@ -93,24 +94,24 @@ class Script:
         return self._state.cluster.controller_epoch
 
     def partition(self, topic: str, number: int) -> Partition:
-        """Find a partition. One that does not exist looks like one that never had a leader."""
+        """Find a partition. An unknown one looks like one that never had a leader."""
         held = self._state.topics.get(topic)
         if held is None or number >= len(held.partitions):
             return Partition(number, None, (), (), leader_epoch=0, partition_epoch=0)  # type: ignore[arg-type]
         return held.partitions[number]
 
-    def topic_told(self, topic: str, told: str | None) -> dict[str, str]:
-        """Return a topic's name and, if ``told``, its id: the ``current`` one, or the ``stale`` one before it."""
-        if told is None:
+    def topic_fields(self, topic: str, topic_id: str | None) -> dict[str, str]:
+        """Return a topic's name and, if ``topic_id`` is given, its id: the ``current`` or the ``stale`` one."""
+        if topic_id is None:
             return {"topic": topic}
-        return {"topic": topic, "topic_id": self.topic_ids[topic][-2 if told == "stale" else -1]}
+        return {"topic": topic, "topic_id": self.topic_ids[topic][-2 if topic_id == "stale" else -1]}
 
-    def broker_epoch(self, broker: int, told: str | None = None) -> int:
-        """Return a broker's epoch, for ``stale`` that of its previous incarnation, or the number given."""
+    def broker_epoch(self, broker: int, text: str | None = None) -> int:
+        """Return a broker's epoch; for ``stale`` its previous incarnation's; otherwise the number given."""
         epochs = self.epochs.get(broker) or [0]
-        if told is None:
+        if text is None:
             return epochs[-1]
-        return (epochs[-2] if len(epochs) > 1 else epochs[-1] - 1) if told == "stale" else int(told)
+        return (epochs[-2] if len(epochs) > 1 else epochs[-1] - 1) if text == "stale" else int(text)
 
     def register(self, broker: int, **fields: Any) -> None:
         seq = self.write("broker_register", broker=broker, **fields)
@@ -123,7 +124,7 @@ class Script:
         self.write("broker_heartbeat", broker=broker, broker_epoch=epoch, **wishes, **fields)
 
     def pass_time(self, ms: int) -> None:
-        """Advance time with ticks; brokers heartbeat meanwhile."""
+        """Advance time with ticks, while brokers heartbeat."""
         while True:
             some = min(ms, BEAT_MS)
             self.clock_ms += some

@@ -17,20 +17,20 @@ def register_broker(script: Script, broker: int, rack: str | None = None, same: 
 
 
 def registration(command: Command) -> dict[str, Any]:
-    """Read what a command tells of a broker."""
-    told = command.options
-    fields: dict[str, Any] = {"rack": told.get("rack"), "same": told.get("incarnation") == "same"}
-    if "listener" in told:
-        host, port = told["listener"].split(":")
+    """Read the fields of a registration from a command's arguments."""
+    given = command.options
+    fields: dict[str, Any] = {"rack": given.get("rack"), "same": given.get("incarnation") == "same"}
+    if "listener" in given:
+        host, port = given["listener"].split(":")
         fields["listeners"] = [{"name": "PLAINTEXT", "host": host, "port": int(port)}]
-    if "log-dir" in told:
-        fields["log_dirs"] = [told["log-dir"]]
+    if "log-dir" in given:
+        fields["log_dirs"] = [given["log-dir"]]
     if "behind-gateway" in command.arguments:
         fields["behind_gateway"] = True
     return fields
 
 
 def beats(script: Script, broker: int) -> None:
-    """Send a first heartbeat, and go on with it."""
+    """Send a first heartbeat, and continue with it."""
     script.beat(broker, ALIVE)
     script.beating[broker] = ALIVE

@@ -45,18 +45,18 @@ class Story(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Return the story as it stands in its file."""
+        """Return the story's text, as in its file."""
         return self.retold([block.expected for block in self.blocks])
 
     def retold(self, outputs: Iterable[str]) -> str:
-        """Return the story's text with other outputs."""
+        """Return the story's text with new outputs."""
         pairs = zip(self.blocks, outputs, strict=True)
         told = ["\n".join([*block.lines, RULE, output]) for block, output in pairs]
         return "\n".join([*self.comment, "\n\n".join(told), ""])
 
 
 def parse(name: str, text: str) -> Story:
-    """Read a story from its text; raises ``ValueError`` where it has no comment or a block no rule."""
+    """Read a story from its text; raise ``ValueError`` if it has no comment, or a block has no rule."""
     lines = text.splitlines()
     count = next((place for place, line in enumerate(lines) if not line.startswith("#")), len(lines))
     if count == 0:

@@ -14,7 +14,7 @@ NOTHING = "no decision"
 
 
 class Player(Protocol):
-    """A way to play a log. It comes block by block, and the player cuts it into batches as it likes."""
+    """A way to play a log. It comes in blocks, which the player may cut into batches in any way."""
 
     def play(self, events: Sequence[tuple[int, bytes]]) -> Sequence[Decided]:
         """Decide a block's events, (seq, raw), and return the decisions on them."""
@@ -26,7 +26,7 @@ class Player(Protocol):
 
 
 class Scene(NamedTuple):
-    """What a block's commands wrote, and what to show after it."""
+    """The events that a block's commands wrote, and what to show after them."""
 
     written: list[Written]
     charts: list[tuple[tuple[str, int], dict[int, int]]]

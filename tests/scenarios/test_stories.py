@@ -15,7 +15,7 @@ from tests.scenarios.story import Story, all_stories, path_of
 from tests.scenarios.telling import tell
 
 STORIES = all_stories()
-# What version 1 of the rules decides otherwise, or says in other words; all others must come out alike.
+# Stories that version 1 of the rules decides or words differently; all others must give the same output.
 TOLD_OTHERWISE = {
     "brokers/only_the_engine_moves_time",
     "deletion/created_again",

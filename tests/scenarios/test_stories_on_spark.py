@@ -1,8 +1,8 @@
 """Every story gives the same output from the Spark query; in one of four the query restarts from its checkpoint.
 
-A start of the query costs as much as a story, and kills in the middle of a batch have tests of their own
-(``tests/streaming/test_crash.py``). Several stories are played at once, in one Spark session. What makes that fit into
-a test run is that the Python processes of each start of a query are forked (``tests/support/forked_python.py``).
+Only one in four restarts, because a start of the query costs as much as a story. Kills in the middle of a batch have
+their own tests (``tests/streaming/test_crash.py``). Several stories are played at once in one Spark session, and the
+Python processes of each query are forked (``tests/support/forked_python.py``), so all stories fit into a test run.
 """
 
 import os
@@ -33,7 +33,7 @@ Play = Callable[[Story], ByQuery]
 def played(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Future[ByQuery]]]:
-    """Begin to play the stories of all tests that were asked for; return what comes of each, by its name."""
+    """Start to play the stories of all selected tests; return the future of each, by name."""
     asked = [item.callspec.params["story"] for item in request.session.items if item.path == request.path]
     choose_java()
     session = build_session(Settings(), Path(tempfile.gettempdir()))
@@ -49,7 +49,7 @@ def played(
     with forked_python(session.sparkContext, tmp_path_factory.mktemp("python")), ThreadPoolExecutor(AT_ONCE) as pool:
         yield {story.name: pool.submit(play, story) for story in asked}
         pool.shutdown(cancel_futures=True)
-    # A JVM keeps threads and memory of every query it ever ran, and the next module would get the same one.
+    # A JVM keeps threads and memory of every query it ran, and the next module would get the same JVM.
     end_session(session, JVM_END_TIMEOUT_S)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from state.rules import FIRST_RULES
-from tests.scenarios.arguments import asked, duration_ms, epoch_told, ids, partition_of, settings_in
+from tests.scenarios.arguments import duration_ms, epoch_in, ids, partition_of, request_id_in, settings_in
 from tests.scenarios.script import ALIVE, Script
 from tests.scenarios.starting import beats, register_broker, registration
 from tests.scenarios.story import Command
@@ -31,7 +31,7 @@ def brokers(script: Script, command: Command) -> None:
 
 
 def topic(script: Script, command: Command) -> None:
-    """Have a topic, one list of replicas a partition: ``topic t 1,2,3 2,3,1 isr=1,2 min.insync.replicas=2``."""
+    """Create a topic with one list of replicas per partition: ``topic t 1,2,3 2,3,1 isr=1,2 min.insync.replicas=2``."""
     script.quiet = True
     name, *listed = command.arguments
     assignment = {str(number): ids(text) for number, text in enumerate(listed)}
@@ -43,22 +43,22 @@ def topic(script: Script, command: Command) -> None:
 
 
 def settings(script: Script, command: Command) -> None:
-    """Set what the next controller decides by: ``settings broker.session.timeout.ms=3000``."""
+    """Set the settings of the next controller: ``settings broker.session.timeout.ms=3000``."""
     script.settings |= command.options
 
 
 def rules(script: Script, command: Command) -> None:
-    """Set which version of the rules the next controller decides by: ``rules 2``."""
+    """Set the version of the rules of the next controller: ``rules 2``."""
     script.rules_version = int(command.arguments[0])
 
 
 def claim(script: Script, command: Command) -> None:
-    """Have another controller take over: ``claim``, or ``claim epoch=1`` for one that comes late."""
+    """Let another controller take over: ``claim``, or ``claim epoch=1`` for a late one."""
     epoch = int(command.options.get("epoch", script.controller_epoch + 1))
     fields: dict[str, Any] = {"controller_id": f"job-{epoch}", "controller_epoch": epoch, "settings": script.settings}
     if script.rules_version != FIRST_RULES:
         fields["rules_version"] = script.rules_version
-    script.write("controller_started", **fields, **asked(command))
+    script.write("controller_started", **fields, **request_id_in(command))
 
 
 def tick(script: Script, command: Command) -> None:
@@ -73,23 +73,23 @@ def silence(script: Script, command: Command) -> None:
 
 
 def heartbeat(script: Script, command: Command) -> None:
-    """Send a heartbeat, and go on with it: ``heartbeat 1 [want-fence] [want-shutdown] epoch=stale``."""
+    """Send a heartbeat, and continue with it: ``heartbeat 1 [want-fence] [want-shutdown] epoch=stale``."""
     first, *wished = command.arguments
     broker, wishes = int(first), {wish.replace("-", "_"): True for wish in wished}
     fields = {"broker_epoch": script.broker_epoch(broker, command.options.get("epoch"))}
-    script.beat(broker, ALIVE | wishes, **fields, **asked(command))
+    script.beat(broker, ALIVE | wishes, **fields, **request_id_in(command))
     script.beating[broker] = ALIVE | wishes | {"want_shutdown": False}
 
 
 def register(script: Script, command: Command) -> None:
     """Register, without a heartbeat: ``register 4 rack=a``, ``register 4 incarnation=same listener=h:9092``.
 
-    With ``behind-gateway`` as a broker of Kafka 4 does, ``log-dir=A`` says on which directory. A refused registration
-    changes nothing for the broker that has the id.
+    ``behind-gateway`` registers as a broker of Kafka 4 does, and ``log-dir=A`` names its directory. A refused
+    registration changes nothing for the broker that has the id.
     """
     broker = int(command.arguments[0])
     former = script.broker_epoch(broker)
-    register_broker(script, broker, **registration(command), **asked(command))
+    register_broker(script, broker, **registration(command), **request_id_in(command))
     if script.broker_epoch(broker) != former:
         silence(script, Command("silence", (str(broker),), {}, ""))
 
@@ -105,19 +105,21 @@ def shutdown(script: Script, command: Command) -> None:
     """Ask for a controlled shutdown: ``shutdown 1 epoch=stale``."""
     broker = int(command.arguments[0])
     epoch = script.broker_epoch(broker, command.options.get("epoch"))
-    script.write("controlled_shutdown", broker=broker, broker_epoch=epoch, **asked(command))
+    script.write("controlled_shutdown", broker=broker, broker_epoch=epoch, **request_id_in(command))
 
 
 def unregister(script: Script, command: Command) -> None:
     """Forget a broker that will not come back: ``unregister 1``."""
     silence(script, command)
-    script.write("broker_unregister", broker=int(command.arguments[0]), **asked(command))
+    script.write("broker_unregister", broker=int(command.arguments[0]), **request_id_in(command))
 
 
 def connection_lost(script: Script, command: Command) -> None:
     """Lose the connection to a broker: ``connection-lost 1``."""
     broker = int(command.arguments[0])
-    script.write("broker_connection_lost", broker=broker, broker_epoch=script.broker_epoch(broker), **asked(command))
+    script.write(
+        "broker_connection_lost", broker=broker, broker_epoch=script.broker_epoch(broker), **request_id_in(command)
+    )
 
 
 def isr_change(script: Script, command: Command) -> None:
@@ -128,46 +130,46 @@ def isr_change(script: Script, command: Command) -> None:
     names the topic by its id too, ``topic-id=stale`` by the id of the previous topic of that name.
     """
     name, number = partition_of(command.arguments[0])
-    held, told = script.partition(name, number), command.options
-    broker, isr = int(told.get("from", max(held.leader, 0))), ids(told["isr"])
+    held, given = script.partition(name, number), command.options
+    broker, isr = int(given.get("from", max(held.leader, 0))), ids(given["isr"])
     fields: dict[str, Any] = {}
-    if "isr-epochs" in told:
-        listed = told["isr-epochs"].split(",")
-        # A list that is too long names epochs of nobody.
+    if "isr-epochs" in given:
+        listed = given["isr-epochs"].split(",")
+        # In a list that is too long, the last epochs belong to no broker.
         fields["isr_epochs"] = [
             script.broker_epoch(isr[min(place, len(isr) - 1)], None if text == "current" else text)
             for place, text in enumerate(listed)
         ]
-    if "recovery" in told:
-        fields["leader_recovery_state"] = told["recovery"]
+    if "recovery" in given:
+        fields["leader_recovery_state"] = given["recovery"]
     script.write(
         "alter_isr",
-        **script.topic_told(name, told.get("topic-id")),
+        **script.topic_fields(name, given.get("topic-id")),
         partition=number,
         broker=broker,
-        broker_epoch=script.broker_epoch(broker, told.get("broker-epoch")),
-        leader_epoch=epoch_told(told.get("leader-epoch"), held.leader_epoch),
-        partition_epoch=epoch_told(told.get("partition-epoch"), held.partition_epoch),
+        broker_epoch=script.broker_epoch(broker, given.get("broker-epoch")),
+        leader_epoch=epoch_in(given.get("leader-epoch"), held.leader_epoch),
+        partition_epoch=epoch_in(given.get("partition-epoch"), held.partition_epoch),
         isr=isr,
         **fields,
-        **asked(command),
+        **request_id_in(command),
     )
 
 
 def offsets(script: Script, command: Command) -> None:
-    """Tell log ends, then tick: ``offsets t-0 1=10 2=7 epoch=stale``; with ``no-tick`` they wait for one.
+    """Report log ends, then tick: ``offsets t-0 1=10 2=7 epoch=stale``; with ``no-tick`` they wait for one.
 
-    ``broker-epoch=stale`` tells them as in a former life of their brokers.
+    ``broker-epoch=stale`` reports them under their brokers' previous epochs.
     """
     name, number = partition_of(command.arguments[0])
-    epoch = epoch_told(command.options.get("epoch"), script.partition(name, number).leader_epoch)
+    epoch = epoch_in(command.options.get("epoch"), script.partition(name, number).leader_epoch)
     for broker, end in ((int(key), int(value)) for key, value in command.options.items() if key.isdecimal()):
         script.ends.setdefault((name, number), {})[broker] = end
         fields = {"broker": broker, "leader_epoch": epoch, "log_end_offset": end}
         if "broker-epoch" in command.options:
             fields["broker_epoch"] = script.broker_epoch(broker, command.options["broker-epoch"])
-        fields |= script.topic_told(name, command.options.get("topic-id"))
-        script.write("log_end_offset", partition=number, **fields, **asked(command))
+        fields |= script.topic_fields(name, command.options.get("topic-id"))
+        script.write("log_end_offset", partition=number, **fields, **request_id_in(command))
     if (name, number) not in script.charts:
         script.charts.append((name, number))
     if "no-tick" not in command.arguments:
@@ -175,35 +177,35 @@ def offsets(script: Script, command: Command) -> None:
 
 
 def report(script: Script, command: Command) -> None:
-    """Report what became of replicas: ``report t-0 1,2 deleted``, ``report t-0 3 error error=KAFKA_STORAGE_ERROR``."""
+    """Report outcomes for replicas: ``report t-0 1,2 deleted``, ``report t-0 3 error error=KAFKA_STORAGE_ERROR``."""
     name, number = partition_of(command.arguments[0])
     for broker in ids(command.arguments[1]):
         script.write(
             "replica_report",
-            **script.topic_told(name, command.options.get("topic-id")),
+            **script.topic_fields(name, command.options.get("topic-id")),
             partition=number,
             broker=broker,
             broker_epoch=script.broker_epoch(broker, command.options.get("epoch")),
-            leader_epoch=epoch_told(command.options.get("leader-epoch"), script.partition(name, number).leader_epoch),
+            leader_epoch=epoch_in(command.options.get("leader-epoch"), script.partition(name, number).leader_epoch),
             outcome=command.arguments[2],
             **({"error": command.options["error"]} if "error" in command.options else {}),
-            **asked(command),
+            **request_id_in(command),
         )
 
 
 def create_topic(script: Script, command: Command) -> None:
     """Create a topic: ``create-topic t partitions=2 factor=3``, or ``create-topic t 0=1,2,3 1=2,3,1``.
 
-    Settings follow as ``min.insync.replicas=2``; ``validate-only`` only asks.
+    Settings follow as ``min.insync.replicas=2``; ``validate-only`` creates nothing.
     """
-    told = command.options
-    fields: dict[str, Any] = {"topic": command.arguments[0] if command.arguments else "", **asked(command)}
-    fields |= {field: int(told[key]) for key, field in _SIZES.items() if key in told}
-    assignment = {key: ids(value) for key, value in told.items() if key.isdecimal()}
+    given = command.options
+    fields: dict[str, Any] = {"topic": command.arguments[0] if command.arguments else "", **request_id_in(command)}
+    fields |= {field: int(given[key]) for key, field in _SIZES.items() if key in given}
+    assignment = {key: ids(value) for key, value in given.items() if key.isdecimal()}
     if assignment:
         fields["assignment"] = assignment
     validate_only = "validate-only" in command.arguments
-    script.write("create_topic", **fields, config=settings_in(told), validate_only=validate_only)
+    script.write("create_topic", **fields, config=settings_in(given), validate_only=validate_only)
 
 
 _SIZES = {"partitions": "partitions", "factor": "replication_factor"}
@@ -211,36 +213,36 @@ _SIZES = {"partitions": "partitions", "factor": "replication_factor"}
 
 def delete_topic(script: Script, command: Command) -> None:
     """Delete a topic: ``delete-topic t``."""
-    script.write("delete_topic", topic=command.arguments[0], **asked(command))
+    script.write("delete_topic", topic=command.arguments[0], **request_id_in(command))
 
 
 def create_partitions(script: Script, command: Command) -> None:
     """Add partitions up to a total: ``create-partitions t 3``, ``create-partitions t 3 1,2,3 2,3,1``."""
     name, total, *listed = command.arguments
     fields = {"assignment": [ids(text) for text in listed]} if listed else {}
-    script.write("create_partitions", topic=name, total=int(total), **fields, **asked(command))
+    script.write("create_partitions", topic=name, total=int(total), **fields, **request_id_in(command))
 
 
 def reassign(script: Script, command: Command) -> None:
     """Move a partition to other replicas: ``reassign t-0 4,5,6``."""
     name, number = partition_of(command.arguments[0])
     script.write(
-        "alter_reassignment", topic=name, partition=number, replicas=ids(command.arguments[1]), **asked(command)
+        "alter_reassignment", topic=name, partition=number, replicas=ids(command.arguments[1]), **request_id_in(command)
     )
 
 
 def cancel(script: Script, command: Command) -> None:
-    """Go back to where a partition was before its reassignment: ``cancel t-0``."""
+    """Cancel a partition's reassignment: ``cancel t-0``."""
     name, number = partition_of(command.arguments[0])
-    script.write("alter_reassignment", topic=name, partition=number, replicas=None, **asked(command))
+    script.write("alter_reassignment", topic=name, partition=number, replicas=None, **request_id_in(command))
 
 
 def elect(script: Script, command: Command) -> None:
-    """Ask for elections: ``elect preferred t-0 t-1``, ``elect unclean all``."""
+    """Request elections: ``elect preferred t-0 t-1``, ``elect unclean all``."""
     kind, *named = command.arguments
     pairs = [partition_of(text) for text in named if text != "all"]
     listed = [{"topic": name, "partition": number} for name, number in pairs] if pairs else None
-    script.write("elect_leaders", election_type=kind, partitions=listed, **asked(command))
+    script.write("elect_leaders", election_type=kind, partitions=listed, **request_id_in(command))
 
 
 def config(script: Script, command: Command) -> None:
@@ -248,7 +250,7 @@ def config(script: Script, command: Command) -> None:
     entity, *named = command.arguments
     fields = {"name": named[0]} if named else {}
     values = {key: value or None for key, value in settings_in(command.options).items()}
-    script.write("alter_config", entity=entity, **fields, config=values, **asked(command))
+    script.write("alter_config", entity=entity, **fields, config=values, **request_id_in(command))
 
 
 def raw(script: Script, command: Command) -> None:

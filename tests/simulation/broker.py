@@ -1,8 +1,7 @@
 """A simulated broker: all parts of the real one, behind the simulated network and bus.
 
-What is put in place of the real thing is what reaches the machine: the listening socket, the
-connections of the fetchers (``network``), the bus, the clock (``wall_clocks``) and, in a crash of the
-machine, what a disk loses (``disk``).
+Only the parts that touch the machine are replaced: the listening socket, the fetchers' connections (``network``),
+the bus, the clock (``wall_clocks``) and, in a crash of the machine, what a disk loses (``disk``).
 """
 
 from pathlib import Path
@@ -20,7 +19,7 @@ from tests.simulation.network import PORTS_FROM, Network
 
 
 class _Server:
-    """Listen on the simulated network."""
+    """A server that listens on the simulated network."""
 
     def __init__(self, network: Network, context: Context) -> None:
         self._network = network
@@ -36,7 +35,7 @@ class _Server:
 
 
 def gives_up(error: Exception) -> bool:
-    """Say whether a broker ends as it should: its disk is lost, or another process has its id."""
+    """Return whether a broker is right to end: its disk is lost, or another process has its id."""
     held = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
     return isinstance(held, DirectoryLostError | ReplacedError)
 
@@ -72,5 +71,5 @@ class SimulatedBroker(Broker):
         return self.lifecycle.broker_epoch
 
     def fetched_from(self, place: TopicPartition) -> list[int]:
-        """Name the leaders that a partition is fetched from."""
+        """List the leaders that a partition is fetched from."""
         return list(self.replicas.fetchers.leader_epochs(place))

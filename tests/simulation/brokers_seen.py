@@ -17,12 +17,12 @@ _Position = tuple[int, int]
 
 
 class BrokersSeen:
-    """The last decision that each incarnation of a broker was told, and its last request."""
+    """For each incarnation of a broker, the last decision that it read and its last request."""
 
     def __init__(self, violated: Callable[[str, str], None]) -> None:
         self._violated = violated
-        self._told: dict[int, _Position] = {}
-        self._asked: dict[tuple[int, TopicPartition], AlterIsr] = {}
+        self._positions: dict[int, _Position] = {}
+        self._last_requests: dict[tuple[int, TopicPartition], AlterIsr] = {}
         self._requests: set[object] = set()
         self._answered: set[object] = set()
 
@@ -43,52 +43,54 @@ class BrokersSeen:
     # B8
 
     def published(self, events: Sequence[bytes]) -> None:
-        """Judge the ISR changes that a broker asks for; one that is sent twice is one."""
+        """Judge the ISR changes that a broker publishes; a repeated request counts once."""
         for raw in events:
             if _ALTER_ISR in raw:
-                asked = decode(raw)
-                assert isinstance(asked, AlterIsr)
-                self.asked(asked)
+                request = decode(raw)
+                assert isinstance(request, AlterIsr)
+                self.requested(request)
 
-    def asked(self, asked: AlterIsr) -> None:
+    def requested(self, request: AlterIsr) -> None:
         """Judge one request for another ISR."""
-        if asked.request_id in self._requests:
+        if request.request_id in self._requests:
             return
-        self._requests.add(asked.request_id)
-        place = TopicPartition(asked.topic, asked.partition)
-        before = self._asked.get((asked.broker, place))
-        self._asked[asked.broker, place] = asked
+        self._requests.add(request.request_id)
+        place = TopicPartition(request.topic, request.partition)
+        before = self._last_requests.get((request.broker, place))
+        self._last_requests[request.broker, place] = request
         if before is None:
             return
         same = (before.broker_epoch, before.leader_epoch, before.partition_epoch)
-        outstanding = same == (asked.broker_epoch, asked.leader_epoch, asked.partition_epoch)
-        # A broker's clock may have been set meanwhile; where it was set back it tells nothing.
-        waited = 0 <= asked.time_ms - before.time_ms < ALTER_ISR_TIMEOUT_MS
+        outstanding = same == (request.broker_epoch, request.leader_epoch, request.partition_epoch)
+        # The broker's clock may have been set in between; if it was set back, the times prove nothing.
+        waited = 0 <= request.time_ms - before.time_ms < ALTER_ISR_TIMEOUT_MS
         lost = not waited or before.request_id in self._answered
         if outstanding and not lost:
             self._violated(
-                "B8", f"{place}: broker {asked.broker} asks for {asked.isr} before {before.isr} was answered"
+                "B8", f"{place}: broker {request.broker} asks for {request.isr} before {before.isr} was answered"
             )
 
     # B12
 
     def starts_from(self, broker: int, position: _Position) -> None:
         """Note the position of the state that a broker starts from."""
-        self._told[broker] = position
+        self._positions[broker] = position
 
-    def told(self, broker: int, after: _Position, chunk: Sequence[Decided]) -> None:
-        """Check that a broker takes in each decision, in order."""
-        if after != self._told.get(broker):
-            self._violated("B12", f"broker {broker} was told up to {self._told.get(broker)}, and goes on after {after}")
+    def followed(self, broker: int, after: _Position, chunk: Sequence[Decided]) -> None:
+        """Check that a broker reads every decision, in order."""
+        if after != self._positions.get(broker):
+            self._violated(
+                "B12", f"broker {broker} has read up to {self._positions.get(broker)}, and continues after {after}"
+            )
         for decided in chunk:
-            self._told[broker] = (decided.seq, decided.idx)
+            self._positions[broker] = (decided.seq, decided.idx)
             if b'"answer"' in decided.body and _ALTER_ISR in decided.body:
                 answer = decision_of(decided.body)
                 if isinstance(answer, Answer):
                     self._answered.add(answer.request_id)
 
     def holds(self, partition: Partition, decided: LeaderAndIsr | None) -> None:
-        """Judge what a broker holds of a partition: it was decided so."""
+        """Check that a broker's view of a partition is the decided one."""
         held = (partition.leader, partition.leader_epoch, partition.isr)
         if decided is None or held != (decided.leader, decided.leader_epoch, decided.isr):
             epoch = partition.partition_epoch
@@ -96,8 +98,8 @@ class BrokersSeen:
 
     # B9
 
-    def counted(self, partition: Partition, replica: int, asked: Any) -> None:
+    def counted(self, partition: Partition, replica: int, request: Any) -> None:
         """Judge a fetch that counted as a follower's progress."""
-        if asked.current_leader_epoch != partition.leader_epoch:
-            what = f"a fetch of {replica} in epoch {asked.current_leader_epoch} counted in {partition.leader_epoch}"
+        if request.current_leader_epoch != partition.leader_epoch:
+            what = f"a fetch of {replica} in epoch {request.current_leader_epoch} counted in {partition.leader_epoch}"
             self._violated("B9", f"{partition.place}: {what}")

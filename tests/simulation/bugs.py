@@ -1,4 +1,4 @@
-"""Known bugs to put into the real code, each one that some system had or nearly had: the checkers must find them."""
+"""Known bugs to inject into the real code. Each was, or nearly was, in some system; the checkers must find them."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -23,7 +23,7 @@ _make_follower = Partition.make_follower
 
 
 def _joins_by_what_was_heard(partition: Partition, replica: int, reported_end_offset: int) -> bool:
-    """Admit a follower that holds only the high watermark that its leader has heard of."""
+    """Admit a follower that has only reached its leader's own, older high watermark."""
     return _may_join(partition, replica, 0)
 
 
@@ -55,7 +55,7 @@ def _without_the_last_member(partition: Record, min_isr: int, joiners: tuple[int
 
 
 def _leads_on(partition: Partition, decision: Any, high_watermark: int) -> None:
-    """Go on as leader when another is named: fenced, it still serves."""
+    """Continue as the leader after another was elected: it still serves although it is fenced."""
     was_leader = partition.is_leader
     _make_follower(partition, decision, high_watermark)
     if was_leader:

@@ -1,8 +1,8 @@
 """The bus in memory: one order of events, the decisions, the state as last committed; and each process's link to it.
 
-Everybody sees decisions in one order, each as late as its link has it. A cut link takes no event and
-shows no decision. A publish whose answer is lost is published again by its sender: that is the
-duplication of an at-least-once transport.
+All processes see decisions in one order, each process as late as its link delivers them. A cut link takes no
+event and shows no decision. If the answer to a publish is lost, its sender publishes again, so events are
+duplicated as in any at-least-once transport.
 """
 
 import bisect
@@ -22,7 +22,7 @@ from tests.simulation.wall_clocks import WallClocks
 
 
 class SimulatedBus:
-    """What was published, decided and committed."""
+    """The events published, and the decisions and state committed."""
 
     def __init__(self, clocks: WallClocks) -> None:
         self._clocks = clocks
@@ -60,7 +60,7 @@ class SimulatedBus:
 
 
 class BusLink:
-    """One broker's bus; only what its parts call is here."""
+    """One broker's link to the bus, with only the methods that its parts call."""
 
     def __init__(self, broker: int, bus: SimulatedBus, network: Network, rng: random.Random, seen: BrokersSeen) -> None:
         self._broker = broker
@@ -102,9 +102,9 @@ class BusLink:
     def decisions(self, after: tuple[int, int], limit: int) -> list[Decided]:
         decided = self._bus.decided
         start = bisect.bisect_right(decided, after, key=lambda d: (d.seq, d.idx))
-        # Cut at random between decisions: one event's need not come together.
+        # Cut at random between decisions, because one event's decisions need not arrive together.
         most = min(limit, self._rng.choice((1, 2, 5, limit)))
         chunk = decided[start : start + most]
         self._seen = start + len(chunk)
-        self._seen_by.told(self._broker, after, chunk)
+        self._seen_by.followed(self._broker, after, chunk)
         return chunk

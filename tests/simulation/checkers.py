@@ -1,8 +1,8 @@
-"""Checks of replicas at every moment (A, C and D of the invariants, in their words).
+"""Checks of replicas at every moment (A, C and D of docs/invariants.md).
 
-``committed`` is what was ever decided to be below the high watermark: whatever is shown, acknowledged
-or elected is held against it. Decisions themselves are looked at by ``decisions_seen``, what else
-brokers do by ``brokers_seen``, and what clients are told by ``clients_seen``.
+``committed`` is every record that was ever decided to be below the high watermark. Records that are shown or
+acknowledged, and leaders that are elected, are checked against it. ``decisions_seen`` checks the decisions
+themselves, ``brokers_seen`` the brokers' other behaviour, and ``clients_seen`` the answers to clients.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from tests.simulation.logs_seen import LogsSeen, Record, Replica, agree
 
 
 class _View(NamedTuple):
-    """What a broker showed of a replica at the last look."""
+    """A replica as its broker showed it at the last look."""
 
     log_end_offset: int
     high_watermark: int
@@ -41,14 +41,14 @@ class Checkers:
     def __init__(self, violated: Callable[[str, str], None], row: Callable[[str, str, str], None]) -> None:
         self.logs = LogsSeen()
         self.committed: dict[TopicPartition, list[Record]] = {}
-        # Members that lost records in a machine crash, until they register again; and
-        # partitions whose ISR was only such members, or whose leader is an unclean one: D7 says
-        # what nobody can keep.
-        self.robbed: set[int] = set()
-        self._robbed_once: set[int] = set()
-        self.bereft: set[TopicPartition] = set()
+        # Brokers whose machine crashed and who lost unflushed records, until they register again.
+        self.lost_tails: set[int] = set()
+        # The same, for good.
+        self._ever_lost_tails: set[int] = set()
+        # Partitions whose whole ISR lost its tail, or that have an unclean leader: they may lose records (D7).
+        self.may_lose_records: set[TopicPartition] = set()
         self.brokers = BrokersSeen(violated)
-        self.clients = ClientsSeen(violated, row, self.committed, self.bereft)
+        self.clients = ClientsSeen(violated, row, self.committed, self.may_lose_records)
         self.unclean_allowed = False
         self._violated = violated
         self._row = row
@@ -61,19 +61,21 @@ class Checkers:
     # Replicas
 
     def restarted(self, broker: int) -> None:
-        """Forget what a broker's former incarnation showed; its logs are read again when it opens them."""
+        """Forget what a broker's former incarnation showed. Its logs are read again when it opens them."""
         self._counts.pop(broker, None)
         for replica in [r for r in self._views if r.broker == broker]:
             del self._views[replica]
 
-    def robbed_of_its_tail(self, broker: int) -> None:
-        """Note that a broker's logs may have lost their ends."""
-        self.robbed.add(broker)
-        self._robbed_once.add(broker)
-        self.bereft |= {place for place, record in self._decisions.records.items() if set(record.isr) <= self.robbed}
+    def lost_tail(self, broker: int) -> None:
+        """Note that a broker's logs may have lost their tails."""
+        self.lost_tails.add(broker)
+        self._ever_lost_tails.add(broker)
+        self.may_lose_records |= {
+            place for place, record in self._decisions.records.items() if set(record.isr) <= self.lost_tails
+        }
 
     def look_over(self, broker: SimulatedBroker) -> None:
-        """Judge all replicas of a broker; one that it holds no more has lost its log."""
+        """Judge all replicas of a broker; one that is no longer there has lost its log."""
         held = broker.partitions
         for partition in held.values():
             self._look_at(broker, partition)
@@ -99,7 +101,7 @@ class Checkers:
             return
         self._glances[partition] = view
         if self._decisions.topic_ids.get(partition.place.topic) != partition.topic_id:
-            return  # it has yet to hear that this topic is gone, and another has its name
+            return  # the broker does not know yet that the topic was deleted and its name reused
         replica = Replica(partition.broker, partition.place)
         if self._logs_held.get(replica) is not partition.log:
             # Another incarnation, or the log was deleted and recreated between two looks.
@@ -141,9 +143,9 @@ class Checkers:
             self._violated("A3", f"{name}: high watermark {view.high_watermark}, log end {view.log_end_offset}")
         if view.role is Role.leader and partition.leader != partition.broker:
             self._violated("A4", f"{name} acts as leader, and {partition.leader} leads in its view")
-        if view.reporting_epoch is not None and replica.place not in self.bereft:
+        if view.reporting_epoch is not None and replica.place not in self.may_lose_records:
             self._shown(replica, committed, view)
-        if view.role is Role.leader and replica.place not in self.bereft:
+        if view.role is Role.leader and replica.place not in self.may_lose_records:
             self.led(partition, view.high_watermark)
 
     def _cut(self, replica: Replica, cut: list[Record], committed: list[Record], view: _View) -> None:
@@ -152,11 +154,11 @@ class Checkers:
         end = view.log_end_offset
         if cut and view.role is not Role.follower:
             self._violated("D9", f"{_name(replica)} cut its log to {end} as {view.role.value}")
-        if cut and replica.place not in self.bereft and committed[end : end + 1] == cut[:1]:
+        if cut and replica.place not in self.may_lose_records and committed[end : end + 1] == cut[:1]:
             self._violated("D9", f"{_name(replica)} cut off the committed record at {end}")
 
     def _shown(self, replica: Replica, committed: list[Record], view: _View) -> None:
-        """Compare what is below a replica's high watermark with what was committed."""
+        """Compare the records below a replica's high watermark with the committed ones."""
         if view.high_watermark > len(committed):
             self._violated("C4", f"{_name(replica)} shows {view.high_watermark}; decided were {len(committed)}")
         elif not agree(self.logs.of(*replica), committed, view.high_watermark):
@@ -165,7 +167,7 @@ class Checkers:
             )
 
     def led(self, partition: Partition, high_watermark: int) -> None:
-        """Compare what a leader shows with the logs of its ISR; members of a stale leader's ISR may have left since."""
+        """Compare a leader's visible records with its ISR's logs; members of a stale leader's ISR may have left."""
         decisions, place = self._decisions, partition.place
         record = decisions.records.get(place)
         if record is None:
@@ -173,11 +175,11 @@ class Checkers:
         is_stale = record.partition_epoch != partition.partition_epoch
         if is_stale and place in decisions.moved_once:
             return
-        robbed = self._robbed_once if is_stale else self.robbed
+        lost = self._ever_lost_tails if is_stale else self.lost_tails
         own = self.logs.of(partition.broker, place)
         for member in partition.isr:
             log = self.logs.of(member, place)
-            if member not in robbed and not agree(own, log, high_watermark):
+            if member not in lost and not agree(own, log, high_watermark):
                 what = f"shows {high_watermark}, and {member} of its ISR {partition.isr} ends at {len(log)}"
                 self._violated("D2", f"{partition.broker} leads {place}, {what} or holds other records")
 
@@ -197,22 +199,22 @@ class Checkers:
                 case TopicDecision(state="deleted"):
                     self._forget(decision.topic)
         decisions.end(batch.clusters)
-        self.robbed -= decisions.registered
+        self.lost_tails -= decisions.registered
         for place, record in decisions.records.items():
-            if place not in self.bereft:
+            if place not in self.may_lose_records:
                 self._hold_committed(place, record.isr, record.leader)
 
     def _elected(self, decision: LeaderAndIsr) -> None:
         place = TopicPartition(decision.topic, decision.partition)
-        if set(decision.isr) <= self.robbed or decision.unclean:
-            self.bereft.add(place)
+        if set(decision.isr) <= self.lost_tails or decision.unclean:
+            self.may_lose_records.add(place)
         if decision.unclean and not self.unclean_allowed:
             self._violated("E1", f"{place}: {decision.leader} was elected uncleanly, which nobody allowed")
 
     def _forget(self, topic: str) -> None:
         for place in [place for place in self.committed if place.topic == topic]:
             del self.committed[place]
-            self.bereft.discard(place)
+            self.may_lose_records.discard(place)
         for replica in [replica for replica in self.logs.records if replica.place.topic == topic]:
             self.logs.records[replica].clear()
             self._views.pop(replica, None)
@@ -220,13 +222,13 @@ class Checkers:
         self.clients.forget(topic)
 
     def _commit(self, place: TopicPartition, high_watermark: int) -> None:
-        if place in self.bereft or place not in self._decisions.records:
+        if place in self.may_lose_records or place not in self._decisions.records:
             return
         committed = self.committed.setdefault(place, [])
         self._row("engine", f"{place.topic}-{place.partition}", f"high watermark {high_watermark}")
         if high_watermark <= len(committed):
             return
-        members = [m for m in self._decisions.records[place].isr if m not in self.robbed]
+        members = [m for m in self._decisions.records[place].isr if m not in self.lost_tails]
         holding = [self.logs.of(member, place) for member in members]
         if not all(agree(log, holding[0], high_watermark) for log in holding):
             ends = {member: len(self.logs.of(member, place)) for member in members}
@@ -239,7 +241,7 @@ class Checkers:
         committed = self.committed.get(place, [])
         for member in isr:
             log = self.logs.of(member, place)
-            if member in self.robbed or agree(log, committed, len(committed)):
+            if member in self.lost_tails or agree(log, committed, len(committed)):
                 continue
             invariant = "D4" if member == leader != NO_LEADER else "D3"
             what = f"{place}: {member} of the ISR {isr} lacks records of the {len(committed)} committed: it ends at"

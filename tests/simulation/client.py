@@ -37,7 +37,7 @@ _NOT_STORED = frozenset({ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.OUT_OF_ORDER_S
 
 
 class Client:
-    """A client's idea of who leads a partition, which may be out of date."""
+    """A client with its own, perhaps outdated, view of a partition's leader."""
 
     def __init__(
         self, place: TopicPartition, brokers: list[int], network: Network, rng: random.Random, seen: ClientsSeen
@@ -64,15 +64,15 @@ class Client:
         """Return the leader; if none is known, ask any broker. -1 if that broker knows none."""
         if self._leader < 0:
             topic = MetadataRequest.MetadataRequestTopic(name=self.place.topic)
-            asked = self.rng.choice(self._brokers)
-            answer = await self._ask(asked, MetadataRequest(version=_METADATA, topics=[topic]))
-            for told in answer.topics[0].partitions:
-                if told.partition_index == self.place.partition:
-                    self._leader = told.leader_id
+            any_broker = self.rng.choice(self._brokers)
+            answer = await self._ask(any_broker, MetadataRequest(version=_METADATA, topics=[topic]))
+            for one in answer.topics[0].partitions:
+                if one.partition_index == self.place.partition:
+                    self._leader = one.leader_id
         return self._leader
 
     async def ask_leader(self, body: Any) -> Any:
-        """Ask the leader; None when there is none to be had, and its name is forgotten."""
+        """Ask the leader. Return None, and forget the leader, if it does not answer."""
         try:
             leader = await self.leader()
             return await self._ask(leader, body) if leader >= 0 else None
@@ -85,10 +85,10 @@ class Client:
 
 
 class Producer(Client):
-    """Send one record after another; each is tried again until it is acknowledged or given up.
+    """A producer that sends one record after another, and retries each until it is acknowledged or given up.
 
-    With ``idempotent`` all are sent with acks=all and numbered; after one was given up, whose fate is
-    unknown, the numbers restart in the next producer epoch.
+    With ``idempotent`` all records have sequence numbers and acks=all. The fate of a record that was given up is
+    unknown, so after one the numbers restart in the next producer epoch.
     """
 
     idempotent = False
@@ -107,7 +107,7 @@ class Producer(Client):
             await asyncio.sleep(self.rng.choice((0.0, 0.02, 0.1, 0.3)))
 
     async def _send(self, records: bytes, acks: int, is_next: bool) -> bool:
-        """Send a batch; say whether it was acknowledged. ``is_next`` follows one that was, and must fit."""
+        """Send a batch, and return whether it was acknowledged. If ``is_next``, it follows an acknowledged one."""
         [(_, header)] = batches_in(records)
         if self.idempotent:
             self.seen.sends_once(header.crc)
@@ -117,16 +117,16 @@ class Producer(Client):
             life = self.seen.life(self.place.topic)
             answer = await self.ask_leader(body)
             if answer is not None:
-                told = answer.responses[0].partition_responses[0]
-                if told.error_code == ErrorCode.NONE:
+                one = answer.responses[0].partition_responses[0]
+                if one.error_code == ErrorCode.NONE:
                     if acks == ALL:
-                        self.seen.acknowledged(self.place, life, told.base_offset, header.crc)
+                        self.seen.acknowledged(self.place, life, one.base_offset, header.crc)
                     return True
-                if told.error_code not in _TRANSIENT:
-                    self.network.report(f"a producer was told {ErrorCode(told.error_code).name}")
-                if is_next and told.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                if one.error_code not in _TRANSIENT:
+                    self.network.report(f"a producer was told {ErrorCode(one.error_code).name}")
+                if is_next and one.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
                     self.seen.out_of_order(self.place, life)
-                refused_only = refused_only and told.error_code in _NOT_STORED
+                refused_only = refused_only and one.error_code in _NOT_STORED
             self.doubt()
             refused_only = refused_only and answer is not None
             await asyncio.sleep(self.rng.uniform(0.01, 0.2))
@@ -147,7 +147,7 @@ class Producer(Client):
 
 
 class Consumer(Client):
-    """Read from the beginning on, below the high watermark."""
+    """A consumer that reads from the beginning, below the high watermark."""
 
     async def run(self) -> None:
         offset, life = 0, 0
@@ -155,11 +155,11 @@ class Consumer(Client):
             if life != self.seen.life(self.place.topic):
                 offset, life = 0, self.seen.life(self.place.topic)
             answer = await self.ask_leader(self._fetch(offset))
-            told = answer.responses[0].partitions[0] if answer is not None else None
-            if told is None or told.error_code:
+            one = answer.responses[0].partitions[0] if answer is not None else None
+            if one is None or one.error_code:
                 self.doubt()
-            elif told.records:
-                read: list[Batch] = [header for _, header in batches_in(told.records)]
+            elif one.records:
+                read: list[Batch] = [header for _, header in batches_in(one.records)]
                 self.seen.consumed(self.place, life, read)
                 offset = read[-1].next_offset
             # Reading the same offsets again must give the same records.

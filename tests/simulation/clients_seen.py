@@ -1,4 +1,4 @@
-"""Checks of what clients are told (D4, D6, D7, D10 of the invariants, and the promises of idempotence)."""
+"""Checks of the answers to clients (D4, D6, D7, D10 of docs/invariants.md, and the promises of idempotence)."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -9,10 +9,9 @@ from tests.simulation.logs_seen import LogsSeen, Record
 
 
 class ClientsSeen:
-    """What was acknowledged or refused since a topic was last created.
+    """The records acknowledged or refused since a topic was last created.
 
-    ``life`` counts the topics of that name that were deleted. What a client is told of an earlier life
-    is not judged any more.
+    ``life`` counts the deleted topics of that name. Answers about an earlier life are no longer judged.
     """
 
     def __init__(
@@ -20,7 +19,7 @@ class ClientsSeen:
         violated: Callable[[str, str], None],
         row: Callable[[str, str, str], None],
         committed: dict[TopicPartition, list[Record]],
-        bereft: set[TopicPartition],
+        may_lose_records: set[TopicPartition],
     ) -> None:
         self.acknowledged_count = 0
         self.consumed_count = 0
@@ -32,7 +31,7 @@ class ClientsSeen:
         self._violated = violated
         self._row = row
         self._committed = committed
-        self._bereft = bereft
+        self._may_lose_records = may_lose_records
 
     def life(self, topic: str) -> int:
         return self._lives[topic]
@@ -62,7 +61,7 @@ class ClientsSeen:
         if life != self._lives[place.topic]:
             return
         committed = self._committed.get(place, [])
-        if place not in self._bereft and (offset >= len(committed) or committed[offset].crc != crc):
+        if place not in self._may_lose_records and (offset >= len(committed) or committed[offset].crc != crc):
             self._violated("D4", f"{place}: {offset} was acknowledged and is not committed ({len(committed)} are)")
         if crc in self._given_up:
             self._violated("D10", f"{place}: {offset} was acknowledged after it was refused for good")
@@ -76,13 +75,13 @@ class ClientsSeen:
 
     def out_of_order(self, place: TopicPartition, life: int) -> None:
         """Judge the answer that an idempotent producer's record does not follow its last acknowledged one."""
-        if life == self._lives[place.topic] and place not in self._bereft:
+        if life == self._lives[place.topic] and place not in self._may_lose_records:
             self._violated("E3", f"{place}: the leader does not know an acknowledged record of an idempotent producer")
 
     def consumed(self, place: TopicPartition, life: int, read: list[Batch]) -> None:
         """Judge the records that a consumer read."""
         self.consumed_count += len(read)
-        if life != self._lives[place.topic] or place in self._bereft:
+        if life != self._lives[place.topic] or place in self._may_lose_records:
             return
         committed = self._committed.get(place, [])
         for batch in read:
@@ -93,7 +92,7 @@ class ClientsSeen:
     def vanished(self, logs: LogsSeen) -> str | None:
         """Describe an acknowledged record that is in no log; None if there is none."""
         for place, records in self._acknowledged.items():
-            if place in self._bereft:
+            if place in self._may_lose_records:
                 continue
             held = [log for replica, log in logs.records.items() if replica.place == place]
             for offset, crc in records.items():

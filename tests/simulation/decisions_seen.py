@@ -1,4 +1,4 @@
-"""Checks of the decisions, in their order (A7 to A14, B and C5, C7 of the invariants)."""
+"""Checks of the decisions, in order (A7 to A14, B, C5 and C7 of docs/invariants.md)."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ _DEFECTS = (Reason.INVARIANT_BROKEN, Reason.RULES_FAILED)
 class DecisionsSeen:
     """The newest record of each partition, all former ones, and the leader of each leader epoch.
 
-    ``records`` are of the topics that stay: from a deletion on, replicas go one after the other.
+    ``records`` has no topics under deletion, because their replicas go one after another.
     """
 
     def __init__(self, violated: Callable[[str, str], None], row: Callable[[str, str, str], None]) -> None:
@@ -49,7 +49,7 @@ class DecisionsSeen:
         self._row = row
 
     def begin(self, batch: Batch) -> None:
-        """Take up a batch; its decisions come one by one."""
+        """Begin a batch, whose decisions follow one by one."""
         self._events = deque(batch.events)
         self.registered = {one.event.broker for one in batch.events if isinstance(one.event, BrokerRegister)}
 
@@ -77,7 +77,7 @@ class DecisionsSeen:
                 self._violated("E2", decision.message)
 
     def end(self, clusters: list[Cluster]) -> None:
-        """Judge the state that a batch led to, as every shard has it."""
+        """Judge the state after a batch, in every shard."""
         self._take_in(clusters[0].seq)
         brokers = clusters[0].brokers
         for cluster in clusters:
@@ -122,14 +122,14 @@ class DecisionsSeen:
         self._row("engine", f"broker {decision.broker}", f"{decision.state} ({decision.reason})")
         if decision.broker_epoch < self._broker_epochs.get(decision.broker, -1):
             self._violated("B10", f"the epoch of broker {decision.broker} went back to {decision.broker_epoch}")
-        if decision.state != "shutdown_allowed":  # only said, never stored
+        if decision.state != "shutdown_allowed":  # only in decisions, never stored
             self._states[decision.broker] = decision.state
         elif self._states.get(decision.broker) != "fenced":
             self._states[decision.broker] = "controlled_shutdown"
         self._broker_epochs[decision.broker] = decision.broker_epoch
 
     def was_registered(self, broker: int, broker_epoch: int) -> bool:
-        """Say whether a broker was ever given an epoch, even if it has a newer one now."""
+        """Return whether a broker ever had an epoch, even if it has a newer one now."""
         return 0 <= broker_epoch <= self._broker_epochs.get(broker, -1)
 
     def _high_watermark(self, decision: HighWatermark) -> None:
@@ -146,9 +146,9 @@ class DecisionsSeen:
         if len(record.isr) < enough:
             self._violated("C7", f"{place}: {before} -> {high_watermark} with the ISR {record.isr}, {enough} needed")
         for member in record.isr:
-            told = self._ends.get((place, member, decision.leader_epoch), -1)
-            if told < high_watermark or decision.leader_epoch != record.leader_epoch:
-                self._violated("C5", f"{place}: {high_watermark} decided, and {member} told {told} in its epoch")
+            log_end = self._ends.get((place, member, decision.leader_epoch), -1)
+            if log_end < high_watermark or decision.leader_epoch != record.leader_epoch:
+                self._violated("C5", f"{place}: {high_watermark} decided, and {member} reported {log_end} in its epoch")
 
     def _leader_and_isr(self, now: LeaderAndIsr) -> None:
         place = TopicPartition(now.topic, now.partition)
@@ -158,8 +158,8 @@ class DecisionsSeen:
         self.records[place] = self.decided[now.topic_id, now.partition, now.partition_epoch] = now
         if before is not None and now.replicas != before.replicas:
             self.moved_once.add(place)
-        asked = self._cause.event if self._cause is not None else None
-        joined = asked.isr if isinstance(asked, AlterIsr) else ()
+        request = self._cause.event if self._cause is not None else None
+        joined = request.isr if isinstance(request, AlterIsr) else ()
         for invariant, what in [*shape_of(now), *(step_of(before, now, joined) if before is not None else ())]:
             self._violated(invariant, f"{place}: {what}")
         if now.leader != NO_LEADER and self._leaders.setdefault((place, now.leader_epoch), now.leader) != now.leader:
@@ -168,16 +168,16 @@ class DecisionsSeen:
             self._violated("A14", f"{place} was created with {len(now.replicas)} replicas, others of it with another")
         if now.reason == Reason.TOPIC_DELETED:
             del self.records[place]
-        if before is not None and isinstance(asked, AlterIsr) and now.partition_epoch > before.partition_epoch:
-            self._by_leader(place, before, asked)
+        if before is not None and isinstance(request, AlterIsr) and now.partition_epoch > before.partition_epoch:
+            self._by_leader(place, before, request)
 
-    def _by_leader(self, place: TopicPartition, before: LeaderAndIsr, asked: AlterIsr) -> None:
+    def _by_leader(self, place: TopicPartition, before: LeaderAndIsr, request: AlterIsr) -> None:
         held = (before.leader, before.leader_epoch, before.partition_epoch)
-        if (asked.broker, asked.leader_epoch, asked.partition_epoch) != held:
-            self._violated("B6", f"{place}: {asked} was accepted when {held} was committed")
-        epochs = asked.isr_epochs or (-1,) * len(asked.isr)
-        for member, epoch in zip(asked.isr, epochs, strict=True):
+        if (request.broker, request.leader_epoch, request.partition_epoch) != held:
+            self._violated("B6", f"{place}: {request} was accepted when {held} was committed")
+        epochs = request.isr_epochs or (-1,) * len(request.isr)
+        for member, epoch in zip(request.isr, epochs, strict=True):
             if self._states.get(member) != "active":
-                self._violated("B7", f"{place}: {member} is {self._states.get(member)}, and may be in {asked.isr}")
+                self._violated("B7", f"{place}: {member} is {self._states.get(member)}, and may be in {request.isr}")
             if epoch not in (-1, self._broker_epochs[member]):
                 self._violated("B7", f"{place}: {member} is not the incarnation that its leader saw")

@@ -1,6 +1,6 @@
-"""What a disk keeps: everything written when a process is killed, only what was forced when the machine crashes.
+"""What a disk keeps: everything when a process is killed, but only flushed data when the machine crashes.
 
-One that is full takes no record until there is room again.
+A full disk takes no record until there is room again.
 """
 
 import errno
@@ -11,7 +11,7 @@ from brokers.mock.log.segment import SUFFIX, Segment
 
 
 class Disk:
-    """Note how far each segment file was forced to disk, and take away what was not."""
+    """A disk that knows how much of each segment file was flushed, and can lose the rest."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
@@ -27,7 +27,7 @@ class Disk:
         self._forced[segment.path] = segment.size
 
     def lose_unforced(self, directory: Path) -> None:
-        """Cut each file of a dead broker somewhere between what was forced and what was written."""
+        """Cut each file of a dead broker somewhere between its flushed and its written end."""
         for path in sorted(directory.rglob(f"*{SUFFIX}")):
             size = path.stat().st_size
             forced = min(self._forced.get(path, 0), size)

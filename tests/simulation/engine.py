@@ -1,6 +1,6 @@
 """The engine without Spark: the rules on the simulated bus, in shards.
 
-Batches are cut anywhere, decided late, and twice over when an engine is superseded.
+Batches are cut anywhere and decided late; when an engine is superseded, a batch is decided twice.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ Committed = Callable[[Batch], None]
 
 
 class Engine:
-    """Decide until fenced by a later claim. A batch is decided, then some time passes, then it is committed."""
+    """An engine that decides until a later claim fences it. Some time passes between decision and commit of a batch."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Engine:
         return [decision_of(one.body) for one in decided]
 
     def _echo(self, decisions: list[AnyDecision]) -> None:
-        """Tell all shards what was counted, as the job does."""
+        """Publish the cluster-wide count, as the job does."""
         for decision in decisions:
             if isinstance(decision, Imbalance):
                 self._bus.publish([msgspec.json.encode(event_of(decision))])

@@ -1,6 +1,6 @@
 """The faults of a history, drawn from its seed: one now and then, each for a while.
 
-What admins ask for meanwhile comes among the faults (``requests``).
+Admin requests come between the faults (``requests``).
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from typing import Protocol
 
 from tests.simulation.bus import SimulatedBus
 from tests.simulation.network import BUS, Network
-from tests.simulation.requests import Asked, Requests
+from tests.simulation.requests import RequestedCluster, Requests
 from tests.simulation.virtual_loop import START_MS, Process
 from tests.simulation.wall_clocks import Setting, WallClocks
 
@@ -20,7 +20,7 @@ HOUR_MS = 3_600_000
 MICROSECONDS_MS = 1_700_000_000_000_000
 
 
-class Cluster(Asked, Protocol):
+class Cluster(RequestedCluster, Protocol):
     """A cluster as faults see it."""
 
     network: Network
@@ -47,7 +47,7 @@ class Cluster(Asked, Protocol):
 
 
 class Faults:
-    """Cause one fault after the other; lasting ones continue beside the next."""
+    """The source of faults: one after another; lasting ones overlap with the next."""
 
     def __init__(self, cluster: Cluster, rng: random.Random) -> None:
         self._cluster = cluster
@@ -55,7 +55,7 @@ class Faults:
         self._requests = Requests(cluster, rng)
 
     async def run(self, until_s: float) -> None:
-        """Go on until ``until_s``; what is broken then is for the world to heal."""
+        """Cause faults until ``until_s``; the simulation heals what is broken by then."""
         loop = asyncio.get_running_loop()
         kinds = [self._kill, self._kill, self._stop, self._pause, self._cut, self._cut, self._cut_from_bus]
         kinds += [self._slow, self._engine, *self._requests.kinds]
@@ -116,7 +116,7 @@ class Faults:
             self._cluster.kill_engine()
             self._later(self._cluster.start_engine)
         else:
-            self._cluster.start_engine()  # the one there is does not know yet
+            self._cluster.start_engine()  # the running engine does not know yet
 
     def _fill_disk(self) -> None:
         broker = self._broker()
@@ -124,20 +124,20 @@ class Faults:
         self._later(self._cluster.free_disk, broker)
 
     def _duplicate(self) -> None:
-        """Register another process under a broker's id, and end it: the broker stops, and starts again."""
+        """Register another process under a broker's id and end it, so that the broker stops and starts again."""
         broker = self._broker()
         self._requests.register_another(broker)
         self._later(self._cluster.start_broker, broker)
 
     def _lose_log_dir(self) -> None:
-        """Have a broker report its log directory as lost, and stop; its logs return with it."""
+        """Make a broker report its log directory as lost, and stop; its logs come back with it."""
         broker = self._broker()
         self._requests.report_offline(broker)
         self._cluster.kill_broker(broker, machine=False)
         self._later(self._cluster.start_broker, broker)
 
     def _set_clock(self) -> None:
-        """Set a host's clock, the bus's among them; it drifts besides, until it is set right again."""
+        """Set the clock of a host or of the bus; it also drifts until it is set right again."""
         hosts = [*sorted(process.name for process in self._cluster.processes.values()), "engine", BUS]
         host = self._rng.choice(hosts)
         ahead_ms = self._rng.choice((10_000, HOUR_MS, -HOUR_MS, -60_000, MICROSECONDS_MS if host != BUS else 0))
@@ -148,7 +148,7 @@ class Faults:
     def _forge(self) -> None:
         """Publish forged events of the engine."""
         who = self._rng.choice(("", ',"controller_epoch":2147483647'))
-        told = self._rng.choice(
+        forged = self._rng.choice(
             (
                 '"kind":"controller_started","controller_id":"forged","rules_version":2,"controller_epoch":2147483647',
                 f'"kind":"tick"{who}',
@@ -156,5 +156,5 @@ class Faults:
             )
         )
         time_ms = self._rng.choice((0, START_MS + HOUR_MS, MICROSECONDS_MS))
-        self._cluster.row("fault", "somebody", f"forges {told}")
-        self._cluster.bus.publish([f'{{"time_ms":{time_ms},{told}}}'.encode()])
+        self._cluster.row("fault", "somebody", f"forges {forged}")
+        self._cluster.bus.publish([f'{{"time_ms":{time_ms},{forged}}}'.encode()])

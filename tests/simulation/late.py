@@ -1,4 +1,4 @@
-"""Late events: when a topic is recreated, events about the former one reach the bus once more."""
+"""Late events: when a topic is recreated, events about the deleted one reach the bus again."""
 
 import random
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ LATE_S = (0.0, 0.6)
 
 
 class LateWords:
-    """Publish some events about a former topic of the same name again, one by one."""
+    """The repeated events about a deleted topic of the same name, published one by one."""
 
     def __init__(self, bus: SimulatedBus, loop: VirtualLoop, rng: random.Random) -> None:
         self._bus = bus
@@ -24,7 +24,7 @@ class LateWords:
         self.count = 0
 
     def decided(self, batch: Batch) -> None:
-        """Look for topics that a batch created under the name of a former topic."""
+        """Look for topics that a batch created under the name of a deleted topic."""
         for decision in batch.decisions:
             if isinstance(decision, TopicDecision) and decision.state == "created":
                 said = self._said_of_others(decision)

@@ -22,7 +22,7 @@ class Replica(NamedTuple):
 
 
 class LogsSeen:
-    """The records of every log, also of dead brokers."""
+    """The records of every log, including those of dead brokers."""
 
     def __init__(self) -> None:
         self.records: dict[Replica, list[Record]] = {}
@@ -31,7 +31,7 @@ class LogsSeen:
         return self.records.setdefault(Replica(broker, place), [])
 
     def follow(self, replica: Replica, log: Log) -> tuple[list[Record], list[str]]:
-        """Take in what changed; return the records that were cut off, and what is wrong with the new ones."""
+        """Read what changed; return the truncated records, and what is wrong with the new ones."""
         held = self.of(*replica)
         end = log.log_end_offset
         cut = held[end:]
@@ -57,5 +57,5 @@ class LogsSeen:
 
 
 def agree(one: list[Record], other: list[Record], end: int) -> bool:
-    """Say whether both hold the same below ``end``."""
+    """Return whether both have the same records below ``end``."""
     return len(one) >= end and len(other) >= end and one[:end] == other[:end]

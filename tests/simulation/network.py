@@ -1,7 +1,7 @@
 """The simulated network: connections that delay, hang and break, and links that are cut.
 
-A connection is TCP's: what is lost comes later, in a cut link not before it heals, and what was sent
-before the sender gave up or died may still arrive. A cut link lets nothing through, one way.
+Connections behave like TCP: lost data arrives later, and on a cut link only after it heals. Data sent before the
+sender gave up or died may still arrive. A cut link lets nothing through in one direction.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Replacements for the machine: the clock, identities, connections, the disk's behaviour."""
+"""Replacements for the machine: clock, identities, connections, and the disk's behaviour."""
 
 import logging
 import uuid
@@ -30,7 +30,7 @@ def in_place_of_the_machine(
 ) -> Iterator[None]:
     """Run the real code on ``loop``'s time, the hosts' ``clocks``, ``network`` and ``disk``.
 
-    ``seen`` sees which fetches count.
+    ``seen`` notes which fetches count as a follower's progress.
     """
     numbers = iter(range(2**62))
 
@@ -42,7 +42,7 @@ def in_place_of_the_machine(
         store(segment, data)
 
     def fetched(replicas: Replicas, partition: Partition, replica: int, offset: int, replica_epoch: int) -> None:
-        seen.counted(partition, replica, _asked_of(partition))
+        seen.counted(partition, replica, _fetched_partition(partition))
         count(replicas, partition, replica, offset, replica_epoch)
 
     store, count = Segment.append, Replicas.fetched
@@ -66,11 +66,11 @@ def in_place_of_the_machine(
             structlog.configure(**configured)
 
 
-def _asked_of(partition: Partition) -> Any:
-    """Find what the request at hand asks of a partition."""
+def _fetched_partition(partition: Partition) -> Any:
+    """Return the partition of the current request."""
     topic_id, number = uuid_of(partition.topic_id), partition.place.partition
-    asked = [one for topic in ASKED.get().topics if topic.topic_id == topic_id for one in topic.partitions]
-    return next(one for one in asked if one.partition == number)
+    wanted = [one for topic in ASKED.get().topics if topic.topic_id == topic_id for one in topic.partitions]
+    return next(one for one in wanted if one.partition == number)
 
 
 def _nothing(path: Any) -> None:

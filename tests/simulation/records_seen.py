@@ -9,7 +9,7 @@ Wrong = tuple[str, str]
 
 
 def shape_of(now: LeaderAndIsr) -> Iterator[Wrong]:
-    """Name the invariants that a record breaks by itself, and how."""
+    """List the invariants that a record violates by itself, and how."""
     isr, replicas, adding, removing = now.isr, now.replicas, now.adding_replicas, now.removing_replicas
     if not set(isr) <= set(replicas) or len(set(isr)) != len(isr):
         yield "A8", f"the ISR {isr} of the replicas {replicas}"
@@ -28,10 +28,10 @@ def shape_of(now: LeaderAndIsr) -> Iterator[Wrong]:
 
 
 def step_of(before: LeaderAndIsr, now: LeaderAndIsr, joined: Sequence[int] = ()) -> Iterator[Wrong]:
-    """Name the invariants that a record breaks by what it follows, and how.
+    """List the invariants that a record violates after its predecessor, and how.
 
-    ``joined`` is the ISR that the leader asked for, if it did: who joins by it may lead at once, where
-    a reassignment ends with it.
+    ``joined`` is the ISR that the leader asked for, if any. A replica that joins by it may lead at once if a
+    reassignment ends with it.
     """
     leader_step = now.leader_epoch - before.leader_epoch
     partition_step = now.partition_epoch - before.partition_epoch

@@ -1,4 +1,4 @@
-"""Admin requests during a history, as far as its scenery allows."""
+"""Admin requests during a history, within what its scenery allows."""
 
 import asyncio
 import random
@@ -23,8 +23,8 @@ from tests.simulation.scenery import Scenery
 AGAIN_S = (0.0, 0.3, 0.7, 1.2)
 
 
-class Asked(Protocol):
-    """The requests of admins."""
+class RequestedCluster(Protocol):
+    """What requests need of a cluster."""
 
     scenery: Scenery
     state: Batch | None
@@ -36,9 +36,9 @@ class Asked(Protocol):
 
 
 class Requests:
-    """Make one request. ``kinds`` lists their kinds, frequent ones several times."""
+    """The maker of requests. ``kinds`` lists their kinds; frequent ones are listed several times."""
 
-    def __init__(self, cluster: Asked, rng: random.Random) -> None:
+    def __init__(self, cluster: RequestedCluster, rng: random.Random) -> None:
         self._cluster = cluster
         self._rng = rng
         scenery = cluster.scenery
@@ -73,7 +73,7 @@ class Requests:
         self.create(place.topic, 1)
 
     def create(self, topic: str, partitions: int) -> None:
-        """Create a topic, its replicas anywhere."""
+        """Create a topic with replicas on any brokers."""
         scenery, count = self._cluster.scenery, self._rng.choice((2, 3))
         count = 3 if topic == self._cluster.places[0].topic else count
         assignment = {str(p): tuple(self._rng.sample(scenery.brokers, count)) for p in range(partitions)}
@@ -89,7 +89,7 @@ class Requests:
         self._cluster.ask(DeleteTopic(time_ms=now_ms(), topic=topic))
 
     def _again(self) -> None:
-        """Delete the topic, and create it again: asked for until the former one is gone."""
+        """Delete the topic and create it again; retry until the deleted one is gone."""
         place = self._cluster.places[-1]
         self._go()
         for try_s in AGAIN_S:
@@ -109,7 +109,7 @@ class Requests:
         self._cluster.ask(BrokerRegister(time_ms=now_ms(), broker=broker, incarnation=incarnation))
 
     def report_offline(self, broker: int) -> None:
-        """Tell for a broker that all its replicas have lost their logs."""
+        """Report on behalf of a broker that all its replicas have lost their logs."""
         state = self._cluster.state
         known = state.clusters[0].brokers.get(broker) if state is not None else None
         if state is None or known is None:

@@ -90,7 +90,7 @@ def explain(simulation: Simulation, seed: int, violated: Violated, machine_crash
 
 
 class Ran(NamedTuple):
-    """The outcome of one history."""
+    """A history's outcome."""
 
     seed: int
     is_violated: bool

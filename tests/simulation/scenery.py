@@ -1,4 +1,4 @@
-"""What differs from history to history: drawn from its seed before anything else."""
+"""What differs between histories, drawn from the seed before anything else."""
 
 import random
 from typing import NamedTuple
@@ -9,11 +9,10 @@ from brokers.mock.settings import Settings
 class Scenery(NamedTuple):
     """The size of the cluster, its settings, and the kinds of faults that may happen.
 
-    ``lasts_s`` is how long faults go on. With ``unclean`` a topic may elect unclean leaders, and an
-    admin asks for it; with ``comes_and_goes`` topics are created and deleted meanwhile; with
-    ``balanced`` leaders go back to preferred replicas by themselves; with ``duplicates`` other processes
-    register under brokers' ids. Where ``clocks_lie`` hosts' clocks are set and drift, and ticks and claims
-    are forged.
+    ``lasts_s`` is how long faults continue. With ``unclean`` a topic may elect unclean leaders, and an admin asks
+    for it. With ``comes_and_goes`` topics are created and deleted. With ``balanced`` leaders go back to preferred
+    replicas by themselves. With ``duplicates`` other processes register under brokers' ids. With ``clocks_lie``
+    hosts' clocks are set and drift, and ticks and claims are forged.
     """
 
     brokers: tuple[int, ...]
@@ -42,7 +41,7 @@ class Scenery(NamedTuple):
 
     @property
     def broker_settings(self) -> Settings:
-        """Return the brokers' settings: as real ones, in a hurry."""
+        """Return the brokers' settings: realistic, with short times."""
         return Settings(
             broker_heartbeat_interval_ms=250,
             controlled_shutdown_timeout_ms=1_500,
@@ -65,7 +64,7 @@ ALTER_ISR_TIMEOUT_MS = 800
 
 
 def draw(rng: random.Random) -> Scenery:
-    """Draw one. Each kind of trouble leaves most histories alone: what happens often hides what is rare."""
+    """Draw a scenery. Most histories lack each kind of trouble, because frequent trouble hides rare bugs."""
     return Scenery(
         brokers=tuple(range(1, 1 + rng.choice((3, 3, 4, 5)))),
         partitions=rng.choice((1, 1, 2)),

@@ -1,7 +1,7 @@
 """One history: a cluster on a clock and network of its own, its faults and clients, all drawn from one seed.
 
-Nothing else decides what happens: neither the wall clock, nor the addresses of objects, nor the order
-of a set of strings. So a seed names a history for good, as long as the code stays what it is.
+Nothing else decides what happens: neither the wall clock, nor objects' addresses, nor the order of a set. So while
+the code stays the same, a seed always gives the same history.
 """
 
 import asyncio
@@ -54,14 +54,14 @@ class Row(NamedTuple):
 
 
 class Violated(NamedTuple):
-    """Say which invariant does not hold, and how that shows."""
+    """A violated invariant, and how it shows."""
 
     invariant: str
     what: str
 
 
 class ViolatedError(Exception):
-    """End a history: what comes after a violation says nothing."""
+    """A violation, which ends a history because what follows it proves nothing."""
 
 
 class Simulation:
@@ -155,7 +155,7 @@ class Simulation:
             found = unsettled(self)
             if found is None:
                 return
-            self._start_brokers()  # one may have been on its way out when the faults were over
+            self._start_brokers()  # one may have been about to end when the faults were over
         self._violate(*found)
 
     def _start_brokers(self) -> None:
@@ -175,7 +175,7 @@ class Simulation:
             self.loop.start(Process(f"consumer-{number}"), consumer.run())
 
     def _heal(self) -> None:
-        """End all faults; clients send a little longer."""
+        """End all faults; clients continue for a while."""
         self.row("fault", "all", "over")
         self.network.cut = set()
         self.network.slow = 0.01
@@ -235,18 +235,18 @@ class Simulation:
         self.row("fault", process.name, "stopped")
 
     def kill_broker(self, broker: int, machine: bool) -> None:
-        """Kill a broker; with its ``machine`` goes what was not forced to disk."""
+        """Kill a broker; if its ``machine`` crashes, unflushed data is lost."""
         process = self.processes[broker]
         if not process.alive:
             return
         process.alive = False
         self.row("fault", process.name, "its machine crashed" if machine else "killed")
         if machine:
-            self.checkers.robbed_of_its_tail(broker)
+            self.checkers.lost_tail(broker)
             self._disk.lose_unforced(self._directory / str(broker))
 
     def stop_broker(self, broker: int) -> None:
-        """Ask a broker to stop in an orderly way."""
+        """Ask a broker to stop cleanly."""
         process = self.processes[broker]
         if process.alive and process.broker is not None:
             self.row("fault", process.name, "asked to stop")
@@ -290,7 +290,7 @@ class Simulation:
         self._disk.full.add(self._directory / str(broker))
 
     def free_disk(self, broker: int) -> None:
-        """Make room on a broker's disk; if it has ended without, it starts again."""
+        """Make room on a broker's disk; start the broker again if the full disk ended it."""
         self._disk.full.discard(self._directory / str(broker))
         self.start_broker(broker)
 

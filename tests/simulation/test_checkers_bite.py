@@ -10,7 +10,7 @@ from tests.simulation.simulation import Simulation
 from tests.support.descriptors import close_files_of_the_dead
 
 SEEDS_MAX = 2_000
-# Where the search begins, to be short; with other rules other histories find it.
+# The seed at which the search begins, to keep it short; after a change of the rules other histories find the bug.
 FOUND_AT = {
     "a member joins by the high watermark its leader heard of": 1_669,
     "a member joins by any fetch": 133,
@@ -26,7 +26,7 @@ FOUND_AT = {
 
 @pytest.fixture(autouse=True)
 def files_are_closed() -> Iterator[None]:
-    """Close what brokers that died in a history had open."""
+    """Close the files that brokers had open when they died in a history."""
     yield
     close_files_of_the_dead("/isrflow-simulation-")
 

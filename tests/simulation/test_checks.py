@@ -1,4 +1,4 @@
-"""Each check of decisions, shown one trace that it must refuse."""
+"""Each check of decisions refuses a wrong trace."""
 
 from typing import Any
 
@@ -113,7 +113,7 @@ def topic(min_isr: int) -> TopicDecision:
     return TopicDecision(**SAID, topic="t", topic_id="id", state="created", config=config)
 
 
-def told(member: int, end: int, leader_epoch: int = 4) -> LogEndOffset:
+def log_end(member: int, end: int, leader_epoch: int = 4) -> LogEndOffset:
     where: dict[str, Any] = {"topic": "t", "partition": 0, "broker": member}
     return LogEndOffset(time_ms=0, leader_epoch=leader_epoch, log_end_offset=end, **where)
 
@@ -164,15 +164,15 @@ def test_one_leader_in_an_epoch_and_no_older_controller() -> None:
 
 
 def test_a_watermark_needs_the_whole_isr_in_its_epoch() -> None:
-    assert judged([told(1, 5), told(2, 6)], [topic(1), GOOD, committed(5)]) == []
-    assert "C5" in judged([told(1, 5)], [topic(1), GOOD, committed(5)])
-    assert "C5" in judged([told(1, 5), told(2, 4)], [topic(1), GOOD, committed(5)])
-    assert "C5" in judged([told(1, 5), told(2, 6, leader_epoch=3)], [topic(1), GOOD, committed(5)])
+    assert judged([log_end(1, 5), log_end(2, 6)], [topic(1), GOOD, committed(5)]) == []
+    assert "C5" in judged([log_end(1, 5)], [topic(1), GOOD, committed(5)])
+    assert "C5" in judged([log_end(1, 5), log_end(2, 4)], [topic(1), GOOD, committed(5)])
+    assert "C5" in judged([log_end(1, 5), log_end(2, 6, leader_epoch=3)], [topic(1), GOOD, committed(5)])
     assert "C5" in judged([], [topic(1), committed(5)])
 
 
 def test_a_watermark_stands_still_below_min_isr() -> None:
-    assert judged([told(1, 5), told(2, 6)], [topic(3), GOOD, committed(5)]) == ["C7"]
+    assert judged([log_end(1, 5), log_end(2, 6)], [topic(3), GOOD, committed(5)]) == ["C7"]
 
 
 @pytest.mark.parametrize("reason", [Reason.INVARIANT_BROKEN, Reason.RULES_FAILED])

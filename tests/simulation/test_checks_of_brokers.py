@@ -87,7 +87,7 @@ def test_a_request_that_is_sent_twice_is_one() -> None:
     seen = BrokersSeen(found.violated)
     later = replace(ASKED, request_id="b", time_ms=1_900)
     for request in (ASKED, later, ASKED, later):
-        seen.asked(request)
+        seen.requested(request)
     assert found == []
 
 
@@ -104,10 +104,10 @@ def test_decisions_are_taken_in_one_after_the_other() -> None:
     found = Found()
     seen = BrokersSeen(found.violated)
     seen.starts_from(1, (4, 0))
-    seen.told(1, (4, 0), [Decided(5, 0, b""), Decided(5, 1, b"")])
-    seen.told(1, (5, 1), [Decided(6, 0, b"")])
+    seen.followed(1, (4, 0), [Decided(5, 0, b""), Decided(5, 1, b"")])
+    seen.followed(1, (5, 1), [Decided(6, 0, b"")])
     assert found == []
-    seen.told(1, (7, 0), [])
+    seen.followed(1, (7, 0), [])
     assert found == ["B12"]
 
 

@@ -18,7 +18,7 @@ PLACE = TopicPartition("t", 0)
 
 @pytest.fixture
 def settled() -> Simulation:
-    """Run a history to its end; its processes are taken for alive once more."""
+    """Run a history to its end, and mark its processes as alive again."""
     simulation = Simulation(SEED)
     assert simulation.run() is None
     for process in simulation.processes.values():
@@ -33,7 +33,7 @@ def partition(simulation: Simulation) -> Any:
 
 
 def spoil(simulation: Simulation, **fields: Any) -> None:
-    """Change the first partition of the state as last committed."""
+    """Change the first partition of the last committed state."""
     assert simulation.state is not None
     topic = simulation.state.topics["t"]
     changed = replace(topic, partitions=(replace(topic.partitions[0], **fields), *topic.partitions[1:]))

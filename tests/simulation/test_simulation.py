@@ -1,4 +1,4 @@
-"""A fixed set of histories holds every invariant; and a seed is a history, however and wherever it is run."""
+"""A fixed set of histories violates no invariant, and a seed gives the same history in every process."""
 
 import hashlib
 import os
@@ -50,7 +50,7 @@ def _digest(seed: int) -> str:
 
 
 def test_a_seed_names_one_history() -> None:
-    """Neither what ran before it in the process, nor the hash seed, nor addresses matter."""
+    """Earlier histories in the same process, the hash seed and objects' addresses change nothing."""
     here = _digest(7)
     _digest(8)
     assert _digest(7) == here

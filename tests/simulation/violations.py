@@ -2,7 +2,7 @@
 
 
 class Found(list[str]):
-    """Gather the invariants that are violated."""
+    """The invariants violated so far."""
 
     def violated(self, invariant: str, what: str) -> None:
         self.append(invariant)

@@ -1,8 +1,8 @@
 """The event loop of the simulated processes, on a clock of its own.
 
-Real coroutines of brokers, engine and clients run here unchanged. Time passes only when nothing is
-left to do at the present moment, and then jumps to the next thing due; nothing but the order in which
-callbacks were scheduled, and their times, decides what runs next.
+Real coroutines of brokers, engine and clients run here unchanged. When nothing is left to do at the present
+moment, time jumps to the next callback that is due. Only the callbacks' times, and the order in which they were
+scheduled, decide what runs next.
 """
 
 import asyncio
@@ -64,10 +64,10 @@ class Handle:
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
-    """Run callbacks in order of time, then of scheduling; those of dead processes not at all.
+    """An event loop that runs callbacks in order of time, then of scheduling, except those of dead processes.
 
-    ``ran`` is called after each callback that may have changed something, with its process. Whatever
-    a callback raises is kept in ``failures``, for coroutines here are to handle what is theirs.
+    ``ran`` is called with its process after each callback that may have changed something. Exceptions of callbacks
+    are kept in ``failures``, because coroutines must handle their own errors.
     """
 
     def __init__(self, ran: Callable[[Process], None]) -> None:
@@ -105,7 +105,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def create_task(self, coro: Any, *, name: str | None = None, context: Any = None) -> Any:
         task = asyncio.Task(coro, loop=self, name=name, context=context)
         task._log_destroy_pending = False  # type: ignore[attr-defined]
-        # Kept to the end: what a killed process had on its stack must not unwind.
+        # Kept to the end, because a killed process's stack must not unwind.
         process = context.get(PROCESS, OUTSIDE) if context is not None else PROCESS.get()
         process.tasks.append(task)
         return task
@@ -149,7 +149,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return task
 
     def resume(self, process: Process) -> None:
-        """Resume a paused process, with everything that came due meanwhile."""
+        """Resume a paused process, with all callbacks that came due in the meantime."""
         process.paused = False
         self._ready.extend(process.held)
         process.held.clear()
@@ -172,7 +172,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             asyncio._set_running_loop(None)
 
     def unwind(self) -> None:
-        """End all processes and release what their stacks hold. None of that has an effect any more."""
+        """End all processes and unwind their stacks, which no longer has an effect."""
         asyncio._set_running_loop(self)
         for process in self._processes:
             process.alive = False

@@ -6,14 +6,14 @@ from tests.simulation.virtual_loop import START_MS, VirtualLoop
 
 
 class Setting(NamedTuple):
-    """How far a clock is off, and how fast it drifts."""
+    """A clock's error and its drift."""
 
     ahead_ms: int = 0
     drift: float = 0.0
 
 
 class WallClocks:
-    """The clocks of all hosts; a process that restarts finds its host's clock as it is."""
+    """The clocks of all hosts; a restart of a process does not change its host's clock."""
 
     def __init__(self, loop: VirtualLoop) -> None:
         self._loop = loop

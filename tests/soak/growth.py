@@ -8,9 +8,9 @@ from tests.soak.samples import Sample
 
 
 class Limit(NamedTuple):
-    """How much more the last third may be than the middle one: a number, and a share of the middle one's median.
+    """By how much the last third may exceed the middle one: a number, and a share of the middle third's median.
 
-    A run shorter than ``minutes_min`` is not judged, because these values go up and down more slowly than that.
+    A run shorter than ``minutes_min`` is not judged, because these values rise and fall more slowly.
     """
 
     series: str

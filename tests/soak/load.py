@@ -18,7 +18,7 @@ FLUSH_TIMEOUT_S = 60.0
 
 
 class Load:
-    """Keep three loops going on a cluster of mock brokers until ``stop``; what ends one of them is in ``errors``."""
+    """Three loops on a cluster of mock brokers that run until ``stop``; ``errors`` has the errors that ended one."""
 
     def __init__(self, cluster: MockCluster) -> None:
         self._cluster = cluster
@@ -29,7 +29,7 @@ class Load:
         self._threads = [threading.Thread(target=self._kept, args=(loop,), daemon=True) for loop in loops]
 
     def start(self) -> None:
-        """Create the topic, and begin."""
+        """Create the topic, and start the loops."""
         self._cluster.create_topic(TOPIC, {str(number): [1, 2, 3] for number in range(6)}, min_insync_replicas="2")
         for thread in self._threads:
             thread.start()

@@ -20,7 +20,7 @@ from tests.support.mock_cluster import MockCluster
 from tests.support.scrape import metrics_url
 
 SETTINGS = ("metrics.port=0", "broker.session.timeout.ms=4000", "broker.heartbeat.interval.ms=500")
-# So that the bus file stops growing within minutes.
+# Small, so that the bus file stops growing within minutes.
 RETENTION = "retention.events=1000"
 SETTLE_S = 10.0
 SAMPLES_MIN = 60

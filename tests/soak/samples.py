@@ -14,7 +14,7 @@ MIB = 2**20
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """One moment of an engine; memory is resident, and a child's pages count for each process that has them."""
+    """An engine's resources at one moment; memory is resident, and shared pages count for each process."""
 
     at_s: float
     batches: int
@@ -34,7 +34,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 class Sampler:
-    """Look at one engine: its process, its folder (bus and checkpoint), and its metrics endpoint."""
+    """A sampler of one engine: its process, its folder (bus and checkpoint), and its metrics endpoint."""
 
     def __init__(self, pid: int, directory: Path, url: str) -> None:
         self._process = psutil.Process(pid)
@@ -43,7 +43,7 @@ class Sampler:
         self._started_s = time.monotonic()
 
     def take(self) -> Sample:
-        """Take one sample. Raises ``psutil.NoSuchProcess`` when the engine has ended."""
+        """Take one sample; raise ``psutil.NoSuchProcess`` if the engine has ended."""
         started_s = time.monotonic()
         with urllib.request.urlopen(self._url, timeout=SCRAPE_TIMEOUT_S) as answer:
             scraped = answer.read()
@@ -88,7 +88,7 @@ def _threads(process: psutil.Process) -> int:
 def _resident_mib(processes: list[psutil.Process]) -> float:
     total = 0.0
     for process in processes:
-        # Spark lets idle workers go, also between a listing and a look.
+        # Spark may end an idle worker between the listing and the look.
         with contextlib.suppress(psutil.NoSuchProcess):
             total += process.memory_info().rss / MIB
     return total

@@ -102,7 +102,7 @@ def rejected(reason: Reason, message: str = "") -> Rejected:
 
 
 def test_one_refusal_per_reason_is_reported() -> None:
-    """Whichever shard comes first: one may refuse an event that others fail on."""
+    """Shards may come in any order, and one may refuse an event that others fail on."""
     refused = rejected(Reason.REQUEST_REFUSED)
     decisions = [refused, rejected(Reason.RULES_FAILED, "one"), rejected(Reason.RULES_FAILED, "other")]
     assert not has_clash(decisions)

@@ -55,7 +55,7 @@ Fields = dict[str, bool]
 
 
 def fields_of(union: Any, common: Any) -> dict[str, Fields]:
-    """Return each kind's fields, and of each whether it may be missing."""
+    """Return each kind's fields, and whether each may be missing."""
     shared = {field.encode_name for field in msgspec.structs.fields(common)}
     return {
         kind.__struct_config__.tag: {
@@ -67,8 +67,8 @@ def fields_of(union: Any, common: Any) -> dict[str, Fields]:
     }
 
 
-def told() -> dict[str, dict[str, Fields]]:
-    """Read the tables: by their heading in lower case each kind's fields, all rows of it together."""
+def documented() -> dict[str, dict[str, Fields]]:
+    """Read the tables: each kind's fields from all of its rows, by the table's heading in lower case."""
     found: dict[str, dict[str, Fields]] = {}
     for title, text in re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", DOCS.read_text(), re.MULTILINE | re.DOTALL):
         kinds = found.setdefault(title.lower(), {})
@@ -89,7 +89,7 @@ def added(now: dict[str, Fields], version_1: dict[str, str]) -> dict[str, Fields
 
 
 def shown() -> dict[str, Fields]:
-    """Return the fields of the lists in the state, as a small world shows it."""
+    """Return the fields of the lists in the state's view, from a small world."""
     world = World(1)
     world.create("t", (1,))
     topic = world.state.topics.get("t")
@@ -119,10 +119,10 @@ def test_the_first_contract_is_complete() -> None:
 
 
 def test_every_addition_is_documented() -> None:
-    assert told()["events"] == added(fields_of(AnyEvent, Event), EVENTS)
-    assert told()["decisions"] == added(fields_of(AnyDecision, Decision), DECISIONS)
-    assert told()["state"] == {name: fields for name, fields in added(shown(), STATE).items() if fields}
+    assert documented()["events"] == added(fields_of(AnyEvent, Event), EVENTS)
+    assert documented()["decisions"] == added(fields_of(AnyDecision, Decision), DECISIONS)
+    assert documented()["state"] == {name: fields for name, fields in added(shown(), STATE).items() if fields}
 
 
 def test_ignored_fields_are_documented() -> None:
-    assert told()["unused"] == unused()
+    assert documented()["unused"] == unused()

@@ -10,7 +10,7 @@ LOOSE = re.compile(r"(?<!\\)\$|\\[dws]")
 
 
 def patterns_of(tree: ast.Module) -> list[tuple[int, str]]:
-    """List the patterns of a module: what is given to ``re`` and to ``Meta``, except for those that read lines."""
+    """List the patterns that a module passes to ``re`` and to ``Meta``, except for multi-line ones."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):

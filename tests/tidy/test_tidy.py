@@ -21,7 +21,7 @@ LONG_FILES: dict[str, str] = {}
 @cache
 def tracked() -> tuple[Path, ...]:
     if not (ROOT / ".git").exists():
-        # An exported archive: what it brought, without what set-up and tests made since.
+        # In an exported archive: its own files, without those that set-up and tests have made since.
         made = {".venv", ".hypothesis", "build", "dist", "data", "__pycache__"}
         paths = (path for path in ROOT.rglob("*") if not made & set(path.relative_to(ROOT).parts))
         return tuple(path for path in paths if path.is_file() and not re.search(r"(_cache|egg-info)/", str(path)))
