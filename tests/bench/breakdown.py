@@ -10,6 +10,7 @@ import argparse
 import cProfile
 import pstats
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -197,7 +198,7 @@ def main(*given: str) -> None:
     options = parser.parse_args(given)
     load = Load(partitions=options.partitions)
     if options.profile:
-        profile = cProfile.Profile()
+        profile = cProfile.Profile(time.process_time)
         run_once(load, options.shards, options.pages, gateway=options.gateway, profile=(options.profile, profile))
         pstats.Stats(profile).sort_stats("tottime").print_stats(PROFILED_MAX)
         return
