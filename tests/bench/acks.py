@@ -1,14 +1,18 @@
 """The time of a write with acks=all on mock brokers, whose high watermarks the engine moves."""
 
 import argparse
-import statistics
 import tempfile
 import threading
 import time
 from pathlib import Path
 
 import confluent_kafka
+import psutil
 
+from tests.bench.load import Took
+from tests.bench.machine import Meter
+from tests.bench.report import Figure
+from tests.bench.session import measured
 from tests.support.engine import running_engine
 from tests.support.mock_cluster import MockCluster
 
@@ -22,7 +26,13 @@ def main(*given: str) -> None:
     parser.add_argument("--writes", type=int, default=50)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the engine")
     options = parser.parse_args(given)
-    with tempfile.TemporaryDirectory(prefix="isrflow-bench-") as name, running_engine(Path(name), *options.set):
+    measured("acks", given, lambda: [measure(options.writes, *options.set)])
+
+
+def measure(writes: int, *settings: str) -> Figure:
+    """Write records one by one."""
+    with tempfile.TemporaryDirectory(prefix="isrflow-bench-") as name, running_engine(Path(name), *settings):
+        engine = [one.pid for one in psutil.Process().children()]
         cluster = MockCluster(Path(name), settings=())
         try:
             cluster.start()
@@ -30,11 +40,15 @@ def main(*given: str) -> None:
             producer = confluent_kafka.Producer(
                 {"bootstrap.servers": cluster.bootstrap(), "acks": "all", "linger.ms": 0, "log_level": 0}
             )
-            took_s = sorted([write_s(producer) for _ in range(WARM_UP_WRITES + options.writes)][WARM_UP_WRITES:])
+            for _ in range(WARM_UP_WRITES):
+                write_s(producer)
+            meter = Meter(engine)
+            took_s = [write_s(producer) for _ in range(writes)]
+            cpu_s = meter.spent_s() / writes
         finally:
             cluster.stop()
-    p50, p99 = statistics.median(took_s), took_s[int(len(took_s) * 0.99)]
-    print(f"acks=all on three mock brokers, {len(took_s)} writes, one at a time: p50 {p50:.2f} s, p99 {p99:.2f} s")
+    took = [Took(wall_s=wall_s, cpu_s=cpu_s, changes=1) for wall_s in took_s]
+    return Figure("engine, 3 mock brokers", 1, "write with acks=all", took)
 
 
 def write_s(producer: confluent_kafka.Producer) -> float:

@@ -3,14 +3,17 @@
 import argparse
 import tempfile
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
+from msgspec.structs import replace
 
 from tests.bench.drivers import DRIVERS
 from tests.bench.load import Load
-from tests.bench.machine import Meter
-from tests.bench.play import rounds
+from tests.bench.machine import idle
+from tests.bench.play import Make, rounds
+from tests.bench.report import Figure
 from tests.bench.session import measured
 from tests.support.engine import running_engine
 from tests.support.mock_cluster import MockCluster
@@ -29,7 +32,6 @@ def main(*given: str) -> None:
     parser.add_argument("--drivers", default="engine,peer", help=f"with commas, of {', '.join(DRIVERS)}")
     parser.add_argument("--partitions", type=int, default=PARTITIONS)
     options = parser.parse_args(given)
-    with_mock_brokers(options.seconds)
     makes = {name: DRIVERS[name] for name in options.drivers.split(",")}
     loads = [
         Load(
@@ -41,11 +43,18 @@ def main(*given: str) -> None:
         )
         for brokers in options.brokers.split(",")
     ]
-    measured("idle", given, lambda: rounds(loads, makes, 1, SETTLE_S))
+    measured("idle", given, lambda: [*with_mock_brokers(options.seconds), *_by_brokers(loads, makes)])
 
 
-def with_mock_brokers(seconds: float) -> None:
-    """Print what an engine and three mock brokers cost when idle."""
+def _by_brokers(loads: Sequence[Load], makes: Mapping[str, Make]) -> Iterator[Figure]:
+    for load in loads:
+        for figure in rounds([load], makes, 1, SETTLE_S):
+            if figure.step == "idle":
+                yield replace(figure, step=f"idle, {load.brokers:,} brokers")
+
+
+def with_mock_brokers(seconds: float) -> list[Figure]:
+    """Measure an engine and three mock brokers at rest, and print their memory."""
     with (
         tempfile.TemporaryDirectory(prefix="isrflow-bench-") as name,
         running_engine(Path(name), "metrics.port=-1"),
@@ -56,16 +65,17 @@ def with_mock_brokers(seconds: float) -> None:
             cluster.start()
             brokers = [psutil.Process(cluster.pid(broker)) for broker in cluster.brokers]
             time.sleep(SETTLE_S)
-            tell({"engine": engine, "three mock brokers": brokers}, seconds)
+            for process in (*engine, *brokers):
+                tell_memory(process)
+            return [
+                Figure(part, 0, "idle, three mock brokers", [idle([one.pid for one in processes], seconds)])
+                for part, processes in (("engine", engine), ("mock brokers", brokers))
+            ]
         finally:
             cluster.stop()
 
 
-def tell(parts: dict[str, list[psutil.Process]], seconds: float) -> None:
-    """Print each part's processor time per second, and its memory with shared pages counted once."""
-    meters = {part: Meter([one.pid for one in processes]) for part, processes in parts.items()}
-    time.sleep(seconds)
-    for part, processes in parts.items():
-        cores = meters[part].spent_s() / seconds
-        memory = sum(process.memory_full_info().pss for process in processes if process.is_running())
-        print(f"idle, {part}: {cores:.2f} cores, {memory / 2**20:.0f} MiB")
+def tell_memory(process: psutil.Process) -> None:
+    """Print a process's memory, with its share of what it has in common with others."""
+    if process.is_running():
+        print(f"  {process.pid} {process.name()}: {process.memory_full_info().pss / 2**20:.0f} MiB")

@@ -2,9 +2,9 @@
 
 import argparse
 import random
-import statistics
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -12,7 +12,10 @@ import psutil
 from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
 from bus.interface import Bus
 from conf.jars import fetch
+from tests.bench.load import Took
 from tests.bench.machine import Meter
+from tests.bench.report import Figure
+from tests.bench.session import measured
 from tests.support.engine import decided, encoded, running_engine
 from tests.support.scrape import metrics_url, scrape
 
@@ -28,7 +31,11 @@ def main(*given: str) -> None:
     parser.add_argument("--kafka", action="store_true", help="also on a bus of Kafka topics")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the engine")
     options = parser.parse_args(given)
-    measure("embedded", options.events, *options.set)
+    measured("latency", given, lambda: list(_figures(options)))
+
+
+def _figures(options: argparse.Namespace) -> Iterator[Figure]:
+    yield measure("embedded", options.events, *options.set)
     if options.kafka:
         fetch("kafka-broker")
         fetch("spark-kafka")
@@ -36,12 +43,13 @@ def main(*given: str) -> None:
             cluster = KafkaCluster.create(Path(name), plain_specs(1))
             try:
                 cluster.up()
-                measure("kafka", options.events, f"bus=kafka://{cluster.bootstrap}", *options.set)
+                yield measure("kafka", options.events, f"bus=kafka://{cluster.bootstrap}", *options.set)
             finally:
                 cluster.kill()
 
 
-def measure(bus_name: str, events: int, *settings: str) -> None:
+def measure(bus_name: str, events: int, *settings: str) -> Figure:
+    """Publish events one by one, and print how long a batch took by phase. The CPU includes ticks between them."""
     with (
         tempfile.TemporaryDirectory(prefix="isrflow-bench-") as name,
         running_engine(Path(name), "metrics.port=0", *settings) as bus,
@@ -49,16 +57,12 @@ def measure(bus_name: str, events: int, *settings: str) -> None:
         url = metrics_url(Path(name) / "engine.log")
         for _ in range(WARM_UP_EVENTS):
             one_event_s(bus)
-        before, began_s = scrape(url), time.monotonic()
-        meter = Meter([one.pid for one in psutil.Process().children()])
-        took_s = sorted(one_event_s(bus) for _ in range(events))
-        cores = meter.spent_s() / (time.monotonic() - began_s)
+        before, meter = scrape(url), Meter([one.pid for one in psutil.Process().children()])
+        took_s = [one_event_s(bus) for _ in range(events)]
+        cpu_s = meter.spent_s() / events
         tell_phases(before, scrape(url))
-        p50, p99 = statistics.median(took_s), took_s[int(events * 0.99)]
-        print(
-            f"event to decision, {bus_name} bus, {events} events on an idle engine: "
-            f"p50 {p50 * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms, {cores:.2f} cores"
-        )
+    took = [Took(wall_s=wall_s, cpu_s=cpu_s, changes=1) for wall_s in took_s]
+    return Figure("engine", 0, f"event to decision, {bus_name} bus", took)
 
 
 def one_event_s(bus: Bus) -> float:

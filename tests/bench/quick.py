@@ -45,8 +45,8 @@ def main(*given: str) -> None:
     print(f"{'step':<18} {'this run':>9}" + "".join(f" {name:>9} {'by it':>6}" for name in same))
     for step, ratio in ratios.items():
         shown = [(one.ratios.get(step), one) for one in same.values()]
-        columns = "".join(f" {then:9.2f} {ratio / then:6.2f}" if then else f" {'':9} {'':6}" for then, _ in shown)
-        print(f"{step:<18} {ratio:9.2f}{columns}")
+        columns = "".join(f" {then:9.3f} {ratio / then:6.2f}" if then else f" {'':9} {'':6}" for then, _ in shown)
+        print(f"{step:<18} {ratio:9.3f}{columns}")
     if options.keep:
         releases[version("isrflow")] = Kept(facts(), options.partitions, ratios)
         RELEASES.write_bytes(msgspec.json.format(msgspec.json.encode(releases)) + b"\n")

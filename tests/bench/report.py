@@ -23,6 +23,11 @@ class Figure(msgspec.Struct, frozen=True):
         return statistics.median(one.wall_s for one in self.rounds)
 
     @property
+    def p99_s(self) -> float:
+        """Return the wall time that one of a hundred rounds exceeds; of fewer rounds it is the longest."""
+        return sorted(one.wall_s for one in self.rounds)[int(len(self.rounds) * 0.99)]
+
+    @property
     def cpu_s(self) -> float:
         return statistics.median(one.cpu_s for one in self.rounds)
 
@@ -56,7 +61,7 @@ def table(report: Report) -> Iterator[str]:
         f"reference loop {machine.reference_wall_s:.2f} s, of that {machine.reference_cpu_s:.2f} s CPU."
     )
     yield ""
-    yield "| partitions | step | driver | s | CPU s | cores | changes | changes/s | from session's end | worst s |"
+    yield "| partitions | step | driver | s | CPU s | cores | changes | changes/s | from session's end | p99 s |"
     yield "|---|---|---|---|---|---|---|---|---|---|"
     for figure in sorted(report.figures, key=lambda one: (one.partitions, order(report.figures, one.step))):
         ends_s = figure.session_end_s
@@ -64,7 +69,7 @@ def table(report: Report) -> Iterator[str]:
             f"| {figure.partitions:,} | {figure.step} | {figure.driver} | {figure.wall_s:.2f} | {figure.cpu_s:.2f} "
             f"| {figure.cpu_s / max(figure.wall_s, 1e-9):.2f} "
             f"| {figure.changes:,} | {figure.changes / max(figure.wall_s, 1e-9):,.0f} "
-            f"| {'' if ends_s is None else f'{ends_s:.2f}'} | {max(one.wall_s for one in figure.rounds):.2f} |"
+            f"| {'' if ends_s is None else f'{ends_s:.2f}'} | {figure.p99_s:.2f} |"
         )
 
 

@@ -18,6 +18,7 @@ def main(*given: str) -> None:
     """Play the load on all drivers, and write a table."""
     parser = argparse.ArgumentParser(prog="bench", description="Play a load on the engine, the peer and a gateway.")
     parser.add_argument("--partitions", default=PARTITIONS, help=f"sizes, with commas (default {PARTITIONS})")
+    parser.add_argument("--partitions-per-topic", type=int, default=_DEFAULT.partitions_per_topic)
     parser.add_argument("--rounds", type=int, default=3, help="how often each driver is started at each size")
     parser.add_argument("--drivers", default="engine,peer,gateway", help=f"with commas, of {', '.join(DRIVERS)}")
     parser.add_argument("--steps", default=",".join(_DEFAULT.steps), help="with commas; the first one is create")
@@ -30,6 +31,7 @@ def main(*given: str) -> None:
         msgspec.convert(
             {
                 "partitions": int(size),
+                "partitions_per_topic": options.partitions_per_topic,
                 "brokers": options.brokers,
                 "storm": options.storm,
                 "steps": options.steps.split(","),
