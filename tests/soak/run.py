@@ -28,7 +28,11 @@ INTERVAL_S_MAX = 30.0
 
 
 class SoakError(Exception):
-    """The engine or its load ended during a soak; the message says which, and how."""
+    """The engine or its load ended during a soak; the message says which, and how. ``samples`` are those until then."""
+
+    def __init__(self, message: str, samples: Sequence[Sample] = ()) -> None:
+        super().__init__(message)
+        self.samples = samples
 
 
 def soak(directory: Path, minutes: float, settings: Sequence[str] = ()) -> list[Sample]:
@@ -61,9 +65,9 @@ def _sampled(sampler: Sampler, minutes: float, engine: Engine, load: Load) -> li
     while time.monotonic() < end_s:
         time.sleep(interval_s)
         if engine.process.poll() is not None:
-            raise SoakError(f"the engine ended: {engine.log.read_text()[-2_000:]}")
+            raise SoakError(f"the engine ended: {engine.log.read_text()[-2_000:]}", samples)
         if load.errors:
-            raise SoakError(f"the load failed: {load.errors[0]!r}")
+            raise SoakError(f"the load failed: {load.errors[0]!r}", samples)
         samples.append(sampler.take())
     return samples
 
@@ -84,18 +88,30 @@ def main() -> None:
         "--set", action="append", default=[], dest="settings", help="a setting of the engine, key=value"
     )
     arguments = parser.parse_args()
+    failure = None
     with tempfile.TemporaryDirectory(prefix="isrflow-soak-") as name:
-        samples = soak(Path(name), arguments.minutes, [RETENTION, *arguments.settings])
+        try:
+            samples = soak(Path(name), arguments.minutes, [RETENTION, *arguments.settings])
+        except SoakError as error:
+            failure, samples = error, list(error.samples)
+    if failure is not None and len(samples) < SAMPLES_MIN:
+        raise failure
     found = findings(samples)
     tell(samples, found)
     if arguments.out is not None:
-        from tests.soak.plot import draw
-
-        arguments.out.mkdir(parents=True, exist_ok=True)
-        (arguments.out / "samples.json").write_bytes(msgspec.json.encode(samples))
-        draw(samples, arguments.out / "soak.svg")
-        print(f"wrote {arguments.out}/samples.json and {arguments.out}/soak.svg")
+        _write(samples, arguments.out)
+    if failure is not None:
+        raise failure
     sys.exit(any(finding.grew for finding in found))
+
+
+def _write(samples: Sequence[Sample], out: Path) -> None:
+    from tests.soak.plot import draw
+
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "samples.json").write_bytes(msgspec.json.encode(samples))
+    draw(samples, out / "soak.svg")
+    print(f"wrote {out}/samples.json and {out}/soak.svg")
 
 
 if __name__ == "__main__":

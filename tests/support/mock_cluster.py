@@ -18,7 +18,7 @@ from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
 from tests.support.raw import RawClient
 
-START_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 20.0
 SETTINGS = ("broker.heartbeat.interval.ms=300", "replica.lag.time.max.ms=3000")
 
