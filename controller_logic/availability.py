@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from controller_logic import deletion, partition_machine, removal, request_epochs
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition, recheck_reassignment
-from controller_logic.replica_machine import online_replicas, taken_offline, taken_online
+from controller_logic.replica_machine import online_replicas, states_with_offline, states_with_online
 from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
 from state.ids import NO_EPOCH, NO_LEADER
@@ -41,7 +41,7 @@ def _fail(
     batch: Batch, topic: WorkingTopic, partition: Partition, failed: Set[int], removed: tuple[RemovedReplica, ...]
 ) -> None:
     """Commit a failure as one change, because between two a reassignment could end under a leader that is gone."""
-    states = taken_offline(partition, failed)
+    states = states_with_offline(partition, failed)
     online = online_replicas(partition.replicas, states, batch.state.active)
     change = partition_machine.without(partition, failed, states, online, unclean_allowed=topic.unclean_allowed)
     if removed != partition.removed:
@@ -86,7 +86,7 @@ def broker_unregistered(batch: Batch, broker: int) -> None:
 
 def replica_started(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int) -> None:
     """Bring one partition's replica on ``broker`` online."""
-    states = taken_online(partition, broker)
+    states = states_with_online(partition, broker)
     if partition.leader == NO_LEADER:
         online = online_replicas(partition.replicas, states, batch.state.active)
         change = partition_machine.elected_online(

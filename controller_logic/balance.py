@@ -69,7 +69,7 @@ def leader_imbalance(batch: Batch, event: LeaderImbalance) -> None:
         commit_balance(batch, batch.state.balance_due_ms, NO_CHECK)
         if batch.state.policy.auto_leader_rebalance_enable:
             _elect_preferred_leaders(batch, event)
-    batch.recorder.answer_if_asked()
+    batch.recorder.answer_if_requested()
 
 
 def _elect_preferred_leaders(batch: Batch, event: LeaderImbalance) -> None:

@@ -8,7 +8,7 @@ were never told.
 import msgspec
 
 from controller_logic.batch import Batch
-from controller_logic.commit_cluster import commit_told_settings
+from controller_logic.commit_cluster import commit_announced_settings
 from state.metadata_format import IN_FORCE_FORMAT
 from state.policy import TOPIC_NAMES, Policy
 from state.rules import TOLD_RULES
@@ -20,17 +20,17 @@ def in_force(policy: Policy) -> dict[str, str]:
     return {name: str(values[name]).lower() for name in sorted(TOPIC_NAMES)}
 
 
-def _can_be_told(batch: Batch) -> bool:
+def _can_be_announced(batch: Batch) -> bool:
     return batch.state.rules_version >= TOLD_RULES and batch.state.quorum.metadata_format >= IN_FORCE_FORMAT
 
 
 def tell_cluster_settings(batch: Batch) -> None:
-    """Tell the cluster's dynamic settings, and what is in force if all gateways can write that."""
-    told = in_force(batch.state.policy) if _can_be_told(batch) else {}
-    commit_told_settings(batch, told)
+    """Announce the cluster's dynamic settings, and those in force if all gateways can write them."""
+    announced = in_force(batch.state.policy) if _can_be_announced(batch) else {}
+    commit_announced_settings(batch, announced)
 
 
 def tell_changed_settings(batch: Batch) -> None:
-    """Tell the cluster's settings if brokers were last told others than those in force."""
-    if _can_be_told(batch) and batch.state.in_force != in_force(batch.state.policy):
+    """Announce the cluster's settings if the last announcement has others than those in force."""
+    if _can_be_announced(batch) and batch.state.in_force != in_force(batch.state.policy):
         tell_cluster_settings(batch)

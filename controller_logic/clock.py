@@ -44,7 +44,7 @@ def _is_of_the_engine(batch: Batch, event: LeaderImbalance | SessionsExtended | 
     if event.controller_epoch == current:
         return True
     if event.controller_epoch is not None and event.controller_epoch < current:
-        batch.recorder.answer_if_asked("STALE_CONTROLLER_EPOCH", f"controller epoch {current} has begun")
+        batch.recorder.answer_if_requested("STALE_CONTROLLER_EPOCH", f"controller epoch {current} has begun")
         return False
     message = f"only the engine makes this, in controller epoch {current}"
     _refuse(batch, "controller_epoch", message, Reason.UNKNOWN_CLAIM)
@@ -88,4 +88,4 @@ def _set_clock(batch: Batch, now_ms: int) -> None:
 
 def _refuse(batch: Batch, field: str, message: str, reason: Reason) -> None:
     batch.recorder.reject(field, message, reason)
-    batch.recorder.answer_if_asked("INVALID_REQUEST", message)
+    batch.recorder.answer_if_requested("INVALID_REQUEST", message)

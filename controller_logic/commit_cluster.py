@@ -72,12 +72,12 @@ def commit_claim(batch: Batch, controller_id: str, controller_epoch: int, rules_
 
 
 def commit_settings(batch: Batch, settings: dict[str, str], config: dict[str, str]) -> None:
-    """Commit the claim's settings and the cluster's dynamic ones. ``commit_told_settings`` tells them."""
+    """Commit the claim's settings and the cluster's dynamic ones. ``commit_announced_settings`` announces them."""
     batch.state.put_settings(settings, config)
 
 
-def commit_told_settings(batch: Batch, in_force: dict[str, str]) -> None:
-    """Commit that the cluster's settings are told, with those in force where gateways can write them."""
+def commit_announced_settings(batch: Batch, in_force: dict[str, str]) -> None:
+    """Commit the announcement of the cluster's settings, with those in force if gateways can write them."""
     batch.state.in_force = in_force
     batch.recorder.say_config("cluster", None, batch.state.config, in_force)
 

@@ -246,7 +246,7 @@ class DecisionRecorder:
             )
         )
 
-    def answer_if_asked(self, error: str = "NONE", message: str = "", **fields: Any) -> None:
+    def answer_if_requested(self, error: str = "NONE", message: str = "", **fields: Any) -> None:
         """Answer the event at hand if it carries a request id."""
         if getattr(self._event, "request_id", None) is not None:
             self.answer(error, message, **fields)

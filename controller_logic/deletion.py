@@ -30,7 +30,7 @@ from controller_logic.commit_topic import (
     commit_deletion_state,
     commit_deletion_waits,
 )
-from controller_logic.replica_machine import online_replicas, to_be_deleted, transitioned
+from controller_logic.replica_machine import online_replicas, to_be_deleted, transition
 from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
 from state.events import DeleteTopic, ReplicaReport
@@ -138,7 +138,7 @@ def _pass_over_away(batch: Batch, topic: WorkingTopic) -> None:
         pairs = zip(partition.replicas, partition.replica_states, strict=True)
         away = [replica for replica, state in pairs if state == _INELIGIBLE and _is_passed_over(batch, replica)]
         begun = _transition(batch, topic, partition, away, lambda state: to_be_deleted(state, is_served=True))
-        _transition(batch, topic, begun, away, lambda state: transitioned(state, _SUCCESSFUL))
+        _transition(batch, topic, begun, away, lambda state: transition(state, _SUCCESSFUL))
 
 
 def brokers_failed(batch: Batch, topic: WorkingTopic, failed: Set[int]) -> None:
@@ -169,7 +169,7 @@ def _fail(batch: Batch, topic: WorkingTopic, failed: Set[int]) -> None:
     for partition in topic.partitions:
         pairs = zip(partition.replicas, partition.replica_states, strict=True)
         started = [r for r, state in pairs if state == _STARTED and r in failed]
-        _transition(batch, topic, partition, started, lambda state: transitioned(state, _INELIGIBLE))
+        _transition(batch, topic, partition, started, lambda state: transition(state, _INELIGIBLE))
 
 
 def broker_started(batch: Batch, topic: WorkingTopic, broker: int) -> None:
@@ -216,7 +216,7 @@ def replica_reported(batch: Batch, topic: WorkingTopic, event: ReplicaReport) ->
             batch, topic, partition, PartitionChange(offline_dir_replicas=lost), Reason.TOPIC_DELETED
         )
     if state == _STARTED:
-        _transition(batch, topic, partition, [event.broker], lambda state: transitioned(state, outcome))
+        _transition(batch, topic, partition, [event.broker], lambda state: transition(state, outcome))
         _settle(batch, topic)
 
 

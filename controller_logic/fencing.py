@@ -18,19 +18,19 @@ class Refusal(NamedTuple):
     message: str
 
 
-def registered(batch: Batch, broker: int) -> Broker | None:
+def registered_broker(batch: Batch, broker: int) -> Broker | None:
     """Find the broker that an event names. An unknown one is rejected and answered."""
     found = batch.state.brokers.get(broker)
     if found is None:
         message = f"broker {broker} is not registered"
         batch.recorder.reject("broker", message, Reason.UNKNOWN_BROKER)
-        batch.recorder.answer_if_asked("BROKER_ID_NOT_REGISTERED", message, broker=broker)
+        batch.recorder.answer_if_requested("BROKER_ID_NOT_REGISTERED", message, broker=broker)
     return found
 
 
 def in_its_epoch(batch: Batch, broker: int, broker_epoch: int) -> Broker | None:
     """Find the broker that an event names. One that speaks in another broker epoch is answered (KIP-380)."""
-    found = registered(batch, broker)
+    found = registered_broker(batch, broker)
     if found is None or found.broker_epoch == broker_epoch:
         return found
     batch.recorder.answer(*stale_broker_epoch(found, broker_epoch), broker=broker, broker_epoch=found.broker_epoch)

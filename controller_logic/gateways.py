@@ -41,7 +41,7 @@ def gateway_started(batch: Batch, event: GatewayStarted) -> None:
     if event.gateway not in event.voters:
         message = f"gateway {event.gateway} is not among the voters {list(event.voters)}"
         batch.recorder.reject("voters", message, Reason.REQUEST_REFUSED)
-        batch.recorder.answer_if_asked("INVALID_REQUEST", message)
+        batch.recorder.answer_if_requested("INVALID_REQUEST", message)
         return
     if batch.state.rules_version >= TOLD_RULES and event.metadata_format < batch.state.quorum.metadata_format:
         message = (
@@ -50,12 +50,12 @@ def gateway_started(batch: Batch, event: GatewayStarted) -> None:
         batch.recorder.reject(
             "metadata_format", f"gateway {event.gateway} is too old: {message}", Reason.REQUEST_REFUSED
         )
-        batch.recorder.answer_if_asked("UNSUPPORTED_VERSION", message)
+        batch.recorder.answer_if_requested("UNSUPPORTED_VERSION", message)
         return
     former = batch.state.gateways.get(event.gateway)
     behind = _behind(batch)
     voters = tuple(sorted(set(event.voters)))
-    writes = _format_told(batch, event.metadata_format)
+    writes = _announced_format(batch, event.metadata_format)
     gateway = Gateway(event.gateway, event.incarnation, voters, batch.state.now_ms, metadata_format=writes)
     commit_gateway(batch, gateway)
     is_new = former is None or former.incarnation != event.incarnation
@@ -63,7 +63,7 @@ def gateway_started(batch: Batch, event: GatewayStarted) -> None:
         _elect(batch, gateway, behind, Reason.GATEWAY_STARTED)
     else:
         _go_on_in_newer_format(batch)
-    batch.recorder.answer_if_asked(quorum_epoch=batch.state.quorum.quorum_epoch)
+    batch.recorder.answer_if_requested(quorum_epoch=batch.state.quorum.quorum_epoch)
 
 
 def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
@@ -76,13 +76,13 @@ def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
     if gateway is None or gateway.incarnation != event.incarnation:
         message = f"gateway {event.gateway} has not started as {event.incarnation}, or did so again since"
         batch.recorder.reject("incarnation", message, Reason.REQUEST_REFUSED)
-        batch.recorder.answer_if_asked("STALE_BROKER_EPOCH", message)
+        batch.recorder.answer_if_requested("STALE_BROKER_EPOCH", message)
         return
     behind = _behind(batch) if event.late_ms else []
     is_stopping = gateway.is_stopping or event.want_shutdown
     gateway = replace(gateway, last_contact_ms=batch.state.now_ms, is_stopping=is_stopping)
     if event.metadata_format is not UNSET:
-        gateway = replace(gateway, metadata_format=_format_told(batch, event.metadata_format))
+        gateway = replace(gateway, metadata_format=_announced_format(batch, event.metadata_format))
     commit_gateway(batch, gateway)
     if event.gateway == batch.state.quorum.voter:
         commit_quorum(batch, replace(batch.state.quorum, heard_ms=batch.state.now_ms))
@@ -91,24 +91,24 @@ def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
             _elect_another(batch, Reason.GATEWAY_STOPPED)
     if event.metadata_format is not UNSET:
         _go_on_in_newer_format(batch)
-    batch.recorder.answer_if_asked(quorum_epoch=batch.state.quorum.quorum_epoch)
+    batch.recorder.answer_if_requested(quorum_epoch=batch.state.quorum.quorum_epoch)
 
 
 def watch_leader(batch: Batch) -> None:
     """Make another gateway the leader if the leader has been silent for too long and another one has not."""
     leader = batch.state.gateways.get(batch.state.quorum.voter)
-    if leader is not None and not _is_heard(batch, leader):
+    if leader is not None and not _is_live(batch, leader):
         _elect_another(batch, Reason.GATEWAY_STOPPED if leader.is_stopping else Reason.GATEWAY_SILENT)
 
 
 def is_led(batch: Batch) -> bool:
     """Say whether the leader of the quorum was heard in time and is not stopping."""
     leader = batch.state.gateways.get(batch.state.quorum.voter)
-    return leader is not None and _is_heard(batch, leader)
+    return leader is not None and _is_live(batch, leader)
 
 
-def heard_until(batch: Batch, broker: Broker) -> int:
-    """Return the time until which a broker could be heard: behind a gateway, the last time that the leader was."""
+def silence_counts_until(batch: Batch, broker: Broker) -> int:
+    """Return the end of the time in which silence counts: now, or behind a gateway the leading one's last heartbeat."""
     leader = batch.state.gateways.get(batch.state.quorum.voter) if broker.behind_gateway else None
     return batch.state.now_ms if leader is None else leader.last_contact_ms
 
@@ -117,7 +117,7 @@ def has_session(batch: Batch, broker: Broker) -> bool:
     """Say whether a broker, fenced or not, was heard within its session time-out."""
     if broker.last_contact_ms == NO_TIME:
         return False
-    return heard_until(batch, broker) - broker.last_contact_ms < batch.state.policy.broker_session_timeout_ms
+    return silence_counts_until(batch, broker) - broker.last_contact_ms < batch.state.policy.broker_session_timeout_ms
 
 
 def with_session(batch: Batch) -> list[Broker]:
@@ -149,13 +149,13 @@ def lead_on(batch: Batch) -> None:
 
 
 def _elect_another(batch: Batch, reason: Reason) -> None:
-    heard = [gateway for _, gateway in sorted(batch.state.gateways.items()) if _is_heard(batch, gateway)]
+    heard = [gateway for _, gateway in sorted(batch.state.gateways.items()) if _is_live(batch, gateway)]
     if heard:
         _elect(batch, heard[0], _behind(batch), reason)
 
 
-def _format_told(batch: Batch, told: int) -> int:
-    return FIRST_FORMAT if batch.state.rules_version < TOLD_RULES else min(told, NEWEST_FORMAT)
+def _announced_format(batch: Batch, announced: int) -> int:
+    return FIRST_FORMAT if batch.state.rules_version < TOLD_RULES else min(announced, NEWEST_FORMAT)
 
 
 def _format(batch: Batch) -> int:
@@ -175,7 +175,7 @@ def _go_on_in_newer_format(batch: Batch) -> None:
     A silent gateway that cannot write it would write another log than the others, so it is forgotten.
     """
     leader = batch.state.gateways.get(batch.state.quorum.voter)
-    if leader is not None and _is_heard(batch, leader) and _format(batch) > batch.state.quorum.metadata_format:
+    if leader is not None and _is_live(batch, leader) and _format(batch) > batch.state.quorum.metadata_format:
         _elect(batch, leader, _behind(batch), Reason.GATEWAY_STARTED)
 
 
@@ -215,7 +215,7 @@ def _behind(batch: Batch) -> list[Broker]:
     return [broker for broker in with_session(batch) if broker.behind_gateway]
 
 
-def _is_heard(batch: Batch, gateway: Gateway) -> bool:
+def _is_live(batch: Batch, gateway: Gateway) -> bool:
     return not gateway.is_stopping and not _is_silent(batch, gateway)
 
 

@@ -25,7 +25,7 @@ _RECOVERY = {None: RECOVERED, 0: RECOVERED, 1: RECOVERING, "RECOVERED": RECOVERE
 
 def alter_isr(batch: Batch, event: AlterIsr) -> None:
     """Commit the ISR that a leader asks for, or tell it why not. The answer has the partition as committed."""
-    broker = fencing.registered(batch, event.broker)
+    broker = fencing.registered_broker(batch, event.broker)
     if broker is None:
         return
     found = fencing.known_partition(batch, event)

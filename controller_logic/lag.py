@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 _UNTOLD = ReplicaLag()
 
 
-def absorbed(partition: Partition, broker: int, offset: int, now_ms: int) -> Partition:
+def with_log_end(partition: Partition, broker: int, offset: int, now_ms: int) -> Partition:
     """Return the partition with a replica's newest log end offset, reported in the current leader epoch."""
     place = partition.replicas.index(broker)
     count = len(partition.replicas)

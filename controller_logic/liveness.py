@@ -19,7 +19,7 @@ from controller_logic.availability import broker_started, broker_unregistered, b
 from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_broker, commit_gateway
 from controller_logic.registration import refusal_of
-from controller_logic.sessions import extend, heard
+from controller_logic.sessions import extend, with_contact
 from controller_logic.shutdown import ask_shutdown
 from controller_logic.watermark import forget_log_ends
 from state.broker import Broker, BrokerState
@@ -87,12 +87,12 @@ def heartbeat(batch: Batch, event: BrokerHeartbeat) -> None:
     broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
     if broker is None:
         return
-    broker = heard(broker, batch.state.now_ms)
+    broker = with_contact(broker, batch.state.now_ms)
     commit_broker(batch, broker)
     if event.want_shutdown:
         ask_shutdown(batch, broker)
         return
-    batch.recorder.answer_if_asked(broker=broker.broker, broker_epoch=broker.broker_epoch)
+    batch.recorder.answer_if_requested(broker=broker.broker, broker_epoch=broker.broker_epoch)
     if event.want_fence and broker.is_live:
         if broker.state == BrokerState.controlled_shutdown:
             # Its shutdown is complete, so the next process under this id need not wait for a session to end.
@@ -118,9 +118,9 @@ def _silence(batch: Batch, broker: Broker) -> Reason | None:
     """Name the time-out that a broker's silence has reached: its session's, or that of a lost connection."""
     if not gateways.has_session(batch, broker):
         return Reason.BROKER_SESSION_EXPIRED
-    heard_until = gateways.heard_until(batch, broker)
+    until_ms = gateways.silence_counts_until(batch, broker)
     grace_ms = batch.state.policy.broker_connection_lost_grace_ms
-    if grace_ms >= 0 and broker.connection_lost_ms != NO_TIME and heard_until - broker.connection_lost_ms >= grace_ms:
+    if grace_ms >= 0 and broker.connection_lost_ms != NO_TIME and until_ms - broker.connection_lost_ms >= grace_ms:
         return Reason.BROKER_CONNECTION_LOST
     return None
 
@@ -131,7 +131,7 @@ def sessions_extended(batch: Batch, event: SessionsExtended) -> None:
     for gateway in list(batch.state.gateways.values()):
         last_contact_ms = min(batch.state.now_ms, gateway.last_contact_ms + event.by_ms)
         commit_gateway(batch, replace(gateway, last_contact_ms=last_contact_ms))
-    batch.recorder.answer_if_asked()
+    batch.recorder.answer_if_requested()
 
 
 def _fence(batch: Batch, brokers: list[tuple[Broker, Reason]]) -> None:
@@ -143,7 +143,7 @@ def _fence(batch: Batch, brokers: list[tuple[Broker, Reason]]) -> None:
 
 def unregister(batch: Batch, event: BrokerUnregister) -> None:
     """Forget a broker and what it had yet to remove. Its replicas stay assigned, offline."""
-    broker = fencing.registered(batch, event.broker)
+    broker = fencing.registered_broker(batch, event.broker)
     if broker is None:
         return
     commit_broker(batch, replace(broker, state=BrokerState.unregistered), Reason.BROKER_UNREGISTERED)
@@ -163,6 +163,6 @@ def connection_lost(batch: Batch, event: BrokerConnectionLost) -> None:
         return
     broker = replace(broker, connection_lost_ms=batch.state.now_ms)
     commit_broker(batch, broker)
-    batch.recorder.answer_if_asked(broker=broker.broker, broker_epoch=broker.broker_epoch)
+    batch.recorder.answer_if_requested(broker=broker.broker, broker_epoch=broker.broker_epoch)
     if batch.state.policy.broker_connection_lost_grace_ms == 0 and broker.is_live:
         _fence(batch, [(broker, Reason.BROKER_CONNECTION_LOST)])

@@ -8,4 +8,4 @@ from state.reason import Reason
 def malformed(batch: Batch, event: Malformed) -> None:
     """Reject an event that is no event, naming the field and what was expected."""
     batch.recorder.reject(event.field, event.message, Reason.MALFORMED)
-    batch.recorder.answer_if_asked("INVALID_REQUEST", event.message)
+    batch.recorder.answer_if_requested("INVALID_REQUEST", event.message)

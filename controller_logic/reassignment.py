@@ -34,7 +34,7 @@ from msgspec.structs import replace
 from controller_logic.apply import apply
 from controller_logic.election import elect_first, elect_offline, elect_reassigned
 from controller_logic.partition_machine import led_by
-from controller_logic.replica_machine import ReplicaStates, online_replicas, removed_replicas, transitioned
+from controller_logic.replica_machine import ReplicaStates, online_replicas, removed_replicas, transition
 from state.change import PartitionChange
 from state.ids import NO_EPOCH, NO_LEADER
 from state.partition import Partition, RemovedReplica, ReplicaState
@@ -80,7 +80,7 @@ def change_to_begin(
         replicas = target + removing
     dropped = _without(partition.replicas, replicas)
     held = dict(zip(partition.replicas, partition.replica_states, strict=True))
-    new = transitioned(ReplicaState.NonExistentReplica, ReplicaState.NewReplica)
+    new = transition(ReplicaState.NonExistentReplica, ReplicaState.NewReplica)
     states = tuple([held.get(replica, new) for replica in replicas])
     if not adding:
         states = _online(states)
@@ -180,7 +180,7 @@ def _removed(partition: Partition, gone: Ids, brokers: Brokers) -> tuple[Removed
 def _online(states: ReplicaStates) -> ReplicaStates:
     return tuple(
         [
-            transitioned(state, ReplicaState.OnlineReplica) if state == ReplicaState.NewReplica else state
+            transition(state, ReplicaState.OnlineReplica) if state == ReplicaState.NewReplica else state
             for state in states
         ]
     )

@@ -27,7 +27,7 @@ def refusal_of(batch: Batch, event: BrokerRegister) -> Refusal | None:
     if former is not None and former.incarnation != event.incarnation and _has_its_id(batch, event, former):
         message = f"another process is registered as broker {event.broker}, and its session is valid"
         return Refusal("DUPLICATE_BROKER_REGISTRATION", message)
-    return _taken_directory(batch, event)
+    return _used_directory(batch, event)
 
 
 def _has_its_id(batch: Batch, event: BrokerRegister, former: Broker) -> bool:
@@ -35,7 +35,7 @@ def _has_its_id(batch: Batch, event: BrokerRegister, former: Broker) -> bool:
     return gateways.has_session(batch, former) and not is_known_dead
 
 
-def _taken_directory(batch: Batch, event: BrokerRegister) -> Refusal | None:
+def _used_directory(batch: Batch, event: BrokerRegister) -> Refusal | None:
     """Refuse a log directory of another broker. Behind a gateway directories have ids, which tell them apart."""
     for other in batch.state.brokers.values():
         if other.broker != event.broker and other.behind_gateway and event.behind_gateway:

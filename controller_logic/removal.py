@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
-from controller_logic.replica_machine import to_be_deleted, transitioned
+from controller_logic.replica_machine import to_be_deleted, transition
 from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
 from state.events import ReplicaReport
@@ -33,7 +33,7 @@ def is_removed(partition: Partition, broker: int) -> bool:
 def held_up(batch: Batch, partition: Partition, lost: Set[int]) -> Removed:
     """Return the removed replicas, those on ``lost`` waiting until their brokers are back."""
     awaited = [entry for entry in partition.removed if entry.broker in batch.state.awaited]
-    return tuple([_transitioned(entry, _INELIGIBLE) if entry.broker in lost else entry for entry in awaited])
+    return tuple([_transition(entry, _INELIGIBLE) if entry.broker in lost else entry for entry in awaited])
 
 
 def broker_started(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int) -> None:
@@ -67,11 +67,11 @@ def replica_reported(batch: Batch, topic: WorkingTopic, partition: Partition, ev
         if entry.broker != event.broker or event.leader_epoch <= entry.leader_epoch:
             removed.append(entry)
         elif event.outcome == "deleted":
-            state = transitioned(entry.state, ReplicaState.ReplicaDeletionSuccessful, ReplicaState.NonExistentReplica)
+            state = transition(entry.state, ReplicaState.ReplicaDeletionSuccessful, ReplicaState.NonExistentReplica)
             if state != ReplicaState.NonExistentReplica:
                 removed.append(entry)
         else:
-            removed.append(_transitioned(entry, _INELIGIBLE) if event.outcome in ("error", "offline") else entry)
+            removed.append(_transition(entry, _INELIGIBLE) if event.outcome in ("error", "offline") else entry)
     _put(batch, topic, partition, tuple(removed))
 
 
@@ -81,8 +81,8 @@ def _put(batch: Batch, topic: WorkingTopic, partition: Partition, removed: Remov
     return commit_partition(batch, topic, partition, PartitionChange(removed=removed), Reason.REASSIGNMENT)
 
 
-def _transitioned(entry: RemovedReplica, target: ReplicaState) -> RemovedReplica:
-    return _in_state(entry, transitioned(entry.state, target))
+def _transition(entry: RemovedReplica, target: ReplicaState) -> RemovedReplica:
+    return _in_state(entry, transition(entry.state, target))
 
 
 def _in_state(entry: RemovedReplica, state: ReplicaState) -> RemovedReplica:

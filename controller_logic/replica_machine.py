@@ -29,7 +29,7 @@ _ONLINE = ReplicaState.OnlineReplica
 ReplicaStates = tuple[ReplicaState, ...]
 
 
-def transitioned(state: ReplicaState, *path: ReplicaState) -> ReplicaState:
+def transition(state: ReplicaState, *path: ReplicaState) -> ReplicaState:
     """Take a replica from state to state along ``path``, as far as the transitions are allowed."""
     for target in path:
         if state not in REPLICA_MAY_COME_FROM[target]:
@@ -43,7 +43,7 @@ def first_states(replicas: tuple[int, ...], active: Set[int]) -> ReplicaStates:
     return tuple([_ONLINE if replica in active else _OFFLINE for replica in replicas])
 
 
-def taken_offline(partition: Partition, lost: Set[int]) -> ReplicaStates:
+def states_with_offline(partition: Partition, lost: Set[int]) -> ReplicaStates:
     """Return the replicas' states with those on ``lost`` offline."""
     states = list(partition.replica_states)
     for place, replica in enumerate(partition.replicas):
@@ -52,7 +52,7 @@ def taken_offline(partition: Partition, lost: Set[int]) -> ReplicaStates:
     return tuple(states)
 
 
-def taken_online(partition: Partition, broker: int) -> ReplicaStates:
+def states_with_online(partition: Partition, broker: int) -> ReplicaStates:
     """Return the replicas' states with the one on ``broker`` online."""
     states = list(partition.replica_states)
     states[partition.replicas.index(broker)] = _ONLINE
@@ -62,8 +62,8 @@ def taken_online(partition: Partition, broker: int) -> ReplicaStates:
 def to_be_deleted(state: ReplicaState, *, is_served: bool) -> ReplicaState:
     """Return the state of a replica whose log is to be removed: now if its broker is told, else later."""
     if is_served:
-        return transitioned(state, _OFFLINE, ReplicaState.ReplicaDeletionStarted)
-    return transitioned(state, _OFFLINE, ReplicaState.ReplicaDeletionIneligible)
+        return transition(state, _OFFLINE, ReplicaState.ReplicaDeletionStarted)
+    return transition(state, _OFFLINE, ReplicaState.ReplicaDeletionIneligible)
 
 
 def removed_replicas(partition: Partition, brokers: tuple[int, ...], live: Set[int]) -> tuple[RemovedReplica, ...]:

@@ -20,26 +20,26 @@ def replica_report(batch: Batch, event: ReplicaReport) -> None:
         return
     refusal = fencing.of_another_topic(batch, event)
     if refusal is not None:
-        batch.recorder.answer_if_asked(*refusal)
+        batch.recorder.answer_if_requested(*refusal)
         return
     deleting = batch.state.topic(event.topic)
     if deleting is not None and deleting.is_deleting:
         deletion.replica_reported(batch, deleting, event)
-        batch.recorder.answer_if_asked()
+        batch.recorder.answer_if_requested()
         return
     found = fencing.known_partition(batch, event)
     if isinstance(found, Refusal):
-        batch.recorder.answer_if_asked(*found)
+        batch.recorder.answer_if_requested(*found)
         return
     topic, partition = found
     if removal.is_removed(partition, event.broker):
         removal.replica_reported(batch, topic, partition, event)
-        batch.recorder.answer_if_asked()
+        batch.recorder.answer_if_requested()
         return
     if event.broker not in partition.replicas:
         message = f"broker {event.broker} holds no replica of {event.topic}-{event.partition}"
         batch.recorder.reject("broker", message, Reason.REQUEST_REFUSED)
-        batch.recorder.answer_if_asked("INVALID_REQUEST", message)
+        batch.recorder.answer_if_requested("INVALID_REQUEST", message)
         return
     partition = request_epochs.reported(batch, topic, partition, event)
     state = partition.replica_states[partition.replicas.index(event.broker)]
@@ -53,4 +53,4 @@ def replica_report(batch: Batch, event: ReplicaReport) -> None:
         and broker.is_active
     ):
         replica_started(batch, topic, partition, event.broker)
-    batch.recorder.answer_if_asked()
+    batch.recorder.answer_if_requested()

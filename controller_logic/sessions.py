@@ -10,7 +10,7 @@ from state.broker import Broker
 from state.ids import NO_TIME
 
 
-def heard(broker: Broker, now_ms: int) -> Broker:
+def with_contact(broker: Broker, now_ms: int) -> Broker:
     """Return a broker that has just sent a heartbeat."""
     return replace(broker, last_contact_ms=now_ms, connection_lost_ms=NO_TIME)
 

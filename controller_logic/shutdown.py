@@ -7,8 +7,8 @@ from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
 from controller_logic.commit_cluster import commit_broker
 from controller_logic.election import elect_away
-from controller_logic.replica_machine import online_replicas, taken_offline
-from controller_logic.sessions import heard
+from controller_logic.replica_machine import online_replicas, states_with_offline
+from controller_logic.sessions import with_contact
 from controller_logic.working_topic import WorkingTopic
 from state.broker import Broker, BrokerState
 from state.events import ControlledShutdown
@@ -23,7 +23,7 @@ def controlled_shutdown(batch: Batch, event: ControlledShutdown) -> None:
     """Have a broker that wants to stop hand over its leaderships. Its request counts as a heartbeat."""
     broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
     if broker is not None:
-        broker = heard(broker, batch.state.now_ms)
+        broker = with_contact(broker, batch.state.now_ms)
         commit_broker(batch, broker)
         ask_shutdown(batch, broker)
 
@@ -73,7 +73,7 @@ def _hand_over(batch: Batch, topic: WorkingTopic, partition: Partition, broker: 
 
 def _stop_following(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int) -> None:
     gone = frozenset({broker})
-    states = taken_offline(partition, gone)
+    states = states_with_offline(partition, gone)
     change = partition_machine.without(partition, gone, states, (), unclean_allowed=False)
     told = batch.state.live_replicas(partition, but=gone)
     after = partition

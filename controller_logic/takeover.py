@@ -50,17 +50,17 @@ def controller_started(batch: Batch, event: ControllerStarted) -> None:
     if batch.logged.is_claim is False:
         message = f"no job claimed controller epoch {event.controller_epoch} with this event"
         batch.recorder.reject("controller_epoch", message, Reason.UNKNOWN_CLAIM)
-        batch.recorder.answer_if_asked("INVALID_REQUEST", message)
+        batch.recorder.answer_if_requested("INVALID_REQUEST", message)
         return
     if event.controller_epoch <= batch.state.controller_epoch and not batch.logged.is_claim:
         message = f"controller epoch {event.controller_epoch} is not newer than {batch.state.controller_epoch}"
         batch.recorder.reject("controller_epoch", message, Reason.REQUEST_REFUSED)
-        batch.recorder.answer_if_asked("STALE_CONTROLLER_EPOCH", message)
+        batch.recorder.answer_if_requested("STALE_CONTROLLER_EPOCH", message)
         return
     if event.rules_version > NEWEST_RULES:
         message = f"rules version {event.rules_version} is not known here: this isrflow has those up to {NEWEST_RULES}"
         batch.recorder.reject("rules_version", message, Reason.REQUEST_REFUSED)
-        batch.recorder.answer_if_asked("UNSUPPORTED_VERSION", message)
+        batch.recorder.answer_if_requested("UNSUPPORTED_VERSION", message)
         return
     commit_claim(batch, str(event.controller_id), event.controller_epoch, event.rules_version)
     _begin_clock(batch, event)
@@ -78,4 +78,4 @@ def controller_started(batch: Batch, event: ControllerStarted) -> None:
     gateways.lead_on(batch)
     balance.schedule_first_check(batch)
     _resume(batch)
-    batch.recorder.answer_if_asked()
+    batch.recorder.answer_if_requested()

@@ -17,4 +17,4 @@ def tick(batch: Batch, _event: Tick) -> None:
     watermark.advance_watermarks(batch)
     balance.check_balance(batch)
     no_op.decide_no_op(batch)
-    batch.recorder.answer_if_asked()
+    batch.recorder.answer_if_requested()

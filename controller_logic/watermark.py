@@ -29,7 +29,7 @@ from controller_logic import fencing
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_log_end, commit_watermark, commit_watermark_due, commit_watermarks_due
 from controller_logic.fencing import Refusal
-from controller_logic.lag import absorbed, forgotten, is_caught_up, leader_end_offset
+from controller_logic.lag import forgotten, is_caught_up, leader_end_offset, with_log_end
 from controller_logic.replica_machine import online_replicas
 from controller_logic.working_topic import WorkingTopic
 from state.events import LogEndOffset
@@ -45,37 +45,37 @@ def log_end_offset(batch: Batch, event: LogEndOffset) -> None:
     A report of another leader epoch is passed over: its sender has not heard of the newest leader yet, or speaks
     of a former one. So is a report of another broker epoch or topic id, if the event has these.
     """
-    broker = fencing.registered(batch, event.broker)
+    broker = fencing.registered_broker(batch, event.broker)
     if broker is None:
         return
     refusal = fencing.of_another_topic(batch, event)
     if refusal is not None:
-        batch.recorder.answer_if_asked(*refusal)
+        batch.recorder.answer_if_requested(*refusal)
         return
     found = fencing.known_partition(batch, event)
     if isinstance(found, Refusal):
         held = batch.state.topic(event.topic)
         field = "topic" if held is None or held.is_deleting else "partition"
         batch.recorder.reject(field, found.message, Reason.REQUEST_REFUSED)
-        batch.recorder.answer_if_asked(*found)
+        batch.recorder.answer_if_requested(*found)
         return
     topic, partition = found
     if partition.removed and any(entry.broker == event.broker for entry in partition.removed):
-        batch.recorder.answer_if_asked()
+        batch.recorder.answer_if_requested()
         return
     if event.broker not in partition.replicas:
         message = f"broker {event.broker} holds no replica of {event.topic}-{event.partition}"
         batch.recorder.reject("broker", message, Reason.REQUEST_REFUSED)
-        batch.recorder.answer_if_asked("INVALID_REQUEST", message)
+        batch.recorder.answer_if_requested("INVALID_REQUEST", message)
         return
     is_current = event.broker_epoch in (None, broker.broker_epoch)
     if is_current and event.leader_epoch == partition.leader_epoch:
-        after = absorbed(partition, event.broker, event.log_end_offset, batch.state.now_ms)
+        after = with_log_end(partition, event.broker, event.log_end_offset, batch.state.now_ms)
         commit_log_end(
             batch, topic, after if batch.state.rules_version < AGAIN_RULES else _noting_a_shorter_log(after, event)
         )
         commit_watermark_due(batch, topic, partition)
-    batch.recorder.answer_if_asked()
+    batch.recorder.answer_if_requested()
 
 
 def _noting_a_shorter_log(partition: Partition, event: LogEndOffset) -> Partition:
@@ -103,7 +103,7 @@ class Derived(NamedTuple):
     is_held: bool
 
 
-def derived(partition: Partition, min_isr: int, joiners: tuple[int, ...]) -> Derived | None:
+def derive_high_watermark(partition: Partition, min_isr: int, joiners: tuple[int, ...]) -> Derived | None:
     """Return the high watermark that the log end offsets allow; None if it must stay.
 
     Every ISR member must have reported in the current leader epoch. To rise, it also needs an ISR of at least
@@ -170,7 +170,7 @@ def advance_watermarks(batch: Batch) -> None:
 
 def _advance(batch: Batch, topic: WorkingTopic, partition: Partition) -> bool:
     """Commit one partition's high watermark; return whether a joiner holds it."""
-    found = derived(partition, topic.min_isr, joiners_of(batch, partition))
+    found = derive_high_watermark(partition, topic.min_isr, joiners_of(batch, partition))
     if found is None:
         return False
     commit_watermark(batch, topic, partition, found.high_watermark)

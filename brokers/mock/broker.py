@@ -45,7 +45,7 @@ class Broker:
         self.replicas = Replicas(identity.broker, self._directory, self._metadata, self._outbox, settings)
         self.lifecycle = Lifecycle(identity, self._outbox, settings, self._directory.previous_broker_epoch)
         self._handler = DecisionHandler(identity.broker, self._metadata, self.lifecycle, self._outbox, self.replicas)
-        self._feed = DecisionFeed(bus, self._handler.heard, settings)
+        self._feed = DecisionFeed(bus, self._handler.apply, settings)
         self._server = self.server_of(self._context())
         self._stopping = asyncio.Event()
         self._directory_lost = asyncio.Event()
@@ -139,7 +139,7 @@ class Broker:
     async def _live(self, port: int) -> None:
         """Register, take up the replicas, and maintain them."""
         broker_epoch = await self.lifecycle.register(port)
-        self.replicas.registered(broker_epoch)
+        self.replicas.set_broker_epoch(broker_epoch)
         self.replicas.begin()
         self._handler.is_acting = True
         async with asyncio.TaskGroup() as group:

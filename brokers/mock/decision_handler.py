@@ -33,15 +33,15 @@ class DecisionHandler:
         # Whether the replicas act on decisions.
         self.is_acting = False
 
-    def heard(self, decisions: Sequence[AnyDecision]) -> None:
+    def apply(self, decisions: Sequence[AnyDecision]) -> None:
         """Take in decisions that were read together."""
         needless = superseded(decisions, self._broker) if self.is_acting else frozenset()
         for place, decision in enumerate(decisions):
             self._metadata.apply(decision)
-            self._lifecycle.heard(decision)
+            self._lifecycle.apply(decision)
             if self.is_acting:
-                self._replicas.registered(self._lifecycle.broker_epoch)
-                self._outbox.heard(decision)
+                self._replicas.set_broker_epoch(self._lifecycle.broker_epoch)
+                self._outbox.apply(decision)
                 if place in needless:
                     self._replicas.skip(decision)
                 else:

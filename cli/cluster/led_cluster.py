@@ -8,7 +8,7 @@ import msgspec
 
 from brokers.launch.gateway import GatewayProcess
 from brokers.launch.kafka.cluster import FILE as CLUSTER_FILE
-from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, free_ports, refuse_taken, remove
+from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, free_ports, refuse_existing, remove
 from brokers.launch.kafka.node import KafkaError
 from brokers.launch.kafka.properties import LOOPBACK, METADATA_DIRECTORY
 from brokers.launch.service import Service, kill_all
@@ -111,7 +111,7 @@ class LedCluster:
             engine_settings=tuple(engine_settings),
         )
         if not (folder / CLUSTER_FILE).exists():
-            refuse_taken(folder / name for name in (ENGINE, *(f"gateway-{voter.voter}" for voter in voters)))
+            refuse_existing(folder / name for name in (ENGINE, *(f"gateway-{voter.voter}" for voter in voters)))
         # Written together: brokers without this file would count as led from elsewhere.
         beside = {FILE: msgspec.json.format(msgspec.json.encode(remembered))}
         return cls(KafkaCluster.create(folder, broker_specs(brokers, voters, **rest), cluster_id, beside), remembered)

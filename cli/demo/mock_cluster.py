@@ -21,20 +21,20 @@ class MockBroker(Service):
         super().__init__(f"broker {broker}", folder, "broker.log")
         self._broker = broker
         self._bus = bus
-        self._told = self.folder / "broker.json"
+        self._address_file = self.folder / "broker.json"
 
     def command(self) -> list[str]:
-        self._told.unlink(missing_ok=True)
+        self._address_file.unlink(missing_ok=True)
         sets = [part for text in TIMES for part in ("--set", text)]
         command = [*PYTHON, "-m", "brokers.mock", "--broker", str(self._broker), "--bus", str(self._bus)]
         return [*command, "--dir", str(self.folder), "--host", HOST, *sets]
 
     def is_ready(self) -> bool:
-        return self._told.exists()
+        return self._address_file.exists()
 
     @property
     def port(self) -> int:
-        return int(json.loads(self._told.read_text())["port"])
+        return int(json.loads(self._address_file.read_text())["port"])
 
 
 class MockDemoCluster(DemoCluster):

@@ -130,7 +130,7 @@ async def end_of(directory: Path, decisions: list[AnyDecision], at_once: int, re
         for start in range(0, len(decisions), records_after):
             between = decisions[start : start + records_after]
             for first in range(0, len(between), at_once):
-                handler.heard(between[first : first + at_once])
+                handler.apply(between[first : first + at_once])
             for partition in replicas.partitions.values():
                 if partition.is_leader:
                     partition.append_as_leader(batch(b"x"))

@@ -102,14 +102,14 @@ def test_a_refused_log_end_is_sent_again_once_a_heartbeat_is_taken(tmp_path: Pat
         outbox.ask_log_ends_of(lambda place: LogEnd("id", 5, 9, 0))
         outbox.log_end_changed(PLACE)
         await outbox.flush()
-        outbox.heard(refusal_of(bus.read(0, 1)[0].raw))
+        outbox.apply(refusal_of(bus.read(0, 1)[0].raw))
         assert outbox.reported_end_offset(PLACE, 5) is None, "what was refused was not reported"
         assert outbox.has_refused
         for useless in (heartbeat_answer("INVALID_REQUEST"), heartbeat_answer("NONE", broker=2)):
-            outbox.heard(useless)
+            outbox.apply(useless)
             await outbox.flush()
         assert len(published(bus)) == 1, "the engine would refuse it again"
-        outbox.heard(heartbeat_answer("NONE"))
+        outbox.apply(heartbeat_answer("NONE"))
         await outbox.flush()
         assert [event["log_end_offset"] for event in published(bus)] == [9, 9]
         assert outbox.reported_end_offset(PLACE, 5) == 9
@@ -131,9 +131,9 @@ def test_a_refusal_of_an_earlier_or_another_brokers_log_end_takes_nothing_back(t
             outbox.log_end_changed(PLACE)
             await outbox.flush()
         earlier, last = (entry.raw for entry in bus.read(0, 2))
-        outbox.heard(refusal_of(earlier))
-        outbox.heard(refusal_of(last.replace(b'"broker":1', b'"broker":2')))
-        outbox.heard(refusal_of(b"no event"))
+        outbox.apply(refusal_of(earlier))
+        outbox.apply(refusal_of(last.replace(b'"broker":1', b'"broker":2')))
+        outbox.apply(refusal_of(b"no event"))
         assert outbox.reported_end_offset(PLACE, 5) == 9
         assert not outbox.has_refused
         outbox.close()
@@ -154,7 +154,7 @@ def test_a_heartbeat_asks_for_an_answer_while_something_refused_waits(tmp_path: 
         outbox.log_end_changed(PLACE)
         await outbox.flush()
         if refused:
-            outbox.heard(refusal_of(bus.read(0, 1)[0].raw))
+            outbox.apply(refusal_of(bus.read(0, 1)[0].raw))
         running = asyncio.create_task(lifecycle.run())
         await asyncio.sleep(0)
         await outbox.flush()

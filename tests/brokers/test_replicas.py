@@ -62,7 +62,7 @@ def play(tmp_path: Path) -> Play:
         outbox = Outbox(BROKER, bus, settings)
         metadata, directory = Metadata(), LogDirectory(tmp_path / "1", BROKER)
         replicas = Replicas(BROKER, directory, metadata, outbox, settings)
-        replicas.registered(7)
+        replicas.set_broker_epoch(7)
         try:
             await scene(Host(replicas, metadata, directory, outbox, bus))
         finally:
@@ -133,13 +133,13 @@ def test_a_refused_report_is_sent_again_if_it_is_still_true(play: Play) -> None:
         host.replicas.apply(replace(STOP, leader_epoch=-2))
         await host.published("replica_report")
         for entry in host.bus.read(0, host.bus.last_seq()):
-            host.outbox.heard(refusal_of(entry.raw))
-        host.outbox.heard(heartbeat_answer("NONE"))
+            host.outbox.apply(refusal_of(entry.raw))
+        host.outbox.apply(heartbeat_answer("NONE"))
         sent = [(report["outcome"], report["leader_epoch"]) for report in await host.published("replica_report")]
         assert sent == [("leader", 4), ("deleted", -2), ("deleted", -2)]
-        host.outbox.heard(refusal_of(host.bus.read(0, host.bus.last_seq())[-1].raw))
+        host.outbox.apply(refusal_of(host.bus.read(0, host.bus.last_seq())[-1].raw))
         host.replicas.apply(decided_leader(1, 6))
-        host.outbox.heard(heartbeat_answer("NONE"))
+        host.outbox.apply(heartbeat_answer("NONE"))
         outcomes = [report["outcome"] for report in await host.published("replica_report")]
         assert outcomes == ["leader", "deleted", "deleted", "leader"], "the broker has the replica again"
 

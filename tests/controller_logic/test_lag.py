@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from controller_logic.lag import absorbed, is_caught_up, leader_end_offset
+from controller_logic.lag import is_caught_up, leader_end_offset, with_log_end
 from state.partition import Partition, PartitionState, ReplicaLag, ReplicaState
 
 DUO = Partition(
@@ -22,7 +22,7 @@ LAG_TIME_MAX_MS = 100
 def after(*reports: tuple[int, int, int], partition: Partition = DUO) -> Partition:
     """Return the partition after reports (broker, end, time in ms), in order."""
     for broker, end, time_ms in reports:
-        partition = absorbed(partition, broker, end, time_ms)
+        partition = with_log_end(partition, broker, end, time_ms)
     return partition
 
 

@@ -9,7 +9,7 @@ import pytest
 from controller_logic.apply import apply
 from controller_logic.election import Elected, elect_away, elect_first, elect_offline, elect_preferred
 from controller_logic.partition_machine import elected_online, without
-from controller_logic.replica_machine import online_replicas, taken_offline
+from controller_logic.replica_machine import online_replicas, states_with_offline
 from state.ids import NO_LEADER
 from state.invariants import broken_rules
 from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
@@ -100,7 +100,7 @@ def test_loss_of_every_set_of_replicas(size: int) -> None:
     for case in cases(size):
         before = case.partition
         lost = frozenset(case.replicas) - frozenset(case.active)
-        states = taken_offline(before, lost)
+        states = states_with_offline(before, lost)
         online = online_replicas(before.replicas, states, frozenset(case.active))
         change = without(before, lost, states, online, unclean_allowed=case.unclean)
         after = before if change is None else apply(before, change)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
 from controller_logic.replay import first_states
-from controller_logic.replica_machine import transitioned
+from controller_logic.replica_machine import transition
 from state.broker import Broker, BrokerState
 from state.change import PartitionChange
 from state.cluster import State
@@ -76,7 +76,7 @@ def test_one_event_passes_only_through_states_that_wait_for_nothing() -> None:
 @pytest.mark.parametrize(("origin", "target"), [*product(ReplicaState, ReplicaState)])
 def test_every_transition_of_a_replica(origin: ReplicaState, target: ReplicaState) -> None:
     is_legal = (origin.name, target.name) in pairs(LEGAL_REPLICA)
-    assert transitioned(origin, target) == (target if is_legal else origin)
+    assert transition(origin, target) == (target if is_legal else origin)
 
 
 def batch_with(*partitions: Partition) -> Batch:

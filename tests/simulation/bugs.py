@@ -18,7 +18,7 @@ from controller_logic import watermark
 from state.partition import Partition as Record
 
 _may_join = isr.may_join
-_derived = watermark.derived
+_derived = watermark.derive_high_watermark
 _make_follower = Partition.make_follower
 
 
@@ -81,7 +81,9 @@ BUGS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "a follower reports before it truncates": lambda: patch.object(
         Partition, "reporting_epoch", property(_reports_before_truncating)
     ),
-    "the high watermark passes over a member": lambda: patch.object(watermark, "derived", _without_the_last_member),
+    "the high watermark passes over a member": lambda: patch.object(
+        watermark, "derive_high_watermark", _without_the_last_member
+    ),
     "a fenced leader serves on": lambda: patch.object(Partition, "make_follower", _leads_on),
     "an append is settled by its offset alone": lambda: patch.object(produce, "is_settled", _settles_by_offset_alone),
     "older partition epochs are accepted": lambda: patch.object(isr_rules.fencing, "fenced_version", _never),

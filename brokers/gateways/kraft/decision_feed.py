@@ -12,21 +12,21 @@ from brokers.gateways.kraft.storage import Prepared, Storage
 from bus.interface import Bus
 from state.decisions import AnyDecision, decode
 
-Heard = Callable[[Sequence[AnyDecision]], None]
+Apply = Callable[[Sequence[AnyDecision]], None]
 
 
 class DecisionFeed:
     """A gateway's place in the decision log, which its own log remembers.
 
-    ``heard`` gets the decisions on each event once they are in the log on disk. ``caught_up`` is set when the end is
+    ``apply`` gets the decisions on each event once they are in the log on disk. ``caught_up`` is set when the end is
     reached for the first time. ``read_watch`` times each call to the bus.
     """
 
-    def __init__(self, bus: Bus, storage: Storage, heard: Heard, settings: Settings, read_watch: ReadWatch) -> None:
+    def __init__(self, bus: Bus, storage: Storage, apply: Apply, settings: Settings, read_watch: ReadWatch) -> None:
         self.caught_up = asyncio.Event()
         self._bus = bus
         self._storage = storage
-        self._heard = heard
+        self._apply = apply
         self._settings = settings
         self._read_watch = read_watch
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="decisions")
@@ -56,7 +56,7 @@ class DecisionFeed:
         while prepared := await loop.run_in_executor(self._thread, self._next):
             self._storage.append(prepared)
             for decisions in prepared.events:
-                self._heard(decisions)
+                self._apply(decisions)
         self.caught_up.set()
 
     def _next(self) -> Prepared | None:

@@ -62,7 +62,7 @@ class Deletions:
                 doomed = Doomed(topic.topic_id, epoch, log_end)
                 self._await([*replicas, *removed], topic.topic, partition.partition, doomed)
 
-    def heard(self, decisions: Iterable[AnyDecision], log_end: int) -> None:
+    def apply(self, decisions: Iterable[AnyDecision], log_end: int) -> None:
         """Take in the decisions on one event, which the metadata log has up to ``log_end``."""
         for decision in decisions:
             if isinstance(decision, StopReplica) and decision.delete:

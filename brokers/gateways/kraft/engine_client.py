@@ -41,8 +41,8 @@ class EngineClient:
         self._published_s = time.monotonic()
         self._queue = EventQueue(settings.events_waiting_max)
         # By request id, each until it is answered or given up.
-        self._asked: dict[str, QueuedEvent] = {}
-        self._asked_once: dict[Hashable, QueuedEvent] = {}
+        self._unanswered: dict[str, QueuedEvent] = {}
+        self._unanswered_once: dict[Hashable, QueuedEvent] = {}
         # Events of ``ask_once``, each with the seq at which the engine has answered it if it ever will.
         self._due: deque[tuple[int, list[QueuedEvent]]] = deque()
         self._count = 0
@@ -82,13 +82,13 @@ class EngineClient:
         queued: list[QueuedEvent] = []
         fresh: list[QueuedEvent] = []
         async for key, event in in_slices(events.items()):
-            found = self._asked_once.get(key)
+            found = self._unanswered_once.get(key)
             if found is None or found.asked != replace(event, time_ms=0):
                 found = self._request(event, lane, key)
                 fresh.append(found)
             queued.append(found)
         self._send(fresh, lane)
-        self._asked_once |= {one.key: one for one in fresh}
+        self._unanswered_once |= {one.key: one for one in fresh}
         return await self._answers(queued, self._timeout_ms)
 
     def _request(self, event: Event, lane: Lane, key: Hashable = None) -> QueuedEvent:
@@ -104,7 +104,7 @@ class EngineClient:
         self._queue.put(queued, lane)
         for one in queued:
             if one.request_id is not None:
-                self._asked[one.request_id] = one
+                self._unanswered[one.request_id] = one
         self._wake.set()
 
     async def _answers(self, queued: Sequence[QueuedEvent], timeout_ms: int) -> list[Answer]:
@@ -128,16 +128,16 @@ class EngineClient:
 
     def _forget(self, queued: QueuedEvent) -> None:
         """Expect no answer any more, and hold the event back if it is not on its way yet."""
-        if self._asked.pop(str(queued.request_id), None) is not None:
+        if self._unanswered.pop(str(queued.request_id), None) is not None:
             queued.is_withdrawn = True
             self._queue.free(queued)
-        if self._asked_once.get(queued.key) is queued:
-            del self._asked_once[queued.key]
+        if self._unanswered_once.get(queued.key) is queued:
+            del self._unanswered_once[queued.key]
 
     def answered(self, seq: int, answers: Iterable[Answer]) -> None:
         """Hand out the engine's answers to the event ``seq``; answers to other processes are ignored."""
         for answer in answers:
-            queued = self._asked.get(str(answer.request_id))
+            queued = self._unanswered.get(str(answer.request_id))
             if queued is not None:
                 self._forget(queued)
                 queued.answer = answer

@@ -159,7 +159,7 @@ class Gateway:
         here = self._identity.here
         port = here.port if self._identity.listen_port is None else self._identity.listen_port
         async with asyncio.TaskGroup() as group:
-            feed = DecisionFeed(self._bus, self._storage, self._heard, self._settings, self._read_watch)
+            feed = DecisionFeed(self._bus, self._storage, self._apply, self._settings, self._read_watch)
             group.create_task(feed.run())
             await feed.caught_up.wait()
             await server.start(here.host, port)
@@ -187,11 +187,11 @@ class Gateway:
             lane=Lane.GATEWAY,
         )
 
-    def _heard(self, decisions: Sequence[AnyDecision]) -> None:
+    def _apply(self, decisions: Sequence[AnyDecision]) -> None:
         """Take in the decisions on one event, after they are in the log on disk."""
         end = self._storage.end_offset
-        self._quorum_view.heard(decisions, end)
-        self._deletions.heard(decisions, end)
+        self._quorum_view.apply(decisions, end)
+        self._deletions.apply(decisions, end)
         answers = [decision for decision in decisions if isinstance(decision, Answer)]
         self._engine.answered(decisions[0].seq, answers)
         if self._quorum_view.superseded:

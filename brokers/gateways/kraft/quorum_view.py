@@ -66,7 +66,7 @@ class QuorumView:
             known = BrokerView(broker.broker_epoch, broker.state.name, log_end, has_served=broker.is_live)
             self.brokers[broker.broker] = known
 
-    def heard(self, decisions: Iterable[AnyDecision], log_end: int) -> None:
+    def apply(self, decisions: Iterable[AnyDecision], log_end: int) -> None:
         """Take in the decisions on one event, which the metadata log has up to ``log_end``."""
         for decision in decisions:
             if isinstance(decision, QuorumDecision):

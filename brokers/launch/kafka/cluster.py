@@ -97,7 +97,7 @@ class KafkaCluster:
         if (folder / FILE).exists():
             raise KafkaError(f"{folder} already has a cluster")
         made = cls(folder, remembered)
-        refuse_taken(node.folder for node in made.nodes.values())
+        refuse_existing(node.folder for node in made.nodes.values())
         private_dir(folder)
         for name, content in beside.items():
             aside = folder / f"{name}.new"
@@ -179,7 +179,7 @@ class KafkaCluster:
             self.folder.rmdir()
 
 
-def refuse_taken(paths: Iterable[Path]) -> None:
+def refuse_existing(paths: Iterable[Path]) -> None:
     """Raise ``KafkaError`` if any path exists: a cluster may only remove later what it made itself."""
     for path in paths:
         if path.exists():

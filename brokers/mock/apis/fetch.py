@@ -21,12 +21,12 @@ class _Wanted(NamedTuple):
 
     topic: str
     topic_id: Any
-    asked: Any
+    fetch: Any
     refused: ErrorCode
 
     @property
     def place(self) -> TopicPartition:
-        return TopicPartition(self.topic, self.asked.partition)
+        return TopicPartition(self.topic, self.fetch.partition)
 
 
 class _Given(NamedTuple):
@@ -91,11 +91,11 @@ def _note_progress(context: Context, wanted: list[_Wanted], replica: int, replic
         refused = want.refused
         if refused is ErrorCode.NONE:
             try:
-                partition = context.replicas.leader_of(want.place, want.asked.current_leader_epoch)
+                partition = context.replicas.leader_of(want.place, want.fetch.current_leader_epoch)
                 log = partition.log
-                inside = log.log_start_offset <= want.asked.fetch_offset <= log.log_end_offset
-                if inside and want.asked.current_leader_epoch == partition.leader_epoch:
-                    context.replicas.fetched(partition, replica, want.asked.fetch_offset, replica_epoch)
+                inside = log.log_start_offset <= want.fetch.fetch_offset <= log.log_end_offset
+                if inside and want.fetch.current_leader_epoch == partition.leader_epoch:
+                    context.replicas.fetched(partition, replica, want.fetch.fetch_offset, replica_epoch)
             except RefusedError as error:
                 refused = error.code
         noted.append(want._replace(refused=refused))
@@ -115,10 +115,10 @@ def _read_one(context: Context, want: _Wanted, replica: int, remaining: int) -> 
     if want.refused is not ErrorCode.NONE:
         return _Given(want.refused, b"", None)
     try:
-        partition = context.replicas.leader_of(want.place, want.asked.current_leader_epoch)
+        partition = context.replicas.leader_of(want.place, want.fetch.current_leader_epoch)
         upper = partition.high_watermark if replica == CONSUMER else partition.log.log_end_offset
-        budget = min(want.asked.partition_max_bytes, remaining)
-        records = partition.log.read(want.asked.fetch_offset, budget, upper) if budget > 0 else b""
+        budget = min(want.fetch.partition_max_bytes, remaining)
+        records = partition.log.read(want.fetch.fetch_offset, budget, upper) if budget > 0 else b""
         return _Given(ErrorCode.NONE, records, partition)
     except RefusedError as refused:
         return _Given(refused.code, b"", None)
@@ -133,7 +133,7 @@ def _answer(request: Request, wanted: list[_Wanted], given: list[_Given]) -> Any
         by_topic.setdefault((want.topic, want.topic_id), []).append(
             topic_response.PartitionData(
                 version=request.version,
-                partition_index=want.asked.partition,
+                partition_index=want.fetch.partition,
                 error_code=int(give.error),
                 high_watermark=high_watermark,
                 last_stable_offset=high_watermark,

@@ -18,7 +18,7 @@ NO_CONTROLLER = -1
 
 async def metadata(context: Context, request: Request) -> Any:
     """Answer a Metadata request; asking for a topic never creates it."""
-    topics = [_topic(context, request, name, topic_id) for name, topic_id in _asked(context, request)]
+    topics = [_topic(context, request, name, topic_id) for name, topic_id in _wanted_topics(context, request)]
     return request.answer(
         throttle_time_ms=0,
         brokers=_brokers(context, request),
@@ -28,7 +28,7 @@ async def metadata(context: Context, request: Request) -> Any:
     )
 
 
-def _asked(context: Context, request: Request) -> list[tuple[str | None, Any]]:
+def _wanted_topics(context: Context, request: Request) -> list[tuple[str | None, Any]]:
     """List the topics asked for by name or id; all topics for null, and in version 0 for an empty list."""
     topics = request.body.topics
     if topics is None or (request.version == 0 and not topics):

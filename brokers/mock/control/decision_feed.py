@@ -12,26 +12,26 @@ from state.decisions import AnyDecision, decode
 CHUNK = 1_000
 AFTER_ALL_OF = 2**31
 
-Heard = Callable[[Sequence[AnyDecision]], None]
+Apply = Callable[[Sequence[AnyDecision]], None]
 
 
 class DecisionFeed:
     """A mock broker's place in the decision log.
 
-    ``heard`` gets every decision once, in (seq, index) order. Decisions that wait together come in one call, up to
+    ``apply`` gets every decision once, in (seq, index) order. Decisions that wait together come in one call, up to
     ``CHUNK`` of them.
     """
 
-    def __init__(self, bus: Bus, heard: Heard, settings: Settings) -> None:
+    def __init__(self, bus: Bus, apply: Apply, settings: Settings) -> None:
         self._bus = bus
-        self._heard = heard
+        self._apply = apply
         self._settings = settings
         self._after = (0, -1)
 
     def start(self) -> None:
         """Hand over the state as last committed; ``run`` continues from there."""
         image = self._bus.image()
-        self._heard(list(decisions_of(image)))
+        self._apply(list(decisions_of(image)))
         self._after = (image.seq, AFTER_ALL_OF)
 
     async def run(self) -> None:
@@ -48,7 +48,7 @@ class DecisionFeed:
     async def catch_up(self) -> None:
         """Read to the end, and let other tasks run between chunks."""
         while chunk := self._bus.decisions(self._after, CHUNK):
-            self._heard([decode(decided.body) for decided in chunk])
+            self._apply([decode(decided.body) for decided in chunk])
             self._after = (chunk[-1].seq, chunk[-1].idx)
             await asyncio.sleep(0)
             if len(chunk) < CHUNK:

@@ -152,7 +152,7 @@ class Lifecycle:
         self._changed.clear()
         await self._changed.wait()
 
-    def heard(self, decision: AnyDecision) -> None:
+    def apply(self, decision: AnyDecision) -> None:
         """Take in what a decision says of this broker."""
         match decision:
             case Answer(request_id=request_id) if request_id == self._request_id:

@@ -71,7 +71,7 @@ class Outbox:
         """Whether something that the engine refused waits for the answer to a heartbeat."""
         return bool(self._refused_log_ends or self._refused_reports)
 
-    def heard(self, decision: AnyDecision) -> None:
+    def apply(self, decision: AnyDecision) -> None:
         """Keep what the engine refused for its time, and send it again once the engine takes a heartbeat."""
         match decision:
             case Rejected(reason=Reason.TIME_AHEAD):

@@ -43,7 +43,7 @@ def may_join(partition: Partition, replica: int, reported_end_offset: int) -> bo
     )
 
 
-class _Asked(NamedTuple):
+class _InFlight(NamedTuple):
     request_id: str
     leader_epoch: int
     partition_epoch: int
@@ -62,7 +62,7 @@ class IsrChanges:
         self._metadata = metadata
         self._outbox = outbox
         self._settings = settings
-        self._asked: dict[TopicPartition, _Asked] = {}
+        self._in_flight: dict[TopicPartition, _InFlight] = {}
         self._not_before: dict[TopicPartition, int] = {}
         self.broker_epoch = -1
 
@@ -94,19 +94,19 @@ class IsrChanges:
 
     def _outstanding(self, partition: Partition) -> bool:
         now = steady_ms()
-        asked = self._asked.get(partition.place)
-        if asked is not None:
-            same = (asked.leader_epoch, asked.partition_epoch) == (partition.leader_epoch, partition.partition_epoch)
-            if same and now < asked.until_ms:
+        request = self._in_flight.get(partition.place)
+        if request is not None:
+            epochs = (partition.leader_epoch, partition.partition_epoch)
+            if (request.leader_epoch, request.partition_epoch) == epochs and now < request.until_ms:
                 return True
             # It was decided meanwhile, or lost. If it arrives late, its partition epoch fences it.
-            del self._asked[partition.place]
+            del self._in_flight[partition.place]
         return now < self._not_before.get(partition.place, 0)
 
     def _ask(self, partition: Partition, isr: tuple[int, ...], what: str) -> None:
         request_id = uuid.uuid4().hex
         epochs = tuple(known.broker_epoch if (known := self._metadata.brokers.get(r)) else -1 for r in isr)
-        self._asked[partition.place] = _Asked(
+        self._in_flight[partition.place] = _InFlight(
             request_id,
             partition.leader_epoch,
             partition.partition_epoch,
@@ -135,17 +135,17 @@ class IsrChanges:
 
         If it was granted, the ``leader_and_isr`` of the same event came before the answer.
         """
-        place = next((p for p, asked in self._asked.items() if asked.request_id == answer.request_id), None)
+        place = next((p for p, request in self._in_flight.items() if request.request_id == answer.request_id), None)
         if place is None:
             return
-        del self._asked[place]
+        del self._in_flight[place]
         if answer.error != "NONE":
             self._not_before[place] = steady_ms() + self._settings.alter_isr_backoff_ms
             logger.info("isr change refused", partition=_name(place), error=answer.error, message=answer.message)
 
     def forget(self, place: TopicPartition) -> None:
         """Drop the requests for a replica that is gone."""
-        self._asked.pop(place, None)
+        self._in_flight.pop(place, None)
         self._not_before.pop(place, None)
 
 

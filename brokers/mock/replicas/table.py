@@ -61,7 +61,7 @@ class Replicas:
         outbox.ask_log_ends_of(self._log_end)
         outbox.ask_whether_still_true(lambda report: is_still_true(report, self.partitions))
 
-    def registered(self, broker_epoch: int) -> None:
+    def set_broker_epoch(self, broker_epoch: int) -> None:
         """Send everything under this registration from now on."""
         self._outbox.broker_epoch = broker_epoch
         self._reports.broker_epoch = broker_epoch

@@ -51,7 +51,7 @@ def probed(port: int, peer: Peer | None = None, state: str = "active", leads: bo
             rack=None,
             listeners=(),
         )
-        quorum_view.heard([decision], 1)
+        quorum_view.apply([decision], 1)
         quorum_view.leads = leads
         if peer is not None:
             quorum_view.connected(1, peer)

@@ -45,46 +45,46 @@ def broker(number: int, state: str, epoch: int = 1) -> BrokerDecision:
 
 def test_a_gateway_leads_only_in_the_start_that_was_elected() -> None:
     held = new_view()
-    held.heard([quorum(100, "former", 1)], 1)
+    held.apply([quorum(100, "former", 1)], 1)
     assert (held.leads, held.superseded, held.quorum_epoch) == (False, False, 1)
-    held.heard([quorum(100, "mine", 2)], 2)
+    held.apply([quorum(100, "mine", 2)], 2)
     assert (held.leads, held.superseded) == (True, False)
-    held.heard([quorum(100, "later", 3)], 3)
+    held.apply([quorum(100, "later", 3)], 3)
     assert (held.leads, held.superseded) == (False, True)
 
 
 def test_a_gateway_stands_by_when_another_voter_leads() -> None:
     held = new_view()
-    held.heard([quorum(100, "mine", 1)], 1)
-    held.heard([quorum(101, "other", 2)], 2)
+    held.apply([quorum(100, "mine", 1)], 1)
+    held.apply([quorum(101, "other", 2)], 2)
     assert (held.leads, held.superseded, held.leader) == (False, False, 101)
 
 
 def test_a_registration_after_the_start_is_found_by_its_offset() -> None:
     held = new_view()
     registered = broker(1, "fenced", 7)
-    held.heard([registered], 40)
-    held.heard([msgspec.structs.replace(registered, reason=Reason.BROKER_REGISTERED)], 60)
+    held.apply([registered], 40)
+    held.apply([msgspec.structs.replace(registered, reason=Reason.BROKER_REGISTERED)], 60)
     assert held.brokers[1].registered_by == 60
 
 
 def test_a_registration_is_known_by_the_log_end_that_it_led_to() -> None:
     held = new_view()
-    held.heard([broker(1, "fenced", 7)], 40)
-    held.heard([broker(1, "active", 7)], 50)
+    held.apply([broker(1, "fenced", 7)], 40)
+    held.apply([broker(1, "active", 7)], 50)
     assert (held.brokers[1].registered_by, held.brokers[1].is_serving) == (40, True)
-    held.heard([broker(1, "shutdown_allowed", 7)], 60)
+    held.apply([broker(1, "shutdown_allowed", 7)], 60)
     assert held.brokers[1].state == "controlled_shutdown"
-    held.heard([broker(1, "fenced", 61)], 62)
+    held.apply([broker(1, "fenced", 61)], 62)
     assert (held.brokers[1].registered_by, held.brokers[1].is_serving) == (62, False)
-    held.heard([broker(1, "unregistered", 61)], 63)
+    held.apply([broker(1, "unregistered", 61)], 63)
     assert held.brokers == {}
 
 
 def test_the_others_have_followed_when_all_active_brokers_fetch_from_the_end() -> None:
     async def story() -> list[bool]:
         held = new_view()
-        held.heard([broker(1, "active"), broker(2, "active"), broker(3, "fenced")], 5)
+        held.apply([broker(1, "active"), broker(2, "active"), broker(3, "fenced")], 5)
         first = await held.until_followed(5, but=1, timeout_ms=20)
         waiting = asyncio.ensure_future(held.until_followed(5, but=1, timeout_ms=10_000))
         await asyncio.sleep(0)
@@ -117,7 +117,7 @@ def reports() -> tuple[Deletions, list[ReplicaReport]]:
 def test_a_deletion_is_reported_once_its_broker_has_fetched_past_it() -> None:
     deletions, reported = reports()
     decisions: list[AnyDecision] = [stop(1, 2), stop(3, delete=False)]
-    deletions.heard(decisions, 10)
+    deletions.apply(decisions, 10)
     deletions.has_fetched(1, 7, 9)
     assert reported == []
     for _ in range(2):
@@ -130,10 +130,10 @@ def test_a_deletion_is_reported_once_its_broker_has_fetched_past_it() -> None:
 
 def test_a_deletion_that_another_gateway_reported_is_forgotten() -> None:
     deletions, reported = reports()
-    deletions.heard([stop(1, 2)], 10)
-    deletions.heard([TopicDecision(**SAID, topic="t", topic_id="id", state="deleted", config={})], 11)
-    deletions.heard([stop(1, 2, leader_epoch=4)], 12)
-    deletions.heard([broker(2, "unregistered")], 13)
+    deletions.apply([stop(1, 2)], 10)
+    deletions.apply([TopicDecision(**SAID, topic="t", topic_id="id", state="deleted", config={})], 11)
+    deletions.apply([stop(1, 2, leader_epoch=4)], 12)
+    deletions.apply([broker(2, "unregistered")], 13)
     for number in (1, 2):
         deletions.has_fetched(number, 7, 20)
     assert [(report.broker, report.leader_epoch) for report in reported] == [(1, 4)]
@@ -146,9 +146,9 @@ def refusal_of(report: ReplicaReport) -> Rejected:
 
 def test_a_refused_report_of_a_deletion_is_repeated_once_the_engine_takes_heartbeats() -> None:
     deletions, reported = reports()
-    deletions.heard([stop(1)], 10)
+    deletions.apply([stop(1)], 10)
     deletions.has_fetched(1, 7, 10)
-    deletions.heard([refusal_of(reported[0])], 10)
+    deletions.apply([refusal_of(reported[0])], 10)
     deletions.has_fetched(1, 7, 10)
     assert len(reported) == 1, "the engine would refuse it again"
     deletions.retry_refused()
@@ -160,12 +160,12 @@ def test_a_refused_report_of_a_deletion_is_repeated_once_the_engine_takes_heartb
 def test_a_refusal_of_a_report_that_is_not_this_gateways_newest_is_passed_over() -> None:
     """Otherwise anybody could make a gateway report that a log is gone."""
     deletions, reported = reports()
-    deletions.heard([stop(1, leader_epoch=3)], 10)
+    deletions.apply([stop(1, leader_epoch=3)], 10)
     deletions.has_fetched(1, 7, 10)
-    deletions.heard([refusal_of(replace(reported[0], broker=2)), refusal_of(replace(reported[0], leader_epoch=2))], 10)
+    deletions.apply([refusal_of(replace(reported[0], broker=2)), refusal_of(replace(reported[0], leader_epoch=2))], 10)
     deletions.retry_refused()
-    deletions.heard([refusal_of(reported[0])], 10)
-    deletions.heard([TopicDecision(**SAID, topic="t", topic_id="id", state="deleted", config={})], 11)
+    deletions.apply([refusal_of(reported[0])], 10)
+    deletions.apply([TopicDecision(**SAID, topic="t", topic_id="id", state="deleted", config={})], 11)
     deletions.retry_refused()
     for number in (1, 2):
         deletions.has_fetched(number, 7, 20)
@@ -174,8 +174,8 @@ def test_a_refusal_of_a_report_that_is_not_this_gateways_newest_is_passed_over()
 
 def test_the_later_of_two_deletions_of_a_log_is_reported() -> None:
     deletions, reported = reports()
-    deletions.heard([stop(1, leader_epoch=3)], 10)
-    deletions.heard([stop(1, leader_epoch=5)], 20)
+    deletions.apply([stop(1, leader_epoch=3)], 10)
+    deletions.apply([stop(1, leader_epoch=5)], 20)
     deletions.has_fetched(1, 7, 15)
     assert reported == []
     deletions.has_fetched(1, 7, 20)
@@ -193,8 +193,8 @@ def test_a_report_that_the_bus_refuses_is_repeated_with_the_next_fetch() -> None
 
     deletions = Deletions(tell)
     held = QuorumView(100, "mine", deletions.has_fetched)
-    held.heard([broker(1, "active")], 1)
-    deletions.heard([stop(1)], 10)
+    held.apply([broker(1, "active")], 1)
+    deletions.apply([stop(1)], 10)
     held.has_fetched(1, 10, 20)
     assert reported == []
     room[0] = True
@@ -216,11 +216,11 @@ def test_a_broker_is_connected_until_the_connection_of_its_last_heartbeat_ends()
 
 def test_a_broker_that_has_served_has_listened_in_this_incarnation() -> None:
     held = new_view()
-    held.heard([broker(1, "fenced")], 1)
+    held.apply([broker(1, "fenced")], 1)
     assert not held.brokers[1].has_served
-    held.heard([broker(1, "active"), broker(1, "fenced")], 2)
+    held.apply([broker(1, "active"), broker(1, "fenced")], 2)
     assert held.brokers[1].has_served
-    held.heard([broker(1, "fenced", 2)], 3)
+    held.apply([broker(1, "fenced", 2)], 3)
     assert not held.brokers[1].has_served
     held.begin_from(Cluster(brokers={3: KNOWN, 4: replace(KNOWN, broker=4, state=BrokerState.fenced)}), 5)
     assert (held.brokers[3].has_served, held.brokers[4].has_served) == (True, False)

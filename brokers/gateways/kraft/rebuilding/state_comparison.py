@@ -39,11 +39,11 @@ def _quorum(image: MetadataImage, cluster: Cluster) -> Iterator[str]:
 def _brokers(image: MetadataImage, committed: MetadataImage) -> Iterator[str]:
     for broker in sorted({*image.brokers, *committed.brokers}):
         ours, theirs = image.brokers.get(broker), committed.brokers.get(broker)
-        if ours is None or theirs is None or _registered(ours) != _registered(theirs):
+        if ours is None or theirs is None or _comparable(ours) != _comparable(theirs):
             yield f"broker {broker}"
 
 
-def _registered(broker: Registration) -> Registration:
+def _comparable(broker: Registration) -> Registration:
     # Only the log knows that a fenced broker was in its controlled shutdown.
     return replace(broker, in_controlled_shutdown=False)
 
