@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from brokers.engine.follow import follow
-from brokers.gateways.kraft.log.whole_events import whole_events
+from brokers.gateways.kraft.log.whole_events import decoded, whole_events
 from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.kraft.settings import Settings
 from brokers.gateways.kraft.storage import Prepared, Storage
 from bus.interface import Bus
-from state.decisions import AnyDecision, decode
+from state.decisions import AnyDecision
 
 Apply = Callable[[Sequence[AnyDecision]], None]
 
@@ -35,7 +35,7 @@ class DecisionFeed:
         """Follow until cancelled.
 
         Raises ``BusError`` when the bus stays out of reach, ``TrimmedError`` when decisions were removed that the log
-        lacks.
+        lacks, ``UnknownFormatError`` when a decision is of a kind that came after this version.
         """
         # Leaving waits for the read that is under way, because nothing may read a bus after it was closed.
         with self._thread:
@@ -64,5 +64,5 @@ class DecisionFeed:
         groups = whole_events(self._bus, self._storage.decided_seq)
         # Reading has succeeded; the time to translate does not count.
         self._read_watch.succeeded()
-        events = [[decode(decided.body) for decided in group] for group in groups]
+        events = [decoded(group) for group in groups]
         return self._storage.prepared(events) if events else None

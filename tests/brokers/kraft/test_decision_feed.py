@@ -9,6 +9,8 @@ import pytest
 
 from brokers.gateways.kraft.decision_feed import DecisionFeed
 from brokers.gateways.kraft.log import whole_events as reading
+from brokers.gateways.kraft.log.comparison import events
+from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.log.whole_events import whole_events
 from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.kraft.settings import Settings
@@ -74,3 +76,20 @@ def test_a_gateway_reads_beside_its_loop(decided: DecidedBus, tmp_path: Path, mo
     assert whole(storage) == whole(complete)
     storage.close()
     complete.close()
+
+
+def test_a_decision_of_a_later_version_asks_for_a_newer_isrflow(decided: DecidedBus, tmp_path: Path) -> None:
+    decided.take(story())
+    storage = opened(tmp_path / "log", decided.bus)
+    storages.follow(storage, decided.bus)
+    seq = decided.bus.publish([b"{}"])
+    later = Decided(seq, 0, b'{"kind":"kind_of_later","seq":%d}' % seq)
+    decided.bus.commit(decided.bus.claimed_epoch(), seq, [later], [])
+    feed = DecisionFeed(decided.bus, storage, lambda event: None, Settings(), ReadWatch(60))
+    said = f"decision {seq} cannot be read by this isrflow .*'kind_of_later'.*: start a newer isrflow"
+    with pytest.raises(StorageError, match=said):
+        asyncio.run(feed.run())
+    storage.close()
+    # A start compares the log with the decisions.
+    with pytest.raises(StorageError, match=said):
+        list(events(decided.bus, 0))

@@ -20,4 +20,4 @@ class LackingError(StorageError):
 
 
 class UnknownFormatError(StorageError):
-    """The decisions are to be written in a format that this version does not know."""
+    """The decisions are of a kind, or are to be written in a format, that this version does not know."""

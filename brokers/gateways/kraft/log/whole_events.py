@@ -1,8 +1,13 @@
 """Read decisions from a bus by whole events, never a part of the decisions on one."""
 
+from collections.abc import Iterable
 from itertools import groupby
 
+import msgspec
+
+from brokers.gateways.kraft.log.errors import UnknownFormatError
 from bus.interface import Bus, Decided
+from state.decisions import AnyDecision, decode
 
 CHUNK = 5_000
 AFTER_ALL_OF = 2**31
@@ -20,3 +25,22 @@ def whole_events(bus: Bus, after: int) -> list[list[Decided]]:
     groups = [list(group) for _, group in groupby(read, key=lambda decided: decided.seq)]
     # A full chunk may end within an event, so its last event is read again by the next call.
     return groups[:-1] if len(chunk) == CHUNK else groups
+
+
+def decoded(group: Iterable[Decided]) -> list[AnyDecision]:
+    """Decode the decisions on one event.
+
+    Raises ``UnknownFormatError`` for a kind that a later version has. Its records may belong into the metadata log, so
+    it cannot be passed over.
+    """
+    return [_decoded(decided) for decided in group]
+
+
+def _decoded(decided: Decided) -> AnyDecision:
+    try:
+        decision: AnyDecision = decode(decided.body)
+    except msgspec.ValidationError as error:
+        raise UnknownFormatError(
+            f"decision {decided.seq} cannot be read by this isrflow ({error}): start a newer isrflow"
+        ) from error
+    return decision
