@@ -4,6 +4,8 @@ import sqlite3
 
 import msgspec
 
+from bus.deferrable import row_of
+
 # A created partition: its decision, its share of the answer, and its place in the state.
 PARTITION_BYTES = 512
 # The shortest form of a partition in an assignment is "0":[1],
@@ -38,6 +40,12 @@ def last_within(connection: sqlite3.Connection, after: int, count: int, bytes_ma
             break
         last = seq
     return int(last)
+
+
+def weight_of(raw: bytes) -> int:
+    """Return the weight of an event from its text."""
+    kind, _, _ = row_of(raw)
+    return len(raw) + (partitions_named(raw) * PARTITION_BYTES if kind in _CREATING else 0)
 
 
 def partitions_named(raw: bytes) -> int:

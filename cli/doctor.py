@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import click
 
-from bus.open_bus import KAFKA
 from cli.errors import Unreachable
 from cli.options import existing_bus, with_settings
 from conf.cache import cache_dir
@@ -14,11 +13,9 @@ from conf.jars import SETS, Jar, JarsError, damaged, fetch, missing, pinned
 from conf.java import JavaError, java_home
 from conf.settings import Settings
 
-CONNECTOR = "spark-kafka"
 _FOR = {
     "kafka-broker": "for real Kafka brokers",
     "kafka-tools": "for Kafka's own admin tools",
-    CONNECTOR: "for a bus on Kafka",
     "spark-files": "for shorter batches",
 }
 
@@ -43,9 +40,8 @@ def command(settings: Settings, names: tuple[str, ...], fetching: bool, preparin
     With --prepare, fetch spark-files and write an archive of the classes that Spark loads. This takes half a minute.
     Then engines of this Python environment start some seconds faster.
 
-    There are four sets of jars, pinned by hash and kept in a cache (ISRFLOW_CACHE, or the user's cache): kafka-broker,
-    kafka-tools, spark-kafka and spark-files. The exit code is 3 if there is no Java, if a jar does not match its hash,
-    or if the bus is on Kafka and spark-kafka is missing.
+    There are three sets of jars, pinned by hash and kept in a cache (ISRFLOW_CACHE, or the user's cache): kafka-broker,
+    kafka-tools and spark-files. The exit code is 3 if there is no Java, or if a jar does not match its hash.
 
     \b
     Examples:
@@ -102,15 +98,15 @@ def _findings(settings: Settings, sets: Sequence[str]) -> Iterator[Finding]:
         yield Finding("bus", False, False, error.message)
     yield Finding("cache", True, False, str(cache_dir()))
     for name in sets:
-        yield _jars(name, needed=name == CONNECTOR and settings.bus.startswith(KAFKA))
+        yield _jars(name)
 
 
-def _jars(name: str, *, needed: bool) -> Finding:
+def _jars(name: str) -> Finding:
     total, gone, wrong = len(pinned(name)), len(missing(name)), damaged(name)
     if wrong:
         names = ", ".join(jar.coordinate for jar in wrong)
         return Finding(name, False, True, f"wrong hash: {names}; run 'isrflow doctor --fetch {name}'")
     if gone:
         hint = f"run 'isrflow doctor --fetch {name}'"
-        return Finding(name, False, needed, f"{total - gone} of {total} jars, {_FOR[name]}: {hint}")
+        return Finding(name, False, False, f"{total - gone} of {total} jars, {_FOR[name]}: {hint}")
     return Finding(name, True, False, f"{total} jars, {_FOR[name]}")

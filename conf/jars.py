@@ -7,7 +7,6 @@ The sets (``SETS``) and their hashes are in ``jars.lock.toml``, which ``make loc
 
 * ``kafka-broker``  a Kafka broker or controller of ``KAFKA_VERSION``, with a binding for its logs
 * ``kafka-tools``   the stock admin tools of the same version
-* ``spark-kafka``   Spark's Kafka source and sink: four jars that were tested together
 * ``spark-files``   a local file system for Spark that does not fork a process for each file it makes
 
 jgo fetches the jars, and looks into a local Maven repository first. A jar is moved to its place in the cache, which is
@@ -29,7 +28,7 @@ import msgspec
 from conf.cache import cache_dir
 
 KAFKA_VERSION = "4.1.0"
-SETS = ("kafka-broker", "kafka-tools", "spark-kafka", "spark-files")
+SETS = ("kafka-broker", "kafka-tools", "spark-files")
 LOCK_NAME = "jars.lock.toml"
 FETCHES_AT_ONCE = 4
 FETCH_TIMEOUT_S = 60

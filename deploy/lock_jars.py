@@ -15,14 +15,7 @@ WITH_DEPENDENCIES = {
     "kafka-broker": [f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}", LOG_BINDING],
     "kafka-tools": [f"org.apache.kafka:kafka-tools:{KAFKA_VERSION}", LOG_BINDING],
 }
-# Listed one by one: their parents name a repository that is not reachable everywhere. They were tested together.
 BY_NAME = {
-    "spark-kafka": [
-        "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
-        "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
-        "org.apache.kafka:kafka-clients:3.9.2",
-        "org.apache.commons:commons-pool2:2.13.1",
-    ],
     # Depends only on Hadoop's client, which Spark ships.
     "spark-files": ["com.globalmentor:hadoop-bare-naked-local-fs:0.1.0"],
 }

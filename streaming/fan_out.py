@@ -1,15 +1,12 @@
 """Fan out: send each event to the shard of its topic, or once to all shards together."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 
 from controller_logic.replay import logged
 from controller_logic.routing import route
-from streaming.sources.interface import Order
-from streaming.spill import Spill, Spilled
 
 SCHEMA = "shard INT, events BINARY"
 ARROW_SCHEMA = pa.schema([("shard", pa.int32()), ("events", pa.binary())])
@@ -22,7 +19,7 @@ class Routed(msgspec.Struct, frozen=True, array_like=True):
 
     seq: int
     clock_ms: int
-    raw: bytes | Spilled | None
+    raw: bytes | None
     entered_ms: int | None = None
     is_claim: bool | None = None
     found_ms: int | None = None
@@ -46,29 +43,19 @@ def decode_packed(body: bytes) -> Packed:
 
 
 def fan_out(
-    batches: Iterator[pa.RecordBatch],
-    *,
-    shards: int,
-    shared_keys: Sequence[int] = (SHARED,),
-    order: Order | None = None,
-    spill_dir: Path | None = None,
+    batches: Iterator[pa.RecordBatch], *, shards: int, shared_keys: Sequence[int] = (SHARED,)
 ) -> Iterator[pa.RecordBatch]:
     """Turn rows of events, in the order of seq, into one packed row for each shard and one for all of them.
 
-    ``order`` first makes such rows of what the source gives, if the source needs that (``Source.order``). Every shard
-    gets a row, so all of them know the same seq and clock after each batch. Events for all shards are not copied for
-    each shard: they stand once under each of ``shared_keys``. Texts past ``SHIPPED_BYTES_MAX`` go to a file in
-    ``spill_dir``.
+    Every shard gets a row, so all of them know the same seq and clock after each batch. Events for all shards are not
+    copied for each shard: they stand once under each of ``shared_keys``.
     """
-    with Spill(spill_dir) as spill:
-        for batch in order(batches) if order else batches:
-            if batch.num_rows:
-                yield from _fanned_out(batch, shards, shared_keys, spill)
+    for batch in batches:
+        if batch.num_rows:
+            yield from _fanned_out(batch, shards, shared_keys)
 
 
-def _fanned_out(
-    batch: pa.RecordBatch, shards: int, shared_keys: Sequence[int], spill: Spill
-) -> Iterator[pa.RecordBatch]:
+def _fanned_out(batch: pa.RecordBatch, shards: int, shared_keys: Sequence[int]) -> Iterator[pa.RecordBatch]:
     packed: list[list[Routed]] = [[] for _ in range(shards)]
     shared: list[Routed] = []
     seq, clock_ms = 0, 0
@@ -76,9 +63,8 @@ def _fanned_out(
         seq, clock_ms = entry.seq, entry.clock_ms
         shard = route(entry.event, shards)
         (shared if shard is None else packed[shard]).append(
-            Routed(seq, clock_ms, spill.shipped(entry.raw), entry.entered_ms, entry.is_claim, entry.found_ms)
+            Routed(seq, clock_ms, entry.raw, entry.entered_ms, entry.is_claim, entry.found_ms)
         )
-    spill.flush()
     if shared:
         yield _rows(shared_keys, [_encoder.encode(Packed(0, shared))] * len(shared_keys))
     for target in packed:

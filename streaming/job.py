@@ -33,7 +33,6 @@ from streaming.metrics_endpoint import Endpoint
 from streaming.retention import Retention
 from streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of, warm_up
 from streaming.skew_log import SkewLog
-from streaming.sources.interface import source_of
 from streaming.ticker import Ticker
 from streaming.watch import check_claim, check_parts
 
@@ -120,9 +119,7 @@ class Job:
             self._endpoint.open()
         choose_java()
         with local_dir(self._checkpoint.parent / "spark-local") as directory:
-            session = build_session(
-                self._settings, directory, stacks_file(self._checkpoint), connector=source_of(self._bus).connector
-            )
+            session = build_session(self._settings, directory, stacks_file(self._checkpoint))
             try:
                 # Again after Spark, because Spark's own handler would raise KeyboardInterrupt in the middle of a batch.
                 self._obey_signals()

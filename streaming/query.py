@@ -1,4 +1,4 @@
-"""The query: bus, order, fan-out, shards, decisions."""
+"""The query: bus, fan-out, shards, decisions."""
 
 import functools
 import tempfile
@@ -18,7 +18,6 @@ from streaming.shared_keys import shared_keys
 from streaming.sources.interface import source_of
 
 QUERY_NAME = "isrflow"
-SPILL_DIR = "spilled"
 BATCH_END_TIMEOUT_S = 10.0
 BATCH_END_POLL_S = 0.005
 
@@ -40,19 +39,14 @@ def start_query(
     checkpoint = checkpoint_of(settings)
     image = Image(0, []) if has_batches(checkpoint) else bus.image()
     local_dir = Path(session.sparkContext.getConf().get("spark.local.dir") or tempfile.gettempdir())
-    spill_dir = local_dir / SPILL_DIR
     source = source_of(bus)
-    events, order = source.events(session, settings, after=image.seq, defer=defer), source.order(local_dir)
-    if settings.shuffle_partitions == 1 or order:
+    events = source.events(session, settings, after=image.seq, defer=defer, spool_dir=local_dir)
+    if settings.shuffle_partitions == 1:
         # With one partition all the way Spark needs no exchange, and a batch is one stage instead of two.
         events = events.coalesce(1)
     keys = shared_keys(session, shuffle_partitions(checkpoint) or settings.shuffle_partitions)
-    spread = functools.partial(
-        fan_out.fan_out, shards=settings.shards, shared_keys=keys, order=order, spill_dir=spill_dir
-    )
-    operator = shard.ShardOperator(
-        settings.shards, settings.pages, settings.policy, overrides, spill_dir, source.place()
-    )
+    spread = functools.partial(fan_out.fan_out, shards=settings.shards, shared_keys=keys)
+    operator = shard.ShardOperator(settings.shards, settings.pages, settings.policy, overrides)
     outcomes = (
         events.mapInArrow(spread, fan_out.SCHEMA)
         .groupBy("shard")

@@ -95,20 +95,17 @@ def _local_files() -> dict[str, str]:
     }
 
 
-def build_session(
-    settings: Settings, local_dir: Path, stacks: Path | None = None, *, connector: str | None = None
-) -> SparkSession:
+def build_session(settings: Settings, local_dir: Path, stacks: Path | None = None) -> SparkSession:
     """Start Spark in this process, set for short micro-batches with durable, checked state.
 
     ``local_dir`` is where Spark keeps what it needs while it runs. Spark logs the stacks of a failed query to the file
-    ``stacks``, or to standard error if there is none. ``connector`` is the bus's (``Source.connector``). Call
-    ``choose_java`` first. Raises ``JarsError``, or one of ``SPARK_ERRORS``.
+    ``stacks``, or to standard error if there is none. Call ``choose_java`` first. Raises one of ``SPARK_ERRORS``.
     """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     keep_paths_safe()
     builder = SparkSession.builder.appName("isrflow").master(f"local[{max(2, settings.shuffle_partitions)}]")
-    for key, value in _conf(settings, local_dir, stacks, connector).items():
+    for key, value in _conf(settings, local_dir, stacks).items():
         builder = builder.config(key, value)
     with jvm_leaves_sigterm():
         return builder.getOrCreate()
@@ -176,10 +173,9 @@ def java_options(settings: Settings, stacks: Path | None) -> str:
     return f"-Dlog4j2.configurationFile={LOG4J2.as_uri()} {to_file}{shared}{settings.driver_java_options}"
 
 
-def _conf(settings: Settings, local_dir: Path, stacks: Path | None, connector: str | None) -> dict[str, str]:
+def _conf(settings: Settings, local_dir: Path, stacks: Path | None) -> dict[str, str]:
     state = "spark.sql.streaming.stateStore"
     return {
-        "spark.jars": ",".join(str(jar) for jar in jars(connector)) if connector else "",
         "spark.driver.memory": settings.driver_memory,
         "spark.driver.extraJavaOptions": java_options(settings, stacks),
         "spark.driver.host": "127.0.0.1",

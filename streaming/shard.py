@@ -20,7 +20,6 @@ gives the same decisions, but a second stateful stage makes each batch half to t
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import Row
@@ -29,21 +28,18 @@ from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor
 from controller_logic.deadline import expires_ms
 from controller_logic.guard import guarded_step
 from sinks.outcome_rows import rows_of
-from state.canonical import Part
 from state.cluster import Changes, Cluster, State
 from state.codec import decode_cluster, encode_cluster
 from state.event_text import decode
-from state.events import AnyEvent, Logged, Malformed
-from state.partition import Topic
+from state.events import Logged, Progress
 from state.policy import Policy
 from state.shard_outcome import CLUSTER_PAGE, ShardOutcome
-from streaming.event_steps import Waiting, at_seq, in_steps
 from streaming.fan_out import Packed, Routed, decode_packed
 from streaming.paged_topics import PagedTopics
-from streaming.sources.interface import Place, as_numbered
 
 SCHEMA = "shard INT, seq LONG, outcome BINARY"
 INITIAL_SCHEMA = "shard INT, page INT, body BINARY"
+_PROGRESS = Progress()
 
 
 class SparkPages:
@@ -67,22 +63,12 @@ class SparkPages:
 class ShardOperator(StatefulProcessor):
     """The operator that steps one shard a batch: gather its events, order them, decide, store what changed."""
 
-    def __init__(
-        self,
-        shards: int,
-        pages: int,
-        policy: Policy,
-        overrides: dict[str, str],
-        spill_dir: Path | None = None,
-        place: Place = as_numbered,
-    ) -> None:
-        self._shared = SharedEvents(place)
-        self._place = place
+    def __init__(self, shards: int, pages: int, policy: Policy, overrides: dict[str, str]) -> None:
+        self._shared = SharedEvents()
         self._shards = shards
         self._page_count = pages
         self._policy = policy
         self._overrides = overrides
-        self._spill_dir = spill_dir
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._cluster = handle.getValueState("cluster", "body BINARY")
@@ -101,19 +87,12 @@ class ShardOperator(StatefulProcessor):
         if shard < 0:
             self._shared.take(packed)
             return
-        state = self._state(shard)
-        parts: list[Part] = []
-        changes: dict[str, Topic | None] = {}
-        ends_ms: list[int] = []
-        for events in in_steps(self._gathered(packed, state.cluster.seq), self._spill_dir):
-            if parts:
-                yield from _rows(ShardOutcome(shard, state.cluster.seq, parts, []))
-            outcome = guarded_step(state, events, self._policy, overrides=self._overrides)
-            state, parts = outcome.state, outcome.parts
-            changes.update(outcome.changes)
-            ends_ms += [ends for one in events if (ends := expires_ms(one)) is not None]
-        pages = self._stored(state, changes)
-        yield from _rows(ShardOutcome(shard, state.cluster.seq, parts, pages, min(ends_ms, default=None)))
+        events = self._gathered(packed)
+        outcome = guarded_step(self._state(shard), events, self._policy, overrides=self._overrides)
+        pages = self._stored(outcome.state, outcome.changes)
+        ends_ms = min((ends for one in events if (ends := expires_ms(one)) is not None), default=None)
+        for row in rows_of(ShardOutcome(shard, outcome.state.cluster.seq, outcome.parts, pages, ends_ms)):
+            yield Row(shard=shard, seq=outcome.state.cluster.seq, outcome=row)
 
     def _stored(self, state: State, changes: Changes) -> list[tuple[int, bytes]]:
         """Store what changed, and return it as pages."""
@@ -125,10 +104,10 @@ class ShardOperator(StatefulProcessor):
         self._cluster.update((cluster,))
         return [*pages, (CLUSTER_PAGE, cluster)]
 
-    def _gathered(self, packed: Sequence[Packed], before: int) -> list[Logged | Waiting]:
-        """Return a shard's own events and the shared ones in order. The state has taken in ``before`` last."""
-        own = [at_seq(r, self._place(r.seq, before)) for one in packed for r in one.routed]
-        return sorted(own + self._shared.placed(before, sum(one.shared_count for one in packed)), key=_seq)
+    def _gathered(self, packed: Sequence[Packed]) -> list[Logged]:
+        """Return a shard's own events and the shared ones in order."""
+        own = [_logged(routed) for one in packed for routed in one.routed]
+        return sorted(own + self._shared.taken(sum(one.shared_count for one in packed)), key=_seq)
 
     def _state(self, shard: int) -> State:
         stored = self._cluster.get()
@@ -139,44 +118,34 @@ class ShardOperator(StatefulProcessor):
         pass
 
 
-def _rows(made: ShardOutcome) -> Iterator[Row]:
-    for row in rows_of(made):
-        yield Row(shard=made.shard, seq=made.seq, outcome=row)
-
-
 class SharedEvents:
     """The events of a batch that concern all shards, read once for the shards of one Spark partition.
 
-    Spilled events are read for each shard. The row of these events comes before the rows of shards, because Spark sorts
-    a partition by key and processes one key after the other.
+    The row of these events comes before the rows of shards, because Spark sorts a partition by key and processes one
+    key after the other.
     """
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
-        self._routed: list[tuple[Routed, AnyEvent | Malformed | None]] = []
-        self._before: int | None = None
-        self._placed: list[Logged | Waiting] = []
+    def __init__(self) -> None:
+        self._events: list[Logged] = []
 
     def take(self, packed: Iterable[Packed]) -> None:
-        self._routed = [
-            (r, decode(r.raw) if isinstance(r.raw, bytes) else None)
-            for one in packed
-            for r in one.routed
-            if r.raw is not None
-        ]
-        self._before = None
+        self._events = [_logged(routed) for one in packed for routed in one.routed]
 
-    def placed(self, before: int, count: int) -> list[Logged | Waiting]:
-        """Return the events with their seqs after the event ``before``. Raises ``RuntimeError`` if some are missing."""
+    def taken(self, count: int) -> list[Logged]:
+        """Return the events of this batch. Raises ``RuntimeError`` if some of the ``count`` are missing."""
         if not count:
             return []
-        if len(self._routed) != count:
-            raise RuntimeError(f"only {len(self._routed)} of {count} events for all shards have reached this one")
-        if self._before != before:
-            self._before = before
-            self._placed = [at_seq(r, self._place(r.seq, before), event) for r, event in self._routed]
-        return self._placed
+        if len(self._events) != count:
+            raise RuntimeError(f"only {len(self._events)} of {count} events for all shards have reached this one")
+        return self._events
 
 
-def _seq(event: Logged | Waiting) -> int:
+def _logged(routed: Routed) -> Logged:
+    if routed.raw is None:
+        return Logged(routed.seq, routed.clock_ms, _PROGRESS, b"")
+    event = decode(routed.raw)
+    return Logged(routed.seq, routed.clock_ms, event, routed.raw, routed.entered_ms, routed.is_claim, routed.found_ms)
+
+
+def _seq(event: Logged) -> int:
     return event.seq

@@ -71,7 +71,7 @@ class Connection:
         }
         return Producer(self._common() | conf | settings, logger=_silent)
 
-    def consumer(self) -> Consumer:
+    def consumer(self, **settings: Any) -> Consumer:
         """Make a consumer of committed records that belongs to no group."""
         return Consumer(
             self._common()
@@ -87,13 +87,15 @@ class Connection:
                 "fetch.queue.backoff.ms": 10,
                 "fetch.message.max.bytes": MESSAGE_BYTES_MAX,
                 "queued.max.messages.kbytes": 65_536,
-            },
+            }
+            | settings,
             logger=_silent,
         )
 
-    def start_offset(self, topic: str) -> int:
+    def start_offset(self, topic: str, partition: int = 0) -> int:
         """Return the first offset that retention has not removed."""
-        return self._offsets(topic, range(1), OffsetSpec.earliest())[0]  # type: ignore[no-untyped-call]
+        earliest = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+        return self._offsets(topic, range(partition, partition + 1), earliest)[0]
 
     def end_offset(self, topic: str) -> int:
         """Return the offset after the last committed record."""

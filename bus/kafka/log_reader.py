@@ -1,4 +1,4 @@
-"""A reader of the committed records of a topic with one partition."""
+"""A reader of the committed records of one partition."""
 
 import time
 from collections import deque
@@ -16,7 +16,7 @@ _STEP_BACK_TIMES = 16
 
 
 class Record(NamedTuple):
-    """A record of a topic."""
+    """A record of a partition."""
 
     offset: int
     key: bytes
@@ -28,10 +28,11 @@ class Record(NamedTuple):
 class LogReader:
     """A position in a log, and the records from there on. Not for several threads at once."""
 
-    def __init__(self, connection: Connection, topic: str) -> None:
+    def __init__(self, connection: Connection, topic: str, partition: int = 0, **settings: Any) -> None:
         self._connection = connection
         self._topic = topic
-        self._consumer = connection.consumer()
+        self._partition = partition
+        self._consumer = connection.consumer(**settings)
         self._waiting: deque[Record] = deque()
         self.next_offset = -1
         self._fetched_offset = -1
@@ -42,35 +43,47 @@ class LogReader:
             return
         self._waiting.clear()
         with self._connection.errors():
-            self._consumer.assign([TopicPartition(self._topic, 0, offset)])
+            self._consumer.assign([TopicPartition(self._topic, self._partition, offset)])
         self.next_offset = offset
         self._fetched_offset = offset
 
     def take(self, end: int, limit: int) -> list[Record]:
-        """Return up to ``limit`` records before the offset ``end``.
+        """Return up to ``limit`` records before the offset ``end``. Raises like ``peek``."""
+        taken: list[Record] = []
+        while len(taken) < limit and (record := self.peek(end)) is not None:
+            self.skip()
+            taken.append(record)
+        return taken
+
+    def peek(self, end: int) -> Record | None:
+        """Return the next record before the offset ``end`` and stay there. If there is none, go to ``end``.
 
         Raises ``BusError`` if nothing comes for ``REQUEST_TIMEOUT_S``.
         """
-        taken: list[Record] = []
-        deadline = time.monotonic() + REQUEST_TIMEOUT_S
-        while len(taken) < limit and self.next_offset < end:
+        while self.next_offset < end:
             if self._waiting:
-                if self._waiting[0].offset >= end:
-                    self.next_offset = end
-                    break
-                taken.append(self._waiting.popleft())
-                self.next_offset = taken[-1].offset + 1
+                if self._waiting[0].offset < end:
+                    return self._waiting[0]
+                self.next_offset = end
             elif self._fetched_offset >= end:
                 # Only markers of transactions are left.
                 self.next_offset = end
-            elif self._fetch(0.5):
-                deadline = time.monotonic() + REQUEST_TIMEOUT_S
-            elif time.monotonic() > deadline:
+            else:
+                self._await_records()
+        return None
+
+    def skip(self) -> None:
+        """Go behind the record that ``peek`` returned."""
+        self.next_offset = self._waiting.popleft().offset + 1
+
+    def _await_records(self) -> None:
+        deadline = time.monotonic() + REQUEST_TIMEOUT_S
+        while not self._fetch(0.5):
+            if time.monotonic() > deadline:
                 raise BusError(
                     f"bus {self._connection.address}: {self._topic} gave nothing after offset {self.next_offset} "
                     f"in {REQUEST_TIMEOUT_S:.0f} s"
                 )
-        return taken
 
     def has_more(self) -> bool:
         """Say whether records have come in. Does not wait."""

@@ -11,9 +11,7 @@ one at offset n has the seq (n + 1) * SLOTS. A batch puts its reports into the s
                                                  2 * SLOTS + 1, + 2, …
                                                  reports, placed here by a batch
 
-If that control event is in an earlier batch, the Python worker that orders the batch does not know the last seq,
-because there may be reports behind the event already. The worker then gives a negative stand-in (``unplaced``). The
-stateful operator knows the last seq, and replaces the stand-in (``placed``).
+A position between two batches (``batches.Position``) keeps the seq that reports at the start of the next batch follow.
 """
 
 SLOTS = 1 << 20
@@ -29,24 +27,6 @@ def offset_after(seq: int) -> int:
     return max(0, seq // SLOTS)
 
 
-def unplaced(nth: int) -> int:
-    """Return the stand-in for the seq of a batch's ``nth`` event, counted from 1, if the seq before it is unknown.
-
-    It is negative, so it orders before every seq. Raises ``ValueError`` if there are more events than slots.
-    """
-    if nth >= SLOTS:
-        raise ValueError(f"a batch holds {nth} log_end_offset events in a row: max.events.per.batch must be below that")
-    return nth - SLOTS
-
-
-def placed(seq: int, before: int) -> int:
-    """Return ``seq`` itself, or the seq that its stand-in has after the event ``before``.
-
-    Raises ``ValueError`` if it would reach the next control event's seq.
-    """
-    if seq >= 0:
-        return seq
-    found = before + seq + SLOTS
-    if found // SLOTS != before // SLOTS:
-        raise ValueError(f"more than {SLOTS} log_end_offset events came after seq {before} without a tick")
-    return found
+def slots_after(seq: int) -> int:
+    """Return how many reports fit between the event with ``seq`` and the next control event."""
+    return SLOTS - 1 - seq % SLOTS

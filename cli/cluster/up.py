@@ -10,7 +10,6 @@ from brokers.gateways.kraft.options import cluster_id_option
 from brokers.launch.kafka.cluster import FILE, KafkaCluster, broker_specs, plain_specs
 from brokers.launch.service import ServiceError
 from brokers.voters import Voter, voters_of
-from bus.open_bus import KAFKA
 from cli.cluster.folder import dir_option, open_cluster
 from cli.cluster.led_cluster import FILE as LED_FILE
 from cli.cluster.led_cluster import GATEWAYS, GATEWAYS_MAX, BusTakenError, LedCluster
@@ -130,8 +129,6 @@ def _create_cluster(
         (folder / LED_FILE).unlink(missing_ok=True)
         return KafkaCluster.create(folder, specs, cluster_id), None
     settings = load(conf, bus_setting(bus))
-    if settings.bus.startswith(KAFKA):
-        _fetch("spark-kafka")
     led = LedCluster.create(
         folder,
         settings.bus,

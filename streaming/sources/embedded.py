@@ -4,6 +4,7 @@ Spark's offset is the last seq of a batch, so an end in Spark's log and a seq on
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from bus.embedded import EmbeddedBus
 from bus.lock_wait import LOCK_TIMEOUT_S
 from conf.settings import Settings
 from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH, SCHEMA, rows_of
-from streaming.sources.interface import Place, Source, as_numbered
+from streaming.sources.interface import Source
 
 FORMAT = "isrflow-bus"
 ROWS_PER_ARROW_BATCH = 20_000
@@ -31,12 +32,12 @@ def source(bus: EmbeddedBus) -> Source:
 class EmbeddedSource:
     """The ``Source`` of one SQLite file."""
 
-    connector: str | None = None
-
     def __init__(self, bus: EmbeddedBus) -> None:
         self._bus = bus
 
-    def events(self, session: SparkSession, settings: Settings, *, after: int, defer: bool) -> DataFrame:
+    def events(
+        self, session: SparkSession, settings: Settings, *, after: int, defer: bool, spool_dir: Path
+    ) -> DataFrame:
         session.dataSource.register(BusSource)
         return (
             session.readStream.format(FORMAT)
@@ -48,12 +49,6 @@ class EmbeddedSource:
             .option("lock_timeout_s", settings.sqlite_lock_timeout_ms / 1_000)
             .load()
         )
-
-    def order(self, spill_dir: object) -> None:
-        return None
-
-    def place(self) -> Place:
-        return as_numbered
 
     def interval_ms(self, settings: Settings) -> None:
         return None

@@ -1,55 +1,35 @@
-"""The bus on Kafka as the query's source: two topics, merged into one order batch by batch.
+"""The bus on Kafka as the query's source: a Python data source that gives its batches (``bus/kafka/batches.py``).
 
-The problem: control events are in one topic, and reports of log ends (``log_end_offset`` events) in another one,
-because there are many reports. Kafka has no order between topics, and Spark gives a batch's rows in none. But the rules
-need one total order, and a repeated batch must come out the same.
+Spark asks one process where a batch ends, and another one for its events. To find the end, the first process must read
+the events, because only their texts tell what they weigh. So it puts them into a file, and the second process reads
+that: each event is fetched from Kafka once. The file is there for one batch.
 
-The insight: a report only takes effect at a tick. So a batch puts all its reports right before its last tick.
-
-    events topic     4:beat   5:tick   6:beat             7:tick   8:beat
-    offsets topic                               a  b  c
-    merged           4:beat   5:tick   6:beat   a  b  c   7:tick   8:beat
-
-Spark's checkpoint says for each planned batch where it ends in both topics. So a repeated batch has the same rows, and
-the same rows always get the same order: control events by their offset, reports by partition and offset.
-
-A report gets the next seq after the control event before it (``bus/kafka/seqs``). If that event is in an earlier batch,
-this module does not know the last seq. It gives a stand-in, which ``place`` replaces in the operator.
-
-A batch may be of any length, because Spark bounds it only by its number of records. The order needs some bytes of each
-row, and the texts wait in an unnamed file. Rejected: a source of our own, which could bound a batch by weight. Spark's
-is well kept, and files do as well.
+Rejected: Spark's own connector. It plans batches by their number of events alone, and a planned batch is in the
+checkpoint, so a batch that does not fit into memory would fail again at each start.
 """
 
-import functools
 import tempfile
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import unix_millis
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
+from pyspark.sql.types import StructType
 
-from bus.engine_only import is_started
 from bus.interface import Entry
+from bus.kafka.batches import Batches, Bounds, Position
 from bus.kafka.bus import KafkaBus
-from bus.kafka.claims import Claims, newest_claims_of
-from bus.kafka.seqs import offset_after, placed, seq_of, unplaced
+from bus.kafka.seqs import offset_after
 from conf.settings import Settings
-from state.event_text import decode
-from state.events import Tick
-from state.found import found_ms
-from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH, rows_of
-from streaming.sources.interface import Order, Place, Source
+from streaming.sources.event_rows import ARROW_SCHEMA, BYTES_PER_ARROW_BATCH, SCHEMA, rows_of
+from streaming.sources.interface import Source
 
-EARLIEST = -2
-# By default a batch on the embedded bus weighs no more than this.
-RAW_BYTES_IN_MEMORY = 32 * 1024 * 1024
-# How many records Spark's client for Kafka unpacks at once, however long each is. Its default is 500.
-RECORDS_PER_POLL = 32
+FORMAT = "isrflow-bus-on-kafka"
+ROWS_PER_ARROW_BATCH = 20_000
 
 
 def source(bus: KafkaBus) -> Source:
@@ -58,51 +38,33 @@ def source(bus: KafkaBus) -> Source:
 
 
 class KafkaSource:
-    """The ``Source`` of the events topic and the offsets topic, which Spark's own connector reads."""
-
-    connector: str | None = "spark-kafka"
+    """The ``Source`` of the events topic and the offsets topic."""
 
     def __init__(self, bus: KafkaBus) -> None:
         self._bus = bus
 
-    def events(self, session: SparkSession, settings: Settings, *, after: int, defer: bool) -> DataFrame:
-        """Return both topics' records in no order; ``order`` makes events of a batch's records.
-
-        A new checkpoint starts after the control event ``after`` and at the beginning of the offsets topic.
-        That topic is compacted, and the newest report of a replica that the state already contains changes nothing.
-        """
-        address = self._bus.address
-        starting = {
-            address.events: {"0": offset_after(after)},
-            address.offsets: {str(partition): EARLIEST for partition in range(self._bus.offsets_partitions)},
-        }
+    def events(
+        self, session: SparkSession, settings: Settings, *, after: int, defer: bool, spool_dir: Path
+    ) -> DataFrame:
+        session.dataSource.register(BusOnKafka)
         return (
-            session.readStream.format("kafka")
-            .option("kafka.bootstrap.servers", address.servers)
-            .option("kafka.isolation.level", "read_committed")
-            .option("kafka.max.poll.records", RECORDS_PER_POLL)
-            .option("subscribe", f"{address.events},{address.offsets}")
-            .option("startingOffsets", msgspec.json.encode(starting).decode())
-            .option("maxOffsetsPerTrigger", settings.max_events_per_batch)
+            session.readStream.format(FORMAT)
+            .option("url", str(self._bus.address))
+            .option("offsets_partitions", self._bus.offsets_partitions)
+            .option("max_events", settings.max_events_per_batch)
+            .option("max_bytes", settings.max_bytes_per_batch)
+            .option("after", after)
+            .option("spool_dir", str(spool_dir))
             .load()
-            .select("topic", "partition", "offset", "value", unix_millis("timestamp"))
         )
 
-    def order(self, spill_dir: Path) -> Order:
-        claimed = functools.partial(newest_claims_of, str(self._bus.address))
-        return functools.partial(merged, events_topic=self._bus.address.events, claimed=claimed, spill_dir=spill_dir)
-
-    def place(self) -> Place:
-        return placed
-
     def interval_ms(self, settings: Settings) -> int:
-        """Gather events for a while, because Spark's connector cannot let heartbeats wait for a tick."""
+        """Gather events for a while, because each look at the bus is a request to Kafka."""
         return settings.watermark_interval_ms
 
     def end_of(self, offset: Mapping[str, Any]) -> int | None:
         """Return the offset at which a batch ends in the events topic."""
-        partitions = offset.get(self._bus.address.events)
-        end = partitions.get("0") if isinstance(partitions, Mapping) else None
+        end = offset.get("events")
         return end if isinstance(end, int) else None
 
     def newest_end(self) -> int:
@@ -112,107 +74,104 @@ class KafkaSource:
         return self._bus.is_decided_to(end)
 
 
-def merged(
-    batches: Iterator[pa.RecordBatch],
-    *,
-    events_topic: str,
-    claimed: Callable[[], Claims],
-    spill_dir: Path | None = None,
-) -> Iterator[pa.RecordBatch]:
-    """Return a micro-batch's rows (topic, partition, offset, value, timestamp) as events, in bounded Arrow batches.
+class Spooled(InputPartition):
+    """The file with a batch's events."""
 
-    Reports come right before the batch's last tick, or at the end if there is none. ``claimed`` returns the newest
-    claims. It is called only if one of the events may be a claim or has a deadline. All rows are read before the first
-    event is given. Past ``RAW_BYTES_IN_MEMORY`` their values wait in an unnamed file in ``spill_dir``.
+    def __init__(self, file: str) -> None:
+        self.file = file
+
+
+class BusOnKafka(DataSource):
+    """The data source of a bus on Kafka.
+
+    Options: ``url`` and ``offsets_partitions``, the bus; ``max_events`` and ``max_bytes``, a batch's bounds; ``after``,
+    the seq where a new checkpoint starts; ``spool_dir``, where the files go.
     """
-    with tempfile.SpooledTemporaryFile(RAW_BYTES_IN_MEMORY, dir=None if spill_dir is None else str(spill_dir)) as raws:
-        rows = _Rows(events_topic, raws)
-        for batch in batches:
-            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                rows.add(*row)
-        if rows.control or rows.offsets:
-            claims = claimed() if rows.ask_for_claims else Claims()
-            yield from _slices(rows.ordered(), claims, raws)
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return SCHEMA
+
+    def streamReader(self, schema: StructType) -> "KafkaReader":
+        return KafkaReader(self.options)
 
 
-class _Row(NamedTuple):
-    """What determines a row's place in the order, and where its value waits."""
+class KafkaReader(DataSourceStreamReader):
+    """The bus in bounded batches. An offset is a ``Position``."""
 
-    is_control: bool
-    partition: int
-    offset: int
-    ms: int
-    start: int
-    length: int
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.url = options["url"]
+        self.offsets_partitions = int(options["offsets_partitions"])
+        self.bounds = Bounds(int(options["max_events"]), int(options["max_bytes"]))
+        self.after = int(options["after"])
+        self.spool_dir = options["spool_dir"]
+        self._batches: Batches | None = None
+        self._spooled: Path | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_batches": None}
 
-class _Rows:
-    """The rows of a micro-batch, without their values, which go to a file."""
+    @property
+    def batches(self) -> Batches:
+        if self._batches is None:
+            self._batches = Batches(self.url, self.offsets_partitions)
+        return self._batches
 
-    def __init__(self, events_topic: str, raws: IO[bytes]) -> None:
-        self._events_topic = events_topic
-        self._raws = raws
-        self._last_tick = -1
-        self._end = 0
-        self.control: list[_Row] = []
-        self.offsets: list[_Row] = []
-        self.ask_for_claims = False
+    def initialOffset(self) -> dict[str, Any]:
+        return _noted(self.batches.first(self.after))
 
-    def add(self, topic: str, partition: int, offset: int, value: bytes | None, ms: int) -> None:
-        raw = value or b""
-        row = _Row(topic == self._events_topic, partition, offset, ms, self._end, len(raw))
-        self._raws.write(raw)
-        self._end += len(raw)
-        if not row.is_control:
-            self.offsets.append(row)
-            return
-        self.control.append(row)
-        self.ask_for_claims = self.ask_for_claims or _asks_for_claims(raw)
-        if offset > self._last_tick and _is_tick(raw):
-            self._last_tick = offset
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadMaxRows(self.bounds.events)
 
-    def ordered(self) -> Iterator[tuple[int, _Row]]:
-        """Return the rows in the order of events, each with its seq or the stand-in for it."""
-        self.control.sort(key=_offset)
-        self.offsets.sort()
-        at = bisect_left(self.control, self._last_tick, key=_offset) if self._last_tick >= 0 else len(self.control)
-        before = seq_of(self.control[at - 1].offset) if at else None
-        for row in self.control[:at]:
-            yield seq_of(row.offset), row
-        for nth, row in enumerate(self.offsets, start=1):
-            yield unplaced(nth) if before is None else before + nth, row
-        for row in self.control[at:]:
-            yield seq_of(row.offset), row
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        return _noted(self.batches.plan(_position(start), self.bounds))
 
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        self._remove_spooled()
+        with tempfile.NamedTemporaryFile(dir=self.spool_dir, prefix="events-", delete=False) as file:
+            self._spooled = Path(file.name)
+            with pa.ipc.new_stream(file, ARROW_SCHEMA) as stream:
+                for rows in slices(self.batches.read(_position(start), _position(end))):
+                    stream.write_batch(rows)
+        return [Spooled(file.name)]
 
-def _offset(row: _Row) -> int:
-    return row.offset
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Spooled)
+        with Path(partition.file).open("rb") as file, pa.ipc.open_stream(file) as stream:
+            yield from stream
 
+    def stop(self) -> None:
+        self._remove_spooled()
+        if self._batches is not None:
+            self._batches.close()
 
-def _asks_for_claims(raw: bytes) -> bool:
-    return b"timeout_ms" in raw or is_started(raw)
+    def _remove_spooled(self) -> None:
+        if self._spooled is not None:
+            self._spooled.unlink(missing_ok=True)
+            self._spooled = None
 
 
-def _is_tick(raw: bytes) -> bool:
-    return b"tick" in raw and isinstance(decode(raw), Tick)
+def _noted(position: Position) -> dict[str, Any]:
+    noted: dict[str, Any] = msgspec.to_builtins(position)
+    return noted
 
 
-def _slices(ordered: Iterable[tuple[int, _Row]], claims: Claims, raws: IO[bytes]) -> Iterator[pa.RecordBatch]:
-    """Cut after ``BYTES_PER_ARROW_BATCH``, or after one longer event."""
-    entries: list[Entry] = []
+def _position(noted: dict[str, Any]) -> Position:
+    return msgspec.convert(noted, Position)
+
+
+def slices(entries: Iterable[Entry]) -> Iterator[pa.RecordBatch]:
+    """Cut after ``ROWS_PER_ARROW_BATCH`` or ``BYTES_PER_ARROW_BATCH``, or after one longer event."""
+    some: list[Entry] = []
     total = 0
-    for seq, row in ordered:
-        if entries and total + row.length > BYTES_PER_ARROW_BATCH:
-            yield rows_of(entries)
-            entries, total = [], 0
-        total += row.length
-        entries.append(_entry(seq, row, claims, raws))
-    yield rows_of(entries)
-
-
-def _entry(seq: int, row: _Row, claims: Claims, raws: IO[bytes]) -> Entry:
-    raws.seek(row.start)
-    raw = raws.read(row.length)
-    if not row.is_control:
-        return Entry(seq, raw, row.ms, False)
-    return Entry(seq, raw, row.ms, row.offset in claims.offsets, found_ms(seq, claims.found))
+    for entry in entries:
+        if some and (total + len(entry.raw) > BYTES_PER_ARROW_BATCH or len(some) == ROWS_PER_ARROW_BATCH):
+            yield rows_of(some)
+            some, total = [], 0
+        total += len(entry.raw)
+        some.append(entry)
+    if some:
+        yield rows_of(some)

@@ -38,7 +38,6 @@ def _figures(options: argparse.Namespace) -> Iterator[Figure]:
     yield measure("embedded", options.events, *options.set)
     if options.kafka:
         fetch("kafka-broker")
-        fetch("spark-kafka")
         with tempfile.TemporaryDirectory(prefix="isrflow-bench-kafka-") as name:
             cluster = KafkaCluster.create(Path(name), plain_specs(1))
             try:

@@ -43,8 +43,8 @@ def test_the_lock_pins_every_jar_of_every_set() -> None:
 
 
 def test_the_error_for_missing_jars_says_how_to_get_them() -> None:
-    with pytest.raises(JarsError, match="4 jars of spark-kafka are missing: run 'isrflow doctor --fetch spark-kafka'"):
-        jars("spark-kafka")
+    with pytest.raises(JarsError, match="1 jars of spark-files are missing: run 'isrflow doctor --fetch spark-files'"):
+        jars("spark-files")
     with pytest.raises(JarsError, match="no set of jars called 'kafka'; the sets are kafka-broker, "):
         jars("kafka")
 

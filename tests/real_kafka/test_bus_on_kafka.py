@@ -38,7 +38,7 @@ def url(kafka_servers: str) -> str:
 
 @pytest.fixture
 def led(url: str, tmp_path: Path) -> Iterator[LedCluster]:
-    for jars in ("kafka-broker", "kafka-tools", "spark-kafka"):
+    for jars in ("kafka-broker", "kafka-tools"):
         fetch(jars)
     folder = tmp_path / "kafka"
     isrflow("cluster", "up", "--brokers", "2", "--heap", "384m", "--bus", url, "--dir", str(folder))

@@ -10,7 +10,6 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from bus.interface import Claim, Page
-from conf.jars import JarsError
 from conf.settings import Settings
 from sinks.metrics import Metrics, MetricsError
 from state.cluster import Cluster
@@ -21,7 +20,6 @@ from streaming.checkpoint_lock import Holder, checkpoint_lock
 from streaming.engine_clock import EngineClock
 from streaming.job import Job
 from streaming.job_errors import JobError, SupersededError
-from streaming.session import build_session
 from streaming.ticker import Ticker
 from streaming.watch import check_parts
 
@@ -86,12 +84,6 @@ def test_a_taken_metrics_port_is_reported_before_the_claim(bus: EmbeddedBus, tmp
         with pytest.raises(MetricsError, match="choose another"):
             started(bus, tmp_path / "checkpoint", metrics_port=taken.getsockname()[1])
     assert bus.claimed_epoch() == 0
-
-
-def test_missing_jars_are_reported_before_anything_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("ISRFLOW_CACHE", str(tmp_path))
-    with pytest.raises(JarsError, match="isrflow doctor --fetch"):
-        build_session(Settings(), tmp_path, connector="spark-kafka")
 
 
 class Running:

@@ -16,7 +16,6 @@ from bus.image import view_of_image
 from bus.interface import Bus
 from bus.kafka.bus import KafkaBus
 from bus.kafka.seqs import SLOTS
-from conf.jars import fetch
 from tests.streaming.feeding import feed_until_dead
 from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of, encoded, wait_until
 from tests.support.random_logs import seeded
@@ -34,7 +33,6 @@ ENGINE_FROZEN_S = 4.0
 
 @pytest.fixture
 def bus(kafka_servers: str) -> Iterator[KafkaBus]:
-    fetch("spark-kafka")
     bus = KafkaBus(f"kafka://{kafka_servers}/{uuid.uuid4().hex[:8]}")
     yield bus
     bus.close()

@@ -13,7 +13,6 @@ from sinks.decision_log import DecisionLog
 from state.event_text import decode
 from state.ids import shard_of
 from state.policy import Policy
-from streaming import event_steps, spill
 from streaming.fan_out import ARROW_SCHEMA, SHARED, decode_packed, fan_out
 from streaming.shard import ShardOperator
 from tests.support.engine import decisions_of, encoded
@@ -33,60 +32,14 @@ def test_operators_decide_as_the_rules_do(tmp_path, batch: int, pieces: int) -> 
     assert view_of_image(bus.image()) == expected.view()
 
 
-@pytest.mark.parametrize("shipped_bytes", [0, 30_000])
-def test_spilled_events_are_decided_the_same(tmp_path, monkeypatch, shipped_bytes: int) -> None:
-    monkeypatch.setattr(spill, "SHIPPED_BYTES_MAX", shipped_bytes)
-    monkeypatch.setattr(event_steps, "STEP_BYTES_MAX", 2_000)
-    log = seeded(seed=21, count=800)
-    bus, left = EmbeddedBus(tmp_path / "bus.db"), tmp_path / "spilled"
-    cluster = OperatorCluster(bus, left)
-    for first in range(0, len(log), 400):
-        cluster.batch(log[first : first + 400], 5)
-        spilled = sum(len(raw) for _, raw, *_ in log[first : first + 400]) - shipped_bytes
-        # One file, with this batch's events only.
-        (size,) = (file.stat().st_size for file in left.iterdir())
-        assert spilled <= size < spilled + 1_000
-    expected = decide(log, Policy())
-    assert decisions_of(bus) == expected.decisions
-    assert view_of_image(bus.image()) == expected.view()
-
-
-def test_a_batch_of_any_length_is_shipped_as_little_and_decided_in_steps(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(spill, "SHIPPED_BYTES_MAX", 100_000)
-    monkeypatch.setattr(event_steps, "STEP_BYTES_MAX", 100_000)
-    beat = b'{"kind":"broker_heartbeat","time_ms":1,"broker":1,"broker_epoch":1,"want_fence":false,'
-    beat += b'"want_shutdown":false,"x":"%s"}' % (b"x" * 40_000)
-    rows = packed_rows(
-        fan_out((arrow([(seq, beat)]) for seq in range(1, 101)), shards=SHARDS, spill_dir=tmp_path / "spilled")
-    )
-    assert sum(len(body) for _, body in rows) < 150_000
-    shared = [event_steps.at_seq(r, r.seq) for to, body in rows if to == SHARED for r in decode_packed(body).routed]
-    steps = list(event_steps.in_steps(shared, tmp_path / "spilled"))
-    assert [len(step) for step in steps[1:-1]] == [2] * (len(steps) - 2)
-    assert [(one.seq, one.raw) for step in steps for one in step] == [(seq, beat) for seq in range(1, 101)]
-
-
-def test_a_deadline_in_any_step_counts(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(spill, "SHIPPED_BYTES_MAX", 0)
-    monkeypatch.setattr(event_steps, "STEP_BYTES_MAX", 0)
+def test_the_earliest_deadline_of_a_batch_counts(tmp_path) -> None:
     expiries: list[int] = []
     bus = EmbeddedBus(tmp_path / "bus.db")
-    cluster = OperatorCluster(bus, tmp_path / "spilled")
+    cluster = OperatorCluster(bus)
     cluster.log = DecisionLog(bus, 0, lambda through, expires_ms: expiries.append(expires_ms))
     asked = [encoded("delete_topic", topic="t", request_id="r", timeout_ms=timeout_ms) for timeout_ms in (70, 50, 60)]
     cluster.batch([(seq, raw, 1_000, False) for seq, raw in enumerate(asked, start=1)])
     assert expiries == [1_050]
-
-
-def test_a_truncated_file_is_reported(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(spill, "SHIPPED_BYTES_MAX", 0)
-    with spill.Spill(tmp_path) as taken:
-        place = taken.shipped(b"abcdef")
-    assert isinstance(place, spill.Spilled)
-    assert list(spill.texts(tmp_path, [place, place])) == [b"abcdef"] * 2
-    (tmp_path / place.file).write_bytes(b"abc")
-    with pytest.raises(OSError, match="was cut off"):
-        list(spill.texts(tmp_path, [place]))
 
 
 def test_a_repeated_batch_starts_from_the_former_state(tmp_path) -> None:

@@ -8,8 +8,6 @@ from conf.settings import Settings
 from controller_logic.replay import decide
 from streaming import replay as module
 from streaming.replay import replay
-from streaming.spill import SHIPPED_BYTES_MAX
-from tests.support.engine import encoded
 from tests.support.random_logs import seeded
 
 pytestmark = pytest.mark.spark
@@ -42,19 +40,6 @@ def test_seqs_with_gaps_and_other_settings() -> None:
     assert list(bodies) == [body for _, _, body in expected.decisions]
     assert view == expected.view()
     assert view["seq"] == 200_000
-
-
-@pytest.mark.timeout(600)
-def test_a_batch_too_large_to_ship_through_spark_is_decided_the_same() -> None:
-    one = encoded("delete_topic", topic="t", request_id="r", x="x" * 4_000_000)
-    all_shards = encoded("broker_unregister", broker=9, request_id="r", x="x" * 4_000_000)
-    log = seeded(5, 60)
-    first = len(log) + 1
-    log += enumerate([one, all_shards] * (SHIPPED_BYTES_MAX // len(one + all_shards) + 2), start=first)
-    expected = decide(log, Settings().policy)
-    bodies, view = replay([Entry(*entry) for entry in log], Settings(max_bytes_per_batch=2**30), {}, 1_000)
-    assert list(bodies) == [body for _, _, body in expected.decisions]
-    assert view == expected.view()
 
 
 def test_a_failed_query_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from bus.kafka.bus import KafkaBus
-from bus.kafka.seqs import SLOTS, unplaced
 from conf.settings import Settings
 from streaming.sources.embedded import EmbeddedSource
 from streaming.sources.interface import source_of
@@ -52,14 +51,6 @@ def test_no_other_module_of_streaming_knows_a_bus_by_name() -> None:
         if known := {name for name in imported if name.startswith(("bus.kafka", "bus.embedded", "bus.bus_file"))}:
             found[path.name] = known
     assert set(found) == WITH_A_BUS_OF_THEIR_OWN
-
-
-def test_an_event_of_the_embedded_bus_keeps_its_seq_and_one_of_kafkas_offsets_gets_one(tmp_path: Path) -> None:
-    bus = EmbeddedBus(tmp_path / "bus.db")
-    assert source_of(bus).place()(7, 5) == 7
-    assert source_of(kafka_bus()).place()(7 * SLOTS, 5 * SLOTS) == 7 * SLOTS
-    assert source_of(kafka_bus()).place()(unplaced(1), 5 * SLOTS) == 5 * SLOTS + 1
-    bus.close()
 
 
 def test_only_batches_on_kafka_stand_at_a_distance(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import Row
@@ -30,11 +29,11 @@ def packed_rows(batches: Iterable[pa.RecordBatch]) -> list[tuple[int, bytes]]:
     return [row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
 
 
-def rows_of(log: Sequence[Recorded], pieces: int, spill_dir: Path | None = None) -> list[tuple[int, bytes]]:
+def rows_of(log: Sequence[Recorded], pieces: int) -> list[tuple[int, bytes]]:
     """Fan a batch out as Spark does, in several Arrow batches: (shard, packed events) in any order."""
     size = -(-len(log) // pieces)
     batches = [arrow(log[first : first + size]) for first in range(0, len(log), size)]
-    rows = packed_rows(fan_out(iter(batches), shards=SHARDS, spill_dir=spill_dir))
+    rows = packed_rows(fan_out(iter(batches), shards=SHARDS))
     random.Random(pieces).shuffle(rows)
     return rows
 
@@ -42,14 +41,13 @@ def rows_of(log: Sequence[Recorded], pieces: int, spill_dir: Path | None = None)
 class OperatorCluster:
     """The query without Spark: one tester per shard, because each has its own state, and the sink behind them."""
 
-    def __init__(self, bus: EmbeddedBus, spill_dir: Path | None = None) -> None:
+    def __init__(self, bus: EmbeddedBus) -> None:
         self.log = DecisionLog(bus, 0)
-        self.spill_dir = spill_dir
-        self.testers = [TwsTester(ShardOperator(SHARDS, PAGES, Policy(), {}, spill_dir)) for _ in range(SHARDS)]
+        self.testers = [TwsTester(ShardOperator(SHARDS, PAGES, Policy(), {})) for _ in range(SHARDS)]
 
     def batch(self, log: Sequence[Recorded], pieces: int = 1) -> list[Row]:
         """Play one micro-batch, and return the operators' rows."""
-        rows = rows_of(log, pieces, self.spill_dir)
+        rows = rows_of(log, pieces)
         made = [
             row
             for shard, tester in enumerate(self.testers)

@@ -1,0 +1,211 @@
+"""The events of a bus on Kafka in batches: one order, bounded weight, and the same events again after a kill."""
+
+import random
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from bus.interface import Entry, TrimmedError
+from bus.kafka.batches import Batches, Bounds, Position, Taken, in_order
+from bus.kafka.bus import KafkaBus
+from bus.kafka.publisher import BATCH_EVENTS_MAX
+from bus.kafka.seqs import SLOTS, offset_after, seq_of, slots_after
+from bus.weight import PARTITION_BYTES
+from tests.support.engine import encoded
+
+TICK, BEAT, BAD = b'{"kind":"tick","time_ms":1}', b'{"kind":"broker_heartbeat"}', b"\xff"
+ASKED = b'{"kind":"create_topic","timeout_ms":5}'
+STARTED = b'{"kind":"controller_started"}'
+WIDE = Bounds(1_000, 1_000_000)
+
+
+def control(offset: int, raw: bytes) -> Taken:
+    return Taken(0, offset, raw, 1_000 + offset, True)
+
+
+def report(partition: int, offset: int) -> Taken:
+    return Taken(partition, offset, b"%d:%d" % (partition, offset), 2_000 + offset, False)
+
+
+def ordered(controls: list[Taken], reports: list[Taken], before: int = 0) -> list[tuple[int, bytes]]:
+    return [(seq, one.raw) for seq, one in in_order(controls, reports, before)]
+
+
+def test_reports_are_placed_before_the_last_tick() -> None:
+    controls = [control(4, TICK), control(5, BEAT), control(7, TICK), control(8, BAD)]
+    assert ordered(controls, [report(0, 9), report(1, 2)]) == [
+        (5 * SLOTS, TICK),
+        (6 * SLOTS, BEAT),
+        (6 * SLOTS + 1, b"0:9"),
+        (6 * SLOTS + 2, b"1:2"),
+        (8 * SLOTS, TICK),
+        (9 * SLOTS, BAD),
+    ]
+
+
+def test_without_a_tick_reports_are_placed_at_the_end() -> None:
+    assert ordered([control(2, b""), control(3, BEAT)], [report(0, 1)]) == [
+        (3 * SLOTS, b""),
+        (4 * SLOTS, BEAT),
+        (4 * SLOTS + 1, b"0:1"),
+    ]
+
+
+def test_an_unreadable_tick_is_no_tick() -> None:
+    deep = b'{"kind":"tick","time_ms":1,"x":%s%s}' % (b"[" * 120, b"]" * 120)
+    controls = [control(1, TICK), control(2, deep), control(3, b'{"kind":"tick","time_ms":"1"}')]
+    assert [raw for _, raw in ordered(controls, [report(0, 1)])][:2] == [b"0:1", TICK]
+
+
+def test_reports_at_the_start_follow_the_batch_before() -> None:
+    assert ordered([control(6, TICK)], [report(2, 1), report(2, 2)], 6 * SLOTS + 3) == [
+        (6 * SLOTS + 4, b"2:1"),
+        (6 * SLOTS + 5, b"2:2"),
+        (7 * SLOTS, TICK),
+    ]
+
+
+def test_seq_and_offset_convert_both_ways() -> None:
+    assert [offset_after(seq) for seq in (0, SLOTS - 1, SLOTS, SLOTS + 5, 3 * SLOTS)] == [0, 0, 1, 1, 3]
+    assert [offset_after(seq_of(offset)) for offset in (0, 1, 99)] == [1, 2, 100]
+
+
+def test_reports_never_reach_the_next_control_event() -> None:
+    assert [slots_after(seq) for seq in (SLOTS, SLOTS + 5, 2 * SLOTS - 1)] == [SLOTS - 1, SLOTS - 6, 0]
+
+
+@pytest.fixture
+def bus(kafka_servers: str) -> Iterator[KafkaBus]:
+    bus = KafkaBus(f"kafka://{kafka_servers}/{uuid.uuid4().hex[:8]}")
+    yield bus
+    bus.close()
+
+
+@pytest.fixture
+def batches(bus: KafkaBus) -> Iterator[Batches]:
+    batches = opened(bus)
+    yield batches
+    batches.close()
+
+
+def opened(bus: KafkaBus) -> Batches:
+    return Batches(str(bus.address), bus.offsets_partitions)
+
+
+def cut(batches: Batches, bounds: Bounds, *, again: bool = False) -> list[list[Entry]]:
+    """Read all there is, as Spark does; with ``again`` each batch as after a restart, from its two positions alone."""
+    found = []
+    at = batches.first(0)
+    while (end := batches.plan(at, bounds)) != at:
+        if again:
+            batches.plan(end, bounds)
+        found.append(list(batches.read(at, end)))
+        at = end
+    # The mark of a claim's transaction takes an offset, so there may be a batch without events.
+    return [batch for batch in found if batch]
+
+
+def texts(found: list[list[Entry]]) -> list[list[bytes]]:
+    return [[entry.raw for entry in batch] for batch in found]
+
+
+def reported(number: int) -> bytes:
+    return encoded("log_end_offset", topic=f"t{number}", partition=0, broker=1, leader_epoch=0, log_end_offset=number)
+
+
+@pytest.mark.cluster
+def test_what_is_decided_of_a_batch_is_bounded_by_bytes(bus: KafkaBus, batches: Batches) -> None:
+    create = encoded("create_topic", topic="t", partitions=100_000, replication_factor=1)
+    named = encoded("create_topic", topic="n", assignment={"0": [1]}, x="x" * 5_000)
+    bus.publish([BEAT, create, create, BEAT, named, BEAT])
+    bounds = Bounds(1_000, 60_000 * PARTITION_BYTES)
+    assert texts(cut(batches, bounds)) == [[BEAT], [create], [create], [BEAT, named, BEAT]]
+    tight = Bounds(1_000, len(named) + PARTITION_BYTES)
+    assert texts(cut(batches, tight)) == [[BEAT], [create], [create], [BEAT], [named], [BEAT]]
+
+
+@pytest.mark.cluster
+def test_batches_are_bounded_by_bytes_and_by_count(bus: KafkaBus, batches: Batches) -> None:
+    sizes = [10, 10, 10, 90, 1, 30, 5, 5]
+    bus.publish([b"x" * size for size in sizes])
+    found = [[len(raw) for raw in batch] for batch in texts(cut(batches, Bounds(6, 50)))]
+    assert found == [[10, 10, 10], [90], [1, 30, 5, 5]]
+    assert [len(batch) for batch in cut(batches, Bounds(3, 1_000))] == [3, 3, 2]
+
+
+@pytest.mark.cluster
+def test_a_repeated_batch_has_the_same_events_whatever_the_bounds_are_by_then(bus: KafkaBus, batches: Batches) -> None:
+    rng = random.Random(4)
+    for _ in range(6):
+        some = [rng.choice((TICK, BEAT, BAD, ASKED, BEAT * 40)) for _ in range(20)]
+        bus.publish_own([*some, *(reported(rng.randrange(9)) for _ in range(30))])
+        bus.claim("a", {}, 1)
+    first = cut(batches, Bounds(40, 4_000))
+    assert cut(opened(bus), Bounds(40, 4_000), again=True) == first
+    assert len(first) > 10
+    seqs = [entry.seq for batch in first for entry in batch]
+    assert seqs == sorted(set(seqs))
+    assert [entry.seq for entry in bus.read(0, bus.last_seq())] == [seq for seq in seqs if seq % SLOTS == 0]
+    assert len(seqs) > 6 * (20 + 20 + 1)
+    claims = [entry.seq for batch in first for entry in batch if entry.is_claim]
+    assert len(claims) == 6
+    # What a claim found undecided carries its time.
+    assert all(entry.found_ms for batch in first for entry in batch if entry.raw == ASKED)
+
+
+@pytest.mark.cluster
+def test_a_forged_claim_is_none(bus: KafkaBus, batches: Batches) -> None:
+    bus.publish_own([STARTED])
+    bus.claim("a", {}, 1)
+    ((forged, claim),) = cut(batches, WIDE)
+    assert (forged.is_claim, claim.is_claim) == (False, True)
+    assert all(entry.entered_ms for entry in (forged, claim))
+
+
+@pytest.mark.cluster
+def test_reports_wait_for_a_control_event_and_keep_pace_with_them(bus: KafkaBus, batches: Batches) -> None:
+    at = batches.first(0)
+    bus.publish([reported(number) for number in range(16)])
+    assert batches.plan(at, WIDE) == at
+    bus.publish_own([TICK] * 40)
+    found = cut(batches, Bounds(20, 1_000_000))
+    assert [sum(entry.raw == TICK for entry in batch) for batch in found] == [10] * 4
+    # A fourth of them each time, rounded up in each of the partitions.
+    counts = [sum(entry.raw != TICK for entry in batch) for batch in found]
+    assert sum(counts) == 16
+    assert 4 <= counts[0] <= 4 + bus.offsets_partitions
+
+
+@pytest.mark.cluster
+def test_removed_reports_are_passed_over_and_removed_events_are_an_error(bus: KafkaBus, batches: Batches) -> None:
+    bus.publish_own([TICK, *(reported(number) for number in range(40)), BEAT])
+    places = [TopicPartition(bus.address.offsets, number, -1) for number in range(bus.offsets_partitions)]
+    remove(bus, *places)
+    assert texts(cut(batches, WIDE)) == [[TICK, BEAT]]
+    remove(bus, TopicPartition(bus.address.events, 0, 1))
+    with pytest.raises(TrimmedError, match=f"events up to {SLOTS} were removed; {SLOTS} was asked for"):
+        opened(bus).plan(Position(0, 0, (0,)), WIDE)
+
+
+@pytest.mark.cluster
+def test_aborted_records_are_in_no_batch(bus: KafkaBus, batches: Batches) -> None:
+    producer = Producer({"bootstrap.servers": bus.address.servers, "transactional.id": uuid.uuid4().hex})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(bus.address.events, BAD, partition=0)
+    producer.flush(30)
+    producer.abort_transaction(30)
+    bus.publish([BEAT])
+    assert texts(cut(batches, Bounds(1, 1_000))) == [[BEAT]]
+    bus.publish([BEAT] * (BATCH_EVENTS_MAX + 1))
+    assert sum(map(len, cut(batches, Bounds(20_000, 2**30)))) == BATCH_EVENTS_MAX + 2
+
+
+def remove(bus: KafkaBus, *places: TopicPartition) -> None:
+    """Do what retention does."""
+    admin = AdminClient({"bootstrap.servers": bus.address.servers})
+    for removed in admin.delete_records(list(places)).values():
+        removed.result(30)
