@@ -1,8 +1,9 @@
 """The quick benchmark: CPU of each step as a ratio to the reference loop of the same run, beside those of releases.
 
-    make bench-quick ARGS="[--partitions N] [--keep]"
+    make bench-quick ARGS="[--partitions N] [--engine] [--keep]"
 
-Ratios of CPU time hardly depend on the machine and on what else it does. ``--keep`` stores them as the release's.
+A ratio of CPU times depends little on the machine, and less than seconds do on what else it does. ``--engine`` also
+plays a small load on the engine with its Spark. ``--keep`` stores the ratios as the release's.
 """
 
 import argparse
@@ -13,12 +14,17 @@ import msgspec
 
 from conf.settings import Settings
 from tests.bench.breakdown import measure
+from tests.bench.drivers import engine
 from tests.bench.load import Load
 from tests.bench.machine import facts, machine
+from tests.bench.play import one_round
 
 RELEASES = Path(__file__).with_name("releases.json")
 PARTITIONS = 20_000
 RUNS = 3
+ENGINE_LOAD = Load(
+    partitions=2_000, session_ms=6_000, idle_s=10.0, steps=("create", "idle", "one ISR", "lose", "return")
+)
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -33,21 +39,28 @@ class Kept(msgspec.Struct, frozen=True):
 def main(*given: str) -> None:
     parser = argparse.ArgumentParser(prog="quick", description="Compare CPU with a reference loop and with releases.")
     parser.add_argument("--partitions", type=int, default=PARTITIONS)
+    parser.add_argument("--engine", action="store_true", help="also start the engine with its Spark")
     parser.add_argument("--keep", action="store_true", help="store the ratios as those of this release")
     options = parser.parse_args(given)
     settings = Settings()
     reference_s = machine().reference_cpu_s
     costs = measure(Load(partitions=options.partitions), RUNS, settings.shards, settings.pages)
     ratios = {cost.step: round(cost.total_s / reference_s, 3) for cost in costs}
+    if options.engine:
+        played = one_round("engine", engine, ENGINE_LOAD)
+        ratios |= {f"engine: {step}": round(took.cpu_s / reference_s, 3) for step, took in played}
     releases = kept()
     same = {name: one for name, one in releases.items() if one.partitions == options.partitions}
     print(f"{options.partitions:,} partitions, {facts()}; the reference loop took {reference_s:.2f} s of CPU")
-    print(f"{'step':<18} {'this run':>9}" + "".join(f" {name:>9} {'by it':>6}" for name in same))
+    print(f"{'step':<26} {'this run':>9}" + "".join(f" {name:>9} {'by it':>6}" for name in same))
     for step, ratio in ratios.items():
         shown = [(one.ratios.get(step), one) for one in same.values()]
         columns = "".join(f" {then:9.3f} {ratio / then:6.2f}" if then else f" {'':9} {'':6}" for then, _ in shown)
-        print(f"{step:<18} {ratio:9.3f}{columns}")
+        print(f"{step:<26} {ratio:9.3f}{columns}")
     if options.keep:
+        held = releases.get(version("isrflow"))
+        # Steps that were not played now keep what they had.
+        ratios = (held.ratios if held is not None and held.partitions == options.partitions else {}) | ratios
         releases[version("isrflow")] = Kept(facts(), options.partitions, ratios)
         RELEASES.write_bytes(msgspec.json.format(msgspec.json.encode(releases)) + b"\n")
 
