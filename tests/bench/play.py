@@ -2,8 +2,9 @@
 
 import tempfile
 import time
+import traceback
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.bench.load import Driver, Load, Took
@@ -16,20 +17,27 @@ Make = Callable[[Path, Load], Driver]
 
 
 def rounds(loads: Sequence[Load], makes: Mapping[str, Make], count: int, settle_s: float = SETTLE_S) -> list[Figure]:
-    """Play every load on every driver ``count`` times, each time on a fresh one, and in another order."""
+    """Play every load on every driver ``count`` times, each time on a fresh one, and in another order.
+
+    A round that fails is reported, and the others go on.
+    """
     took: dict[tuple[str, int, str], list[Took]] = defaultdict(list)
     for load in loads:
         names = list(makes)
         for number in range(count):
             for name in [*names[number % len(names) :], *names[: number % len(names)]]:
-                for step, one in one_round(name, makes[name], load, settle_s):
-                    took[name, load.partitions, step].append(one)
+                try:
+                    for step, one in one_round(name, makes[name], load, settle_s):
+                        took[name, load.partitions, step].append(one)
+                except Exception:
+                    # What the other rounds measured is worth keeping.
+                    print(f"  {name}, {load.partitions:,}: round {number + 1} failed", flush=True)
+                    traceback.print_exc()
     return [Figure(name, partitions, step, all_) for (name, partitions, step), all_ in took.items()]
 
 
-def one_round(name: str, make: Make, load: Load, settle_s: float = SETTLE_S) -> list[tuple[str, Took]]:
+def one_round(name: str, make: Make, load: Load, settle_s: float = SETTLE_S) -> Iterator[tuple[str, Took]]:
     """Play a load once on a fresh driver. A step that comes again is named after what came before it."""
-    played: list[tuple[str, Took]] = []
     with tempfile.TemporaryDirectory(prefix="isrflow-bench-") as folder:
         driver = make(Path(folder), load)
         driver.start()
@@ -39,8 +47,7 @@ def one_round(name: str, make: Make, load: Load, settle_s: float = SETTLE_S) -> 
                 time.sleep(settle_s)
                 shown = f"return after {before}" if step == "return" else step
                 took = driver.play(step)
-                played.append((shown, took))
                 print(f"  {name}, {load.partitions:,}: {shown}: {took.wall_s:.2f} s, {took.changes:,}", flush=True)
+                yield shown, took
         finally:
             driver.stop()
-    return played

@@ -39,7 +39,7 @@ _CHANGES = frozenset({PARTITION, PARTITION_CHANGE})
 class ProtocolDriver:
     """Simulated brokers under ``controller``; one of them fetches the metadata log for all."""
 
-    # Real brokers report no offsets to their controller. How a controller restarts, nobody asked.
+    # Real brokers report no offsets to their controller, and only the engine's restart is measured.
     passes_over: frozenset[StepName] = frozenset({"offsets", "restart"})
 
     def __init__(self, controller: Controller, load: Load) -> None:
