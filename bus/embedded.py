@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from bus import checksums, pieces
+from bus import checksums
 from bus.added_columns import CRC, AddedColumns
 from bus.bus_file import Access, BusFile
 from bus.claim import controller_started
@@ -31,6 +31,7 @@ from bus.interface import (
     epoch_after,
 )
 from bus.lock_wait import LOCK_TIMEOUT_S, while_locked
+from bus.page_table import check_same_pages, read_pages, replace_pages, write_pages
 from bus.retention import SLICE_ROWS, bound_wal, remove_decisions, remove_events
 from bus.weight import last_within
 from conf.settings import SQLITE
@@ -171,19 +172,17 @@ class EmbeddedBus(BusFile):
 
     def commit(self, controller_epoch: int, through: int, decisions: Sequence[Decided], pages: Sequence[Page]) -> None:
         with self._errors(), self._write() as connection:
-            claimed = self.claimed_epoch()
-            if claimed != controller_epoch:
-                raise FencedError(f"controller epoch {claimed} was claimed; this job holds {controller_epoch}")
+            self._check_held(controller_epoch)
             decided_seq = self._mark("decided")
             self._check_same(connection, [decided for decided in decisions if decided.seq <= decided_seq])
             if through == decided_seq:
-                self._check_same_state(connection, pages)
+                # Also the state, because a repeated batch may lack decisions that it made the first time.
+                check_same_pages(connection, pages, self.path)
             if through <= decided_seq:
                 return
             fresh = [decided for decided in decisions if decided.seq > decided_seq]
             connection.executemany("INSERT INTO decisions VALUES (?, ?, ?, ?)", checksums.with_crc(fresh))
-            written = checksums.with_crc(pieces.cut(pages))
-            connection.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?)", written)
+            write_pages(connection, pages)
             self._raise_mark(connection, "decided", through)
 
     def _check_same(self, connection: sqlite3.Connection, decisions: Sequence[Decided]) -> None:
@@ -195,16 +194,22 @@ class EmbeddedBus(BusFile):
             if row is None or row[0] != decided.body:
                 raise DivergedError(f"bus {self.path}: decision ({decided.seq}, {decided.idx}) came out differently")
 
-    def _check_same_state(self, connection: sqlite3.Connection, pages: Sequence[Page]) -> None:
-        """Check the state too, because a repeated batch may lack decisions that it made the first time."""
-        for page in pieces.cut(pages):
-            row = connection.execute(
-                "SELECT body FROM pages WHERE shard = ? AND page = ?", (page.shard, page.page)
-            ).fetchone()
-            if row is None or row[0] != page.body:
-                raise DivergedError(
-                    f"bus {self.path}: page ({page.shard}, {page.page}) of the state came out differently"
-                )
+    def _check_held(self, controller_epoch: int) -> None:
+        claimed = self.claimed_epoch()
+        if claimed != controller_epoch:
+            raise FencedError(f"controller epoch {claimed} was claimed; this job holds {controller_epoch}")
+
+    def replace_image(self, controller_epoch: int, image: Image) -> None:
+        with self._errors(), self._write() as connection:
+            self._check_held(controller_epoch)
+            if image.seq != (decided_seq := self._mark("decided")):
+                raise DivergedError(f"bus {self.path}: the state is at seq {decided_seq}, not {image.seq}")
+            replace_pages(connection, image.pages)
+            self._set_mark(connection, "layouts", self._mark("layouts") + 1)
+
+    def layouts(self) -> int:
+        with self._errors():
+            return self._mark("layouts")
 
     def decided_seq(self) -> int:
         with self._errors():
@@ -247,12 +252,7 @@ class EmbeddedBus(BusFile):
     def image(self) -> Image:
         with self._errors(), self._snapshot() as connection:
             crcs = self._columns.of(connection, "pages", CRC)
-            rows = connection.execute(f"SELECT shard, page, body, {crcs} FROM pages")
-            pages = (
-                Page(shard, page, checksums.check(body, crc, f"bus {self.path}: page ({shard}, {page}) of the state"))
-                for shard, page, body, crc in rows
-            )
-            return Image(self._mark("decided"), pieces.joined(pages))
+            return Image(self._mark("decided"), read_pages(connection, crcs, self.path))
 
     def passed(self, through: int) -> None:
         with self._errors(), self._write() as connection:

@@ -202,6 +202,18 @@ class Bus(Protocol):
         """Return the state of the last commit as one consistent whole."""
         ...
 
+    def replace_image(self, controller_epoch: int, image: Image) -> None:
+        """Put the same state in other pages in the place of all pages, in one transaction, and count it (``layouts``).
+
+        Raises ``FencedError`` if a later epoch was claimed, and ``DivergedError`` if ``image`` is not at the last
+        commit. Then nothing is written.
+        """
+        ...
+
+    def layouts(self) -> int:
+        """Return how many times the image was replaced. A checkpoint from before has the state in other pages."""
+        ...
+
     def passed(self, through: int) -> None:
         """Note that the checkpoint will never ask for events up to ``through`` again."""
         ...

@@ -12,7 +12,7 @@ from conf.java import JavaError
 from conf.loader import SettingsError
 from state.codec import CodecError
 
-COMMANDS = ("run", "publish", "replay", "decisions", "describe", "demo", "doctor", "cluster")
+COMMANDS = ("run", "publish", "replay", "decisions", "describe", "reshard", "demo", "doctor", "cluster")
 
 
 class _Commands(click.Group):

@@ -32,5 +32,6 @@ The working state has ``working_topic`` for each topic in use and ``running_tota
 adds a change to a partition, the one place where epochs go up.
 
 Around ``step``: ``guard`` keeps an event that the rules fail on from stopping the others, ``routing`` names an
-event's shard, and ``replay`` runs a recorded event log through all of it.
+event's shard, and ``replay`` runs a recorded event log through all of it. ``resharding`` puts a stored state into
+another number of shards.
 """

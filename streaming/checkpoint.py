@@ -62,7 +62,7 @@ def settle(checkpoint: Path, bus: Bus) -> None:
         move_aside(checkpoint, **found)
     if not has_batches(checkpoint):
         private_dir(checkpoint)
-        (checkpoint / BUS_FILE).write_text(str(bus.bus_id()))
+        (checkpoint / BUS_FILE).write_text(_state_id(bus))
 
 
 def move_aside(checkpoint: Path, **found: Any) -> None:
@@ -83,9 +83,11 @@ def _misfit(checkpoint: Path, bus: Bus) -> dict[str, Any] | None:
     if not has_batches(checkpoint):
         # The source would start where the bus was then, with the state that the bus has now.
         return {"why": "none of its batches has ended"} if (checkpoint / SPARK_FILE).exists() else None
-    of_bus = _read(checkpoint / BUS_FILE)
-    if of_bus != str(bus.bus_id()):
+    of_bus, state_id = _read(checkpoint / BUS_FILE), _state_id(bus)
+    if (of_bus or "").partition(".")[0] != str(bus.bus_id()):
         return {"why": "it belongs to another bus", "of_bus": of_bus, "bus": bus.bus_id()}
+    if of_bus != state_id:
+        return {"why": "the bus's state was laid out in other shards or pages since", "layout": of_bus, "now": state_id}
     ended, planned = max(_numbers(checkpoint / "commits")), max(_numbers(checkpoint / "offsets"), default=-1)
     source = source_of(bus)
     ends = [_end(checkpoint / "offsets" / str(batch), source) for batch in range(ended, planned + 1)]
@@ -94,6 +96,12 @@ def _misfit(checkpoint: Path, bus: Bus) -> dict[str, Any] | None:
     if is_whole and any(source.is_decided_to(end) for end in at):
         return None
     return {"why": "the bus is at another place", "at": ends[-2:], "decided_seq": bus.decided_seq()}
+
+
+def _state_id(bus: Bus) -> str:
+    """Return what a checkpoint's bus is known by, and how many times its state was laid out again."""
+    layouts = bus.layouts()
+    return f"{bus.bus_id()}.{layouts}" if layouts else str(bus.bus_id())
 
 
 def shuffle_partitions(checkpoint: Path) -> int | None:

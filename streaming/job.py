@@ -17,7 +17,7 @@ from conf.loader import policy_text
 from conf.settings import Settings
 from sinks.decision_log import DecisionLog
 from sinks.metrics import Metrics
-from state.codec import CodecError, decode_cluster
+from state.codec import decode_cluster
 from streaming.batch_listener import BatchListener
 from streaming.checkpoint import settle
 from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
@@ -27,7 +27,7 @@ from streaming.decider import Decider
 from streaming.engine_clock import EngineClock
 from streaming.imbalance_feedback import feedback_events
 from streaming.job_errors import JobError, SupersededError
-from streaming.layout import misfit
+from streaming.layout_check import LayoutCheck
 from streaming.local_dir import local_dir
 from streaming.metrics_endpoint import Endpoint
 from streaming.retention import Retention
@@ -76,7 +76,7 @@ class Job:
         self._metrics = metrics
         self._endpoint = Endpoint(metrics, settings.metrics_host, settings.metrics_port)
         self._stopping = threading.Event()
-        self._check_layout()
+        self._layout = LayoutCheck(bus, settings)
         self._checkpoint = checkpoint_of(settings)
         self._claim = Claim(0, 0, 0)
         self._clock = EngineClock()
@@ -146,6 +146,7 @@ class Job:
     def _claim_controller(self) -> None:
         policy = policy_text(msgspec.to_builtins(self._settings.policy))
         self._claim = self._bus.claim(self._settings.controller_name, policy, self._clock.read_ms())
+        self._layout.claimed(self._claim)
         self._deadlines.begin(self._claim)
         logger.info("claimed the controller", controller_epoch=self._claim.controller_epoch, seq=self._claim.seq)
 
@@ -166,14 +167,6 @@ class Job:
         if self._stopping.is_set():
             raise _StoppedError
         check_claim(self._bus, self._claim)
-
-    def _check_layout(self) -> None:
-        try:
-            found = misfit(self._bus.image(), self._settings)
-        except CodecError as error:
-            raise JobError(f"the state on {self._settings.bus_name} cannot be read: {error}") from error
-        if found is not None:
-            raise JobError(found)
 
     def _obey_signals(self) -> None:
         def stop(number: int, frame: FrameType | None) -> None:

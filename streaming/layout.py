@@ -1,12 +1,16 @@
-"""How the state on a bus is laid out in shards and pages. The settings must agree with it."""
+"""How the state on a bus is laid out in shards and pages. The settings must agree with it, or it is laid out again."""
 
 import math
+from collections.abc import Iterable
 
-from bus.interface import Image
+from bus.interface import Image, Page
 from conf.settings import Settings
-from state.codec import CodecError, decode_cluster, decode_slices
+from controller_logic.resharding import resharded
+from state.cluster import MappedTopics, State
+from state.codec import CodecError, decode_cluster, decode_slices, encode_cluster, joined_topics
 from state.ids import page_of, topic_hash
 from state.shard_outcome import CLUSTER_PAGE
+from streaming.paged_topics import PagedTopics
 
 _PAGES_MAX = 1 << 20
 Places = dict[tuple[str, int], int]
@@ -31,8 +35,40 @@ def misfit(image: Image, settings: Settings) -> str | None:
     return _said("pages", settings.pages, settings, f"its topics are on other pages than these: {other}")
 
 
+def shards_of(image: Image) -> int | None:
+    """Return the number of shards of a state; None if there is no state yet. Raises ``CodecError``."""
+    return next((decode_cluster(page.body).shards for page in image.pages if page.page == CLUSTER_PAGE), None)
+
+
+def laid_out(image: Image, shards: int, pages: int) -> Image:
+    """Return the same state in other shards and pages. Raises ``CodecError``."""
+    clusters = [decode_cluster(page.body) for page in image.pages if page.page == CLUSTER_PAGE]
+    topics = joined_topics(page.body for page in image.pages if page.page != CLUSTER_PAGE)
+    states = resharded(sorted(clusters, key=lambda cluster: cluster.shard), topics, shards)
+    return Image(image.seq, [page for state in states for page in _pages(state, pages)])
+
+
+class _NoPages:
+    """The pages of a shard that has none yet."""
+
+    def load(self, page: int) -> bytes | None:
+        return None
+
+    def load_all(self) -> Iterable[tuple[int, bytes]]:
+        return ()
+
+
+def _pages(state: State, pages: int) -> list[Page]:
+    cluster = state.cluster
+    assert isinstance(state.topics, MappedTopics)
+    paged = PagedTopics(_NoPages(), cluster.shards, pages).changed(state.topics)
+    bodies = [(CLUSTER_PAGE, encode_cluster(cluster)), *paged.changed_pages(state.topics)]
+    return [Page(cluster.shard, page, body) for page, body in bodies]
+
+
 def _said(name: str, value: int, settings: Settings, found: str) -> str:
-    return f"{name} is {value}, which does not fit the state on {settings.bus_name}: {found}"
+    where = f"the state on {settings.bus_name} ('isrflow reshard' lays it out again)"
+    return f"{name} is {value}, which does not fit {where}: {found}"
 
 
 def _layout(image: Image) -> tuple[int | None, Places]:

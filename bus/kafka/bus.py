@@ -10,7 +10,7 @@ from bus.interface import BusError, Claim, Decided, DivergedError, Entry, Image,
 from bus.kafka.address import parse
 from bus.kafka.claims import newest_claims
 from bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, Connection
-from bus.kafka.controller import MARK_KEY, Controller, page_of
+from bus.kafka.controller import MARK_KEY, Controller, PageKey, page_of
 from bus.kafka.log_reader import LogReader, Record
 from bus.kafka.mark import Mark, decode_mark
 from bus.kafka.publisher import Publisher, replica_of
@@ -183,8 +183,20 @@ class KafkaBus:
             return self._decisions.has_more()
 
     def image(self) -> Image:
+        mark, pages = self._state()
+        return Image(mark.through, pieces.joined(Page(*key, body) for key, body in pages.items()))
+
+    def replace_image(self, controller_epoch: int, image: Image) -> None:
+        _, former = self._state()
+        self._controller.replace_image(controller_epoch, image, former)
+
+    def layouts(self) -> int:
+        return self._controller.mark().layouts
+
+    def _state(self) -> tuple[Mark, dict[PageKey, bytes]]:
+        """Read the last mark, and each page or piece of one."""
         reader = LogReader(self._connection, self.address.state)
-        mark, pages = Mark(), dict[tuple[int, int], bytes]()
+        mark, pages = Mark(), dict[PageKey, bytes]()
         try:
             reader.seek(self._connection.start_offset(self.address.state))
             # Compaction may replace a page by a newer one behind the end. So read until the end stays where it is.
@@ -200,11 +212,13 @@ class KafkaBus:
                     reader.skip()
                     if record.key == MARK_KEY:
                         mark = decode_mark(record.value)
-                    else:
+                    elif record.value:
                         pages[page_of(record.key)] = record.value
+                    else:
+                        pages.pop(page_of(record.key), None)
         finally:
             reader.close()
-        return Image(mark.through, pieces.joined(Page(*key, body) for key, body in pages.items()))
+        return mark, pages
 
     def passed(self, through: int) -> None:
         pass

@@ -4,18 +4,19 @@ All jobs of a bus share one transactional id, so Kafka accepts only the newest o
 aborts the older job's open transaction and refuses what that job still sends.
 """
 
+import contextlib
 import random
 import struct
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 from confluent_kafka import Producer
 
 from bus import pieces
 from bus.claim import controller_started
-from bus.interface import BusError, Claim, Decided, FencedError, Page, draw_bus_id, epoch_after
+from bus.interface import BusError, Claim, Decided, DivergedError, FencedError, Image, Page, draw_bus_id, epoch_after
 from bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS, Connection
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.log_reader import LogReader
@@ -32,6 +33,8 @@ _PAGE_KEY = struct.Struct(">ii")
 _PIECE_KEY = struct.Struct(">iq")
 _PAGE_MAX = 2**31 - 1
 MARK_KEY = b"mark"
+# The shard and the number of a page, or of a piece of one.
+PageKey = tuple[int, int]
 
 
 class Controller:
@@ -56,7 +59,7 @@ class Controller:
             else:
                 newest = next(reversed(self._marks.take(end, end)), None)
             if newest is not None:
-                self._mark = max(self._mark, decode_mark(newest.value), key=_age)
+                self._mark = newer(self._mark, decode_mark(newest.value))
             return self._mark
 
     def claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
@@ -115,35 +118,57 @@ class Controller:
     ) -> None:
         """Write what comes after the newest mark, all or none. ``check_again`` gets it and may refuse the batch."""
         with self._lock:
-            before = self.mark()
-            if before.controller_epoch != controller_epoch:
-                raise self._superseded(controller_epoch, before)
+            before = self._held_mark(controller_epoch)
             check_again(before)
             if through > before.through:
-                if self._producer is None or self._held_epoch != controller_epoch:
-                    raise BusError(
-                        f"bus {self._connection.address}: "
-                        f"controller epoch {controller_epoch} belongs to another process"
-                    )
                 fresh = [decided for decided in decisions if decided.seq > before.through]
-                self._write(self._producer, before, through, fresh, pages)
+                with self._transaction(controller_epoch) as transaction:
+                    mark = transaction.write_decisions(before, fresh)
+                    mark = msgspec.structs.replace(mark, through=through, before=before.through)
+                    self._write_pages(transaction, mark, pages)
 
-    def _write(
-        self, producer: Producer, before: Mark, through: int, decisions: list[Decided], pages: Sequence[Page]
-    ) -> None:
+    def replace_image(self, controller_epoch: int, image: Image, former: Iterable[PageKey]) -> None:
+        """Write ``image`` in the place of the pages and pieces ``former``, all or none."""
+        with self._lock:
+            before = self._held_mark(controller_epoch)
+            if image.seq != before.through:
+                raise DivergedError(
+                    f"bus {self._connection.address}: the state is at seq {before.through}, not {image.seq}"
+                )
+            kept = {(page.shard, page.page) for page in pieces.cut(image.pages)}
+            with self._transaction(controller_epoch) as transaction:
+                for shard, page in sorted(set(former) - kept):
+                    transaction.write(self._connection.address.state, _key_of(Page(shard, page, b"")), None)
+                mark = msgspec.structs.replace(before, layouts=before.layouts + 1)
+                self._write_pages(transaction, mark, image.pages)
+
+    def _held_mark(self, controller_epoch: int) -> Mark:
+        """Return the newest mark. Raises ``FencedError`` if it is of another epoch."""
+        mark = self.mark()
+        if mark.controller_epoch != controller_epoch:
+            raise self._superseded(controller_epoch, mark)
+        return mark
+
+    @contextlib.contextmanager
+    def _transaction(self, controller_epoch: int) -> Iterator[Transaction]:
+        if self._producer is None or self._held_epoch != controller_epoch:
+            raise BusError(
+                f"bus {self._connection.address}: controller epoch {controller_epoch} belongs to another process"
+            )
         try:
             with self._connection.errors():
-                transaction = Transaction(producer, self._connection.address)
-                mark = transaction.write_decisions(before, decisions)
-                for page in pieces.cut(pages):
-                    transaction.write(self._connection.address.state, _key_of(page), page.body)
-                mark = msgspec.structs.replace(mark, through=through, before=before.through)
-                for topic in (self._connection.address.state, self._topic):
-                    transaction.write(topic, MARK_KEY, msgspec.json.encode(mark))
-                transaction.end()
-                self._mark = mark
+                yield Transaction(self._producer, self._connection.address)
         except FencedError as error:
-            raise self._fenced(before.controller_epoch, error) from error
+            raise self._fenced(controller_epoch, error) from error
+
+    def _write_pages(self, transaction: Transaction, mark: Mark, pages: Sequence[Page]) -> None:
+        """Write pages and then the mark, and commit."""
+        for page in pieces.cut(pages):
+            transaction.write(self._connection.address.state, _key_of(page), page.body)
+        for topic in (self._connection.address.state, self._topic):
+            transaction.write(topic, MARK_KEY, msgspec.json.encode(mark))
+        transaction.end()
+        self._mark = mark
 
     def _fenced(self, controller_epoch: int, error: FencedError) -> BusError:
         """Say which job fenced this one. Its claim becomes readable a moment after it fences."""
@@ -181,5 +206,6 @@ def page_of(key: bytes) -> tuple[int, int]:
     return shard, page
 
 
-def _age(mark: Mark) -> tuple[int, int]:
-    return mark.controller_epoch, mark.through
+def newer(one: Mark, other: Mark) -> Mark:
+    """Return the newer one of two marks."""
+    return max(one, other, key=lambda mark: (mark.controller_epoch, mark.through, mark.layouts))

@@ -30,6 +30,8 @@ class Mark(msgspec.Struct, frozen=True):
     claims: tuple[tuple[int, int], ...] = ()
     # For each of them: (``through`` at the claim, offset of its event, timestamp of its event).
     found: tuple[tuple[int, int, int], ...] = ()
+    # How many times the image was replaced.
+    layouts: int = 0
 
     def with_claim(self, controller_epoch: int, offset: int, time_ms: int) -> "Mark":
         """Return the mark with one more claim. Beyond ``CLAIMS_KEPT`` the oldest goes: it was decided long ago."""

@@ -31,11 +31,11 @@ class Transaction:
         self,
         topic: str,
         key: bytes | None,
-        value: bytes,
+        value: bytes | None,
         headers: Headers | None = None,
         reports: DeliveryReports | None = None,
     ) -> None:
-        """Hand over a record, as soon as the client has room for it."""
+        """Hand over a record, as soon as the client has room for it. Without a value it removes what ``key`` has."""
         deadline = time.monotonic() + REQUEST_TIMEOUT_S
         while True:
             try:

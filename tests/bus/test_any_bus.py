@@ -1,8 +1,9 @@
-"""What every bus promises: one order for all publishers, each decision written once, one job that writes."""
+"""What every bus promises: one order for all publishers, each decision written once, one job that writes.
+
+The buses on Kafka are on the node of ``kafka_servers``.
+"""
 
 import threading
-import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -27,28 +28,6 @@ from tests.support.engine import wait_until
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 OFFSET = b'{"kind":"log_end_offset","time_ms":1,"topic":"t","partition":0,"broker":1}'
 ALL = 2**62
-
-
-@pytest.fixture(params=["sqlite", pytest.param("kafka", marks=pytest.mark.cluster)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:{tmp_path / 'bus.db'}"
-    return f"kafka://{request.getfixturevalue('kafka_servers')}/{uuid.uuid4().hex[:8]}"
-
-
-@pytest.fixture
-def bus(url: str) -> Iterator[Bus]:
-    bus = open_bus(url)
-    yield bus
-    bus.close()
-
-
-@pytest.fixture
-def other(url: str, bus: Bus) -> Iterator[Bus]:
-    """The same bus, opened a second time as another process would."""
-    other = open_bus(url)
-    yield other
-    other.close()
 
 
 def claimed(bus: Bus) -> int:

@@ -7,7 +7,6 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
-from bus.interface import Image
 from controller_logic.replay import decide
 from sinks.decision_log import DecisionLog
 from state.event_text import decode
@@ -56,18 +55,7 @@ def test_a_new_checkpoint_starts_from_the_pages_of_the_bus(tmp_path) -> None:
     log = seeded(seed=23, count=400)
     bus = EmbeddedBus(tmp_path / "bus.db")
     OperatorCluster(bus).batch(log[:200])
-    image: Image = bus.image()
-    again = OperatorCluster(bus)
-    again.testers = [
-        TwsTester(
-            ShardOperator(SHARDS, PAGES, Policy(), {}),
-            initialStateRow=[
-                (shard, Row(shard=shard, page=p.page, body=p.body)) for p in image.pages if p.shard == shard
-            ],
-        )
-        for shard in range(SHARDS)
-    ]
-    again.batch(log[200:])
+    OperatorCluster(bus, image=bus.image()).batch(log[200:])
     assert decisions_of(bus) == decide(log, Policy()).decisions
 
 

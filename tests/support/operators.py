@@ -8,7 +8,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from bus.embedded import EmbeddedBus
-from bus.interface import Entry
+from bus.interface import Entry, Image
 from controller_logic.replay import Recorded
 from sinks.decision_log import DecisionLog
 from state.policy import Policy
@@ -29,11 +29,11 @@ def packed_rows(batches: Iterable[pa.RecordBatch]) -> list[tuple[int, bytes]]:
     return [row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)]
 
 
-def rows_of(log: Sequence[Recorded], pieces: int) -> list[tuple[int, bytes]]:
+def rows_of(log: Sequence[Recorded], pieces: int, shards: int = SHARDS) -> list[tuple[int, bytes]]:
     """Fan a batch out as Spark does, in several Arrow batches: (shard, packed events) in any order."""
     size = -(-len(log) // pieces)
     batches = [arrow(log[first : first + size]) for first in range(0, len(log), size)]
-    rows = packed_rows(fan_out(iter(batches), shards=SHARDS))
+    rows = packed_rows(fan_out(iter(batches), shards=shards))
     random.Random(pieces).shuffle(rows)
     return rows
 
@@ -41,13 +41,28 @@ def rows_of(log: Sequence[Recorded], pieces: int) -> list[tuple[int, bytes]]:
 class OperatorCluster:
     """The query without Spark: one tester per shard, because each has its own state, and the sink behind them."""
 
-    def __init__(self, bus: EmbeddedBus) -> None:
-        self.log = DecisionLog(bus, 0)
-        self.testers = [TwsTester(ShardOperator(SHARDS, PAGES, Policy(), {})) for _ in range(SHARDS)]
+    def __init__(
+        self,
+        bus: EmbeddedBus,
+        *,
+        shards: int = SHARDS,
+        pages: int = PAGES,
+        controller_epoch: int = 0,
+        image: Image | None = None,
+    ) -> None:
+        self.log = DecisionLog(bus, controller_epoch)
+        rows = [(page.shard, Row(page=page.page, body=page.body)) for page in (image.pages if image else ())]
+        self.testers = [
+            TwsTester(
+                ShardOperator(shards, pages, Policy(), {}),
+                initialStateRow=[row for row in rows if row[0] == shard],
+            )
+            for shard in range(shards)
+        ]
 
     def batch(self, log: Sequence[Recorded], pieces: int = 1) -> list[Row]:
         """Play one micro-batch, and return the operators' rows."""
-        rows = rows_of(log, pieces)
+        rows = rows_of(log, pieces, len(self.testers))
         made = [
             row
             for shard, tester in enumerate(self.testers)

@@ -1,0 +1,38 @@
+"""The table in which an embedded bus keeps the pages of the state."""
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+from bus import checksums, pieces
+from bus.interface import DivergedError, Page
+
+
+def write_pages(connection: sqlite3.Connection, pages: Sequence[Page]) -> None:
+    """Write changed pages over their former versions."""
+    connection.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?)", checksums.with_crc(pieces.cut(pages)))
+
+
+def replace_pages(connection: sqlite3.Connection, pages: Sequence[Page]) -> None:
+    """Put ``pages`` in the place of all pages."""
+    connection.execute("DELETE FROM pages")
+    write_pages(connection, pages)
+
+
+def read_pages(connection: sqlite3.Connection, crcs: str, path: Path) -> list[Page]:
+    """Return all pages whole. ``crcs`` is the column of checksums. Raises ``DamagedError``."""
+    rows = connection.execute(f"SELECT shard, page, body, {crcs} FROM pages")
+    return pieces.joined(
+        Page(shard, page, checksums.check(body, crc, f"bus {path}: page ({shard}, {page}) of the state"))
+        for shard, page, body, crc in rows
+    )
+
+
+def check_same_pages(connection: sqlite3.Connection, pages: Sequence[Page], path: Path) -> None:
+    """Raise ``DivergedError`` if one of ``pages`` differs from what is written."""
+    for page in pieces.cut(pages):
+        row = connection.execute(
+            "SELECT body FROM pages WHERE shard = ? AND page = ?", (page.shard, page.page)
+        ).fetchone()
+        if row is None or row[0] != page.body:
+            raise DivergedError(f"bus {path}: page ({page.shard}, {page.page}) of the state came out differently")

@@ -1,0 +1,60 @@
+"""The same state in another number of shards: what all shards share stays, and each topic goes to its new shard."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from controller_logic.working_state import WorkingState
+from controller_logic.working_topic import WorkingTopic
+from state.cluster import Cluster, MappedTopics, State, Totals, counted
+from state.ids import shard_of
+from state.partition import Topic
+from state.policy import Policy
+
+
+class _Due(NamedTuple):
+    """What waits for the next tick, in all shards together."""
+
+    watermarks: list[tuple[str, int]]
+    deletions: list[str]
+
+
+def resharded(clusters: Sequence[Cluster], topics: Iterable[Topic], shards: int) -> list[State]:
+    """Return a state in ``shards`` shards that decides as the given one does.
+
+    ``clusters`` are those of all shards. What they share is taken from the first one, which writes what all decide
+    alike. Each shard's counts are made from its topics again.
+    """
+    shared = replace(clusters[0], shards=shards, watermarks_due=(), deletions_due=(), totals=Totals(), backlog={})
+    due = _Due(
+        [one for cluster in clusters for one in cluster.watermarks_due],
+        [one for cluster in clusters for one in cluster.deletions_due],
+    )
+    held: list[dict[str, Topic]] = [{} for _ in range(shards)]
+    for topic in topics:
+        held[shard_of(topic.topic, shards)][topic.topic] = topic
+    return [_counted(replace(shared, shard=shard), MappedTopics(of), due) for shard, of in enumerate(held)]
+
+
+def _counted(cluster: Cluster, topics: MappedTopics, due: _Due) -> State:
+    """Return one shard's state with its counts, and with what is due in it."""
+    totals, backlog = Totals(), Counter[int]()
+    for topic in WorkingState(State(cluster, topics), Policy(), {}).topics():
+        if not topic.is_deleting:
+            totals += _totals_of(topic)
+            backlog.update(broker for partition in topic.partitions for broker in partition.backlog)
+    own = replace(
+        cluster,
+        watermarks_due=tuple(sorted(one for one in due.watermarks if cluster.holds(one[0]))),
+        deletions_due=tuple(sorted(one for one in due.deletions if cluster.holds(one))),
+        totals=totals,
+        backlog=dict(sorted(backlog.items())),
+    )
+    return State(own, topics)
+
+
+def _totals_of(topic: WorkingTopic) -> Totals:
+    columns = [counted(partition, topic.min_isr) for partition in topic.partitions]
+    return Totals(1, *(sum(column) for column in zip(*columns, strict=True))) if columns else Totals(1)

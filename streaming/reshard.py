@@ -1,0 +1,55 @@
+"""Lay the state of a bus out in other shards and pages, while no engine decides.
+
+The problem: a kill may come at any moment, an engine may start meanwhile, and checkpoints, perhaps on other machines,
+hold the state in its old pages.
+
+    claim ──► read the state ──► one transaction: all pages replaced, layouts + 1
+      │                              │
+      └ fences whoever decided       └ refused if somebody has claimed since
+
+The insight: a claim already gives one job the right to write, and takes it from all others. So this is a job that
+claims, replaces the image and ends. An engine checks the layout before its claim, and once more if another claim came
+in between (``job``). A checkpoint notes ``Bus.layouts``, and one from before is moved aside (``checkpoint``).
+
+The claim brings the settings that are in force, so it changes none of them.
+"""
+
+from typing import NamedTuple
+
+from bus.clock import now_ms
+from bus.image import read_image
+from bus.interface import Bus
+from conf.settings import Settings
+from streaming.checkpoint_lock import Holder, checkpoint_lock
+from streaming.checkpoint_place import checkpoint_of
+from streaming.job_errors import JobError
+from streaming.layout import laid_out, misfit, shards_of
+
+
+class Resharded(NamedTuple):
+    """What was done: the number of shards before, and how many topics were moved to their new places."""
+
+    shards_before: int
+    topics: int
+
+
+def reshard(bus: Bus, settings: Settings) -> Resharded | None:
+    """Lay the state out as ``settings`` say. Return None if there is no state yet, or if it is so already.
+
+    Raises ``JobError`` if an engine of this machine runs, ``FencedError`` if one starts meanwhile, and ``CodecError``
+    if the state cannot be read. Then the state is as it was.
+    """
+    with checkpoint_lock(checkpoint_of(settings), Holder.of(bus, settings.bus_name)) as lock:
+        if not lock.take_or_check():
+            raise JobError(f"an engine decides on {settings.bus_name}: stop it first")
+        if misfit(bus.image(), settings) is None:
+            return None
+        in_force = read_image(bus.image()).cluster.settings
+        claim = bus.claim(f"reshard-{settings.controller_name}", in_force, now_ms())
+        # Only now, because until the claim another engine may have written.
+        image = bus.image()
+        held = read_image(image)
+        shards_before = shards_of(image)
+        assert shards_before is not None, "a state that does not fit is there"
+        bus.replace_image(claim.controller_epoch, laid_out(image, settings.shards, settings.pages))
+        return Resharded(shards_before, len(held.topics))

@@ -1,0 +1,173 @@
+"""A state in other shards and pages: nothing is lost whenever the command dies, and no old checkpoint is used."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from msgspec.structs import replace
+
+from bus.embedded import EmbeddedBus
+from bus.image import view_of_image
+from bus.interface import DivergedError, Entry, FencedError, Image
+from bus.kafka.controller import newer
+from bus.kafka.mark import Mark
+from cli import command
+from conf.settings import Settings
+from controller_logic.replay import decide
+from state.policy import Policy
+from streaming.checkpoint import BUS_FILE, settle
+from streaming.checkpoint_lock import Holder, checkpoint_lock
+from streaming.job_errors import JobError
+from streaming.layout import misfit
+from streaming.layout_check import LayoutCheck
+from streaming.reshard import reshard
+from tests.support.engine import decisions_of
+from tests.support.operators import PAGES, SHARDS, OperatorCluster
+from tests.support.random_logs import seeded
+
+LOG = seeded(seed=22, count=800)
+HALF = 400
+OTHER_SHARDS, OTHER_PAGES = 7, 2
+SETS = ("--set", f"shards={OTHER_SHARDS}", "--set", f"pages={OTHER_PAGES}")
+
+
+@pytest.fixture
+def bus(tmp_path: Path) -> Iterator[EmbeddedBus]:
+    """A bus on which the first half of a log is decided."""
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    bus.load([Entry(*entry) for entry in LOG[:HALF]])
+    OperatorCluster(bus).batch(LOG[:HALF])
+    yield bus
+    bus.close()
+
+
+def settings_of(bus: EmbeddedBus, shards: int = OTHER_SHARDS, pages: int = OTHER_PAGES) -> Settings:
+    return Settings(bus=f"sqlite:{bus.path}", shards=shards, pages=pages, metrics_port=-1)
+
+
+def test_nothing_is_lost_and_later_decisions_are_the_same(bus: EmbeddedBus) -> None:
+    before = view_of_image(bus.image())
+    done = reshard(bus, settings_of(bus))
+    assert done is not None
+    assert (done.shards_before, done.topics) == (SHARDS, len({one["topic"] for one in before["partitions"]}))
+    assert view_of_image(bus.image()) == before
+    assert misfit(bus.image(), settings_of(bus)) is None
+    assert misfit(bus.image(), settings_of(bus, SHARDS, PAGES)) is not None
+    OperatorCluster(bus, shards=OTHER_SHARDS, pages=OTHER_PAGES, controller_epoch=1, image=bus.image()).batch(
+        LOG[HALF:]
+    )
+    expected = decide(LOG, Policy())
+    assert decisions_of(bus) == expected.decisions
+    assert view_of_image(bus.image()) == expected.view()
+
+
+def test_a_state_that_fits_is_left_alone(bus: EmbeddedBus) -> None:
+    assert reshard(bus, settings_of(bus, SHARDS, PAGES)) is None
+    assert (bus.claimed_epoch(), bus.layouts()) == (0, 0)
+    empty = EmbeddedBus(bus.path.with_name("empty.db"))
+    assert reshard(empty, settings_of(empty)) is None
+    empty.close()
+
+
+def test_a_running_engine_is_not_disturbed(bus: EmbeddedBus) -> None:
+    checkpoint = bus.path.with_name("bus.db.checkpoint")
+    with checkpoint_lock(checkpoint, Holder.of(bus, "bus.db")) as lock:
+        assert lock.take()
+        done = CliRunner().invoke(command, ["reshard", "--bus", str(bus.path), *SETS])
+    assert done.exit_code == 1
+    assert "an engine decides on " in done.output
+    assert bus.claimed_epoch() == 0
+
+
+def test_an_engine_that_starts_meanwhile_keeps_its_state(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = bus.image()
+    calls: list[Image] = []
+
+    def image() -> Image:
+        found = EmbeddedBus.image(bus)
+        calls.append(found)
+        if len(calls) == 3:
+            bus.claim("engine", {}, 1)
+        return found
+
+    monkeypatch.setattr(bus, "image", image)
+    with pytest.raises(FencedError):
+        reshard(bus, settings_of(bus))
+    assert EmbeddedBus.image(bus) == before
+
+
+def test_an_image_of_another_moment_is_refused(bus: EmbeddedBus) -> None:
+    before = bus.image()
+    with pytest.raises(DivergedError, match=f"is at seq {before.seq}, not {before.seq - 1}"):
+        bus.replace_image(0, before._replace(seq=before.seq - 1))
+    assert bus.image() == before
+
+
+def test_an_engine_whose_layout_was_checked_too_early_does_not_decide(bus: EmbeddedBus) -> None:
+    layout = LayoutCheck(bus, settings_of(bus, SHARDS, PAGES))
+    layout.claimed(bus.claim("first", {}, 1))
+    assert reshard(bus, settings_of(bus)) is not None
+    with pytest.raises(JobError, match=f"shards is {SHARDS}, .* set shards = {OTHER_SHARDS}"):
+        layout.claimed(bus.claim("again", {}, 1))
+
+
+def test_a_checkpoint_from_before_is_moved_aside(bus: EmbeddedBus, tmp_path: Path) -> None:
+    bus.claim("engine", {}, 1)
+    checkpoint = tmp_path / "checkpoint"
+    settle(checkpoint, bus)
+    for log in ("offsets", "commits"):
+        (checkpoint / log).mkdir()
+        (checkpoint / log / "0").write_text(f'v1\n{{}}\n{{"seq":{bus.decided_seq()}}}')
+    settle(checkpoint, bus)
+    assert (checkpoint / "commits" / "0").exists()
+    assert reshard(bus, settings_of(bus)) is not None
+    settle(checkpoint, bus)
+    assert not (checkpoint / "commits").exists()
+    assert (tmp_path / "checkpoint.aside" / "commits" / "0").exists()
+    assert (checkpoint / BUS_FILE).read_text() == f"{bus.bus_id()}.1"
+
+
+# Where the command dies: after its claim, in the middle of its transaction, after it.
+DYING = """
+import os, signal, sys
+from bus import embedded, page_table
+def die(*arguments):
+    os.kill(os.getpid(), signal.SIGKILL)
+point, *arguments = sys.argv[1:]
+if point == "claimed":
+    embedded.EmbeddedBus.replace_image = die
+if point == "deleted":
+    page_table.write_pages = die
+if point == "written":
+    embedded.EmbeddedBus._set_mark = die
+if point == "committed":
+    replace = embedded.EmbeddedBus.replace_image
+    embedded.EmbeddedBus.replace_image = lambda *a: (replace(*a), die())
+from cli import command
+command(["reshard", *arguments])
+"""
+
+
+@pytest.mark.parametrize("point", ["claimed", "deleted", "written", "committed"])
+def test_a_killed_command_leaves_the_old_state_or_the_new_one_whole(bus: EmbeddedBus, point: str) -> None:
+    before = bus.image()
+    arguments = [sys.executable, "-P", "-c", DYING, point, "--bus", str(bus.path), *SETS]
+    done = subprocess.run(arguments, capture_output=True, timeout=120, env=os.environ)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert view_of_image(bus.image()) == view_of_image(before)
+    if point == "committed":
+        assert misfit(bus.image(), settings_of(bus)) is None
+    else:
+        assert (bus.image(), bus.layouts()) == (before, 0)
+    assert (reshard(bus, settings_of(bus)) is None) == (point == "committed")
+    assert bus.layouts() == 1
+
+
+def test_of_two_marks_of_one_epoch_the_one_with_more_layouts_is_newer() -> None:
+    mark = Mark(controller_epoch=2, through=5)
+    assert newer(mark, replace(mark, layouts=1)).layouts == newer(replace(mark, layouts=1), mark).layouts == 1
