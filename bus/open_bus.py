@@ -19,7 +19,7 @@ class Kind(Protocol):
         ...
 
     def files_name(self, url: str) -> str:
-        """Return the path that all files beside the bus begin with. All spellings of one bus's URL have the same path.
+        """Return the common prefix of all files beside the bus. It is the same for all spellings of one bus's URL.
 
         Raises ``ValueError`` if the URL is malformed.
         """
@@ -52,7 +52,7 @@ def open_bus(
 
 
 def files_name(url: str) -> str:
-    """Return the path that all files beside a bus begin with (``Kind.files_name``)."""
+    """Return the common prefix of all files beside a bus (``Kind.files_name``)."""
     return _kind_of(url).files_name(url)
 
 

@@ -1,7 +1,7 @@
 """Remove what retention does not keep, slice by slice, and keep the write-ahead log short.
 
-A transaction goes through the write-ahead log as a whole, and nobody else can write meanwhile. So a slice is small. Its
-marks say where the next slice starts, in this process or after a kill.
+A transaction goes through the write-ahead log as a whole, and no other process can write until it ends. So a slice is
+small. Its marks say where the next slice starts, in this process or after a kill.
 """
 
 import contextlib

@@ -22,7 +22,7 @@ class Batch:
         self.recorder = DecisionRecorder(self.state)
 
     def begin(self, logged: Logged) -> None:
-        """Take up the next event."""
+        """Begin the next event."""
         self.logged = logged
         self.state.begin(logged)
         self.recorder.begin(logged)

@@ -26,7 +26,7 @@ BATCH_EVENTS = 10_000
 
 
 class Decided(NamedTuple):
-    """What an event log led to."""
+    """The result of an event log."""
 
     # (seq, index, JSON text) of each decision.
     decisions: list[tuple[int, int, bytes]]
@@ -69,7 +69,7 @@ def decide(
 
 
 def _with_found(entries: Iterable[Recorded]) -> Iterator[Recorded]:
-    """Add to each event when a job that took over found it undecided, which a later claim tells."""
+    """Add to each event the time at which a later claim found it undecided, if one did."""
     whole = [(entry[0], entry[1], *(*entry[2:], None, None)[:2]) for entry in entries]
     found = found_in(whole)
     for seq, raw, entered_ms, is_claim in whole:

@@ -1,4 +1,4 @@
-"""Take in what a broker made of a decision: it carried it out, or it lost a log directory (KIP-112)."""
+"""Apply a broker's report on a decision: it carried the decision out, or it lost a log directory (KIP-112)."""
 
 from controller_logic import deletion, fencing, removal, request_epochs
 from controller_logic.availability import replica_started, replicas_failed

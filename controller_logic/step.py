@@ -35,7 +35,7 @@ Handler = Callable[[Batch, Any], None]
 
 
 def _nothing_for_this_shard(_batch: Batch, _event: e.Progress) -> None:
-    """Take in that the event log went on."""
+    """Note that the event log has advanced."""
 
 
 HANDLERS: dict[type[e.AnyEvent | e.Malformed | e.Progress], Handler] = {
@@ -79,7 +79,7 @@ def step(
     """Work ``events``, in rising ``seq``, into one shard's state.
 
     Pure: the same state and events give the same outcome, wherever the event log is cut into batches and in
-    any number of shards. Never raises. Events that the state has already taken in are passed over.
+    any number of shards. Never raises. Events that the state already contains are skipped.
 
     Settings come in layers, and a later layer wins: ``policy``, those that ``controller_started`` brought,
     the cluster's dynamic ones, ``overrides``, a topic's own.

@@ -1,7 +1,7 @@
-"""What must hold for every partition, whatever happened to it.
+"""Rules that hold for every partition at all times.
 
-Each rule is named by what should be true. The commit pipeline asks before each change, in production too, and
-withholds a change that breaks a rule.
+A rule's name says what should be true. The commit pipeline checks the rules before each change, in production too,
+and withholds a change that breaks one.
 """
 
 from collections.abc import Container, Set
@@ -11,7 +11,7 @@ from state.ids import NO_EPOCH, NO_LEADER
 from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
 from state.transitions import PARTITION_TRANSITIONS, REPLICA_TRANSITIONS
 
-# Every change asks for these. Looking a member up in its enum costs more than comparing it.
+# Every change needs these. Looking a member up in its enum costs more than comparing it.
 _ONLINE = PartitionState.OnlinePartition
 _RECOVERING = LeaderRecoveryState.RECOVERING
 # States of a replica that is assigned again. It is online at once if an unclean leader is all of the target.

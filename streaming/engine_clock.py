@@ -50,7 +50,7 @@ class EngineClock:
             logger.warning("the wall clock was set; the engine's clock goes on and leans towards it", by_ms=step_ms)
 
     def note_tick(self, seq: int, time_ms: int) -> None:
-        """Note that the tick ``seq`` carried this time. Call it before ``decided`` can hear of that tick."""
+        """Note that the tick ``seq`` carried this time. Call it before ``decided`` can be called for that tick."""
         self._ticks.append((seq, time_ms))
 
     def decided(self, through: int, clock_ms: int) -> None:

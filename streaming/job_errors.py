@@ -2,7 +2,7 @@
 
 
 class JobError(Exception):
-    """The job ended because it could not go on. The message says why."""
+    """The job ended because it could not continue. The message says why."""
 
 
 class SupersededError(JobError):

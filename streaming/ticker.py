@@ -67,7 +67,7 @@ class Ticker(threading.Thread):
             self._clock.note_tick(seq, time_ms)
 
     def decided(self, through: int, clock_ms: int) -> None:
-        """Tell the clock what the rules made of its ticks. Takes turns with publishing a tick and noting its seq."""
+        """Tell the clock how far the rules have decided, and their time. Never runs while a tick is being published."""
         with self._publishing:
             self._clock.decided(through, clock_ms)
 

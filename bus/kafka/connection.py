@@ -14,8 +14,8 @@ from bus.kafka.address import Address
 
 REQUEST_TIMEOUT_S = 20.0
 RETRY_PAUSE_S = 0.05
-# Longer than it takes to write any batch, even one of hundreds of megabytes. Short enough for the readers: if a job is
-# killed in a transaction, they wait at its start until this time is over, or until the next claim.
+# Longer than the write of any batch, even one of hundreds of megabytes. But not much longer: if a job is killed in a
+# transaction, readers wait at its start until this time is over, or until the next claim.
 TRANSACTION_TIMEOUT_MS = 120_000
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 _FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
@@ -28,7 +28,7 @@ _PASSING = frozenset(
         KafkaError._NOENT,  # the client knows no leader yet
         KafkaError.OFFSET_NOT_AVAILABLE,
         KafkaError.FENCED_LEADER_EPOCH,
-        KafkaError.UNKNOWN_LEADER_EPOCH,  # the broker has not heard of the epoch yet
+        KafkaError.UNKNOWN_LEADER_EPOCH,  # the broker does not know the epoch yet
         KafkaError._TRANSPORT,
     }
 )
@@ -131,7 +131,7 @@ class Connection:
                     time.sleep(RETRY_PAUSE_S)
 
     def ask_offsets(self, asked: dict[TopicPartition, OffsetSpec], isolation: IsolationLevel) -> list[int]:
-        """Ask once, in the order of ``asked``. Raises ``TimeoutError`` or ``KafkaException``."""
+        """Ask once; the offsets are in the order of ``asked``. Raises ``TimeoutError`` or ``KafkaException``."""
         futures = self.admin.list_offsets(asked, isolation_level=isolation, request_timeout=REQUEST_TIMEOUT_S)
         return [int(futures[place].result(REQUEST_TIMEOUT_S + 1).offset) for place in asked]
 

@@ -41,7 +41,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 def decode_mark(body: bytes) -> Mark:
-    """Read a mark. Raises ``BusError`` if it is none."""
+    """Read a mark. Raises ``BusError`` if ``body`` is not one."""
     try:
         return msgspec.json.decode(body, type=Mark)
     except msgspec.MsgspecError as error:

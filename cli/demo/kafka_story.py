@@ -89,7 +89,7 @@ class KafkaStory(Story):
         time.sleep(CALM_S)
 
     def _stop_in_order(self, writer: Writer) -> float:
-        """Stop a leader, and return the longest that a record of its partition then waited for its acknowledgement."""
+        """Stop a leader cleanly, and return the longest wait for an acknowledgement in its partition."""
         self.wait_for("ISR of three on every partition", is_whole)
         broker = self.watch.partitions[STOPPED_PARTITION].leader
         began_s = time.monotonic()

@@ -1,7 +1,7 @@
-"""What the query asks of a bus that it reads from, whatever the bus is.
+"""What the query needs of every bus that it reads.
 
 Each kind of bus has one module in this package, named after ``Bus.kind``. Nothing else in ``streaming`` knows
-which bus there is. To add a bus, write it (``bus/``), write its source here, and add its URL to ``bus/open_bus.py``.
+the kind of bus. To add a bus, write it (``bus/``), write its source here, and add its URL to ``bus/open_bus.py``.
 """
 
 from collections.abc import Mapping

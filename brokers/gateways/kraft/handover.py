@@ -1,4 +1,4 @@
-"""End cleanly: another gateway leads, and brokers hear of it, before the port is closed."""
+"""End cleanly: another gateway leads, and brokers learn which one, before the port is closed."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ logger = structlog.get_logger()
 
 
 async def hand_over(engine: EngineClient, quorum_view: QuorumView, last: GatewayHeartbeat, timeout_ms: int) -> None:
-    """Announce the end with the ``last`` heartbeat. If another gateway takes over, give brokers time to hear of it.
+    """Announce the end with the ``last`` heartbeat. If another gateway takes over, give brokers time to learn that.
 
     Without an engine no gateway takes over, and this one leaves after ``timeout_ms``.
     """

@@ -16,12 +16,12 @@ A crash may stop this anywhere (``tests/brokers/kraft/test_storage_crashes.py`` 
 or none of it on disk, and with and without the loss of unforced writes):
 
 * within the batches or before their ends: nobody has read them, and the next start cuts them off;
-* after the ends, before anybody is told: the next start finds them in the log, and continues after them;
+* after the ends, before any fetch sees them: the next start finds them in the log, and continues after them;
 * within a snapshot: it has no name yet, and the next start removes it;
 * after a failed append nothing more is appended by this process, because what is on disk is no longer known.
 
-Many events make no records. They are noted once in ``NOTED_EVERY_EVENTS``, because a wait for the disk for each would
-be waste, and a start that reads some of them again does no harm.
+Many events make no records. They are noted once in ``NOTED_EVERY_EVENTS``, because to wait for the disk for each would
+be wasteful, and a start may read some of them again without harm.
 """
 
 import asyncio
@@ -97,7 +97,7 @@ class Storage:
 
     @property
     def decided_seq(self) -> int:
-        """Return the last event whose decisions were taken in."""
+        """Return the seq of the last event whose decisions are in the log and the image."""
         return self._decided_seq
 
     @property

@@ -1,9 +1,9 @@
 """Follow one leader: find where the two logs agree, then fetch (Kafka's ``ReplicaFetcherThread``).
 
-The problem: a broker that comes back, or gets a new leader, may hold records that the leader never had. Were it to
-fetch from its own log end, the two logs would differ at the same offsets for ever. To cut the log at the high watermark
-is no way out: the follower learns of a high watermark later than its leader, so it would drop records that are
-committed, and lose them for good if it led next (KIP-101).
+The problem: a broker that comes back, or gets a new leader, may hold records that the leader never had. If it fetched
+from its own log end, the two logs would differ at the same offsets for ever. Cutting the log at the high watermark does
+not help: the follower learns of a high watermark later than its leader, so it would drop records that are committed,
+and lose them for good if it led next (KIP-101).
 
 The insight: one leader epoch has one writer. Two logs that both hold records of epoch E agree on all of them, up to
 where the shorter run of E ends. So the follower asks its leader where the follower's latest epoch ends:
@@ -59,8 +59,8 @@ class _Followed:
 class Fetcher:
     """The fetching from ``leader`` for all partitions that were added.
 
-    Responses are matched to what was asked. A partition that was removed, or went to another epoch while its request
-    was under way, takes nothing from the response.
+    A response is matched to its request. If a partition was removed, or went to another epoch, while its request was
+    under way, its part of the response is dropped.
     """
 
     def __init__(self, broker: int, leader: int, metadata: Metadata, settings: Settings, log_end_changed: Any) -> None:

@@ -31,8 +31,7 @@ class Role(Enum):
 class Partition:
     """One replica: its log, its role, and the content of the last accepted decision.
 
-    The engine decides the high watermark; this broker never works it out. It is shown only up to the end of the own
-    log.
+    The engine decides the high watermark; this broker never computes it. It is shown only up to the end of this log.
     """
 
     def __init__(self, place: TopicPartition, topic_id: str, broker: int, log: Log) -> None:

@@ -69,7 +69,7 @@ class Replicas:
         self.fetchers.broker_epoch = broker_epoch
 
     def begin(self) -> None:
-        """Take up the replicas that the metadata has by now."""
+        """Begin with the replicas that are in the metadata."""
         ours = [d for d in self._metadata.all_partitions() if self._broker in d.replicas]
         self._directory.sweep({TopicPartition(d.topic, d.partition): d.topic_id for d in ours})
         for decision in ours:
@@ -109,8 +109,8 @@ class Replicas:
     def skip(self, decision: AnyDecision) -> None:
         """Take note of a decision that a later one makes needless: end what the replica does, and begin nothing.
 
-        If the decision changes the role, it ends the term, as it would if it were carried out. If the replica goes on
-        leading, or following, everything is left to the later decision.
+        If the decision changes the role, it ends the term, as it would if it were carried out. If the replica
+        continues to lead or follow, everything is left to the later decision.
         """
         if not isinstance(decision, LeaderAndIsr) or decision.controller_epoch < self._controller_epoch:
             return

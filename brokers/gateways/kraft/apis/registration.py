@@ -27,7 +27,7 @@ async def broker_registration(context: Context, request: Request, peer: Peer) ->
     """Register a broker; the engine gives it its epoch.
 
     A broker that did not wait for the answer asks again, and gets the epoch that it has by then. If each attempt were a
-    new question, an engine that takes longer than a broker waits would never succeed.
+    new request, no broker could register while the engine takes longer than brokers wait.
     """
     body = request.values
     if body["ClusterId"] != context.identity.cluster_id:
@@ -79,7 +79,7 @@ def _check(context: Context, body: Values) -> None:
     if any(is_reserved(directory) for directory in body["LogDirs"]):
         raise RefusedError(ErrorCode.INVALID_REGISTRATION, "a log directory has a reserved id")
     if len(body["LogDirs"]) > 1:
-        # If one directory failed, nobody would know what it held, and no other broker would lead that.
+        # If one of several failed, no gateway would know which replicas it held, and no other broker would lead them.
         raise RefusedError(ErrorCode.INVALID_REGISTRATION, f"{len(body['LogDirs'])} log.dirs; only one is supported")
     supported = {one["Name"]: (one["MinSupportedVersion"], one["MaxSupportedVersion"]) for one in body["Features"]}
     for name, level in context.image.features.items():
@@ -132,7 +132,7 @@ def _has_lost_its_directory(context: Context, body: Values) -> bool:
 
 
 async def _shut_down(context: Context, body: Values, known: BrokerView) -> bool:
-    """Hand over the broker's leaders, and return whether it may stop: nothing remains, and the others have heard.
+    """Hand over the broker's leaders, and return whether it may stop: nothing remains, and the others know.
 
     If something remains because there is no other in-sync replica, the broker may stop after some attempts all the
     same, as brokers in ZooKeeper mode do by themselves. Otherwise it would wait here for minutes. A broker waits for an

@@ -61,7 +61,7 @@ def by_topic(decisions: Iterable[LeaderAndIsr]) -> Iterator[DecidedPartitions]:
 class PartitionTranslation:
     """The translation of what one event decided about partitions.
 
-    The registrations of brokers must not change meanwhile.
+    The registrations of brokers must not change during it.
     """
 
     def __init__(self, draft: MetadataDraft) -> None:

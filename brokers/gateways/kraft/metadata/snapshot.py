@@ -39,7 +39,7 @@ def records_of(image: MetadataImage) -> Iterator[bytes]:
 
 
 def producer_ids(broker: int, broker_epoch: int, next_producer_id: int) -> Record:
-    """Return the record that all producer ids below ``next_producer_id`` are taken."""
+    """Return the record that says that all producer ids below ``next_producer_id`` were handed out."""
     values = {"BrokerId": broker, "BrokerEpoch": broker_epoch, "NextProducerId": next_producer_id}
     return Record("ProducerIdsRecord", PRODUCER_IDS_VERSION, values)
 
