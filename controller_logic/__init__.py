@@ -11,7 +11,8 @@ An event's way through this room:
 
 A rule is given a ``batch``: the event at hand, the ``working_state`` and the ``decision_recorder``. It reads the state,
 decides, and commits values; it sets nothing itself. ``commit`` is the pipeline for partitions and explains it,
-``commit_topic`` is that for topics, and ``commit_cluster`` that for everything that all shards share.
+``commit_topic`` is that for topics, and ``commit_cluster`` that for everything that all shards share. ``commit_alike``
+asks a rule about one of many partitions that are alike, and commits the same for the others.
 
 Rules, one for each kind of event:
   brokers    ``liveness``, ``registration``, ``sessions``, ``shutdown``, ``isr``, ``watermark``, ``report``,

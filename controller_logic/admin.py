@@ -5,6 +5,7 @@ import re
 from controller_logic import deletion
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
+from controller_logic.commit_alike import AlikeNew
 from controller_logic.commit_topic import commit_new_partition, commit_new_topic
 from controller_logic.config import complaint_about_growth, complaint_about_topic_config, text_of
 from controller_logic.election import elect_first
@@ -49,8 +50,7 @@ def create_topic(batch: Batch, event: CreateTopic) -> None:
         batch.recorder.answer(topic=event.topic, assignment=told)
         return
     topic = commit_new_topic(batch, Topic(event.topic, topic_id, TopicState.created, config, ()))
-    for replicas in assignment:
-        _add_partition(batch, topic, replicas, Reason.TOPIC_CREATED)
+    _add_partitions(batch, topic, assignment, Reason.TOPIC_CREATED)
     batch.recorder.answer(topic=event.topic, topic_id=topic_id, assignment=told)
 
 
@@ -72,10 +72,15 @@ def create_partitions(batch: Batch, event: CreatePartitions) -> None:
         batch.recorder.answer(*assignment, topic=event.topic)
         return
     first = len(topic.partitions)
-    for replicas in assignment if not event.validate_only else ():
-        _add_partition(batch, topic, replicas, Reason.PARTITIONS_CREATED)
+    _add_partitions(batch, topic, assignment if not event.validate_only else [], Reason.PARTITIONS_CREATED)
     told = {str(number): replicas for number, replicas in enumerate(assignment, start=first)}
     batch.recorder.answer(topic=event.topic, topic_id=topic.topic_id, assignment=told)
+
+
+def _add_partitions(batch: Batch, topic: WorkingTopic, assignment: Replicas, reason: Reason) -> None:
+    alike = AlikeNew(batch, topic, lambda topic, replicas: _add_partition(batch, topic, replicas, reason))
+    for replicas in assignment:
+        alike.commit(replicas)
 
 
 def _add_partition(batch: Batch, topic: WorkingTopic, replicas: tuple[int, ...], reason: Reason) -> None:

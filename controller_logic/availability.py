@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from controller_logic import deletion, partition_machine, removal, request_epochs
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition, recheck_reassignment
+from controller_logic.commit_alike import Alike
 from controller_logic.replica_machine import online_replicas, states_with_offline, states_with_online
 from controller_logic.working_topic import WorkingTopic
 from state.change import PartitionChange
@@ -22,14 +23,17 @@ def brokers_failed(batch: Batch, failed: Set[int]) -> None:
 
     The caller has committed before that these brokers are not active.
     """
+    alike = Alike(batch, lambda topic, partition: replicas_failed(batch, topic, partition, failed))
     for topic in batch.state.topics():
         if topic.is_deleting:
             deletion.brokers_failed(batch, topic, failed)
             continue
         for partition in topic.partitions:
             removed = removal.held_up(batch, partition, failed) if partition.removed else ()
-            if removed != partition.removed or not failed.isdisjoint(partition.replicas):
+            if removed != partition.removed:
                 _fail(batch, topic, partition, failed, removed)
+            elif not failed.isdisjoint(partition.replicas):
+                alike.commit(topic, partition)
 
 
 def replicas_failed(batch: Batch, topic: WorkingTopic, partition: Partition, failed: Set[int]) -> None:
@@ -62,13 +66,14 @@ def _failure_reason(change: PartitionChange) -> Reason:
 
 def broker_started(batch: Batch, broker: int) -> None:
     """Bring all replicas on ``broker`` online, elect where there is no leader, and tell it who leads the rest."""
+    alike = Alike(batch, lambda topic, partition: replica_started(batch, topic, partition, broker))
     for topic in batch.state.topics():
         if topic.is_deleting:
             deletion.broker_started(batch, topic, broker)
             continue
         for partition in topic.partitions:
             if broker in partition.replicas:
-                replica_started(batch, topic, partition, broker)
+                alike.commit(topic, partition)
             elif partition.removed:
                 removal.broker_started(batch, topic, partition, broker)
 

@@ -30,4 +30,4 @@ class Batch:
     def outcome(self) -> Outcome:
         """Return the state to be stored and the decisions of the batch."""
         state, changes = self.state.frozen()
-        return Outcome(state, changes, self.recorder.decisions)
+        return Outcome(state, changes, self.recorder.said)

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from controller_logic.routing import TOPIC_EVENTS
 from controller_logic.working_state import WorkingState
 from controller_logic.working_topic import WorkingTopic
+from state.alike import AlikeDecision, Said, decisions_of
 from state.broker import Broker, BrokerState
 from state.decisions import (
     Answer,
@@ -60,7 +61,7 @@ class DecisionRecorder:
         self._raw = b""
         # Whether this shard says what all shards decide alike about the event at hand.
         self.writes = state.cluster.writes_cluster_decisions
-        self.decisions: list[AnyDecision] = []
+        self.said: list[Said] = []
 
     def begin(self, logged: Logged) -> None:
         """Take up the next event."""
@@ -71,6 +72,11 @@ class DecisionRecorder:
     def speak_for_topic(self) -> None:
         """Say on this shard, which holds the topic that the event is about, what shard 0 would say otherwise."""
         self.writes = True
+
+    @property
+    def decisions(self) -> list[AnyDecision]:
+        """The decisions of the batch so far, written out."""
+        return decisions_of(self.said)
 
     def said_now(self) -> list[AnyDecision]:
         """List the decisions about the event at hand."""
@@ -88,6 +94,10 @@ class DecisionRecorder:
 
     # Partitions and topics
 
+    def say_alike(self, decision: AlikeDecision) -> None:
+        """Tell what was told of a partition that is like this one."""
+        self.said.append(decision)
+
     def say_leader_and_isr(
         self,
         topic: WorkingTopic,
@@ -99,7 +109,7 @@ class DecisionRecorder:
         unclean: bool = False,
     ) -> None:
         """Tell the brokers in ``to``, and as metadata all others, who leads."""
-        self.decisions.append(
+        self.said.append(
             leader_and_isr_of(
                 topic.topic,
                 topic.topic_id,
@@ -125,7 +135,7 @@ class DecisionRecorder:
         to: tuple[int, ...],
     ) -> None:
         """Tell the brokers in ``to`` to stop following, and with ``delete`` to remove the log."""
-        self.decisions.append(
+        self.said.append(
             StopReplica(
                 **self._common(reason),
                 topic=topic.topic,
@@ -139,7 +149,7 @@ class DecisionRecorder:
 
     def say_topic(self, topic: WorkingTopic, reason: Reason) -> None:
         """Tell a topic's state and settings."""
-        self.decisions.append(
+        self.said.append(
             TopicDecision(
                 **self._common(reason),
                 topic=topic.topic,
@@ -151,7 +161,7 @@ class DecisionRecorder:
 
     def say_high_watermark(self, topic: WorkingTopic, partition: Partition) -> None:
         """Tell the high watermark that a partition has now."""
-        self.decisions.append(
+        self.said.append(
             HighWatermark(
                 seq=self._state.seq,
                 controller_epoch=self._state.controller_epoch,
@@ -169,13 +179,13 @@ class DecisionRecorder:
     def say_broker(self, broker: Broker, reason: Reason) -> None:
         """Tell a broker's registration and state."""
         if self.writes:
-            self.decisions.append(self._broker(broker, reason, broker.state))
+            self.said.append(self._broker(broker, reason, broker.state))
 
     def say_remaining(self, broker: Broker, remaining: int) -> None:
         """Tell how many leaderships of this shard a broker that shuts down has kept; the shards' parts are added up."""
         state = BrokerState.controlled_shutdown if remaining else BrokerState.shutdown_allowed
         said = self._broker(broker, Reason.CONTROLLED_SHUTDOWN, state)
-        self.decisions.append(replace(said, remaining=remaining))
+        self.said.append(replace(said, remaining=remaining))
 
     def _broker(self, broker: Broker, reason: Reason, state: BrokerState) -> BrokerDecision:
         return broker_decision_of(broker, state.name, **self._common(reason))
@@ -186,7 +196,7 @@ class DecisionRecorder:
         """Tell the settings of an entity as they now stand."""
         if self.writes:
             common = self._common(Reason.CONFIG_CHANGED)
-            self.decisions.append(
+            self.said.append(
                 ConfigDecision(**common, entity=entity, name=name, config=config, in_force=in_force or UNSET)
             )
 
@@ -194,7 +204,7 @@ class DecisionRecorder:
         """Tell which gateway leads the metadata quorum."""
         if self.writes:
             metadata_format = quorum.metadata_format
-            self.decisions.append(
+            self.said.append(
                 QuorumDecision(
                     **self._common(reason),
                     voter=quorum.voter,
@@ -208,12 +218,12 @@ class DecisionRecorder:
     def say_no_op(self) -> None:
         """Tell nothing, so that an idle metadata log gets a record."""
         if self.writes:
-            self.decisions.append(NoOp(**self._common(Reason.MAX_IDLE_INTERVAL)))
+            self.said.append(NoOp(**self._common(Reason.MAX_IDLE_INTERVAL)))
 
     def say_producer_ids(self, broker: Broker, next_producer_id: int) -> None:
         """Tell that a broker got the producer ids below ``next_producer_id``."""
         if self.writes:
-            self.decisions.append(
+            self.said.append(
                 ProducerIds(
                     **self._common(Reason.PRODUCER_IDS_ALLOCATED),
                     broker=broker.broker,
@@ -225,7 +235,7 @@ class DecisionRecorder:
     def say_imbalance(self, counts: Mapping[int, tuple[int, int]]) -> None:
         """Tell what a balance check counted on this shard; the shards' parts are added up."""
         common = self._common(Reason.LEADER_BALANCE)
-        self.decisions.append(Imbalance(**common, counts=dict(sorted(counts.items()))))
+        self.said.append(Imbalance(**common, counts=dict(sorted(counts.items()))))
 
     # Answers
 
@@ -235,7 +245,7 @@ class DecisionRecorder:
             return
         event = self._event
         request = event.request if isinstance(event, Malformed) else str(event.__struct_config__.tag)
-        self.decisions.append(
+        self.said.append(
             Answer(
                 **self._common(Reason.REQUEST_DONE if error == "NONE" else Reason.REQUEST_REFUSED),
                 request_id=getattr(event, "request_id", None),
@@ -270,11 +280,11 @@ class DecisionRecorder:
         """Report the event at hand as one that cannot be obeyed."""
         if self.writes:
             raw = shown(self._raw)
-            self.decisions.append(Rejected(**self._common(reason), raw=raw, field=field, message=message))
+            self.said.append(Rejected(**self._common(reason), raw=raw, field=field, message=message))
 
     def say_withheld(self, topic: WorkingTopic, partition: Partition, broken: list[str]) -> None:
         """Report a change that was withheld because it would break these rules."""
-        self.decisions.append(
+        self.said.append(
             Rejected(
                 **self._common(Reason.INVARIANT_BROKEN),
                 raw=shown(self._raw),

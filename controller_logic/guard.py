@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from controller_logic.decision_recorder import shown
 from controller_logic.step import step
-from state.canonical import Part, has_clash, part_of
+from state.alike import Said, decisions_of
+from state.canonical import Part, part_of, parts_clash
 from state.cluster import Changes, Outcome, State
 from state.decisions import AnyDecision, Rejected
 from state.events import Logged, Progress
@@ -20,8 +21,13 @@ class Guarded(NamedTuple):
 
     state: State
     changes: Changes
-    decisions: list[AnyDecision]
+    said: list[Said]
     parts: list[Part]
+
+    @property
+    def decisions(self) -> list[AnyDecision]:
+        """The decisions, written out."""
+        return decisions_of(self.said)
 
 
 def guarded_step(state: State, events: Sequence[Logged], policy: Policy, *, overrides: Mapping[str, str]) -> Guarded:
@@ -47,17 +53,16 @@ def guarded_step(state: State, events: Sequence[Logged], policy: Policy, *, over
     return Guarded(
         second.state,
         {**first.changes, **second.changes},
-        first.decisions + second.decisions,
+        first.said + second.said,
         first.parts + second.parts,
     )
 
 
 def _checked(outcome: Outcome) -> Guarded:
-    if has_clash(outcome.decisions):
+    parts = [part_of(decision) for decision in outcome.said]
+    if parts_clash(parts):
         raise ValueError("two decisions in one place")
-    return Guarded(
-        outcome.state, outcome.changes, outcome.decisions, [part_of(decision) for decision in outcome.decisions]
-    )
+    return Guarded(outcome.state, outcome.changes, outcome.said, parts)
 
 
 def _without(state: State, failed: Logged, error: Exception, policy: Policy, overrides: Mapping[str, str]) -> Guarded:

@@ -1,6 +1,8 @@
 """The counts of a shard, kept up with each change so that nobody has to walk all partitions to know them."""
 
+from collections import Counter
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from msgspec.structs import astuple
 
@@ -10,6 +12,25 @@ from state.partition import Partition
 
 _TOPICS = Totals.__struct_fields__.index("topics")
 _OFFLINE = Totals.__struct_fields__.index("offline")
+
+
+class Difference(NamedTuple):
+    """What the counts differ by after a change: pairs of a place or a broker and an amount, without zeros."""
+
+    counts: tuple[tuple[int, int], ...]
+    backlog: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def between(cls, before: Partition | None, after: Partition, min_isr: int) -> "Difference":
+        """Count one partition before and after; None is a partition that was not there."""
+        counts, backlog = list(counted(after, min_isr)), Counter(after.backlog)
+        if before is not None:
+            counts = [now - former for now, former in zip(counts, counted(before, min_isr), strict=True)]
+            backlog.subtract(before.backlog)
+        return cls(
+            tuple([(place, amount) for place, amount in enumerate(counts, start=1) if amount]),
+            tuple([(broker, amount) for broker, amount in backlog.items() if amount]),
+        )
 
 
 class RunningTotals:
@@ -58,6 +79,13 @@ class RunningTotals:
             if amount != former[place]:
                 self._counts[place + 1] += amount - former[place]
         self._change_backlog(before.backlog, after.backlog)
+
+    def add(self, difference: Difference) -> None:
+        """Count a partition of a topic that is not being deleted, by what the counts differ by."""
+        for place, amount in difference.counts:
+            self._counts[place] += amount
+        for broker, amount in difference.backlog:
+            self._backlog[broker] = self._backlog.get(broker, 0) + amount
 
     def change_backlog_at(self, before: Partition, after: Partition, place: int) -> None:
         """Count a partition in which only the request epochs of the replica at ``place`` differ."""

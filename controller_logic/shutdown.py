@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from controller_logic import fencing, partition_machine
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_partition
+from controller_logic.commit_alike import Alike
 from controller_logic.commit_cluster import commit_broker
 from controller_logic.election import elect_away
 from controller_logic.replica_machine import online_replicas, states_with_offline
@@ -47,13 +48,14 @@ def ask_shutdown(batch: Batch, broker: Broker) -> None:
 
 def _hand_over_all(batch: Batch, broker: int) -> int:
     remaining = 0
+    alike = Alike(batch, lambda topic, partition: _hand_over(batch, topic, partition, broker))
     for topic in batch.state.topics():
         if topic.is_deleting:
             continue
         for partition in topic.partitions:
             # A partition with one replica cannot move: it stops with its broker.
             if broker in partition.replicas and len(partition.replicas) > 1:
-                remaining += _hand_over(batch, topic, partition, broker)
+                remaining += alike.commit(topic, partition)
     return remaining
 
 

@@ -4,7 +4,7 @@ A batch starts from the stored state, which is frozen. Each event of it must see
 in between the state lives here: cluster-wide values as attributes, topics as ``WorkingTopic`` once an event asks for
 them. ``frozen`` gives the state to be stored, and which topics changed.
 
-Rules read this. Only the commit pipeline (``commit``, ``commit_cluster``, ``commit_topic``) calls what changes it,
+Rules read this. Only the commit pipeline (``commit`` and the files ``commit_*``) calls what changes it,
 so every change of state is in those files, beside the decision that tells it. ``tests/controller_logic/test_commit.py``
 holds the rules to that.
 """

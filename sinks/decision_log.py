@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from bus.interface import Bus, Decided, Page
+from conf.garbage import without_collections
 from sinks.outcome_rows import outcomes_of
 from state.canonical import number
 from state.shard_outcome import CLUSTER_PAGE
@@ -49,6 +50,10 @@ class DecisionLog:
         Repeating a batch after a kill changes nothing. Raises ``FencedError`` if another job has
         taken over, ``DivergedError`` if a repeated batch has other decisions now.
         """
+        with without_collections():
+            return self._write(outcomes)
+
+    def _write(self, outcomes: Iterable[bytes]) -> Written | None:
         shards = outcomes_of(outcomes)
         if not shards:
             return None

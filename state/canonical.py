@@ -17,11 +17,13 @@ shard are in one place, ``has_clash`` finds it before they leave the shard.
 """
 
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from state.alike import AlikeDecision, Said, encoded
 from state.decisions import (
     KIND_RANK,
     Answer,
@@ -52,8 +54,12 @@ class Part(NamedTuple):
 Place = tuple[int, int, str, int, int]
 
 
-def part_of(decision: AnyDecision) -> Part:
+def part_of(decision: Said) -> Part:
     """Encode a decision with its place."""
+    if isinstance(decision, AlikeDecision):
+        rank = _LEADER_AND_ISR_RANK if decision.pattern.has_partition_epoch else _STOP_REPLICA_RANK
+        common = decision.pattern.common
+        return Part(common.seq, rank, decision.topic, decision.partition, -1, encoded(decision))
     return Part(*_place_of(decision), encode(decision))
 
 
@@ -70,7 +76,12 @@ def _place_of(decision: AnyDecision) -> Place:
 
 def has_clash(decisions: Iterable[AnyDecision]) -> bool:
     """Say whether two of one shard's decisions have one place that only one of them can have."""
-    places = [place for place in map(_place_of, decisions) if place[1] not in _MERGED_RANKS]
+    return parts_clash(map(part_of, decisions))
+
+
+def parts_clash(parts: Iterable[Part]) -> bool:
+    """Say whether two of one shard's parts have one place that only one of them can have."""
+    places = [_place(part) for part in parts if part[1] not in _MERGED_RANKS]
     return len(set(places)) < len(places)
 
 
@@ -93,10 +104,10 @@ def number(parts: Iterable[Part]) -> list[tuple[int, int, bytes]]:
     return numbered
 
 
-def _place(part: Part) -> Place:
-    return part[:5]
+_place = itemgetter(0, 1, 2, 3, 4)
 
-
+_LEADER_AND_ISR_RANK = KIND_RANK["leader_and_isr"]
+_STOP_REPLICA_RANK = KIND_RANK["stop_replica"]
 _IMBALANCE_RANK = KIND_RANK["imbalance"]
 _REJECTED_RANK = KIND_RANK["rejected"]
 _ADDED_UP_RANKS = frozenset({KIND_RANK["answer"], KIND_RANK["broker"]})
@@ -106,6 +117,12 @@ _MERGED_RANKS = _ADDED_UP_RANKS | {_IMBALANCE_RANK, _REJECTED_RANK}
 def _merged(ordered: list[Part]) -> Iterable[Part]:
     waiting: list[Part] = []
     for part in ordered:
+        if part.rank not in _MERGED_RANKS:
+            if waiting:
+                yield from _said(waiting)
+                waiting = []
+            yield part
+            continue
         if waiting and _place(part) != _place(waiting[0]):
             yield from _said(waiting)
             waiting = []

@@ -5,6 +5,7 @@ from typing import Protocol
 
 import msgspec
 
+from state.alike import Said, decisions_of
 from state.broker import Broker
 from state.decisions import AnyDecision
 from state.ids import NO_LEADER, NO_TIME, shard_of, without_collisions
@@ -186,4 +187,9 @@ class Outcome(msgspec.Struct, frozen=True):
     state: State
     # The topics that differ from the state before.
     changes: Changes
-    decisions: list[AnyDecision]
+    said: list[Said]
+
+    @property
+    def decisions(self) -> list[AnyDecision]:
+        """The decisions, written out."""
+        return decisions_of(self.said)

@@ -25,6 +25,7 @@ from typing import Any
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor, StatefulProcessorHandle
 
+from conf.garbage import without_collections
 from controller_logic.deadline import expires_ms
 from controller_logic.guard import guarded_step
 from sinks.outcome_rows import rows_of
@@ -82,7 +83,10 @@ class ShardOperator(StatefulProcessor):
             self._pages.store(initialState.page, bytes(initialState.body))
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
-        shard = int(key[0])
+        with without_collections():
+            yield from self._decided(int(key[0]), rows)
+
+    def _decided(self, shard: int, rows: Iterator[Row]) -> Iterator[Row]:
         packed = [decode_packed(bytes(row.events)) for row in rows]
         if shard < 0:
             self._shared.take(packed)

@@ -52,6 +52,7 @@ class World:
         logged = Logged(self.state.cluster.seq + 1, self.now, event, raw, self.entered_ms, self.is_claim, self.found_ms)
         outcome = step(self.state, [logged], self.policy, overrides=self.overrides)
         before, self.state = self.state, outcome.state
+        self.outcome = outcome
         self.decisions = [decode(body) for _, _, body in number(part_of(d) for d in outcome.decisions)]
         if self.is_checked:
             withheld = [d.message for d in self.all(Rejected) if d.reason == Reason.INVARIANT_BROKEN]

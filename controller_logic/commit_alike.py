@@ -1,0 +1,227 @@
+"""Commit what a rule decides about partitions that are alike: ask the rule for one of them, and repeat its effect.
+
+The problem: a lost broker changes tens of thousands of partitions at one tick. For each of them the rule elects, and
+the pipeline applies, checks, counts and tells. But what the rule decides follows from few of a partition's values:
+its replicas, the ISR, the leader, replica states, and who was asked to act. Among a hundred thousand partitions on ten
+brokers these differ in a few hundred ways.
+
+The insight: what became of one partition can be repeated for all that are like it. The effect is the difference
+between the partition before and after, what was told, and what was counted.
+
+    partition ─► like one before? ── no ──► rule ─► commit ─► effect, remembered
+                        │ yes                                    │
+                        └──────────► the same effect  ◄──────────┘
+                                     epochs go up by as much, numbers of its own are kept
+
+So there is one set of rules, and nothing here knows Kafka's. A partition that is anything but plain (it is reassigned,
+has removed replicas, recovers, had no leader yet) goes to the rule each time, and so does an effect of any other shape
+than the usual one. Rejected: the rules a second time as array operations, because two sets of rules drift apart, and
+because taking arrays out of the partitions and back costs as much as repeating an effect.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+from msgspec.structs import astuple, replace
+
+from controller_logic.batch import Batch
+from controller_logic.running_totals import Difference
+from controller_logic.working_topic import WorkingTopic
+from state.alike import AlikeDecision, Pattern, Said, pattern_of
+from state.decisions import LeaderAndIsr, StopReplica
+from state.ids import NO_EPOCH
+from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
+
+_RECOVERED = LeaderRecoveryState.RECOVERED
+
+# Concerns the given partition alone, and leaves all of the state but this partition and the counts as it is.
+Rule = Callable[[WorkingTopic, Partition], bool | None]
+NewRule = Callable[[WorkingTopic, tuple[int, ...]], None]
+
+
+class _Effect(msgspec.Struct, frozen=True, gc=False):
+    """What a rule did to a partition."""
+
+    # It applies to a partition in these states.
+    state_before: PartitionState
+    states_before: tuple[ReplicaState, ...]
+    # What the rule returned.
+    answer: bool
+    # Whether the partition was left as it is.
+    is_none: bool
+    after: Partition
+    leader_step: int
+    partition_step: int
+    patterns: tuple[Pattern, ...]
+    difference: Difference
+
+
+class Alike:
+    """One rule at one event, on partition after partition of topics that are not being deleted."""
+
+    def __init__(self, batch: Batch, rule: Rule) -> None:
+        self._batch = batch
+        self.rule = rule
+        self._has_requests = bool(batch.state.reporting)
+        self._effects: dict[object, _Effect] = {}
+
+    def commit(self, topic: WorkingTopic, before: Partition) -> bool:
+        """Do to a partition what the rule does, and return what the rule returns."""
+        if not _is_plain(before):
+            return bool(self.rule(topic, before))
+        key = (
+            before.replicas,
+            before.isr,
+            before.leader,
+            before.requested_epochs,
+            before.completed_epochs,
+            # What was requested is noted by leader epoch. Nothing is requested of brokers behind gateways.
+            before.leader_epoch if self._has_requests else NO_EPOCH,
+            topic.min_isr,
+            topic.unclean_allowed,
+        )
+        effect = self._effects.get(key)
+        if effect is None or effect.states_before != before.replica_states or effect.state_before != before.state:
+            return self._ask(topic, before, key)
+        if not effect.is_none:
+            self._repeat(effect, topic, before)
+        return effect.answer
+
+    def _ask(self, topic: WorkingTopic, before: Partition, key: object) -> bool:
+        recorder = self._batch.recorder
+        count = len(recorder.said)
+        answer = bool(self.rule(topic, before))
+        effect = _effect_of(topic, before, topic.partitions[before.partition], recorder.said[count:], answer)
+        if effect is not None:
+            self._effects[key] = effect
+        return answer
+
+    def _repeat(self, effect: _Effect, topic: WorkingTopic, before: Partition) -> None:
+        like = effect.after
+        leader_epoch = before.leader_epoch + effect.leader_step
+        partition_epoch = before.partition_epoch + effect.partition_step
+        topic.put(
+            Partition(
+                before.partition,
+                like.state,
+                before.replicas,
+                like.replica_states,
+                like.isr,
+                like.leader,
+                leader_epoch,
+                partition_epoch,
+                _RECOVERED,
+                (),
+                (),
+                before.high_watermark,
+                before.high_watermark_epoch,
+                before.log_end_offsets,
+                before.offset_epochs,
+                (),
+                before.completed_epochs,
+                like.requested_epochs,
+                before.received_epochs,
+                before.lags,
+            )
+        )
+        batch = self._batch
+        batch.state.totals.add(effect.difference)
+        for pattern in effect.patterns:
+            row = (pattern, topic.topic, topic.topic_id, before.partition, leader_epoch, partition_epoch)
+            batch.recorder.say_alike(AlikeDecision(*row))
+
+
+def _is_plain(partition: Partition) -> bool:
+    return not (
+        partition.adding_replicas
+        or partition.removing_replicas
+        or partition.removed
+        or partition.leader_recovery_state
+        or partition.leader_epoch == NO_EPOCH
+        or partition.partition_epoch == NO_EPOCH
+        or partition.offline_dir_replicas
+        or partition.unassigned_replicas
+    )
+
+
+def _effect_of(
+    topic: WorkingTopic, before: Partition, after: Partition, said: list[Said], answer: bool
+) -> _Effect | None:
+    """Return what became of a partition as an effect; None if more became of it than an effect repeats."""
+    usual = replace(
+        before,
+        state=after.state,
+        replica_states=after.replica_states,
+        isr=after.isr,
+        leader=after.leader,
+        leader_epoch=after.leader_epoch,
+        partition_epoch=after.partition_epoch,
+        requested_epochs=after.requested_epochs,
+    )
+    patterns = _patterns(after, said)
+    if usual != after or patterns is None:
+        return None
+    return _Effect(
+        state_before=before.state,
+        states_before=before.replica_states,
+        answer=answer,
+        is_none=after is before,
+        after=after,
+        leader_step=after.leader_epoch - before.leader_epoch,
+        partition_step=after.partition_epoch - before.partition_epoch,
+        patterns=patterns,
+        difference=Difference.between(before, after, topic.min_isr),
+    )
+
+
+def _patterns(after: Partition, said: list[Said]) -> tuple[Pattern, ...] | None:
+    """Return the patterns of what was told; None if it is no decision about the partition as it now stands."""
+    patterns = []
+    for one in said:
+        if not isinstance(one, LeaderAndIsr | StopReplica) or one.partition != after.partition:
+            return None
+        told = one.partition_epoch if isinstance(one, LeaderAndIsr) else after.partition_epoch
+        if (one.leader_epoch, told) != (after.leader_epoch, after.partition_epoch):
+            return None
+        patterns.append(pattern_of(one))
+    return tuple(patterns)
+
+
+class AlikeNew:
+    """The rule that adds a partition to a topic, at one event."""
+
+    def __init__(self, batch: Batch, topic: WorkingTopic, rule: NewRule) -> None:
+        self._batch = batch
+        self.topic = topic
+        self.rule = rule
+        self._made: dict[tuple[int, ...], tuple[tuple[object, ...], Difference, tuple[Pattern, ...]]] = {}
+
+    def commit(self, replicas: tuple[int, ...]) -> None:
+        """Add a partition on ``replicas``, as the rule does."""
+        made = self._made.get(replicas)
+        if made is None:
+            self._ask(replicas)
+            return
+        values, difference, patterns = made
+        batch, topic = self._batch, self.topic
+        number = len(topic.partitions)
+        topic.append(Partition(number, *values))  # type: ignore[arg-type]
+        batch.state.totals.add(difference)
+        for pattern in patterns:
+            # A new partition's epochs are those of any other.
+            leader_epoch, partition_epoch = values[_LEADER_EPOCH], values[_PARTITION_EPOCH]
+            row = (pattern, topic.topic, topic.topic_id, number, leader_epoch, partition_epoch)
+            batch.recorder.say_alike(AlikeDecision(*row))  # type: ignore[arg-type]
+
+    def _ask(self, replicas: tuple[int, ...]) -> None:
+        recorder, topic = self._batch.recorder, self.topic
+        count = len(recorder.said)
+        self.rule(topic, replicas)
+        after = topic.partitions[-1]
+        patterns = _patterns(after, recorder.said[count:])
+        if patterns is not None:
+            self._made[replicas] = astuple(after)[1:], Difference.between(None, after, topic.min_isr), patterns
+
+
+_LEADER_EPOCH = Partition.__struct_fields__.index("leader_epoch") - 1
+_PARTITION_EPOCH = Partition.__struct_fields__.index("partition_epoch") - 1

@@ -1,0 +1,78 @@
+"""Decisions that differ in topic, partition and epochs alone: a pattern, and a row of values for each.
+
+A lost broker changes tens of thousands of partitions, but in a few hundred ways. The pattern holds what such
+decisions have in common, and it is encoded once. A decision then costs a row and the numbers in its text.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from state.decisions import AnyDecision, LeaderAndIsr, StopReplica, encode
+
+_encode_name = msgspec.json.Encoder().encode
+
+
+class Pattern(msgspec.Struct, frozen=True, gc=False):
+    """What decisions of one event have in common."""
+
+    # Its topic, partition and epochs are blank.
+    common: LeaderAndIsr | StopReplica
+    # The text of ``common``, with a place for each value of a row.
+    text: bytes
+    has_partition_epoch: bool
+
+
+class AlikeDecision(NamedTuple):
+    """A row: one decision, told by a pattern."""
+
+    pattern: Pattern
+    topic: str
+    topic_id: str
+    partition: int
+    leader_epoch: int
+    partition_epoch: int
+
+
+Said = AnyDecision | AlikeDecision
+
+
+def pattern_of(decision: LeaderAndIsr | StopReplica) -> Pattern:
+    """Make the pattern of the decisions that are like ``decision``."""
+    common = replace(decision, topic="", topic_id="", partition=0, leader_epoch=0)
+    has_partition_epoch = isinstance(common, LeaderAndIsr)
+    if isinstance(common, LeaderAndIsr):
+        common = replace(common, partition_epoch=0)
+    # No value of these two kinds is free text, so what is replaced is what was meant.
+    text = encode(common).replace(
+        b'"topic":"","topic_id":"","partition":0', b'"topic":%b,"topic_id":%b,"partition":%d', 1
+    )
+    text = text.replace(b'"leader_epoch":0', b'"leader_epoch":%d', 1)
+    return Pattern(common, text.replace(b'"partition_epoch":0', b'"partition_epoch":%d', 1), has_partition_epoch)
+
+
+def decision_of(row: AlikeDecision) -> LeaderAndIsr | StopReplica:
+    """Write a row out as a decision."""
+    values = {
+        "topic": row.topic,
+        "topic_id": row.topic_id,
+        "partition": row.partition,
+        "leader_epoch": row.leader_epoch,
+    }
+    if row.pattern.has_partition_epoch:
+        values["partition_epoch"] = row.partition_epoch
+    return replace(row.pattern.common, **values)
+
+
+def decisions_of(said: Iterable[Said]) -> list[AnyDecision]:
+    """Write all rows out."""
+    return [decision_of(one) if isinstance(one, AlikeDecision) else one for one in said]
+
+
+def encoded(row: AlikeDecision) -> bytes:
+    """Return the bytes of a row's decision, those of ``encode``."""
+    pattern, topic, topic_id, partition, leader_epoch, partition_epoch = row
+    values = (_encode_name(topic), _encode_name(topic_id), partition, leader_epoch)
+    return pattern.text % ((*values, partition_epoch) if pattern.has_partition_epoch else values)

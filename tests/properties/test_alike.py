@@ -1,0 +1,224 @@
+"""A rule's effect that is repeated for partitions that are alike is what the rule itself does to each of them."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from msgspec.structs import replace
+
+from controller_logic.availability import broker_started, brokers_failed
+from controller_logic.batch import Batch
+from controller_logic.replay import Decided, decide
+from controller_logic.shutdown import ask_shutdown
+from state.alike import AlikeDecision, decision_of, encoded, pattern_of
+from state.broker import Broker, BrokerState
+from state.cluster import Cluster, MappedTopics, State
+from state.decisions import AnyDecision, LeaderAndIsr, StopReplica, encode
+from state.events import ControlledShutdown, Logged
+from state.ids import NO_EPOCH, NO_LEADER
+from state.partition import (
+    LeaderRecoveryState,
+    Partition,
+    PartitionState,
+    RemovedReplica,
+    ReplicaLag,
+    ReplicaState,
+    Topic,
+    TopicState,
+)
+from state.policy import Policy
+from state.reason import Reason
+from tests.histories.recorded import History, all_histories
+from tests.support.by_reference import by_reference
+from tests.support.lying_clocks import entries
+from tests.support.random_logs import draws, walk
+from tests.support.scenes import Draw
+from tests.support.world import World
+
+POLICY = Policy(num_partitions=2, leader_imbalance_check_interval_seconds=1)
+# How often the partitions of a random topic come, so that some are alike.
+TIMES = 4
+HISTORIES = all_histories()
+
+
+def broadened(raws: Iterable[bytes]) -> Iterator[bytes]:
+    """Repeat the partitions of each new topic. What is told of the first ones stays right."""
+    for raw in raws:
+        event = msgspec.json.decode(raw) if b'"kind":"create_topic"' in raw else {}
+        if event.get("assignment"):
+            lists = list(event["assignment"].values()) * TIMES
+            raw = msgspec.json.encode(event | {"assignment": {str(n): replicas for n, replicas in enumerate(lists)}})
+        elif event.get("partitions", 0) > 0:
+            raw = msgspec.json.encode(event | {"partitions": event["partitions"] * 3 * TIMES})
+        yield raw
+
+
+@settings(max_examples=30, deadline=None)
+@given(draws(max_size=80))
+def test_repeated_effects_are_those_of_the_rules(drawn: list[Draw]) -> None:
+    log = list(entries(broadened(raw for _, raw, _ in walk(drawn, POLICY))))
+    repeated = decide(log, POLICY, batch_sizes=(7,))
+    with by_reference():
+        reference = decide(log, POLICY, batch_sizes=(7,))
+    assert repeated.decisions == reference.decisions
+    assert held(repeated) == held(reference)
+
+
+def held(decided: Decided) -> tuple[object, list[object]]:
+    """Return all of the state, with its counts."""
+    topics = [[state.topics.get(name) for name in state.topics.names()] for state in decided.states]
+    return topics, [state.cluster for state in decided.states]
+
+
+BASES = [
+    Partition(
+        0,
+        PartitionState.OnlinePartition,
+        (1, 2),
+        (ReplicaState.OnlineReplica,) * 2,
+        isr,
+        leader,
+        1,
+        3,
+        completed_epochs=completed,
+        requested_epochs=requested,
+    )
+    for isr, leader in (((1, 2), 1), ((1, 2), 2), ((1,), 1), ((2,), 2))
+    for completed, requested in (((), ()), ((1, 1), (1, 1)), ((0, 1), (1, 1)))
+]
+VALUES: dict[str, list[Any]] = {
+    "state": list(PartitionState),
+    "replicas": [(2, 1), (1, 3), (3, 1)],
+    "replica_states": [(one, other) for one in list(ReplicaState)[1:4] for other in list(ReplicaState)[1:4]],
+    "isr": [(1,), (2,), (1, 2), (2, 1), ()],
+    "leader": [1, 2, NO_LEADER],
+    "leader_epoch": [NO_EPOCH, 0, 2],
+    "partition_epoch": [NO_EPOCH, 0, 7],
+    "leader_recovery_state": [LeaderRecoveryState.RECOVERING],
+    "adding_replicas": [(2,)],
+    "removing_replicas": [(2,)],
+    "high_watermark": [5],
+    "high_watermark_epoch": [1],
+    "log_end_offsets": [(5, 6)],
+    "offset_epochs": [(1, 1)],
+    "removed": [(RemovedReplica(1, 0, ReplicaState.ReplicaDeletionIneligible),)],
+    "completed_epochs": [(), (0, 0), (1, 0), (0, 1), (1, 1)],
+    "requested_epochs": [(), (0, 0), (1, 0), (0, 1), (1, 1)],
+    "received_epochs": [(1, 1)],
+    "lags": [(ReplicaLag(1, 2, 3),) * 2],
+    "offline_dir_replicas": [(1,)],
+    "unassigned_replicas": [(1,)],
+}
+
+
+def _broker(broker: int, state: BrokerState) -> Broker:
+    return Broker(broker, broker, "i", state, rack=None, listeners=(), log_dirs=(), last_contact_ms=0)
+
+
+def _effect(partitions: list[Partition], rule: str, configs: list[dict[str, str]]) -> object:
+    """Work one rule about broker 1 into topics of one partition each; return all that came of it."""
+    lost = rule == "brokers_failed"
+    brokers = {n: _broker(n, BrokerState.active) for n in (2, 3)}
+    brokers[1] = _broker(1, BrokerState.fenced if lost else BrokerState.active)
+    topics = {
+        f"t{n}": Topic(f"t{n}", f"id{n}", TopicState.created, config, (partition,))
+        for n, (partition, config) in enumerate(zip(partitions, configs, strict=True))
+    }
+    cluster = Cluster(brokers=brokers, backlog=dict.fromkeys(brokers, 99))
+    batch = Batch(State(cluster, MappedTopics(topics)), Policy(), {})
+    batch.begin(Logged(1, 1, ControlledShutdown(time_ms=1, broker=1, broker_epoch=1), b"event"))
+    if lost:
+        brokers_failed(batch, frozenset({1}))
+    elif rule == "broker_started":
+        broker_started(batch, 1)
+    else:
+        ask_shutdown(batch, brokers[1])
+    outcome = batch.outcome()
+    return outcome.state, outcome.changes, outcome.decisions
+
+
+@pytest.mark.parametrize("rule", ["brokers_failed", "broker_started", "ask_shutdown"])
+@pytest.mark.parametrize("field", VALUES)
+def test_partitions_that_differ_in_one_field_each_get_what_the_rule_decides(field: str, rule: str) -> None:
+    for base in BASES:
+        for value in VALUES[field]:
+            other = replace(base, **{field: value})
+            for both in ([base, other], [other, base]):
+                repeated = _effect(both, rule, [{}, {}])
+                with by_reference():
+                    assert _effect(both, rule, [{}, {}]) == repeated
+
+
+@pytest.mark.parametrize("rule", ["brokers_failed", "broker_started", "ask_shutdown"])
+@pytest.mark.parametrize("config", [{"min.insync.replicas": "2"}, {"unclean.leader.election.enable": "true"}])
+def test_topics_that_differ_in_a_setting_each_get_what_the_rule_decides(config: dict[str, str], rule: str) -> None:
+    for base in BASES:
+        for configs in ([{}, config], [config, {}], [config, config]):
+            repeated = _effect([base, base], rule, configs)
+            with by_reference():
+                assert _effect([base, base], rule, configs) == repeated
+
+
+@pytest.mark.parametrize("history", HISTORIES, ids=lambda history: history.name)
+def test_the_rules_alone_decide_a_recorded_log_as_before(history: History) -> None:
+    with by_reference():
+        decided = [body for _, _, body in decide(history.events, Policy()).decisions]
+    assert decided == history.decisions
+
+
+def test_each_change_of_many_partitions_repeats_effects() -> None:
+    world = World(1, 2, 3, 4)
+    world.create("t", *[(1, 2, 3), (2, 3, 1), (3, 4, 1)] * 5)
+    made = world.outcome
+    world.fence(1)
+    lost = world.outcome
+    world.beat(1)
+    returned = world.outcome
+    world.publish("controlled_shutdown", broker=3, broker_epoch=world.broker(3).broker_epoch)
+    outcomes = (made, lost, returned, world.outcome)
+    # Twelve of fifteen, and those that a broker in shutdown follows are told in two decisions.
+    assert [len([one for one in o.said if isinstance(one, AlikeDecision)]) for o in outcomes] == [12, 12, 12, 20]
+
+
+COMMON = {"seq": 7, "controller_epoch": 2, "time_ms": 9}
+LED = LeaderAndIsr(
+    **COMMON,
+    reason=Reason.LEADER_FENCED,
+    topic="t",
+    topic_id="id",
+    partition=3,
+    leader=0,
+    leader_epoch=0,
+    isr=(0,),
+    partition_epoch=0,
+    replicas=(0, 1),
+    adding_replicas=(),
+    removing_replicas=(),
+    leader_recovery_state="RECOVERED",
+    is_new=False,
+    unclean=False,
+    to=(0,),
+)
+STOPPED = StopReplica(
+    **COMMON,
+    reason=Reason.CONTROLLED_SHUTDOWN,
+    topic="t",
+    topic_id="i",
+    partition=0,
+    leader_epoch=0,
+    delete=False,
+    to=(),
+)
+
+
+@pytest.mark.parametrize("decision", [LED, STOPPED])
+@pytest.mark.parametrize("topic", ["u", 'quo"te', "100%d", "näme", '","partition":0'])
+def test_a_row_has_the_bytes_of_the_decision_that_it_stands_for(decision: AnyDecision, topic: str) -> None:
+    assert isinstance(decision, LeaderAndIsr | StopReplica)
+    row = AlikeDecision(pattern_of(decision), topic, f"id of {topic}", 12, 34, 56)
+    written = decision_of(row)
+    assert encoded(row) == encode(written)
+    assert (written.topic, written.partition, written.leader_epoch) == (topic, 12, 34)
+    assert not isinstance(written, LeaderAndIsr) or written.partition_epoch == 56
