@@ -65,6 +65,16 @@ def known_partition(batch: Batch, event: OfReplica) -> tuple[WorkingTopic, Parti
     return topic, partition
 
 
+def holds_replica(batch: Batch, partition: Partition, event: OfReplica) -> bool:
+    """Say whether the broker that an event names holds a replica. One that holds none is rejected and answered."""
+    if event.broker in partition.replicas:
+        return True
+    message = f"broker {event.broker} holds no replica of {event.topic}-{event.partition}"
+    batch.recorder.reject("broker", message, Reason.REQUEST_REFUSED)
+    batch.recorder.answer_if_requested("INVALID_REQUEST", message)
+    return False
+
+
 def fenced_leader(partition: Partition, event: AlterIsr) -> Refusal | None:
     """Refuse a sender that does not lead this partition in this leader epoch (KIP-497)."""
     if event.leader_epoch < partition.leader_epoch:

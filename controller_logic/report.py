@@ -6,7 +6,6 @@ from controller_logic.batch import Batch
 from controller_logic.fencing import Refusal
 from state.events import ReplicaReport
 from state.partition import ReplicaState
-from state.reason import Reason
 
 # A broker reports it for a replica whose log directory is lost. Other errors mean that a decision came late or twice,
 # and leave the replica as it was.
@@ -36,10 +35,7 @@ def replica_report(batch: Batch, event: ReplicaReport) -> None:
         removal.replica_reported(batch, topic, partition, event)
         batch.recorder.answer_if_requested()
         return
-    if event.broker not in partition.replicas:
-        message = f"broker {event.broker} holds no replica of {event.topic}-{event.partition}"
-        batch.recorder.reject("broker", message, Reason.REQUEST_REFUSED)
-        batch.recorder.answer_if_requested("INVALID_REQUEST", message)
+    if not fencing.holds_replica(batch, partition, event):
         return
     partition = request_epochs.reported(batch, topic, partition, event)
     state = partition.replica_states[partition.replicas.index(event.broker)]

@@ -63,10 +63,7 @@ def log_end_offset(batch: Batch, event: LogEndOffset) -> None:
     if partition.removed and any(entry.broker == event.broker for entry in partition.removed):
         batch.recorder.answer_if_requested()
         return
-    if event.broker not in partition.replicas:
-        message = f"broker {event.broker} holds no replica of {event.topic}-{event.partition}"
-        batch.recorder.reject("broker", message, Reason.REQUEST_REFUSED)
-        batch.recorder.answer_if_requested("INVALID_REQUEST", message)
+    if not fencing.holds_replica(batch, partition, event):
         return
     is_current = event.broker_epoch in (None, broker.broker_epoch)
     if is_current and event.leader_epoch == partition.leader_epoch:

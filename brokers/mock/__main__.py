@@ -6,46 +6,19 @@ import sys
 from pathlib import Path
 
 import click
-import msgspec
 import structlog
 
+from brokers.given_settings import parsed
 from brokers.mock.broker import Broker, DirectoryLostError
 from brokers.mock.control.lifecycle import ReplacedError
 from brokers.mock.settings import Identity, Settings, settings_of
 from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
+from conf.logs import configure
 
 EXIT_REFUSED, EXIT_WRONG_USE, EXIT_UNREACHABLE = 1, 2, 3
 
 logger = structlog.get_logger()
-
-
-def _parsed(given: tuple[str, ...]) -> Settings:
-    pairs = dict(text.split("=", 1) for text in given if "=" in text)
-    if len(pairs) != len(given):
-        raise click.BadParameter("expected key=value, each key once", param_hint="--set")
-    try:
-        return settings_of(pairs)
-    except msgspec.ValidationError as error:
-        raise click.BadParameter(str(error), param_hint="--set") from error
-
-
-def _log_to_stderr() -> None:
-    pretty = sys.stderr.isatty()
-    renderer: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer() if pretty else structlog.processors.JSONRenderer()
-    )
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.format_exc_info,
-            renderer,
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
-    )
 
 
 async def _serve(identity: Identity, settings: Settings, bus: Bus) -> None:
@@ -68,8 +41,8 @@ def main(
     broker: int, bus: str, directory: Path, host: str, port: int, rack: str | None, given: tuple[str, ...]
 ) -> None:
     """Run a mock broker until SIGTERM (orderly) or SIGKILL (it will recover)."""
-    settings = _parsed(given)
-    _log_to_stderr()
+    settings = parsed(given, settings_of)
+    configure("auto")
     structlog.contextvars.bind_contextvars(broker=broker)
     identity = Identity(broker=broker, bus=bus, directory=directory, host=host, port=port, rack=rack)
     try:

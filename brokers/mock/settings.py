@@ -1,16 +1,11 @@
 """The settings of a mock broker, under Kafka's names where Kafka has one."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta
 
-from state import policy
-
-Millis = Annotated[int, Meta(ge=1, le=86_400_000)]
-Bytes = Annotated[int, Meta(ge=1, le=2**31 - 1)]
-Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+from brokers.given_settings import Bytes, Count, Millis, converted
 
 
 class Settings(
@@ -50,9 +45,6 @@ class Settings(
     purgatory_max_requests: Count = 10_000
 
 
-_NAMES = frozenset(field.encode_name for field in msgspec.structs.fields(Settings))
-
-
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """Which broker this process is, and where it lives."""
 
@@ -65,10 +57,5 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def settings_of(given: dict[str, Any]) -> Settings:
-    """Make settings from Kafka's names; numbers may be text.
-
-    Names that only the engine reads are ignored, so one list of settings can be given to both.
-    Raises ``msgspec.ValidationError`` for an unknown name or a value out of range.
-    """
-    ours = {name: value for name, value in given.items() if name in _NAMES or name not in policy.NAMES}
-    return msgspec.convert(ours, Settings, strict=False)
+    """Make settings from Kafka's names (``given_settings.converted``)."""
+    return converted(given, Settings)

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import click
-import msgspec
 import structlog
 
 from brokers.engine.retry import retry
@@ -15,6 +14,7 @@ from brokers.gateways.kraft.gateway import Gateway, SupersededError
 from brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option, copies_option
 from brokers.gateways.kraft.settings import Identity, Settings, settings_of
 from brokers.gateways.kraft.storage import StorageError
+from brokers.given_settings import parsed
 from brokers.voters import voters_of
 from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
@@ -28,16 +28,6 @@ GARBAGE_THRESHOLDS = (10_000, 20, 1_000)
 EXIT_REFUSED, EXIT_WRONG_USE, EXIT_UNREACHABLE = 1, 2, 3
 
 logger = structlog.get_logger()
-
-
-def _parsed(given: tuple[str, ...]) -> Settings:
-    pairs = dict(text.split("=", 1) for text in given if "=" in text)
-    if len(pairs) != len(given):
-        raise click.BadParameter("expected key=value, each key once", param_hint="--set")
-    try:
-        return settings_of(pairs)
-    except msgspec.ValidationError as error:
-        raise click.BadParameter(str(error), param_hint="--set") from error
 
 
 def _identity(
@@ -97,7 +87,7 @@ def main(
     given: tuple[str, ...],
 ) -> None:
     """Run a gateway until SIGTERM."""
-    settings = _parsed(given)
+    settings = parsed(given, settings_of)
     identity = _identity(gateway, voters, cluster_id, directory, listen_port, copies)
     configure("auto")
     structlog.contextvars.bind_contextvars(gateway=gateway)

@@ -6,16 +6,13 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from brokers.given_settings import Bytes, Count, Millis, converted
 from brokers.voters import Voter
 from conf.cross_checks import GATEWAY_HEARTBEAT_MS
 from conf.super_users import SuperUsers
-from state import policy
 
 # The default of metadata.log.max.record.bytes.between.snapshots; Kafka's is 20 MiB.
 SNAPSHOT_INTERVAL_BYTES = 8 * 1024 * 1024
-Millis = Annotated[int, Meta(ge=1, le=86_400_000)]
-Bytes = Annotated[int, Meta(ge=1, le=2**31 - 1)]
-Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Events = Annotated[int, Meta(ge=1_000, le=1_000_000)]
 
 
@@ -62,13 +59,6 @@ class Settings(
     super_users: SuperUsers = ""
 
 
-_NAMES = frozenset(field.encode_name for field in msgspec.structs.fields(Settings))
-
-
 def settings_of(given: dict[str, Any]) -> Settings:
-    """Make settings from their names; numbers may be text. Names that only the engine reads are ignored.
-
-    Raises ``msgspec.ValidationError`` for an unknown name or a value out of range.
-    """
-    ours = {name: value for name, value in given.items() if name in _NAMES or name not in policy.NAMES}
-    return msgspec.convert(ours, Settings, strict=False)
+    """Make settings from their names (``given_settings.converted``)."""
+    return converted(given, Settings)

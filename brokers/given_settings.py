@@ -1,0 +1,38 @@
+"""The settings of a broker's or gateway's process, as its command line gives them: ``--set KEY=VALUE``."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
+
+import click
+import msgspec
+from msgspec import Meta
+
+from state import policy
+
+Millis = Annotated[int, Meta(ge=1, le=86_400_000)]
+Bytes = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def converted(given: Mapping[str, Any], kind: type[S]) -> S:
+    """Make settings from their outward names; numbers may be text.
+
+    Names that only the engine reads are ignored, so one list of settings can be given to both.
+    Raises ``msgspec.ValidationError`` for an unknown name or a value out of range.
+    """
+    names = {field.encode_name for field in msgspec.structs.fields(kind)}
+    ours = {name: value for name, value in given.items() if name in names or name not in policy.NAMES}
+    return msgspec.convert(ours, kind, strict=False)
+
+
+def parsed(given: Sequence[str], settings_of: Callable[[dict[str, Any]], S]) -> S:
+    """Make settings from the values of ``--set``. Raises ``click.BadParameter``."""
+    pairs = dict(text.split("=", 1) for text in given if "=" in text)
+    if len(pairs) != len(given):
+        raise click.BadParameter("expected key=value, each key once", param_hint="--set")
+    try:
+        return settings_of(pairs)
+    except msgspec.ValidationError as error:
+        raise click.BadParameter(str(error), param_hint="--set") from error
