@@ -1,5 +1,6 @@
 """What all tests share: their order, a check that files are closed, and a Kafka node for those that ask for it."""
 
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -52,3 +53,9 @@ def kafka_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluste
 def kafka_servers(kafka_node: KafkaCluster) -> str:
     """The address of the plain Kafka node."""
     return kafka_node.bootstrap
+
+
+@pytest.fixture
+def kafka_url(kafka_servers: str) -> str:
+    """A bus of the test's own on the plain Kafka node, not made yet."""
+    return f"kafka://{kafka_servers}/{uuid.uuid4().hex[:8]}"

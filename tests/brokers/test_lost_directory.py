@@ -12,9 +12,8 @@ from kafka.protocol.producer import ProduceRequest
 from brokers.wire.errors import ErrorCode
 from tests.brokers.test_cluster import produced, wait_for_like_logs
 from tests.support.batches import batch
-from tests.support.mock_cluster import MockCluster, wait_until
+from tests.support.mock_cluster import MockCluster, running_cluster, wait_until
 from tests.support.raw import RawClient
-from tests.support.rules_engine import RulesEngine
 
 pytestmark = pytest.mark.cluster
 
@@ -22,17 +21,12 @@ pytestmark = pytest.mark.cluster
 @pytest.fixture(params=["300", "3600000"], ids=["idle", "by-append"])
 def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[MockCluster]:
     """Three brokers whose sessions outlast the test, so only a checkpoint or an append finds the directory gone."""
-    engine = RulesEngine()
     checkpoints = f"replica.high.watermark.checkpoint.interval.ms={request.param}"
-    cluster = MockCluster(tmp_path, settings=("broker.heartbeat.interval.ms=300", checkpoints))
-    engine.start(cluster.bus_path, broker_session_timeout_ms=60_000, auto_leader_rebalance_enable=False)
-    try:
-        cluster.start()
+    settings = ("broker.heartbeat.interval.ms=300", checkpoints)
+    policy = {"broker_session_timeout_ms": 60_000, "auto_leader_rebalance_enable": False}
+    with running_cluster(tmp_path, settings=settings, **policy) as cluster:
         cluster.create_topic("t", {"0": [1, 2, 3]}, segment_bytes="200")
         yield cluster
-    finally:
-        cluster.stop()
-        engine.stop()
 
 
 def refused(client: RawClient) -> bool:

@@ -15,9 +15,8 @@ from brokers.mock.metadata import uuid_of
 from brokers.wire.batch_header import batches_in
 from brokers.wire.errors import ErrorCode
 from tests.support.batches import batch
-from tests.support.mock_cluster import MockCluster, wait_until
+from tests.support.mock_cluster import MockCluster, running_cluster, wait_until
 from tests.support.raw import RawClient
-from tests.support.rules_engine import RulesEngine
 
 pytestmark = pytest.mark.cluster
 
@@ -27,18 +26,12 @@ ALL = -1
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MockCluster]:
     """Two brokers; ``t`` has partition 0 led by broker 1 and partition 1 led by broker 2."""
-    engine = RulesEngine()
-    cluster = MockCluster(tmp_path_factory.mktemp("cluster"), size=2)
-    engine.start(cluster.bus_path, auto_leader_rebalance_enable=False)
-    try:
-        cluster.start()
+    directory = tmp_path_factory.mktemp("cluster")
+    with running_cluster(directory, size=2, auto_leader_rebalance_enable=False) as cluster:
         cluster.create_topic("t", {"0": [1, 2], "1": [2, 1]})
         cluster.create_topic("strict", {"0": [1, 2]}, min_insync_replicas="3")
         cluster.create_topic("small", {"0": [1]}, max_message_bytes="300")
         yield cluster
-    finally:
-        cluster.stop()
-        engine.stop()
 
 
 @pytest.fixture

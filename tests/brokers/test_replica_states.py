@@ -14,9 +14,8 @@ from brokers.wire.errors import ErrorCode
 from state.events import TopicPartition
 from tests.brokers.test_cluster import events_logged, produced, wait_for_like_logs
 from tests.support.clients import read_all
-from tests.support.mock_cluster import SETTINGS, MockCluster, wait_until
+from tests.support.mock_cluster import SETTINGS, MockCluster, running_cluster, wait_until
 from tests.support.raw import RawClient
-from tests.support.rules_engine import RulesEngine
 
 pytestmark = pytest.mark.cluster
 
@@ -26,15 +25,10 @@ PLACE = TopicPartition("t", 0)
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[MockCluster]:
     """Three brokers that write their high watermarks down every 100 ms."""
-    engine = RulesEngine()
-    cluster = MockCluster(tmp_path, settings=(*SETTINGS, "replica.high.watermark.checkpoint.interval.ms=100"))
-    engine.start(cluster.bus_path, broker_session_timeout_ms=2_000, auto_leader_rebalance_enable=False)
-    try:
-        cluster.start()
+    settings = (*SETTINGS, "replica.high.watermark.checkpoint.interval.ms=100")
+    policy = {"broker_session_timeout_ms": 2_000, "auto_leader_rebalance_enable": False}
+    with running_cluster(tmp_path, settings=settings, **policy) as cluster:
         yield cluster
-    finally:
-        cluster.stop()
-        engine.stop()
 
 
 def metadata_of(cluster: MockCluster, broker: int, version: int) -> Any:

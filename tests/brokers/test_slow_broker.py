@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tests.brokers.test_cluster import events_logged, produced, wait_for_like_logs
-from tests.support.mock_cluster import MockCluster, wait_until
-from tests.support.rules_engine import RulesEngine
+from tests.support.mock_cluster import MockCluster, running_cluster, wait_until
 
 pytestmark = pytest.mark.cluster
 
@@ -21,23 +20,17 @@ NO_LAG_MS = 60_000
 @pytest.fixture
 def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[MockCluster]:
     """Three brokers. A frozen broker is not fenced; the parameter is the brokers' maximum lag in ms."""
-    engine = RulesEngine()
     lag_ms = request.param
-    cluster = MockCluster(tmp_path, settings=("broker.heartbeat.interval.ms=300", f"replica.lag.time.max.ms={lag_ms}"))
-    engine.start(
-        cluster.bus_path,
-        broker_session_timeout_ms=60_000,
-        auto_leader_rebalance_enable=False,
+    policy = {
+        "broker_session_timeout_ms": 60_000,
+        "auto_leader_rebalance_enable": False,
         # As the brokers': the engine lets a replica that may still join hold the watermark.
-        replica_lag_time_max_ms=lag_ms,
-    )
-    try:
-        cluster.start()
+        "replica_lag_time_max_ms": lag_ms,
+    }
+    settings = ("broker.heartbeat.interval.ms=300", f"replica.lag.time.max.ms={lag_ms}")
+    with running_cluster(tmp_path, settings=settings, **policy) as cluster:
         cluster.create_topic("t", {"0": [1, 2, 3]})
         yield cluster
-    finally:
-        cluster.stop()
-        engine.stop()
 
 
 def backlog(cluster: MockCluster) -> dict[int, int]:

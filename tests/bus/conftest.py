@@ -1,6 +1,5 @@
 """A bus of each kind, opened once or twice."""
 
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from bus.open_bus import open_bus
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:{tmp_path / 'bus.db'}"
-    return f"kafka://{request.getfixturevalue('kafka_servers')}/{uuid.uuid4().hex[:8]}"
+    return str(request.getfixturevalue("kafka_url"))
 
 
 @pytest.fixture

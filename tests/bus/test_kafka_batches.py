@@ -78,8 +78,8 @@ def test_reports_never_reach_the_next_control_event() -> None:
 
 
 @pytest.fixture
-def bus(kafka_servers: str) -> Iterator[KafkaBus]:
-    bus = KafkaBus(f"kafka://{kafka_servers}/{uuid.uuid4().hex[:8]}")
+def bus(kafka_url: str) -> Iterator[KafkaBus]:
+    bus = KafkaBus(kafka_url)
     yield bus
     bus.close()
 

@@ -2,7 +2,6 @@
 
 import threading
 import time
-import uuid
 from collections.abc import Iterator
 from itertools import count
 
@@ -28,13 +27,8 @@ ALL = 2**62
 
 
 @pytest.fixture
-def url(kafka_servers: str) -> str:
-    return f"kafka://{kafka_servers}/{uuid.uuid4().hex[:8]}"
-
-
-@pytest.fixture
-def bus(url: str) -> Iterator[KafkaBus]:
-    bus = KafkaBus(url)
+def bus(kafka_url: str) -> Iterator[KafkaBus]:
+    bus = KafkaBus(kafka_url)
     yield bus
     bus.close()
 
@@ -52,13 +46,13 @@ def test_an_invalid_address_is_a_bus_error(url: str) -> None:
 
 @pytest.mark.cluster
 def test_offsets_that_do_not_arrive_in_time_are_an_error(
-    monkeypatch: pytest.MonkeyPatch, url: str, bus: KafkaBus
+    monkeypatch: pytest.MonkeyPatch, kafka_url: str, bus: KafkaBus
 ) -> None:
     def never(self: Connection, *asked: object) -> list[int]:
         raise TimeoutError
 
     monkeypatch.setattr(Connection, "ask_offsets", never)
-    with pytest.raises(BusError, match=f"{url}: no answer in"):
+    with pytest.raises(BusError, match=f"{kafka_url}: no answer in"):
         bus.last_seq()
 
 
@@ -95,14 +89,16 @@ def test_a_state_that_changes_faster_than_it_is_read_is_given_up(
         ("decisions", {}, f"max.message.bytes = 1048588, but needs at least {16 * MIB}"),
     ],
 )
-def test_a_topic_with_other_settings_is_refused(url: str, topic: str, settings: dict[str, str], said: str) -> None:
-    name, large = f"{url.rpartition('/')[2]}.{topic}", {"max.message.bytes": str(32 * MIB)} if settings else {}
+def test_a_topic_with_other_settings_is_refused(
+    kafka_url: str, topic: str, settings: dict[str, str], said: str
+) -> None:
+    name, large = f"{kafka_url.rpartition('/')[2]}.{topic}", {"max.message.bytes": str(32 * MIB)} if settings else {}
     made = NewTopic(name, 1, config=settings | large)
-    admin = AdminClient({"bootstrap.servers": url.split("/")[2]})
+    admin = AdminClient({"bootstrap.servers": kafka_url.split("/")[2]})
     admin.create_topics([made])[name].result(30)
     wait_until(lambda: name in admin.list_topics(timeout=20).topics, 20, "the topic to be listed")
     with pytest.raises(BusError, match=f"topic {name} has {said}"):
-        open_bus(url)
+        open_bus(kafka_url)
 
 
 @pytest.mark.cluster
@@ -137,7 +133,7 @@ def test_an_acknowledged_record_is_on_all_replicas_but_one(factor: int, in_sync:
 
 
 @pytest.mark.cluster
-def test_topics_are_created_with_bounded_segments(bus: KafkaBus, url: str) -> None:
+def test_topics_are_created_with_bounded_segments(bus: KafkaBus, kafka_url: str) -> None:
     admin = AdminClient({"bootstrap.servers": bus.address.servers})
     listed = admin.list_topics(timeout=20)
     for name in (bus.address.events, bus.address.decisions, bus.address.state, bus.address.controller):
@@ -150,7 +146,7 @@ def test_topics_are_created_with_bounded_segments(bus: KafkaBus, url: str) -> No
             "1",
         ]
     with pytest.raises(BusError, match=r"(?i)replication factor"):
-        open_bus(f"{url}-of-two", replication_factor=2)
+        open_bus(f"{kafka_url}-of-two", replication_factor=2)
 
 
 def settings_of(admin: AdminClient, topic: str, *names: str) -> list[str]:

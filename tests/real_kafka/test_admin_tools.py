@@ -12,25 +12,19 @@ from kafka import TopicPartition as Partition
 from kafka.admin import KafkaAdminClient
 
 from bus.clock import now_ms
-from tests.real_kafka.conftest import POLICY
 from tests.support.mock_cluster import wait_until
-from tests.support.real_cluster import RealCluster
-from tests.support.rules_engine import RulesEngine
+from tests.support.real_cluster import POLICY, RealCluster, led_by_rules
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[RulesEngine]:
-    """The rules alone, because other tests cover the job around them."""
-    engine = RulesEngine()
-    yield engine
-    engine.stop()
-
-
-@pytest.fixture(scope="module")
-def policy() -> dict[str, object]:
-    return POLICY | {"min_insync_replicas": 2, "num_partitions": 3, "default_replication_factor": 2}
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
+    """Three brokers behind two gateways."""
+    cluster = RealCluster(tmp_path_factory.mktemp("real"), gateways=2)
+    policy = POLICY | {"min_insync_replicas": 2, "num_partitions": 3, "default_replication_factor": 2}
+    with led_by_rules(cluster, **policy):
+        yield cluster
 
 
 def reassignment(path: Path, **replicas: list[int]) -> str:

@@ -18,8 +18,7 @@ from confluent_kafka.admin import (
 from msgspec.structs import replace
 
 from brokers.launch.kafka.cluster import free_ports
-from tests.support.real_cluster import LOOPBACK, RealCluster
-from tests.support.rules_engine import RulesEngine
+from tests.support.real_cluster import LOOPBACK, RealCluster, led_by_rules
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(200)]
 PASSWORDS = {"admin": "of-admin", "mallory": "of-mallory"}
@@ -30,7 +29,6 @@ Ask = Callable[[AdminClient], dict[Any, Future[Any]]]
 @pytest.fixture(scope="module")
 def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str | None, str]]:
     """The broker's addresses by user: without authentication for None, with a password for the others."""
-    engine = RulesEngine()
     cluster = RealCluster(tmp_path_factory.mktemp("real"), brokers=1, gateway_settings={"super.users": "User:admin"})
     node = cluster.broker(1)
     [port] = free_ports(1)
@@ -54,13 +52,8 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str | N
             "super.users": "User:ANONYMOUS;User:admin",
         },
     )
-    engine.start(cluster.bus_path)
-    try:
-        cluster.start()
+    with led_by_rules(cluster):
         yield {None: plain} | dict.fromkeys(PASSWORDS, sasl)
-    finally:
-        cluster.stop()
-        engine.stop()
 
 
 def conf(addresses: dict[str | None, str], user: str | None, **more: Any) -> dict[str, Any]:

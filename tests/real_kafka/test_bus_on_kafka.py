@@ -1,7 +1,6 @@
 """An engine leads one Kafka cluster from a bus on another one: `isrflow cluster` from start to end."""
 
 import json
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,16 +31,11 @@ def isrflow(*arguments: str) -> str:
 
 
 @pytest.fixture
-def url(kafka_servers: str) -> str:
-    return f"kafka://{kafka_servers}/{uuid.uuid4().hex[:8]}"
-
-
-@pytest.fixture
-def led(url: str, tmp_path: Path) -> Iterator[LedCluster]:
+def led(kafka_url: str, tmp_path: Path) -> Iterator[LedCluster]:
     for jars in ("kafka-broker", "kafka-tools"):
         fetch(jars)
     folder = tmp_path / "kafka"
-    isrflow("cluster", "up", "--brokers", "2", "--heap", "384m", "--bus", url, "--dir", str(folder))
+    isrflow("cluster", "up", "--brokers", "2", "--heap", "384m", "--bus", kafka_url, "--dir", str(folder))
     led = LedCluster.open(KafkaCluster.open(folder))
     assert led is not None
     yield led
@@ -58,7 +52,7 @@ def send(led: LedCluster, name: str) -> ConfluentSender:
     return sender
 
 
-def test_a_cluster_lives_on_topics_of_another_kafka(led: LedCluster, url: str) -> None:
+def test_a_cluster_lives_on_topics_of_another_kafka(led: LedCluster, kafka_url: str) -> None:
     status = json.loads(isrflow("cluster", "status", "--format", "json", "--dir", str(led.folder)).splitlines()[0])
     assert status["engine"]["decides"]
     assert [row["decided"] for row in status["nodes"]] == ["active", "active"]
@@ -67,7 +61,7 @@ def test_a_cluster_lives_on_topics_of_another_kafka(led: LedCluster, url: str) -
     sent = send(led, "before").acknowledged
 
     led.kafka.nodes[1].kill()
-    bus = open_bus(url, create=False)
+    bus = open_bus(kafka_url, create=False)
     try:
 
         def moved() -> bool:
@@ -94,6 +88,6 @@ def test_a_cluster_lives_on_topics_of_another_kafka(led: LedCluster, url: str) -
     sent |= send(led, "after").acknowledged
     read = {record.value: (record.partition, record.offset) for record in read_all(led.kafka.bootstrap, TOPIC, 4)}
     assert read == sent
-    assert TOPIC in isrflow("describe", "--bus", url)
+    assert TOPIC in isrflow("describe", "--bus", kafka_url)
     isrflow("cluster", "down", "--dir", str(led.folder))
     assert [service.name for service in led.services if service.state != "stopped"] == []

@@ -12,15 +12,34 @@ from brokers.launch.kafka.cluster import free_ports
 from brokers.launch.kafka.node import KafkaNode
 from bus.image import read_image
 from tests.faults.disks import small_disk_under
-from tests.real_kafka.conftest import POLICY
 from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.support.clients import read_all
 from tests.support.mock_cluster import wait_until
-from tests.support.real_cluster import RealCluster
+from tests.support.real_cluster import POLICY, RealCluster
 from tests.support.spark_engine import SparkEngine
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(600)]
 FROZEN_S = 8.0
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[SparkEngine]:
+    """The job as users run it."""
+    engine = SparkEngine()
+    yield engine
+    engine.stop()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, engine: SparkEngine) -> Iterator[RealCluster]:
+    """Three brokers behind two gateways, under an engine that decides."""
+    cluster = RealCluster(tmp_path_factory.mktemp("real"), gateways=2)
+    engine.start(cluster.bus_path, **POLICY)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ from tests.support.broker_copies import log_of
 from tests.support.clients import ConfluentSender, read_all
 from tests.support.controller_client import ControllerClient
 from tests.support.mock_cluster import wait_until
-from tests.support.real_cluster import RealCluster
-from tests.support.rules_engine import RulesEngine
+from tests.support.real_cluster import RealCluster, led_by_rules
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 TOPICS, AT_A_TIME = 80, 8
@@ -28,14 +27,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
     """Two brokers behind two gateways; all of them take a snapshot every few kilobytes."""
     every = {"metadata.log.max.record.bytes.between.snapshots": "4000"}
     cluster = RealCluster(tmp_path_factory.mktemp("real"), brokers=2, gateways=2, gateway_settings=every, **every)
-    engine = RulesEngine()
-    engine.start(cluster.bus_path, auto_leader_rebalance_enable=False)
-    try:
-        cluster.start()
+    with led_by_rules(cluster, auto_leader_rebalance_enable=False):
         yield cluster
-    finally:
-        cluster.stop()
-        engine.stop()
 
 
 def create(cluster: RealCluster, *topics: NewTopic) -> None:

@@ -5,10 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.real_kafka.by_brokers import ByBrokers, compared, merged
-from tests.real_kafka.conftest import POLICY
 from tests.scenarios.story import Story, all_stories
-from tests.support.real_cluster import RealCluster
-from tests.support.rules_engine import RulesEngine
+from tests.support.real_cluster import POLICY, RealCluster, led_by_rules
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 # Stories in which real brokers do only what the script says: ISRs shrink and grow only where the story says so.
@@ -46,22 +44,10 @@ def in_turn() -> list[Story]:
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[RulesEngine]:
-    """The rules alone, because other tests cover the job around them."""
-    engine = RulesEngine()
-    yield engine
-    engine.stop()
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory, engine: RulesEngine) -> Iterator[RealCluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
     cluster = RealCluster(tmp_path_factory.mktemp("stories"), brokers=FOURTH)
-    engine.start(cluster.bus_path, **POLICY)
-    try:
-        cluster.start(but={FOURTH})
+    with led_by_rules(cluster, but={FOURTH}, **POLICY):
         yield cluster
-    finally:
-        cluster.stop()
 
 
 @pytest.mark.parametrize("story", in_turn(), ids=lambda story: story.name)

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,8 @@ EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 
 
 @pytest.fixture
-def bus(kafka_servers: str) -> Iterator[KafkaBus]:
-    bus = KafkaBus(f"kafka://{kafka_servers}/{uuid.uuid4().hex[:8]}")
+def bus(kafka_url: str) -> Iterator[KafkaBus]:
+    bus = KafkaBus(kafka_url)
     yield bus
     bus.close()
 

@@ -3,7 +3,6 @@
 import signal
 import sys
 import time
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,8 +31,8 @@ ENGINE_FROZEN_S = 4.0
 
 
 @pytest.fixture
-def bus(kafka_servers: str) -> Iterator[KafkaBus]:
-    bus = KafkaBus(f"kafka://{kafka_servers}/{uuid.uuid4().hex[:8]}")
+def bus(kafka_url: str) -> Iterator[KafkaBus]:
+    bus = KafkaBus(kafka_url)
     yield bus
     bus.close()
 

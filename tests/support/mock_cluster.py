@@ -6,7 +6,8 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
 from tests.support.raw import RawClient
+from tests.support.rules_engine import RulesEngine
 
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 20.0
@@ -162,3 +164,18 @@ class MockCluster:
         """Return the addresses of the brokers that run."""
         told = [json.loads((self.folder(b) / "broker.json").read_text()) for b in sorted(self._processes)]
         return ",".join(f"{one['host']}:{one['port']}" for one in told)
+
+
+@contextmanager
+def running_cluster(
+    directory: Path, size: int = 3, settings: tuple[str, ...] = SETTINGS, **policy: object
+) -> Iterator[MockCluster]:
+    """Run brokers, and the rules with ``policy`` (Kafka's names, dots as underscores), until the block ends."""
+    engine, cluster = RulesEngine(), MockCluster(directory, size, settings)
+    engine.start(cluster.bus_path, **policy)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+        engine.stop()

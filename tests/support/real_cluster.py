@@ -1,7 +1,8 @@
 """Real brokers of Kafka 4 led by gateways, on a bus on which some engine decides, and Kafka's own admin tools."""
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -16,9 +17,16 @@ from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
 from conf.jars import fetch
 from tests.support.mock_cluster import wait_until
+from tests.support.rules_engine import RulesEngine
 
 LOOPBACK = "127.0.0.1"
 SETTLE_TIMEOUT_S = 60.0
+# What an engine of real brokers is started with.
+POLICY = {
+    "broker_session_timeout_ms": 6_000,
+    "broker_connection_lost_grace_ms": 0,
+    "auto_leader_rebalance_enable": False,
+}
 # A follower that lost its leader asks the next one after 100 ms, not after Kafka's default of a second.
 OVERRIDES = {"replica.fetch.backoff.ms": "100", "replica.lag.time.max.ms": "4000", "controlled.shutdown.enable": "true"}
 
@@ -154,6 +162,22 @@ class RealCluster:
             }
 
         wait_until(alike, f"Kafka's tool and the engine to describe {topic} alike", SETTLE_TIMEOUT_S)
+
+
+@contextmanager
+def led_by_rules(cluster: RealCluster, but: Container[int] = (), **policy: object) -> Iterator[None]:
+    """Run a cluster except the brokers in ``but``, under the rules alone, until the block ends.
+
+    The tests of the job around the rules are elsewhere. ``policy`` has Kafka's names, with underscores for dots.
+    """
+    engine = RulesEngine()
+    engine.start(cluster.bus_path, **policy)
+    try:
+        cluster.start(but)
+        yield
+    finally:
+        cluster.stop()
+        engine.stop()
 
 
 def _unordered(described: Described) -> Described:
