@@ -13,7 +13,8 @@ from bus.image import read_image
 from state.partition import Partition
 from tests.bench.load import Load, StepName, Took
 from tests.bench.machine import Meter, idle
-from tests.support.engine import Engine, decided, encoded, wait_until
+from tests.support.engine import Engine, decided, encoded
+from tests.support.waiting import wait_until
 
 DECIDE_TIMEOUT_S = 1_200.0
 PUBLISHED_AT_ONCE = 5_000
@@ -166,7 +167,7 @@ class BusDriver:
         reported = self.bus.decided_seq()
         # The tick may have been in the same batch as the last report.
         if not self._watermarks(before, reported):
-            wait_until(lambda: self._watermarks(before, self.bus.decided_seq()) > 0, DECIDE_TIMEOUT_S, "watermarks")
+            wait_until(lambda: self._watermarks(before, self.bus.decided_seq()) > 0, "watermarks", DECIDE_TIMEOUT_S)
         return replace(took, wall_s=took.wall_s + time.monotonic() - tick_s, changes=len(reports))
 
     def _restarted(self) -> Took:

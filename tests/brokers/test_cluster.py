@@ -14,9 +14,10 @@ from brokers.wire.errors import ErrorCode
 from cli.demo import traffic
 from tests.support.batches import batch
 from tests.support.clients import ConfluentSender, KafkaPythonSender, read_all
-from tests.support.mock_cluster import MockCluster, wait_until
+from tests.support.mock_cluster import MockCluster
 from tests.support.raw import RawClient
 from tests.support.rules_engine import RulesEngine
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 

@@ -18,8 +18,8 @@ from bus.embedded import EmbeddedBus
 from state.decisions import Answer, AnyDecision, Rejected, decode
 from state.events import BrokerConnectionLost, TopicPartition
 from state.reason import Reason
-from tests.support.mock_cluster import wait_until
 from tests.support.rules_engine import RulesEngine
+from tests.support.waiting import wait_until
 
 PLACE = TopicPartition("t", 0)
 

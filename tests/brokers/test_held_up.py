@@ -17,10 +17,11 @@ from bus.interface import Bus
 from state.decisions import Answer, BrokerDecision, QuorumDecision, decode
 from state.reason import Reason
 from tests.support.controller_client import LOOPBACK, ControllerClient
-from tests.support.engine import Engine, by_rules, decided, decisions_of, encoded, wait_until
+from tests.support.engine import Engine, by_rules, decided, decisions_of, encoded
 from tests.support.gateway_in_process import SUPPORTED, heartbeat
 from tests.support.mock_cluster import MockCluster
 from tests.support.rules_engine import RulesEngine
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 SESSION_MS = 2_000
@@ -68,7 +69,7 @@ def test_an_engine_that_was_frozen_fences_nobody_and_does_nothing_too_late(tmp_p
         assert answers(cluster.bus) == {"late": "REQUEST_TIMED_OUT", "patient": "NONE"}
         # A broker that falls silent is fenced as before.
         cluster.kill(2)
-        wait_until(lambda: [one.broker for one in fenced(cluster.bus, seq)] == [2], TIMEOUT_S, "it to be fenced")
+        wait_until(lambda: [one.broker for one in fenced(cluster.bus, seq)] == [2], "it to be fenced", TIMEOUT_S)
         assert cluster.bus.claimed_epoch() == 2, "its own, once more"
         assert engine.stop() == 0
         assert decisions_of(cluster.bus) == by_rules(cluster.bus).decisions
@@ -100,7 +101,7 @@ class Beating:
             self._epoch = answer["BrokerEpoch"]
             return bool(answer["ErrorCode"] == ErrorCode.NONE)
 
-        wait_until(registered, TIMEOUT_S, "the broker to be registered")
+        wait_until(registered, "the broker to be registered", TIMEOUT_S)
         self._broker = broker
         self._ended = threading.Event()
         self.answers: list[bool] = []
@@ -144,10 +145,10 @@ def test_a_gateway_that_was_frozen_lets_nobody_be_fenced(
     gateway: GatewayProcess, cluster_id: str, tmp_path: Path
 ) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
-    wait_until(lambda: any(isinstance(one, QuorumDecision) for one in _all(bus)), TIMEOUT_S, "the gateway to lead")
+    wait_until(lambda: any(isinstance(one, QuorumDecision) for one in _all(bus)), "the gateway to lead", TIMEOUT_S)
     brokers = [Beating(broker, gateway.voter, cluster_id) for broker in BROKERS]
     try:
-        wait_until(lambda: all(any(one.answers) for one in brokers), TIMEOUT_S, "all to be active")
+        wait_until(lambda: all(any(one.answers) for one in brokers), "all to be active", TIMEOUT_S)
         seq = bus.last_seq()
         for _ in range(2):
             gateway.pause()
@@ -157,7 +158,7 @@ def test_a_gateway_that_was_frozen_lets_nobody_be_fenced(
         assert fenced(bus, seq) == []
         assert all(one.answers[-1] for one in brokers)
         brokers.pop().stop()
-        wait_until(lambda: [one.broker for one in fenced(bus, seq)] == [BROKERS[-1]], TIMEOUT_S, "it to be fenced")
+        wait_until(lambda: [one.broker for one in fenced(bus, seq)] == [BROKERS[-1]], "it to be fenced", TIMEOUT_S)
     finally:
         for one in brokers:
             one.stop()

@@ -12,8 +12,9 @@ from kafka.protocol.producer import ProduceRequest
 from brokers.wire.errors import ErrorCode
 from tests.brokers.test_cluster import produced, wait_for_like_logs
 from tests.support.batches import batch
-from tests.support.mock_cluster import MockCluster, running_cluster, wait_until
+from tests.support.mock_cluster import MockCluster, running_cluster
 from tests.support.raw import RawClient
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 

@@ -6,7 +6,8 @@ import time
 import pytest
 
 from tests.support.clients import SENDERS, Sender, read_all
-from tests.support.mock_cluster import MockCluster, wait_until
+from tests.support.mock_cluster import MockCluster
+from tests.support.waiting import wait_until
 
 RECORDS = 20_000
 PARTITIONS = 6

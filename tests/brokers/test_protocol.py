@@ -15,8 +15,9 @@ from brokers.mock.metadata import uuid_of
 from brokers.wire.batch_header import batches_in
 from brokers.wire.errors import ErrorCode
 from tests.support.batches import batch
-from tests.support.mock_cluster import MockCluster, running_cluster, wait_until
+from tests.support.mock_cluster import MockCluster, running_cluster
 from tests.support.raw import RawClient
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 

@@ -14,8 +14,9 @@ from brokers.wire.errors import ErrorCode
 from state.events import TopicPartition
 from tests.brokers.test_cluster import events_logged, produced, wait_for_like_logs
 from tests.support.clients import read_all
-from tests.support.mock_cluster import SETTINGS, MockCluster, running_cluster, wait_until
+from tests.support.mock_cluster import SETTINGS, MockCluster, running_cluster
 from tests.support.raw import RawClient
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 

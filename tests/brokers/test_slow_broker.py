@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.brokers.test_cluster import events_logged, produced, wait_for_like_logs
-from tests.support.mock_cluster import MockCluster, running_cluster, wait_until
+from tests.support.mock_cluster import MockCluster, running_cluster
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 

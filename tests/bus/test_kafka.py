@@ -14,7 +14,7 @@ from bus.kafka.bus import KafkaBus
 from bus.kafka.seqs import SLOTS
 from bus.kafka.transaction import Transaction
 from bus.open_bus import open_bus
-from tests.support.engine import wait_until
+from tests.support.waiting import wait_until
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 NOBODY = "127.0.0.1:1"
@@ -41,7 +41,7 @@ def remove(bus: KafkaBus, topic: str, through: int) -> None:
 
 
 def readable(bus: KafkaBus, through: int) -> None:
-    wait_until(lambda: bus.decided_seq() == bus.image().seq == through, 20, f"seq {through} to be readable")
+    wait_until(lambda: bus.decided_seq() == bus.image().seq == through, f"seq {through} to be readable", 20)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_an_open_transaction_of_a_dead_job_is_never_read(
 def test_only_the_claiming_job_commits(bus: KafkaBus, kafka_servers: str, prefix: str) -> None:
     epoch = bus.claim("job", {}, 1).controller_epoch
     other = KafkaBus(f"kafka://{kafka_servers}/{prefix}")
-    wait_until(lambda: other.claimed_epoch() == epoch, 20, "the claim to be readable")
+    wait_until(lambda: other.claimed_epoch() == epoch, "the claim to be readable", 20)
     with pytest.raises(BusError, match="belongs to another process"):
         other.commit(epoch, 1, [], [])
     other.close()

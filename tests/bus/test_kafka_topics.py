@@ -19,7 +19,7 @@ from bus.kafka.seqs import seq_of
 from bus.kafka.transaction import Transaction
 from bus.open_bus import open_bus
 from state.found import Found, found_in
-from tests.support.engine import wait_until
+from tests.support.waiting import wait_until
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 MIB = 1024 * 1024
@@ -96,7 +96,7 @@ def test_a_topic_with_other_settings_is_refused(
     made = NewTopic(name, 1, config=settings | large)
     admin = AdminClient({"bootstrap.servers": kafka_url.split("/")[2]})
     admin.create_topics([made])[name].result(30)
-    wait_until(lambda: name in admin.list_topics(timeout=20).topics, 20, "the topic to be listed")
+    wait_until(lambda: name in admin.list_topics(timeout=20).topics, "the topic to be listed", 20)
     with pytest.raises(BusError, match=f"topic {name} has {said}"):
         open_bus(kafka_url)
 
@@ -162,7 +162,7 @@ def test_a_claim_says_how_much_it_found_undecided(bus: KafkaBus) -> None:
     bus.commit(first.controller_epoch, first.seq, [], [])
     bus.publish([EVENT])
     second = bus.claim("b", {}, 6)
-    wait_until(lambda: len(bus.read(0, ALL)) == 4, 20, "the events to be readable")
+    wait_until(lambda: len(bus.read(0, ALL)) == 4, "the events to be readable", 20)
     entered_ms = {entry.seq: entry.entered_ms for entry in bus.read(0, ALL)}[second.seq]
     assert entered_ms is not None
     assert newest_claims_of(str(bus.address)).found[-1] == Found(first.seq, second.seq, entered_ms)

@@ -24,8 +24,8 @@ from cli.cluster.engine import EngineProcess, decides, free_metrics_port, start_
 from cli.cluster.led_cluster import LedCluster
 from conf.jars import fetch
 from tests.support.engine import encoded
-from tests.support.mock_cluster import wait_until
 from tests.support.rules_engine import RulesEngine
+from tests.support.waiting import wait_until
 
 HEARTBEAT = encoded("broker_heartbeat", broker=1, broker_epoch=1, want_fence=False, want_shutdown=False)
 

@@ -10,8 +10,8 @@ from cli.demo.kafka_story import KafkaStory
 from cli.demo.story import TOPIC
 from cli.demo.watch import Watch
 from conf.jars import fetch
-from tests.support.engine import wait_until
 from tests.support.rules_engine import RulesEngine
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -27,7 +27,7 @@ class Cluster(KafkaDemoCluster):
         self.engine.start(self.bus.path, broker_connection_lost_grace_ms=0, auto_leader_rebalance_enable=False)
 
     def wait_for_engine(self) -> None:
-        wait_until(lambda: self.bus.decided_seq() > 0, 20.0, "the rules to decide")
+        wait_until(lambda: self.bus.decided_seq() > 0, "the rules to decide", 20.0)
 
     def stop(self) -> None:
         super().stop()

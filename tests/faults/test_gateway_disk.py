@@ -7,8 +7,9 @@ import pytest
 
 from brokers.gateways.kraft.log.segment import SUFFIX
 from tests.faults.disks import small_disk
-from tests.support.engine import decided, encoded, wait_until
+from tests.support.engine import decided, encoded
 from tests.support.gateway_in_process import GatewayThread, InProcessQuorum
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
 TIMEOUT_S = 30.0
@@ -27,7 +28,7 @@ def create_topics(quorum: InProcessQuorum, prefix: str) -> None:
 
 
 def assert_ended_by_its_disk(gateway: GatewayThread) -> None:
-    wait_until(lambda: gateway.has_ended, TIMEOUT_S, "the gateway to end")
+    wait_until(lambda: gateway.has_ended, "the gateway to end", TIMEOUT_S)
     with pytest.raises(BaseExceptionGroup) as ended:
         gateway.stop()
     assert ended.group_contains(OSError, match="No space")
@@ -53,7 +54,7 @@ def test_another_gateway_leads_until_there_is_room_again(tmp_path: Path) -> None
             disk.fill()
             create_topics(quorum, "during")
             assert_ended_by_its_disk(quorum.gateways.pop(HURT))
-            wait_until(lambda: quorum.state.voter == OTHER, TIMEOUT_S, "the other gateway to lead")
+            wait_until(lambda: quorum.state.voter == OTHER, "the other gateway to lead", TIMEOUT_S)
             disk.free()
             disk.read_only(True)
             with pytest.raises(OSError, match="Read-only"):
@@ -61,6 +62,6 @@ def test_another_gateway_leads_until_there_is_room_again(tmp_path: Path) -> None
             disk.read_only(False)
             quorum.start(HURT)
             create_topics(quorum, "after")
-            wait_until(lambda: are_alike(tmp_path), TIMEOUT_S, "both to hold the same log")
+            wait_until(lambda: are_alike(tmp_path), "both to hold the same log", TIMEOUT_S)
         finally:
             quorum.stop()

@@ -30,8 +30,8 @@ from tests.scenarios.arguments import ids, partition_of, settings_in
 from tests.scenarios.picture import partition_lines
 from tests.scenarios.rendering import Rendering
 from tests.scenarios.story import Block, Command, Story
-from tests.support.mock_cluster import wait_until
 from tests.support.real_cluster import LOOPBACK, RealCluster
+from tests.support.waiting import wait_until
 
 SETTLE_TIMEOUT_S = 60.0
 # How long to wait for unexpected lines after all expected ones have come.

@@ -12,8 +12,8 @@ from kafka import TopicPartition as Partition
 from kafka.admin import KafkaAdminClient
 
 from bus.clock import now_ms
-from tests.support.mock_cluster import wait_until
 from tests.support.real_cluster import POLICY, RealCluster, led_by_rules
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 

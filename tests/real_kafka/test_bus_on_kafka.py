@@ -15,7 +15,7 @@ from cli import command
 from cli.cluster.led_cluster import LedCluster
 from conf.jars import fetch
 from tests.support.clients import ConfluentSender, read_all
-from tests.support.mock_cluster import wait_until
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(600)]
 TOPIC, PARTITIONS = "led", 4

@@ -14,9 +14,9 @@ from bus.image import read_image
 from tests.faults.disks import small_disk_under
 from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.support.clients import read_all
-from tests.support.mock_cluster import wait_until
 from tests.support.real_cluster import POLICY, RealCluster
 from tests.support.spark_engine import SparkEngine
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(600)]
 FROZEN_S = 8.0

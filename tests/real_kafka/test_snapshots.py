@@ -14,8 +14,8 @@ from bus.image import read_image
 from tests.support.broker_copies import log_of
 from tests.support.clients import ConfluentSender, read_all
 from tests.support.controller_client import ControllerClient
-from tests.support.mock_cluster import wait_until
 from tests.support.real_cluster import RealCluster, led_by_rules
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 TOPICS, AT_A_TIME = 80, 8

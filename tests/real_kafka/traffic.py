@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from confluent_kafka import Consumer, KafkaException, Message, Producer
 
 from tests.support.clients import SENDERS, Sender, read_all
-from tests.support.mock_cluster import wait_until
+from tests.support.waiting import wait_until
 
 PARTITIONS = 6
 RECORDS_A_SECOND = 100

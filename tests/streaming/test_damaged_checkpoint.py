@@ -20,9 +20,10 @@ from sinks.decision_log import DecisionLog
 from streaming.checkpoint import has_batches, settle
 from streaming.decider import Decider
 from streaming.session import build_session, choose_java
-from tests.support.engine import by_rules, decisions_of, encoded, wait_until
+from tests.support.engine import by_rules, decisions_of, encoded
 from tests.support.forked_python import forked_python
 from tests.support.random_logs import seeded
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 
@@ -70,7 +71,7 @@ class Log:
                         decider.go_on()
                     return self.bus.decided_seq() >= last
 
-                wait_until(is_decided, DECIDE_TIMEOUT_S, f"event {last}")
+                wait_until(is_decided, f"event {last}", DECIDE_TIMEOUT_S)
 
     def newest(self, pattern: str) -> Path:
         return max(self.checkpoint.glob(pattern), key=lambda path: path.stat().st_mtime_ns)

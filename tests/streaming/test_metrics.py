@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.engine import decided, encoded, running_engine, wait_until
+from tests.support.engine import decided, encoded, running_engine
 from tests.support.scrape import metrics_url, scrape
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 
@@ -28,8 +29,8 @@ def test_a_running_engine_is_scraped(tmp_path: Path) -> None:
             ]
         )
         decided(bus, bus.last_seq())
-        wait_until(lambda: scrape(url).get("isrflow_brokers{state=fenced}") == 1, 10, "the batch in the metrics")
-        wait_until(lambda: scrape(url)["isrflow_batch_duration_seconds_count"] > 1, 10, "Spark's word of two batches")
+        wait_until(lambda: scrape(url).get("isrflow_brokers{state=fenced}") == 1, "the batch in the metrics", 10)
+        wait_until(lambda: scrape(url)["isrflow_batch_duration_seconds_count"] > 1, "Spark's word of two batches", 10)
         seen = scrape(url)
     kafka = "kafka_controller_kafkacontroller_"
     assert seen[f"{kafka}activecontrollercount"] == 1

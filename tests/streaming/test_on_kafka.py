@@ -16,8 +16,9 @@ from bus.interface import Bus
 from bus.kafka.bus import KafkaBus
 from bus.kafka.seqs import SLOTS
 from tests.streaming.feeding import feed_until_dead
-from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of, encoded, wait_until
+from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of, encoded
 from tests.support.random_logs import seeded
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
@@ -120,7 +121,7 @@ def watermark_follows_offsets(bus: KafkaBus, engine: Engine) -> None:
     for end in (42, 50):
         report = {"topic": "reported", "partition": 0, "broker": 901, "leader_epoch": 0, "log_end_offset": end}
         bus.publish([encoded("log_end_offset", **report)])
-        wait_until(lambda end=end: watermark(bus, "reported") == end, HEARD_TIMEOUT_S, f"high watermark {end}")
+        wait_until(lambda end=end: watermark(bus, "reported") == end, f"high watermark {end}", HEARD_TIMEOUT_S)
 
 
 def what_is_asked_of_a_frozen_job_is_not_done_late(bus: KafkaBus, engine: Engine) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from streaming.checkpoint_lock import Holder, checkpoint_lock
-from tests.support.engine import START_TIMEOUT_S, Engine, wait_until
+from tests.support.engine import START_TIMEOUT_S, Engine
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 
@@ -35,7 +36,7 @@ def test_a_job_whose_spark_does_not_start_claims_nothing(tmp_path: Path) -> None
 def test_a_job_that_is_stopped_while_spark_starts_claims_nothing(tmp_path: Path) -> None:
     engine = Engine(tmp_path)
     try:
-        wait_until(lambda: jvm_runs(engine), START_TIMEOUT_S, "the JVM")
+        wait_until(lambda: jvm_runs(engine), "the JVM", START_TIMEOUT_S)
         # Like an init system, which signals all processes of the job at once.
         os.killpg(engine.process.pid, signal.SIGTERM)
         assert engine.wait(START_TIMEOUT_S) == 0
@@ -52,7 +53,7 @@ def test_a_job_that_is_stopped_while_it_waits_for_the_checkpoint_stops(tmp_path:
         assert lock.take()
         engine = Engine(tmp_path, "takeover.timeout.ms=600000")
         try:
-            wait_until(lambda: bus.claimed_epoch() == 1, START_TIMEOUT_S, "the claim")
+            wait_until(lambda: bus.claimed_epoch() == 1, "the claim", START_TIMEOUT_S)
             assert engine.stop() == 0
         finally:
             engine.kill()

@@ -12,8 +12,9 @@ from bus.image import view_of_image
 from controller_logic.replay import decide
 from state.policy import Policy
 from tests.support.bus_rows import mark_of
-from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of, wait_until
+from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of
 from tests.support.random_logs import seeded
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.spark
 
@@ -69,7 +70,7 @@ def test_one_of_two_jobs_started_at_once_decides(tmp_path: Path) -> None:
     log = [raw for _, raw in seeded(seed=7, count=200)]
     jobs = [Engine(tmp_path), Engine(tmp_path, log=tmp_path / "other.log")]
     try:
-        wait_until(lambda: any(job.process.poll() is not None for job in jobs), 120, "one of them to give way")
+        wait_until(lambda: any(job.process.poll() is not None for job in jobs), "one of them to give way", 120)
         gave_way, decides = sorted(jobs, key=lambda job: job.process.poll() is None)
         assert gave_way.wait() == SUPERSEDED
         assert_no_stacks(gave_way)
@@ -101,7 +102,7 @@ def test_a_frozen_job_does_not_delay_its_successor_and_writes_nothing_after_it(t
         frozen.signal_all(signal.SIGCONT)
         assert frozen.wait() == SUPERSEDED
         decided(bus, bus.publish([AWAITED]), engine=second)
-        wait_until(lambda: second.log.read_text().count("serving metrics") == 2, 30, "the second one's metrics")
+        wait_until(lambda: second.log.read_text().count("serving metrics") == 2, "the second one's metrics", 30)
         assert second.stop() == 0
         assert_no_stacks(second)
     finally:
@@ -122,9 +123,9 @@ def test_without_a_usable_checkpoint_the_job_continues_from_the_state_on_the_bus
         assert engine.stop() == 0
         (tmp_path / "checkpoint").rename(tmp_path / "lost")
         engine = Engine(tmp_path)
-        wait_until(lambda: bus.claimed_epoch() == 2, 60, "the second job's claim")
+        wait_until(lambda: bus.claimed_epoch() == 2, "the second job's claim", 60)
         decided(bus, bus.publish_own(log[200:300]), engine=engine)
-        wait_until(lambda: mark_of(bus.path, "passed") > 200, 60, "the batch after")
+        wait_until(lambda: mark_of(bus.path, "passed") > 200, "the batch after", 60)
         assert engine.stop() == 0
         assert "moved the checkpoint aside" not in engine.log.read_text()
         # The first job's checkpoint is now behind, and the events that it would read next were removed.

@@ -15,8 +15,9 @@ from state.event_text import decode
 from state.events import SessionsExtended, Tick
 from streaming.engine_clock import EngineClock
 from streaming.ticker import Ticker
-from tests.support.engine import encoded, wait_until
+from tests.support.engine import encoded
 from tests.support.lock_holder import Holder
+from tests.support.waiting import wait_until
 
 BUSY_MS, IDLE_MS = 10, 300_000
 HOUR_MS = 3_600_000
@@ -48,7 +49,7 @@ def stop(ticker: Ticker) -> None:
 def test_an_idle_bus_gets_a_tick_at_each_idle_interval(bus: EmbeddedBus) -> None:
     ticker = ticker_of(bus, 40)
     ticker.start()
-    wait_until(lambda: len(ticks(bus)) >= 4, 30, "four ticks")
+    wait_until(lambda: len(ticks(bus)) >= 4, "four ticks", 30)
     stop(ticker)
     times = [tick.time_ms for tick in ticks(bus)]
     # The engine's clock approaches the wall clock by at most a tenth of the time that passes.
@@ -59,12 +60,12 @@ def test_an_idle_bus_gets_a_tick_at_each_idle_interval(bus: EmbeddedBus) -> None
 def test_offsets_bring_the_next_tick_forward_and_heartbeats_do_not(bus: EmbeddedBus) -> None:
     ticker = ticker_of(bus)
     ticker.start()
-    wait_until(lambda: len(ticks(bus)) == 1, 30, "the first tick")
+    wait_until(lambda: len(ticks(bus)) == 1, "the first tick", 30)
     bus.publish([encoded("broker_heartbeat", broker=1)])
     time.sleep(20 * BUSY_MS / 1000)
     assert len(ticks(bus)) == 1
     bus.publish([encoded("log_end_offset", topic="t", partition=0)])
-    wait_until(lambda: len(ticks(bus)) == 2, 30, "a tick after the offset")
+    wait_until(lambda: len(ticks(bus)) == 2, "a tick after the offset", 30)
     stop(ticker)
 
 
@@ -94,7 +95,7 @@ def test_a_delayed_ticker_reports_the_delay(bus: EmbeddedBus, monkeypatch: pytes
     monkeypatch.setattr(bus, "claimed_epoch", slow_once)
     ticker = ticker_of(bus, BUSY_MS)
     ticker.start()
-    wait_until(lambda: len(extensions(bus)) >= 1, 30, "an extension")
+    wait_until(lambda: len(extensions(bus)) >= 1, "an extension", 30)
     stop(ticker)
     assert extensions(bus)[0] >= 590
 
@@ -107,9 +108,9 @@ def test_a_set_wall_clock_neither_stops_ticks_nor_makes_them_leap(
     monkeypatch.setattr("streaming.engine_clock.now_ms", lambda: now_ms() + by_ms)
     ticker = ticker_of(bus, 20)
     ticker.start()
-    wait_until(lambda: len(ticks(bus)) >= 1, 30, "the first tick")
+    wait_until(lambda: len(ticks(bus)) >= 1, "the first tick", 30)
     by_ms = set_by_ms
-    wait_until(lambda: len(ticks(bus)) >= 5, 30, "ticks after it")
+    wait_until(lambda: len(ticks(bus)) >= 5, "ticks after it", 30)
     stop(ticker)
     times = [tick.time_ms for tick in ticks(bus)]
     assert times == sorted(set(times))
@@ -120,13 +121,13 @@ def test_a_set_wall_clock_neither_stops_ticks_nor_makes_them_leap(
 def test_ticks_continue_from_the_rules_clock(bus: EmbeddedBus) -> None:
     ticker = ticker_of(bus, 20)
     ticker.start()
-    wait_until(lambda: len(ticks(bus)) >= 3, 30, "ticks")
+    wait_until(lambda: len(ticks(bus)) >= 3, "ticks", 30)
     first, clock_ms = bus.read(0, 99)[1], ticks(bus)[0].time_ms + 5_000
     for _ in range(3):
         # A reading from before the shift shifts the clock no further.
         ticker.decided(first.seq, clock_ms)
     count = len(ticks(bus))
-    wait_until(lambda: len(ticks(bus)) > count + 1, 30, "ticks after it")
+    wait_until(lambda: len(ticks(bus)) > count + 1, "ticks after it", 30)
     stop(ticker)
     assert clock_ms < ticks(bus)[-1].time_ms < clock_ms + 5_000
 
@@ -150,10 +151,10 @@ def test_a_bus_that_somebody_has_locked_is_waited_for(tmp_path: Path, monkeypatc
     ticker = ticker_of(bus, BUSY_MS)
     with capture_logs() as said:
         ticker.start()
-        wait_until(lambda: len(said) > 3, 30, "word that it is locked")
+        wait_until(lambda: len(said) > 3, "word that it is locked", 30)
         assert ticks(bus) == []
         holder.let_go()
-        wait_until(lambda: len(ticks(bus)) > 1, 30, "two ticks")
+        wait_until(lambda: len(ticks(bus)) > 1, "two ticks", 30)
     ticker.stop()
     ticker.join(10)
     assert ticker.error is None

@@ -5,8 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -17,6 +16,7 @@ from bus.interface import Bus
 from bus.open_bus import open_bus
 from controller_logic.replay import Decided, decide
 from state.policy import Policy
+from tests.support.waiting import wait_until
 
 ISRFLOW = Path(sys.executable).with_name("isrflow")
 START_TIMEOUT_S = 240.0
@@ -106,15 +106,6 @@ def encoded(kind: str, **fields: object) -> bytes:
     return msgspec.json.encode({"kind": kind, "time_ms": now_ms(), **fields})
 
 
-def wait_until(condition: Callable[[], bool], timeout_s: float, what: str) -> None:
-    """Poll every 10 ms; raise a ``TimeoutError`` that names ``what``."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"waited {timeout_s:.0f} s for {what}")
-        time.sleep(0.01)
-
-
 def decided(bus: Bus, seq: int, timeout_s: float = DECIDE_TIMEOUT_S, engine: Engine | None = None) -> None:
     """Wait until event ``seq`` is decided; raise ``RuntimeError`` if the engine ends before that."""
 
@@ -123,7 +114,7 @@ def decided(bus: Bus, seq: int, timeout_s: float = DECIDE_TIMEOUT_S, engine: Eng
             raise RuntimeError(f"the engine ended: {engine.log.read_text()[-2000:]}")
         return bus.decided_seq() >= seq
 
-    wait_until(done, timeout_s, f"event {seq} to be decided")
+    wait_until(done, f"event {seq} to be decided", timeout_s)
 
 
 def decisions_of(bus: Bus) -> list[tuple[int, int, bytes]]:

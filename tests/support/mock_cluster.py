@@ -4,9 +4,8 @@ import json
 import signal
 import subprocess
 import sys
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,20 +18,11 @@ from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
 from tests.support.raw import RawClient
 from tests.support.rules_engine import RulesEngine
+from tests.support.waiting import wait_until
 
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 20.0
 SETTINGS = ("broker.heartbeat.interval.ms=300", "replica.lag.time.max.ms=3000")
-
-
-def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = START_TIMEOUT_S) -> Any:
-    """Poll every 20 ms until ``condition`` returns something true, and return that."""
-    deadline = time.monotonic() + timeout_s
-    while not (value := condition()):
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"waited {timeout_s:.0f} s for {what}")
-        time.sleep(0.02)
-    return value
 
 
 class MockCluster:

@@ -16,8 +16,8 @@ from brokers.voters import Voter
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
 from conf.jars import fetch
-from tests.support.mock_cluster import wait_until
 from tests.support.rules_engine import RulesEngine
+from tests.support.waiting import wait_until
 
 LOOPBACK = "127.0.0.1"
 SETTLE_TIMEOUT_S = 60.0

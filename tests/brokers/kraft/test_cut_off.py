@@ -9,8 +9,8 @@ import pytest
 from brokers.wire.errors import ErrorCode
 from bus.interface import BusError
 from tests.support.controller_client import ControllerClient
-from tests.support.engine import wait_until
 from tests.support.gateway_in_process import InProcessQuorum, heartbeat
+from tests.support.waiting import wait_until
 
 TIMEOUT_S = 30.0
 # The gateways' own timeout; the engine's is two seconds.
@@ -41,21 +41,21 @@ def test_brokers_find_the_new_leading_gateway(tmp_path: Path, monkeypatch: pytes
         cut_off(quorum, monkeypatch)
         wait_until(
             lambda: fetch(old, end, 1)["ErrorCode"] == ErrorCode.BROKER_NOT_AVAILABLE,
-            TIMEOUT_S,
             "a broker to be sent away",
+            TIMEOUT_S,
         )
         assert fetch(old, 0, 1)["Records"], "what it holds it gives"
-        wait_until(lambda: quorum.state.voter == 101, TIMEOUT_S, "the other to lead")
+        wait_until(lambda: quorum.state.voter == 101, "the other to lead", TIMEOUT_S)
         after = quorum.state.quorum_epoch
         assert old.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))["ErrorCode"] == ErrorCode.NOT_CONTROLLER
-        wait_until(lambda: fetch(new, end, after)["ErrorCode"] == ErrorCode.NONE, TIMEOUT_S, "the other to know it")
+        wait_until(lambda: fetch(new, end, after)["ErrorCode"] == ErrorCode.NONE, "the other to know it", TIMEOUT_S)
         assert fetch(new, end, 1)["CurrentLeader"] == {"LeaderId": 101, "LeaderEpoch": after}
         assert new.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))["ErrorCode"] == ErrorCode.NONE
         monkeypatch.undo()
         wait_until(
             lambda: fetch(old, end, after)["ErrorCode"] == ErrorCode.NOT_LEADER_OR_FOLLOWER,
-            TIMEOUT_S,
             "the first to hear of it",
+            TIMEOUT_S,
         )
         old.close()
         new.close()
@@ -76,15 +76,15 @@ def test_a_gateway_that_cannot_read_decisions_stops_leading(tmp_path: Path, monk
         bus = quorum.gateways[100].bus
         monkeypatch.setattr(bus, "changed", unreadable)
         monkeypatch.setattr(bus, "decisions", unreadable)
-        wait_until(lambda: quorum.state.voter == 101, TIMEOUT_S, "the other to lead")
+        wait_until(lambda: quorum.state.voter == 101, "the other to lead", TIMEOUT_S)
         assert old.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))["ErrorCode"] == ErrorCode.NOT_CONTROLLER
         assert fetch(old, end, 1)["ErrorCode"] == ErrorCode.BROKER_NOT_AVAILABLE
         monkeypatch.undo()
         new_epoch = quorum.state.quorum_epoch
         wait_until(
             lambda: fetch(old, 0, new_epoch)["ErrorCode"] == ErrorCode.NOT_LEADER_OR_FOLLOWER,
-            TIMEOUT_S,
             "the first to hear of it",
+            TIMEOUT_S,
         )
         old.close()
     finally:
@@ -98,11 +98,11 @@ def test_the_only_gateway_continues_when_the_bus_is_back(tmp_path: Path, monkeyp
         epochs = quorum.join(client, 1)
         end = fetch(client, 0, 1)["HighWatermark"]
         cut_off(quorum, monkeypatch)
-        wait_until(lambda: fetch(client, end, 1)["ErrorCode"] != ErrorCode.NONE, TIMEOUT_S, "a broker to be sent away")
+        wait_until(lambda: fetch(client, end, 1)["ErrorCode"] != ErrorCode.NONE, "a broker to be sent away", TIMEOUT_S)
         assert client.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))["ErrorCode"] == ErrorCode.NOT_CONTROLLER
         assert client.ask("ApiVersions")["ErrorCode"] == ErrorCode.NONE
         monkeypatch.undo()
-        wait_until(lambda: fetch(client, end, 1)["ErrorCode"] == ErrorCode.NONE, TIMEOUT_S, "the gateway to go on")
+        wait_until(lambda: fetch(client, end, 1)["ErrorCode"] == ErrorCode.NONE, "the gateway to go on", TIMEOUT_S)
         response = client.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))
         assert (response["ErrorCode"], response["IsFenced"]) == (ErrorCode.NONE, False)
         assert quorum.state.quorum_epoch == 1

@@ -11,8 +11,8 @@ from brokers.gateways.kraft import probing
 from brokers.gateways.kraft.gateway import Gateway, SupersededError
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError
-from tests.support.engine import wait_until
 from tests.support.gateway_in_process import InProcessQuorum
+from tests.support.waiting import wait_until
 
 TIMEOUT_S = 30.0
 QUICK = {"gateway_heartbeat_interval_ms": 20}
@@ -23,7 +23,7 @@ def test_a_start_that_never_led_ends_when_another_takes_its_place(tmp_path: Path
     first = quorum.gateways[101]
     try:
         quorum.start_elsewhere(101, tmp_path / "elsewhere")
-        wait_until(lambda: first.has_ended, TIMEOUT_S, "the first to stop")
+        wait_until(lambda: first.has_ended, "the first to stop", TIMEOUT_S)
         with pytest.raises(BaseExceptionGroup) as ended:
             first.stop()
         assert ended.group_contains(SupersededError, match="another start of gateway 101 has replaced this one")

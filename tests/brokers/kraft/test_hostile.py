@@ -13,8 +13,8 @@ from brokers.wire.errors import ErrorCode
 from brokers.wire.schema import Values
 from brokers.wire.server import Peer
 from tests.support.controller_client import ControllerClient, key_of
-from tests.support.engine import wait_until
 from tests.support.gateway_in_process import InProcessQuorum, heartbeat
+from tests.support.waiting import wait_until
 
 CONNECTIONS = 20
 REQUEST_BYTES = 200_000
@@ -197,11 +197,11 @@ def test_connections_are_limited_and_freed_again(quorum: InProcessQuorum) -> Non
         return False
 
     # Connections that ended a moment ago may count yet.
-    wait_until(is_full, 30, "the limit")
-    wait_until(lambda: is_full() or len(clients) == CONNECTIONS, 30, "all that may be open")
+    wait_until(is_full, "the limit", 30)
+    wait_until(lambda: is_full() or len(clients) == CONNECTIONS, "all that may be open", 30)
     for client in clients:
         client.close()
     clients.clear()
-    wait_until(lambda: not is_full(), 30, "a connection to come free")
+    wait_until(lambda: not is_full(), "a connection to come free", 30)
     clients.pop().close()
     goes_on(quorum)

@@ -12,8 +12,8 @@ from brokers.wire.errors import ErrorCode
 from state.event_text import decode
 from tests.brokers.kraft.apis.topic_requests import created, new_topic
 from tests.support.controller_client import ControllerClient
-from tests.support.engine import wait_until
 from tests.support.gateway_in_process import InProcessQuorum, heartbeat
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_a_gateway_continues_when_its_own_events_find_no_room(
     assert client.forward("DeleteTopics", Topics=[{"Name": "held"}])["Responses"][0]["ErrorCode"] == (
         ErrorCode.REQUEST_TIMED_OUT
     )
-    wait_until(lambda: tries >= 4, 30, "heartbeats to be left out")
+    wait_until(lambda: tries >= 4, "heartbeats to be left out", 30)
     monkeypatch.undo()
     assert not quorum.gateways[100].has_ended
     created(client, "after-all", replicas=1)

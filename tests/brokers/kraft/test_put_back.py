@@ -16,8 +16,8 @@ from bus.embedded import EmbeddedBus
 from bus.image import read_image
 from tests.brokers.kraft.storages import beats, event, registered
 from tests.support.controller_client import LOOPBACK, ControllerClient
-from tests.support.engine import wait_until
 from tests.support.rules_engine import RulesEngine
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 TIMEOUT_S = 60.0
@@ -57,7 +57,7 @@ class Led:
     def take(self, *events: bytes) -> None:
         """Publish events, and wait until they are decided."""
         seq = self.bus.publish(events)
-        wait_until(lambda: self.bus.decided_seq() >= seq, TIMEOUT_S, "the events to be decided")
+        wait_until(lambda: self.bus.decided_seq() >= seq, "the events to be decided", TIMEOUT_S)
 
     def join(self, broker: int) -> None:
         self.take(registered(broker))
@@ -81,7 +81,7 @@ class Led:
             found = client.fetch(0, 0)["CurrentLeader"]["LeaderEpoch"]
             return found > after and client.fetch(0, found)["ErrorCode"] == ErrorCode.NONE
 
-        wait_until(leads, TIMEOUT_S, f"an epoch after {after}")
+        wait_until(leads, f"an epoch after {after}", TIMEOUT_S)
         client.close()
         return found
 
@@ -101,7 +101,7 @@ class Led:
                     return True
             return False
 
-        wait_until(is_told, TIMEOUT_S, f"topic {name} in the log")
+        wait_until(is_told, f"topic {name} in the log", TIMEOUT_S)
         client.close()
         return at, last_epoch
 
@@ -148,7 +148,7 @@ def check_who_is_led(led: Led, epoch: int, kept: tuple[int, int], lost: list[tup
     """Check that brokers that have read the lost part get no records, and that another broker continues."""
     # Although the log has grown beyond the lost records, these brokers do not get the new ones.
     client = led.client()
-    wait_until(lambda: client.fetch(*kept[:1], epoch, kept[1])["HighWatermark"] > lost[-1][0] + 5, TIMEOUT_S, "more")
+    wait_until(lambda: client.fetch(*kept[:1], epoch, kept[1])["HighWatermark"] > lost[-1][0] + 5, "more", TIMEOUT_S)
     for offset, last_epoch in lost:
         for broker in (1, 2):
             response = client.fetch(offset, epoch, last_epoch, replica=broker)
@@ -190,7 +190,7 @@ def test_a_restored_backup_repeats_no_epoch(tmp_path: Path, is_engine_first: boo
             led.start_gateway()
             led.start_engine()
         after = led.until_led(max(known))
-        wait_until(lambda: led.epochs()[-1] == after, TIMEOUT_S, "the epoch on the bus")
+        wait_until(lambda: led.epochs()[-1] == after, "the epoch on the bus", TIMEOUT_S)
         assert min(set(led.epochs()) - set(known)) > max(given_out)
 
         check_who_is_led(led, after, kept, lost)

@@ -19,8 +19,8 @@ from brokers.gateways.kraft.settings import Identity
 from brokers.gateways.kraft.storage import StorageError
 from tests.brokers.kraft.storages import topic
 from tests.support.broker_copies import broker_copy, log_of
-from tests.support.engine import wait_until
 from tests.support.gateway_in_process import TIMEOUT_S, InProcessQuorum
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 SNAPSHOT_EVERY_BYTES = 1_500
@@ -42,13 +42,13 @@ class Lossy(InProcessQuorum):
 
     def publish(self, *events: bytes) -> None:
         seq = self.bus.publish(list(events))
-        wait_until(lambda: self.bus.decided_seq() >= seq, TIMEOUT_S, "what was published")
+        wait_until(lambda: self.bus.decided_seq() >= seq, "what was published", TIMEOUT_S)
 
     def create(self, name: str, topics: int = 12) -> None:
         """Create topics one by one, and wait until both running gateways have written them."""
         for number in range(topics):
             self.publish(topic(f"{name}-{number}", 3))
-        wait_until(self._all_have(f"{name}-{topics - 1}".encode()), TIMEOUT_S, "the gateways to write the last of them")
+        wait_until(self._all_have(f"{name}-{topics - 1}".encode()), "the gateways to write the last of them", TIMEOUT_S)
 
     def _all_have(self, text: bytes) -> Callable[[], bool]:
         running = [number for number, gateway in self.gateways.items() if not gateway.has_ended]

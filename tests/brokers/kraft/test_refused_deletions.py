@@ -8,8 +8,8 @@ from brokers.gateways.kraft import deletions
 from bus.clock import now_ms
 from state.decisions import Rejected, decode
 from tests.brokers.kraft.apis.topic_requests import created
-from tests.support.engine import wait_until
 from tests.support.gateway_in_process import InProcessQuorum
+from tests.support.waiting import wait_until
 
 HOUR_MS = 3_600_000
 TIMEOUT_S = 30.0
@@ -40,10 +40,10 @@ def test_a_topic_does_not_stay_in_deletion_after_its_report_was_refused(
             fetch()
             return all(topic["topic"] != "t" for topic in quorum.view()["topics"])
 
-        wait_until(is_refused, TIMEOUT_S, "the report to be refused")
+        wait_until(is_refused, "the report to be refused", TIMEOUT_S)
         assert not is_deleted()
         monkeypatch.setattr(deletions, "now_ms", now_ms)
-        wait_until(is_deleted, TIMEOUT_S, "the topic to be gone")
+        wait_until(is_deleted, "the topic to be gone", TIMEOUT_S)
     finally:
         client.close()
         quorum.stop()

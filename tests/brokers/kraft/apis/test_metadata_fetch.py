@@ -10,8 +10,8 @@ from brokers.gateways.kraft.log.entries import records_in
 from brokers.wire.errors import ErrorCode
 from brokers.wire.record_batch import decode_batches
 from tests.support.controller_client import ControllerClient
-from tests.support.engine import wait_until
 from tests.support.gateway_in_process import InProcessQuorum
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("epochs")
 METADATA = "__cluster_metadata"
@@ -204,7 +204,7 @@ def test_a_broker_that_stopped_fetching_shows_when_it_last_fetched(client: Contr
         client.fetch(last, epoch, epoch, replica=3)
         return response()[3] > before[3]
 
-    wait_until(goes_on, LONG_MS / 1000, "a later time")
+    wait_until(goes_on, "a later time", LONG_MS / 1000)
     assert response()[2] == before[2]
 
 

@@ -1,0 +1,21 @@
+"""Wait until something holds, with a bound."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+TIMEOUT_S = 30.0
+# What is waited for longer is looked at less often, because a look may read a whole cluster's state.
+POLL_S, POLL_MAX_S = 0.01, 0.05
+POLLS_PER_WAIT = 20
+
+
+def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = TIMEOUT_S) -> Any:
+    """Poll until ``condition`` returns something true, and return that. Raises ``TimeoutError`` naming ``what``."""
+    begun = time.monotonic()
+    while not (value := condition()):
+        waited_s = time.monotonic() - begun
+        if waited_s > timeout_s:
+            raise TimeoutError(f"waited {timeout_s:.0f} s for {what}")
+        time.sleep(min(POLL_MAX_S, max(POLL_S, waited_s / POLLS_PER_WAIT)))
+    return value
