@@ -35,9 +35,9 @@ def reassignment(path: Path, **replicas: list[int]) -> str:
 
 def test_a_topic_from_its_creation_to_its_deletion(cluster: RealCluster) -> None:
     cluster.tool("TopicCommand", "--create --topic life --partitions 2 --replication-factor 3")
-    cluster.agree("life")
+    cluster.tool_agrees("life")
     cluster.tool("TopicCommand", "--alter --topic life --partitions 4")
-    cluster.agree("life")
+    cluster.tool_agrees("life")
     assert set(cluster.partitions("life")) == {0, 1, 2, 3}
     cluster.tool("TopicCommand", "--delete --topic life")
     wait_until(lambda: cluster.partitions("life") == {}, "the topic to be gone")
@@ -55,12 +55,12 @@ def test_replicas_are_moved_and_leaders_are_elected(cluster: RealCluster, tmp_pa
     )
     output = cluster.tool("reassign.ReassignPartitionsCommand", f"--verify --reassignment-json-file {plan}")
     assert output.count("is completed") == 2
-    cluster.agree("moved")
+    cluster.tool_agrees("moved")
     wait_until(lambda: not (cluster.broker(1).folder / "data-0" / "moved-0").exists(), "the replica left to be deleted")
     cluster.wait_for_isr("moved", 2)
     cluster.tool("LeaderElectionCommand", "--election-type preferred --all-topic-partitions")
     assert {number: held["leader"] for number, held in cluster.partitions("moved").items()} == {0: 3, 1: 1}
-    cluster.agree("moved")
+    cluster.tool_agrees("moved")
 
 
 def test_a_topic_of_a_dead_broker_is_deleted_and_its_name_is_free(cluster: RealCluster) -> None:

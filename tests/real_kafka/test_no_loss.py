@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import NewTopic
 from msgspec.structs import replace
 
 from brokers.launch.kafka.cluster import free_ports
@@ -46,9 +47,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, engine: SparkEngine) -> It
 def traffic(cluster: RealCluster, request: pytest.FixtureRequest) -> Iterator[Traffic]:
     """Traffic on the test's own topic, which is checked at the end."""
     topic = request.node.name.removeprefix("test_")
-    for name in (topic, f"{topic}-whole"):
-        settings = f"--partitions {PARTITIONS} --replication-factor 3 --config min.insync.replicas=2"
-        cluster.tool("TopicCommand", f"--create --topic {name} {settings}")
+    names = (topic, f"{topic}-whole")
+    cluster.create(*(NewTopic(name, PARTITIONS, 3, config={"min.insync.replicas": "2"}) for name in names))
+    for name in names:
+        cluster.agree(name)
     traffic = Traffic(cluster.bootstrap, topic)
     traffic.goes_on()
     yield traffic
@@ -119,7 +121,7 @@ def test_gateways_are_killed_and_frozen(cluster: RealCluster, traffic: Traffic) 
     # The gateways' failures fenced no broker, and admins reach the new leader.
     assert {held["broker"]: held["broker_epoch"] for held in cluster.view()["brokers"]} == epochs
     assert set(cluster.states().values()) == {"active"}
-    cluster.tool("TopicCommand", "--create --topic after-gateways --partitions 1 --replication-factor 3")
+    cluster.create(NewTopic("after-gateways", 1, 3))
     cluster.agree("after-gateways")
 
 
@@ -137,7 +139,8 @@ def test_the_engine_is_killed_and_started_again(cluster: RealCluster, traffic: T
 
 
 def test_transactions_are_whole_and_groups_continue_where_they_were(cluster: RealCluster) -> None:
-    cluster.tool("TopicCommand", "--create --topic whole --partitions 2 --replication-factor 3")
+    cluster.create(NewTopic("whole", 2, 3))
+    cluster.agree("whole")
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "transactional.id": "whole", "log_level": 0})
     producer.init_transactions(60)
     for number in range(6):
@@ -190,7 +193,8 @@ def _consumed(cluster: RealCluster, count: int) -> list[bytes]:
 
 def test_a_second_process_with_a_brokers_id_is_refused(cluster: RealCluster, tmp_path: Path) -> None:
     """Its disk is empty, and the gateway that had the broker's connection is gone: it would lead logs that it lacks."""
-    cluster.tool("TopicCommand", "--create --topic guarded --replica-assignment 1")
+    cluster.create(NewTopic("guarded", 1, replica_assignment=[[1]]))
+    cluster.agree("guarded")
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "log_level": 0})
     records = [b"%d" % number for number in range(10)]
     for record in records:

@@ -31,12 +31,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
         yield cluster
 
 
-def create(cluster: RealCluster, *topics: NewTopic) -> None:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    for created in admin.create_topics(list(topics)).values():
-        created.result(60)
-
-
 def quorum_end(cluster: RealCluster) -> int:
     quorum = read_image(cluster.bus.image()).cluster.quorum
     client = ControllerClient(next(voter.port for voter in cluster.voters if voter.voter == quorum.voter))
@@ -93,7 +87,7 @@ def same(cluster: RealCluster, seen: dict[int, bytes]) -> None:
     Each of them trims the log behind its snapshots at its own time, so the overlap may be small.
     """
     name = f"last-{quorum_end(cluster)}"
-    create(cluster, NewTopic(name, 1, 2))
+    cluster.create(NewTopic(name, 1, 2))
     everywhere = [log(cluster, gateway) for gateway in (100, 101)] + [metadata(cluster, broker) for broker in (1, 2)]
     for directory in everywhere:
         wait_until(lambda where=directory: name.encode() in log_of(where), f"{name} in {directory}", 60)
@@ -111,7 +105,7 @@ def metadata(cluster: RealCluster, broker: int) -> Path:
 
 
 def test_gateways_whose_disks_are_lost_take_the_log_from_each_other_and_from_brokers(cluster: RealCluster) -> None:
-    create(cluster, NewTopic("kept", 2, 2), *(NewTopic(f"before{number}", 3, 2) for number in range(10)))
+    cluster.create(NewTopic("kept", 2, 2), *(NewTopic(f"before{number}", 3, 2) for number in range(10)))
     cluster.wait_for_isr("kept", 2)
     send(cluster)
     seen: dict[int, bytes] = {}
@@ -141,7 +135,7 @@ def test_gateways_whose_disks_are_lost_take_the_log_from_each_other_and_from_bro
 
 
 def test_a_broker_comes_back_to_a_log_that_was_trimmed(cluster: RealCluster) -> None:
-    create(cluster, NewTopic("both", 2, 2))
+    cluster.create(NewTopic("both", 2, 2))
     cluster.wait_for_isr("both", 2)
     away = cluster.broker(2)
     away.kill()
@@ -149,7 +143,7 @@ def test_a_broker_comes_back_to_a_log_that_was_trimmed(cluster: RealCluster) -> 
     end = quorum_end(cluster)
     wait_until(lambda: cluster.states()[2] == "fenced", "the broker to be fenced", 60)
     for first in range(0, TOPICS, AT_A_TIME):
-        create(cluster, *(NewTopic(f"t{number}", 3, 1) for number in range(first, first + AT_A_TIME)))
+        cluster.create(*(NewTopic(f"t{number}", 3, 1) for number in range(first, first + AT_A_TIME)))
     wait_until(lambda: begins(log(cluster, 100)) > end and begins(log(cluster, 101)) > end, "logs to be trimmed", 60)
     cluster.restart(2)
     # It got the snapshot: its log begins there, and not where it stopped.
