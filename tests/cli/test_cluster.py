@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from brokers.launch.kafka.cluster import KafkaCluster, free_ports
 from brokers.launch.kafka.node import KafkaError
@@ -17,12 +16,12 @@ from brokers.launch.kafka.tools import TOPICS, run_tool
 from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
 from bus.interface import Bus, BusError, Entry, NoBusError
-from cli import command
 from cli.cluster import bus_place
 from cli.cluster.bus_place import BusPlace
 from cli.cluster.engine import EngineProcess, decides, free_metrics_port, start_remaining_ms
 from cli.cluster.led_cluster import LedCluster
 from conf.jars import fetch
+from tests.support.cluster_command import on_cluster
 from tests.support.engine import encoded
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import wait_until
@@ -30,13 +29,8 @@ from tests.support.waiting import wait_until
 HEARTBEAT = encoded("broker_heartbeat", broker=1, broker_epoch=1, want_fence=False, want_shutdown=False)
 
 
-def isrflow(folder: Path, *arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(command, ["cluster", *arguments, "--dir", str(folder)])
-    return result.exit_code, result.output
-
-
 def status_of(folder: Path) -> tuple[int, dict[str, Any]]:
-    code, said = isrflow(folder, "status", "--format", "json")
+    code, said = on_cluster(folder, "status", "--format", "json")
     return code, json.loads(said.splitlines()[0])
 
 
@@ -59,7 +53,7 @@ def test_one_command_starts_a_cluster_and_one_stops_it(folder: Path, tmp_path: P
     conf = tmp_path / "isrflow.toml"
     conf.write_text('num.partitions = 4\nsuper.users = "User:ANONYMOUS"\n')
     places = ("--bus", str(tmp_path / "bus.db"), "--conf", str(conf))
-    code, said = isrflow(folder, "up", "--brokers", "2", "--gateways", "2", "--heap", "384m", *places)
+    code, said = on_cluster(folder, "up", "--brokers", "2", "--gateways", "2", "--heap", "384m", *places)
     assert code == 0, said
     assert "num.partitions=4\n" in (folder / "node-1" / "server.properties").read_text()
     assert "User:ANONYMOUS" in (folder / "gateway-100" / "gateway.log").read_text()
@@ -73,16 +67,16 @@ def test_one_command_starts_a_cluster_and_one_stops_it(folder: Path, tmp_path: P
     bootstrap = KafkaCluster.open(folder).bootstrap
     run_tool(TOPICS, bootstrap, ["--create", "--topic", "t", "--partitions", "1", "--replication-factor", "2"])
     KafkaCluster.open(folder).nodes[2].kill()
-    code, said = isrflow(folder, "status")
+    code, said = on_cluster(folder, "status")
     assert code == 3
     assert "not running: broker 2" in said
-    code, said = isrflow(folder, "up")
+    code, said = on_cluster(folder, "up")
     assert code == 0, said
     assert status_of(folder)[1]["nodes"][1]["decided"] == "active"
 
     led = LedCluster.open(KafkaCluster.open(folder))
     assert led is not None
-    assert isrflow(folder, "down", "--delete") == (0, "")
+    assert on_cluster(folder, "down", "--delete") == (0, "")
     assert [service.name for service in led.services if service.state != "stopped"] == []
     assert not folder.exists()
     assert not (tmp_path / "bus.db").exists(), "the bus was made with the cluster"
@@ -94,7 +88,7 @@ def test_an_engine_that_already_decides_leads_and_is_left_alone(folder: Path, tm
     engine = RulesEngine()
     engine.start(bus.path)
     try:
-        code, said = isrflow(folder, "up", "--brokers", "1", "--heap", "384m", "--bus", str(bus.path))
+        code, said = on_cluster(folder, "up", "--brokers", "1", "--heap", "384m", "--bus", str(bus.path))
         assert code == 0, said
         assert f"an engine decides on {bus.path}" in said
         code, found = status_of(folder)
@@ -103,22 +97,22 @@ def test_an_engine_that_already_decides_leads_and_is_left_alone(folder: Path, tm
             ("gateway 100", "running"),
             ("gateway 101", "running"),
         ]
-        assert isrflow(folder, "down") == (0, "")
+        assert on_cluster(folder, "down") == (0, "")
         assert decides(bus)
         # Both gateways lose their disks, and the bus no longer has all decisions that their brokers have read.
         for gateway in (100, 101):
             shutil.rmtree(folder / f"gateway-{gateway}" / "log")
         bus.passed(bus.decided_seq())
         bus.trim(1)
-        code, said = isrflow(folder, "rebuild", "--gateway", "101")
+        code, said = on_cluster(folder, "rebuild", "--gateway", "101")
         assert (code, "was rebuilt from" in said) == (0, True), said
-        code, said = isrflow(folder, "up")
+        code, said = on_cluster(folder, "up")
         assert code == 0, said
-        code, said = isrflow(folder, "rebuild", "--gateway", "101")
+        code, said = on_cluster(folder, "rebuild", "--gateway", "101")
         assert (code, "gateway 101 is running" in said) == (1, True), said
         assert [row["decided"] for row in status_of(folder)[1]["nodes"]] == ["active"]
-        assert isrflow(folder, "down") == (0, "")
-        code, said = isrflow(folder, "down", "--delete")
+        assert on_cluster(folder, "down") == (0, "")
+        code, said = on_cluster(folder, "down", "--delete")
         assert code == 0, said
         assert bus.path.exists(), "it was there before"
     finally:
@@ -200,7 +194,7 @@ def test_a_bus_with_brokers_of_another_cluster_is_refused(tmp_path: Path) -> Non
         bus.publish([b'{"kind":"broker_register","time_ms":1,"broker":7,"incarnation":"a"}'])
         wait_until(lambda: bus.claimed_epoch() == 1, "the engine's claim")
         assert decides(bus)
-        code, said = isrflow(tmp_path / "kafka", "up", "--bus", str(bus.path))
+        code, said = on_cluster(tmp_path / "kafka", "up", "--bus", str(bus.path))
     finally:
         engine.stop()
         bus.close()
@@ -228,7 +222,7 @@ def test_impossible_combinations_of_options_are_wrong_use(
     arguments: tuple[str, ...], complaint: str, tmp_path: Path
 ) -> None:
     fetch("kafka-broker")
-    code, said = isrflow(tmp_path / "kafka", "up", *arguments)
+    code, said = on_cluster(tmp_path / "kafka", "up", *arguments)
     assert code == 2, said
     assert complaint in said
     assert not (tmp_path / "kafka").exists()
@@ -236,12 +230,12 @@ def test_impossible_combinations_of_options_are_wrong_use(
 
 def test_a_cluster_whose_bus_was_removed_gets_no_new_one(tmp_path: Path) -> None:
     led = LedCluster.create(tmp_path / "kafka", tmp_path / "bus.db", brokers=1)
-    code, said = isrflow(led.folder, "status")
+    code, said = on_cluster(led.folder, "status")
     assert code == 3
     assert f"there is no bus at {tmp_path / 'bus.db'}" in said
     led.gateways[100].folder.mkdir()
     fetch("kafka-broker")
-    code, said = isrflow(led.folder, "up")
+    code, said = on_cluster(led.folder, "up")
     assert code == 3
     assert f"the bus {tmp_path / 'bus.db'} is gone" in said
     assert not (tmp_path / "bus.db").exists()
@@ -255,7 +249,7 @@ def test_only_the_clusters_own_files_are_deleted(tmp_path: Path) -> None:
     EmbeddedBus(folder / "bus.db").close()
     for service in led.services:
         (service.folder / "logs").mkdir(parents=True)
-    assert isrflow(folder, "down", "--delete") == (0, f"{folder} is kept, because it holds other files\n")
+    assert on_cluster(folder, "down", "--delete") == (0, f"{folder} is kept, because it holds other files\n")
     assert [path.name for path in folder.iterdir()] == ["mine"]
 
 
@@ -277,14 +271,14 @@ def test_a_cluster_is_never_stored_without_its_gateways(tmp_path: Path, monkeypa
     with monkeypatch.context() as patched, pytest.raises(KilledError):
         patched.setattr(os, "link", killed)
         LedCluster.create(tmp_path / "kafka", tmp_path / "bus.db", brokers=1)
-    assert isrflow(tmp_path / "kafka", "status")[0] == 3
+    assert on_cluster(tmp_path / "kafka", "status")[0] == 3
     LedCluster.create(tmp_path / "kafka", tmp_path / "bus.db", brokers=1)
     assert LedCluster.open(KafkaCluster.open(tmp_path / "kafka")) is not None
 
 
 @pytest.mark.parametrize("what", ["status", "down"])
 def test_a_folder_without_a_cluster_is_named_in_the_error(what: str, tmp_path: Path) -> None:
-    code, said = isrflow(tmp_path / "none", what)
+    code, said = on_cluster(tmp_path / "none", what)
     assert code == 3
     assert f"{tmp_path / 'none'} has no cluster" in said
 

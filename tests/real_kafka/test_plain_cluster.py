@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from brokers.launch.kafka.cluster import KafkaCluster
 from brokers.launch.service import ServiceError
-from cli import command
 from conf.jars import fetch
+from tests.support.cluster_command import on_cluster
 
 pytestmark = pytest.mark.cluster
 RECORDS = 200
@@ -28,11 +27,6 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     yield folder
     if (folder / "cluster.json").exists():
         KafkaCluster.open(folder).kill()
-
-
-def cluster(folder: Path, *arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(command, ["cluster", *arguments, "--dir", str(folder)])
-    return result.exit_code, result.output
 
 
 def produce(bootstrap: str, first: int) -> None:
@@ -61,7 +55,7 @@ def consume(bootstrap: str, count: int) -> list[int]:
 
 
 def test_records_outlive_a_killed_broker(folder: Path) -> None:
-    code, said = cluster(folder, "up", "--plain", "--brokers", "2", "--heap", "384m")
+    code, said = on_cluster(folder, "up", "--plain", "--brokers", "2", "--heap", "384m")
     assert code == 0, said
     found = KafkaCluster.open(folder)
     assert said.split(": ")[-1].strip() == found.bootstrap
@@ -70,30 +64,30 @@ def test_records_outlive_a_killed_broker(folder: Path) -> None:
     produce(found.bootstrap, 0)
 
     found.nodes[2].kill()
-    code, said = cluster(folder, "status", "--format", "json")
+    code, said = on_cluster(folder, "status", "--format", "json")
     assert code == 3
     states = {node["node"]: node["state"] for node in json.loads(said.splitlines()[0])["nodes"]}
     assert states == {1: "running", 2: "stopped"}
-    assert cluster(folder, "up", "--plain", "--brokers", "3")[0] == 2, "an existing cluster is not created again"
-    code, said = cluster(folder, "up")
+    assert on_cluster(folder, "up", "--plain", "--brokers", "3")[0] == 2, "an existing cluster is not created again"
+    code, said = on_cluster(folder, "up")
     assert code == 0, said
     produce(found.bootstrap, RECORDS)
     assert sorted(consume(found.bootstrap, 2 * RECORDS)) == list(range(2 * RECORDS))
 
-    assert cluster(folder, "status")[0] == 0
-    assert cluster(folder, "down", "--delete") == (0, "")
+    assert on_cluster(folder, "status")[0] == 0
+    assert on_cluster(folder, "down", "--delete") == (0, "")
     assert not folder.exists()
 
 
 def test_a_node_that_does_not_start_says_why_and_leaves_nothing_running(folder: Path) -> None:
-    code, said = cluster(folder, "up", "--plain", "--brokers", "1", "--set", "log.retention.bytes=plenty")
+    code, said = on_cluster(folder, "up", "--plain", "--brokers", "1", "--set", "log.retention.bytes=plenty")
     assert code == 3
     assert "log.retention.bytes" in said
     assert KafkaCluster.open(folder).nodes[1].state == "stopped"
 
 
 def test_a_frozen_node_is_paused_and_stops_in_the_end(folder: Path) -> None:
-    assert cluster(folder, "up", "--plain", "--brokers", "1", "--heap", "384m")[0] == 0
+    assert on_cluster(folder, "up", "--plain", "--brokers", "1", "--heap", "384m")[0] == 0
     node = KafkaCluster.open(folder).nodes[1]
     with pytest.raises(ServiceError, match="already runs"):
         node.start()
@@ -103,4 +97,4 @@ def test_a_frozen_node_is_paused_and_stops_in_the_end(folder: Path) -> None:
         assert time.monotonic() < end
     node.terminate()
     assert node.state == "paused", "a frozen process does not stop cleanly"
-    assert cluster(folder, "down", "--delete")[0] == 0
+    assert on_cluster(folder, "down", "--delete")[0] == 0
