@@ -7,7 +7,7 @@ import pytest
 
 from bus.interface import Bus, Decided, DivergedError, FencedError, Image, Page
 from bus.kafka.connection import MESSAGE_BYTES_MAX
-from tests.support.engine import wait_until
+from tests.support.waiting import wait_until
 
 
 def claimed(bus: Bus) -> int:
@@ -17,7 +17,7 @@ def claimed(bus: Bus) -> int:
 def readable(through: int, *buses: Bus) -> None:
     """Wait until a commit can be read, which on Kafka takes a moment."""
     for bus in buses:
-        wait_until(lambda bus=bus: bus.decided_seq() == bus.image().seq == through, 20, f"seq {through} to be readable")
+        wait_until(lambda bus=bus: bus.decided_seq() == bus.image().seq == through, f"seq {through} to be readable", 20)
 
 
 def test_an_image_is_replaced_as_a_whole(bus: Bus, other: Bus) -> None:
@@ -27,7 +27,7 @@ def test_an_image_is_replaced_as_a_whole(bus: Bus, other: Bus) -> None:
     readable(2, bus, other)
     image = Image(2, [Page(0, -1, b"d"), Page(0, 9, b"moved")])
     bus.replace_image(epoch, image)
-    wait_until(lambda: other.image() == bus.image() == image, 20, "the new image to be readable")
+    wait_until(lambda: other.image() == bus.image() == image, "the new image to be readable", 20)
     assert (bus.layouts(), other.layouts(), other.decided_seq()) == (1, 1, 2)
     assert other.decisions((0, -1), 10) == [Decided(2, 0, b"two")]
     assert claimed(other) == epoch + 1
