@@ -36,15 +36,22 @@ def place(
     is_aware = len(known) == len(racks)
     brokers = _racks_in_turn(known) if is_aware else sorted(racks)
     shift, placed = start.shift, []
+    # Followers come from the same place again after as many shifts as there are other brokers.
+    rounds = max(1, len(brokers) - 1)
+    known_places: dict[tuple[int, int], tuple[int, ...]] = {}
     for partition in range(first_partition, first_partition + partitions):
         if partition > 0 and partition % len(brokers) == 0:
             shift += 1
         first = (partition + start.first) % len(brokers)
-        if is_aware:
-            placed.append(_spread(brokers, known, first, shift, replication_factor))
-        else:
-            follow = range(replication_factor - 1)
-            placed.append((brokers[first], *(brokers[_place(first, shift, j, len(brokers))] for j in follow)))
+        found = known_places.get((first, shift % rounds))
+        if found is None:
+            if is_aware:
+                found = _spread(brokers, known, first, shift, replication_factor)
+            else:
+                follow = range(replication_factor - 1)
+                found = (brokers[first], *(brokers[_place(first, shift, j, len(brokers))] for j in follow))
+            known_places[first, shift % rounds] = found
+        placed.append(found)
     return placed
 
 

@@ -29,8 +29,11 @@ from state.decisions import (
     Answer,
     AnyDecision,
     BrokerDecision,
+    HighWatermark,
     Imbalance,
+    LeaderAndIsr,
     PartitionResult,
+    StopReplica,
     decode,
     encode,
 )
@@ -65,7 +68,9 @@ def part_of(decision: Said) -> Part:
 
 def _place_of(decision: AnyDecision) -> Place:
     """Return a decision's place: seq, then kind, topic, partition, broker."""
-    rank = KIND_RANK[decision.__struct_config__.tag]  # type: ignore[index]
+    rank = _RANKS[type(decision)]
+    if isinstance(decision, LeaderAndIsr | StopReplica | HighWatermark):
+        return decision.seq, rank, decision.topic, decision.partition, -1
     topic, partition, broker = "", -1, -1
     if not isinstance(decision, Answer):
         topic = getattr(decision, "topic", "") or ""
@@ -104,6 +109,7 @@ def number(parts: Iterable[Part]) -> list[tuple[int, int, bytes]]:
     return numbered
 
 
+_RANKS = {kind: rank for rank, kind in enumerate(AnyDecision.__args__)}
 _place = itemgetter(0, 1, 2, 3, 4)
 
 _LEADER_AND_ISR_RANK = KIND_RANK["leader_and_isr"]
