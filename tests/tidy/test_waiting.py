@@ -1,0 +1,21 @@
+"""Each wait in a test names what it waits for, which a time-out then tells."""
+
+import ast
+
+from tests.tidy.test_tidy import name_of, python_files
+
+
+def is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def test_what_is_waited_for_is_named() -> None:
+    unnamed, count = [], 0
+    for path in python_files("tests"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(func=ast.Name(id="wait_until"), args=[_, what, *_]):
+                    count += 1
+                    unnamed += [] if is_text(what) else [f"{name_of(path)}:{node.lineno}"]
+    assert count > 100
+    assert unnamed == [], "wait_until(condition, what, timeout_s), of tests/support/waiting.py"
