@@ -11,10 +11,11 @@ from bus.claim import controller_started
 from bus.deferrable import row_of
 from bus.embedded_schema import SCHEMA, SCHEMA_VERSION, TABLES
 from bus.engine_only import refuse_engine_kinds
-from bus.event_table import append, entries_between, insert_recorded
+from bus.event_table import append, entries_between, has_kind, insert_recorded
 from bus.file_identity import check_same
 from bus.interface import (
     MAX_EVENT_BYTES,
+    TICK_SOUGHT_MAX,
     Bus,
     BusError,
     Claim,
@@ -27,11 +28,12 @@ from bus.interface import (
     OpenOptions,
     Page,
     TrimmedError,
+    check_not_overtaken,
     draw_bus_id,
     epoch_after,
 )
 from bus.lock_wait import LOCK_TIMEOUT_S, while_locked
-from bus.page_table import check_same_pages, read_pages, replace_pages, write_pages
+from bus.page_table import check_same_decisions, check_same_pages, read_pages, replace_pages, write_pages
 from bus.retention import SLICE_ROWS, bound_wal, remove_decisions, remove_events
 from bus.weight import last_within
 from conf.settings import SQLITE
@@ -113,10 +115,7 @@ class EmbeddedBus(BusFile):
 
     def offsets_came(self, after: int) -> bool:
         with self._errors(), self._snapshot() as connection:
-            row = connection.execute(
-                "SELECT EXISTS (SELECT 1 FROM events WHERE seq > ? AND kind = 'log_end_offset')", (after,)
-            )
-            return bool(row.fetchone()[0])
+            return has_kind(connection, "log_end_offset", after)
 
     def read(self, after: int, through: int) -> list[Entry]:
         with self._errors(), self._snapshot() as connection:
@@ -147,15 +146,31 @@ class EmbeddedBus(BusFile):
         with self._errors(), self._write() as connection:
             insert_recorded(connection, entries)
 
-    def claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
+    def claim(
+        self, controller_id: str, settings: dict[str, str], time_ms: int, after_epoch: int | None = None
+    ) -> Claim:
         with self._errors(), self._write() as connection:
-            epoch = epoch_after(self.claimed_epoch(), self.path)
+            claimed = self.claimed_epoch()
+            check_not_overtaken(claimed, after_epoch, self.path)
+            epoch = epoch_after(claimed, self.path)
             started = controller_started(controller_id, epoch, settings, time_ms, self._mark("decided"))
             seq = append(connection, [row_of(started)])
             (entered_ms,) = connection.execute("SELECT entered_ms FROM events WHERE seq = ?", (seq,)).fetchone()
             connection.execute("INSERT INTO claims VALUES (?, ?, ?, ?)", (epoch, controller_id, seq, time_ms))
             connection.execute("INSERT OR IGNORE INTO marks VALUES ('bus_id', ?)", (draw_bus_id(),))
             return Claim(epoch, seq, entered_ms)
+
+    def resign(self, controller_epoch: int) -> None:
+        with self._errors(), self._write() as connection:
+            self._raise_mark(connection, "resigned", controller_epoch)
+
+    def resigned_epoch(self) -> int:
+        with self._errors():
+            return self._mark("resigned")
+
+    def ticked(self, after: int) -> bool:
+        with self._errors(), self._snapshot() as connection:
+            return has_kind(connection, "tick", max(after, self.last_seq() - TICK_SOUGHT_MAX))
 
     def claimed_epoch(self) -> int:
         with self._errors(), self._snapshot() as connection:
@@ -174,7 +189,7 @@ class EmbeddedBus(BusFile):
         with self._errors(), self._write() as connection:
             self._check_held(controller_epoch)
             decided_seq = self._mark("decided")
-            self._check_same(connection, [decided for decided in decisions if decided.seq <= decided_seq])
+            check_same_decisions(connection, [one for one in decisions if one.seq <= decided_seq], self.path)
             if through == decided_seq:
                 # Also the state, because a repeated batch may lack decisions that it made the first time.
                 check_same_pages(connection, pages, self.path)
@@ -184,15 +199,6 @@ class EmbeddedBus(BusFile):
             connection.executemany("INSERT INTO decisions VALUES (?, ?, ?, ?)", checksums.with_crc(fresh))
             write_pages(connection, pages)
             self._raise_mark(connection, "decided", through)
-
-    def _check_same(self, connection: sqlite3.Connection, decisions: Sequence[Decided]) -> None:
-        """Check that a batch that is repeated after a kill has the same decisions as the first time."""
-        for decided in decisions:
-            row = connection.execute(
-                "SELECT body FROM decisions WHERE seq = ? AND idx = ?", (decided.seq, decided.idx)
-            ).fetchone()
-            if row is None or row[0] != decided.body:
-                raise DivergedError(f"bus {self.path}: decision ({decided.seq}, {decided.idx}) came out differently")
 
     def _check_held(self, controller_epoch: int) -> None:
         claimed = self.claimed_epoch()

@@ -6,7 +6,7 @@ import msgspec
 
 from bus.interface import EngineOnlyError
 from state.engine_events import ENGINE_KINDS
-from state.events import ControllerStarted
+from state.events import ControllerStarted, Tick
 
 
 class _Kind(msgspec.Struct):
@@ -14,6 +14,7 @@ class _Kind(msgspec.Struct):
 
 
 _STARTED = str(ControllerStarted.__struct_config__.tag)
+_TICK = str(Tick.__struct_config__.tag)
 _kind = msgspec.json.Decoder(_Kind)
 
 
@@ -29,6 +30,11 @@ def engine_kind_of(raw: bytes) -> str | None:
 def is_started(raw: bytes) -> bool:
     """Say whether an event is a ``controller_started``."""
     return engine_kind_of(raw) == _STARTED
+
+
+def is_tick(raw: bytes) -> bool:
+    """Say whether an event is a ``tick``."""
+    return engine_kind_of(raw) == _TICK
 
 
 def refuse_engine_kinds(events: Sequence[bytes]) -> None:

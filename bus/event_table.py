@@ -39,6 +39,12 @@ def insert_recorded(connection: sqlite3.Connection, entries: Sequence[Entry]) ->
     connection.executemany("INSERT INTO recorded_claims VALUES (?, ?)", told)
 
 
+def has_kind(connection: sqlite3.Connection, kind: str, after: int) -> bool:
+    """Say whether there is an event of a kind after ``after``."""
+    found = connection.execute("SELECT EXISTS (SELECT 1 FROM events WHERE seq > ? AND kind = ?)", (after, kind))
+    return bool(found.fetchone()[0])
+
+
 def entries_between(connection: sqlite3.Connection, columns: AddedColumns, after: int, through: int) -> list[Entry]:
     """Return the events in order. The table of claims, or the recorded log, says which ones are claims."""
     span = (after, through)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 MAX_EVENT_BYTES = 8 * 1024 * 1024
+# How many of the newest events ``Bus.ticked`` looks at.
+TICK_SOUGHT_MAX = 1_000
 EPOCH_MAX = 2**31 - 1
 
 
@@ -18,6 +20,10 @@ class NoBusError(BusError):
 
 class FencedError(BusError):
     """Another job has claimed a later controller epoch, so this one must stop."""
+
+
+class OvertakenError(BusError):
+    """Another job claimed first, so the claim was not made."""
 
 
 class EngineOnlyError(BusError):
@@ -102,6 +108,12 @@ def epoch_after(claimed: int, bus: object) -> int:
     return claimed + 1
 
 
+def check_not_overtaken(claimed: int, after_epoch: int | None, bus: object) -> None:
+    """Raise ``OvertakenError`` if a job that wants to succeed ``after_epoch`` is too late."""
+    if after_epoch is not None and claimed != after_epoch:
+        raise OvertakenError(f"bus {bus}: another job claimed controller epoch {claimed} first")
+
+
 def draw_bus_id() -> int:
     """Draw the number that identifies a new bus."""
     return secrets.randbelow(2**62) + 1
@@ -152,11 +164,26 @@ class Bus(Protocol):
         """
         ...
 
-    def claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
+    def claim(
+        self, controller_id: str, settings: dict[str, str], time_ms: int, after_epoch: int | None = None
+    ) -> Claim:
         """Take the next controller epoch and publish ``controller_started``, in one transaction.
 
-        Raises ``BusError`` if epochs are used up.
+        Raises ``OvertakenError`` if ``after_epoch`` is given and is no longer the newest claimed epoch. Raises
+        ``BusError`` if epochs are used up.
         """
+        ...
+
+    def resign(self, controller_epoch: int) -> None:
+        """Note that the job with this epoch decides nothing more. A standby then takes over without waiting."""
+        ...
+
+    def resigned_epoch(self) -> int:
+        """Return the newest epoch whose job has resigned, 0 if none has."""
+        ...
+
+    def ticked(self, after: int) -> bool:
+        """Say whether an engine has published a tick after the seq ``after``, among the newest 1,000 events."""
         ...
 
     def claimed_epoch(self) -> int:

@@ -1,11 +1,11 @@
-"""The table in which an embedded bus keeps the pages of the state."""
+"""The table in which an embedded bus keeps the pages of the state, and the comparison of a repeated batch."""
 
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
 from bus import checksums, pieces
-from bus.interface import DivergedError, Page
+from bus.interface import Decided, DivergedError, Page
 
 
 def write_pages(connection: sqlite3.Connection, pages: Sequence[Page]) -> None:
@@ -36,3 +36,13 @@ def check_same_pages(connection: sqlite3.Connection, pages: Sequence[Page], path
         ).fetchone()
         if row is None or row[0] != page.body:
             raise DivergedError(f"bus {path}: page ({page.shard}, {page.page}) of the state came out differently")
+
+
+def check_same_decisions(connection: sqlite3.Connection, decisions: Sequence[Decided], path: Path) -> None:
+    """Raise ``DivergedError`` if one of ``decisions`` differs from what is written."""
+    for decided in decisions:
+        row = connection.execute(
+            "SELECT body FROM decisions WHERE seq = ? AND idx = ?", (decided.seq, decided.idx)
+        ).fetchone()
+        if row is None or row[0] != decided.body:
+            raise DivergedError(f"bus {path}: decision ({decided.seq}, {decided.idx}) came out differently")

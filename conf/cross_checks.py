@@ -11,6 +11,7 @@ GATEWAY_HEARTBEAT_MS = 400
 _SESSION = "broker.session.timeout.ms"
 _HEARTBEAT = "broker.heartbeat.interval.ms"
 _TICK = "tick.idle.interval.ms"
+_STANDBY = "controller.standby.timeout.ms"
 _QUORUM = "controller.quorum.fetch.timeout.ms"
 
 
@@ -18,7 +19,7 @@ def complaint_about(settings: Settings, named: Collection[str]) -> str | None:
     """Say which settings cannot work together, and what was expected. Return None if all can.
 
     ``named`` are the keys that were set. Brokers have their own settings, so the heartbeat interval is compared with
-    the session only if it was set.
+    the session only if it was set. Most engines are no standby, so its time-out is compared only if it was set.
     """
     values: dict[str, int] = msgspec.to_builtins(settings) | msgspec.to_builtins(settings.policy)
 
@@ -30,6 +31,8 @@ def complaint_about(settings: Settings, named: Collection[str]) -> str | None:
         return expected("watermark.interval.ms", "≤", _TICK)
     if values[_TICK] >= values[_SESSION]:
         return expected(_TICK, "<", _SESSION, "sessions end at ticks")
+    if _STANDBY in named and values[_TICK] >= values[_STANDBY]:
+        return expected(_TICK, "<", _STANDBY, "a standby hears of the engine at ticks")
     if _HEARTBEAT in named and values[_HEARTBEAT] >= values[_SESSION]:
         return expected(_HEARTBEAT, "<", _SESSION, "otherwise every session ends between two heartbeats")
     if values[_QUORUM] <= GATEWAY_HEARTBEAT_MS:

@@ -55,6 +55,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     tick_idle_interval_ms: TickInterval = 500
     retention_events: Retained = 1_000_000
     takeover_timeout_ms: Wait = 15_000
+    controller_standby_timeout_ms: Wait = 3_000
     super_users: SuperUsers = ""
     driver_memory: Memory = "1g"
     driver_java_options: str = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"

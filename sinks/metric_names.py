@@ -81,6 +81,12 @@ OWN = (
         ("version", "controller_id"),
     ),
     Series("isrflow_controller_active", "gauge", "1 while this job holds the controller epoch.", _is_active),
+    Series(
+        "isrflow_controller_standby",
+        "gauge",
+        "1 while this job waits to take over from the one that decides.",
+        lambda s: float(s.standby),
+    ),
     Series("isrflow_controller_epoch", "gauge", "The controller epoch of this job.", lambda s: s.controller_epoch),
     Series("isrflow_batches", "counter", "Completed micro-batches.", lambda s: s.batches),
     Series("isrflow_batch_duration_seconds", "histogram", "Duration of micro-batches.", lambda s: s.batch_seconds),

@@ -111,6 +111,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     controller_id: str = ""
     controller_epoch: int = 0
     active: bool = False
+    standby: bool = False
     takeovers: int = 0
 
     batches: int = 0

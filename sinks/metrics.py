@@ -47,10 +47,16 @@ class Metrics(Collector):
     def _replace(self, **changes: Any) -> None:
         self._snapshot = msgspec.structs.replace(self._snapshot, **changes)
 
+    def stands_by(self) -> None:
+        """Record that this job waits to take over."""
+        with self._lock:
+            self._replace(standby=True)
+
     def took_over(self, controller_epoch: int) -> None:
         """Record that this job now holds a controller epoch."""
         with self._lock:
-            self._replace(controller_epoch=controller_epoch, active=True, takeovers=self._snapshot.takeovers + 1)
+            takeovers = self._snapshot.takeovers + 1
+            self._replace(controller_epoch=controller_epoch, active=True, standby=False, takeovers=takeovers)
 
     def gave_up(self) -> None:
         """Record that this job no longer decides, because it was fenced or stops."""

@@ -104,6 +104,12 @@ class CheckpointLock:
             "leave checkpoint.dir empty, or name one that no other bus uses"
         )
 
+    def release(self) -> None:
+        """Let another job take the lock. It can be taken again."""
+        if self.held:
+            fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
+            self.held = False
+
     def close(self) -> None:
         """Release the lock."""
         self.held = False

@@ -6,14 +6,12 @@ import threading
 from collections.abc import Iterable, Iterator
 from types import FrameType
 
-import msgspec
 import structlog
 from pyspark.sql import SparkSession
 
 from bus.clock import now_ms
-from bus.interface import Bus, Claim, FencedError
+from bus.interface import Bus, FencedError
 from bus.open_bus import open_bus
-from conf.loader import policy_text
 from conf.settings import Settings
 from sinks.decision_log import DecisionLog
 from sinks.metrics import Metrics
@@ -22,22 +20,22 @@ from streaming.batch_listener import BatchListener
 from streaming.checkpoint import settle
 from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
 from streaming.checkpoint_place import check_usable, checkpoint_of, stacks_file
-from streaming.deadlines import Deadlines, LateError
+from streaming.deadlines import LateError
 from streaming.decider import Decider
-from streaming.engine_clock import EngineClock
 from streaming.imbalance_feedback import feedback_events
 from streaming.job_errors import JobError, SupersededError
-from streaming.layout_check import LayoutCheck
 from streaming.local_dir import local_dir
 from streaming.metrics_endpoint import Endpoint
+from streaming.rehearsal import rehearse
 from streaming.retention import Retention
 from streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of, warm_up
 from streaming.skew_log import SkewLog
+from streaming.standby import ActiveWatch, claim_in_turn
+from streaming.tenure import TICKER_STOP_TIMEOUT_S, Tenure
 from streaming.ticker import Ticker
 from streaming.watch import check_claim, check_parts
 
 WATCH_INTERVAL_S = 0.2
-TICKER_STOP_TIMEOUT_S = 20.0
 
 logger = structlog.get_logger("isrflow.job")
 
@@ -46,8 +44,8 @@ class _StoppedError(Exception):
     """A signal stopped the job before it decided anything."""
 
 
-def run(settings: Settings) -> None:
-    """Run the engine until SIGTERM or SIGINT.
+def run(settings: Settings, *, standby: bool = False) -> None:
+    """Run the engine until SIGTERM or SIGINT. With ``standby``, wait until no other engine decides.
 
     Raises ``SupersededError`` if another job claimed a later controller epoch, ``JobError`` if Spark or the query
     failed, ``BusError`` if the bus cannot be used, and ``MetricsError`` if the metrics port cannot be opened.
@@ -61,7 +59,7 @@ def run(settings: Settings) -> None:
         kafka_names=settings.metrics_kafka_names, controller_id=settings.controller_name, seq_step=bus.seq_step
     )
     try:
-        Job(bus, settings, metrics).run()
+        Job(bus, settings, metrics, standby=standby).run()
     finally:
         metrics.close()
         bus.close()
@@ -70,17 +68,16 @@ def run(settings: Settings) -> None:
 class Job:
     """One run of the engine: a claim, a query and a ticker."""
 
-    def __init__(self, bus: Bus, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, bus: Bus, settings: Settings, metrics: Metrics, *, standby: bool = False) -> None:
         self._bus = bus
         self._settings = settings
         self._metrics = metrics
         self._endpoint = Endpoint(metrics, settings.metrics_host, settings.metrics_port)
         self._stopping = threading.Event()
-        self._layout = LayoutCheck(bus, settings)
         self._checkpoint = checkpoint_of(settings)
-        self._claim = Claim(0, 0, 0)
-        self._clock = EngineClock()
-        self._deadlines = Deadlines(bus, settings.policy.broker_session_timeout_ms)
+        self._tenure = Tenure(bus, settings)
+        # Looks at the bus for the first time now, so that a silence during Spark's start counts.
+        self._watch_active = ActiveWatch(bus) if standby else None
 
     def run(self) -> None:
         # Before Spark starts, because that takes seconds, and a signal may come meanwhile.
@@ -115,7 +112,12 @@ class Job:
     def _prepare(self, lock: CheckpointLock) -> None:
         """Try everything that may fail before the claim, so that a job that cannot run does not stop one that does."""
         succeeds = not lock.take_or_check()
-        if not succeeds:
+        if self._watch_active:
+            # The engine that decides needs the lock.
+            lock.release()
+            self._metrics.stands_by()
+            self._endpoint.open_when_free()
+        elif not succeeds:
             self._endpoint.open()
         choose_java()
         with local_dir(self._checkpoint.parent / "spark-local") as directory:
@@ -124,31 +126,42 @@ class Job:
                 # Again after Spark, because Spark's own handler would raise KeyboardInterrupt in the middle of a batch.
                 self._obey_signals()
                 warm_up(session)
+                if self._watch_active and not self._stopping.is_set():
+                    rehearse(session, self._settings, directory / "rehearsal")
                 if not self._stopping.is_set():
                     self._take_over(session, lock, succeeds)
             finally:
                 session.stop()
 
     def _take_over(self, session: SparkSession, lock: CheckpointLock, succeeds: bool) -> None:
-        self._claim_controller()
         try:
+            if self._watch_active:
+                self._claim_in_turn(self._watch_active, session)
+            else:
+                self._tenure.begin()
             if not lock.wait(self._settings.takeover_timeout_ms, self._check_waiting):
                 logger.warning(
                     "the previous job keeps the checkpoint's lock and does not answer; going on without the lock"
                 )
-            if succeeds:
+            if succeeds and not self._watch_active:
                 self._endpoint.open_when_free()
             session.streams.addListener(BatchListener(self._metrics))
             self._decide_until_stopped(session, lock)
         except _StoppedError:
-            logger.info("stopping", controller_epoch=self._claim.controller_epoch)
+            logger.info("stopping", controller_epoch=self._tenure.controller_epoch)
+        finally:
+            self._tenure.stop_ticks()
+        self._tenure.resign()
 
-    def _claim_controller(self) -> None:
-        policy = policy_text(msgspec.to_builtins(self._settings.policy))
-        self._claim = self._bus.claim(self._settings.controller_name, policy, self._clock.read_ms())
-        self._layout.claimed(self._claim)
-        self._deadlines.begin(self._claim)
-        logger.info("claimed the controller", controller_epoch=self._claim.controller_epoch, seq=self._claim.seq)
+    def _claim_in_turn(self, active: ActiveWatch, session: SparkSession) -> None:
+        def meanwhile() -> None:
+            self._endpoint.retry()
+            # Raises one of SPARK_ERRORS if the JVM is gone.
+            _ = session.sparkContext.applicationId
+
+        timeout_ms = max(self._settings.controller_standby_timeout_ms, 2 * self._settings.tick_idle_interval_ms)
+        if not claim_in_turn(active, timeout_ms, self._stopping, meanwhile, self._tenure.begin):
+            raise _StoppedError
 
     def _decide_until_stopped(self, session: SparkSession, lock: CheckpointLock) -> None:
         """Decide. If a batch would be too late, claim once more and decide it again, so that the rules know."""
@@ -161,12 +174,12 @@ class Job:
             except LateError as error:
                 logger.warning("a batch was too late; deciding it again after another claim", why=str(error))
             self._check_waiting()
-            self._claim_controller()
+            self._tenure.begin()
 
     def _check_waiting(self) -> None:
         if self._stopping.is_set():
             raise _StoppedError
-        check_claim(self._bus, self._claim)
+        check_claim(self._bus, self._tenure.claim)
 
     def _obey_signals(self) -> None:
         def stop(number: int, frame: FrameType | None) -> None:
@@ -176,15 +189,9 @@ class Job:
             signal.signal(number, stop)
 
     def _decide(self, session: SparkSession, lock: CheckpointLock) -> None:
-        decisions = DecisionLog(self._bus, self._claim.controller_epoch, self._deadlines.check)
+        decisions = DecisionLog(self._bus, self._tenure.controller_epoch, self._tenure.deadlines.check)
         skew = SkewLog()
-        ticker = Ticker(
-            self._bus,
-            self._claim,
-            self._clock,
-            self._settings.watermark_interval_ms,
-            self._settings.tick_idle_interval_ms,
-        )
+        ticker = self._tenure.ticker
 
         def write(outcomes: Iterable[bytes]) -> None:
             written = decisions.write(outcomes)
@@ -194,36 +201,34 @@ class Job:
                 if clusters:
                     ticker.decided(written.through, clusters[0].clock_ms)
                     skew.decided(clusters[0])
-                    self._deadlines.decided(clusters[0])
+                    self._tenure.deadlines.decided(clusters[0])
                 self._metrics.committed(
                     bodies=(decided.body for decided in written.decisions),
                     clusters=clusters,
                     through=written.through,
                     last_seq=self._bus.last_seq(),
                     now_ms=now_ms(),
-                    engine_ms=self._clock.read_ms(),
-                    clock_steps=self._clock.steps,
+                    engine_ms=self._tenure.clock.read_ms(),
+                    clock_steps=self._tenure.clock.steps,
                 )
 
         retention = Retention(self._bus, self._settings.retention_events)
         with Decider(session, self._bus, self._settings, write) as decider:
-            self._metrics.took_over(self._claim.controller_epoch)
-            ticker.start()
+            self._metrics.took_over(self._tenure.controller_epoch)
             retention.start()
             try:
                 self._watch(decider, ticker, lock)
             finally:
                 self._metrics.gave_up()
-                ticker.stop()
                 retention.stop()
-                ticker.join(TICKER_STOP_TIMEOUT_S)
+                self._tenure.stop_ticks()
                 retention.join(TICKER_STOP_TIMEOUT_S)
 
     def _watch(self, decider: Decider, ticker: Ticker, lock: CheckpointLock) -> None:
         while not self._stopping.wait(WATCH_INTERVAL_S):
-            check_claim(self._bus, self._claim)
+            check_claim(self._bus, self._tenure.claim)
             lock.take()
             self._endpoint.retry()
             self._metrics.bus_at(self._bus.last_seq())
-            check_parts(self._bus, self._claim, ticker, decider)
-        logger.info("stopping", controller_epoch=self._claim.controller_epoch)
+            check_parts(self._bus, self._tenure.claim, ticker, decider)
+        logger.info("stopping", controller_epoch=self._tenure.controller_epoch)

@@ -5,8 +5,8 @@ import time
 from collections.abc import Sequence
 
 from bus import pieces
-from bus.engine_only import is_started, refuse_engine_kinds
-from bus.interface import BusError, Claim, Decided, DivergedError, Entry, Image, Page, TrimmedError
+from bus.engine_only import is_started, is_tick, refuse_engine_kinds
+from bus.interface import TICK_SOUGHT_MAX, BusError, Claim, Decided, DivergedError, Entry, Image, Page, TrimmedError
 from bus.kafka.address import parse
 from bus.kafka.claims import newest_claims
 from bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, Connection
@@ -100,8 +100,23 @@ class KafkaBus:
         with self._events_lock:
             return first >= offset or self._events.first_at(first, offset) is None
 
-    def claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
-        return self._controller.claim(controller_id, settings, time_ms)
+    def claim(
+        self, controller_id: str, settings: dict[str, str], time_ms: int, after_epoch: int | None = None
+    ) -> Claim:
+        return self._controller.claim(controller_id, settings, time_ms, after_epoch)
+
+    def resign(self, controller_epoch: int) -> None:
+        self._controller.resign(controller_epoch)
+
+    def resigned_epoch(self) -> int:
+        return self._controller.mark().resigned
+
+    def ticked(self, after: int) -> bool:
+        end = self._connection.end_offset(self.address.events)
+        start = self._connection.start_offset(self.address.events)
+        with self._events_lock:
+            self._events.seek(max(start, offset_after(after), end - TICK_SOUGHT_MAX))
+            return any(is_tick(record.value) for record in self._events.take(end, TICK_SOUGHT_MAX))
 
     def claimed_epoch(self) -> int:
         return self._controller.mark().controller_epoch

@@ -16,7 +16,18 @@ from confluent_kafka import Producer
 
 from bus import pieces
 from bus.claim import controller_started
-from bus.interface import BusError, Claim, Decided, DivergedError, FencedError, Image, Page, draw_bus_id, epoch_after
+from bus.interface import (
+    BusError,
+    Claim,
+    Decided,
+    DivergedError,
+    FencedError,
+    Image,
+    Page,
+    check_not_overtaken,
+    draw_bus_id,
+    epoch_after,
+)
 from bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS, Connection
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.log_reader import LogReader
@@ -62,11 +73,15 @@ class Controller:
                 self._mark = newer(self._mark, decode_mark(newest.value))
             return self._mark
 
-    def claim(self, controller_id: str, settings: dict[str, str], time_ms: int) -> Claim:
+    def claim(
+        self, controller_id: str, settings: dict[str, str], time_ms: int, after_epoch: int | None = None
+    ) -> Claim:
         """Take the next controller epoch. If another job claims meanwhile, start over, ``CLAIM_ATTEMPTS`` times."""
         for _ in range(CLAIM_ATTEMPTS):
             try:
                 with self._lock, self._connection.errors():
+                    # Before the producer opens, because that fences the job that holds the newest epoch.
+                    check_not_overtaken(self.mark().controller_epoch, after_epoch, self._connection.address)
                     return self._claim(controller_id, settings, time_ms)
             except FencedError:
                 time.sleep(random.uniform(*CLAIM_PAUSE_S))
@@ -107,6 +122,18 @@ class Controller:
         transaction.end()
         self._producer, self._held_epoch, self._mark = producer, mark.controller_epoch, mark
         return Claim(mark.controller_epoch, seq_of(reports.last_offset()), reports.last_time_ms())
+
+    def resign(self, controller_epoch: int) -> None:
+        """Write a mark that says so. Does nothing if this process no longer holds the epoch."""
+        with self._lock, self._connection.errors():
+            before = self.mark()
+            if self._producer is None or not self._held_epoch == controller_epoch == before.controller_epoch:
+                return
+            mark = msgspec.structs.replace(before, resigned=controller_epoch)
+            transaction = Transaction(self._producer, self._connection.address)
+            transaction.write(self._topic, MARK_KEY, msgspec.json.encode(mark))
+            transaction.end()
+            self._mark = mark
 
     def commit(
         self,
@@ -208,4 +235,4 @@ def page_of(key: bytes) -> tuple[int, int]:
 
 def newer(one: Mark, other: Mark) -> Mark:
     """Return the newer one of two marks."""
-    return max(one, other, key=lambda mark: (mark.controller_epoch, mark.through, mark.layouts))
+    return max(one, other, key=lambda mark: (mark.controller_epoch, mark.through, mark.layouts, mark.resigned))

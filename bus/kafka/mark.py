@@ -32,6 +32,8 @@ class Mark(msgspec.Struct, frozen=True):
     found: tuple[tuple[int, int, int], ...] = ()
     # How many times the image was replaced.
     layouts: int = 0
+    # The newest epoch whose job decides nothing more; resigned <= controller_epoch.
+    resigned: int = 0
 
     def with_claim(self, controller_epoch: int, offset: int, time_ms: int) -> "Mark":
         """Return the mark with one more claim. Beyond ``CLAIMS_KEPT`` the oldest goes: it was decided long ago."""

@@ -27,11 +27,12 @@ def test_a_superseded_job_ends_with_its_own_exit_code(
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    def superseded(settings: Settings) -> None:
+    def superseded(settings: Settings, *, standby: bool) -> None:
+        assert standby
         raise SupersededError("another job claimed controller epoch 2")
 
     monkeypatch.setattr(job, "run", superseded)
-    done = isrflow("run")
+    done = isrflow("run", "--standby")
     assert done.exit_code == 4
     assert done.stderr.splitlines()[-1] == "Error: another job claimed controller epoch 2"
 

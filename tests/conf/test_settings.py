@@ -86,6 +86,10 @@ def test_a_wrong_setting_is_named(text: str, said: str) -> None:
         (["watermark.interval.ms=9007199254740992"], "watermark.interval.ms: expected int <= 5000"),
         (["tick.idle.interval.ms=8001"], "tick.idle.interval.ms: expected int <= 5000"),
         (["takeover.timeout.ms=9007199254740992"], "takeover.timeout.ms: expected int <= 86400000"),
+        (
+            ["controller.standby.timeout.ms=500"],
+            "expected tick.idle.interval.ms < controller.standby.timeout.ms, because a standby hears",
+        ),
         (["retention.events=0"], "retention.events: expected int >= 1000"),
     ],
 )
@@ -97,6 +101,10 @@ def test_contradictory_settings_are_named(sets: list[str], said: str) -> None:
 
 def test_sessions_may_be_short_if_brokers_have_their_own_heartbeat_interval() -> None:
     assert load(sets=["broker.session.timeout.ms=1000"]).policy.broker_session_timeout_ms == 1_000
+
+
+def test_slow_ticks_need_no_standby_timeout() -> None:
+    assert load(sets=["tick.idle.interval.ms=5000"]).controller_standby_timeout_ms == 3_000
 
 
 def test_a_replay_takes_any_policy() -> None:

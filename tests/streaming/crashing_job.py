@@ -8,6 +8,8 @@ The points lie between the writes of Spark and the sink:
 * ``transaction``: the decisions are on their topic, their transaction is not committed (only on Kafka)
 * ``commit``: the decisions are committed, Spark's commit log is not written
 * ``next``: Spark's commit log is written (not on Kafka)
+
+SIGUSR1 makes the next batch the one that is killed at ``output`` or ``commit``.
 """
 
 import os
@@ -16,6 +18,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from cli import main
@@ -77,6 +80,11 @@ class CrashingLog(DecisionLog):
         return written
 
 
+def crash_next(number: int, frame: FrameType | None) -> None:
+    global BATCH
+    BATCH = CrashingLog.seen + 1
+
+
 def crash_in_transactions() -> None:
     from bus.kafka.mark import Mark
     from bus.kafka.transaction import Transaction
@@ -98,6 +106,7 @@ if __name__ == "__main__":
     job.DecisionLog = CrashingLog  # type: ignore[misc]
     embedded.BusSource = CrashingSource  # type: ignore[misc]
     query.shard.ShardOperator = CrashingOperator  # type: ignore[misc]
+    signal.signal(signal.SIGUSR1, crash_next)
     if POINT == "transaction":
         crash_in_transactions()
     sys.argv = ["isrflow", "run", *sys.argv[3:]]

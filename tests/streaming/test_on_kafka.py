@@ -16,7 +16,7 @@ from bus.interface import Bus
 from bus.kafka.bus import KafkaBus
 from bus.kafka.seqs import SLOTS
 from tests.streaming.feeding import feed_until_dead
-from tests.support.engine import AWAITED, Engine, by_rules, decided, decisions_of, encoded
+from tests.support.engine import AWAITED, STANDBY, Engine, by_rules, decided, decisions_of, encoded
 from tests.support.random_logs import seeded
 from tests.support.waiting import wait_until
 
@@ -76,11 +76,12 @@ def test_a_job_that_is_killed_superseded_or_cut_off_leaves_one_whole_decision_lo
     try:
         decided(bus, bus.publish_own(log[sent : sent + 100]), engine=frozen)
         frozen.signal_all(signal.SIGSTOP)
-        second = start(tmp_path, bus, "takeover.timeout.ms=1000")
+        second = Engine(tmp_path, f"bus={bus.address}", "takeover.timeout.ms=1000", command=STANDBY)
         decided(bus, bus.publish_own(log[sent + 100 : sent + 200]), engine=second)
         frozen.signal_all(signal.SIGCONT)
         assert frozen.wait() == SUPERSEDED
         assert "controller epoch 4" in frozen.log.read_text()
+        assert "taking over, because the active engine is silent" in second.log.read_text()
         decided(bus, bus.publish([AWAITED]), engine=second)
         watermark_follows_offsets(bus, second)
         what_is_asked_of_a_frozen_job_is_not_done_late(bus, second)

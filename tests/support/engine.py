@@ -19,6 +19,7 @@ from state.policy import Policy
 from tests.support.waiting import wait_until
 
 ISRFLOW = Path(sys.executable).with_name("isrflow")
+STANDBY = (str(ISRFLOW), "run", "--standby")
 START_TIMEOUT_S = 240.0
 DECIDE_TIMEOUT_S = 240.0
 STOP_TIMEOUT_S = 180.0

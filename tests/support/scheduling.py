@@ -22,6 +22,7 @@ ON_ONE_NODE = frozenset(
         "tests/bus/test_kafka.py",
         "tests/bus/test_kafka_batches.py",
         "tests/bus/test_kafka_topics.py",
+        "tests/bus/test_signs_of_life.py",
         "tests/real_kafka/test_bus_on_kafka.py",
         "tests/streaming/test_kafka_source.py",
         "tests/streaming/test_on_kafka.py",

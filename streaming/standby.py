@@ -1,0 +1,111 @@
+"""When a standby takes over: as soon as nobody decides any more.
+
+The problem: a job cannot know whether another process lives. It sees only the bus, late and through its own pauses. And
+no clock is shared: times in events come from the other host.
+
+The insight: a wrong guess is harmless, because the claim fences. Whoever claims last decides, and the previous job can
+write nothing more. So a wrong guess costs the seconds of a take-over, and the right question is only how rare it is.
+
+    newest claim, ticks, commits ──► a sign of life: the silence begins again
+    the newest claim has resigned, or there is none ──► take over at once
+    silence ≥ controller.standby.timeout.ms ──► take over
+
+Silence is measured on the standby's own steady clock, from the moment when it saw the last sign. An active engine
+publishes a tick at least every ``tick.idle.interval.ms`` from its claim on, also while it starts or decides a long
+batch. Time in which the standby itself stood still, or waited for the bus, is no silence: it looked at nothing.
+
+A standby claims only after the epoch whose silence it saw (``Bus.claim``). So of several standbys one takes over, and
+the others see a new claim and keep waiting.
+"""
+
+import threading
+from collections.abc import Callable
+
+import structlog
+
+from bus.clock import StallWatch, steady_ms
+from bus.interface import Bus, OvertakenError
+
+LOOK_INTERVAL_MS = 100
+# A busy machine wakes a sleeper somewhat late.
+LATENESS_MS_MIN = 300
+
+logger = structlog.get_logger("isrflow.job")
+
+
+class ActiveWatch:
+    """What the bus shows of the job that decides, and for how long it has shown nothing new."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._through = bus.last_seq()
+        self._sign = (bus.claimed_epoch(), bus.decided_seq())
+        self._sign_ms = steady_ms()
+        self._stall: StallWatch | None = None
+
+    @property
+    def epoch(self) -> int:
+        """The newest claimed epoch that was seen."""
+        return self._sign[0]
+
+    def silent_ms(self) -> int:
+        """Look at the bus, and return for how long it has shown no sign of life."""
+        # Read first, so that a tick that comes in between is seen by the next look.
+        last = self._bus.last_seq()
+        ticked = self._bus.ticked(self._through)
+        sign = (self._bus.claimed_epoch(), self._bus.decided_seq())
+        # The first look comes after Spark's start, which is planned to take long.
+        late_ms = self._stall.end() if self._stall else 0
+        self._stall = self._stall or StallWatch(LOOK_INTERVAL_MS, LATENESS_MS_MIN)
+        if ticked or sign != self._sign:
+            self._sign_ms = steady_ms()
+        self._sign_ms += late_ms
+        self._sign, self._through = sign, last
+        return steady_ms() - self._sign_ms
+
+    def has_resigned(self) -> bool:
+        """Say whether nobody holds the newest epoch: its job ended in order, or there was no job yet."""
+        return self._bus.resigned_epoch() == self.epoch
+
+
+def wait_for_turn(
+    watch: ActiveWatch, timeout_ms: int, stopping: threading.Event, meanwhile: Callable[[], None]
+) -> int | None:
+    """Wait until nobody decides, and return the epoch to succeed; None if ``stopping`` is set before.
+
+    ``meanwhile`` is called between two looks at the bus, and may raise.
+    """
+    seen = None
+    while not stopping.is_set():
+        silent_ms = watch.silent_ms()
+        if watch.epoch != seen:
+            seen = watch.epoch
+            logger.info("standing by", controller_epoch=seen)
+        if watch.has_resigned():
+            logger.info("taking over, because nobody decides", controller_epoch=seen)
+            return seen
+        if silent_ms >= timeout_ms:
+            logger.warning(
+                "taking over, because the active engine is silent", controller_epoch=seen, silent_ms=silent_ms
+            )
+            return seen
+        meanwhile()
+        stopping.wait(LOOK_INTERVAL_MS / 1000)
+    return None
+
+
+def claim_in_turn(
+    watch: ActiveWatch,
+    timeout_ms: int,
+    stopping: threading.Event,
+    meanwhile: Callable[[], None],
+    claim: Callable[[int], None],
+) -> bool:
+    """Stand by until ``claim`` has succeeded an epoch. Return False if ``stopping`` is set before."""
+    while (epoch := wait_for_turn(watch, timeout_ms, stopping, meanwhile)) is not None:
+        try:
+            claim(epoch)
+            return True
+        except OvertakenError as error:
+            logger.info("another standby was faster", why=str(error))
+    return False

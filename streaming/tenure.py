@@ -1,0 +1,71 @@
+"""A job's hold on the controller: its claim, the ticks that show that it lives, and its resignation."""
+
+import msgspec
+import structlog
+
+from bus.interface import Bus, BusError, Claim
+from conf.loader import policy_text
+from conf.settings import Settings
+from streaming.deadlines import Deadlines
+from streaming.engine_clock import EngineClock
+from streaming.layout_check import LayoutCheck
+from streaming.ticker import Ticker
+
+TICKER_STOP_TIMEOUT_S = 20.0
+
+logger = structlog.get_logger("isrflow.job")
+
+
+class Tenure:
+    """The newest claim of this job, and what lasts as long as it."""
+
+    def __init__(self, bus: Bus, settings: Settings) -> None:
+        self._bus = bus
+        self._settings = settings
+        self._layout = LayoutCheck(bus, settings)
+        self._ticker: Ticker | None = None
+        self.claim = Claim(0, 0, 0)
+        self.clock = EngineClock()
+        self.deadlines = Deadlines(bus, settings.policy.broker_session_timeout_ms)
+
+    @property
+    def controller_epoch(self) -> int:
+        return self.claim.controller_epoch
+
+    @property
+    def ticker(self) -> Ticker:
+        assert self._ticker is not None, "ticks begin at the claim"
+        return self._ticker
+
+    def begin(self, after_epoch: int | None = None) -> None:
+        """Claim the controller, and tick from then on. Raises ``OvertakenError`` as ``Bus.claim`` does.
+
+        A standby that sees the ticks knows that this job lives, also while its query starts.
+        """
+        self.stop_ticks()
+        if after_epoch is not None:
+            # The clock starts with the wall clock, which may have drifted while this job stood by.
+            self.clock = EngineClock()
+        policy = policy_text(msgspec.to_builtins(self._settings.policy))
+        self.claim = self._bus.claim(self._settings.controller_name, policy, self.clock.read_ms(), after_epoch)
+        self._layout.claimed(self.claim)
+        self.deadlines.begin(self.claim)
+        busy_ms, idle_ms = self._settings.watermark_interval_ms, self._settings.tick_idle_interval_ms
+        self._ticker = Ticker(self._bus, self.claim, self.clock, busy_ms, idle_ms)
+        self._ticker.start()
+        logger.info("claimed the controller", controller_epoch=self.controller_epoch, seq=self.claim.seq)
+
+    def stop_ticks(self) -> None:
+        """End the ticks, if there are any."""
+        if self._ticker is not None:
+            self._ticker.stop()
+            self._ticker.join(TICKER_STOP_TIMEOUT_S)
+            self._ticker = None
+
+    def resign(self) -> None:
+        """Tell a standby that this job decides nothing more. A standby that is not told waits for its time-out."""
+        if self.controller_epoch:
+            try:
+                self._bus.resign(self.controller_epoch)
+            except BusError as error:
+                logger.warning("a standby cannot be told that this job ends", error=str(error))

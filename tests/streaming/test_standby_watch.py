@@ -1,0 +1,152 @@
+"""When a standby takes over, seen from its bus alone, without Spark."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bus.embedded import EmbeddedBus
+from bus.interface import OvertakenError
+from state.events import Tick
+from streaming import standby
+from streaming.standby import ActiveWatch, claim_in_turn, wait_for_turn
+
+TIMEOUT_MS = 2_000
+EVENT = b'{"kind":"broker_heartbeat","time_ms":1,"broker":1,"broker_epoch":1}'
+
+
+class Clock:
+    """The standby's steady clock, which a test moves."""
+
+    def __init__(self) -> None:
+        self.ms = 0
+
+    def __call__(self) -> int:
+        return self.ms
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(standby, "steady_ms", clock)
+    monkeypatch.setattr("bus.clock.steady_ms", clock)
+    return clock
+
+
+@pytest.fixture
+def bus(tmp_path: Path) -> Iterator[EmbeddedBus]:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    bus.claim("active", {}, 1)
+    yield bus
+    bus.close()
+
+
+def tick(bus: EmbeddedBus) -> None:
+    bus.publish_own([msgspec.json.encode(Tick(time_ms=1, controller_epoch=1))])
+
+
+def looked(watch: ActiveWatch, clock: Clock, times: int) -> int:
+    """Look at the bus as often as a standby does, and return the silence that it sees last."""
+    silent_ms = 0
+    for _ in range(times):
+        clock.ms += standby.LOOK_INTERVAL_MS
+        silent_ms = watch.silent_ms()
+    return silent_ms
+
+
+def test_ticks_commits_and_claims_are_signs_of_life_and_events_of_brokers_are_not(
+    bus: EmbeddedBus, clock: Clock
+) -> None:
+    watch = ActiveWatch(bus)
+    assert looked(watch, clock, 10) == 1_000
+    tick(bus)
+    assert looked(watch, clock, 1) == 0
+    bus.publish([EVENT])
+    assert looked(watch, clock, 10) == 1_000
+    bus.commit(1, 2, [], [])
+    assert looked(watch, clock, 5) == 400
+    bus.claim("successor", {}, 2)
+    assert (looked(watch, clock, 5), watch.epoch) == (400, 2)
+
+
+def test_a_standstill_of_the_standby_is_no_silence(bus: EmbeddedBus, clock: Clock) -> None:
+    watch = ActiveWatch(bus)
+    assert looked(watch, clock, 10) == 1_000
+    clock.ms += 3_600_000
+    assert looked(watch, clock, 1) == 1_100
+    assert looked(watch, clock, 5) == 1_600
+
+
+def test_the_start_of_the_standby_counts_as_silence(bus: EmbeddedBus, clock: Clock) -> None:
+    watch = ActiveWatch(bus)
+    clock.ms += 10_000
+    assert watch.silent_ms() == 10_000
+
+
+def turn(bus: EmbeddedBus, clock: Clock, watch: ActiveWatch | None = None) -> tuple[int | None, int]:
+    """Return the epoch that a standby would succeed, and how long it waited."""
+    before_ms = clock.ms
+
+    def passes() -> None:
+        clock.ms += standby.LOOK_INTERVAL_MS
+
+    epoch = wait_for_turn(watch or ActiveWatch(bus), TIMEOUT_MS, threading.Event(), passes)
+    return epoch, clock.ms - before_ms
+
+
+@pytest.fixture
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading.Event, "wait", lambda self, timeout=None: self.is_set())
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_a_standby_takes_over_after_the_timeout_and_at_once_after_a_resignation(bus: EmbeddedBus, clock: Clock) -> None:
+    assert turn(bus, clock) == (1, TIMEOUT_MS)
+    bus.resign(1)
+    assert turn(bus, clock) == (1, 0)
+    bus.claim("successor", {}, 2)
+    assert turn(bus, clock) == (2, TIMEOUT_MS)
+
+
+def test_a_new_bus_has_nobody_to_wait_for(tmp_path: Path, clock: Clock) -> None:
+    bus = EmbeddedBus(tmp_path / "new.db")
+    assert turn(bus, clock) == (0, 0)
+    bus.close()
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_of_two_standbys_that_see_the_same_silence_one_takes_over_and_the_other_goes_on_waiting(
+    bus: EmbeddedBus, clock: Clock
+) -> None:
+    stopping = threading.Event()
+    refused: list[str] = []
+
+    def claim(after_epoch: int) -> None:
+        if not refused:
+            bus.claim("faster", {}, 2, after_epoch)
+        try:
+            bus.claim("slower", {}, 3, after_epoch)
+        except OvertakenError as error:
+            refused.append(str(error))
+            raise
+
+    def passes() -> None:
+        clock.ms += standby.LOOK_INTERVAL_MS
+        if refused and clock.ms < 60_000:
+            tick(bus)
+
+    watch = ActiveWatch(bus)
+    assert claim_in_turn(watch, TIMEOUT_MS, stopping, passes, claim)
+    # As long as the faster one ticks, the slower one does not claim. It does once those ticks end.
+    assert len(refused) == 1
+    assert clock.ms > 60_000
+    assert bus.claimed_epoch() == 3
+
+
+def test_a_standby_that_is_stopped_claims_nothing(bus: EmbeddedBus) -> None:
+    stopping = threading.Event()
+    claimed: list[int] = []
+    assert not claim_in_turn(ActiveWatch(bus), 3_600_000, stopping, stopping.set, claimed.append)
+    assert claimed == []
