@@ -54,7 +54,6 @@ def test_a_standby_takes_over_from_a_killed_engine_in_mid_batch_and_from_one_tha
     # The batch that was cut off was repeated on the checkpoint of the killed engine.
     for engine in (first, second):
         assert "moved the checkpoint aside" not in engine.log.read_text()
-        assert "Traceback" not in engine.log.read_text()
     assert (bus.claimed_epoch(), bus.resigned_epoch()) == (3, 3)
     expected = by_rules(bus)
     assert decisions_of(bus) == expected.decisions
