@@ -1,23 +1,22 @@
 """A gateway's way from decisions to the metadata log, behind the engine in one process."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from brokers.gateways.kraft.decision_feed import DecisionFeed
 from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.kraft.settings import Settings
-from brokers.gateways.kraft.storage import Storage
-from state.decisions import AnyDecision
+from brokers.gateways.kraft.storage import Event, Storage
 from tests.bench.in_process import InProcess
 
 GATEWAY = 100
 GATEWAY_LAYERS: dict[str, tuple[str, ...]] = {
     "gateway: decisions read": ("brokers.gateways.kraft.decision_feed:whole_events",),
-    "gateway: decisions decoded": ("brokers.gateways.kraft.decision_feed:decoded",),
+    "gateway: decisions decoded": ("brokers.gateways.kraft.log.whole_events:decode",),
     "gateway: translated": ("brokers.gateways.kraft.storage:translate",),
     "gateway: records to bytes": ("brokers.gateways.kraft.storage:encode_entry",),
-    "gateway: appended": ("brokers.gateways.kraft.storage:Storage.append",),
+    "gateway: appended": ("brokers.gateways.kraft.storage:Storage.write",),
 }
 
 
@@ -41,5 +40,6 @@ class GatewayInProcess:
         self._storage.close()
 
 
-def _nobody_hears(decisions: Sequence[AnyDecision]) -> None:
+def _nobody_hears(events: Sequence[Event]) -> Iterable[None]:
     """Take no notice."""
+    return ()

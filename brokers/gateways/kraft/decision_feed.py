@@ -1,25 +1,30 @@
 """Write the decisions into the metadata log as they arrive."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from brokers.engine.follow import follow
-from brokers.gateways.kraft.log.whole_events import decoded, whole_events
+from brokers.gateways.kraft.log.whole_events import whole_events
 from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.kraft.settings import Settings
-from brokers.gateways.kraft.storage import Prepared, Storage
+from brokers.gateways.kraft.storage import Event, Prepared, Storage
 from bus.interface import Bus
-from state.decisions import AnyDecision
 
-Apply = Callable[[Sequence[AnyDecision]], None]
+# What waits while the disk is busy. One event may be larger by itself.
+WAITING_MAX = 8
+WAITING_BYTES_MAX = 32 * 1024 * 1024
+
+# Takes in events in portions: each step of the result is one, and other tasks run after it.
+Apply = Callable[[Sequence[Event]], Iterable[None]]
 
 
 class DecisionFeed:
     """A gateway's place in the decision log, which its own log remembers.
 
-    ``apply`` gets the decisions on each event once they are in the log on disk. ``caught_up`` is set when the end is
-    reached for the first time. ``read_watch`` times each call to the bus.
+    ``apply`` gets the events in order. It does its first portion in the step in which their records become readable.
+    ``caught_up`` is set when the end is reached for the first time. ``read_watch`` times each call to the bus.
     """
 
     def __init__(self, bus: Bus, storage: Storage, apply: Apply, settings: Settings, read_watch: ReadWatch) -> None:
@@ -29,6 +34,7 @@ class DecisionFeed:
         self._apply = apply
         self._settings = settings
         self._read_watch = read_watch
+        self._waiting: list[Prepared] = []
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="decisions")
 
     async def run(self) -> None:
@@ -51,18 +57,39 @@ class DecisionFeed:
         return changed
 
     async def catch_up(self) -> None:
-        """Read to the end. Other tasks run while the next chunk is read and translated."""
+        """Read to the end. While some decisions are being committed, the next ones are read and translated."""
         loop = asyncio.get_running_loop()
-        while prepared := await loop.run_in_executor(self._thread, self._next):
-            self._storage.append(prepared)
-            for decisions in prepared.events:
-                self._apply(decisions)
+        last: Prepared | None = None
+        committing: asyncio.Task[None] | None = None
+        try:
+            while (last := await loop.run_in_executor(self._thread, self._next, last)) is not None:
+                self._waiting.append(last)
+                if committing is not None and (committing.done() or self._has_enough()):
+                    await committing
+                if committing is None or committing.done():
+                    committing = asyncio.create_task(self._commit())
+        finally:
+            # What was read is committed even if reading fails, because it is not read again.
+            if committing is not None:
+                await committing
         self.caught_up.set()
 
-    def _next(self) -> Prepared | None:
+    def _has_enough(self) -> bool:
+        return len(self._waiting) >= WAITING_MAX or sum(one.size for one in self._waiting) >= WAITING_BYTES_MAX
+
+    async def _commit(self) -> None:
+        """Commit until nothing waits, each time everything that does, and have it applied."""
+        while self._waiting:
+            group, self._waiting = self._waiting, []
+            portions: Iterator[None] = iter(self._apply([event for prepared in group for event in prepared.events]))
+            await self._storage.commit(group, partial(next, portions, None))
+            await asyncio.sleep(0)
+            for _ in portions:
+                await asyncio.sleep(0)
+
+    def _next(self, last: Prepared | None) -> Prepared | None:
         self._read_watch.begin()
-        groups = whole_events(self._bus, self._storage.decided_seq)
+        events = whole_events(self._bus, self._storage.decided_seq if last is None else last.seq)
         # Reading has succeeded; the time to translate does not count.
         self._read_watch.succeeded()
-        events = [decoded(group) for group in groups]
-        return self._storage.prepared(events) if events else None
+        return self._storage.prepared(events, last) if events else None

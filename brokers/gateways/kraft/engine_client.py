@@ -134,8 +134,8 @@ class EngineClient:
         if self._unanswered_once.get(queued.key) is queued:
             del self._unanswered_once[queued.key]
 
-    def answered(self, seq: int, answers: Iterable[Answer]) -> None:
-        """Hand out the engine's answers to the event ``seq``; answers to other processes are ignored."""
+    def answered(self, answers: Iterable[Answer]) -> None:
+        """Hand out answers of the engine; answers to other processes are ignored."""
         for answer in answers:
             queued = self._unanswered.get(str(answer.request_id))
             if queued is not None:
@@ -143,6 +143,9 @@ class EngineClient:
                 queued.answer = answer
                 for waiter in queued.waiters:
                     waiter.answered()
+
+    def passed(self, seq: int) -> None:
+        """Take note that all answers to the events up to ``seq`` were handed out."""
         while self._due and self._due[0][0] <= seq:
             # The engine passed these events without an answer, so the next request under their keys is published.
             for queued in self._due.popleft()[1]:

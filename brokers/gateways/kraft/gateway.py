@@ -13,7 +13,7 @@ gateways and no majority: one of two is enough.
        ^                                  ^                    |
        |                               answers                 | decisions
        |                                  |                    v
-       +----fetch---- Storage <--append-- + <---------- DecisionFeed --> QuorumView, Deletions
+       +----fetch---- Storage <--commit-- + <---------- DecisionFeed --> QuorumView, Deletions
 
 An event's decisions reach the disk before anybody hears of them: an answer goes out only after the records that it
 speaks of. So a broker that is told "done" finds it in the log.
@@ -26,7 +26,6 @@ cases it sends brokers to the other voters.
 import asyncio
 import contextlib
 import uuid
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
@@ -35,6 +34,8 @@ from msgspec.structs import replace
 
 from brokers.engine.retry import retry
 from brokers.gateways.kraft.context import Context
+from brokers.gateways.kraft.decision_applier import DecisionApplier
+from brokers.gateways.kraft.decision_applier import SupersededError as SupersededError
 from brokers.gateways.kraft.decision_feed import DecisionFeed
 from brokers.gateways.kraft.deletions import Deletions
 from brokers.gateways.kraft.engine_client import EngineClient, NoAnswerError
@@ -53,7 +54,6 @@ from brokers.wire.server import Limits, Peer, Server
 from bus.clock import StallWatch, now_ms
 from bus.image import read_image
 from bus.interface import Bus, Image
-from state.decisions import Answer, AnyDecision
 from state.events import BrokerConnectionLost, GatewayHeartbeat, GatewayStarted
 from state.metadata_format import NEWEST_FORMAT
 
@@ -72,10 +72,6 @@ EXECUTOR_THREADS = 2
 # Per connection. Each request may hold a response of ``fetch.max.bytes`` for a client that does not read. Brokers have
 # one in flight.
 REQUESTS_IN_FLIGHT = 4
-
-
-class SupersededError(Exception):
-    """Another start of this gateway leads the quorum or has replaced this one, so this one must stop."""
 
 
 class Gateway:
@@ -155,11 +151,14 @@ class Gateway:
             connections_max_idle_ms=self._settings.connections_max_idle_ms,
             requests_in_flight=REQUESTS_IN_FLIGHT,
         )
+        applier = DecisionApplier(
+            self._identity.gateway, self._quorum_view, self._deletions, self._engine, lambda: self._storage.end_offset
+        )
         server = Server(answering(context), limits, self._gone)
         here = self._identity.here
         port = here.port if self._identity.listen_port is None else self._identity.listen_port
         async with asyncio.TaskGroup() as group:
-            feed = DecisionFeed(self._bus, self._storage, self._apply, self._settings, self._read_watch)
+            feed = DecisionFeed(self._bus, self._storage, applier.apply, self._settings, self._read_watch)
             group.create_task(feed.run())
             await feed.caught_up.wait()
             await server.start(here.host, port)
@@ -186,16 +185,6 @@ class Gateway:
             ),
             lane=Lane.GATEWAY,
         )
-
-    def _apply(self, decisions: Sequence[AnyDecision]) -> None:
-        """Take in the decisions on one event, after they are in the log on disk."""
-        end = self._storage.end_offset
-        self._quorum_view.apply(decisions, end)
-        self._deletions.apply(decisions, end)
-        answers = [decision for decision in decisions if isinstance(decision, Answer)]
-        self._engine.answered(decisions[0].seq, answers)
-        if self._quorum_view.superseded:
-            raise SupersededError(f"another start of gateway {self._identity.gateway} leads the quorum")
 
     async def _live(self, group: asyncio.TaskGroup) -> None:
         """Send heartbeats, and report with each how long this process was held up before it.

@@ -80,7 +80,7 @@ class QuorumView:
         self.leader, self.quorum_epoch = decision.voter, decision.quorum_epoch
         self.leads = (decision.voter, decision.incarnation) == (self._gateway, self._incarnation)
         is_another_start = decision.voter == self._gateway and not self.leads
-        self.superseded = is_another_start and led
+        self.superseded |= is_another_start and led
         if self.leads:
             # No broker has fetched from this leader yet, and it does not know what they fetched from the previous one.
             self.fetched.clear()

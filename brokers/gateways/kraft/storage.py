@@ -3,14 +3,16 @@
 The problem: translating decisions takes time, waiting for the disk takes time, and a gateway with one event loop must
 answer heartbeats meanwhile. But an image that is ahead of the disk would let brokers see what a crash takes back.
 
-The insight: separate the work from the effect. ``prepared`` translates decisions from the present image and offset and
-changes nothing, so it runs in another thread. ``append`` runs in the event loop: it writes all that was prepared, waits
-for the disk, and only then replaces image and place. So every reader in the event loop sees a log, an image and a place
-that belong together and are on disk.
+The insight: separate the work from the effect. ``prepared`` translates decisions from an image and an offset and
+changes nothing. ``write`` takes everything that was prepared meanwhile, writes it at once, and waits for the disk,
+which nobody can see either. Each of them runs in a thread of its own. Only ``add`` changes what readers see. It runs in
+the event loop and waits for nothing: it replaces log end, image and place. So every reader in the event loop sees a
+log, an image and a place that belong together and are on disk.
 
-    thread      prepared(e1..e9)           prepared(e10..e14)
-    event loop                   append                      append      fetches see e1..e9, then e1..e14
-    disk                         .log, then .ends            ...         a crash between the two: e1..e9 again
+    thread      prepared(e1..e9)  prepared(e10..e14)  prepared(e15)
+    thread                        write(e1..e9)       write(e10..e15)         one wait for all that was prepared
+    event loop                                 add                   add      fetches see e1..e9, then e1..e15
+    disk                          .log, .ends                                 a crash between the two: e1..e9 again
 
 A crash may stop this anywhere (``tests/brokers/kraft/test_storage_crashes.py`` stops it at every write, with all, part
 or none of it on disk, and with and without the loss of unforced writes):
@@ -18,6 +20,7 @@ or none of it on disk, and with and without the loss of unforced writes):
 * within the batches or before their ends: nobody has read them, and the next start cuts them off;
 * after the ends, before any fetch sees them: the next start finds them in the log, and continues after them;
 * within a snapshot: it has no name yet, and the next start removes it;
+* after the ends, before ``add``: as before, and this process notes nothing behind them if it ends now;
 * after a failed append nothing more is appended by this process, because what is on disk is no longer known.
 
 Many events make no records. They are noted once in ``NOTED_EVERY_EVENTS``, because to wait for the disk for each would
@@ -25,44 +28,75 @@ be wasteful, and a start may read some of them again without harm.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from brokers.gateways.kraft.log import snapshots
 from brokers.gateways.kraft.log.comparison import compared
+from brokers.gateways.kraft.log.ends import End
 from brokers.gateways.kraft.log.entries import encode_entry
 from brokers.gateways.kraft.log.errors import StorageError as StorageError
 from brokers.gateways.kraft.log.metadata_log import EpochEnd, MetadataLog
-from brokers.gateways.kraft.log.segment import Unit
+from brokers.gateways.kraft.log.segment import Segment, Unit
 from brokers.gateways.kraft.log.snapshots import Piece, SnapshotId
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
 from brokers.gateways.kraft.settings import SNAPSHOT_INTERVAL_BYTES
 from bus.interface import Bus
-from state.decisions import AnyDecision
+from state.decisions import AnyDecision, HighWatermark, LeaderAndIsr
 
 # A start reads at most this many events without records again.
 NOTED_EVERY_EVENTS = 1_000
 
 
-class Prepared(NamedTuple):
-    """The decisions on some events, their records, and the image and place after them."""
+# Many at once, and nobody but the log acts on them.
+_FOR_THE_LOG_ALONE = (LeaderAndIsr, HighWatermark)
 
-    events: Sequence[Sequence[AnyDecision]]
+
+class Event(NamedTuple):
+    """The decisions on one event, without those on which nobody but the log acts."""
+
+    seq: int
+    decisions: Sequence[AnyDecision]
+
+
+class Prepared(NamedTuple):
+    """Some events, their records, and the image and place after them."""
+
+    events: Sequence[Event]
     units: Sequence[Unit]
     image: MetadataImage
     seq: int
     time_ms: int
+    # Where the log ends with these records, and the last event that is noted there.
+    end_offset: int
+    noted_seq: int
+
+    @property
+    def size(self) -> int:
+        """Return the size of the records in bytes."""
+        return sum(len(unit.data) for unit in self.units)
+
+
+class Written(NamedTuple):
+    """What ``write`` put on disk, for ``add`` to make readable."""
+
+    last: Prepared
+    ends: Sequence[End]
+    # A snapshot that was finished meanwhile.
+    snapshot: SnapshotId | None
+    # The segment in which the log continues.
+    segment: Segment | None
 
 
 class Storage:
     """The log that decisions are turned into, and that brokers fetch.
 
-    ``begin`` is called first, once. Then decisions are prepared in order, and each result is appended before the next
-    is prepared. What ``append`` wrote is on disk when it returns, and cannot be read before. Reads happen in the thread
-    that appends; snapshots are written in a thread of their own.
+    ``begin`` is called first, once. Then decisions are prepared in order, and the results committed in the same order.
+    What was committed is on disk, and cannot be read before. Reads happen in the thread of the event loop. Snapshots
+    are written in a thread of their own.
     """
 
     def __init__(
@@ -80,6 +114,9 @@ class Storage:
         self._noted_every_seqs = NOTED_EVERY_EVENTS
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="snapshot")
         self._snapshot: tuple[SnapshotId, Future[None]] | None = None
+        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata-log")
+        # Held from a write to its ``add``.
+        self._writing = asyncio.Lock()
         self._appended = asyncio.Event()
 
     def begin(self, bus: Bus) -> None:
@@ -108,34 +145,80 @@ class Storage:
     def end_offset(self) -> int:
         return self._log.end.offset
 
-    def prepared(self, events: Sequence[Sequence[AnyDecision]]) -> Prepared:
-        """Translate the decisions on at least one event, which follow everything that was appended.
+    def prepared(self, events: Sequence[Sequence[AnyDecision]], after: Prepared | None = None) -> Prepared:
+        """Translate the decisions on at least one event, which follow ``after``, or what was committed.
 
         This changes nothing, so it may run in any thread.
         """
-        image, offset = self._image, self.end_offset
+        if after is None:
+            image, offset, noted_seq = self._image, self.end_offset, self._log.end.seq
+        else:
+            image, offset, noted_seq = after.image, after.end_offset, after.noted_seq
         units: list[Unit] = []
         for decisions in events:
             image, entry = translate(image, decisions)
             if entry is not None:
                 unit = Unit(entry.seq, entry.quorum_epoch, *encode_entry(entry, offset))
                 units.append(unit)
-                offset = unit.end_offset
+                offset, noted_seq = unit.end_offset, unit.seq
         last = events[-1][0]
-        if last.seq - (units[-1].seq if units else self._log.end.seq) >= self._noted_every_seqs:
+        if last.seq - noted_seq >= self._noted_every_seqs:
             units.append(Unit(last.seq, image.quorum_epoch, b"", offset))
-        return Prepared(events, units, image, last.seq, last.time_ms)
+            noted_seq = last.seq
+        told = [Event(one[0].seq, [d for d in one if not isinstance(d, _FOR_THE_LOG_ALONE)]) for one in events]
+        return Prepared(told, units, image, last.seq, last.time_ms, offset, noted_seq)
 
-    def append(self, prepared: Prepared) -> None:
-        """Write what was prepared last, all at once, and wait for the disk.
+    async def commit(self, group: Sequence[Prepared], committed: Callable[[], None]) -> None:
+        """Write what was prepared, all at once, while the event loop goes on, and then make it readable.
 
-        Raises ``OSError`` when the disk fails. Then readers still see only what is certainly on disk, and nothing more
-        may be appended.
+        ``committed`` is called in the step in which it becomes readable. Raises ``OSError`` when the disk fails. Then
+        readers still see only what is certainly on disk, and nothing more may be committed.
         """
+        async with self._writing:
+            written = await asyncio.get_running_loop().run_in_executor(self._writer, self.write, group)
+            self.add(written)
+            committed()
+
+    def append(self, *group: Prepared) -> None:
+        """Do what ``commit`` does, and let the caller's thread wait."""
+        self.add(self.write(group))
+        self._log.remove_obsolete()
+
+    def write(self, group: Sequence[Prepared]) -> Written:
+        """Write at least one prepared result, and wait for the disk. Readers see nothing of it."""
+        self._log.remove_obsolete()
+        ends = self._log.write([unit for prepared in group for unit in prepared.units])
+        snapshot = self._finished_snapshot()
+        size = self._log.size_since(snapshot) + sum(prepared.size for prepared in group)
+        segment = None
+        if self._snapshot is None and size >= self._snapshot_interval_bytes:
+            segment = self._begin_snapshot(ends[-1] if ends else self._log.end, group[-1])
+        return Written(group[-1], ends, snapshot, segment)
+
+    def _finished_snapshot(self) -> SnapshotId | None:
+        if self._snapshot is None or not self._snapshot[1].done():
+            return None
+        snapshot, written = self._snapshot
+        self._snapshot = None
+        written.result()
+        return snapshot
+
+    def _begin_snapshot(self, end: End, last: Prepared) -> Segment | None:
+        """Begin a snapshot of the log up to ``end``, and the segment that follows it."""
+        segment, snapshot = self._log.following(end), SnapshotId(end.offset, end.quorum_epoch)
+        written = self._thread.submit(snapshots.write, self._log.directory, snapshot, last.image, last.time_ms)
+        self._snapshot = snapshot, written
+        return segment
+
+    def add(self, written: Written) -> None:
+        """Make readable what was written last."""
         before = self.end_offset
-        self._log.append(prepared.units)
-        self._image, self._decided_seq = prepared.image, prepared.seq
-        self._look_at_snapshots(prepared.time_ms)
+        self._log.add(written.ends)
+        self._image, self._decided_seq = written.last.image, written.last.seq
+        if written.snapshot is not None:
+            self._log.add_snapshot(written.snapshot)
+        if written.segment is not None:
+            self._log.add_segment(written.segment)
         if self.end_offset > before:
             self._wake()
 
@@ -150,18 +233,6 @@ class Storage:
                 await self._appended.wait()
         except TimeoutError:
             return
-
-    def _look_at_snapshots(self, time_ms: int) -> None:
-        """Take in the snapshot that is finished, and begin one if it is time."""
-        if self._snapshot is not None and self._snapshot[1].done():
-            snapshot, written = self._snapshot
-            self._snapshot = None
-            written.result()
-            self._log.add_snapshot(snapshot)
-        if self._snapshot is None and self._log.size_since_snapshot >= self._snapshot_interval_bytes:
-            snapshot = self._log.begin_segment()
-            written = self._thread.submit(snapshots.write, self._log.directory, snapshot, self._image, time_ms)
-            self._snapshot = snapshot, written
 
     def read(self, offset: int, max_bytes: int) -> bytes:
         """Return whole batches from the one that holds ``offset``: at least one, or none at the end."""
@@ -182,20 +253,23 @@ class Storage:
             return None
         return snapshots.read_piece(self._log.directory, snapshot, position, max_bytes)
 
-    @property
-    def files(self) -> list[tuple[str, int]]:
+    async def files(self) -> list[tuple[str, int]]:
         """List the files of the log and how many bytes of each are whole; other gateways copy these.
 
         The last decision is noted first, so that a copy continues after exactly that one.
         """
-        self._note()
-        return self._log.files
+        async with self._writing:
+            if unnoted := self._unnoted():
+                loop = asyncio.get_running_loop()
+                self._log.add(await loop.run_in_executor(self._writer, self._log.write, unnoted))
+            return self._log.files
 
-    def _note(self) -> None:
-        """Note the decisions since the last end, which made no records."""
+    def _unnoted(self) -> list[Unit]:
+        """Return a note of the decisions since the last end, which made no records, if there are any."""
         end = self._log.end
-        if self._log.is_sound and self._decided_seq > end.seq:
-            self._log.append([Unit(self._decided_seq, end.quorum_epoch, b"", end.offset)])
+        if not self._log.is_sound or self._decided_seq <= end.seq:
+            return []
+        return [Unit(self._decided_seq, end.quorum_epoch, b"", end.offset)]
 
     def read_file(self, name: str, position: int, max_bytes: int) -> Piece | None:
         """Read a piece of one of ``files``; None if there is no such file any more."""
@@ -204,14 +278,19 @@ class Storage:
         return snapshots.piece_of(self._log.directory / name, position, max_bytes)
 
     def close(self) -> None:
-        """Wait for a snapshot that is being written, note the last decision, and close all files."""
-        self._thread.shutdown(wait=True)
+        """Wait for what is being written, note the last decision, and close all files."""
+        self._shut_down()
         try:
-            self._note()
+            if unnoted := self._unnoted():
+                self._log.add(self._log.write(unnoted))
         finally:
             self._log.close()
 
     def abandon(self) -> None:
         """Close the files of a log that is not to be served; its directory stays locked by this process."""
-        self._thread.shutdown(wait=True)
+        self._shut_down()
         self._log.abandon()
+
+    def _shut_down(self) -> None:
+        self._writer.shutdown(wait=True)
+        self._thread.shutdown(wait=True)

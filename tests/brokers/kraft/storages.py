@@ -1,13 +1,13 @@
 """Storages for tests: events about brokers and topics, and a metadata log that follows their decisions."""
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import cycle, groupby
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from brokers.gateways.kraft.storage import Storage
+from brokers.gateways.kraft.storage import Prepared, Storage
 from bus.interface import Bus
 from state.decisions import AnyDecision, decode
 
@@ -78,15 +78,17 @@ def following(bus: Bus, after: int, through: int = _ALL) -> Iterator[list[AnyDec
         yield list(group)
 
 
-def follow(storage: Storage, bus: Bus, cuts: Sequence[int] = (1,), through: int = _ALL) -> None:
-    """Let an open storage follow the bus, a given number of events at a time."""
+def follow(storage: Storage, bus: Bus, cuts: Sequence[int] = (1,), through: int = _ALL, *, together: int = 1) -> None:
+    """Let an open storage follow the bus. Prepare a given number of events at a time, and write some ``together``."""
     events = list(following(bus, storage.decided_seq, through))
-    turn = 0
+    turns = cycle(cuts)
     while events:
-        count = cuts[turn % len(cuts)]
-        storage.append(storage.prepared(events[:count]))
-        del events[:count]
-        turn += 1
+        group: list[Prepared] = []
+        while events and len(group) < together:
+            count = next(turns)
+            group.append(storage.prepared(events[:count], group[-1] if group else None))
+            del events[:count]
+        storage.append(*group)
 
 
 def opened(directory: Path, bus: Bus, **options: Any) -> Storage:

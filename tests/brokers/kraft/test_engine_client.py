@@ -138,7 +138,7 @@ def test_a_repeated_request_waits_for_the_answer_to_the_first() -> None:
         assert len(bus.taken) == 1
         again = asyncio.ensure_future(engine.ask_once({("isr", 1): isr()}, Lane.PARTITION))
         await asyncio.sleep(0)
-        engine.answered(9, [answer_to(bus.taken[0])])
+        engine.answered([answer_to(bus.taken[0])])
         assert [one.error for one in await again] == ["NONE"]
         # A request that was answered may be repeated.
         await none_answers(engine, isr())
@@ -160,7 +160,7 @@ def test_a_different_request_is_published_by_itself() -> None:
 def test_a_request_that_the_engine_skipped_is_published_again() -> None:
     async def story(engine: EngineClient, bus: MemoryBus) -> None:
         await none_answers(engine, isr())
-        engine.answered(1, [])
+        engine.passed(1)
         await none_answers(engine, isr())
         assert len(bus.taken) == 2
 

@@ -11,9 +11,9 @@ from tests.brokers.kraft.storages import BEGINNING, beats, event, follow, gatewa
 from tests.support.decided_bus import DecidedBus
 
 
-def log_of(directory: Path, decided: DecidedBus, *cuts: int, **options: int) -> bytes:
-    storage = opened(directory, decided.bus, **options)
-    follow(storage, decided.bus, cuts or (1,))
+def log_of(directory: Path, decided: DecidedBus, *cuts: int, together: int = 1) -> bytes:
+    storage = opened(directory, decided.bus)
+    follow(storage, decided.bus, cuts or (1,), together=together)
     data = whole(storage)
     storage.close()
     return data
@@ -21,7 +21,11 @@ def log_of(directory: Path, decided: DecidedBus, *cuts: int, **options: int) -> 
 
 def test_the_same_decisions_make_the_same_log_however_they_are_batched(decided: DecidedBus, tmp_path: Path) -> None:
     decided.take(story())
-    logs = {log_of(tmp_path / f"{cuts}", decided, *cuts) for cuts in ((1,), (3,), (7, 1, 2), (1_000,))}
+    logs = {
+        log_of(tmp_path / f"{cuts}-{together}", decided, *cuts, together=together)
+        for cuts in ((1,), (3,), (7, 1, 2), (1_000,))
+        for together in (1, 4)
+    }
     assert len(logs) == 1
     batches = list(decode_batches(logs.pop()))
     assert [batch.base_offset for batch in batches] == [0, *[batch.next_offset for batch in batches[:-1]]]

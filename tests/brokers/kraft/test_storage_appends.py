@@ -112,3 +112,21 @@ def test_a_waiter_is_woken_only_by_new_records(decided: DecidedBus, tmp_path: Pa
         return woken
 
     assert asyncio.run(story()) == [False, True]
+
+
+def test_what_was_written_and_never_made_readable_is_found_by_the_next_start(
+    decided: DecidedBus, tmp_path: Path
+) -> None:
+    decided.take([topic("t"), b"no event"])
+    storage, complete = (opened(tmp_path / one, decided.bus) for one in ("log", "complete"))
+    events = list(following(decided.bus, 0))
+    end = storage.end_offset
+    storage.write([storage.prepared(events)])
+    assert (storage.end_offset, storage.read(end, 1_000)) == (end, b"")
+    # The gateway is stopped before its loop goes on.
+    storage.close()
+    again = opened(tmp_path / "log", decided.bus)
+    follow(complete, decided.bus)
+    assert (whole(again), again.decided_seq) == (whole(complete), complete.decided_seq)
+    again.close()
+    complete.close()

@@ -33,7 +33,7 @@ def _name_of(asked: Values) -> str:
     return base + suffixes.get(asked["Epoch"], f"-{asked['Epoch']:010d}.checkpoint")
 
 
-def piece(context: Context, body: Values, asked: Values) -> Values:
+async def piece(context: Context, body: Values, asked: Values) -> Values:
     """Return a piece of a file, whichever gateway leads, because what is on disk follows from the decisions."""
     wanted, position = asked["SnapshotId"], asked["Position"]
     size = min(max(body["MaxBytes"], 0), context.settings.fetch_max_bytes)
@@ -41,7 +41,7 @@ def piece(context: Context, body: Values, asked: Values) -> Values:
     if position < 0:
         return answer | {"ErrorCode": ErrorCode.POSITION_OUT_OF_RANGE}
     if dict(wanted) == LIST:
-        listed = msgspec.json.encode(context.storage.files)
+        listed = msgspec.json.encode(await context.storage.files())
         return answer | {"Size": len(listed), "Position": 0, "UnalignedRecords": listed}
     found = context.storage.read_file(_name_of(wanted), position, size)
     if found is None:

@@ -136,7 +136,7 @@ async def fetch_snapshot(context: Context, request: Request, peer: Peer) -> Valu
     if len(topics) != 1 or topics[0]["Name"] not in pieces or len(topics[0]["Partitions"]) != 1:
         return {"ErrorCode": ErrorCode.INVALID_REQUEST}
     name, asked = topics[0]["Name"], topics[0]["Partitions"][0]
-    partition = pieces[name](context, body, asked) | {
+    partition = await pieces[name](context, body, asked) | {
         "Index": asked["Partition"],
         "CurrentLeader": {"LeaderId": context.quorum_view.leader, "LeaderEpoch": context.quorum_view.quorum_epoch},
     }
@@ -146,7 +146,7 @@ async def fetch_snapshot(context: Context, request: Request, peer: Peer) -> Valu
     }
 
 
-def _snapshot_piece(context: Context, body: Values, asked: Values) -> Values:
+async def _snapshot_piece(context: Context, body: Values, asked: Values) -> Values:
     refused = _refused(context, asked["CurrentLeaderEpoch"])
     wanted = asked["SnapshotId"]
     answers = {"SnapshotId": wanted, "UnalignedRecords": b""}

@@ -38,11 +38,10 @@ async def alter_partition(context: Context, request: Request, peer: Peer) -> Val
         if held is not None:
             event = _event(body, held.name, topic_id, partition, request.version)
             events[topic_id, event.partition] = event
-    # Keyed by what the fences compare: who asks, and from which version of the partition.
-    keys: dict[Hashable, Event] = {
-        ("alter_isr", *place, one.broker, one.broker_epoch, one.leader_epoch, one.partition_epoch): one
-        for place, one in events.items()
-    }
+    keys: dict[Hashable, Event] = {}
+    async for place, one in in_slices(events.items()):
+        # Keyed by what the fences compare: who asks, and from which version of the partition.
+        keys["alter_isr", *place, one.broker, one.broker_epoch, one.leader_epoch, one.partition_epoch] = one
     answers: list[Answer] = []
     for first in range(0, len(keys), ASKED_AT_ONCE_MAX):
         part = dict(islice(keys.items(), first, first + ASKED_AT_ONCE_MAX))

@@ -15,7 +15,7 @@ from brokers.gateways.kraft.log.entries import encode_entry, records_in
 from brokers.gateways.kraft.log.errors import LackingError, StorageError
 from brokers.gateways.kraft.log.metadata_log import MetadataLog
 from brokers.gateways.kraft.log.segment import Unit
-from brokers.gateways.kraft.log.whole_events import AFTER_ALL_OF, decoded, whole_events
+from brokers.gateways.kraft.log.whole_events import AFTER_ALL_OF, whole_events
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
@@ -164,4 +164,4 @@ def events(bus: Bus, after: int) -> Iterator[list[AnyDecision]]:
             after = group[0].seq
             if after > through:
                 return
-            yield decoded(group)
+            yield group

@@ -67,11 +67,14 @@ class MetadataLog:
         self.is_sound = True
         self._lock = lock or locked(directory)
         self._segments: list[Segment] = []
+        self._obsolete_segments: list[Segment] = []
+        self._obsolete_snapshots: list[SnapshotId] = []
         try:
             self._open()
             snapshots.remove_unfinished(directory)
             self.snapshots = self._of_segments(snapshots.held_in(directory))
             self._trim()
+            self.remove_obsolete()
         except BaseException as error:
             self.abandon()
             if isinstance(error, OSError) and error.errno in _UNREADABLE:
@@ -114,19 +117,27 @@ class MetadataLog:
         """Return where the log ends: offset, quorum epoch and decision."""
         return self._segments[-1].end
 
-    @property
-    def size_since_snapshot(self) -> int:
-        """Return how many bytes of the log are in no snapshot."""
-        newest = self.snapshots[-1].end_offset if self.snapshots else 0
-        return sum(segment.end.position for segment in self._segments if segment.base.offset >= newest)
+    def size_since(self, snapshot: SnapshotId | None) -> int:
+        """Return how many bytes of the log are not in a snapshot; None is the newest one of ``snapshots``."""
+        newest = snapshot or (self.snapshots[-1] if self.snapshots else None)
+        offset = newest.end_offset if newest is not None else 0
+        return sum(segment.end.position for segment in self._segments if segment.base.offset >= offset)
 
-    def append(self, units: Sequence[Unit]) -> None:
-        """Write what events added, in their order, and force it to disk."""
+    def write(self, units: Sequence[Unit]) -> list[End]:
+        """Write what events added, in their order, and force it to disk. It cannot be read before ``add``.
+
+        This, ``following`` and ``remove_obsolete`` may run in another thread, one at a time.
+        """
         assert self.is_sound, "nothing is appended after an append that failed"
-        if units:
-            self.is_sound = False
-            self._segments[-1].append(units)
-            self.is_sound = True
+        if not units:
+            return []
+        self.is_sound = False
+        return self._segments[-1].write(units)
+
+    def add(self, ends: Sequence[End]) -> None:
+        """Make what ``write`` wrote last readable."""
+        self._segments[-1].add(ends)
+        self.is_sound = True
 
     def read(self, offset: int, max_bytes: int) -> bytes:
         """Return whole batches from the one that holds ``offset``: at least one, or none at the end."""
@@ -175,14 +186,19 @@ class MetadataLog:
             file for segment in self._segments for file in segment.files
         ]
 
-    def begin_segment(self) -> SnapshotId:
-        """Begin a new segment, and return the id for a snapshot of everything before it."""
-        if self.end.offset != self._segments[-1].base.offset:
-            self._segments.append(Segment.create(self.directory, self.end))
-        return SnapshotId(self.end.offset, self.end.quorum_epoch)
+    def following(self, end: End) -> Segment | None:
+        """Make the segment that begins at ``end``, where the log ends now or after the next ``add``.
+
+        None if the last segment begins there.
+        """
+        return None if end.offset == self._segments[-1].base.offset else Segment.create(self.directory, end)
+
+    def add_segment(self, segment: Segment) -> None:
+        """Continue the log in the segment from ``following``."""
+        self._segments.append(segment)
 
     def add_snapshot(self, snapshot: SnapshotId) -> None:
-        """Add a snapshot that is on disk, and remove what only older ones than the last two need."""
+        """Add a snapshot that is on disk. What only older ones than the last two need is obsolete."""
         self.snapshots.append(snapshot)
         self._trim()
 
@@ -191,10 +207,18 @@ class MetadataLog:
             return
         start = self.snapshots[-2].end_offset
         while self._segments[0].base.offset < start:
-            self._segments.pop(0).delete()
-        for old in self.snapshots[:-2]:
-            snapshots.remove(self.directory, old)
+            self._obsolete_segments.append(self._segments.pop(0))
+        self._obsolete_snapshots += self.snapshots[:-2]
         self.snapshots = self.snapshots[-2:]
+
+    def remove_obsolete(self) -> None:
+        """Remove the files that nothing reads any more."""
+        if not self._obsolete_segments and not self._obsolete_snapshots:
+            return
+        while self._obsolete_segments:
+            self._obsolete_segments.pop(0).delete()
+        while self._obsolete_snapshots:
+            snapshots.remove(self.directory, self._obsolete_snapshots.pop(0))
         flush_directory(self.directory)
 
     def close(self) -> None:
@@ -204,5 +228,5 @@ class MetadataLog:
 
     def abandon(self) -> None:
         """Close all files except the lock."""
-        for segment in self._segments:
+        for segment in (*self._obsolete_segments, *self._segments):
             segment.close()

@@ -105,6 +105,13 @@ class Segment:
 
     def append(self, units: Sequence[Unit]) -> None:
         """Write units in order, and force them to disk; then they can be read."""
+        self.add(self.write(units))
+
+    def write(self, units: Sequence[Unit]) -> list[End]:
+        """Write units in order, force them to disk, and return their ends. They cannot be read yet.
+
+        This may run in another thread than everything else.
+        """
         data = b"".join([unit.data for unit in units])
         if data:
             write_all(self._descriptor, data)
@@ -114,7 +121,11 @@ class Segment:
             position += len(unit.data)
             added.append(End(unit.seq, unit.end_offset, position, unit.quorum_epoch, zlib.crc32(unit.data)))
         self._ends.append(added)
-        for end in added:
+        return added
+
+    def add(self, ends: Sequence[End]) -> None:
+        """Make what ``write`` wrote readable."""
+        for end in ends:
             self._note(end)
 
     def read(self, offset: int, max_bytes: int) -> bytes:

@@ -13,30 +13,43 @@ CHUNK = 5_000
 AFTER_ALL_OF = 2**31
 
 
-def whole_events(bus: Bus, after: int) -> list[list[Decided]]:
+def whole_events(bus: Bus, after: int) -> list[list[AnyDecision]]:
     """Return the decisions on the events after ``after``, one list per event; none at the end.
 
-    They are some thousands of decisions, or more if one event has more. Raises ``BusError``.
+    They are some thousands of decisions, or one event that has more.
+
+    Raises ``BusError``, and ``UnknownFormatError`` for a kind of decision that a later version has. Its records may
+    belong into the metadata log, so it cannot be passed over.
     """
-    read = chunk = bus.decisions((after, AFTER_ALL_OF), CHUNK)
-    while len(chunk) == CHUNK and read[0].seq == read[-1].seq:
-        chunk = bus.decisions((read[-1].seq, read[-1].idx), CHUNK)
-        read = read + chunk
-    groups = [list(group) for _, group in groupby(read, key=lambda decided: decided.seq)]
+    chunk = bus.decisions((after, AFTER_ALL_OF), CHUNK)
+    if len(chunk) == CHUNK and chunk[0].seq == chunk[-1].seq:
+        return [_large_event(bus, chunk)]
+    groups = [list(group) for _, group in groupby(chunk, key=lambda decided: decided.seq)]
     # A full chunk may end within an event, so its last event is read again by the next call.
-    return groups[:-1] if len(chunk) == CHUNK else groups
+    whole = groups[:-1] if len(chunk) == CHUNK else groups
+    return [_decoded(group) for group in whole]
 
 
-def decoded(group: Iterable[Decided]) -> list[AnyDecision]:
-    """Decode the decisions on one event.
+def _large_event(bus: Bus, chunk: list[Decided]) -> list[AnyDecision]:
+    """Read all decisions on an event of which ``chunk`` is the beginning.
 
-    Raises ``UnknownFormatError`` for a kind that a later version has. Its records may belong into the metadata log, so
-    it cannot be passed over.
+    The text of a chunk is let go before the next one is read, because an event may be larger than memory should hold
+    twice.
     """
-    return [_decoded(decided) for decided in group]
+    seq = chunk[0].seq
+    decisions: list[AnyDecision] = []
+    while True:
+        decisions += _decoded(decided for decided in chunk if decided.seq == seq)
+        if len(chunk) < CHUNK or chunk[-1].seq != seq:
+            return decisions
+        chunk = bus.decisions((seq, chunk[-1].idx), CHUNK)
 
 
-def _decoded(decided: Decided) -> AnyDecision:
+def _decoded(group: Iterable[Decided]) -> list[AnyDecision]:
+    return [_decision(decided) for decided in group]
+
+
+def _decision(decided: Decided) -> AnyDecision:
     try:
         decision: AnyDecision = decode(decided.body)
     except msgspec.ValidationError as error:

@@ -1,0 +1,61 @@
+"""What a gateway takes in of the decisions once their records can be read."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from brokers.gateways.kraft.deletions import Deletions
+from brokers.gateways.kraft.engine_client import EngineClient
+from brokers.gateways.kraft.quorum_view import QuorumView
+from brokers.gateways.kraft.slices import ITEMS_PER_SLICE
+from brokers.gateways.kraft.storage import Event
+from state.decisions import Answer, BrokerDecision, QuorumDecision
+
+
+class SupersededError(Exception):
+    """Another start of this gateway leads the quorum or has replaced this one, so this one must stop."""
+
+
+class DecisionApplier:
+    """What applies decisions to the parts of ``gateway``; ``end_offset`` returns the end of the log that can be read.
+
+    One event may have a hundred thousand decisions, so they are taken in by portions. Who leads and which brokers serve
+    is in the first one, which comes together with the records: a fetch never sees records of a leader of whom this
+    gateway has not heard.
+    """
+
+    def __init__(
+        self,
+        gateway: int,
+        quorum_view: QuorumView,
+        deletions: Deletions,
+        engine: EngineClient,
+        end_offset: Callable[[], int],
+    ) -> None:
+        self._gateway = gateway
+        self._quorum_view = quorum_view
+        self._deletions = deletions
+        self._engine = engine
+        self._end_offset = end_offset
+
+    def apply(self, events: Sequence[Event]) -> Iterator[None]:
+        """Take in the decisions on events whose records have just become readable.
+
+        Raises ``SupersededError``, after the answers to this gateway.
+        """
+        end = self._end_offset()
+        kinds = (QuorumDecision, BrokerDecision)
+        news = [decision for event in events for decision in event.decisions if isinstance(decision, kinds)]
+        self._quorum_view.apply(news, end)
+        yield
+        left = ITEMS_PER_SLICE
+        for event in events:
+            for first in range(0, len(event.decisions), ITEMS_PER_SLICE):
+                portion = event.decisions[first : first + ITEMS_PER_SLICE]
+                self._deletions.apply(portion, end)
+                self._engine.answered([decision for decision in portion if isinstance(decision, Answer)])
+                left -= len(portion)
+                if left <= 0:
+                    left = ITEMS_PER_SLICE
+                    yield
+            self._engine.passed(event.seq)
+        if self._quorum_view.superseded:
+            raise SupersededError(f"another start of gateway {self._gateway} leads the quorum")
