@@ -2,15 +2,17 @@
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 from kafka.protocol.metadata import MetadataRequest
 
 from bus.clock import now_ms
@@ -78,7 +80,13 @@ class MockCluster:
         return self._processes.pop(broker)
 
     def freeze(self, broker: int) -> None:
-        self._processes[broker].send_signal(signal.SIGSTOP)
+        """Stop a broker while it does not write to the bus; otherwise it would keep the file locked for all."""
+        frozen = psutil.Process(self.pid(broker))
+        with closing(sqlite3.connect(self.bus_path, timeout=START_TIMEOUT_S, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            frozen.suspend()
+            wait_until(lambda: frozen.status() == psutil.STATUS_STOPPED, f"broker {broker} to stand still")
+            connection.execute("ROLLBACK")
 
     def thaw(self, broker: int) -> None:
         self._processes[broker].send_signal(signal.SIGCONT)
