@@ -35,8 +35,8 @@ def insert_recorded(connection: sqlite3.Connection, entries: Sequence[Entry]) ->
         "INSERT INTO events (seq, entered_ms, kind, patient, raw, crc) VALUES (?, ?, ?, ?, ?, ?)",
         with_crc((entry.seq, entry.entered_ms, *row_of(entry.raw)) for entry in entries),
     )
-    told = [(entry.seq, entry.is_claim) for entry in entries if entry.is_claim is not None]
-    connection.executemany("INSERT INTO recorded_claims VALUES (?, ?)", told)
+    known = [(entry.seq, entry.is_claim) for entry in entries if entry.is_claim is not None]
+    connection.executemany("INSERT INTO recorded_claims VALUES (?, ?)", known)
 
 
 def has_kind(connection: sqlite3.Connection, kind: str, after: int) -> bool:
@@ -54,8 +54,8 @@ def entries_between(connection: sqlite3.Connection, columns: AddedColumns, after
     )
     rows = ((seq, check(raw, crc, f"event {seq}"), entered_ms) for seq, raw, entered_ms, crc in stored)
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'recorded_claims'").fetchone():
-        told = connection.execute("SELECT * FROM recorded_claims WHERE seq > ? AND seq <= ?", span)
-        is_claim = {seq: bool(value) for seq, value in told}
+        known = connection.execute("SELECT * FROM recorded_claims WHERE seq > ? AND seq <= ?", span)
+        is_claim = {seq: bool(value) for seq, value in known}
         found = _found(connection, times, after, f"kind = 'controller_started' AND seq NOT IN ({_FORGED})")
         return [Entry(seq, raw, ms, is_claim.get(seq), found_ms(seq, found)) for seq, raw, ms in rows]
     claims = {row[0] for row in connection.execute("SELECT seq FROM claims WHERE seq > ? AND seq <= ?", span)}

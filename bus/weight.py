@@ -28,13 +28,13 @@ def last_within(connection: sqlite3.Connection, after: int, count: int, bytes_ma
 
     The first event always fits. Returns ``after`` if there is no event.
     """
-    asked = (*_CREATING, after, count)
+    parameters = (*_CREATING, after, count)
     summed = f"SELECT max(seq), sum(size), max(creating) FROM ({_EVENTS.format('kind IN (?, ?)')})"
-    last, size, creates = connection.execute(summed, asked).fetchone()
+    last, size, creates = connection.execute(summed, parameters).fetchone()
     if last is None or (size <= bytes_max and not creates):
         return after if last is None else int(last)
     last, total = None, 0
-    for seq, size, creating in connection.execute(_EVENTS.format("CASE WHEN kind IN (?, ?) THEN raw END"), asked):
+    for seq, size, creating in connection.execute(_EVENTS.format("CASE WHEN kind IN (?, ?) THEN raw END"), parameters):
         total += size + (partitions_named(creating) * PARTITION_BYTES if creating else 0)
         if last is not None and total > bytes_max:
             break
@@ -51,10 +51,12 @@ def weight_of(raw: bytes) -> int:
 def partitions_named(raw: bytes) -> int:
     """Return the most partitions that an event may create, from its text alone; 0 if it is no event."""
     try:
-        said = _creating.decode(raw)
+        decoded = _creating.decode(raw)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return 0
-    return max(_number(said.partitions), _number(said.total), len(bytes(said.assignment)) // _ASSIGNED_BYTES_MIN)
+    return max(
+        _number(decoded.partitions), _number(decoded.total), len(bytes(decoded.assignment)) // _ASSIGNED_BYTES_MIN
+    )
 
 
 def _number(text: msgspec.Raw) -> int:

@@ -84,10 +84,10 @@ def _candidates(choice: str) -> Iterator[tuple[str, Path]]:
 def probe(command: Path) -> Java | None:
     """Run a Java to learn its home, its version, and whether it accepts ``VECTOR_FLAG``."""
     for flags in ([VECTOR_FLAG], []):
-        said = _properties([str(command), *flags, "-XshowSettings:properties", "-version"])
-        if said:
-            version = said["java.specification.version"].removeprefix("1.")
-            return Java(Path(said["java.home"]), int(version), bool(flags))
+        properties = _properties([str(command), *flags, "-XshowSettings:properties", "-version"])
+        if properties:
+            version = properties["java.specification.version"].removeprefix("1.")
+            return Java(Path(properties["java.home"]), int(version), bool(flags))
     return None
 
 
@@ -96,8 +96,8 @@ def _properties(command: list[str]) -> dict[str, str]:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PROBE_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return {}
-    said = dict(re.findall(r"^ +(java\.home|java\.specification\.version) = (.+)$", done.stderr, re.MULTILINE))
-    return said if done.returncode == 0 and len(said) == 2 else {}
+    properties = dict(re.findall(r"^ +(java\.home|java\.specification\.version) = (.+)$", done.stderr, re.MULTILINE))
+    return properties if done.returncode == 0 and len(properties) == 2 else {}
 
 
 def home_without_vector(java: Path) -> Path:

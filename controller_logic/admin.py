@@ -45,13 +45,13 @@ def create_topic(batch: Batch, event: CreateTopic) -> None:
     if isinstance(assignment, Refusal):
         batch.recorder.answer(*assignment, topic=event.topic)
         return
-    told = {str(number): replicas for number, replicas in enumerate(assignment)}
+    by_number = {str(number): replicas for number, replicas in enumerate(assignment)}
     if event.validate_only:
-        batch.recorder.answer(topic=event.topic, assignment=told)
+        batch.recorder.answer(topic=event.topic, assignment=by_number)
         return
     topic = commit_new_topic(batch, Topic(event.topic, topic_id, TopicState.created, config, ()))
     _add_partitions(batch, topic, assignment, Reason.TOPIC_CREATED)
-    batch.recorder.answer(topic=event.topic, topic_id=topic_id, assignment=told)
+    batch.recorder.answer(topic=event.topic, topic_id=topic_id, assignment=by_number)
 
 
 def create_partitions(batch: Batch, event: CreatePartitions) -> None:
@@ -73,8 +73,8 @@ def create_partitions(batch: Batch, event: CreatePartitions) -> None:
         return
     first = len(topic.partitions)
     _add_partitions(batch, topic, assignment if not event.validate_only else [], Reason.PARTITIONS_CREATED)
-    told = {str(number): replicas for number, replicas in enumerate(assignment, start=first)}
-    batch.recorder.answer(topic=event.topic, topic_id=topic.topic_id, assignment=told)
+    by_number = {str(number): replicas for number, replicas in enumerate(assignment, start=first)}
+    batch.recorder.answer(topic=event.topic, topic_id=topic.topic_id, assignment=by_number)
 
 
 def _add_partitions(batch: Batch, topic: WorkingTopic, assignment: Replicas, reason: Reason) -> None:

@@ -21,10 +21,10 @@ _T = TypeVar("_T")
 _NO_LAG = ReplicaLag()
 
 
-def apply(before: Partition, change: PartitionChange, told: Container[int] = ()) -> Partition:
+def apply(before: Partition, change: PartitionChange, addressed: Container[int] = ()) -> Partition:
     """Return ``before`` with ``change`` made (classic controller: ``LeaderAndIsr.newLeaderAndIsr``).
 
-    If an epoch rises, the brokers in ``told`` are asked to act on it. After an unclean election the high watermark
+    If an epoch rises, the brokers in ``addressed`` are asked to act on it. After an unclean election the high watermark
     belongs to no epoch, so that it may go back.
     """
     leader = before.leader if change.leader is None else change.leader
@@ -62,7 +62,9 @@ def apply(before: Partition, change: PartitionChange, told: Container[int] = ())
         held.offset_epochs,
         before.removed if change.removed is None else change.removed,
         held.completed_epochs,
-        asked(replicas, held.requested_epochs, told, leader_epoch) if differs and told else held.requested_epochs,
+        with_requested_epochs(replicas, held.requested_epochs, addressed, leader_epoch)
+        if differs and addressed
+        else held.requested_epochs,
         held.received_epochs,
         held.lags,
         before.offline_dir_replicas if change.offline_dir_replicas is None else change.offline_dir_replicas,
@@ -70,13 +72,13 @@ def apply(before: Partition, change: PartitionChange, told: Container[int] = ())
     )
 
 
-def asked(
-    replicas: tuple[int, ...], requested: tuple[int, ...], told: Container[int], leader_epoch: int
+def with_requested_epochs(
+    replicas: tuple[int, ...], requested: tuple[int, ...], addressed: Container[int], leader_epoch: int
 ) -> tuple[int, ...]:
-    """Return ``requested`` with ``leader_epoch`` for those of ``replicas`` that are ``told``."""
+    """Return ``requested`` with ``leader_epoch`` for those of ``replicas`` that are ``addressed``."""
     epochs = list(requested or (NO_EPOCH,) * len(replicas))
     for place, replica in enumerate(replicas):
-        if replica in told:
+        if replica in addressed:
             epochs[place] = leader_epoch
     return tuple(epochs)
 

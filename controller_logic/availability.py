@@ -50,12 +50,12 @@ def _fail(
     change = partition_machine.without(partition, failed, states, online, unclean_allowed=topic.unclean_allowed)
     if removed != partition.removed:
         change = replace(change or PartitionChange(), removed=removed)
-    told = batch.state.live_replicas(partition, but=failed)
+    addressed = batch.state.live_replicas(partition, but=failed)
     if change is None:
         # A replica that was out of sync before and is down now no longer holds the reassignment up.
-        recheck_reassignment(batch, topic, partition, to=told)
+        recheck_reassignment(batch, topic, partition, to=addressed)
         return
-    commit_partition(batch, topic, partition, change, _failure_reason(change), to=told)
+    commit_partition(batch, topic, partition, change, _failure_reason(change), to=addressed)
 
 
 def _failure_reason(change: PartitionChange) -> Reason:

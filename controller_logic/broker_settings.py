@@ -11,7 +11,7 @@ from controller_logic.batch import Batch
 from controller_logic.commit_cluster import commit_announced_settings
 from state.metadata_format import IN_FORCE_FORMAT
 from state.policy import TOPIC_NAMES, Policy
-from state.rules import TOLD_RULES
+from state.rules import ANNOUNCING_RULES
 
 
 def in_force(policy: Policy) -> dict[str, str]:
@@ -21,7 +21,7 @@ def in_force(policy: Policy) -> dict[str, str]:
 
 
 def _can_be_announced(batch: Batch) -> bool:
-    return batch.state.rules_version >= TOLD_RULES and batch.state.quorum.metadata_format >= IN_FORCE_FORMAT
+    return batch.state.rules_version >= ANNOUNCING_RULES and batch.state.quorum.metadata_format >= IN_FORCE_FORMAT
 
 
 def tell_cluster_settings(batch: Batch) -> None:

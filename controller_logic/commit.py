@@ -110,8 +110,8 @@ def _commit_settled(
     # Record
     if differs:
         is_new = before.leader_epoch == NO_EPOCH
-        told = state.live_replicas(after) if to is None else to
-        batch.recorder.say_leader_and_isr(topic, after, reason, to=told, is_new=is_new, unclean=change.unclean)
+        addressed = state.live_replicas(after) if to is None else to
+        batch.recorder.say_leader_and_isr(topic, after, reason, to=addressed, is_new=is_new, unclean=change.unclean)
     if after.removed != before.removed:
         _tell_removed(batch, topic, before, after)
     return after

@@ -37,5 +37,5 @@ def expires_ms(logged: Logged) -> int | None:
 
 
 def _waited_ms(event: AdminEvent, entered_ms: int | None, found_ms: int) -> int:
-    asked_ms = event.time_ms if entered_ms is None else min(event.time_ms, entered_ms)
-    return found_ms - asked_ms
+    sent_ms = event.time_ms if entered_ms is None else min(event.time_ms, entered_ms)
+    return found_ms - sent_ms

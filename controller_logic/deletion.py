@@ -187,10 +187,10 @@ def retry(batch: Batch, topic: WorkingTopic) -> None:
     """Tell brokers whose ineligible replicas are online to remove them."""
     for partition in topic.partitions:
         pairs = zip(partition.replicas, partition.replica_states, strict=True)
-        told = [r for r, state in pairs if state == _INELIGIBLE and r in batch.state.active]
-        told = [replica for replica in told if replica not in partition.offline_dir_replicas]
-        _transition(batch, topic, partition, told, lambda state: to_be_deleted(state, is_served=True))
-        _tell(batch, topic, partition, tuple(told))
+        addressed = [r for r, state in pairs if state == _INELIGIBLE and r in batch.state.active]
+        addressed = [replica for replica in addressed if replica not in partition.offline_dir_replicas]
+        _transition(batch, topic, partition, addressed, lambda state: to_be_deleted(state, is_served=True))
+        _tell(batch, topic, partition, tuple(addressed))
     _pass_over_away(batch, topic)
     _settle(batch, topic)
 

@@ -22,7 +22,7 @@ from state.ids import NO_LEADER, NO_TIME
 from state.metadata_format import FIRST_FORMAT, NEWEST_FORMAT
 from state.metadata_quorum import Gateway, Quorum
 from state.reason import Reason
-from state.rules import ANY_BACKUP_RULES, TOLD_RULES, UNREPEATED_RULES
+from state.rules import ANNOUNCING_RULES, ANY_BACKUP_RULES, UNREPEATED_RULES
 
 # A broker gives up on a frozen leader after one time-out and may then ask it once more as one of the voters. Its
 # heartbeats follow its fetches.
@@ -43,7 +43,7 @@ def gateway_started(batch: Batch, event: GatewayStarted) -> None:
         batch.recorder.reject("voters", message, Reason.REQUEST_REFUSED)
         batch.recorder.answer_if_requested("INVALID_REQUEST", message)
         return
-    if batch.state.rules_version >= TOLD_RULES and event.metadata_format < batch.state.quorum.metadata_format:
+    if batch.state.rules_version >= ANNOUNCING_RULES and event.metadata_format < batch.state.quorum.metadata_format:
         message = (
             f"the metadata log is of format {batch.state.quorum.metadata_format}, and it writes {event.metadata_format}"
         )
@@ -149,13 +149,13 @@ def lead_on(batch: Batch) -> None:
 
 
 def _elect_another(batch: Batch, reason: Reason) -> None:
-    heard = [gateway for _, gateway in sorted(batch.state.gateways.items()) if _is_live(batch, gateway)]
-    if heard:
-        _elect(batch, heard[0], _behind(batch), reason)
+    live_gateways = [gateway for _, gateway in sorted(batch.state.gateways.items()) if _is_live(batch, gateway)]
+    if live_gateways:
+        _elect(batch, live_gateways[0], _behind(batch), reason)
 
 
 def _announced_format(batch: Batch, announced: int) -> int:
-    return FIRST_FORMAT if batch.state.rules_version < TOLD_RULES else min(announced, NEWEST_FORMAT)
+    return FIRST_FORMAT if batch.state.rules_version < ANNOUNCING_RULES else min(announced, NEWEST_FORMAT)
 
 
 def _format(batch: Batch) -> int:
@@ -163,7 +163,7 @@ def _format(batch: Batch) -> int:
 
     A gateway that stops may be writing until it is silent.
     """
-    if batch.state.rules_version < TOLD_RULES:
+    if batch.state.rules_version < ANNOUNCING_RULES:
         return FIRST_FORMAT
     writing = [gateway.metadata_format for gateway in batch.state.gateways.values() if not _is_silent(batch, gateway)]
     return max(batch.state.quorum.metadata_format, min(writing, default=FIRST_FORMAT))

@@ -11,7 +11,7 @@ Brokers behind a gateway do not report, so nothing is noted about them. No decis
 
 from msgspec.structs import replace
 
-from controller_logic.apply import asked
+from controller_logic.apply import with_requested_epochs
 from controller_logic.batch import Batch
 from controller_logic.commit import commit_request_epochs
 from controller_logic.working_topic import WorkingTopic
@@ -26,7 +26,7 @@ def request(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int
     """Note that a broker is told once more who leads a partition."""
     if broker not in batch.state.reporting:
         return
-    requested = asked(partition.replicas, partition.requested_epochs, (broker,), partition.leader_epoch)
+    requested = with_requested_epochs(partition.replicas, partition.requested_epochs, (broker,), partition.leader_epoch)
     if requested != partition.requested_epochs:
         place = partition.replicas.index(broker)
         commit_request_epochs(batch, topic, partition, replace(partition, requested_epochs=requested), place)

@@ -38,9 +38,9 @@ def elect_leaders(batch: Batch, event: ElectLeaders) -> None:
         for named in sorted(set(event.partitions)):
             if batch.state.cluster.holds(named.topic):
                 results.append(_result(named.topic, named.partition, _elect_named(batch, named, event.election_type)))
-    told, left_out = bounded(results)
-    error, message = first_refusal(told)
-    batch.recorder.answer(error, message, part=True, results=told, results_left_out=left_out)
+    reported, left_out = bounded(results)
+    error, message = first_refusal(reported)
+    batch.recorder.answer(error, message, part=True, results=reported, results_left_out=left_out)
 
 
 def _elect_in_topic(batch: Batch, topic: WorkingTopic, election_type: str) -> list[PartitionResult]:

@@ -77,10 +77,10 @@ def _stop_following(batch: Batch, topic: WorkingTopic, partition: Partition, bro
     gone = frozenset({broker})
     states = states_with_offline(partition, gone)
     change = partition_machine.without(partition, gone, states, (), unclean_allowed=False)
-    told = batch.state.live_replicas(partition, but=gone)
+    addressed = batch.state.live_replicas(partition, but=gone)
     after = partition
     if change is not None:
-        after = commit_partition(batch, topic, partition, change, Reason.CONTROLLED_SHUTDOWN, to=told)
+        after = commit_partition(batch, topic, partition, change, Reason.CONTROLLED_SHUTDOWN, to=addressed)
     if after.removed != partition.removed:
         # The change ended the reassignment, which told this broker to stop: it is told once for each event.
         return

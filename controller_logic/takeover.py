@@ -19,13 +19,13 @@ def _resume(batch: Batch) -> None:
     Decisions are not lost: brokers read them in order from where they stopped. Only a report that a broker carried one
     out may be lost, so only decisions with an outstanding report are repeated.
     """
-    told = {(d.topic, d.partition) for d in batch.recorder.said_now() if isinstance(d, StopReplica)}
+    repeated = {(d.topic, d.partition) for d in batch.recorder.said_now() if isinstance(d, StopReplica)}
     for topic in batch.state.topics():
         if topic.is_deleting:
             deletion.resume(batch, topic)
             continue
         for partition in topic.partitions:
-            if (topic.topic, partition.partition) in told:
+            if (topic.topic, partition.partition) in repeated:
                 continue
             after = recheck_reassignment(batch, topic, partition)
             if after.removed == partition.removed != ():

@@ -43,4 +43,4 @@ UNREPEATED_RULES = 2
 # the same holds for a backup of any age, and begins with the claim
 ANY_BACKUP_RULES = 3
 # brokers are told of the engine's own settings, if gateways can write them
-TOLD_RULES = 2
+ANNOUNCING_RULES = 2

@@ -103,29 +103,29 @@ class Decider:
         error = None if self._query is None else self._query.exception()
         self._go_on_after("" if error is None else str(error))
 
-    def _go_on_after(self, told: str) -> None:
-        if self._is_worth_another_start(told):
+    def _go_on_after(self, message: str) -> None:
+        if self._is_worth_another_start(message):
             logger.warning(
                 "a Python worker was too slow to connect to Spark; starting the query again",
                 attempt=self._late_workers.count,
                 attempts_max=LATE_WORKERS_MAX,
             )
-            self._start_settled(cause_in(told), aside=False)
+            self._start_settled(cause_in(message), aside=False)
             return
-        cause = self._mendable_cause(told)
+        cause = self._mendable_cause(message)
         # A query that decided nothing on a new checkpoint would fail on the next one too.
         if self._moved_aside or not (self._had_batches or self._bus.decided_seq() > self._decided_seq):
             raise JobError(f"the query failed: {cause}")
         self._moved_aside = True
         self._start_settled(cause, aside=True)
 
-    def _is_worth_another_start(self, told: str) -> bool:
+    def _is_worth_another_start(self, message: str) -> bool:
         """Count a failure that only a busy machine causes: the checkpoint and the bus are sound."""
         if self._not_written is not None:
             return False
         if self._bus.decided_seq() > self._decided_seq:
             self._late_workers.begin_row()
-        return self._late_workers.allow_another_start(told)
+        return self._late_workers.allow_another_start(message)
 
     def _start_settled(self, cause: str, *, aside: bool) -> None:
         try:
@@ -136,15 +136,15 @@ class Decider:
             raise JobError(f"the query failed: {cause}; its checkpoint cannot be moved aside: {error}") from error
         self._start()
 
-    def _mendable_cause(self, told: str) -> str:
+    def _mendable_cause(self, message: str) -> str:
         """Return why the query failed. Raises if a new checkpoint would not help."""
         error = self._not_written
         if isinstance(error, LateError | BusError) and not isinstance(error, DivergedError):
             raise error
-        cause = str(error) if error is not None else cause_in(told)
-        if (of_bus := bus_error_in(told)) and error is None:
+        cause = str(error) if error is not None else cause_in(message)
+        if (of_bus := bus_error_in(message)) and error is None:
             raise BusError(of_bus)
-        if lack := lack_in(f"{told}\n{cause}"):
+        if lack := lack_in(f"{message}\n{cause}"):
             raise JobError(f"the query failed: {lack}: {cause}")
         # Raises if the bus itself is gone.
         self._bus.last_seq()

@@ -22,8 +22,8 @@ _LACKING = {
 
 def cause_in(text: str) -> str:
     """Return the innermost error in what Spark or a Python worker reported, without stacks and plans."""
-    told = text.partition(_PLAN)[0]
-    lines = [line.rstrip() for line in told.splitlines() if line.strip()]
+    message = text.partition(_PLAN)[0]
+    lines = [line.rstrip() for line in message.splitlines() if line.strip()]
     named = [found for line in lines if (found := _NAMED.match(line)) and not _wraps(found["said"])]
     if named:
         cause = f"{named[-1]['kind'].rpartition('.')[2]}: {named[-1]['said']}"
@@ -44,4 +44,4 @@ def bus_error_in(text: str) -> str | None:
 
 def lack_in(text: str) -> str | None:
     """Return what the machine lacks, if that is why the query failed."""
-    return next((told for sign, told in _LACKING.items() if sign in text), None)
+    return next((message for sign, message in _LACKING.items() if sign in text), None)

@@ -53,8 +53,8 @@ def class_archives() -> Path:
     """
     home = Path(os.environ["JAVA_HOME"])
     release = home / "release"
-    told = release.read_bytes() if release.is_file() else b""
-    java = hashlib.sha256(bytes(home) + told).hexdigest()[:8]
+    release_text = release.read_bytes() if release.is_file() else b""
+    java = hashlib.sha256(bytes(home) + release_text).hexdigest()[:8]
     return Path(sys.prefix) / "share" / "isrflow" / f"spark-{pyspark.__version__}-java-{java}"
 
 

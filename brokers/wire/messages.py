@@ -66,8 +66,8 @@ def decode_request(frame: bytes, apis: Mapping[int, Api]) -> Request:
     try:
         header = RequestHeader.decode(io.BytesIO(frame), flexible=False)
         key, version = int(header.request_api_key), int(header.request_api_version)
-        asked = apis.get(key)
-        served = asked if asked is not None and asked.serves(version) else None
+        known = apis.get(key)
+        served = known if known is not None and known.serves(version) else None
         body = served.request.decode(frame, version=version, header=True) if served else None
         return Request(key, version, int(header.correlation_id), header.client_id, body, served)
     except Exception as error:  # the codec raises whatever its parsing stumbles on

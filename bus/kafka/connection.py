@@ -130,10 +130,10 @@ class Connection:
                         self.admin.list_topics(topic, timeout=REQUEST_TIMEOUT_S)
                     time.sleep(RETRY_PAUSE_S)
 
-    def ask_offsets(self, asked: dict[TopicPartition, OffsetSpec], isolation: IsolationLevel) -> list[int]:
-        """Ask once; the offsets are in the order of ``asked``. Raises ``TimeoutError`` or ``KafkaException``."""
-        futures = self.admin.list_offsets(asked, isolation_level=isolation, request_timeout=REQUEST_TIMEOUT_S)
-        return [int(futures[place].result(REQUEST_TIMEOUT_S + 1).offset) for place in asked]
+    def ask_offsets(self, specs: dict[TopicPartition, OffsetSpec], isolation: IsolationLevel) -> list[int]:
+        """Ask once; the offsets are in the order of ``specs``. Raises ``TimeoutError`` or ``KafkaException``."""
+        futures = self.admin.list_offsets(specs, isolation_level=isolation, request_timeout=REQUEST_TIMEOUT_S)
+        return [int(futures[place].result(REQUEST_TIMEOUT_S + 1).offset) for place in specs]
 
     @contextlib.contextmanager
     def errors(self) -> Iterator[None]:

@@ -49,11 +49,11 @@ class LogReader:
 
     def take(self, end: int, limit: int) -> list[Record]:
         """Return up to ``limit`` records before the offset ``end``. Raises like ``peek``."""
-        taken: list[Record] = []
-        while len(taken) < limit and (record := self.peek(end)) is not None:
+        records: list[Record] = []
+        while len(records) < limit and (record := self.peek(end)) is not None:
             self.skip()
-            taken.append(record)
-        return taken
+            records.append(record)
+        return records
 
     def peek(self, end: int) -> Record | None:
         """Return the next record before the offset ``end`` and stay there. If there is none, go to ``end``.

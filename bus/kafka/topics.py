@@ -72,12 +72,12 @@ def wanted_topics(address: Address, replication_factor: int) -> dict[str, NewTop
 
 def _check_settings(connection: Connection, topics: list[NewTopic]) -> None:
     """Refuse topics that lose what they must keep, or that do not accept what is sent to them."""
-    asked = {topic.topic: ConfigResource(ResourceType.TOPIC, topic.topic) for topic in topics}
-    if not asked:
+    resources = {topic.topic: ConfigResource(ResourceType.TOPIC, topic.topic) for topic in topics}
+    if not resources:
         return
     with connection.errors():
-        told = connection.admin.describe_configs(list(asked.values()), request_timeout=REQUEST_TIMEOUT_S)
-        found = {name: told[resource].result(REQUEST_TIMEOUT_S + 1) for name, resource in asked.items()}
+        descriptions = connection.admin.describe_configs(list(resources.values()), request_timeout=REQUEST_TIMEOUT_S)
+        found = {name: descriptions[resource].result(REQUEST_TIMEOUT_S + 1) for name, resource in resources.items()}
     for topic in topics:
         for setting, needed in (topic.config or {}).items():
             value = str(found[topic.topic][setting].value)

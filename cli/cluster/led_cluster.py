@@ -98,8 +98,8 @@ class LedCluster:
         """
         place = BusPlace.of(bus)
         is_there = place.exists()
-        if is_there and (taken := sorted(cluster_on(place).brokers)):
-            raise BusTakenError(f"the bus {place} has brokers of another cluster: {', '.join(map(str, taken))}")
+        if is_there and (existing := sorted(cluster_on(place).brokers)):
+            raise BusTakenError(f"the bus {place} has brokers of another cluster: {', '.join(map(str, existing))}")
         ports = free_ports(gateways)
         voters = tuple(Voter(FIRST_GATEWAY + number, LOOPBACK, port) for number, port in enumerate(ports))
         rest["overrides"] = SLOW_START | (overrides or {})

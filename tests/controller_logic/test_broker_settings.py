@@ -7,13 +7,13 @@ from msgspec import UNSET
 
 from state.decisions import ConfigDecision, QuorumDecision, Rejected
 from state.metadata_format import NEWEST_FORMAT
-from state.rules import TOLD_RULES
+from state.rules import ANNOUNCING_RULES
 from tests.support.world import World
 
 MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 
 
-def claim(world: World, epoch: int, *, rules_version: int = TOLD_RULES, **settings: Any) -> None:
+def claim(world: World, epoch: int, *, rules_version: int = ANNOUNCING_RULES, **settings: Any) -> None:
     named = {name.replace("_", "."): value for name, value in settings.items()}
     told = {"controller_id": "j", "controller_epoch": epoch, "rules_version": rules_version}
     world.publish("controller_started", **told, settings=named)

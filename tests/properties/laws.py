@@ -11,7 +11,7 @@ from state.ids import NO_EPOCH, NO_LEADER
 from state.metadata_format import IN_FORCE_FORMAT
 from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
 from state.policy import Policy, laid_over
-from state.rules import ONLINE_RULES, TOLD_RULES
+from state.rules import ANNOUNCING_RULES, ONLINE_RULES
 
 _NONE: Mapping[str, str] = {}
 
@@ -145,7 +145,7 @@ def _is_behind_gateway(state: State, broker: int) -> bool:
 def check_in_force(state: State, policy: Policy, overrides: Mapping[str, str]) -> None:
     """Check that brokers behind gateways know the settings in force, if rules and log format have them."""
     cluster = state.cluster
-    if cluster.rules_version >= TOLD_RULES and cluster.quorum.metadata_format >= IN_FORCE_FORMAT:
+    if cluster.rules_version >= ANNOUNCING_RULES and cluster.quorum.metadata_format >= IN_FORCE_FORMAT:
         for layer in (cluster.settings, cluster.config, overrides):
             policy = laid_over(policy, layer)
         expected_settings = {

@@ -54,8 +54,8 @@ class Context(msgspec.Struct, frozen=True):
     async def ask_as_admin(self, body: Values, events: Sequence[AdminEvent]) -> list[Answer]:
         """Ask the engine what a request asks for, and wait as long as the client waits, up to the answer time-out."""
         longest_ms = self.settings.answer_timeout_ms
-        asked_ms = next((body[name] for name in ("TimeoutMs", "timeoutMs") if name in body), 0)
-        timeout_ms = min(asked_ms, longest_ms) if asked_ms > 0 else longest_ms
+        requested_ms = next((body[name] for name in ("TimeoutMs", "timeoutMs") if name in body), 0)
+        timeout_ms = min(requested_ms, longest_ms) if requested_ms > 0 else longest_ms
         return await self.engine.ask(*events, lane=Lane.ADMIN, timeout_ms=timeout_ms)
 
     @property

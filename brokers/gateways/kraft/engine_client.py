@@ -83,7 +83,7 @@ class EngineClient:
         fresh: list[QueuedEvent] = []
         async for key, event in in_slices(events.items()):
             found = self._unanswered_once.get(key)
-            if found is None or found.asked != replace(event, time_ms=0):
+            if found is None or found.content != replace(event, time_ms=0):
                 found = self._request(event, lane, key)
                 fresh.append(found)
             queued.append(found)
@@ -95,7 +95,7 @@ class EngineClient:
         self._count += 1
         queued = _queued(replace(event, request_id=f"{self._incarnation}-{self._count}"), lane)
         queued.request_id = f"{self._incarnation}-{self._count}"
-        queued.key, queued.asked = key, None if key is None else replace(event, time_ms=0)
+        queued.key, queued.content = key, None if key is None else replace(event, time_ms=0)
         return queued
 
     def _send(self, queued: Sequence[QueuedEvent], lane: Lane) -> None:

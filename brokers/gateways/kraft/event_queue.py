@@ -62,7 +62,7 @@ class QueuedEvent(msgspec.Struct, eq=False):
     # Not None: sent by ``ask_once`` under this key, and not published again while it is unanswered.
     key: Hashable = None
     # The event without its time and request id; set exactly when ``key`` is.
-    asked: Event | None = None
+    content: Event | None = None
     answer: Answer | None = None
     # True: nobody waits for the answer any more, so the event is not published if it still can be held back.
     is_withdrawn: bool = False

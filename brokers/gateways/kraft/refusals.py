@@ -17,45 +17,45 @@ def refusal_of(request: Request, error: ErrorCode, message: str | None = None) -
     return _REFUSALS.get(request.name, _at_the_top)(request.values, refused)
 
 
-def _at_the_top(asked: Values, refused: Values) -> Values:
+def _at_the_top(body: Values, refused: Values) -> Values:
     return {"ErrorCode": refused["ErrorCode"]}
 
 
-def _each_created_topic(asked: Values, refused: Values) -> Values:
+def _each_created_topic(body: Values, refused: Values) -> Values:
     # A topic that is named twice is answered once.
-    return {"Topics": [{"Name": name} | refused for name in dict.fromkeys(topic["Name"] for topic in asked["Topics"])]}
+    return {"Topics": [{"Name": name} | refused for name in dict.fromkeys(topic["Name"] for topic in body["Topics"])]}
 
 
-def _each_deleted_topic(asked: Values, refused: Values) -> Values:
-    named = ({"Name": name} | refused for name in asked["TopicNames"])
-    by_id = ({"Name": one["Name"], "TopicId": one["TopicId"]} | refused for one in asked["Topics"])
+def _each_deleted_topic(body: Values, refused: Values) -> Values:
+    named = ({"Name": name} | refused for name in body["TopicNames"])
+    by_id = ({"Name": one["Name"], "TopicId": one["TopicId"]} | refused for one in body["Topics"])
     return {"Responses": list(chain(named, by_id))}
 
 
-def _each_grown_topic(asked: Values, refused: Values) -> Values:
-    return {"Results": [{"Name": topic["Name"]} | refused for topic in asked["Topics"]]}
+def _each_grown_topic(body: Values, refused: Values) -> Values:
+    return {"Results": [{"Name": topic["Name"]} | refused for topic in body["Topics"]]}
 
 
-def _each_resource(asked: Values, refused: Values) -> Values:
-    return {"Responses": [_resource(one) | refused for one in asked["Resources"]]}
+def _each_resource(body: Values, refused: Values) -> Values:
+    return {"Responses": [_resource(one) | refused for one in body["Resources"]]}
 
 
 def _resource(one: Values) -> Values:
     return {"ResourceType": one["ResourceType"], "ResourceName": one["ResourceName"]}
 
 
-def refusal_of_resources(asked: Values) -> Values:
+def refusal_of_resources(body: Values) -> Values:
     """Refuse a change of settings to a caller who may not make it; the type of the resource determines the error."""
     codes = {TOPIC_RESOURCE: ErrorCode.TOPIC_AUTHORIZATION_FAILED, GROUP_RESOURCE: ErrorCode.GROUP_AUTHORIZATION_FAILED}
     others = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     refused = [
         _resource(one) | {"ErrorCode": codes.get(one["ResourceType"], others), "ErrorMessage": None}
-        for one in asked["Resources"]
+        for one in body["Resources"]
     ]
     return {"Responses": refused}
 
 
-def _with_message(asked: Values, refused: Values) -> Values:
+def _with_message(body: Values, refused: Values) -> Values:
     return refused
 
 

@@ -28,23 +28,23 @@ async def list_offsets(context: Context, request: Request) -> Any:
     topic_response = ListOffsetsResponse.ListOffsetsTopicResponse
     topics = []
     for topic in request.body.topics:
-        partitions = [_listed(context, request, topic.name, asked) for asked in topic.partitions]
+        partitions = [_listed(context, request, topic.name, wanted) for wanted in topic.partitions]
         topics.append(topic_response(version=request.version, name=topic.name, partitions=partitions))
     return request.answer(throttle_time_ms=0, topics=topics)
 
 
-def _listed(context: Context, request: Request, topic: str, asked: Any) -> Any:
+def _listed(context: Context, request: Request, topic: str, wanted: Any) -> Any:
     error, timestamp, offset, epoch = ErrorCode.NONE, UNKNOWN, UNKNOWN, NO_EPOCH
     try:
-        place = TopicPartition(topic, asked.partition_index)
-        partition = context.replicas.leader_of(place, asked.current_leader_epoch)
+        place = TopicPartition(topic, wanted.partition_index)
+        partition = context.replicas.leader_of(place, wanted.current_leader_epoch)
         upper = partition.high_watermark if request.body.replica_id == CONSUMER else partition.log.log_end_offset
-        timestamp, offset, epoch = _found(partition, asked.timestamp, upper)
+        timestamp, offset, epoch = _found(partition, wanted.timestamp, upper)
     except RefusedError as refused:
         error = refused.code
     return ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse(
         version=request.version,
-        partition_index=asked.partition_index,
+        partition_index=wanted.partition_index,
         error_code=int(error),
         timestamp=timestamp,
         offset=offset,
@@ -74,23 +74,23 @@ async def offset_for_leader_epoch(context: Context, request: Request) -> Any:
     topic_result = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
     topics = []
     for topic in request.body.topics:
-        partitions = [_ended(context, request, topic.topic, asked) for asked in topic.partitions]
+        partitions = [_ended(context, request, topic.topic, wanted) for wanted in topic.partitions]
         topics.append(topic_result(version=request.version, topic=topic.topic, partitions=partitions))
     return request.answer(throttle_time_ms=0, topics=topics)
 
 
-def _ended(context: Context, request: Request, topic: str, asked: Any) -> Any:
+def _ended(context: Context, request: Request, topic: str, wanted: Any) -> Any:
     error, epoch, end_offset = ErrorCode.NONE, UNKNOWN, UNKNOWN
     try:
-        place = TopicPartition(topic, asked.partition)
-        partition = context.replicas.leader_of(place, asked.current_leader_epoch)
-        epoch, end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
+        place = TopicPartition(topic, wanted.partition)
+        partition = context.replicas.leader_of(place, wanted.current_leader_epoch)
+        epoch, end_offset = partition.log.end_offset_for_epoch(wanted.leader_epoch)
     except RefusedError as refused:
         error = refused.code
     return OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult.EpochEndOffset(
         version=request.version,
         error_code=int(error),
-        partition=asked.partition,
+        partition=wanted.partition,
         leader_epoch=epoch,
         end_offset=end_offset,
     )

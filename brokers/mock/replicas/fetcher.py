@@ -175,23 +175,23 @@ class Fetcher:
     # Truncating
 
     async def _truncate(self, truncating: list[_Followed]) -> None:
-        asked: dict[TopicPartition, tuple[_Followed, int]] = {}
+        requested: dict[TopicPartition, tuple[_Followed, int]] = {}
         for followed in truncating:
             epoch = epoch_to_ask(followed.partition.log)
             if epoch is None:
                 followed.partition.log.truncate_to(followed.partition.log.log_end_offset)
                 self._agreed(followed)
             else:
-                asked[followed.partition.place] = (followed, epoch)
-        if not asked:
+                requested[followed.partition.place] = (followed, epoch)
+        if not requested:
             return
-        body = epoch_ends_request(self._broker, [(place, f.epoch, epoch) for place, (f, epoch) in asked.items()])
+        body = epoch_ends_request(self._broker, [(place, f.epoch, epoch) for place, (f, epoch) in requested.items()])
         response = await self._ask(body)
         for topic in response.topics:
             for answer in topic.partitions:
                 place = TopicPartition(topic.topic, answer.partition)
-                if place in asked and self._current(asked[place][0]):
-                    self._cut(asked[place][0], answer)
+                if place in requested and self._current(requested[place][0]):
+                    self._cut(requested[place][0], answer)
 
     def _cut(self, followed: _Followed, answer: Any) -> None:
         if answer.error_code:
@@ -217,8 +217,8 @@ class Fetcher:
     # Fetching
 
     async def _fetch(self, fetching: list[_Followed]) -> None:
-        asked = {(uuid_of(f.partition.topic_id), f.partition.place.partition): f for f in fetching}
-        offsets = {key: f.partition.log.log_end_offset for key, f in asked.items()}
+        requested = {(uuid_of(f.partition.topic_id), f.partition.place.partition): f for f in fetching}
+        offsets = {key: f.partition.log.log_end_offset for key, f in requested.items()}
         body = fetch_request(self._broker, self.broker_epoch, [f.partition for f in fetching], self._settings)
         self._long_poll = True
         try:
@@ -230,7 +230,7 @@ class Fetcher:
         for topic in response.responses:
             for answer in topic.partitions:
                 key = (topic.topic_id, answer.partition_index)
-                followed = asked.get(key)
+                followed = requested.get(key)
                 if followed is not None and self._current(followed):
                     await self._take(followed, offsets[key], answer)
 

@@ -15,7 +15,7 @@ OFFSET_FOR_LEADER_EPOCH_VERSION = 4
 LIST_OFFSETS_VERSION = 6
 
 
-def epoch_ends_request(broker: int, asked: Sequence[tuple[TopicPartition, int, int]]) -> Any:
+def epoch_ends_request(broker: int, epochs: Sequence[tuple[TopicPartition, int, int]]) -> Any:
     """Ask where epochs end, given (partition, the leader epoch it is followed in, the epoch to ask about)."""
     topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
     topics = [
@@ -27,7 +27,7 @@ def epoch_ends_request(broker: int, asked: Sequence[tuple[TopicPartition, int, i
                 )
             ],
         )
-        for place, current, epoch in asked
+        for place, current, epoch in epochs
     ]
     return OffsetForLeaderEpochRequest(version=OFFSET_FOR_LEADER_EPOCH_VERSION, replica_id=broker, topics=topics)
 

@@ -63,8 +63,8 @@ async def _alter(context: Context, body: Values, changes: Any) -> Values:
                 outcomes[place] = _event(resource, changes(resource), body["ValidateOnly"])
             except RefusedError as refusal:
                 outcomes[place] = refusal
-        asked = [one for one in outcomes.values() if isinstance(one, AlterConfig)]
-        answers = await context.ask_as_admin(body, asked)
+        alterations = [one for one in outcomes.values() if isinstance(one, AlterConfig)]
+        answers = await context.ask_as_admin(body, alterations)
     return await context.offload(len(outcomes), _response, outcomes, iter(answers))
 
 

@@ -20,9 +20,9 @@ _TYPES: dict[int, Literal["preferred", "unclean"]] = {0: "preferred", 1: "unclea
 
 async def alter_partition_reassignments(context: Context, request: Request, peer: Peer) -> Values:
     """Begin or cancel reassignments, each partition independently."""
-    asked = [(topic["Name"], one) for topic in request.values["Topics"] for one in topic["Partitions"]]
+    requested = [(topic["Name"], one) for topic in request.values["Topics"] for one in topic["Partitions"]]
     may_resize = request.values["AllowReplicationFactorChange"]
-    refused = [None if may_resize else _resized(context, name, one) for name, one in asked]
+    refused = [None if may_resize else _resized(context, name, one) for name, one in requested]
     events = [
         AlterReassignment(
             time_ms=now_ms(),
@@ -30,13 +30,13 @@ async def alter_partition_reassignments(context: Context, request: Request, peer
             partition=one["PartitionIndex"],
             replicas=None if one["Replicas"] is None else tuple(one["Replicas"]),
         )
-        for (name, one), refusal in zip(asked, refused, strict=True)
+        for (name, one), refusal in zip(requested, refused, strict=True)
         if refusal is None
     ]
     answers = iter(await context.ask_as_admin(request.values, events))
     responses = [
         (name, refusal or _reassignment_response(one, next(answers)))
-        for (name, one), refusal in zip(asked, refused, strict=True)
+        for (name, one), refusal in zip(requested, refused, strict=True)
     ]
     return {
         "AllowReplicationFactorChange": may_resize,

@@ -27,15 +27,15 @@ def id_of(name: str) -> Values | None:
     return {"EndOffset": int(match[1]), "Epoch": epoch}
 
 
-def _name_of(asked: Values) -> str:
-    base = f"{asked['EndOffset']:020d}"
+def _name_of(partition: Values) -> str:
+    base = f"{partition['EndOffset']:020d}"
     suffixes = {_LOG_EPOCH: ".log", _ENDS_EPOCH: ".ends"}
-    return base + suffixes.get(asked["Epoch"], f"-{asked['Epoch']:010d}.checkpoint")
+    return base + suffixes.get(partition["Epoch"], f"-{partition['Epoch']:010d}.checkpoint")
 
 
-async def piece(context: Context, body: Values, asked: Values) -> Values:
+async def piece(context: Context, body: Values, partition: Values) -> Values:
     """Return a piece of a file, whichever gateway leads, because what is on disk follows from the decisions."""
-    wanted, position = asked["SnapshotId"], asked["Position"]
+    wanted, position = partition["SnapshotId"], partition["Position"]
     size = min(max(body["MaxBytes"], 0), context.settings.fetch_max_bytes)
     answer = {"SnapshotId": wanted, "UnalignedRecords": b""}
     if position < 0:

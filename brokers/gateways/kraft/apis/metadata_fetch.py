@@ -25,20 +25,20 @@ async def fetch(context: Context, request: Request, peer: Peer) -> Values:
     body = request.values
     if body["ClusterId"] not in (None, context.identity.cluster_id):
         return {"ErrorCode": ErrorCode.INCONSISTENT_CLUSTER_ID}
-    asked = _metadata_partition(body)
-    if asked is None:
+    wanted_partition = _metadata_partition(body)
+    if wanted_partition is None:
         return {"ErrorCode": ErrorCode.INVALID_REQUEST}
     replica = body["ReplicaState"]["ReplicaId"] if request.version >= _EPOCHED_VERSION else body["ReplicaId"]
-    refused = _refused(context, asked["CurrentLeaderEpoch"])
-    if refused is None and _is_ahead(context, replica, asked):
+    refused = _refused(context, wanted_partition["CurrentLeaderEpoch"])
+    if refused is None and _is_ahead(context, replica, wanted_partition):
         await context.storage.until_appended(_wait_ms(context, body))
         return {"ErrorCode": ErrorCode.BROKER_NOT_AVAILABLE}
-    partition = refused or _elsewhere(context, asked)
+    partition = refused or _elsewhere(context, wanted_partition)
     if partition is None:
-        context.quorum_view.has_fetched(replica, asked["FetchOffset"], context.storage.end_offset)
-        await _until_there_is_more(context, body, asked)
+        context.quorum_view.has_fetched(replica, wanted_partition["FetchOffset"], context.storage.end_offset)
+        await _until_there_is_more(context, body, wanted_partition)
         # By now another gateway may lead, and then this one may not answer from its log.
-        partition = _refused(context, asked["CurrentLeaderEpoch"]) or _read(context, body, asked)
+        partition = _refused(context, wanted_partition["CurrentLeaderEpoch"]) or _read(context, body, wanted_partition)
     leader = {"LeaderId": context.quorum_view.leader, "LeaderEpoch": context.quorum_view.quorum_epoch}
     topic = {"Topic": METADATA_TOPIC, "TopicId": METADATA_TOPIC_ID}
     response = topic | {"Partitions": [partition | {"CurrentLeader": leader}]}
@@ -46,14 +46,14 @@ async def fetch(context: Context, request: Request, peer: Peer) -> Values:
     return {"Responses": [response], "NodeEndpoints": endpoints}
 
 
-def _is_ahead(context: Context, replica: int, asked: Values) -> bool:
+def _is_ahead(context: Context, replica: int, wanted_partition: Values) -> bool:
     """Say whether a broker has read more of its epoch than there is: then this log lacks some of what was served.
 
     The log may come from a backup and have continued in a later epoch. A broker that learned of that would stop and set
     its partitions aside. So it is told to ask again, until the log that it has read leads. The broker may be unknown
     here: it may have registered after the backup.
     """
-    offset, epoch = asked["FetchOffset"], asked["LastFetchedEpoch"]
+    offset, epoch = wanted_partition["FetchOffset"], wanted_partition["LastFetchedEpoch"]
     ends = context.storage.end_of_epoch(epoch)
     if not 0 <= ends.end_offset < offset or replica < 0:
         return False
@@ -93,9 +93,9 @@ def _refused(context: Context, epoch: int) -> Values | None:
     return {"ErrorCode": error, "HighWatermark": -1, "LogStartOffset": -1, "Records": b""}
 
 
-def _elsewhere(context: Context, asked: Values) -> Values | None:
+def _elsewhere(context: Context, wanted_partition: Values) -> Values | None:
     """Send a reader that is behind the log's start to a snapshot, and one whose log differs back to where it does."""
-    log, offset, epoch = context.storage, asked["FetchOffset"], asked["LastFetchedEpoch"]
+    log, offset, epoch = context.storage, wanted_partition["FetchOffset"], wanted_partition["LastFetchedEpoch"]
     bounds = {"HighWatermark": log.end_offset, "LogStartOffset": log.start_offset, "Records": b""}
     snapshot = log.snapshot_for(offset, epoch)
     if snapshot is not None:
@@ -108,10 +108,10 @@ def _elsewhere(context: Context, asked: Values) -> Values | None:
     return None
 
 
-async def _until_there_is_more(context: Context, body: Values, asked: Values) -> None:
+async def _until_there_is_more(context: Context, body: Values, wanted_partition: Values) -> None:
     # A broker that has not heard of the high watermark yet is answered at once.
     log = context.storage
-    if asked["FetchOffset"] >= log.end_offset and asked["HighWatermark"] >= log.end_offset:
+    if wanted_partition["FetchOffset"] >= log.end_offset and wanted_partition["HighWatermark"] >= log.end_offset:
         await log.until_appended(_wait_ms(context, body))
 
 
@@ -119,10 +119,10 @@ def _wait_ms(context: Context, body: Values) -> int:
     return min(int(body["MaxWaitMs"]), context.settings.fetch_max_wait_ms)
 
 
-def _read(context: Context, body: Values, asked: Values) -> Values:
+def _read(context: Context, body: Values, wanted_partition: Values) -> Values:
     log = context.storage
-    size = min(body["MaxBytes"], asked["PartitionMaxBytes"], context.settings.fetch_max_bytes)
-    records = log.read(asked["FetchOffset"], size)
+    size = min(body["MaxBytes"], wanted_partition["PartitionMaxBytes"], context.settings.fetch_max_bytes)
+    records = log.read(wanted_partition["FetchOffset"], size)
     return {"HighWatermark": log.end_offset, "LogStartOffset": log.start_offset, "Records": records}
 
 
@@ -135,9 +135,9 @@ async def fetch_snapshot(context: Context, request: Request, peer: Peer) -> Valu
     pieces = {METADATA_TOPIC: _snapshot_piece, gateway_log.GATEWAY_LOG_TOPIC: gateway_log.piece}
     if len(topics) != 1 or topics[0]["Name"] not in pieces or len(topics[0]["Partitions"]) != 1:
         return {"ErrorCode": ErrorCode.INVALID_REQUEST}
-    name, asked = topics[0]["Name"], topics[0]["Partitions"][0]
-    partition = await pieces[name](context, body, asked) | {
-        "Index": asked["Partition"],
+    name, wanted_partition = topics[0]["Name"], topics[0]["Partitions"][0]
+    partition = await pieces[name](context, body, wanted_partition) | {
+        "Index": wanted_partition["Partition"],
         "CurrentLeader": {"LeaderId": context.quorum_view.leader, "LeaderEpoch": context.quorum_view.quorum_epoch},
     }
     return {
@@ -146,16 +146,16 @@ async def fetch_snapshot(context: Context, request: Request, peer: Peer) -> Valu
     }
 
 
-async def _snapshot_piece(context: Context, body: Values, asked: Values) -> Values:
-    refused = _refused(context, asked["CurrentLeaderEpoch"])
-    wanted = asked["SnapshotId"]
+async def _snapshot_piece(context: Context, body: Values, wanted_partition: Values) -> Values:
+    refused = _refused(context, wanted_partition["CurrentLeaderEpoch"])
+    wanted = wanted_partition["SnapshotId"]
     answers = {"SnapshotId": wanted, "UnalignedRecords": b""}
     if refused is not None:
         return answers | {"ErrorCode": refused["ErrorCode"]}
     size = min(max(body["MaxBytes"], 0), context.settings.fetch_max_bytes)
-    piece = context.storage.read_snapshot(wanted["EndOffset"], wanted["Epoch"], asked["Position"], size)
+    piece = context.storage.read_snapshot(wanted["EndOffset"], wanted["Epoch"], wanted_partition["Position"], size)
     if piece is None:
         return answers | {"ErrorCode": ErrorCode.SNAPSHOT_NOT_FOUND}
-    if asked["Position"] < 0 or asked["Position"] >= piece.size:
+    if wanted_partition["Position"] < 0 or wanted_partition["Position"] >= piece.size:
         return answers | {"ErrorCode": ErrorCode.POSITION_OUT_OF_RANGE}
-    return answers | {"Size": piece.size, "Position": asked["Position"], "UnalignedRecords": piece.data}
+    return answers | {"Size": piece.size, "Position": wanted_partition["Position"], "UnalignedRecords": piece.data}

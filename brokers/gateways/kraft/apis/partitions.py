@@ -18,7 +18,7 @@ _OF_THE_BROKER = ("STALE_BROKER_EPOCH", "BROKER_ID_NOT_REGISTERED")
 
 # A broker may ask for all partitions that it leads in one request, which can be more events than the queue takes at
 # once.
-ASKED_AT_ONCE_MAX = 10_000
+PARTITIONS_PER_REQUEST_MAX = 10_000
 
 # A topic id and the number of a partition.
 Place = tuple[str, int]
@@ -43,8 +43,8 @@ async def alter_partition(context: Context, request: Request, peer: Peer) -> Val
         # Keyed by what the fences compare: who asks, and from which version of the partition.
         keys["alter_isr", *place, one.broker, one.broker_epoch, one.leader_epoch, one.partition_epoch] = one
     answers: list[Answer] = []
-    for first in range(0, len(keys), ASKED_AT_ONCE_MAX):
-        part = dict(islice(keys.items(), first, first + ASKED_AT_ONCE_MAX))
+    for first in range(0, len(keys), PARTITIONS_PER_REQUEST_MAX):
+        part = dict(islice(keys.items(), first, first + PARTITIONS_PER_REQUEST_MAX))
         answers += await context.engine.ask_once(part, Lane.PARTITION)
     return await context.offload(len(events), _response, body, dict(zip(events, answers, strict=True)))
 

@@ -141,8 +141,8 @@ async def _shut_down(context: Context, body: Values, known: BrokerView) -> bool:
     if not known.is_serving:
         return True
     if not known.may_stop:
-        asked = _heartbeat(body, want_fence=False, want_shutdown=True)
-        await _ask(context, asked, context.settings.state_wait_max_ms)
+        shutdown_heartbeat = _heartbeat(body, want_fence=False, want_shutdown=True)
+        await _ask(context, shutdown_heartbeat, context.settings.state_wait_max_ms)
     followed = known.may_stop and await context.quorum_view.until_followed(
         context.storage.end_offset, body["BrokerId"], context.settings.followed_wait_max_ms
     )

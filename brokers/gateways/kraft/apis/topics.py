@@ -26,14 +26,14 @@ async def create_topics(context: Context, request: Request, peer: Peer) -> Value
     times = Counter(topic["Name"] for topic in body["Topics"])
     # A topic that is named twice is answered once.
     outcomes: dict[str, Values] = {}
-    asked: list[CreateTopic] = []
+    requested: list[CreateTopic] = []
     async for topic in in_slices(body["Topics"]):
         refusal = _refusal(topic, times[topic["Name"]])
         outcomes[topic["Name"]] = refusal or {}
         if refusal is None:
-            asked.append(_creation(topic, body["validateOnly"]))
-    answers = await context.ask_as_admin(body, asked)
-    async for event, answer in in_slices(zip(asked, answers, strict=True)):
+            requested.append(_creation(topic, body["validateOnly"]))
+    answers = await context.ask_as_admin(body, requested)
+    async for event, answer in in_slices(zip(requested, answers, strict=True)):
         outcomes[event.topic] = _creation_response(event.topic, answer)
     return {"Topics": list(outcomes.values())}
 
@@ -85,14 +85,14 @@ async def delete_topics(context: Context, request: Request, peer: Peer) -> Value
     The engine is also asked about names that the metadata log no longer has: their deletion may be unfinished, and is
     tried again.
     """
-    asked = [(name, _NO_TOPIC_ID) for name in request.values["TopicNames"]]
-    asked += [(one["Name"], one["TopicId"]) for one in request.values["Topics"]]
-    found = [context.topic(topic_id) if name is None else context.topic_named(name) for name, topic_id in asked]
-    events = [_deletion(name, topic) for (name, _), topic in zip(asked, found, strict=True)]
+    requested = [(name, _NO_TOPIC_ID) for name in request.values["TopicNames"]]
+    requested += [(one["Name"], one["TopicId"]) for one in request.values["Topics"]]
+    found = [context.topic(topic_id) if name is None else context.topic_named(name) for name, topic_id in requested]
+    events = [_deletion(name, topic) for (name, _), topic in zip(requested, found, strict=True)]
     answers = iter(await context.ask_as_admin(request.values, [event for event in events if event is not None]))
     responses = [
         _deletion_response(one, topic, None if event is None else next(answers))
-        for one, topic, event in zip(asked, found, events, strict=True)
+        for one, topic, event in zip(requested, found, events, strict=True)
     ]
     return {"Responses": responses}
 
@@ -104,8 +104,8 @@ def _deletion(name: str | None, topic: TopicState | None) -> DeleteTopic | None:
     return DeleteTopic(time_ms=now_ms(), topic=name) if 0 < len(name) <= NAME_LENGTH_MAX else None
 
 
-def _deletion_response(asked: tuple[str | None, str], topic: TopicState | None, answer: Answer | None) -> Values:
-    name, topic_id = asked
+def _deletion_response(requested: tuple[str | None, str], topic: TopicState | None, answer: Answer | None) -> Values:
+    name, topic_id = requested
     if answer is None:
         error = ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return {"Name": name, "TopicId": topic_id, "ErrorCode": error}

@@ -88,11 +88,11 @@ class _Line:
 
     async def piece(self, wanted: Values, position: int, max_bytes: int) -> bytes:
         """Read a piece of a file. Raises ``PeerError``, also if the file was removed meanwhile."""
-        asked = {"Partition": 0, "CurrentLeaderEpoch": -1, "SnapshotId": wanted, "Position": position}
+        file_partition = {"Partition": 0, "CurrentLeaderEpoch": -1, "SnapshotId": wanted, "Position": position}
         values = {
             "ClusterId": self._cluster_id,
             "MaxBytes": max_bytes,
-            "Topics": [{"Name": GATEWAY_LOG_TOPIC, "Partitions": [asked]}],
+            "Topics": [{"Name": GATEWAY_LOG_TOPIC, "Partitions": [file_partition]}],
         }
         try:
             async with asyncio.timeout(_TIMEOUT_S):
