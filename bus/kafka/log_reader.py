@@ -102,10 +102,16 @@ class LogReader:
                 self._fetched_offset = self._waiting[-1].offset + 1
             elif error.code() == KafkaError._PARTITION_EOF:
                 self._fetched_offset = max(self._fetched_offset, message.offset() or 0)
-            elif not is_passing(error):
+            elif not is_passing(error) and not self._is_of_a_former_position(error):
                 with self._connection.errors():
                     raise KafkaException(error)
         return self._fetched_offset > before
+
+    def _is_of_a_former_position(self, error: KafkaError) -> bool:
+        """Say whether ``error`` came late: retention removed what this reader stood at before its last ``seek``."""
+        if error.code() != KafkaError._AUTO_OFFSET_RESET:
+            return False
+        return self._fetched_offset >= self._connection.start_offset(self._topic, self._partition)
 
     def first_at(self, offset: int, end: int) -> Record | None:
         """Return the first record at ``offset`` or after it; None if there is none before ``end``."""

@@ -1,14 +1,13 @@
 """A kill between any two writes of a micro-batch neither repeats nor loses a decision."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
-from tests.streaming.feeding import feed_until_dead
+from tests.streaming.feeding import crashing, feed_until_dead
 from tests.support.engine import Engine, by_rules, decided, decisions_of
 from tests.support.random_logs import seeded
 
@@ -37,8 +36,7 @@ def test_a_job_killed_at_each_commit_point_leaves_one_whole_decision_log(tmp_pat
     log = [raw for _, raw in seeded(seed=11, count=6_000)]
     sent = 0
     for point in POINTS:
-        crashing = (sys.executable, "-m", "tests.streaming.crashing_job", point, str(BATCH))
-        engine = Engine(tmp_path, command=crashing)
+        engine = Engine(tmp_path, command=crashing(point, BATCH))
         try:
             sent = feed_until_dead(engine, bus, log, sent)
         finally:

@@ -1,7 +1,6 @@
 """The job on a real Kafka: killed inside its transaction and after it, frozen and superseded, it writes once."""
 
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from bus.image import view_of_image
 from bus.interface import Bus
 from bus.kafka.bus import KafkaBus
 from bus.kafka.seqs import SLOTS
-from tests.streaming.feeding import feed_until_dead
+from tests.streaming.feeding import crashing, feed_until_dead
 from tests.support.engine import AWAITED, STANDBY, Engine, by_rules, decided, decisions_of, encoded
 from tests.support.random_logs import seeded
 from tests.support.waiting import wait_until
@@ -54,9 +53,8 @@ def control_events(seed: int, count: int) -> list[bytes]:
 
 
 def start(directory: Path, bus: KafkaBus, *settings: str, point: str = "") -> Engine:
-    command = (sys.executable, "-m", "tests.streaming.crashing_job", point, str(BATCH))
     sets = (f"bus={bus.address}", *settings)
-    return Engine(directory, *sets, command=command) if point else Engine(directory, *sets)
+    return Engine(directory, *sets, command=crashing(point, BATCH)) if point else Engine(directory, *sets)
 
 
 @pytest.mark.timeout(600)

@@ -1,13 +1,13 @@
 """A standby takes over when the engine that decides dies or stops, and at no other time."""
 
 import signal
-import sys
 from pathlib import Path
 
 import pytest
 
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
+from tests.streaming.feeding import crashing
 from tests.support.engine import STANDBY, START_TIMEOUT_S, Engine, by_rules, decided, decisions_of
 from tests.support.random_logs import seeded
 from tests.support.waiting import wait_until
@@ -15,7 +15,7 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.spark
 
 # Killed in the batch that SIGUSR1 names: Spark has committed its state, and the bus has no decisions of it.
-CRASHING = (sys.executable, "-m", "tests.streaming.crashing_job", "output", "1000000")
+CRASHING = crashing("output", 1_000_000)
 
 
 def stands_by(engine: Engine) -> bool:

@@ -13,6 +13,7 @@ PUBLIC = {
     "_replace": "a method of every NamedTuple",
     "_exit": "os._exit",
     "_PARTITION_EOF": "a code of librdkafka's that confluent-kafka documents",
+    "_AUTO_OFFSET_RESET": "another one",
 }
 EXCEPTIONS = {
     "tests/simulation/virtual_loop.py": "an event loop has to tell asyncio that it runs, and asyncio has no other way",
