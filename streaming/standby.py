@@ -3,8 +3,8 @@
 The problem: a job cannot know whether another process lives. It sees only the bus, late and through its own pauses. And
 no clock is shared: times in events come from the other host.
 
-The insight: a wrong guess is harmless, because the claim fences. Whoever claims last decides, and the previous job can
-write nothing more. So a wrong guess costs the seconds of a take-over, and the right question is only how rare it is.
+The insight: a wrong guess is harmless, because the claim fences. The last job to claim decides, and the previous one
+can write nothing more. So a wrong guess costs the seconds of a take-over, and what matters is only how rare it is.
 
     newest claim, ticks, commits ──► a sign of life: the silence begins again
     the newest claim has resigned, or there is none ──► take over at once

@@ -1,4 +1,4 @@
-"""The load: what happens to a cluster, in steps, whoever decides."""
+"""The load: what happens to a cluster, in steps, under any controller."""
 
 from typing import Literal, Protocol
 
