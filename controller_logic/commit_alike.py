@@ -20,6 +20,7 @@ because taking arrays out of the partitions and back costs as much as repeating 
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 from msgspec.structs import astuple, replace
@@ -27,7 +28,7 @@ from msgspec.structs import astuple, replace
 from controller_logic.batch import Batch
 from controller_logic.running_totals import Difference
 from controller_logic.working_topic import WorkingTopic
-from state.alike import AlikeDecision, Pattern, Said, pattern_of
+from state.alike import Pattern, Said, pattern_of
 from state.decisions import LeaderAndIsr, StopReplica
 from state.ids import NO_EPOCH
 from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
@@ -98,37 +99,31 @@ class Alike:
 
     def _repeat(self, effect: _Effect, topic: WorkingTopic, before: Partition) -> None:
         like = effect.after
-        leader_epoch = before.leader_epoch + effect.leader_step
-        partition_epoch = before.partition_epoch + effect.partition_step
-        topic.put(
-            Partition(
-                before.partition,
-                like.state,
-                before.replicas,
-                like.replica_states,
-                like.isr,
-                like.leader,
-                leader_epoch,
-                partition_epoch,
-                _RECOVERED,
-                (),
-                (),
-                before.high_watermark,
-                before.high_watermark_epoch,
-                before.log_end_offsets,
-                before.offset_epochs,
-                (),
-                before.completed_epochs,
-                like.requested_epochs,
-                before.received_epochs,
-                before.lags,
-            )
+        after = Partition(
+            before.partition,
+            like.state,
+            before.replicas,
+            like.replica_states,
+            like.isr,
+            like.leader,
+            before.leader_epoch + effect.leader_step,
+            before.partition_epoch + effect.partition_step,
+            _RECOVERED,
+            (),
+            (),
+            before.high_watermark,
+            before.high_watermark_epoch,
+            before.log_end_offsets,
+            before.offset_epochs,
+            (),
+            before.completed_epochs,
+            like.requested_epochs,
+            before.received_epochs,
+            before.lags,
         )
-        batch = self._batch
-        batch.state.totals.add(effect.difference)
-        for pattern in effect.patterns:
-            row = (pattern, topic.topic, topic.topic_id, before.partition, leader_epoch, partition_epoch)
-            batch.recorder.say_alike(AlikeDecision(*row))
+        topic.put(after)
+        self._batch.state.totals.add(effect.difference)
+        self._batch.recorder.say_alike(effect.patterns, topic, after)
 
 
 def _is_plain(partition: Partition) -> bool:
@@ -187,6 +182,15 @@ def _patterns(after: Partition, said: list[Said]) -> tuple[Pattern, ...] | None:
     return tuple(patterns)
 
 
+class _New(msgspec.Struct, frozen=True, gc=False):
+    """What a rule made of a list of replicas."""
+
+    # All fields of the partition but its number.
+    values: tuple[Any, ...]
+    patterns: tuple[Pattern, ...]
+    difference: Difference
+
+
 class AlikeNew:
     """The rule that adds a partition to a topic, at one event."""
 
@@ -194,7 +198,7 @@ class AlikeNew:
         self._batch = batch
         self.topic = topic
         self.rule = rule
-        self._made: dict[tuple[int, ...], tuple[tuple[object, ...], Difference, tuple[Pattern, ...]]] = {}
+        self._made: dict[tuple[int, ...], _New] = {}
 
     def commit(self, replicas: tuple[int, ...]) -> None:
         """Add a partition on ``replicas``, as the rule does."""
@@ -202,16 +206,10 @@ class AlikeNew:
         if made is None:
             self._ask(replicas)
             return
-        values, difference, patterns = made
-        batch, topic = self._batch, self.topic
-        number = len(topic.partitions)
-        topic.append(Partition(number, *values))  # type: ignore[arg-type]
-        batch.state.totals.add(difference)
-        for pattern in patterns:
-            # A new partition's epochs are those of any other.
-            leader_epoch, partition_epoch = values[_LEADER_EPOCH], values[_PARTITION_EPOCH]
-            row = (pattern, topic.topic, topic.topic_id, number, leader_epoch, partition_epoch)
-            batch.recorder.say_alike(AlikeDecision(*row))  # type: ignore[arg-type]
+        after = Partition(len(self.topic.partitions), *made.values)
+        self.topic.append(after)
+        self._batch.state.totals.add(made.difference)
+        self._batch.recorder.say_alike(made.patterns, self.topic, after)
 
     def _ask(self, replicas: tuple[int, ...]) -> None:
         recorder, topic = self._batch.recorder, self.topic
@@ -220,8 +218,5 @@ class AlikeNew:
         after = topic.partitions[-1]
         patterns = _patterns(after, recorder.said[count:])
         if patterns is not None:
-            self._made[replicas] = astuple(after)[1:], Difference.between(None, after, topic.min_isr), patterns
-
-
-_LEADER_EPOCH = Partition.__struct_fields__.index("leader_epoch") - 1
-_PARTITION_EPOCH = Partition.__struct_fields__.index("partition_epoch") - 1
+            difference = Difference.between(None, after, topic.min_isr)
+            self._made[replicas] = _New(astuple(after)[1:], patterns, difference)

@@ -8,7 +8,7 @@ that shard: on shard 0, or for an event that is routed by topic on the shard tha
 its own topics (a partition's leader, its part of an answer) is recorded everywhere; ``state.canonical`` merges it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import UNSET
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from controller_logic.routing import TOPIC_EVENTS
 from controller_logic.working_state import WorkingState
 from controller_logic.working_topic import WorkingTopic
-from state.alike import AlikeDecision, Said, decisions_of
+from state.alike import AlikeDecision, Pattern, Said, decisions_of
 from state.broker import Broker, BrokerState
 from state.decisions import (
     Answer,
@@ -62,11 +62,14 @@ class DecisionRecorder:
         # Whether this shard says what all shards decide alike about the event at hand.
         self.writes = state.cluster.writes_cluster_decisions
         self.said: list[Said] = []
+        # How many decisions were said before the event at hand.
+        self._said_before = 0
 
     def begin(self, logged: Logged) -> None:
         """Take up the next event."""
         self._event = logged.event
         self._raw = logged.raw
+        self._said_before = len(self.said)
         self.writes = type(logged.event) in _TOPIC_EVENTS or self._state.cluster.writes_cluster_decisions
 
     def speak_for_topic(self) -> None:
@@ -79,8 +82,8 @@ class DecisionRecorder:
         return decisions_of(self.said)
 
     def said_now(self) -> list[AnyDecision]:
-        """List the decisions about the event at hand."""
-        return [decision for decision in self.decisions if decision.seq == self._state.seq]
+        """List the decisions about the event at hand, written out."""
+        return decisions_of(self.said[self._said_before :])
 
     def _common(self, reason: Reason) -> dict[str, Any]:
         """Return the fields that every decision about the event at hand has."""
@@ -94,9 +97,10 @@ class DecisionRecorder:
 
     # Partitions and topics
 
-    def say_alike(self, decision: AlikeDecision) -> None:
-        """Tell what was told of a partition that is like this one."""
-        self.said.append(decision)
+    def say_alike(self, patterns: Iterable[Pattern], topic: WorkingTopic, partition: Partition) -> None:
+        """Say of ``partition`` what ``patterns`` say of one that is like it."""
+        row = (topic.topic, topic.topic_id, partition.partition, partition.leader_epoch, partition.partition_epoch)
+        self.said += [AlikeDecision(pattern, *row) for pattern in patterns]
 
     def say_leader_and_isr(
         self,

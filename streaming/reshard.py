@@ -5,11 +5,11 @@ hold the state in its old pages.
 
     claim ──► read the state ──► one transaction: all pages replaced, layouts + 1
       │                              │
-      └ fences whoever decided       └ refused if somebody has claimed since
+      └ fences the deciding job      └ refused if somebody has claimed since
 
 The insight: a claim already gives one job the right to write, and takes it from all others. So this is a job that
 claims, replaces the image and ends. An engine checks the layout before its claim, and once more if another claim came
-in between (``job``). A checkpoint notes ``Bus.layouts``, and one from before is moved aside (``checkpoint``).
+in between (``layout_check``). A checkpoint notes ``Bus.layouts``, and one from before is moved aside (``checkpoint``).
 
 The claim brings the settings that are in force, so it changes none of them.
 """
@@ -42,9 +42,10 @@ def reshard(bus: Bus, settings: Settings) -> Resharded | None:
     with checkpoint_lock(checkpoint_of(settings), Holder.of(bus, settings.bus_name)) as lock:
         if not lock.take_or_check():
             raise JobError(f"an engine decides on {settings.bus_name}: stop it first")
-        if misfit(bus.image(), settings) is None:
+        before = bus.image()
+        if misfit(before, settings) is None:
             return None
-        in_force = read_image(bus.image()).cluster.settings
+        in_force = read_image(before).cluster.settings
         claim = bus.claim(f"reshard-{settings.controller_name}", in_force, now_ms())
         # Only now, because until the claim another engine may have written.
         image = bus.image()

@@ -17,11 +17,10 @@ from bus.bus_file import Access
 from bus.embedded import EmbeddedBus
 from bus.lock_wait import LOCK_TIMEOUT_S
 from conf.settings import Settings
-from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH, SCHEMA, rows_of
+from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH, ROWS_PER_ARROW_BATCH, SCHEMA, rows_of
 from streaming.sources.interface import Source
 
 FORMAT = "isrflow-bus"
-ROWS_PER_ARROW_BATCH = 20_000
 
 
 def source(bus: EmbeddedBus) -> Source:

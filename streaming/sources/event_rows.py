@@ -18,6 +18,7 @@ ARROW_SCHEMA = pa.schema(
 )
 # A single event may be longer. Spark holds a whole Arrow batch several times.
 BYTES_PER_ARROW_BATCH = 4 * 1024 * 1024
+ROWS_PER_ARROW_BATCH = 20_000
 
 
 def rows_of(entries: Sequence[Entry]) -> pa.RecordBatch:

@@ -25,11 +25,16 @@ from bus.kafka.batches import Batches, Bounds, Position
 from bus.kafka.bus import KafkaBus
 from bus.kafka.seqs import offset_after
 from conf.settings import Settings
-from streaming.sources.event_rows import ARROW_SCHEMA, BYTES_PER_ARROW_BATCH, SCHEMA, rows_of
+from streaming.sources.event_rows import (
+    ARROW_SCHEMA,
+    BYTES_PER_ARROW_BATCH,
+    ROWS_PER_ARROW_BATCH,
+    SCHEMA,
+    rows_of,
+)
 from streaming.sources.interface import Source
 
 FORMAT = "isrflow-bus-on-kafka"
-ROWS_PER_ARROW_BATCH = 20_000
 
 
 def source(bus: KafkaBus) -> Source:
