@@ -8,6 +8,8 @@ MAX_EVENT_BYTES = 8 * 1024 * 1024
 # How many of the newest events ``Bus.ticked`` looks at.
 TICK_SOUGHT_MAX = 1_000
 EPOCH_MAX = 2**31 - 1
+# As an index, behind all decisions on an event.
+AFTER_ALL_OF = 2**31
 
 
 class BusError(Exception):

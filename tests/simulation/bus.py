@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from brokers.mock.control.decision_feed import AFTER_ALL_OF
-from bus.interface import BusError, Claim, Decided, Entry, FencedError, Image, Page
+from bus.interface import AFTER_ALL_OF, BusError, Claim, Decided, Entry, FencedError, Image, Page
 from state.events import ControllerStarted
 from state.rules import NEWEST_RULES
 from tests.simulation.brokers_seen import BrokersSeen

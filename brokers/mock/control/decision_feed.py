@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from brokers.engine.committed_state import decisions_of
 from brokers.engine.follow import follow
 from brokers.mock.settings import Settings
-from bus.interface import Bus
+from bus.interface import AFTER_ALL_OF, Bus
 from state.decisions import AnyDecision, decode
 
 CHUNK = 1_000
-AFTER_ALL_OF = 2**31
 
 Apply = Callable[[Sequence[AnyDecision]], None]
 

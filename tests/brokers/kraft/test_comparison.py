@@ -6,11 +6,9 @@ from typing import Any, cast
 import pytest
 
 from brokers.gateways.kraft.storage import StorageError
-from bus.interface import Bus, Decided, Entry, TrimmedError
+from bus.interface import AFTER_ALL_OF, Bus, Decided, Entry, TrimmedError
 from tests.brokers.kraft.storages import BEGINNING, follow, gateway, opened, story, topic, whole
 from tests.support.decided_bus import DecidedBus
-
-_AFTER_ALL_OF = 2**31
 
 
 class TopicsOfDecisions:
@@ -38,7 +36,7 @@ def trimmed(decided: DecidedBus, *gone: int) -> Bus:
     return cast(Bus, TopicsOfDecisions(decided.bus, (gone[0], gone[1])))
 
 
-@pytest.mark.parametrize("gone", [(1, 0), (9, _AFTER_ALL_OF)])
+@pytest.mark.parametrize("gone", [(1, 0), (9, AFTER_ALL_OF)])
 def test_an_empty_log_is_not_built_from_trimmed_decisions(
     decided: DecidedBus, tmp_path: Path, gone: tuple[int, int]
 ) -> None:
@@ -77,7 +75,7 @@ def test_a_log_stands_in_for_trimmed_decisions(decided: DecidedBus, tmp_path: Pa
 def test_a_quorum_starts_from_the_state_when_early_decisions_are_gone(decided: DecidedBus, tmp_path: Path) -> None:
     before = [one for one in story() if b"gateway" not in one]
     decided.take(before)
-    storage = opened(tmp_path / "log", trimmed(decided, 9, _AFTER_ALL_OF))
+    storage = opened(tmp_path / "log", trimmed(decided, 9, AFTER_ALL_OF))
     assert storage.decided_seq == len(before)
     decided.take([gateway("a")])
     follow(storage, decided.bus)

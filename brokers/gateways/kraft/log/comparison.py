@@ -15,12 +15,12 @@ from brokers.gateways.kraft.log.entries import encode_entry, records_in
 from brokers.gateways.kraft.log.errors import LackingError, StorageError
 from brokers.gateways.kraft.log.metadata_log import MetadataLog
 from brokers.gateways.kraft.log.segment import Unit
-from brokers.gateways.kraft.log.whole_events import AFTER_ALL_OF, whole_events
+from brokers.gateways.kraft.log.whole_events import whole_events
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
 from bus.image import read_image
-from bus.interface import Bus, TrimmedError
+from bus.interface import AFTER_ALL_OF, Bus, TrimmedError
 from state.decisions import AnyDecision
 
 

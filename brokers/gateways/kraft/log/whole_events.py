@@ -6,11 +6,10 @@ from itertools import groupby
 import msgspec
 
 from brokers.gateways.kraft.log.errors import UnknownFormatError
-from bus.interface import Bus, Decided
+from bus.interface import AFTER_ALL_OF, Bus, Decided
 from state.decisions import AnyDecision, decode
 
 CHUNK = 5_000
-AFTER_ALL_OF = 2**31
 
 
 def whole_events(bus: Bus, after: int) -> list[list[AnyDecision]]:
