@@ -25,6 +25,10 @@ class _Identity(msgspec.Struct, frozen=True):
     started: str
 
 
+# Made at import, because several processes are looked for at once (see ``brokers/wire/layout.py``).
+_identity = msgspec.json.Decoder(_Identity)
+
+
 def start_of(process: psutil.Process) -> str:
     """Say when a process started, in words that stay the same while it lives. Raises ``psutil.NoSuchProcess``.
 
@@ -83,7 +87,7 @@ class DetachedProcess:
         if self._started is not None:
             self._started.poll()  # a child that ended stays in the process table until its parent looks
         try:
-            known = msgspec.json.decode(self._identity.read_bytes(), type=_Identity)
+            known = _identity.decode(self._identity.read_bytes())
             found = psutil.Process(known.pid)
             return found if start_of(found) == known.started and not _is_gone(found) else None
         except (FileNotFoundError, msgspec.MsgspecError, psutil.NoSuchProcess):

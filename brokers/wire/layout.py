@@ -88,6 +88,10 @@ class _Message(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     common_structs: list[_Common] = []
 
 
+# Made at import: if several threads decode a struct for the first time at once, msgspec may end the process.
+_message = msgspec.json.Decoder(_Message)
+
+
 class FieldLayout(NamedTuple):
     """One field of a message."""
 
@@ -120,7 +124,7 @@ class Layout(NamedTuple):
 def read_layout(data: bytes | str) -> Layout:
     """Read a layout from its JSON. Raises ``LayoutError``."""
     try:
-        message = msgspec.json.decode(data, type=_Message)
+        message = _message.decode(data)
     except msgspec.MsgspecError as error:
         raise LayoutError(f"a layout that cannot be read: {error}") from error
     common = {struct.name: struct.fields for struct in message.common_structs}

@@ -42,9 +42,13 @@ class Mark(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, claims=claims, found=found)
 
 
+# Made at import, because several threads may read their first mark at once (see ``brokers/wire/layout.py``).
+_decoder = msgspec.json.Decoder(Mark)
+
+
 def decode_mark(body: bytes) -> Mark:
     """Read a mark. Raises ``BusError`` if ``body`` is not one."""
     try:
-        return msgspec.json.decode(body, type=Mark)
+        return _decoder.decode(body)
     except msgspec.MsgspecError as error:
         raise BusError(f"the controller topic holds a record that is no mark: {error}") from error

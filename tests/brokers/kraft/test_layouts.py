@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import zipfile
 from functools import cache
 from importlib.resources import files
@@ -90,3 +92,21 @@ def test_the_comparison_notices_a_difference() -> None:
     changed["fields"][-1]["tag"] = 9
     assert shape_of(changed, 1) == shape_of(released()["PartitionRecord"], 1)
     assert shape_of(changed, 2) != shape_of(released()["PartitionRecord"], 2)
+
+
+READ_AT_ONCE = """
+import sys, threading
+from brokers.gateways.kraft.messages import layouts
+
+sys.setswitchinterval(1e-6)
+together = threading.Barrier(8)
+threads = [threading.Thread(target=lambda: (together.wait(), layouts())) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def test_several_threads_may_read_the_layouts_first() -> None:
+    """A gateway's threads do. One attempt in three used to end the process with a segmentation fault."""
+    for _ in range(6):
+        assert subprocess.run([sys.executable, "-c", READ_AT_ONCE], timeout=60).returncode == 0
