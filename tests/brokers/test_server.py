@@ -58,9 +58,10 @@ def find(key: str) -> Any:
 def test_answers_leave_in_the_order_of_the_requests(port: int) -> None:
     client = RawClient("127.0.0.1", port)
     keys = ["0.3", "a", "0.1", "b", "c", "0.05", "d"]  # more than may be in flight
-    for key in keys:
-        client.send(find(key))
-    assert [client.receive(find(key)).host for key in keys] == keys
+    requests = [find(key) for key in keys]
+    for request in requests:
+        client.send(request)
+    assert [client.receive(request).host for request in requests] == keys
 
 
 def test_an_unknown_version_of_api_versions_is_answered_with_the_known_ones(port: int) -> None:

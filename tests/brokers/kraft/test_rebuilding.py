@@ -74,10 +74,14 @@ def files(directory: Path) -> dict[str, bytes]:
 
 
 def same(quorum: Lossy) -> None:
-    """Compare both gateways' logs where they overlap, and their snapshots of the same name."""
+    """Compare both gateways' logs where they overlap, and their snapshots of the same name.
+
+    Segments that begin at the same offset may end at different ones, because each gateway takes snapshots by itself.
+    """
     ours, theirs = files(quorum.log(100)), files(quorum.log(101))
     for name in ours.keys() & theirs.keys():
-        assert ours[name] == theirs[name], name
+        if name.endswith(".checkpoint"):
+            assert ours[name] == theirs[name], name
     one, other = log_of(quorum.log(100)), log_of(quorum.log(101))
     assert one.endswith(other) or other.endswith(one)
 
@@ -266,7 +270,6 @@ def test_a_rebuild_that_is_killed_anywhere_starts_again(
             broker_copy(tmp_path / "brokers", quorum.log(101), broker, cluster_id=quorum.cluster_id)
             for broker in (1, 2, 3)
         )
-    there = log_of(quorum.log(101))
     kept = files(stale)
     dies_at, is_dead = 1, True
     while is_dead:
@@ -278,7 +281,8 @@ def test_a_rebuild_that_is_killed_anywhere_starts_again(
                 opened(quorum, copies)
             is_dead = steps.is_dead
         opened(quorum, copies)
-        assert log_of(quorum.log(100)) in (there, log_of(quorum.log(101)))
+        # The other gateway may begin its log at a later snapshot by now, and removes older segments with its next write.
+        assert log_of(quorum.log(101)).endswith(log_of(quorum.log(100)))
         asides = [files(aside) for aside in quorum.log(100).glob("aside-*")]
         assert {name: data for aside in asides for name, data in aside.items()} == kept, "nothing was lost"
         assert not list(quorum.log(100).glob("rebuilt*"))
