@@ -35,10 +35,11 @@ class Load:
             thread.start()
 
     def stop(self) -> None:
-        """End all loops, and wait for them."""
+        """End all loops that have started, and wait for them."""
         self._stopping.set()
         for thread in self._threads:
-            thread.join(FLUSH_TIMEOUT_S * 2)
+            if thread.ident is not None:
+                thread.join(FLUSH_TIMEOUT_S * 2)
 
     def _kept(self, loop: Callable[[], None]) -> None:
         try:
