@@ -23,6 +23,7 @@ from conf.jars import jars, missing
 from conf.java import java_home
 from conf.python import keep_paths_safe
 from conf.settings import Settings
+from streaming.forking.service import ForkServer
 from streaming.late_workers import LATE_WORKERS_MAX, LateWorkers
 from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH
 
@@ -32,6 +33,7 @@ LOCAL_FILES = "spark-files"
 _REASON_LINES_MAX = 3
 logger = structlog.get_logger("isrflow.job")
 _starting_jvm = threading.Event()
+_server: ForkServer | None = None
 
 
 def reason_of(error: BaseException) -> str:
@@ -77,6 +79,8 @@ def end_session(session: SparkSession, timeout_s: float) -> None:
     gateway.proc.stdin.close()
     gateway.proc.wait(timeout_s)
     SparkContext._gateway = SparkContext._jvm = None
+    if _server is not None and _server.is_usable:
+        _server.stop()
 
 
 def _local_files() -> dict[str, str]:
@@ -101,14 +105,25 @@ def build_session(settings: Settings, local_dir: Path, stacks: Path | None = Non
     ``local_dir`` is where Spark keeps what it needs while it runs. Spark logs the stacks of a failed query to the file
     ``stacks``, or to standard error if there is none. Call ``choose_java`` first. Raises one of ``SPARK_ERRORS``.
     """
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     keep_paths_safe()
     builder = SparkSession.builder.appName("isrflow").master(f"local[{max(2, settings.shuffle_partitions)}]")
     for key, value in _conf(settings, local_dir, stacks).items():
         builder = builder.config(key, value)
     with jvm_leaves_sigterm():
-        return builder.getOrCreate()
+        # It imports while the JVM starts.
+        server = _fork_server(local_dir)
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = str(server.python)
+        session = builder.getOrCreate()
+    server.wait_ready()
+    return session
+
+
+def _fork_server(local_dir: Path) -> ForkServer:
+    """Return this process's server: the running JVM knows the path of its launcher."""
+    global _server
+    if _server is None or not _server.is_usable:
+        _server = ForkServer(local_dir)
+    return _server
 
 
 @contextlib.contextmanager

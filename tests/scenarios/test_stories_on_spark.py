@@ -1,16 +1,13 @@
 """Every story gives the same output from the Spark query; in one of four the query restarts from its checkpoint.
 
 Only one in four restarts, because a start of the query costs as much as a story. Kills in the middle of a batch have
-their own tests (``tests/streaming/test_crash.py``). Several stories are played at once in one Spark session, and the
-Python processes of each query are forked (``tests/support/forked_python.py``), so all stories fit into a test run.
+their own tests (``tests/streaming/test_crash.py``). Several stories are played at once in one Spark session.
 """
 
 import os
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +17,6 @@ from tests.scenarios.by_query import ByQuery
 from tests.scenarios.by_rules import ByRules
 from tests.scenarios.story import Story, all_stories
 from tests.scenarios.telling import scenes, tell
-from tests.support.forked_python import forked_python
 
 JVM_END_TIMEOUT_S = 60.0
 AT_ONCE = (os.cpu_count() or 1) + 1
@@ -36,7 +32,7 @@ def played(
     """Start to play the stories of all selected tests; return the future of each, by name."""
     asked = [item.callspec.params["story"] for item in request.session.items if item.path == request.path]
     choose_java()
-    session = build_session(Settings(), Path(tempfile.gettempdir()))
+    session = build_session(Settings(), tmp_path_factory.mktemp("local"))
     own = threading.local()
 
     def play(story: Story) -> ByQuery:
@@ -46,7 +42,7 @@ def played(
         folder = tmp_path_factory.mktemp("story")
         return ByQuery(own.session, folder, scenes(story), restarts=story.name in RESTARTED)
 
-    with forked_python(session.sparkContext, tmp_path_factory.mktemp("python")), ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         yield {story.name: pool.submit(play, story) for story in asked}
         pool.shutdown(cancel_futures=True)
     # A JVM keeps threads and memory of every query it ran, and the next module would get the same JVM.

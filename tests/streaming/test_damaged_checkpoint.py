@@ -7,7 +7,7 @@ previous query left.
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,6 @@ from streaming.checkpoint import has_batches, settle
 from streaming.decider import Decider
 from streaming.session import build_session, choose_java
 from tests.support.engine import by_rules, decisions_of, encoded
-from tests.support.forked_python import forked_python
 from tests.support.random_logs import seeded
 from tests.support.waiting import wait_until
 
@@ -33,11 +32,9 @@ OTHERWISE = b" "
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def session(tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
     choose_java()
-    session = build_session(Settings(), tmp_path_factory.mktemp("local"))
-    with forked_python(session.sparkContext, tmp_path_factory.mktemp("python")):
-        yield session
+    return build_session(Settings(), tmp_path_factory.mktemp("local"))
 
 
 class Log:

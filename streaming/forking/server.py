@@ -1,0 +1,96 @@
+"""The process that forks: ``python -P -m streaming.forking.server MODULE...``, run in a directory of its own.
+
+It imports the modules, and then forks a child for each launcher that connects. pandas and pyarrow start threads when
+they are imported, but they prepare these for a fork. The server ends when its standard input does, so it never outlives
+the engine.
+"""
+
+import array
+import contextlib
+import gc
+import importlib
+import json
+import os
+import runpy
+import selectors
+import signal
+import socket
+import sys
+
+from streaming.forking.launcher import SOCKET
+
+READY = b"ready\n"
+_WAITING_MAX = 64
+
+
+def serve() -> None:
+    """Fork a process for each launcher that connects, until standard input ends."""
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(SOCKET)
+    server.listen(_WAITING_MAX)
+    selector = selectors.DefaultSelector()
+    selector.register(server, selectors.EVENT_READ)
+    selector.register(sys.stdin, selectors.EVENT_READ)
+    # The children of a JVM that ignores Ctrl-C ignore it too.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    os.write(sys.stdout.fileno(), READY)
+    while True:
+        for key, _ in selector.select():
+            if key.fileobj is sys.stdin:
+                return
+            launcher, _ = server.accept()
+            if os.fork() == 0:
+                selector.close()
+                server.close()
+                _run(launcher)
+            launcher.close()
+
+
+def _run(launcher: socket.socket) -> None:
+    """Run the module that Spark asked the launcher for, and exit with its code."""
+    code = 1
+    try:
+        module, *arguments = _take_over(launcher)
+        sys.argv = [module, *arguments]
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        # Spark may have ended the launcher, or closed its end of a stream.
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            launcher.sendall(bytes([code & 0xFF]))
+        os._exit(code)
+
+
+def _take_over(launcher: socket.socket) -> list[str]:
+    """Take over the launcher's streams, environment and folder; return the module and its arguments."""
+    streams = array.array("i")
+    head, ancillary, _, _ = launcher.recvmsg(4, socket.CMSG_LEN(3 * streams.itemsize))
+    streams.frombytes(ancillary[0][2])
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    with launcher.makefile("rb") as requests:
+        arguments, environment, folder = json.loads(requests.read(int.from_bytes(head, "big")))
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    # Spark puts what was submitted with a job on the path.
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:0] = [path for path in given if path and path not in sys.path]
+    return list(arguments)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        importlib.import_module(name)
+    # Children share the pages of what was imported, as long as no collection writes to them.
+    gc.freeze()
+    serve()

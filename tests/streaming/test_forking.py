@@ -1,0 +1,132 @@
+"""Spark's Python processes are forked; without the server they start cold, and are otherwise the same."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from streaming.forking.service import ForkServer
+from tests.support.waiting import wait_until
+
+TIMEOUT_S = 60.0
+# It says what it was given, and what it did not have to import.
+PROGRAM = """
+import json, os, sys
+given = {"arguments": sys.argv[1:], "name": __name__, "folder": os.getcwd(), "own": os.environ.get("OWN"),
+         "input": sys.stdin.read(), "is_warm": "pandas" in sys.modules, "pid": os.getpid()}
+print(json.dumps(given))
+print("complaint", file=sys.stderr)
+sys.exit(7)
+"""
+STARTER = """
+import sys
+from pathlib import Path
+from streaming.forking.service import ForkServer
+server = ForkServer(Path(sys.argv[1]))
+server.wait_ready()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ForkServer]:
+    # Longer than the name of a socket may be, and with what a shell would split.
+    directory = tmp_path / ("a 'long' name " + "x" * 100)
+    directory.mkdir()
+    server = ForkServer(directory)
+    server.wait_ready()
+    yield server
+    server.stop()
+    assert list(directory.iterdir()) == []
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a module ``program``."""
+    folder = tmp_path / "modules"
+    folder.mkdir()
+    (folder / "program.py").write_text(PROGRAM)
+    return folder
+
+
+def run(python: Path | str, folder: Path) -> dict[str, Any]:
+    """Run the program as Spark runs its Pythons, and return what it said."""
+    done = subprocess.run(
+        [python, "-m", "program", "one", "two words"],
+        input="text",
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=os.environ | {"OWN": "é", "PYTHONPATH": str(folder)},
+        timeout=TIMEOUT_S,
+    )
+    assert (done.returncode, done.stderr) == (7, "complaint\n")
+    said: dict[str, Any] = json.loads(done.stdout)
+    return said
+
+
+def test_a_forked_process_has_the_streams_environment_folder_and_arguments_of_a_cold_one(
+    server: ForkServer, folder: Path
+) -> None:
+    warm, cold = run(server.python, folder), run(sys.executable, folder)
+    assert (warm.pop("is_warm"), cold.pop("is_warm")) == (True, False)
+    assert warm.pop("pid") != cold.pop("pid")
+    assert warm == cold
+    assert warm["input"] == "text"
+    assert warm["own"] == "é"
+
+
+def test_without_the_server_processes_start_cold(server: ForkServer, folder: Path) -> None:
+    for child in psutil.Process().children():
+        if "streaming.forking.server" in child.cmdline():
+            child.kill()
+            child.wait(TIMEOUT_S)
+    assert not server.is_usable
+    assert run(server.python, folder)["is_warm"] is False
+
+
+def test_spark_sees_that_a_forked_process_was_killed(server: ForkServer, folder: Path) -> None:
+    command = [server.python, "-m", "program"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, env=os.environ | {"PYTHONPATH": str(folder)}, start_new_session=True
+    ) as launcher:
+
+        def forked() -> list[psutil.Process]:
+            servers = [one for one in psutil.Process().children() if "streaming.forking.server" in one.cmdline()]
+            return [child for one in servers for child in one.children()]
+
+        wait_until(forked, "the forked process", TIMEOUT_S)
+        [child] = forked()
+        child.send_signal(signal.SIGKILL)
+        assert launcher.wait(TIMEOUT_S) == 1
+
+
+def test_the_server_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as starter:
+        assert starter.stdout is not None
+        assert starter.stdout.readline() == b"ready\n"
+        [server] = psutil.Process(starter.pid).children()
+        starter.kill()
+        starter.wait(TIMEOUT_S)
+        server.wait(TIMEOUT_S)
+
+
+def test_a_server_that_cannot_start_costs_only_speed(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("streaming.forking.service.MODULES", ("no_such_module",))
+    server = ForkServer(tmp_path)
+    server.wait_ready()
+    assert "they start more slowly" in capsys.readouterr().out
+    assert run(server.python, folder)["is_warm"] is False
+    server.stop()
