@@ -1,10 +1,14 @@
-"""The event with which a job takes over, as every bus writes it."""
+"""What every bus does at a claim: count epochs, and write the event with which a job takes over."""
 
+import secrets
 from collections.abc import Mapping
 
 import msgspec
 
+from bus.interface import BusError, OvertakenError
 from state.rules import NEWEST_RULES
+
+EPOCH_MAX = 2**31 - 1
 
 
 def controller_started(
@@ -25,3 +29,21 @@ def controller_started(
             "decided_seq": decided_seq,
         }
     )
+
+
+def epoch_after(claimed: int, bus: object) -> int:
+    """Return the controller epoch after ``claimed``. Raises ``BusError`` if Kafka's 32 bits are used up."""
+    if claimed >= EPOCH_MAX:
+        raise BusError(f"bus {bus}: controller epoch {claimed} is the last possible one: start a new bus")
+    return claimed + 1
+
+
+def check_not_overtaken(claimed: int, after_epoch: int | None, bus: object) -> None:
+    """Raise ``OvertakenError`` if a job that wants to succeed ``after_epoch`` is too late."""
+    if after_epoch is not None and claimed != after_epoch:
+        raise OvertakenError(f"bus {bus}: another job claimed controller epoch {claimed} first")
+
+
+def draw_bus_id() -> int:
+    """Draw the number that identifies a new bus."""
+    return secrets.randbelow(2**62) + 1

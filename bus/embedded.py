@@ -1,14 +1,14 @@
 """The embedded bus: one SQLite file in WAL mode that several processes share."""
 
-import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
 from bus import checksums
-from bus.added_columns import CRC, AddedColumns
-from bus.bus_file import Access, BusFile
-from bus.claim import controller_started
+from bus.added_columns import CRC
+from bus.bus_file import Access
+from bus.claim import check_not_overtaken, controller_started, draw_bus_id, epoch_after
 from bus.deferrable import row_of
+from bus.embedded_history import EmbeddedHistory
 from bus.embedded_schema import SCHEMA, SCHEMA_VERSION, TABLES
 from bus.engine_only import refuse_engine_kinds
 from bus.event_table import append, entries_between, has_kind, insert_recorded
@@ -28,18 +28,14 @@ from bus.interface import (
     OpenOptions,
     Page,
     TrimmedError,
-    check_not_overtaken,
-    draw_bus_id,
-    epoch_after,
 )
 from bus.lock_wait import LOCK_TIMEOUT_S, while_locked
 from bus.page_table import check_same_decisions, check_same_pages, read_pages, replace_pages, write_pages
-from bus.retention import SLICE_ROWS, bound_wal, remove_decisions, remove_events
 from bus.weight import last_within
 from conf.settings import SQLITE
 
 
-class EmbeddedBus(BusFile):
+class EmbeddedBus(EmbeddedHistory):
     """The ``Bus`` in one SQLite file. The seq is the rowid, so the order of publishing is the total order.
 
     Several threads may use one instance. An instance opened to ``READ`` changes nothing, and only ``MAKE`` makes a
@@ -53,7 +49,6 @@ class EmbeddedBus(BusFile):
         self, path: Path | str, access: Access = Access.MAKE, *, lock_timeout_s: float = LOCK_TIMEOUT_S
     ) -> None:
         super().__init__(path, access, lock_timeout_s)
-        self._columns = AddedColumns()
         try:
             with self._errors():
                 self._open()
@@ -104,11 +99,6 @@ class EmbeddedBus(BusFile):
 
     def count_sequenced(self, events: Sequence[bytes]) -> int:
         return len(events)
-
-    def last_seq(self) -> int:
-        with self._errors(), self._snapshot() as connection:
-            row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
-        return int(row[0]) if row else 0
 
     def offsets_position(self) -> int:
         return self.last_seq()
@@ -221,25 +211,6 @@ class EmbeddedBus(BusFile):
         with self._errors():
             return self._mark("decided")
 
-    def decisions(self, after: tuple[int, int], limit: int) -> list[Decided]:
-        with self._errors(), self._snapshot() as connection:
-            # Files of older versions lack the mark of the index: there all decisions of that event were removed.
-            gone = (self._mark("trimmed_decisions"), self._mark("trimmed_decision_idx") - 1)
-            if after[0] > 0 and after < gone:
-                raise TrimmedError(
-                    f"bus {self.path}: decisions of events up to {gone[0]} were removed: "
-                    f"read on from {gone[0] + 1}, or start from the current state"
-                )
-            crcs = self._columns.of(connection, "decisions", CRC)
-            rows = connection.execute(
-                f"SELECT seq, idx, body, {crcs} FROM decisions WHERE (seq, idx) > (?, ?) ORDER BY seq, idx LIMIT ?",
-                (*after, limit),
-            )
-            return [
-                Decided(seq, idx, checksums.check(body, crc, f"bus {self.path}: decision ({seq}, {idx})"))
-                for seq, idx, body, crc in rows
-            ]
-
     def changed(self) -> bool:
         # data_version changes when another connection commits, also one of this instance's other threads.
         with self._errors():
@@ -259,31 +230,6 @@ class EmbeddedBus(BusFile):
         with self._errors(), self._snapshot() as connection:
             crcs = self._columns.of(connection, "pages", CRC)
             return Image(self._mark("decided"), read_pages(connection, crcs, self.path))
-
-    def passed(self, through: int) -> None:
-        with self._errors(), self._write() as connection:
-            self._raise_mark(connection, "passed", through)
-
-    def trim(self, retain: int) -> int:
-        with self._errors():
-            bound_wal(self.path, self._connection(), self._busy_timeout_ms)
-            with self._write() as connection:
-                return self._remove_slice(connection, retain)
-
-    def _remove_slice(self, connection: sqlite3.Connection, retain: int) -> int:
-        through = min(self._mark("passed"), self._mark("decided"), self.last_seq() - retain)
-        gone, left = 0, SLICE_ROWS
-        if decisions := remove_decisions(connection, through, left):
-            # A follower that has read the last removed decision has missed none.
-            gone, seq, idx = decisions
-            self._set_mark(connection, "trimmed_decisions", seq)
-            self._set_mark(connection, "trimmed_decision_idx", idx + 1)
-        # Events go in the same slice. Otherwise the few decisions that have become removable would always go first.
-        if gone < left and (events := remove_events(connection, through, left - gone)):
-            count, seq = events
-            gone += count
-            self._set_mark(connection, "trimmed", seq)
-        return gone
 
 
 def open_url(url: str, options: OpenOptions) -> Bus:

@@ -1,13 +1,13 @@
 """What the engine, the brokers and the commands ask of a bus, whatever it is made of."""
 
-import secrets
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 MAX_EVENT_BYTES = 8 * 1024 * 1024
 # How many of the newest events ``Bus.ticked`` looks at.
 TICK_SOUGHT_MAX = 1_000
-EPOCH_MAX = 2**31 - 1
+# The most that one call of ``Bus.decisions`` returns, so that a reader's memory has a bound.
+DECISIONS_BYTES_MAX = 32 * 1024 * 1024
 # As an index, behind all decisions on an event.
 AFTER_ALL_OF = 2**31
 
@@ -94,6 +94,15 @@ class Image(NamedTuple):
     pages: list[Page]
 
 
+class Snapshot(NamedTuple):
+    """An older state that the bus still has."""
+
+    # All events through it are in the state.
+    seq: int
+    # The bus's time when the snapshot was taken.
+    time_ms: int
+
+
 class OpenOptions(NamedTuple):
     """How a bus is opened (``open_bus``)."""
 
@@ -101,24 +110,6 @@ class OpenOptions(NamedTuple):
     read_only: bool
     lock_timeout_s: float
     replication_factor: int
-
-
-def epoch_after(claimed: int, bus: object) -> int:
-    """Return the controller epoch after ``claimed``. Raises ``BusError`` if Kafka's 32 bits are used up."""
-    if claimed >= EPOCH_MAX:
-        raise BusError(f"bus {bus}: controller epoch {claimed} is the last possible one: start a new bus")
-    return claimed + 1
-
-
-def check_not_overtaken(claimed: int, after_epoch: int | None, bus: object) -> None:
-    """Raise ``OvertakenError`` if a job that wants to succeed ``after_epoch`` is too late."""
-    if after_epoch is not None and claimed != after_epoch:
-        raise OvertakenError(f"bus {bus}: another job claimed controller epoch {claimed} first")
-
-
-def draw_bus_id() -> int:
-    """Draw the number that identifies a new bus."""
-    return secrets.randbelow(2**62) + 1
 
 
 class Bus(Protocol):
@@ -164,6 +155,29 @@ class Bus(Protocol):
 
         Raises ``TrimmedError`` if retention has removed any of them.
         """
+        ...
+
+    def recorded(self, after: int, through: int, limit: int, bytes_max: int) -> list[Entry]:
+        """Return the first events after ``after``, through ``through``, as they were decided: up to ``limit`` of them.
+
+        They have at most ``bytes_max`` bytes together, but there is at least one. Passes over what retention removed.
+        """
+        ...
+
+    def kept_after(self) -> int:
+        """Return the seq after which all events are still there; 0 if none was removed."""
+        ...
+
+    def seq_at(self, time_ms: int) -> int:
+        """Return the seq of the last event that came by ``time_ms`` on the bus's clock, 0 if none that is left did."""
+        ...
+
+    def snapshots(self) -> list[Snapshot]:
+        """Return the older states that the bus still has, oldest first."""
+        ...
+
+    def snapshot(self, seq: int) -> Image:
+        """Return the state of the snapshot at ``seq``. Raises ``TrimmedError`` if it was removed."""
         ...
 
     def claim(
@@ -216,10 +230,13 @@ class Bus(Protocol):
         """Return the last event whose decisions are in the log."""
         ...
 
-    def decisions(self, after: tuple[int, int], limit: int) -> list[Decided]:
+    def decisions(
+        self, after: tuple[int, int], limit: int, bytes_max: int = DECISIONS_BYTES_MAX, *, passing_over: bool = False
+    ) -> list[Decided]:
         """Return up to ``limit`` decisions after (seq, index), in order. An ``after`` with seq 0 never raises.
 
-        Raises ``TrimmedError`` if retention has removed decisions in between.
+        They have at most ``bytes_max`` bytes together, but there is at least one. Raises ``TrimmedError`` if retention
+        has removed decisions in between, unless ``passing_over`` them was asked for.
         """
         ...
 

@@ -22,14 +22,16 @@ Recorded = (
     | tuple[int, bytes, int | None, bool | None, int | None]
 )
 
+# (seq, index, JSON text) of a decision.
+DecisionText = tuple[int, int, bytes]
+
 BATCH_EVENTS = 10_000
 
 
 class Decided(NamedTuple):
     """The result of an event log."""
 
-    # (seq, index, JSON text) of each decision.
-    decisions: list[tuple[int, int, bytes]]
+    decisions: list[DecisionText]
     # One for each shard.
     states: list[State]
 
@@ -56,16 +58,30 @@ def decide(
 
     Batches have the ``batch_sizes`` in turn, over and over. Neither these nor ``shards`` change the decisions.
     """
-    states = first_states(shards)
-    decisions: list[tuple[int, int, bytes]] = []
+    replay = Replay(first_states(shards), policy, overrides)
+    decisions: list[DecisionText] = []
     for batch in _batches(logged(_with_found(entries)), batch_sizes):
+        decisions += replay.take(batch)
+    return Decided(decisions, replay.states)
+
+
+class Replay:
+    """The rules at work on an event log, from given states on. There is one state for each shard."""
+
+    def __init__(self, states: list[State], policy: Policy, overrides: Mapping[str, str] | None = None) -> None:
+        self.states = states
+        self._policy = policy
+        self._overrides = overrides or {}
+
+    def take(self, batch: list[Logged]) -> list[DecisionText]:
+        """Decide the next events, and return the decisions in order."""
         parts = []
-        for shard, state in enumerate(states):
-            outcome = guarded_step(state, batch_for(shard, shards, batch), policy, overrides=overrides or {})
-            states[shard] = outcome.state
+        for shard, state in enumerate(self.states):
+            events = batch_for(shard, len(self.states), batch)
+            outcome = guarded_step(state, events, self._policy, overrides=self._overrides)
+            self.states[shard] = outcome.state
             parts += outcome.parts
-        decisions += number(parts)
-    return Decided(decisions, states)
+        return number(parts)
 
 
 def _with_found(entries: Iterable[Recorded]) -> Iterator[Recorded]:

@@ -5,12 +5,22 @@ import time
 from collections.abc import Sequence
 
 from bus import pieces
-from bus.engine_only import is_started, is_tick, refuse_engine_kinds
-from bus.interface import TICK_SOUGHT_MAX, BusError, Claim, Decided, DivergedError, Entry, Image, Page, TrimmedError
+from bus.engine_only import is_tick, refuse_engine_kinds
+from bus.interface import (
+    DECISIONS_BYTES_MAX,
+    TICK_SOUGHT_MAX,
+    BusError,
+    Claim,
+    Decided,
+    DivergedError,
+    Image,
+    Page,
+    TrimmedError,
+)
 from bus.kafka.address import parse
-from bus.kafka.claims import newest_claims
 from bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, Connection
 from bus.kafka.controller import MARK_KEY, Controller, PageKey, page_of
+from bus.kafka.history import KafkaHistory
 from bus.kafka.log_reader import LogReader, Record
 from bus.kafka.mark import Mark, decode_mark
 from bus.kafka.publisher import Publisher, replica_of
@@ -18,10 +28,8 @@ from bus.kafka.seqs import SLOTS, offset_after, seq_of
 from bus.kafka.topics import READ_WHOLE_TIMEOUT_MS, open_topics
 from bus.kafka.transaction import DECISION_KEY, PREVIOUS
 
-_ALL = 2**62
 
-
-class KafkaBus:
+class KafkaBus(KafkaHistory):
     """The ``Bus`` on five topics. An event's seq comes from its offset (``seqs``).
 
     Kafka makes it differ from the embedded bus. Seqs have gaps. ``log_end_offset`` events are in a topic of their own,
@@ -34,16 +42,13 @@ class KafkaBus:
     seq_step = SLOTS
 
     def __init__(self, url: str, *, create: bool = True, replication_factor: int = 0) -> None:
-        self.address = parse(url)
-        self._connection = Connection(self.address)
+        super().__init__(Connection(parse(url)))
         self.offsets_partitions = open_topics(self._connection, create=create, replication_factor=replication_factor)
         self._publisher = Publisher(self._connection, self.offsets_partitions)
         self._controller = Controller(self._connection)
-        self._events = LogReader(self._connection, self.address.events)
         self._decisions = LogReader(self._connection, self.address.decisions)
         self._decisions_after: tuple[int, int] | None = None
-        # One lock for each reader, because reading moves it.
-        self._events_lock = threading.Lock()
+        # Reading moves a reader.
         self._decisions_lock = threading.Lock()
 
     def publish(self, events: Sequence[bytes]) -> int:
@@ -57,34 +62,12 @@ class KafkaBus:
     def count_sequenced(self, events: Sequence[bytes]) -> int:
         return sum(replica_of(raw) is None for raw in events)
 
-    def last_seq(self) -> int:
-        # The newest offset may hold no event, because the commit of a claim takes an offset too.
-        return seq_of(self._connection.end_offset(self.address.events) - 1)
-
     def offsets_position(self) -> int:
         """Return the sum of the offsets topic's end offsets: the events have no seq, but the sum grows with each."""
         return sum(self._connection.end_offsets(self.address.offsets, range(self.offsets_partitions)))
 
     def offsets_came(self, after: int) -> bool:
         return self.offsets_position() > after
-
-    def read(self, after: int, through: int) -> list[Entry]:
-        first = offset_after(after)
-        end = min(offset_after(through), self._connection.end_offset(self.address.events))
-        if first >= end:
-            return []
-        start = self._connection.start_offset(self.address.events)
-        if first < start:
-            raise TrimmedError(
-                f"bus {self.address}: events up to {seq_of(start - 1)} were removed; {seq_of(first)} was asked for"
-            )
-        with self._events_lock:
-            self._events.seek(first)
-            records = self._events.take(end, _ALL)
-        # Claims are rare, so the claims are read only if one of the events may be one.
-        has_started = any(is_started(record.value) for record in records)
-        claims = newest_claims(self._connection).offsets if has_started else frozenset()
-        return [Entry(seq_of(r.offset), r.value, r.time_ms, r.offset in claims) for r in records]
 
     def is_decided_to(self, offset: int) -> bool:
         """Say whether exactly the control events before ``offset`` are decided. There may be none just before it.
@@ -144,7 +127,11 @@ class KafkaBus:
         deadline = time.monotonic() + REQUEST_TIMEOUT_S
         while not self._are_readable(self._controller.mark()) and time.monotonic() < deadline:
             time.sleep(RETRY_PAUSE_S)
-        written = set(self.decisions((again[0].seq, again[0].idx - 1), len(again)))
+        written: set[Decided] = set()
+        after = (again[0].seq, again[0].idx - 1)
+        while len(written) < len(again) and (some := self.decisions(after, len(again) - len(written))):
+            written.update(some)
+            after = (some[-1].seq, some[-1].idx)
         for decided in again:
             if decided not in written:
                 raise DivergedError(f"bus {self.address}: decision ({decided.seq}, {decided.idx}) came out differently")
@@ -167,20 +154,22 @@ class KafkaBus:
         """Say whether the decisions that a mark refers to can be read yet."""
         return self._connection.end_offset(self.address.decisions) >= mark.decisions_end
 
-    def decisions(self, after: tuple[int, int], limit: int) -> list[Decided]:
+    def decisions(
+        self, after: tuple[int, int], limit: int, bytes_max: int = DECISIONS_BYTES_MAX, *, passing_over: bool = False
+    ) -> list[Decided]:
         end = self._connection.end_offset(self.address.decisions)
         with self._decisions_lock:
             if self._decisions_after != after:
                 self._decisions_after = None
-                self._go_after(after, end)
-            found = [_decided(record) for record in self._decisions.take(end, limit)]
+                self._go_after(after, end, passing_over=passing_over)
+            found = [_decided(record) for record in self._decisions.take(end, limit, bytes_max)]
             self._decisions_after = (found[-1].seq, found[-1].idx) if found else after
         return found
 
-    def _go_after(self, after: tuple[int, int], end: int) -> None:
+    def _go_after(self, after: tuple[int, int], end: int, *, passing_over: bool) -> None:
         start = self._connection.start_offset(self.address.decisions)
         self._decisions.seek_first(lambda record: _place(record) > after, start, end)
-        if start > 0 and after[0] > 0:
+        if start > 0 and after[0] > 0 and not passing_over:
             first = self._decisions.first_at(start, end)
             newest_gone = self._controller.mark().last_decision if first is None else _previous(first)
             self._decisions.seek_first(lambda record: _place(record) > after, start, end)

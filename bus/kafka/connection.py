@@ -101,6 +101,12 @@ class Connection:
         """Return the offset after the last committed record."""
         return self.end_offsets(topic, range(1))[0]
 
+    def offset_since(self, topic: str, time_ms: int) -> int | None:
+        """Return the first offset that is left with a timestamp of ``time_ms`` or later; None if there is none."""
+        spec = OffsetSpec.for_timestamp(time_ms)
+        offset = self._offsets(topic, range(1), spec)[0]
+        return None if offset < 0 else offset
+
     def written_offset(self, topic: str) -> int:
         """Return the offset after the last written record, committed or not."""
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]

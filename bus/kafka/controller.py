@@ -15,7 +15,7 @@ import msgspec
 from confluent_kafka import Producer
 
 from bus import pieces
-from bus.claim import controller_started
+from bus.claim import check_not_overtaken, controller_started, draw_bus_id, epoch_after
 from bus.interface import (
     BusError,
     Claim,
@@ -24,9 +24,6 @@ from bus.interface import (
     FencedError,
     Image,
     Page,
-    check_not_overtaken,
-    draw_bus_id,
-    epoch_after,
 )
 from bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS, Connection
 from bus.kafka.delivery_reports import DeliveryReports

@@ -13,6 +13,7 @@ from bus.kafka.connection import REQUEST_TIMEOUT_S, Connection, is_passing
 _FETCH_AT_ONCE = 10_000
 _FIRST_STEP_BACK = 2
 _STEP_BACK_TIMES = 16
+_ANY_BYTES = 2**62
 
 
 class Record(NamedTuple):
@@ -47,10 +48,17 @@ class LogReader:
         self.next_offset = offset
         self._fetched_offset = offset
 
-    def take(self, end: int, limit: int) -> list[Record]:
-        """Return up to ``limit`` records before the offset ``end``. Raises like ``peek``."""
+    def take(self, end: int, limit: int, bytes_max: int = _ANY_BYTES) -> list[Record]:
+        """Return up to ``limit`` records before the offset ``end``. Raises like ``peek``.
+
+        Their values have at most ``bytes_max`` bytes together, but there is at least one record, if there is any.
+        """
         records: list[Record] = []
+        left = bytes_max
         while len(records) < limit and (record := self.peek(end)) is not None:
+            left -= len(record.value)
+            if records and left < 0:
+                break
             self.skip()
             records.append(record)
         return records

@@ -174,7 +174,7 @@ def test_a_batch_may_be_larger_than_the_send_buffer(bus: Bus, monkeypatch: pytes
     many = [Decided(1, idx, body) for idx in range(4)]
     bus.commit(epoch, 1, many, [])
     readable(1, bus)
-    assert bus.decisions((0, -1), 10) == many
+    assert bus.decisions((0, -1), 10, 2**30) == many
 
 
 @pytest.mark.parametrize("again", [[Decided(1, 0, b"other")], [Decided(1, 1, b"one")]])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from bus import embedded, retention
+from bus import embedded_history, retention
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError, Decided, TrimmedError
 from bus.retention import wal_bytes
@@ -20,7 +20,7 @@ EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 
 @pytest.fixture
 def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedBus]:
-    monkeypatch.setattr(embedded, "SLICE_ROWS", 10)
+    monkeypatch.setattr(embedded_history, "SLICE_ROWS", 10)
     bus = EmbeddedBus(tmp_path / "bus.db")
     yield bus
     bus.close()

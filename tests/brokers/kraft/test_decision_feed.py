@@ -49,8 +49,23 @@ def test_an_event_is_never_split_and_a_large_one_is_read_once(
     while found := whole_events(decided.bus, groups[-1][0].seq if groups else 0):
         groups += found
     assert groups == [list(group) for _, group in groupby(everything, key=lambda one: one.seq)]
-    # Each call reads the event again that the last chunk cut off.
-    assert reads <= len(everything) + chunk * (len(groups) + 1)
+    # Each call reads the event again that the last chunk cut off, and asks for one more decision of it.
+    assert reads <= len(everything) + (chunk + 1) * (len(groups) + 1)
+
+
+@pytest.mark.parametrize("bytes_max", [1, 400, 1_000, 4_000])
+def test_an_event_is_not_split_where_a_chunk_is_cut_by_its_bytes(
+    decided: DecidedBus, monkeypatch: pytest.MonkeyPatch, bytes_max: int
+) -> None:
+    decided.take([*BEGINNING, topic("narrow", 1), topic("wide", 40), topic("narrow-too", 1)])
+    decisions = decided.bus.decisions
+    everything = [decode(one.body) for one in decisions((0, -1), ALL)]
+    monkeypatch.setattr(decided.bus, "decisions", lambda after, limit: decisions(after, limit, bytes_max))
+    monkeypatch.setattr(reading, "SURELY_UNCUT_BYTES", 0)
+    groups: list[list[AnyDecision]] = []
+    while found := whole_events(decided.bus, groups[-1][0].seq if groups else 0):
+        groups += found
+    assert groups == [list(group) for _, group in groupby(everything, key=lambda one: one.seq)]
 
 
 def test_a_gateway_reads_beside_its_loop(decided: DecidedBus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,12 @@ from itertools import groupby
 import msgspec
 
 from brokers.gateways.kraft.log.errors import UnknownFormatError
-from bus.interface import AFTER_ALL_OF, Bus, Decided
+from bus.interface import AFTER_ALL_OF, DECISIONS_BYTES_MAX, Bus, Decided
 from state.decisions import AnyDecision, decode
 
 CHUNK = 5_000
+# No decision is longer than the other half, so a lighter chunk was not cut because of its bytes.
+SURELY_UNCUT_BYTES = DECISIONS_BYTES_MAX // 2
 
 
 def whole_events(bus: Bus, after: int) -> list[list[AnyDecision]]:
@@ -21,12 +23,22 @@ def whole_events(bus: Bus, after: int) -> list[list[AnyDecision]]:
     belong into the metadata log, so it cannot be passed over.
     """
     chunk = bus.decisions((after, AFTER_ALL_OF), CHUNK)
-    if len(chunk) == CHUNK and chunk[0].seq == chunk[-1].seq:
-        return [_large_event(bus, chunk)]
     groups = [list(group) for _, group in groupby(chunk, key=lambda decided: decided.seq)]
-    # A full chunk may end within an event, so its last event is read again by the next call.
-    whole = groups[:-1] if len(chunk) == CHUNK else groups
-    return [_decoded(group) for group in whole]
+    if not _ends_within_an_event(bus, chunk):
+        return [_decoded(group) for group in groups]
+    if len(groups) == 1:
+        return [_large_event(bus, chunk)]
+    # The last event is read again by the next call.
+    return [_decoded(group) for group in groups[:-1]]
+
+
+def _ends_within_an_event(bus: Bus, chunk: list[Decided]) -> bool:
+    """Say whether ``chunk`` was cut, by count or bytes, between two decisions on one event."""
+    is_uncut = len(chunk) < CHUNK and sum(len(decided.body) for decided in chunk) < SURELY_UNCUT_BYTES
+    if not chunk or is_uncut:
+        return False
+    following = bus.decisions((chunk[-1].seq, chunk[-1].idx), 1)
+    return bool(following) and following[0].seq == chunk[-1].seq
 
 
 def _large_event(bus: Bus, chunk: list[Decided]) -> list[AnyDecision]:
@@ -37,11 +49,10 @@ def _large_event(bus: Bus, chunk: list[Decided]) -> list[AnyDecision]:
     """
     seq = chunk[0].seq
     decisions: list[AnyDecision] = []
-    while True:
+    while chunk and chunk[0].seq == seq:
         decisions += _decoded(decided for decided in chunk if decided.seq == seq)
-        if len(chunk) < CHUNK or chunk[-1].seq != seq:
-            return decisions
-        chunk = bus.decisions((seq, chunk[-1].idx), CHUNK)
+        chunk = bus.decisions((seq, chunk[-1].idx), CHUNK) if chunk[-1].seq == seq else []
+    return decisions
 
 
 def _decoded(group: Iterable[Decided]) -> list[AnyDecision]:

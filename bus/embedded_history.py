@@ -1,0 +1,124 @@
+"""What an embedded bus remembers, and what it forgets: pages of old events and decisions, and retention."""
+
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+
+from bus import checksums
+from bus.added_columns import CRC, ENTERED, AddedColumns
+from bus.bus_file import Access, BusFile
+from bus.event_table import entries_between
+from bus.interface import DECISIONS_BYTES_MAX, Decided, Entry, Image, Snapshot, TrimmedError
+from bus.retention import SLICE_ROWS, bound_wal, remove_decisions, remove_events
+
+
+class EmbeddedHistory(BusFile):
+    """The part of an embedded bus that reads back what is on it, and removes what is too old."""
+
+    def __init__(self, path: Path | str, access: Access, lock_timeout_s: float) -> None:
+        super().__init__(path, access, lock_timeout_s)
+        self._columns = AddedColumns()
+
+    def last_seq(self) -> int:
+        with self._errors(), self._snapshot() as connection:
+            row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
+        return int(row[0]) if row else 0
+
+    def recorded(self, after: int, through: int, limit: int, bytes_max: int) -> list[Entry]:
+        with self._errors(), self._snapshot() as connection:
+            sizes = connection.execute(
+                "SELECT seq, length(raw) FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
+                (after, through, limit),
+            )
+            end = _last_within(sizes, bytes_max)
+            return [] if end is None else entries_between(connection, self._columns, after, end)
+
+    def kept_after(self) -> int:
+        with self._errors():
+            return self._mark("trimmed")
+
+    def seq_at(self, time_ms: int) -> int:
+        """Search by halves, because the table has no index by time. Events from before entry times count as old."""
+        with self._errors(), self._snapshot() as connection:
+            times = self._columns.of(connection, "events", ENTERED)
+            ends = "SELECT coalesce(min(seq), 1) - 1, coalesce(max(seq), 0) FROM events"
+            low, high = connection.execute(ends).fetchone()
+            found = 0
+            while low < high:
+                middle = (low + high) // 2
+                seq, entered_ms = connection.execute(
+                    f"SELECT seq, {times} FROM events WHERE seq > ? ORDER BY seq LIMIT 1", (middle,)
+                ).fetchone()
+                if entered_ms is None or entered_ms <= time_ms:
+                    found = low = seq
+                else:
+                    high = middle
+            return found
+
+    def decisions(
+        self, after: tuple[int, int], limit: int, bytes_max: int = DECISIONS_BYTES_MAX, *, passing_over: bool = False
+    ) -> list[Decided]:
+        with self._errors(), self._snapshot() as connection:
+            # Files of older versions lack the mark of the index: there all decisions of that event were removed.
+            gone = (self._mark("trimmed_decisions"), self._mark("trimmed_decision_idx") - 1)
+            if after[0] > 0 and after < gone and not passing_over:
+                raise TrimmedError(
+                    f"bus {self.path}: decisions of events up to {gone[0]} were removed: "
+                    f"read on from {gone[0] + 1}, or start from the current state"
+                )
+            crcs = self._columns.of(connection, "decisions", CRC)
+            rows = connection.execute(
+                f"SELECT seq, idx, body, {crcs} FROM decisions WHERE (seq, idx) > (?, ?) ORDER BY seq, idx LIMIT ?",
+                (*after, limit),
+            )
+            found: list[Decided] = []
+            size = 0
+            for seq, idx, body, crc in rows:
+                size += len(body)
+                if found and size > bytes_max:
+                    break
+                whole = checksums.check(body, crc, f"bus {self.path}: decision ({seq}, {idx})")
+                found.append(Decided(seq, idx, whole))
+            return found
+
+    def snapshots(self) -> list[Snapshot]:
+        return []
+
+    def snapshot(self, seq: int) -> Image:
+        raise TrimmedError(f"bus {self.path}: there is no snapshot at seq {seq}")
+
+    def passed(self, through: int) -> None:
+        with self._errors(), self._write() as connection:
+            self._raise_mark(connection, "passed", through)
+
+    def trim(self, retain: int) -> int:
+        with self._errors():
+            bound_wal(self.path, self._connection(), self._busy_timeout_ms)
+            with self._write() as connection:
+                return self._remove_slice(connection, retain)
+
+    def _remove_slice(self, connection: sqlite3.Connection, retain: int) -> int:
+        through = min(self._mark("passed"), self._mark("decided"), self.last_seq() - retain)
+        gone, left = 0, SLICE_ROWS
+        if decisions := remove_decisions(connection, through, left):
+            # A follower that has read the last removed decision has missed none.
+            gone, seq, idx = decisions
+            self._set_mark(connection, "trimmed_decisions", seq)
+            self._set_mark(connection, "trimmed_decision_idx", idx + 1)
+        # Events go in the same slice. Otherwise the few decisions that have become removable would always go first.
+        if gone < left and (events := remove_events(connection, through, left - gone)):
+            count, seq = events
+            gone += count
+            self._set_mark(connection, "trimmed", seq)
+        return gone
+
+
+def _last_within(sizes: Iterable[tuple[int, int]], bytes_max: int) -> int | None:
+    """Return the seq of the last of the rows that have ``bytes_max`` together. The first one always fits."""
+    last, total = None, 0
+    for seq, size in sizes:
+        total += size
+        if last is not None and total > bytes_max:
+            break
+        last = seq
+    return last

@@ -1,0 +1,7 @@
+"""The past, read back from a bus: events and decisions in pages, and the state as of any seq or time that it reaches.
+
+moment      "4711", "2026-11-22T13:40:00", "10m": which seq is meant
+reach       how far back the bus goes, and the error for what lies before that
+log         events and decisions between two seqs, page by page
+state_at    the state as of a seq: the nearest older state, and the rules on the events since
+"""

@@ -1,0 +1,43 @@
+"""Events and decisions between two seqs, read page by page, so that a reader's memory does not grow with the log."""
+
+from collections.abc import Iterator
+
+from bus.interface import AFTER_ALL_OF, Bus, Decided, Entry
+
+PAGE_EVENTS = 10_000
+PAGE_DECISIONS = 10_000
+PAGE_BYTES = 16 * 1024 * 1024
+
+
+def event_pages(bus: Bus, after: int, through: int) -> Iterator[list[Entry]]:
+    """Give the events after ``after``, through ``through``, in order. Pass over those that retention removed."""
+    while page := bus.recorded(after, through, PAGE_EVENTS, PAGE_BYTES):
+        yield page
+        after = page[-1].seq
+
+
+def events(bus: Bus, after: int, through: int) -> Iterator[Entry]:
+    """Give what ``event_pages`` gives, one by one."""
+    for page in event_pages(bus, after, through):
+        yield from page
+
+
+def decision_pages(bus: Bus, after: int, through: int) -> Iterator[list[Decided]]:
+    """Give the decisions on the events after ``after``, through ``through``, in order.
+
+    Pass over those that retention removed.
+    """
+    place = (after, AFTER_ALL_OF)
+    while page := bus.decisions(place, PAGE_DECISIONS, PAGE_BYTES, passing_over=True):
+        wanted = page if page[-1].seq <= through else [one for one in page if one.seq <= through]
+        if wanted:
+            yield wanted
+        if len(wanted) < len(page):
+            return
+        place = (page[-1].seq, page[-1].idx)
+
+
+def decisions(bus: Bus, after: int, through: int) -> Iterator[Decided]:
+    """Give what ``decision_pages`` gives, one by one."""
+    for page in decision_pages(bus, after, through):
+        yield from page

@@ -1,0 +1,38 @@
+"""Which seq a user means by a seq or a time."""
+
+import re
+from datetime import datetime
+
+from bus.interface import Bus
+from history.reach import BeyondReachError
+
+_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_AGO = re.compile(r"-?(\d{1,12})(ms|s|m|h|d)")
+EXPECTED = "expected a seq, a time such as 2026-11-22T13:40:00 or 2026-11-22T13:40:00Z, or how long ago, such as 10m"
+
+
+def time_ms_of(text: str, now_ms: int) -> int:
+    """Read a time in ISO 8601 (local unless it says otherwise), or how long before ``now_ms`` it was.
+
+    Raises ``ValueError`` that says what was expected.
+    """
+    if ago := _AGO.fullmatch(text):
+        return now_ms - int(ago[1]) * _UNIT_MS[ago[2]]
+    try:
+        return int(datetime.fromisoformat(text).timestamp() * 1_000)
+    except (ValueError, OverflowError, OSError) as error:
+        raise ValueError(f"{text!r} is no moment: {EXPECTED}") from error
+
+
+def seq_of_moment(bus: Bus, text: str, now_ms: int) -> int:
+    """Return the seq that ``text`` names, or the seq of the last decided event that had come by the time it names.
+
+    Raises ``ValueError`` for a text that is neither, and ``BeyondReachError`` for a time before all events that are
+    left.
+    """
+    if text.isascii() and text.isdigit() and len(text) < 19:
+        return int(text)
+    seq = bus.seq_at(time_ms_of(text, now_ms))
+    if seq == 0 and bus.kept_after() > 0:
+        raise BeyondReachError(f"no event from {text} or before is left: retention has removed it")
+    return min(seq, bus.decided_seq())

@@ -1,0 +1,67 @@
+"""The state as of any seq within reach: the nearest older state, and the rules on the events since."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from bus.image import read_image
+from bus.interface import Bus, Image
+from controller_logic.replay import Replay, first_states, logged
+from history.log import event_pages
+from history.reach import check_reached
+from state.cluster import MappedTopics, State
+from state.codec import decode_cluster
+from state.ids import shard_of
+from state.partition import Topic
+from state.policy import Policy
+from state.shard_outcome import CLUSTER_PAGE
+from state.view import view_of
+
+
+class StateAt(NamedTuple):
+    """The state after all events through ``seq``, one for each shard."""
+
+    seq: int
+    states: list[State]
+
+    def topics(self) -> Iterable[Topic]:
+        """Give every topic, in no order."""
+        held = (state.topics.get(name) for state in self.states for name in state.topics.names())
+        return (topic for topic in held if topic is not None)
+
+    def view(self) -> dict[str, Any]:
+        """Describe the state as users see it."""
+        return view_of(self.states[0].cluster, self.topics())
+
+
+def state_at(bus: Bus, seq: int) -> StateAt:
+    """Rebuild the state as of ``seq``.
+
+    Raises ``BeyondReachError`` if events that it needs were removed, or if ``seq`` is not decided yet.
+    """
+    check_reached(bus, seq)
+    base = _nearest(bus, seq)
+    replay = Replay(states_of(base), Policy())
+    for page in event_pages(bus, base.seq, seq):
+        replay.take(list(logged(page)))
+    return StateAt(seq, replay.states)
+
+
+def _nearest(bus: Bus, seq: int) -> Image:
+    """Return the newest state on the bus that is not newer than ``seq``; the empty one if there is none."""
+    newest = bus.image()
+    if newest.seq <= seq:
+        return newest
+    older = [snapshot.seq for snapshot in bus.snapshots() if snapshot.seq <= seq]
+    return bus.snapshot(older[-1]) if older else Image(0, [])
+
+
+def states_of(image: Image) -> list[State]:
+    """Read the state of each shard from an image. Raises ``CodecError``."""
+    clusters = [decode_cluster(page.body) for page in image.pages if page.page == CLUSTER_PAGE]
+    if not clusters:
+        return first_states(1)
+    held: list[dict[str, Topic]] = [{} for _ in clusters]
+    for topic in read_image(image).topics:
+        held[shard_of(topic.topic, len(clusters))][topic.topic] = topic
+    ordered = sorted(clusters, key=lambda cluster: cluster.shard)
+    return [State(cluster, MappedTopics(topics)) for cluster, topics in zip(ordered, held, strict=True)]
