@@ -7,7 +7,7 @@ from bus.interface import Bus
 from history.reach import BeyondReachError
 
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_AGO = re.compile(r"-?(\d{1,12})(ms|s|m|h|d)")
+_AGO = re.compile(r"-?([0-9]{1,12})(ms|s|m|h|d)")
 EXPECTED = "expected a seq, a time such as 2026-11-22T13:40:00 or 2026-11-22T13:40:00Z, or how long ago, such as 10m"
 
 
