@@ -11,7 +11,7 @@ An event's way through this room:
 
 A rule is given a ``batch``: the event at hand, the ``working_state`` and the ``decision_recorder``. It reads the state,
 decides, and commits values; it sets nothing itself. ``commit`` is the pipeline for partitions and explains it,
-``commit_topic`` is that for topics, and ``commit_cluster`` that for everything that all shards share. ``commit_alike``
+``commit_topic`` does the same for topics, and ``commit_cluster`` for everything that all shards share. ``commit_alike``
 asks a rule about one of many partitions that are alike, and commits the same for the others.
 
 Rules, one for each kind of event:
@@ -20,14 +20,14 @@ Rules, one for each kind of event:
   admins     ``admin``, ``deletion``, ``requested_reassignment``, ``requested_election``, ``config``
   the engine ``tick``, ``takeover``, ``balance``, ``no_op``, ``gateways``, ``malformed``
 
-What rules ask, and what answers for one partition at a time, mostly with a ``PartitionChange``:
+What rules call about one partition at a time, mostly to get a ``PartitionChange``:
   ``election``, ``partition_machine``, ``replica_machine``, ``reassignment``, ``placement``, ``lag``
 What goes through all partitions of a broker:
   ``availability`` when it goes or comes, ``removal`` for what a reassignment left behind, ``request_epochs`` for how
   far it is with what it was asked to do
 What stands before a rule:
-  ``clock`` and ``deadline``; ``fencing`` refuses senders with stale epochs, ``config_limits`` settings that are too
-  large; ``broker_settings`` says which settings brokers are told
+  ``clock`` and ``deadline``; ``fencing`` refuses senders with stale epochs, and ``config_limits`` refuses settings
+  that are too large; ``broker_settings`` announces the settings that brokers act on
 
 The working state has ``working_topic`` for each topic in use and ``running_totals`` for what is counted; ``apply``
 adds a change to a partition, the one place where epochs go up.

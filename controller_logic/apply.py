@@ -1,7 +1,7 @@
 """Apply a change to a partition: the one place where epochs go up.
 
-Epochs are what stale requests are refused by, so each must rise exactly when the decision changes. If every rule
-raised them itself, one that forgot would let two leaders share an epoch.
+Stale requests are recognized by their epochs, so each epoch must rise exactly when the decision changes. If every rule
+raised epochs itself, a rule that forgot would let two leaders share one.
 
     partition_epoch  + 1   leader, isr, recovery state, replicas, adding or removing differ after the change
     leader_epoch     + 1   the same, unless the leader itself asked for the change (KIP-497)

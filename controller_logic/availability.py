@@ -1,4 +1,4 @@
-"""What the going and coming of brokers means for partitions (``KafkaController.onBrokerFailure``, ``onBrokerStartup``,
+"""What happens to partitions when brokers fail or start (``KafkaController.onBrokerFailure``, ``onBrokerStartup``,
 ``onReplicasBecomeOffline``).
 """
 
@@ -21,7 +21,7 @@ from state.reason import Reason
 def brokers_failed(batch: Batch, failed: Set[int]) -> None:
     """Take all replicas on ``failed`` offline, and elect new leaders where a leader is among them.
 
-    The caller has committed before that these brokers are not active.
+    The caller has already committed that these brokers are not active.
     """
     alike = Alike(batch, lambda topic, partition: replicas_failed(batch, topic, partition, failed))
     for topic in batch.state.topics():
@@ -126,7 +126,7 @@ def elect_leaderless(batch: Batch, topic: WorkingTopic) -> None:
 
 
 def recheck_reassignments(batch: Batch, topic: WorkingTopic) -> None:
-    """End the reassignments of a topic that wait for nothing more, now that fewer in sync may be enough."""
+    """End the reassignments of a topic that wait for nothing more. Call this when fewer in-sync replicas may do."""
     for partition in topic.partitions:
         recheck_reassignment(batch, topic, partition)
 

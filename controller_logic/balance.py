@@ -7,8 +7,8 @@ way round is a feedback through the event log:
             (check_balance)      one imbalance decision     event, published    (leader_imbalance)
                                                             by the engine
 
-An event log without ``leader_imbalance`` balances nothing. A count is used once: one of an earlier check, or one that
-comes twice, is passed over.
+An event log without ``leader_imbalance`` balances nothing. Each count is used once. A count from an earlier check, or
+one that comes twice, is ignored.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ MOVES_PER_BROKER = 1_000
 
 
 def schedule_first_check(batch: Batch) -> None:
-    """Let the first check of a new controller come soon, and forget a count of the former one."""
+    """Schedule a new controller's first check for soon, and ignore a count that the former controller asked for."""
     commit_balance(batch, batch.state.now_ms + min(FIRST_CHECK_MS, _interval_ms(batch)), NO_CHECK)
 
 
@@ -100,8 +100,8 @@ def _balanced_partitions(batch: Batch) -> Iterator[tuple[WorkingTopic, Partition
 def _is_drawn(due: Mapping[int, int], round_seq: int, topic: WorkingTopic, partition: Partition) -> bool:
     """Say whether a partition is moved in this round.
 
-    If a broker has more to get back than fits a round, each partition draws a lot from its name and the round. So
-    the choice depends neither on the shard nor on the other partitions.
+    A broker may have more leaderships to get back than one round moves. Then each partition draws a lot, which depends
+    only on its name and the round. So every shard chooses alike, and needs no other partition for it.
     """
     not_led = due.get(partition.replicas[0])
     if not_led is None or not_led <= MOVES_PER_BROKER:

@@ -12,7 +12,7 @@ _NO_EVENT = Logged(0, 0, Progress(), b"")
 
 
 class Batch:
-    """A batch of events while it is worked into a shard's state."""
+    """A batch of events while it is applied to a shard's state."""
 
     __slots__ = ("logged", "recorder", "state")
 

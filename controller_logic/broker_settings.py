@@ -1,8 +1,8 @@
-"""Tell brokers behind gateways which values are in force for the settings that they act on themselves.
+"""Announce to brokers behind gateways the values in force of the settings that brokers themselves act on.
 
-A leader itself refuses writes below min.insync.replicas. An engine states the settings of its own file in its claim,
-and brokers do not hear of claims. So these settings are told in a decision when they change, and once to brokers that
-were never told.
+For example, a leader itself refuses writes below min.insync.replicas. An engine states the settings of its own file in
+its claim, and brokers do not hear of claims. So a decision announces these settings when they change, and once if they
+were never announced.
 """
 
 import msgspec
@@ -15,7 +15,7 @@ from state.rules import ANNOUNCING_RULES
 
 
 def in_force(policy: Policy) -> dict[str, str]:
-    """Return the settings that brokers act on, as text. They are the ones that a topic may override."""
+    """Return the settings that brokers act on, as text. They are those that a topic may override."""
     values = msgspec.to_builtins(policy)
     return {name: str(values[name]).lower() for name in sorted(TOPIC_NAMES)}
 
@@ -31,6 +31,6 @@ def tell_cluster_settings(batch: Batch) -> None:
 
 
 def tell_changed_settings(batch: Batch) -> None:
-    """Announce the cluster's settings if the last announcement has others than those in force."""
+    """Announce the cluster's settings if those in force differ from the last announcement."""
     if _can_be_announced(batch) and batch.state.in_force != in_force(batch.state.policy):
         tell_cluster_settings(batch)

@@ -17,8 +17,8 @@ from state.events import ControllerStarted, Event, LeaderImbalance, SessionsExte
 from state.ids import NO_TIME
 from state.reason import Reason
 
-# How far the clock may be ahead of a claim that continues it, and how much more time than passed on the bus a tick may
-# claim. It is no setting, because an engine must be able to rely on it.
+# A claim continues the clock only if the clock is at most this far ahead of it. A tick may advance the clock by at most
+# this much more than the time that passed on the bus. It is no setting, because an engine must be able to rely on it.
 LEAP_MS_MAX = 60_000
 
 
@@ -39,7 +39,7 @@ def is_admitted(batch: Batch) -> bool:
 
 
 def _is_of_the_engine(batch: Batch, event: LeaderImbalance | SessionsExtended | Tick) -> bool:
-    """Say whether the current job made an event. An event that a former job still sent is skipped."""
+    """Say whether the current job made an event. Events that a former job still sent are skipped."""
     current = batch.state.controller_epoch
     if event.controller_epoch == current:
         return True
@@ -52,7 +52,7 @@ def _is_of_the_engine(batch: Batch, event: LeaderImbalance | SessionsExtended | 
 
 
 def _advances_clock(batch: Batch, event: SessionsExtended | Tick) -> bool:
-    """Move the clock to a tick, unless the tick claims more time than passed on the bus."""
+    """Move the clock to a tick, unless the tick is too far ahead of the time that passed on the bus."""
     if batch.logged.entered_ms is not None and batch.state.clock_entered_ms != NO_TIME:
         passed_ms = max(0, batch.logged.entered_ms - batch.state.clock_entered_ms)
         leap_ms = event.time_ms - batch.state.now_ms - passed_ms
@@ -65,16 +65,16 @@ def _advances_clock(batch: Batch, event: SessionsExtended | Tick) -> bool:
 
 
 def begin(batch: Batch, event: ControllerStarted) -> None:
-    """Begin a claim's time. It continues the clock, or starts from the claim's time if the clock is far ahead of that.
+    """Set the clock for a new claim: continue it, or set it back to the claim's time if it is far ahead of that.
 
-    In the second case everything that was measured by the former clock is measured from now on.
+    If it is set back, all times that were noted by the former clock become the claim's time.
     """
     if batch.state.now_ms - event.time_ms <= LEAP_MS_MAX:
         _set_clock(batch, max(batch.state.now_ms, event.time_ms))
         return
     _set_clock(batch, event.time_ms)
     for broker in list(batch.state.brokers.values()):
-        # A broker that was never heard has no session either.
+        # A broker that was never heard has no session yet.
         last_contact_ms = NO_TIME if broker.last_contact_ms == NO_TIME else event.time_ms
         commit_broker(batch, replace(broker, last_contact_ms=last_contact_ms, connection_lost_ms=NO_TIME))
     quorum = batch.state.quorum

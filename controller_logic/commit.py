@@ -1,7 +1,7 @@
 """Commit what a rule decided about a partition.
 
-The problem: a change to one partition may end a reassignment, raises epochs, may break an invariant, and has to be
-counted and told. Each rule would have to remember all of that. The insight, from Kafka's KRaft controller, is to keep
+The problem: a change to one partition may end a reassignment, raises epochs, may break an invariant, and must be
+counted and recorded. Each rule would have to think of all that. The insight, from Kafka's KRaft controller, is to keep
 deciding and changing apart: a rule reads the state and decides on a change, which is a value. Every change then goes
 down one pipeline:
 
@@ -16,12 +16,12 @@ down one pipeline:
 Settling comes first because it replaces the change. A replica that joins the ISR may be the last one that a
 reassignment waits for. If that were two changes, the leader epoch would go up twice, and between the two a failure
 could end the reassignment under a leader that is gone. Sometimes a reassignment can end although the partition itself
-did not change, such as when a broker that it waited for goes down: ``recheck_reassignment`` asks that.
+did not change, for example when a broker that it waited for goes down. ``recheck_reassignment`` checks that.
 
 Checking comes before anything is kept, so a withheld change leaves no trace but its ``rejected`` decision.
 
 Rejected: a working state on which every rule sets fields and appends decisions itself. Then no single place shows
-whether a change was checked, counted and told.
+whether a change was checked, counted and recorded.
 
 ``commit_cluster`` and ``commit_topic`` do the same for all other values.
 """
@@ -118,9 +118,9 @@ def _commit_settled(
 
 
 def _online_after(state: WorkingState, before: Partition, change: PartitionChange) -> Ids:
-    """List the replicas that an election without a former leader is told to.
+    """List the replicas that hear of an election without a former leader.
 
-    As in the classic controller, a replica that is on its way out or has lost its log is not asked to follow.
+    As in the classic controller, a replica that shuts down or has lost its log is not asked to follow.
     """
     replicas, states = change.replicas or before.replicas, change.replica_states or before.replica_states
     return online_replicas(replicas, states, state.active)
@@ -143,7 +143,7 @@ def commit_watermark(batch: Batch, topic: WorkingTopic, before: Partition, high_
     if broken:
         batch.recorder.say_withheld(topic, before, broken)
         return
-    # Record: a leader that began with less shows only that, so reaching the same offset again has to be told too.
+    # Record. A leader that began with less exposes only that, so reaching the same offset again is a decision too.
     is_regained = before.high_watermark_epoch == NO_EPOCH and before.high_watermark > 0
     if high_watermark != before.high_watermark or is_regained:
         batch.recorder.say_high_watermark(topic, after)
@@ -153,12 +153,12 @@ def commit_watermark(batch: Batch, topic: WorkingTopic, before: Partition, high_
 
 
 def commit_log_end(batch: Batch, topic: WorkingTopic, after: Partition) -> None:
-    """Commit what replicas reported of their logs' ends. Nothing is told until the next tick derives watermarks."""
+    """Commit the log ends that replicas reported. No decision follows until the next tick derives watermarks."""
     topic.put(after)
 
 
 def commit_request_epochs(batch: Batch, topic: WorkingTopic, before: Partition, after: Partition, place: int) -> None:
-    """Commit how far the replica at ``place`` is with what it was asked to do. Only the backlog counts it."""
+    """Commit which requests the replica at ``place`` has completed. Only the backlog depends on it."""
     batch.state.totals.change_backlog_at(before, after, place)
     topic.put(after)
 

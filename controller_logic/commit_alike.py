@@ -1,22 +1,22 @@
 """Commit what a rule decides about partitions that are alike: ask the rule for one of them, and repeat its effect.
 
 The problem: a lost broker changes tens of thousands of partitions at one tick. For each of them the rule elects, and
-the pipeline applies, checks, counts and tells. But what the rule decides follows from few of a partition's values:
-its replicas, the ISR, the leader, replica states, and who was asked to act. Among a hundred thousand partitions on ten
-brokers these differ in a few hundred ways.
+the pipeline applies, checks, counts and records. But what the rule decides follows from few of a partition's values:
+its replicas, the ISR, the leader, replica states, and the requests to its brokers. A hundred thousand partitions on ten
+brokers have only a few hundred combinations of these values.
 
-The insight: what became of one partition can be repeated for all that are like it. The effect is the difference
-between the partition before and after, what was told, and what was counted.
+The insight: what happened to one partition can be repeated for all that are like it. The effect is the difference
+between the partition before and after, the decisions recorded, and the change of the counts.
 
     partition ─► like one before? ── no ──► rule ─► commit ─► effect, remembered
                         │ yes                                    │
                         └──────────► the same effect  ◄──────────┘
-                                     epochs go up by as much, numbers of its own are kept
+                                     epochs rise by as much, the partition keeps its own numbers
 
-So there is one set of rules, and nothing here knows Kafka's. A partition that is anything but plain (it is reassigned,
-has removed replicas, recovers, had no leader yet) goes to the rule each time, and so does an effect of any other shape
-than the usual one. Rejected: the rules a second time as array operations, because two sets of rules drift apart, and
-because taking arrays out of the partitions and back costs as much as repeating an effect.
+So there is still one set of rules, and this file knows none of them. The rule itself decides each partition that is not
+plain (it is being reassigned, has removed replicas, is recovering, or had no leader yet), and each one whose effect has
+an unusual shape. Rejected: the rules a second time as array operations, because two sets of rules drift apart, and
+because converting partitions into arrays and back costs as much as repeating an effect.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ from state.partition import LeaderRecoveryState, Partition, PartitionState, Repl
 
 _RECOVERED = LeaderRecoveryState.RECOVERED
 
-# Concerns the given partition alone, and leaves all of the state but this partition and the counts as it is.
+# Depends on the given partition alone, and changes nothing but this partition and the counts.
 Rule = Callable[[WorkingTopic, Partition], bool | None]
 NewRule = Callable[[WorkingTopic, tuple[int, ...]], None]
 
@@ -48,7 +48,7 @@ class _Effect(msgspec.Struct, frozen=True, gc=False):
     states_before: tuple[ReplicaState, ...]
     # What the rule returned.
     answer: bool
-    # Whether the partition was left as it is.
+    # Whether the partition stays as it is.
     is_none: bool
     after: Partition
     leader_step: int
@@ -58,7 +58,7 @@ class _Effect(msgspec.Struct, frozen=True, gc=False):
 
 
 class Alike:
-    """One rule at one event, on partition after partition of topics that are not being deleted."""
+    """One rule, applied at one event to many partitions of topics that are not being deleted."""
 
     def __init__(self, batch: Batch, rule: Rule) -> None:
         self._batch = batch
@@ -76,7 +76,7 @@ class Alike:
             before.leader,
             before.requested_epochs,
             before.completed_epochs,
-            # What was requested is noted by leader epoch. Nothing is requested of brokers behind gateways.
+            # Requests are noted by leader epoch. Brokers behind gateways get none.
             before.leader_epoch if self._has_requests else NO_EPOCH,
             topic.min_isr,
             topic.unclean_allowed,
@@ -142,7 +142,7 @@ def _is_plain(partition: Partition) -> bool:
 def _effect_of(
     topic: WorkingTopic, before: Partition, after: Partition, said: list[Said], answer: bool
 ) -> _Effect | None:
-    """Return what became of a partition as an effect; None if more became of it than an effect repeats."""
+    """Return the effect that the rule had on a partition; None if it did something that an effect cannot repeat."""
     usual = replace(
         before,
         state=after.state,
@@ -170,7 +170,7 @@ def _effect_of(
 
 
 def _patterns(after: Partition, said: list[Said]) -> tuple[Pattern, ...] | None:
-    """Return the patterns of what was told; None if it is no decision about the partition as it now stands."""
+    """Return the patterns of the decisions; None if one is not about this partition as it now stands."""
     patterns = []
     for one in said:
         if not isinstance(one, LeaderAndIsr | StopReplica) or one.partition != after.partition:

@@ -15,19 +15,19 @@ NO_CHECK = -1
 
 
 def commit_broker(batch: Batch, broker: Broker, reason: Reason | None = None) -> None:
-    """Commit a broker; one that is ``unregistered`` is gone. Without a reason nothing is told."""
+    """Commit a broker, or remove it if its state is ``unregistered``. Without a reason no decision is recorded."""
     batch.state.put_broker(broker)
     if reason is not None:
         batch.recorder.say_broker(broker, reason)
 
 
 def commit_gateway(batch: Batch, gateway: Gateway) -> None:
-    """Commit a gateway. No decision tells of gateways: the quorum's does."""
+    """Commit a gateway. No decision is recorded, because the decision on the quorum says what brokers need."""
     batch.state.put_gateway(gateway)
 
 
 def commit_quorum(batch: Batch, quorum: Quorum) -> None:
-    """Commit what is known of the quorum within its epoch. Nothing is told."""
+    """Commit what is known of the quorum within its epoch. No decision is recorded."""
     batch.state.quorum = quorum
 
 
@@ -62,7 +62,7 @@ def commit_producer_ids(batch: Batch, broker: Broker, next_producer_id: int) -> 
 
 
 def commit_clock(batch: Batch, now_ms: int, entered_ms: int) -> None:
-    """Commit the engine's clock, and what the bus's clock read when the event that set it came."""
+    """Commit the engine's clock, and the bus's time at which the event that set it came."""
     batch.state.put_clock(now_ms, entered_ms)
 
 

@@ -17,7 +17,7 @@ def commit_new_topic(batch: Batch, topic: Topic) -> WorkingTopic:
 def commit_new_partition(
     batch: Batch, topic: WorkingTopic, replicas: tuple[int, ...], states: ReplicaStates
 ) -> Partition:
-    """Commit a new partition. Its first election tells it."""
+    """Commit a new partition. No decision is recorded, because its first election is one."""
     partition = Partition(len(topic.partitions), PartitionState.NewPartition, replicas, states)
     topic.append(partition)
     batch.state.totals.add_partition(topic, partition)
@@ -39,7 +39,7 @@ def commit_deletion_waits(batch: Batch, topic: WorkingTopic) -> None:
 
 
 def commit_deletion_begins(batch: Batch, topic: WorkingTopic) -> None:
-    """Commit that a topic is being deleted. How far its replicas are is told by ``commit_deletion_state``."""
+    """Commit that a topic is being deleted. ``commit_deletion_state`` records the progress of its replicas."""
     commit_deletion_not_due(batch, topic.topic)
     batch.state.totals.take_out(topic)
     topic.put_state(TopicState.deleting, deletion_waits=False)

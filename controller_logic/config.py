@@ -34,12 +34,12 @@ def complaint_about_topic_config(batch: Batch, config: Mapping[str, str | None])
 
 
 def complaint_about_growth(batch: Batch, before: Mapping[str, str], after: Mapping[str, str]) -> str | None:
-    """Say which of the settings ``after`` no bus could carry. Older versions of the rules have no such limit."""
+    """Say which of the settings ``after`` are too large for a bus. Older versions of the rules have no such limit."""
     return complaint_about_size(before, after) if batch.state.rules_version >= BOUNDED_RULES else None
 
 
 def _complaint_about_sizes(batch: Batch, before: dict[str, str], after: dict[str, str]) -> str | None:
-    """Say also whether the settings that all shards have would be too large."""
+    """Do the same, and check the settings that all shards share too."""
     if batch.state.rules_version < BOUNDED_RULES:
         return None
     held = (batch.state.config, *batch.state.broker_config.values())

@@ -16,7 +16,7 @@ SHARED_BYTES_MAX = 1024 * 1024
 def complaint_about_size(before: Mapping[str, str], after: Mapping[str, str]) -> str | None:
     """Say what is too large about an entity's settings ``after`` a change; None if nothing is.
 
-    Settings that were made before the limits may exceed them. These can be made fewer and smaller, but not more.
+    Settings from before the limits may exceed them. A change may make them fewer or smaller, but not more or larger.
     """
     for key, value in after.items():
         size = _bytes(value)

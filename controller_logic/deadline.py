@@ -8,9 +8,9 @@ from state.events import Logged
 def is_over(batch: Batch, event: AdminEvent) -> bool:
     """Say whether a request was found undecided after its time-out, and answer it if so.
 
-    The event log alone does not tell how late an event is decided. It is known only if a job took over and found the
-    event undecided. The sender began to wait before the event came to the bus; if the two clocks differ, the earlier
-    time counts, because that is safe.
+    The event log alone does not say how late an event is decided. That is known only if a job took over and found the
+    event undecided. The wait began at the event's own time or at its entry to the bus, whichever is earlier. If the two
+    clocks differ, the earlier time is the safe one.
     """
     if event.timeout_ms is None or batch.logged.found_ms is None:
         return False
@@ -25,8 +25,8 @@ def is_over(batch: Batch, event: AdminEvent) -> bool:
 def expires_ms(logged: Logged) -> int | None:
     """Return the time by the bus's clock until which an event may be decided; None if any time is right.
 
-    Any time is right if the rules know already that the request timed out. Only the bus's clock counts here, because
-    an author whose own clock is behind would hold up everybody.
+    Any time is right if the rules already know that the request timed out. Only the bus's clock counts here, because
+    otherwise an author whose clock is behind would hold everybody up.
     """
     event = logged.event
     if not isinstance(event, AdminEvent) or event.timeout_ms is None or logged.entered_ms is None:

@@ -1,11 +1,11 @@
-"""What is said about the event at hand, and in whose name.
+"""The decisions on the event at hand, and in whose name they are made.
 
 Every decision carries the event's ``seq``, the controller epoch of the newest claim and the engine's clock. The
 recorder adds them, so a rule names only what is its own: a reason, a partition, an error.
 
-All shards decide alike about brokers and cluster-wide requests, and one of them must say it. ``writes`` is true on
-that shard: on shard 0, or for an event that is routed by topic on the shard that took it in. What each shard says for
-its own topics (a partition's leader, its part of an answer) is recorded everywhere; ``state.canonical`` merges it.
+All shards decide alike about brokers and cluster-wide requests, and one of them must record it. ``writes`` is true on
+that shard: on shard 0, or for an event that is routed by topic on the shard of that topic. What each shard decides for
+its own topics (a partition's leader, its part of an answer) is always recorded; ``state.canonical`` merges it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -42,12 +42,12 @@ from state.partition import Partition
 from state.reason import Reason
 
 _TOPIC_EVENTS = frozenset(TOPIC_EVENTS)
-# As JSON a character takes up to six bytes, and no bus carries a decision of any length.
+# In JSON a character takes up to six bytes, and a bus bounds the size of a decision.
 RAW_CHARS_MAX = 64 * 1024
 
 
 def shown(raw: bytes) -> str:
-    """Return an event's text for a ``rejected`` decision. A long text is cut to its beginning and its length."""
+    """Return an event's text for a ``rejected`` decision. Of a long text, return the beginning and the length."""
     text = raw.decode(errors="backslashreplace")
     return text if len(text) <= RAW_CHARS_MAX else f"{text[:RAW_CHARS_MAX]}... ({len(raw)} bytes)"
 
@@ -59,10 +59,10 @@ class DecisionRecorder:
         self._state = state
         self._event: AnyEvent | Malformed | Progress = Progress()
         self._raw = b""
-        # Whether this shard says what all shards decide alike about the event at hand.
+        # Whether this shard records what all shards decide alike on the event at hand.
         self.writes = state.cluster.writes_cluster_decisions
         self.said: list[Said] = []
-        # How many decisions were said before the event at hand.
+        # How many decisions the events before this one have led to.
         self._said_before = 0
 
     def begin(self, logged: Logged) -> None:
@@ -73,7 +73,7 @@ class DecisionRecorder:
         self.writes = type(logged.event) in _TOPIC_EVENTS or self._state.cluster.writes_cluster_decisions
 
     def speak_for_topic(self) -> None:
-        """Say on this shard, which holds the topic that the event is about, what shard 0 would say otherwise."""
+        """Record on this shard, because it holds the event's topic, what shard 0 would otherwise record."""
         self.writes = True
 
     @property
@@ -98,7 +98,7 @@ class DecisionRecorder:
     # Partitions and topics
 
     def say_alike(self, patterns: Iterable[Pattern], topic: WorkingTopic, partition: Partition) -> None:
-        """Say of ``partition`` what ``patterns`` say of one that is like it."""
+        """Record for ``partition`` the decisions that ``patterns`` give for a partition like it."""
         row = (topic.topic, topic.topic_id, partition.partition, partition.leader_epoch, partition.partition_epoch)
         self.said += [AlikeDecision(pattern, *row) for pattern in patterns]
 
@@ -112,7 +112,7 @@ class DecisionRecorder:
         is_new: bool = False,
         unclean: bool = False,
     ) -> None:
-        """Tell the brokers in ``to``, and as metadata all others, who leads."""
+        """Record who leads. The brokers in ``to`` must act on it; all others take it as metadata."""
         self.said.append(
             leader_and_isr_of(
                 topic.topic,
@@ -138,7 +138,7 @@ class DecisionRecorder:
         delete: bool,
         to: tuple[int, ...],
     ) -> None:
-        """Tell the brokers in ``to`` to stop following, and with ``delete`` to remove the log."""
+        """Record that the brokers in ``to`` must stop following, and with ``delete`` must remove the log."""
         self.said.append(
             StopReplica(
                 **self._common(reason),
@@ -152,7 +152,7 @@ class DecisionRecorder:
         )
 
     def say_topic(self, topic: WorkingTopic, reason: Reason) -> None:
-        """Tell a topic's state and settings."""
+        """Record a topic's state and settings."""
         self.said.append(
             TopicDecision(
                 **self._common(reason),
@@ -164,7 +164,7 @@ class DecisionRecorder:
         )
 
     def say_high_watermark(self, topic: WorkingTopic, partition: Partition) -> None:
-        """Tell the high watermark that a partition has now."""
+        """Record the high watermark that a partition has now."""
         self.said.append(
             HighWatermark(
                 seq=self._state.seq,
@@ -181,12 +181,12 @@ class DecisionRecorder:
     # The cluster
 
     def say_broker(self, broker: Broker, reason: Reason) -> None:
-        """Tell a broker's registration and state."""
+        """Record a broker's registration and state."""
         if self.writes:
             self.said.append(self._broker(broker, reason, broker.state))
 
     def say_remaining(self, broker: Broker, remaining: int) -> None:
-        """Tell how many leaderships of this shard a broker that shuts down has kept; the shards' parts are added up."""
+        """Record how many leaderships of this shard a broker in shutdown still has; the shards' parts are added up."""
         state = BrokerState.controlled_shutdown if remaining else BrokerState.shutdown_allowed
         said = self._broker(broker, Reason.CONTROLLED_SHUTDOWN, state)
         self.said.append(replace(said, remaining=remaining))
@@ -197,7 +197,7 @@ class DecisionRecorder:
     def say_config(
         self, entity: str, name: str | None, config: dict[str, str], in_force: dict[str, str] | None = None
     ) -> None:
-        """Tell the settings of an entity as they now stand."""
+        """Record the settings of an entity as they now stand."""
         if self.writes:
             common = self._common(Reason.CONFIG_CHANGED)
             self.said.append(
@@ -205,7 +205,7 @@ class DecisionRecorder:
             )
 
     def say_quorum(self, quorum: Quorum, reason: Reason) -> None:
-        """Tell which gateway leads the metadata quorum."""
+        """Record which gateway leads the metadata quorum."""
         if self.writes:
             metadata_format = quorum.metadata_format
             self.said.append(
@@ -220,12 +220,12 @@ class DecisionRecorder:
             )
 
     def say_no_op(self) -> None:
-        """Tell nothing, so that an idle metadata log gets a record."""
+        """Record a decision that changes nothing, so that an idle metadata log gets a record."""
         if self.writes:
             self.said.append(NoOp(**self._common(Reason.MAX_IDLE_INTERVAL)))
 
     def say_producer_ids(self, broker: Broker, next_producer_id: int) -> None:
-        """Tell that a broker got the producer ids below ``next_producer_id``."""
+        """Record that a broker got the block of producer ids that ends before ``next_producer_id``."""
         if self.writes:
             self.said.append(
                 ProducerIds(
@@ -237,7 +237,7 @@ class DecisionRecorder:
             )
 
     def say_imbalance(self, counts: Mapping[int, tuple[int, int]]) -> None:
-        """Tell what a balance check counted on this shard; the shards' parts are added up."""
+        """Record what a balance check counted on this shard; the shards' parts are added up."""
         common = self._common(Reason.LEADER_BALANCE)
         self.said.append(Imbalance(**common, counts=dict(sorted(counts.items()))))
 
@@ -281,13 +281,13 @@ class DecisionRecorder:
         )
 
     def reject(self, field: str, message: str, reason: Reason) -> None:
-        """Report the event at hand as one that cannot be obeyed."""
+        """Record that the event at hand cannot be obeyed."""
         if self.writes:
             raw = shown(self._raw)
             self.said.append(Rejected(**self._common(reason), raw=raw, field=field, message=message))
 
     def say_withheld(self, topic: WorkingTopic, partition: Partition, broken: list[str]) -> None:
-        """Report a change that was withheld because it would break these rules."""
+        """Record that a change was withheld because it would break these rules."""
         self.said.append(
             Rejected(
                 **self._common(Reason.INVARIANT_BROKEN),

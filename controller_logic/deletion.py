@@ -123,7 +123,7 @@ def _tell(batch: Batch, topic: WorkingTopic, partition: Partition, brokers: tupl
 def _is_passed_over(batch: Batch, broker: int) -> bool:
     """Say whether a broker is away and will remove deleted topics without being told.
 
-    For an unregistered broker that is not known. It is assumed if all other brokers are behind gateways.
+    An unregistered broker is assumed to do so if all registered brokers are behind gateways.
     """
     if broker in batch.state.brokers or batch.state.rules_version < STRAYS_RULES:
         return broker in batch.state.brokers and broker not in batch.state.awaited
@@ -142,7 +142,7 @@ def _pass_over_away(batch: Batch, topic: WorkingTopic) -> None:
 
 
 def brokers_failed(batch: Batch, topic: WorkingTopic, failed: Set[int]) -> None:
-    """Hold a deletion up until the brokers in ``failed`` that must be told are back."""
+    """Suspend a deletion until those of the brokers in ``failed`` that must be told are back."""
     _fail(batch, topic, failed)
     broker_unregistered(batch, topic)
 
@@ -173,7 +173,7 @@ def _fail(batch: Batch, topic: WorkingTopic, failed: Set[int]) -> None:
 
 
 def broker_started(batch: Batch, topic: WorkingTopic, broker: int) -> None:
-    """Tell a broker that is back to remove what it has not, and others to retry."""
+    """Tell a broker that is back to remove the replicas it still has, and other brokers to retry."""
     for partition in topic.partitions:
         lost = partition.offline_dir_replicas
         if broker in lost:
@@ -184,7 +184,7 @@ def broker_started(batch: Batch, topic: WorkingTopic, broker: int) -> None:
 
 
 def retry(batch: Batch, topic: WorkingTopic) -> None:
-    """Tell brokers whose ineligible replicas are online to remove them."""
+    """Tell the brokers of ineligible replicas that are online to remove them."""
     for partition in topic.partitions:
         pairs = zip(partition.replicas, partition.replica_states, strict=True)
         addressed = [r for r, state in pairs if state == _INELIGIBLE and r in batch.state.active]
@@ -202,7 +202,7 @@ def resume(batch: Batch, topic: WorkingTopic) -> None:
 
 
 def replica_reported(batch: Batch, topic: WorkingTopic, event: ReplicaReport) -> None:
-    """Take in that a replica is removed, could not be removed, or lost its log directory."""
+    """Note that a replica is removed, could not be removed, or lost its log directory."""
     outcome = {"deleted": _SUCCESSFUL, "offline": _INELIGIBLE, "error": _INELIGIBLE}.get(event.outcome)
     partition = topic.partition(event.partition)
     if outcome is None or partition is None or event.broker not in partition.replicas:
@@ -242,7 +242,7 @@ def _state_of(topic: WorkingTopic) -> TopicState:
 
 
 def _settle(batch: Batch, topic: WorkingTopic) -> None:
-    """Commit the state of the deletion if it is another one than before."""
+    """Commit the state of the deletion if it has changed."""
     state = _state_of(topic)
     if state != topic.state:
         commit_deletion_state(batch, topic, state)

@@ -28,16 +28,16 @@ from state.rules import ANNOUNCING_RULES, ANY_BACKUP_RULES, UNREPEATED_RULES
 # heartbeats follow its fetches.
 FIND_LEADER_TIMEOUTS = 3
 
-# No gateway starts or is stopped more often than this. While a backup is restored, nothing runs for longer than this.
+# Quorum epochs begin at most once in this time, because gateways do not start or stop more often.
 EPOCH_MS = 500
-# Version 2 of the rules assumed that no restored backup is younger than this.
+# Version 2 of the rules assumed that every restored backup is at least this old.
 LONG_SILENCE_MS = 60_000
-# Three years. Epochs have 32 bits, so a wrong clock can cost this nine times.
+# Three years. Epochs have 32 bits, so a wrong clock can raise the epoch by this much nine times.
 EPOCHS_ON_MAX = 200_000_000
 
 
 def gateway_started(batch: Batch, event: GatewayStarted) -> None:
-    """Take in a gateway. It leads if no gateway does, or if it led before it started again."""
+    """Register a gateway. It leads if no gateway does, or if it led before it started again."""
     if event.gateway not in event.voters:
         message = f"gateway {event.gateway} is not among the voters {list(event.voters)}"
         batch.recorder.reject("voters", message, Reason.REQUEST_REFUSED)
@@ -67,7 +67,7 @@ def gateway_started(batch: Batch, event: GatewayStarted) -> None:
 
 
 def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
-    """Note that a gateway lives. While the leader was held up, brokers could not be heard, so that was no silence.
+    """Note that a gateway lives. Time in which the leader was held up and could not hear brokers is not their silence.
 
     When the leader stops cleanly, another gateway leads at once, as Kafka's leader resigns. If there is no other, it
     stays the leader until a gateway starts.
@@ -95,7 +95,7 @@ def gateway_heartbeat(batch: Batch, event: GatewayHeartbeat) -> None:
 
 
 def watch_leader(batch: Batch) -> None:
-    """Make another gateway the leader if the leader has been silent for too long and another one has not."""
+    """If the leader has been silent for too long or is stopping, make a live gateway the leader."""
     leader = batch.state.gateways.get(batch.state.quorum.voter)
     if leader is not None and not _is_live(batch, leader):
         _elect_another(batch, Reason.GATEWAY_STOPPED if leader.is_stopping else Reason.GATEWAY_SILENT)
@@ -108,7 +108,10 @@ def is_led(batch: Batch) -> bool:
 
 
 def silence_counts_until(batch: Batch, broker: Broker) -> int:
-    """Return the end of the time in which silence counts: now, or behind a gateway the leading one's last heartbeat."""
+    """Return the time up to which a broker's silence counts.
+
+    That is now. For a broker behind a gateway it is the last heartbeat of the leading gateway.
+    """
     leader = batch.state.gateways.get(batch.state.quorum.voter) if broker.behind_gateway else None
     return batch.state.now_ms if leader is None else leader.last_contact_ms
 
@@ -126,7 +129,7 @@ def with_session(batch: Batch) -> list[Broker]:
 
 
 def forgive_silence(batch: Batch) -> None:
-    """Count a time without a controller as no silence of the gateways."""
+    """Do not count a time without a controller as silence of the gateways."""
     for gateway in list(batch.state.gateways.values()):
         commit_gateway(batch, replace(gateway, last_contact_ms=batch.state.now_ms))
 
@@ -134,8 +137,8 @@ def forgive_silence(batch: Batch) -> None:
 def lead_on(batch: Batch) -> None:
     """After a time without a controller, let the leader continue in another epoch.
 
-    All of this may be a restored backup. Brokers may have read other decisions of the last epoch than those that
-    follow here. In any case the brokers are told of the claim's settings.
+    Bus and gateways may be a restored backup, and brokers may have read other decisions of the last epoch than those
+    that follow here. In any case, announce the claim's settings to the brokers.
     """
     leader = batch.state.gateways.get(batch.state.quorum.voter)
     unheard_ms = batch.state.now_ms - batch.state.quorum.heard_ms
@@ -159,9 +162,9 @@ def _announced_format(batch: Batch, announced: int) -> int:
 
 
 def _format(batch: Batch) -> int:
-    """Name the newest format of the metadata log that every gateway that may be writing one can write.
+    """Return the newest format that can be written by every gateway that may still write the metadata log.
 
-    A gateway that stops may be writing until it is silent.
+    A gateway that is stopping may still write until it is silent.
     """
     if batch.state.rules_version < ANNOUNCING_RULES:
         return FIRST_FORMAT
@@ -180,7 +183,7 @@ def _go_on_in_newer_format(batch: Batch) -> None:
 
 
 def _elect(batch: Batch, gateway: Gateway, behind: list[Broker], reason: Reason) -> None:
-    """Make a gateway the leader. The brokers ``behind`` the former one had a session until now."""
+    """Make a gateway the leader. Give a new session to the brokers ``behind`` gateways, which had one until now."""
     state = batch.state
     who = (gateway.gateway, gateway.incarnation, gateway.voters)
     epoch = state.quorum.quorum_epoch + _epochs_on(batch)
@@ -191,7 +194,7 @@ def _elect(batch: Batch, gateway: Gateway, behind: list[Broker], reason: Reason)
 
 
 def _epochs_on(batch: Batch) -> int:
-    """Return the rise of the epoch: one, and after a silence one for each half second of it.
+    """Return by how much the epoch rises: by one, or after a silence by one for each half second of it.
 
     If bus and gateways were restored from a backup, brokers have seen epochs that the event log does not know, at most
     one each half second. If one of them were used again, brokers would take its records for those that they have read.
@@ -205,7 +208,7 @@ def _epochs_on(batch: Batch) -> int:
 
 
 def _at_least_ms(batch: Batch) -> int:
-    """Return the latest known time. The clock stands still while no job decides, but the next claim tells the time."""
+    """Return the latest known time. The clock stands still while no job decides, but the next claim shows the time."""
     if batch.state.rules_version < ANY_BACKUP_RULES or batch.logged.found_ms is None:
         return batch.state.now_ms
     return max(batch.state.now_ms, batch.logged.found_ms)

@@ -31,7 +31,7 @@ class Guarded(NamedTuple):
 
 
 def guarded_step(state: State, events: Sequence[Logged], policy: Policy, *, overrides: Mapping[str, str]) -> Guarded:
-    """Do what ``step`` does. An event that it raises on is reported, and changes nothing.
+    """Do what ``step`` does. If it raises on an event, report that event and leave the state as it was.
 
     ``step`` should never raise, nor say two things about one partition. If it did, the batch would come again after
     each restart and fail again. So the batch is halved until the failing event stands alone, and that event is left
@@ -40,7 +40,7 @@ def guarded_step(state: State, events: Sequence[Logged], policy: Policy, *, over
     try:
         return _checked(step(state, events, policy, overrides=overrides))
     except MemoryError:
-        # This is no event's fault, and another machine could decide it.
+        # No event is at fault, and another machine could decide them all.
         raise
     except Exception as error:
         if len(events) == 1:

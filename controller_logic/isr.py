@@ -19,12 +19,12 @@ from state.reason import Reason
 
 RECOVERED, RECOVERING = LeaderRecoveryState.RECOVERED, LeaderRecoveryState.RECOVERING
 _UNKNOWN_BROKER_EPOCH = -1
-# As on the wire, where the default is 0: a leader that does not know of recovery needs none.
+# The wire's default is 0, so a leader that does not know of recovery counts as recovered.
 _RECOVERY = {None: RECOVERED, 0: RECOVERED, 1: RECOVERING, "RECOVERED": RECOVERED, "RECOVERING": RECOVERING}
 
 
 def alter_isr(batch: Batch, event: AlterIsr) -> None:
-    """Commit the ISR that a leader asks for, or tell it why not. The answer has the partition as committed."""
+    """Commit the ISR that a leader asks for, or answer why not. The answer shows the partition as committed."""
     broker = fencing.registered_broker(batch, event.broker)
     if broker is None:
         return

@@ -1,10 +1,10 @@
 """How far each replica's log has come, and when it last had all that its leader had
 (``Replica.updateFetchStateOrThrow``, ``ReplicaState.isCaughtUp``).
 
-A report stands for one of Kafka's fetches, and the engine's clock at the report for the time of that fetch. Reports of
-an earlier leader epoch do not count, as a new Kafka leader starts from nothing. Reports from before a broker's restart
-do not count either, because its log may have lost its end. A time in the future is from a clock that a claim has since
-set back, and counts as no time.
+Each report is treated like one of Kafka's fetches, made at the engine's time of the report. Reports of an earlier
+leader epoch do not count, just as a new Kafka leader knows nothing of its followers. Reports from before a broker's
+restart do not count either, because its log may have lost its end. A time in the future was noted before a claim set
+the clock back, and is ignored.
 """
 
 from typing import TypeVar

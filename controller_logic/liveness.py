@@ -37,7 +37,7 @@ from state.reason import Reason
 def register(batch: Batch, event: BrokerRegister) -> None:
     """Register a broker. It is fenced until its first heartbeat, and its epoch is this event's seq.
 
-    A new incarnation of a live broker is a bounce: all that it had fails first (KIP-380). What the former incarnation
+    A new incarnation of a live broker is a bounce: first all its replicas fail (KIP-380). What the former incarnation
     reported of its logs no longer counts. Behind a gateway, a broker that is not known to be dead keeps its id.
     """
     refusal = refusal_of(batch, event)
@@ -105,7 +105,7 @@ def heartbeat(batch: Batch, event: BrokerHeartbeat) -> None:
 
 
 def expire_sessions(batch: Batch) -> bool:
-    """Fence all brokers that have been silent for too long, all at once; say whether any was."""
+    """Fence all brokers that have been silent for too long, in one step. Return whether there were any."""
     silent = [
         (b, reason) for b in batch.state.brokers.values() if b.is_live and (reason := _silence(batch, b)) is not None
     ]
@@ -126,7 +126,7 @@ def _silence(batch: Batch, broker: Broker) -> Reason | None:
 
 
 def sessions_extended(batch: Batch, event: SessionsExtended) -> None:
-    """Take the time in which the engine itself was held up off every silence."""
+    """Subtract the time in which the engine itself was held up from every broker's silence."""
     extend(batch, event.by_ms, gateways.with_session(batch))
     for gateway in list(batch.state.gateways.values()):
         last_contact_ms = min(batch.state.now_ms, gateway.last_contact_ms + event.by_ms)
@@ -156,7 +156,7 @@ def unregister(batch: Batch, event: BrokerUnregister) -> None:
 def connection_lost(batch: Batch, event: BrokerConnectionLost) -> None:
     """Note that a connection is lost. With broker.connection.lost.grace.ms the broker's session may end early.
 
-    Ticks look at it, and a heartbeat before then makes it void. A grace of 0 does not wait for a tick.
+    The next ticks check the grace period, and a heartbeat cancels it. A grace of 0 does not wait for a tick.
     """
     broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
     if broker is None:

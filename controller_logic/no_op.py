@@ -1,8 +1,8 @@
 """Keep brokers' view of an idle metadata log young (KIP-835, ``QuorumController.registerWriteNoOpRecord``).
 
 A broker's lag metric is the age of the newest record, so an idle log needs a record now and then that says nothing.
-Kafka's controller writes one in every interval, whatever else it wrote. So do the rules, because no shard knows what
-the others decided.
+Kafka's controller writes one in every interval, even if it wrote other records. The rules do the same, because no shard
+knows what the others decided.
 """
 
 from msgspec.structs import replace
@@ -16,8 +16,8 @@ from state.metadata_format import NO_OP_FORMAT
 def decide_no_op(batch: Batch) -> None:
     """Decide a ``no_op`` if metadata.max.idle.interval.ms has passed since the last one and a gateway leads.
 
-    After the clock was set back, it must pass the last ``no_op`` again, or a new quorum epoch must begin. So no two
-    batches of the metadata log that hold nothing else are equal, and a lost log can be found again in a broker's copy.
+    If the clock was set back, none follows until the clock has passed the last one or a new quorum epoch begins. So no
+    two batches that hold only a ``no_op`` are equal, and a lost log can be matched with a broker's copy of it.
     """
     interval_ms = batch.state.policy.metadata_max_idle_interval_ms
     if interval_ms == 0 or batch.state.quorum.metadata_format < NO_OP_FORMAT:

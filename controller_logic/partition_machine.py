@@ -59,8 +59,8 @@ def without(
     """Take the replicas on ``lost`` out of leadership and ISR.
 
     The ISR never loses its last member. If all of its members go at once, the former leader stays in it, because it
-    has every committed record. The classic controller takes them out one by one, so there the last one depends on
-    the order.
+    has every committed record. The classic controller takes members out one by one, so there the order determines
+    which one stays.
     """
     if partition.leader in lost:
         elected = elect_offline(partition.isr, online, unclean_allowed=unclean_allowed)

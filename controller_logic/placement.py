@@ -36,7 +36,7 @@ def place(
     is_aware = len(known) == len(racks)
     brokers = _racks_in_turn(known) if is_aware else sorted(racks)
     shift, placed = start.shift, []
-    # Followers come from the same place again after as many shifts as there are other brokers.
+    # After as many shifts as there are other brokers, followers are in the same places again.
     rounds = max(1, len(brokers) - 1)
     known_places: dict[tuple[int, int], tuple[int, ...]] = {}
     for partition in range(first_partition, first_partition + partitions):

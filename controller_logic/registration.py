@@ -18,7 +18,7 @@ from state.rules import OWN_ID_RULES
 
 
 def refusal_of(batch: Batch, event: BrokerRegister) -> Refusal | None:
-    """Refuse a process if another one has its id, or another broker has its log directory."""
+    """Refuse a process if another process has its id, or if another broker has its log directory."""
     former = batch.state.brokers.get(event.broker)
     if batch.state.rules_version < OWN_ID_RULES:
         return None

@@ -1,4 +1,4 @@
-"""Have the replicas deleted that a reassignment removed, although brokers go and come
+"""Delete the replicas that a reassignment removed, even if their brokers are away for a while
 (``KafkaController.stopRemovedReplicasOfReassignedPartition``).
 
 The classic controller tells brokers once and forgets. Here a removed replica is kept until its broker has reported
@@ -31,13 +31,13 @@ def is_removed(partition: Partition, broker: int) -> bool:
 
 
 def held_up(batch: Batch, partition: Partition, lost: Set[int]) -> Removed:
-    """Return the removed replicas, those on ``lost`` waiting until their brokers are back."""
+    """Return the removed replicas, with those on ``lost`` waiting until their brokers are back."""
     awaited = [entry for entry in partition.removed if entry.broker in batch.state.awaited]
     return tuple([_transition(entry, _INELIGIBLE) if entry.broker in lost else entry for entry in awaited])
 
 
 def broker_started(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int) -> None:
-    """Tell a broker that is back to remove what it has not."""
+    """Tell a broker that is back to remove the replica it still has."""
     _begin(batch, topic, partition, frozenset({broker}))
 
 
@@ -61,7 +61,7 @@ def _begin(batch: Batch, topic: WorkingTopic, partition: Partition, brokers: Set
 
 
 def replica_reported(batch: Batch, topic: WorkingTopic, partition: Partition, event: ReplicaReport) -> None:
-    """Forget a removed replica that its broker has deleted; hold up one that could not be deleted."""
+    """Forget a removed replica that its broker has deleted. Keep one that could not be deleted for later."""
     removed = []
     for entry in partition.removed:
         if entry.broker != event.broker or event.leader_epoch <= entry.leader_epoch:

@@ -14,8 +14,8 @@ from state.found import found_in, found_ms
 from state.policy import Policy
 from state.view import view_of
 
-# An event's seq and text. If known: when it entered its bus, whether the bus knew it as a claim, and when a job that
-# took over found it undecided.
+# An event's seq and text, and if known: when it entered its bus, whether the bus knew it as a claim, and when a job
+# that took over found it undecided.
 Recorded = (
     tuple[int, bytes]
     | tuple[int, bytes, int | None, bool | None]
@@ -56,7 +56,7 @@ def decide(
 ) -> Decided:
     """Decide a whole log, in rising ``seq``.
 
-    Batches have the ``batch_sizes`` in turn, over and over. Neither these nor ``shards`` change the decisions.
+    Batches take their sizes from ``batch_sizes`` in turn, over and over. Neither sizes nor ``shards`` affect decisions.
     """
     replay = Replay(first_states(shards), policy, overrides)
     decisions: list[DecisionText] = []
@@ -95,8 +95,8 @@ def _with_found(entries: Iterable[Recorded]) -> Iterator[Recorded]:
 def logged(entries: Iterable[Recorded]) -> Iterator[Logged]:
     """Decode an event log and give each event the clock of version 1 of the rules.
 
-    That clock is the greatest ``time_ms`` so far. It starts again after each claim, which all shards take in, so events
-    under version 2 do not move it.
+    That clock is the greatest ``time_ms`` since the last claim. So the times of events that were decided under version
+    2 do not affect it.
     """
     clock_ms = 0
     for entry in entries:

@@ -7,13 +7,13 @@ from controller_logic.fencing import Refusal
 from state.events import ReplicaReport
 from state.partition import ReplicaState
 
-# A broker reports it for a replica whose log directory is lost. Other errors mean that a decision came late or twice,
-# and leave the replica as it was.
+# Brokers report this error for a replica whose log directory is lost. Other errors mean that a decision came late or
+# twice, and that the replica is unchanged.
 _LOST_LOG = "KAFKA_STORAGE_ERROR"
 
 
 def replica_report(batch: Batch, event: ReplicaReport) -> None:
-    """Take a replica offline that lost its log, or online that leads or follows again."""
+    """Take a replica offline if it lost its log, and online if it leads or follows again."""
     broker = fencing.in_its_epoch(batch, event.broker, event.broker_epoch)
     if broker is None:
         return

@@ -23,7 +23,7 @@ Epochs = tuple[int, ...]
 
 
 def request(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int) -> None:
-    """Note that a broker is told once more who leads a partition."""
+    """Note that a decision tells a broker once more who leads a partition."""
     if broker not in batch.state.reporting:
         return
     requested = with_requested_epochs(partition.replicas, partition.requested_epochs, (broker,), partition.leader_epoch)
@@ -35,7 +35,7 @@ def request(batch: Batch, topic: WorkingTopic, partition: Partition, broker: int
 def reported(batch: Batch, topic: WorkingTopic, partition: Partition, event: ReplicaReport) -> Partition:
     """Note what a replica reported; return the partition as it stands then.
 
-    A report of a leader epoch that was never decided is passed over.
+    A report of a leader epoch that was never decided is ignored.
     """
     if event.leader_epoch > partition.leader_epoch:
         return partition

@@ -1,4 +1,4 @@
-"""The counts of a shard, kept up with each change so that nobody has to walk all partitions to know them."""
+"""The counts of a shard, updated with each change so that nobody has to walk all partitions."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ _OFFLINE = Totals.__struct_fields__.index("offline")
 
 
 class Difference(NamedTuple):
-    """What the counts differ by after a change: pairs of a place or a broker and an amount, without zeros."""
+    """How a change affects the counts: pairs of (place or broker, amount), without zeros."""
 
     counts: tuple[tuple[int, int], ...]
     backlog: tuple[tuple[int, int], ...]
 
     @classmethod
     def between(cls, before: Partition | None, after: Partition, min_isr: int) -> "Difference":
-        """Count one partition before and after; None is a partition that was not there."""
+        """Count one partition before and after a change; ``before`` is None for a new partition."""
         counts, backlog = list(counted(after, min_isr)), Counter(after.backlog)
         if before is not None:
             counts = [now - former for now, former in zip(counts, counted(before, min_isr), strict=True)]
@@ -34,7 +34,7 @@ class Difference(NamedTuple):
 
 
 class RunningTotals:
-    """The totals and the backlog of a shard. Topics that are being deleted count in neither."""
+    """The totals and the backlog of a shard, neither of which counts topics that are being deleted."""
 
     def __init__(self, totals: Totals, backlog: Mapping[int, int]) -> None:
         self._counts: list[int] = list(astuple(totals))
@@ -50,7 +50,7 @@ class RunningTotals:
         self._counts[_TOPICS] += 1
 
     def add_partition(self, topic: WorkingTopic, partition: Partition) -> None:
-        """Count a partition that nobody has been asked to act on."""
+        """Count a new partition, about which no broker has a request yet."""
         self._count(topic, partition, 1)
 
     def take_out(self, topic: WorkingTopic) -> None:
@@ -81,7 +81,7 @@ class RunningTotals:
         self._change_backlog(before.backlog, after.backlog)
 
     def add(self, difference: Difference) -> None:
-        """Count a partition of a topic that is not being deleted, by what the counts differ by."""
+        """Add what changed in a partition. The partition's topic must not be in deletion."""
         for place, amount in difference.counts:
             self._counts[place] += amount
         for broker, amount in difference.backlog:

@@ -32,7 +32,7 @@ def controlled_shutdown(batch: Batch, event: ControlledShutdown) -> None:
 def ask_shutdown(batch: Batch, broker: Broker) -> None:
     """Move what ``broker`` leads to other members of the ISR, and say how much could not be moved.
 
-    Each shard does so for its own topics, and the sum is told. Asking again tries again with what remains.
+    Each shard does this for its own topics, and the decision has the sum. Asking again retries what remains.
     """
     if not batch.state.policy.controlled_shutdown_enable:
         batch.recorder.answer("INVALID_REQUEST", "controlled.shutdown.enable is false", broker=broker.broker)
@@ -82,7 +82,7 @@ def _stop_following(batch: Batch, topic: WorkingTopic, partition: Partition, bro
     if change is not None:
         after = commit_partition(batch, topic, partition, change, Reason.CONTROLLED_SHUTDOWN, to=addressed)
     if after.removed != partition.removed:
-        # The change ended the reassignment, which told this broker to stop: it is told once for each event.
+        # The change ended the reassignment, which already told this broker to stop.
         return
     epoch = after.leader_epoch
     batch.recorder.say_stop_replica(

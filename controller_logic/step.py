@@ -76,13 +76,13 @@ def step(
     *,
     overrides: Mapping[str, str] = _NO_OVERRIDES,
 ) -> Outcome:
-    """Work ``events``, in rising ``seq``, into one shard's state.
+    """Apply ``events``, in rising ``seq``, to one shard's state.
 
     Pure: the same state and events give the same outcome, wherever the event log is cut into batches and in
     any number of shards. Never raises. Events that the state already contains are skipped.
 
-    Settings come in layers, and a later layer wins: ``policy``, those that ``controller_started`` brought,
-    the cluster's dynamic ones, ``overrides``, a topic's own.
+    Settings come in layers, and a later layer wins: ``policy``, the claim's (``controller_started``), the cluster's
+    dynamic ones, ``overrides``, a topic's own.
     """
     batch = Batch(state, policy, overrides)
     working = batch.state

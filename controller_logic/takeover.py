@@ -15,7 +15,7 @@ from state.rules import ENGINE_CLOCK_RULES, NEWEST_RULES
 def _resume(batch: Batch) -> None:
     """Recheck reassignments, and ask again for the deletions that brokers have yet to report.
 
-    The classic controller tells every replica everything again, because requests may be lost with their sender.
+    The classic controller sends every replica everything again, because requests may be lost with their sender.
     Decisions are not lost: brokers read them in order from where they stopped. Only a report that a broker carried one
     out may be lost, so only decisions with an outstanding report are repeated.
     """
@@ -42,10 +42,10 @@ def _begin_clock(batch: Batch, event: ControllerStarted) -> None:
 def controller_started(batch: Batch, event: ControllerStarted) -> None:
     """Take the next controller epoch and its settings, and continue what is under way.
 
-    The bus may know which events are claims. Then one that it does not know is refused. One that it knows counts even
-    if its epoch is lower, because the greater one was forged. Live brokers get a whole session from now on, because
-    no controller was there to hear them. Impossible settings are reported together and left aside, and the epoch counts
-    all the same. A claim by a version of the rules that this code does not have is refused: a later isrflow made it.
+    If the bus knows which events are claims, any other is refused. A claim that the bus knows counts even if its epoch
+    is lower than the current one, because then the current one was forged. Live brokers get a whole session from now
+    on, because no controller was there to hear them. Impossible settings are reported together and ignored, but the
+    epoch counts all the same. A claim by a newer version of the rules is refused: a later isrflow made it.
     """
     if batch.logged.is_claim is False:
         message = f"no job claimed controller epoch {event.controller_epoch} with this event"

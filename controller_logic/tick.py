@@ -8,8 +8,8 @@ from state.events import Tick
 def tick(batch: Batch, _event: Tick) -> None:
     """Look at sessions, deletions, watermarks and balance, in this order.
 
-    A tick that fences a broker begins no deletion, because one event says one thing about a partition. A deletion
-    that is due begins at the next tick.
+    A tick that fences a broker begins no deletion, because one event may change a partition only once. A deletion that
+    is due begins at the next tick.
     """
     gateways.watch_leader(batch)
     if not liveness.expire_sessions(batch):

@@ -40,10 +40,10 @@ from state.rules import AGAIN_RULES
 
 
 def log_end_offset(batch: Batch, event: LogEndOffset) -> None:
-    """Take in where a replica's log ends. The next tick decides what follows from it.
+    """Note where a replica's log ends. The next tick decides what follows from it.
 
-    A report of another leader epoch is passed over: its sender has not heard of the newest leader yet, or speaks
-    of a former one. So is a report of another broker epoch or topic id, if the event has these.
+    A report of another leader epoch is ignored: its sender has not heard of the newest leader yet, or reports on an
+    earlier one. A report of another broker epoch or topic id is ignored too, if the event has these.
     """
     broker = fencing.registered_broker(batch, event.broker)
     if broker is None:
@@ -76,7 +76,7 @@ def log_end_offset(batch: Batch, event: LogEndOffset) -> None:
 
 
 def _noting_a_shorter_log(partition: Partition, event: LogEndOffset) -> Partition:
-    """Note that a leader began with less than was committed. It shows only that, so regaining the rest must be told."""
+    """Note that a leader began with less than was committed. Regaining the rest will then be a decision again."""
     is_decided = partition.high_watermark_epoch == partition.leader_epoch
     if is_decided or event.broker != partition.leader or event.log_end_offset >= partition.high_watermark:
         return partition

@@ -1,12 +1,12 @@
 """What a batch of events has led to so far.
 
-A batch starts from the stored state, which is frozen. Each event of it must see what the events before it led to, so
-in between the state lives here: cluster-wide values as attributes, topics as ``WorkingTopic`` once an event asks for
-them. ``frozen`` gives the state to be stored, and which topics changed.
+A batch starts from the stored state, which is frozen. Each event must see what the events before it led to, so during
+the batch the state is here: cluster-wide values as attributes, topics as ``WorkingTopic`` once an event asks for them.
+``frozen`` gives the state to be stored, and which topics changed.
 
-Rules read this. Only the commit pipeline (``commit`` and the files ``commit_*``) calls what changes it,
-so every change of state is in those files, beside the decision that tells it. ``tests/controller_logic/test_commit.py``
-holds the rules to that.
+Rules only read it. Only the commit pipeline (``commit`` and the files ``commit_*``) calls the methods that change it.
+So every change of state is in those files, beside the decision that records it
+(``tests/controller_logic/test_commit.py`` checks this).
 """
 
 from collections.abc import Iterator, Mapping, Set
@@ -36,7 +36,7 @@ class WorkingState:
         self.cluster = cluster
         # The newest event taken in.
         self.seq = cluster.seq
-        # The engine's clock, and what the bus's clock read when the engine's was last set.
+        # The engine's clock, and the bus's time at which it was last set.
         self.now_ms = cluster.clock_ms
         self.clock_entered_ms = cluster.clock_entered_ms
         # The newest claim.
@@ -58,7 +58,7 @@ class WorkingState:
         self.next_producer_id = cluster.next_producer_id
         # Partitions whose high watermark is derived at the next tick.
         self._watermarks_due = set(cluster.watermarks_due)
-        # Topics whose deletion waited for a reassignment that has ended.
+        # Topics whose deletion waited for a reassignment, which has ended.
         self._deletions_due = set(cluster.deletions_due)
         self.totals = RunningTotals(cluster.totals, cluster.backlog)
         self._stored = state.topics
@@ -79,7 +79,7 @@ class WorkingState:
 
     @property
     def gateways(self) -> Mapping[int, Gateway]:
-        """The gateways by id, each in its newest start."""
+        """The gateways by id, each in its newest run."""
         return self._gateways
 
     @property
@@ -89,7 +89,7 @@ class WorkingState:
 
     @property
     def deletions_due(self) -> Set[str]:
-        """The topics whose deletion waited for a reassignment that has ended."""
+        """The topics whose deletion waited for a reassignment, which has ended."""
         return self._deletions_due
 
     def live_replicas(self, partition: Partition, *, but: Set[int] = frozenset()) -> tuple[int, ...]:
@@ -142,11 +142,11 @@ class WorkingState:
             self.now_ms = logged.clock_ms
 
     def put_clock(self, now_ms: int, entered_ms: int) -> None:
-        """Set the engine's clock; the bus's clock read ``entered_ms``."""
+        """Set the engine's clock; the event that sets it came at the bus's time ``entered_ms``."""
         self.now_ms, self.clock_entered_ms = now_ms, entered_ms
 
     def put_claim(self, controller_id: str, controller_epoch: int, rules_version: int) -> None:
-        """Decide in the name of another claim from here on, by its version of the rules."""
+        """Decide in the name of a new claim from here on, by its version of the rules."""
         self.controller_id, self.controller_epoch = controller_id, controller_epoch
         self.rules_version = rules_version
         self._read_brokers()

@@ -1,4 +1,4 @@
-"""A topic while a batch of events is worked into it."""
+"""A topic while a batch of events is applied to it."""
 
 from collections import Counter
 
@@ -41,7 +41,7 @@ class WorkingTopic:
         self.read_config(policy)
 
     def read_config(self, policy: Policy) -> None:
-        """Read the settings that rules ask of a topic: its own first, then the cluster's."""
+        """Read the settings that rules need for a topic: its own first, then the cluster's."""
         own = {name: self.config[name] for name in TOPIC_NAMES if name in self.config}
         policy = laid_over(policy, own)
         self.min_isr = policy.min_insync_replicas

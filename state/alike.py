@@ -26,7 +26,7 @@ class Pattern(msgspec.Struct, frozen=True, gc=False):
 
 
 class AlikeDecision(NamedTuple):
-    """A row: one decision, told by a pattern."""
+    """A row: one decision, as the values that fill in a pattern."""
 
     pattern: Pattern
     topic: str
@@ -45,7 +45,7 @@ def pattern_of(decision: LeaderAndIsr | StopReplica) -> Pattern:
     has_partition_epoch = isinstance(common, LeaderAndIsr)
     if isinstance(common, LeaderAndIsr):
         common = replace(common, partition_epoch=0)
-    # No value of these two kinds is free text, so what is replaced is what was meant.
+    # These two kinds of decisions have no free text, which might look like the fields that are replaced.
     text = encode(common).replace(
         b'"topic":"","topic_id":"","partition":0', b'"topic":%b,"topic_id":%b,"partition":%d', 1
     )

@@ -39,7 +39,7 @@ from state.decisions import (
 )
 from state.reason import Reason
 
-# No bus carries an answer of any length.
+# A bus bounds the size of a decision, and an answer is one.
 RESULTS_MAX = 10_000
 
 
@@ -97,7 +97,7 @@ def _number(value: int | UnsetType) -> int:
 def number(parts: Iterable[Part]) -> list[tuple[int, int, bytes]]:
     """Order, merge and number parts: (seq, index, JSON text with that index).
 
-    Never raises, because the same batch would come again after each restart; ``has_clash`` is asked before.
+    Never raises, because the same batch would come again after each restart. Callers check ``has_clash`` first.
     """
     numbered: list[tuple[int, int, bytes]] = []
     seq, index = -1, -1
@@ -138,7 +138,7 @@ def _merged(ordered: list[Part]) -> Iterable[Part]:
 
 
 def _said(parts: list[Part]) -> Iterable[Part]:
-    """Return what represents all parts of one place. A cluster in balance is not worth a decision."""
+    """Merge the parts of one place. Counts that show no imbalance give no decision."""
     rank = parts[0].rank
     if rank == _IMBALANCE_RANK:
         merged = _one_imbalance([d for part in parts if isinstance(d := decode(part.body), Imbalance)])
@@ -201,10 +201,9 @@ def _one_answer(answers: list[Answer]) -> Answer:
 def bounded(
     results: Sequence[PartitionResult], left_out: int = 0
 ) -> tuple[tuple[PartitionResult, ...], int | UnsetType]:
-    """Put results in order, and leave out those that are too many for one answer, the ones that were done first.
+    """Sort results, and keep at most ``RESULTS_MAX``, refusals before successes. Return them and the number left out.
 
-    The choice does not depend on the number of shards. The count of results left out includes ``left_out``, those
-    that the shards left out before.
+    The choice does not depend on the number of shards. ``left_out`` is how many the shards have left out already.
     """
     left_out += max(0, len(results) - RESULTS_MAX)
     if len(results) > RESULTS_MAX:

@@ -28,7 +28,7 @@ class Totals(msgspec.Struct, frozen=True, array_like=True):
     under_replicated: int = 0
     # |isr| < min.insync.replicas, or than all replicas if these are fewer
     under_min_isr: int = 0
-    # |isr| = the same
+    # |isr| = that number
     at_min_isr: int = 0
     # leader ≠ NO_LEADER and leader ≠ replicas[0]
     not_preferred: int = 0
@@ -76,7 +76,7 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     shards: int = 1
     # The newest event taken in.
     seq: int = 0
-    # The engine's clock: from version 2 of the rules the greatest time_ms of the engine's own events, before of any.
+    # The engine's clock. Version 1 of the rules: the greatest time_ms of any event; later ones: of the engine's events.
     clock_ms: int = 0
     controller_id: str = ""
     controller_epoch: int = 0
@@ -90,23 +90,23 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     watermarks_due: tuple[tuple[str, int], ...] = ()
     # Of this shard's topics.
     totals: Totals = Totals()
-    # This shard's topics whose deletion waits for reassignments, one of which has ended.
+    # This shard's topics whose deletion waited for reassignments, and of which a reassignment has ended since.
     deletions_due: tuple[str, ...] = ()
-    # When leaders are next counted; 0 is not set yet.
+    # When leaders are next counted; 0 if that is not set yet.
     balance_due_ms: int = 0
-    # The tick whose count has yet to come back; -1 is none.
+    # The tick whose count has yet to come back; -1 if there is none.
     imbalance_seq: int = -1
     gateways: dict[int, Gateway] = {}
     quorum: Quorum = Quorum()
-    # Producer ids below it were handed out.
+    # All producer ids below this one are handed out.
     next_producer_id: int = 0
-    # For each broker, how many replicas of this shard have a newest request that is not completed.
+    # By broker: how many of its replicas in this shard have not completed their newest request.
     backlog: dict[int, int] = {}
     # The version of the rules that the newest claim brought.
     rules_version: int = FIRST_RULES
-    # What the bus's clock read when the event came that set clock_ms.
+    # The bus's time at which the event that set clock_ms arrived.
     clock_entered_ms: int = NO_TIME
-    # The settings that brokers behind gateways were last told to act on.
+    # The settings that brokers behind gateways act on, as last announced to them.
     in_force: dict[str, str] = {}
 
     @property
@@ -182,7 +182,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What ``step`` gives."""
+    """The result of ``step``."""
 
     state: State
     # The topics that differ from the state before.

@@ -61,7 +61,7 @@ def leader_and_isr_of(
     is_new: bool = False,
     unclean: bool = False,
 ) -> LeaderAndIsr:
-    """Make the decision that tells a partition as it stands."""
+    """Make the decision that shows a partition as it stands."""
     return LeaderAndIsr(
         seq=seq,
         controller_epoch=controller_epoch,
@@ -113,7 +113,7 @@ class BrokerDecision(Decision, frozen=True, kw_only=True, tag="broker"):
     state: str
     rack: str | None
     listeners: tuple[Listener, ...]
-    # Told if the broker registered any.
+    # Set if the broker registered any.
     log_dirs: tuple[str, ...] | UnsetType = UNSET
     features: tuple[Feature, ...] | UnsetType = UNSET
     # How many partitions a broker in controlled shutdown still leads.
@@ -121,7 +121,7 @@ class BrokerDecision(Decision, frozen=True, kw_only=True, tag="broker"):
 
 
 def broker_decision_of(broker: Broker, state: str, **common: Any) -> BrokerDecision:
-    """Make the decision that tells a broker's registration and ``state``."""
+    """Make the decision that shows a broker's registration and ``state``."""
     return BrokerDecision(
         **common,
         broker=broker.broker,
@@ -209,7 +209,7 @@ class Rejected(Decision, frozen=True, kw_only=True, tag="rejected"):
 class Imbalance(Decision, frozen=True, kw_only=True, tag="imbalance"):
     """What a balance check counted, if any leader is not the preferred one."""
 
-    # For each preferred broker: how many partitions it does not lead, and how many it should lead.
+    # By broker, of the partitions that prefer it as leader: how many it does not lead, and how many there are.
     counts: dict[int, tuple[int, int]]
 
 
@@ -217,7 +217,7 @@ class QuorumDecision(Decision, frozen=True, kw_only=True, tag="quorum"):
     """Which gateway leads the metadata quorum."""
 
     voter: int
-    # The start of the gateway that leads.
+    # Identifies the run of the leading gateway.
     incarnation: str
     # The gateways that brokers know, in rising order.
     voters: tuple[int, ...]
@@ -235,9 +235,9 @@ class ProducerIds(Decision, frozen=True, kw_only=True, tag="producer_ids"):
 
 
 class NoOp(Decision, frozen=True, kw_only=True, tag="no_op"):
-    """No decision but a sign that the controller decides, so that an idle metadata log gets a record (KIP-835).
+    """A decision that changes nothing. It gives an idle metadata log a record (KIP-835).
 
-    Its time is later than that of any earlier one in the same quorum epoch.
+    Its time is later than that of any earlier ``no_op`` in the same quorum epoch.
     """
 
 

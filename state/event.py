@@ -19,11 +19,11 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 class AdminEvent(Event, frozen=True, kw_only=True):
     """What an admin asks."""
 
-    # After this time since it came, it is answered as timed out and not done any more.
+    # An event that is decided later than this after it came is answered as timed out, and not carried out.
     timeout_ms: Annotated[int, Meta(ge=0, le=86_400_000)] | None = None
 
 
 class EngineEvent(Event, frozen=True, kw_only=True):
-    """What only the engine makes, in the controller epoch of the job that made it."""
+    """An event that only the engine makes, with the controller epoch of its job."""
 
     controller_epoch: Epoch | None = None

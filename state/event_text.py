@@ -9,7 +9,7 @@ from state.events import AnyEvent, Malformed
 from state.limits import Text
 from state.nesting import LEVELS_MAX, is_too_deep
 
-# A complaint quotes the value, which may have megabytes.
+# A complaint quotes the value, which may be megabytes long.
 MESSAGE_CHARS_MAX = 1_024
 
 

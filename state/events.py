@@ -66,7 +66,7 @@ class BrokerHeartbeat(Event, frozen=True, kw_only=True, tag="broker_heartbeat"):
 
 
 class BrokerConnectionLost(Event, frozen=True, kw_only=True, tag="broker_connection_lost"):
-    """A gateway or other edge lost its connection to a broker. It is a hint: the session is what counts."""
+    """A gateway lost its connection to a broker. This is a hint: the session is what counts."""
 
     broker: Id
     broker_epoch: BrokerEpoch
@@ -108,7 +108,7 @@ class AlterIsr(OfReplica, frozen=True, kw_only=True, tag="alter_isr"):
 
 
 class LogEndOffset(OfReplica, frozen=True, kw_only=True, tag="log_end_offset"):
-    """A replica tells where its log ends, in the leader epoch that it follows."""
+    """A replica reports where its log ends, in the leader epoch that it follows."""
 
     leader_epoch: Epoch
     log_end_offset: Offset
@@ -117,7 +117,7 @@ class LogEndOffset(OfReplica, frozen=True, kw_only=True, tag="log_end_offset"):
 
 
 class ReplicaReport(OfReplica, frozen=True, kw_only=True, tag="replica_report"):
-    """A broker tells what became of a decision about one of its replicas."""
+    """A broker reports what became of a decision about one of its replicas."""
 
     broker_epoch: BrokerEpoch
     leader_epoch: Annotated[int, Meta(ge=EPOCH_DURING_DELETE, le=2**31 - 1)]
@@ -151,7 +151,7 @@ class CreatePartitions(AdminEvent, frozen=True, kw_only=True, tag="create_partit
     """An admin adds partitions to a topic."""
 
     topic: Name
-    # How many the topic will have.
+    # How many partitions the topic will have.
     total: int
     # The replicas of each new partition.
     assignment: Annotated[tuple[Ids, ...], Meta(max_length=1_000_000)] | None = None
@@ -192,7 +192,7 @@ class ControllerStarted(Event, frozen=True, kw_only=True, tag="controller_starte
     # The job decides by these settings and this version of the rules.
     settings: dict[str, Scalar] | None = None
     rules_version: RulesVersion = FIRST_RULES
-    # Former jobs had decided up to here.
+    # The last event that earlier jobs decided.
     decided_seq: Offset | None = None
 
 
@@ -203,7 +203,7 @@ class LeaderImbalance(EngineEvent, frozen=True, kw_only=True, tag="leader_imbala
 
     # The tick that counted.
     checked_seq: Offset
-    # For each preferred broker: how many partitions it does not lead, and how many it should lead.
+    # By broker, of the partitions that prefer it as leader: how many it does not lead, and how many there are.
     counts: Annotated[dict[Id, tuple[Offset, Offset]], Meta(max_length=1_000_000)]
 
 
@@ -215,7 +215,7 @@ class AllocateProducerIds(Event, frozen=True, kw_only=True, tag="allocate_produc
 
 
 class SessionsExtended(EngineEvent, frozen=True, kw_only=True, tag="sessions_extended"):
-    """The engine was held up for ``by_ms``. Nobody could be heard meanwhile, so that was no silence."""
+    """The engine was held up for ``by_ms``. It heard no broker meanwhile, so that time does not count as silence."""
 
     by_ms: TimeMs
 
@@ -252,7 +252,7 @@ AnyEvent = (
 class Malformed(msgspec.Struct, frozen=True, kw_only=True):
     """A text that is no event."""
 
-    # The field that is wrong, and what was expected of it.
+    # The wrong field; empty if the whole text is wrong.
     field: str
     message: str
     request_id: str | int | None = None
@@ -273,9 +273,9 @@ class Logged(msgspec.Struct, frozen=True):
     event: AnyEvent | Malformed | Progress
     # The text that was published.
     raw: bytes
-    # What the bus's clock read when the event came; None is not known.
+    # The bus's time at which the event came; None if it is not known.
     entered_ms: int | None = None
-    # Whether the bus knows the event as a job's claim; None is not known.
+    # Whether the bus knows the event as a job's claim; None if it cannot tell.
     is_claim: bool | None = None
-    # When a job that claimed last found the event undecided; None is never.
+    # When a claim last found the event undecided; None if no claim did.
     found_ms: int | None = None

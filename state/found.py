@@ -21,7 +21,7 @@ class Found(NamedTuple):
 
 
 def found_by(seq: int, raw: bytes, entered_ms: int | None) -> Found | None:
-    """Read what a claim found from its event; None if it does not say."""
+    """Read from a claim's event what the claim found; None if the event does not say."""
     event = decode(raw)
     if not isinstance(event, ControllerStarted) or event.decided_seq is None:
         return None

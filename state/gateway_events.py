@@ -25,7 +25,7 @@ class GatewayHeartbeat(Event, frozen=True, kw_only=True, tag="gateway_heartbeat"
 
     gateway: Id
     incarnation: Text
-    # How long it was held up since its last heartbeat. It heard no broker meanwhile.
+    # How long it was held up since its last heartbeat, and could hear no broker.
     late_ms: TimeMs = 0
     # It is about to stop.
     want_shutdown: bool = False

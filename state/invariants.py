@@ -11,7 +11,7 @@ from state.ids import NO_EPOCH, NO_LEADER
 from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
 from state.transitions import PARTITION_TRANSITIONS, REPLICA_TRANSITIONS
 
-# Every change needs these. Looking a member up in its enum costs more than comparing it.
+# Bound once because every change needs them, and looking a member up in its enum costs more than comparing it.
 _ONLINE = PartitionState.OnlinePartition
 _RECOVERING = LeaderRecoveryState.RECOVERING
 # States of a replica that is assigned again. It is online at once if an unclean leader is all of the target.

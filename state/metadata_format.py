@@ -1,8 +1,8 @@
 """The formats of the metadata log that gateways write.
 
 The records of a decision in that log never change, so writing other or more records needs a new format. Each gateway
-says which format it can write. The decision that names the quorum's leader says which format holds from there on: the
-newest that every gateway that is heard can write.
+says which format it can write. The decision that names the quorum's leader also names the format from there on: the
+newest one that all live gateways can write.
 
 1: the first one. A ``quorum`` decision without a format has it.
 2: the cluster's settings that brokers act on are those in force, including the engine's own.
@@ -13,5 +13,5 @@ FIRST_FORMAT = 1
 NEWEST_FORMAT = 3
 # From this format on, the settings in force are written.
 IN_FORCE_FORMAT = 2
-# From this format on, an idle log gets records that say nothing.
+# From this format on, an idle log gets empty records.
 NO_OP_FORMAT = 3

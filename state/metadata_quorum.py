@@ -7,10 +7,10 @@ from state.metadata_format import FIRST_FORMAT
 
 
 class Gateway(msgspec.Struct, frozen=True, array_like=True):
-    """One gateway in its newest start."""
+    """One gateway, in its newest run."""
 
     gateway: int
-    # The start.
+    # Identifies the run.
     incarnation: str
     # The gateways that its brokers know, in rising order.
     voters: tuple[int, ...]
@@ -26,12 +26,12 @@ class Quorum(msgspec.Struct, frozen=True, array_like=True):
     """The gateway that leads."""
 
     voter: int = NO_LEADER
-    # The start of the gateway that leads.
+    # Identifies the run of the leading gateway.
     incarnation: str = ""
     voters: tuple[int, ...] = ()
-    # Has one leader, in one start of it, and is never used again.
+    # Belongs to one run of one leader, and is never used again.
     quorum_epoch: int = 0
-    # When the leader was last heard, by the engine's clock; 0 is not known.
+    # When the leader was last heard, by the engine's clock; 0 if that is not known.
     heard_ms: int = 0
     # The format that the metadata log is written in.
     metadata_format: int = FIRST_FORMAT

@@ -103,7 +103,7 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     removing_replicas: tuple[int, ...] = ()
     # Never falls while high_watermark_epoch stays.
     high_watermark: int = 0
-    # The leader epoch in which it was derived. NO_EPOCH: in none yet, or the leader began with less than that.
+    # The leader epoch in which it was derived. NO_EPOCH: not derived yet, or the leader began with a shorter log.
     high_watermark_epoch: int = NO_EPOCH
     # Where each replica's log ends, as last reported. Counts only where offset_epochs[i] = leader_epoch.
     log_end_offsets: tuple[int, ...] = ()
@@ -117,7 +117,7 @@ class Partition(msgspec.Struct, frozen=True, array_like=True, gc=False):
     requested_epochs: tuple[int, ...] = ()
     # The newest leader epoch of any report by each replica; empty while it equals completed_epochs.
     received_epochs: tuple[int, ...] = ()
-    # Of followers only. Counts where the log end offset does.
+    # Of followers only. An entry counts if the replica's log end offset does.
     lags: tuple[ReplicaLag, ...] = ()
     # While the topic is deleted: the replicas whose log directory is lost.
     offline_dir_replicas: tuple[int, ...] = ()

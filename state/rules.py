@@ -1,7 +1,7 @@
 """The version of the rules that decides an event log.
 
-A job's claim brings a version, which stays in force until the next claim. The version rises when rules would decide
-otherwise on events that are already on some bus, because what older rules decided must come out of a replay unchanged.
+A job's claim brings a version, which stays in force until the next claim. The version rises when new rules would decide
+differently on events that are already on some bus, because a replay must repeat what the older rules decided.
 
 1: the clock is the greatest ``time_ms`` of any event so far.
 2: only the engine's own events move the clock, and their claim identifies them. Events too far ahead of their time of
@@ -12,7 +12,7 @@ otherwise on events that are already on some bus, because what older rules decid
    Behind a gateway, no partition is created that no replica could lead.
    Behind a gateway, a broker has its id and its log directories to itself while its session is valid.
    Where a partition had no leader, only online replicas are told of the next one. A high watermark that a leader had
-   lost is told again once the leader has regained it.
+   lost is decided again once the leader has regained it.
    After a long silence the quorum epoch rises by as many seconds as the silence had.
    Brokers of Kafka 4 are told of the cluster's settings that they act on.
 3: a quorum restored from a backup of any age goes on in an epoch beyond those that were lost, before any decision
@@ -36,7 +36,7 @@ LED_RULES = 2
 OWN_ID_RULES = 2
 # an election where there was no leader is told to online replicas only
 ONLINE_RULES = 2
-# a high watermark that a leader had lost is told again
+# a high watermark that a leader had lost is decided again
 AGAIN_RULES = 2
 # a quorum restored from a backup repeats none of its epochs
 UNREPEATED_RULES = 2

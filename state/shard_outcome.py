@@ -17,7 +17,7 @@ class ShardOutcome(msgspec.Struct, frozen=True, array_like=True):
     parts: list[Part]
     # Each changed page as it now is. CLUSTER_PAGE is the shard's cluster part.
     pages: list[tuple[int, bytes]]
-    # Committed by then (by the bus's clock), no admin's request in it is too late.
+    # Until then, by the bus's clock, no admin's request in the batch is too late; None if it has no such request.
     expires_ms: int | None = None
 
 

@@ -13,7 +13,7 @@ SLICE_PARTITIONS = 1_000
 class Slice(msgspec.Struct, frozen=True, array_like=True):
     """Some of a topic's partitions, in order."""
 
-    # The topic with only these partitions. In the first slice everything else about the topic is right too.
+    # The topic with only these partitions. Only the first slice has the topic's current settings and state.
     topic: Topic
     # How many partitions all slices have; 0 in all but the first slice.
     count: int = 0

@@ -42,6 +42,6 @@ def _within_one_event(may_come_from: Mapping[_S, Set[_S]], passed: Set[_S]) -> f
         pairs |= longer
 
 
-# Nothing is awaited from outside in the passed states, so an event need not end in them.
+# In the passed states a partition waits for nothing from outside, so one event may lead through them.
 PARTITION_TRANSITIONS = _within_one_event(PARTITION_MAY_COME_FROM, frozenset({P.NewPartition, P.OfflinePartition}))
 REPLICA_TRANSITIONS = _within_one_event(REPLICA_MAY_COME_FROM, frozenset({R.NewReplica, R.OfflineReplica}))
