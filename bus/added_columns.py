@@ -10,8 +10,8 @@ _THERE = "SELECT tables.name, found.name FROM sqlite_master AS tables, pragma_ta
 class AddedColumns:
     """The added columns that an open file has.
 
-    Columns are never removed, so a file that has all of them is asked only once. A file that lacks some is asked each
-    time, because a writer may add them while it is read.
+    Columns are never removed, so a file that has all of them is checked only once. A file that lacks some is checked
+    each time, because a writer may add them while it is read.
     """
 
     def __init__(self) -> None:
@@ -31,5 +31,5 @@ class AddedColumns:
             connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} INTEGER")
 
     def of(self, connection: sqlite3.Connection, table: str, column: str) -> str:
-        """Return what to select for a column: NULL if the table lacks it."""
+        """Return the expression that selects a column: NULL if the table lacks it."""
         return "NULL" if (table, column) in self.missing(connection) else column

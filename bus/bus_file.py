@@ -3,19 +3,19 @@
 The problem: several processes and threads share one SQLite file for weeks, and people copy, restore and delete files.
 SQLite keeps writing to a file that has no name any more, and nobody else ever sees what it writes.
 
-    path ──► which file is there?   inode as opened?     no ──► error
+    path ──► which file is there?   same inode?          no ──► error
                                     same bus_id in it?   no ──► error: overwritten in place
                                     seq not lower?       no ──► error: an older backup
 
-So each transaction checks these three when it begins, and the file's place again when it has committed. The checks cost
+So each transaction makes these three checks when it begins, and the first one again when it has committed. They cost
 one ``stat`` and one short query.
 
 A reader must not change anything, not even the folder. SQLite in WAL mode makes ``-wal`` and ``-shm`` files for a
 reader too, so a reader of a file without a writer opens it as immutable: without locks. Such a read is trusted only if
 the file is unchanged afterwards. As soon as a writer appears, the reader opens a normal connection.
 
-Do not open the file with plain ``open`` to look at it. When a process closes any descriptor of a file, it loses all its
-POSIX locks on that file, SQLite's included (``file_identity``).
+Do not inspect the file with plain ``open``. When a process closes any descriptor of a file, it loses all its POSIX
+locks on that file, SQLite's included (``file_identity``).
 """
 
 import contextlib
@@ -31,13 +31,13 @@ from bus.file_identity import check_same, look, make_file, unwritten_state
 from bus.interface import BusError
 from bus.lock_wait import LOCK_TOLD_S, while_locked
 
-# SQLite cuts the write-ahead log to this size when it starts it over.
+# SQLite truncates the write-ahead log to this size when it starts over at the log's beginning.
 JOURNAL_BYTES_KEPT = 16 * 1024 * 1024
 _MAY_NOT_WRITE = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN})
 
 
 class Access(enum.Enum):
-    """What a process may do to the file: make it, write to an existing one, or only read."""
+    """What a process may do: make a missing file, write to an existing one, or only read."""
 
     MAKE = enum.auto()
     WRITE = enum.auto()
@@ -54,8 +54,8 @@ class _Seen(NamedTuple):
 class BusFile:
     """One SQLite file in WAL mode that several processes share; each thread has its own connection.
 
-    The bus waits for a lock that another process holds, and logs the wait. Each use checks that the file was not
-    replaced, because nobody else would see what is written to a replaced file.
+    The bus waits for a lock that another process holds, and logs the wait. Each use checks that no other file took the
+    place of this one, because then nobody else would see what is written here.
     """
 
     def __init__(self, path: Path | str, access: Access, lock_timeout_s: float) -> None:
@@ -148,7 +148,7 @@ class BusFile:
 
     @contextlib.contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Give reads one moment's view; inside a transaction, that transaction's."""
+        """Give reads a consistent view of one moment. Inside a transaction, give that transaction's view."""
         self._reopen_if_written()
         connection, seen = self._connection(), self._seen
         if connection.in_transaction:
@@ -221,6 +221,6 @@ def _seen_now(connection: sqlite3.Connection) -> _Seen:
             " coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)"
         ).fetchone()
     except sqlite3.OperationalError:
-        # There are no tables yet, or not ours. Opening the bus finds that out.
+        # There are no tables yet, or other tables than ours. Opening the bus reports that.
         return _Seen()
     return _Seen(*row)

@@ -1,7 +1,7 @@
 """Checksums of what the embedded bus stores, because SQLite only notices damage to its own structure.
 
-The rules would decide on a flipped bit in an event, and one in a page would become the state. So each event, decision
-and page has a CRC-32 beside it. Rows that an older version wrote have none and are trusted.
+A bit that flips in an event would lead to other decisions, and one in a page would change the state. So each event,
+decision and page has a CRC-32 beside it. Rows that an older version wrote have none and are trusted.
 """
 
 import zlib

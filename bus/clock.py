@@ -8,7 +8,7 @@ _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 def now_ms() -> int:
     """Return the wall clock: milliseconds since the Unix epoch, as events carry it.
 
-    Never measure with it, because it may be set forward and back.
+    Never measure a duration with it, because it may be set forward and back.
     """
     return time.time_ns() // 1_000_000
 

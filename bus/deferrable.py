@@ -1,6 +1,6 @@
 """Which events are deferrable: they start no batch of the embedded bus by themselves.
 
-Heartbeats and offsets only take effect at the next tick. The table's column for this is named ``patient``.
+These are heartbeats and offsets, which take effect only at the next tick. The table's column for this is ``patient``.
 """
 
 import msgspec

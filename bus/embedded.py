@@ -38,8 +38,8 @@ from conf.settings import SQLITE
 class EmbeddedBus(EmbeddedHistory):
     """The ``Bus`` in one SQLite file. The seq is the rowid, so the order of publishing is the total order.
 
-    Several threads may use one instance. An instance opened to ``READ`` changes nothing, and only ``MAKE`` makes a
-    file.
+    Several threads may use one instance. With ``Access.READ`` it changes nothing, and only with ``Access.MAKE`` does it
+    make a file.
     """
 
     kind = "embedded"
@@ -117,9 +117,8 @@ class EmbeddedBus(EmbeddedHistory):
     def batch_end(self, after: int, count: int, bytes_max: int = 2**62, *, defer: bool) -> int:
         """Return the seq at which a batch that starts after ``after`` ends: up to ``count`` events on.
 
-        It ends earlier if it would weigh more than ``bytes_max`` (``weight``), but has at least one event. With
-        ``defer``, it returns ``after`` as long as there are only events that wait for the next tick: heartbeats and
-        offsets.
+        The batch ends earlier if it would weigh more than ``bytes_max`` (``weight``), but has at least one event. With
+        ``defer``, return ``after`` while there are only events that wait for the next tick: heartbeats and offsets.
         """
         with self._errors(), self._snapshot() as connection:
             if (
@@ -171,7 +170,7 @@ class EmbeddedBus(EmbeddedHistory):
             return self._mark("bus_id")
 
     def identities(self, name: str) -> tuple[str, ...]:
-        # A copy of the file has the same bus_id, and another inode.
+        # The inode tells copies of the file apart, because they have the same bus_id.
         found = self.path.stat()
         return (f"{found.st_dev}:{found.st_ino}",)
 
@@ -212,7 +211,7 @@ class EmbeddedBus(EmbeddedHistory):
             return self._mark("decided")
 
     def changed(self) -> bool:
-        # data_version changes when another connection commits, also one of this instance's other threads.
+        # data_version changes when another connection commits. Other threads have other connections.
         with self._errors():
             self._reopen_if_written()
             connection = self._connection()

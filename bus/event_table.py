@@ -64,6 +64,6 @@ def entries_between(connection: sqlite3.Connection, columns: AddedColumns, after
 
 
 def _found(connection: sqlite3.Connection, times: str, after: int, which: str) -> list[Found]:
-    """Return what claims found undecided after ``after``. Those claims may be anywhere behind it."""
+    """Return what claims found undecided after ``after``. Such claims come later in the log, at any distance."""
     rows = connection.execute(f"SELECT seq, raw, {times} FROM events WHERE seq > ?1 AND {which}", (after,))
     return [found for seq, raw, ms in rows if (found := found_by(seq, raw, ms)) is not None]

@@ -17,14 +17,14 @@ FILE_MODE = 0o600
 
 
 class Identity(NamedTuple):
-    """What distinguishes a file from all others as long as it is open, whatever its name is."""
+    """What distinguishes an open file from all others, whatever its name is."""
 
     device: int
     inode: int
 
 
 def make_file(path: Path) -> None:
-    """Make an empty file that only its owner may use, if there is none. Raises ``BusError``."""
+    """Make an empty file for its owner alone, unless there is a file already. Raises ``BusError``."""
     try:
         private_dir(path.parent)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, FILE_MODE)
@@ -37,9 +37,9 @@ def make_file(path: Path) -> None:
 
 
 def look(path: Path, *, make: bool) -> Identity:
-    """Return which file it is. Raises ``NoBusError`` if there is none, ``BusError`` if it cannot be a bus.
+    """Return the identity of the file at ``path``. With ``make``, accept an empty file.
 
-    An empty file is accepted with ``make``.
+    Raises ``NoBusError`` if there is none, ``BusError`` if it cannot be a bus.
     """
     try:
         found = path.stat()
@@ -63,7 +63,7 @@ def look(path: Path, *, make: bool) -> Identity:
 def _is_sqlite(path: Path) -> bool:
     """Say whether SQLite accepts the file as its own.
 
-    SQLite itself has to open it. When a process closes a file, it loses all its locks on it. The next process that
+    Only SQLite may open the file. When a process closes a file, it loses all its locks on it. The next process that
     closes the bus would then remove the log that this one writes to. SQLite knows its own locks and defers the close.
     """
     if not os.access(path, os.R_OK):
@@ -98,7 +98,7 @@ def check_same(path: Path, identity: Identity) -> None:
 
 
 def unwritten_state(path: Path) -> tuple[int, ...] | None:
-    """Return what shows a change of a file without a write-ahead log; None if it has a log."""
+    """Return values that change with a file that has no write-ahead log; None if the file has one."""
     with contextlib.suppress(FileNotFoundError):
         if Path(f"{path}-wal").stat().st_size > 0:
             return None

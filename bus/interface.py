@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 MAX_EVENT_BYTES = 8 * 1024 * 1024
-# How many of the newest events ``Bus.ticked`` looks at.
+# How many of the newest events ``Bus.ticked`` searches.
 TICK_SOUGHT_MAX = 1_000
 # The most that one call of ``Bus.decisions`` returns, so that a reader's memory has a bound.
 DECISIONS_BYTES_MAX = 32 * 1024 * 1024
-# As an index, behind all decisions on an event.
+# An index after all decisions on an event.
 AFTER_ALL_OF = 2**31
 
 
@@ -25,7 +25,7 @@ class FencedError(BusError):
 
 
 class OvertakenError(BusError):
-    """Another job claimed first, so the claim was not made."""
+    """Another job claimed first, so this claim was not made."""
 
 
 class EngineOnlyError(BusError):
@@ -47,7 +47,7 @@ class DamagedError(BusError):
 class Entry(NamedTuple):
     """One published event at its place in the total order.
 
-    In a recorded log ``entered_ms`` and ``is_claim`` may be None: not known. The rules then do not judge by them.
+    In a recorded log ``entered_ms`` and ``is_claim`` may be None, if they are not known. The rules then ignore them.
     """
 
     seq: int
@@ -135,7 +135,7 @@ class Bus(Protocol):
         ...
 
     def count_sequenced(self, events: Sequence[bytes]) -> int:
-        """Return how many of ``events`` get their seq when they are published, and not only when they are decided."""
+        """Return how many of ``events`` get their seq when they are published. Others get it when they are decided."""
         ...
 
     def last_seq(self) -> int:
@@ -143,11 +143,11 @@ class Bus(Protocol):
         ...
 
     def offsets_position(self) -> int:
-        """Return a position behind every ``log_end_offset`` event so far, for ``offsets_came`` alone."""
+        """Return the position after every ``log_end_offset`` event so far. Only ``offsets_came`` understands it."""
         ...
 
     def offsets_came(self, after: int) -> bool:
-        """Say whether a ``log_end_offset`` event was published behind the position ``after``."""
+        """Say whether a ``log_end_offset`` event was published after the position ``after``."""
         ...
 
     def read(self, after: int, through: int) -> list[Entry]:
@@ -211,9 +211,9 @@ class Bus(Protocol):
         ...
 
     def identities(self, name: str) -> tuple[str, ...]:
-        """Return what this bus is known by; ``name`` is what the settings call it.
+        """Return texts that identify this bus; ``name`` is what the settings call it.
 
-        Two processes that have one of them in common have the same bus.
+        If two processes have one of these texts in common, they have the same bus.
         """
         ...
 
@@ -249,7 +249,7 @@ class Bus(Protocol):
         ...
 
     def replace_image(self, controller_epoch: int, image: Image) -> None:
-        """Put the same state in other pages in the place of all pages, in one transaction, and count it (``layouts``).
+        """Replace all pages by the same state in other pages, in one transaction, and count that (``layouts``).
 
         Raises ``FencedError`` if a later epoch was claimed, and ``DivergedError`` if ``image`` is not at the last
         commit. Then nothing is written.

@@ -11,7 +11,7 @@ from bus.warning import warn
 
 # How long commands and brokers wait for a locked file. The engine waits for ``sqlite.lock.timeout.ms``.
 LOCK_TIMEOUT_S = 20.0
-# After this long the wait is logged and starts over.
+# The wait is logged each time that this much of it has passed.
 LOCK_TOLD_S = 5.0
 _LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 

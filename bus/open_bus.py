@@ -44,7 +44,7 @@ def open_bus(
     """Open ``sqlite:PATH``, a bare path, or ``kafka://host:port[,host:port][/prefix]``. Raises ``BusError``.
 
     A missing bus is made, unless ``create`` is false or the bus is ``read_only``. A ``read_only`` bus is not changed in
-    any way. A file that another process has locked is waited for up to ``lock_timeout_s``. New topics get
+    any way. If another process has locked the file, wait up to ``lock_timeout_s``. New topics get
     ``replication_factor`` replicas.
     """
     options = OpenOptions(create and not read_only, read_only, lock_timeout_s, replication_factor)

@@ -12,7 +12,8 @@ from bus.warning import warn
 
 SLICE_ROWS = 10_000
 SLICE_BYTES = 4 * 1024 * 1024
-# A reader that keeps an old snapshot prevents the log from starting over. Above this length the bus tries to force it.
+# A reader that keeps an old snapshot prevents the log from starting over. Above this length the bus tries to start it
+# over by force.
 WAL_BYTES_MAX = 64 * 1024 * 1024
 # Short, because writers are locked out during the wait for readers.
 _CHECKPOINT_WAIT_MS = 50

@@ -1,4 +1,4 @@
-"""The weight of an event in a micro-batch: its own bytes, and those of the decisions that it leads to."""
+"""The weight of an event in a micro-batch: its own bytes, and an estimate of those of its decisions."""
 
 import sqlite3
 
@@ -6,7 +6,7 @@ import msgspec
 
 from bus.deferrable import row_of
 
-# A created partition: its decision, its share of the answer, and its place in the state.
+# Of a created partition: for its decision, its share of the answer, and its place in the state.
 PARTITION_BYTES = 512
 # The shortest form of a partition in an assignment is "0":[1],
 _ASSIGNED_BYTES_MIN = 8

@@ -1,4 +1,4 @@
-"""The cache for files that can be made or fetched again: launchers, jars."""
+"""The cache of files that can be made or fetched again: launchers and jars."""
 
 import os
 import tempfile
@@ -9,9 +9,9 @@ VARIABLE = "ISRFLOW_CACHE"
 
 
 def cache_dir() -> Path:
-    """Return the cache folder. If it cannot be written, return a temporary folder of this process.
+    """Return the cache folder, or a temporary folder of this process if the cache cannot be written.
 
-    ``ISRFLOW_CACHE`` names it. Otherwise it is in ``XDG_CACHE_HOME`` or ``~/.cache``.
+    ``ISRFLOW_CACHE`` names the folder. Otherwise it is in ``XDG_CACHE_HOME`` or ``~/.cache``.
     """
     try:
         chosen = os.environ.get(VARIABLE)

@@ -1,4 +1,4 @@
-"""Checks across settings: which of them must fit each other."""
+"""Check the settings that must fit each other."""
 
 from collections.abc import Collection
 
@@ -18,8 +18,9 @@ _QUORUM = "controller.quorum.fetch.timeout.ms"
 def complaint_about(settings: Settings, named: Collection[str]) -> str | None:
     """Say which settings cannot work together, and what was expected. Return None if all can.
 
-    ``named`` are the keys that were set. Brokers have their own settings, so the heartbeat interval is compared with
-    the session only if it was set. Most engines are no standby, so its time-out is compared only if it was set.
+    ``named`` are the keys that were set. The heartbeat interval is compared with the session only if it was set,
+    because brokers have their own settings. The standby's time-out is compared only if it was set, because most engines
+    are not standbys.
     """
     values: dict[str, int] = msgspec.to_builtins(settings) | msgspec.to_builtins(settings.policy)
 

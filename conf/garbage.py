@@ -1,4 +1,4 @@
-"""Python's collector of reference cycles, and how to do without it for a while."""
+"""Turn Python's collector of reference cycles off for a while."""
 
 import contextlib
 import gc
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def without_collections() -> Iterator[None]:
-    """Start no collection meanwhile.
+    """Start no collection during the block.
 
-    State and decisions have no cycles and are freed when a batch ends. The collector walks them again and again while
-    a batch loads pages, which takes more than half of the time of loading them.
+    State and decisions have no cycles, and are freed when a batch ends. While a batch loads pages, the collector would
+    walk them again and again, which takes more than half of the loading time.
     """
     was_enabled = gc.isenabled()
     gc.disable()

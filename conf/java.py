@@ -101,7 +101,7 @@ def _properties(command: list[str]) -> dict[str, str]:
 
 
 def home_without_vector(java: Path) -> Path:
-    """Create a JAVA_HOME whose ``java`` drops Spark's vector flag and then starts the given Java."""
+    """Create a JAVA_HOME whose ``java`` starts the given Java without Spark's vector flag."""
     text = _LAUNCHER.format(flag=VECTOR_FLAG, java=shlex.quote(str(java)))
     home = cache_dir() / f"java-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     launcher = home / "bin" / "java"

@@ -96,7 +96,7 @@ def _expected(wanted: Any, error: msgspec.ValidationError) -> str:
         return f"expected {described[0]}"
     if wanted is bool:
         return "expected true or false"
-    # Drops the type that was found: the message shows the value instead.
+    # The type that was found is dropped, because the message shows the value instead.
     return str(error).partition(" - at ")[0].partition(", got")[0].replace("`", "").replace("Expected", "expected")
 
 

@@ -1,4 +1,4 @@
-"""Directories for their owner alone, because they hold a cluster's state, logs and requests."""
+"""Make directories that only their owner may read, because they hold a cluster's state, logs and requests."""
 
 import os
 from pathlib import Path

@@ -1,13 +1,13 @@
 """The Python that runs isrflow's processes.
 
-The rooms have plain names. A ``state.py`` in the working directory must never be taken for ours, so no Python that we
-start looks there.
+Our top-level packages have plain names. A ``state.py`` in the working directory must never be taken for ours, so no
+Python that we start imports from there.
 """
 
 import os
 import sys
 
-# -P keeps the working directory off the path of one process. PYTHONSAFEPATH does the same for its children too.
+# -P keeps the working directory off the path of one process, and PYTHONSAFEPATH off its children's too.
 PYTHON = (sys.executable, "-P")
 
 

@@ -14,11 +14,11 @@ DEFAULT_BUS = "sqlite:data/bus.db"
 SQLITE = "sqlite:"
 Shards = Annotated[int, Meta(ge=1, le=1_024)]
 Port = Annotated[int, Meta(ge=-1, le=65_535)]
-# ≤ 5 s, because the commands that check whether an engine decides wait only some seconds for a tick.
+# At most 5 s, because commands that check whether an engine decides wait only some seconds for a tick.
 TickInterval = Annotated[int, Meta(ge=1, le=5_000)]
 Replicas = Annotated[int, Meta(ge=0, le=32_767)]
 Wait = Annotated[int, Meta(ge=1, le=86_400_000)]
-# ≥ 1,000, because followers read decisions before retention removes them, and may be behind.
+# At least 1,000, because followers may be behind and must read decisions before retention removes them.
 Retained = Annotated[int, Meta(ge=1_000)]
 BatchBytes = Annotated[int, Meta(ge=1, le=2**30)]
 Text = Annotated[str, Meta(min_length=1, max_length=1_024)]

@@ -33,8 +33,8 @@ class Written(NamedTuple):
 class DecisionLog:
     """The writer of one controller epoch's decisions.
 
-    If a batch has admin events with a deadline, ``check`` runs right before its commit. It gets the seq of the batch's
-    last event and the earliest deadline, and raises if that has passed.
+    If a batch has admin events with a deadline, ``check`` is called right before the commit. It gets the seq of the
+    batch's last event and the earliest deadline, and raises if that deadline has passed.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ import pyarrow as pa
 from state.shard_outcome import ShardOutcome, decode_outcome, encode_outcome
 
 ROW_BYTES_MAX = 4 * 1024 * 1024
-# A row's decisions resemble each other, so long rows compress to a tenth or less.
+# From this size on a row is compressed: its decisions resemble each other, and shrink to a tenth or less.
 COMPRESSED_BYTES_MIN = 64 * 1024
 _CODEC = "zstd"
 # The outcome's length before compression, or 0 if it is not compressed.

@@ -1,4 +1,4 @@
-"""What Spark reports about each micro-batch, passed on to the metrics."""
+"""Pass what Spark reports about each micro-batch on to the metrics."""
 
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
@@ -14,7 +14,7 @@ WHOLE_BATCH = "triggerExecution"
 
 
 class BatchListener(StreamingQueryListener):
-    """The listener that passes a batch's duration and phases to the metrics. A slow one would delay the query."""
+    """The listener that passes a batch's duration and phases to the metrics. It must not delay the query."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics

@@ -14,9 +14,9 @@ is moved aside, and the query starts from the state on the bus. What remains is 
     between two batches        … n       … n       batch n
     in batch n + 1             … n + 1   … n       batch n, or n + 1 after its commit
 
-Everything else is moved aside: a gap in the batches, an end that goes back or lies beyond the bus, another bus's
-number. A planned end beyond the bus would skip events that come later. A checkpoint without a finished batch is moved
-aside too, because Spark would read from where the bus was then, with the state that it has now.
+Every other checkpoint is moved aside: one with a gap between its batches, with an end that goes back or lies beyond the
+bus, or of another bus. A planned end beyond the bus would skip events that come later. A checkpoint without a finished
+batch is moved aside too, because Spark would read from where the bus was then, with the state that the bus has now.
 """
 
 import contextlib
@@ -81,7 +81,7 @@ def move_aside(checkpoint: Path, **found: Any) -> None:
 def _misfit(checkpoint: Path, bus: Bus) -> dict[str, Any] | None:
     """Return why a checkpoint cannot be used on a bus; None if it can be, or if it is empty."""
     if not has_batches(checkpoint):
-        # The source would start where the bus was then, with the state that the bus has now.
+        # Spark would read from where the bus was then, with the state that the bus has now.
         return {"why": "none of its batches has ended"} if (checkpoint / SPARK_FILE).exists() else None
     of_bus, state_id = _read(checkpoint / BUS_FILE), _state_id(bus)
     if (of_bus or "").partition(".")[0] != str(bus.bus_id()):
@@ -99,7 +99,7 @@ def _misfit(checkpoint: Path, bus: Bus) -> dict[str, Any] | None:
 
 
 def _state_id(bus: Bus) -> str:
-    """Return what a checkpoint's bus is known by, and how many times its state was laid out again."""
+    """Return what identifies the state that a checkpoint holds: the bus, and how often its state was laid out again."""
     layouts = bus.layouts()
     return f"{bus.bus_id()}.{layouts}" if layouts else str(bus.bus_id())
 
@@ -107,7 +107,7 @@ def _state_id(bus: Bus) -> str:
 def shuffle_partitions(checkpoint: Path) -> int | None:
     """Return over how many partitions a checkpoint's state is spread; None if no batch was planned.
 
-    Spark keeps this number from the first batch on, whatever the settings say. It notes it with each batch.
+    Spark keeps this number from the first batch on, whatever the settings say, and notes it with each batch.
     """
     batches = _numbers(checkpoint / "offsets")
     if not batches:

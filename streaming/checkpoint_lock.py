@@ -17,13 +17,13 @@ from conf.private_dir import private_dir
 from streaming.job_errors import JobError
 
 POLL_INTERVAL_S = 0.05
-# A holder writes who it is right after it took the lock, so this is long enough.
+# A holder writes its name right after it took the lock, so a reader need not wait longer than this.
 SAID_TIMEOUT_S = 1.0
 _RECORD_BYTES_MAX = 1 << 16
 
 
 class Holder(msgspec.Struct, frozen=True):
-    """The process that holds a lock, and what its bus is known by."""
+    """The process that holds a lock, and the identities of its bus."""
 
     pid: int
     # What messages call the bus.
@@ -37,14 +37,14 @@ class Holder(msgspec.Struct, frozen=True):
         return cls(os.getpid(), name, bus.identities(name))
 
     def has_same_bus(self, other: "Holder") -> bool:
-        """Say whether two jobs take turns on one bus."""
+        """Say whether both jobs are on one bus, so that they take turns."""
         return not set(self.identities).isdisjoint(other.identities)
 
 
 class CheckpointLock:
     """A checkpoint's lock, which the system frees when the process dies.
 
-    A job that goes on without the lock, because its holder is frozen, takes it as soon as it is free.
+    A job may go on without the lock because the holder is frozen. It then takes the lock as soon as it is free.
     """
 
     def __init__(self, checkpoint: Path, holder: Holder) -> None:

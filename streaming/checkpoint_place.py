@@ -10,14 +10,14 @@ from conf.private_dir import private_dir
 from conf.settings import Settings
 
 SUFFIX = ".checkpoint"
-# A small batch writes about this much.
+# About as much as a small batch writes.
 PROBE_BYTES = 1 << 20
 # The directories that Spark writes into while a query runs.
 _WRITTEN_TO = ("", "offsets", "commits", "state", "sources")
 
 
 def checkpoint_of(settings: Settings) -> Path:
-    """Return ``checkpoint.dir``; if it is empty, a place that no other bus has."""
+    """Return ``checkpoint.dir``, or if that is empty a place that no other bus uses."""
     if settings.checkpoint_dir:
         return Path(settings.checkpoint_dir).absolute()
     file = Path(files_name(settings.bus)).absolute()
@@ -25,12 +25,12 @@ def checkpoint_of(settings: Settings) -> Path:
 
 
 def stacks_file(checkpoint: Path) -> Path:
-    """Return the file in which Spark keeps the stacks of what ended a query."""
+    """Return the file to which Spark logs the stack of the error that ended a query."""
     return checkpoint.with_name(checkpoint.name + ".spark.log")
 
 
 def check_usable(checkpoint: Path) -> None:
-    """Raise ``OSError`` if a checkpoint could not be written, or not be moved aside.
+    """Raise ``OSError`` if a checkpoint here could not be written or could not be moved aside.
 
     The checkpoint itself stays as it is, because a running job may use it.
     """

@@ -1,8 +1,8 @@
-"""Whether a batch is decided in time for what admins asked in it.
+"""Whether a batch is decided before the requests of admins in it expire.
 
-The rules know that a request is too late if a claim found it undecided. A job that stood still, or is slow, has made no
-claim meanwhile. So before it commits a batch, it checks the deadlines in the batch. If one has passed, it does not
-commit. It claims once more and decides the batch again, and now the rules know.
+The rules know that a request is too late only if a claim found it undecided. A job that stood still, or is slow, has
+made no claim meanwhile. So before it commits a batch, it checks the deadlines in the batch. If one has passed, it does
+not commit. It claims once more and decides the batch again, and now the rules know.
 """
 
 from bus.clock import steady_ms
@@ -11,19 +11,20 @@ from state.cluster import Cluster
 
 # A smaller delay is not worth a claim, which stops all decisions while a query starts.
 LATE_MS_MAX = 1_000
-# A claim gives every broker a whole new session, so silent brokers are only found between claims.
+# A claim gives every broker a whole new session. Silent brokers are found only if there are sessions without a claim.
 SESSIONS_BETWEEN_CLAIMS = 2
 
 
 class LateError(Exception):
-    """A batch would do what was asked for too long ago. After another claim the rules know that."""
+    """A batch would carry out a request that has expired. After another claim the rules know that."""
 
 
 class Deadlines:
-    """How late a batch is by the bus's clock, which starts at the newest claim and leaps as ticks show.
+    """The check of deadlines by the bus's clock. The clock is read at the newest claim and at decided ticks.
 
-    After such a claim there is no other one for two sessions. So an engine that is always too slow still decides. In
-    that time nothing can be later than that time, because the claim found everything that was over before.
+    After a claim because of a late batch, no other such claim follows for two sessions, so an engine that is always too
+    slow still decides. In that time a request can be late by two sessions at most, because the claim found all requests
+    that were late before it.
     """
 
     def __init__(self, bus: Bus, session_ms: int) -> None:
@@ -42,7 +43,7 @@ class Deadlines:
         self._ahead_ms = claim.entered_ms - now_ms
 
     def decided(self, cluster: Cluster) -> None:
-        """Take in when the newest decided tick reached the bus, whose clock may have been set since the claim."""
+        """Compare the clock with the newest decided tick, because the bus's clock may have been set since the claim."""
         self._ahead_ms = max(self._ahead_ms, cluster.clock_entered_ms - steady_ms())
 
     def check(self, through: int, expires_ms: int) -> None:

@@ -1,25 +1,25 @@
 """The query that decides, and what to do when it ends by itself.
 
-The problem: a query ends with a text, and behind that text may be anything. Most causes are the same after another
-start: a full disk, a bus that is gone, a defect. But two are not, and ending the job for them would stop every
-decision.
+The problem: a query ends with an error text, and the cause may be anything. Most causes would still be there after
+another start: a full disk, a bus that is gone, a defect. But two kinds would not, and ending the job because of them
+would stop all decisions.
 
     the query ended ──┬─ another job claimed, the bus failed, a batch was late ──► raise that error
                       ├─ Spark gave up on a slow Python worker ──► start again on the same checkpoint, 10 times in a row
                       ├─ the machine lacks something, or the bus or the disk is gone ──► end the job
-                      ├─ it had a checkpoint, or has decided something ──► move the checkpoint aside, once a run
+                      ├─ it had a checkpoint, or has decided something ──► move the checkpoint aside, once per run
                       └─ otherwise ──► end the job
 
 The insight: a checkpoint is a cache of the bus. If a query with a checkpoint fails, the checkpoint may be damaged. Or
-its batch is decided differently now, because another version took over between the bus's commit and Spark's. Both are
-mended by starting from the state on the bus, and nothing is lost.
+its last batch would be decided differently now, because another version took over between the bus's commit and Spark's.
+In both cases a start from the state on the bus helps, and loses nothing.
 
-Once a run is enough. A query that also fails on a new checkpoint would fail on the next one too.
+Once per run is enough. A query that also fails on a new checkpoint would fail on the next one too.
 
-Rejected: to recognize the errors that mean damage. Spark has too many of them. Instead the job recognizes the causes
-that a new checkpoint would not mend.
+Rejected: recognizing the errors that mean damage, because Spark has too many of them. Instead the job recognizes the
+causes that a new checkpoint would not remove.
 
-Errors of our own do not come through Spark as objects, only as text. So ``_commit`` keeps them on the side.
+Spark passes our own errors on as text, not as objects. So ``_commit`` keeps the object.
 """
 
 import contextlib
@@ -68,7 +68,7 @@ class Decider:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        # The error that ended the job counts, not an error from stopping its query.
+        # The error that ended the job is the one to report, not an error from stopping its query.
         with contextlib.suppress(*SPARK_ERRORS) if kind else contextlib.nullcontext():
             if self._query is not None:
                 stop_between_batches(self._query)
@@ -86,7 +86,7 @@ class Decider:
         try:
             self._write(outcomes)
         except Exception as error:
-            # Spark only passes on a text.
+            # Spark passes on only its text.
             self._not_written = error
             raise
 
@@ -120,7 +120,7 @@ class Decider:
         self._start_settled(cause, aside=True)
 
     def _is_worth_another_start(self, message: str) -> bool:
-        """Count a failure that only a busy machine causes: the checkpoint and the bus are sound."""
+        """Count a failure that only a busy machine causes, and say whether to start again on the same checkpoint."""
         if self._not_written is not None:
             return False
         if self._bus.decided_seq() > self._decided_seq:

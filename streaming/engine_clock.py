@@ -7,19 +7,19 @@ import structlog
 
 from bus.clock import now_ms, steady_ms
 
-# The largest share of the passing time by which the clock approaches the wall clock. A session of nine seconds then
-# lasts at most nine tenths of a second more or less.
+# The clock runs at most this much faster or slower than time passes, to approach the wall clock. A session of nine
+# seconds then lasts at most nine tenths of a second more or less.
 LEAN = 0.1
 # Time servers make smaller steps all the time.
 STEP_MS_MIN = 1_000
-# The most ticks that may wait to be decided. Beyond that the oldest ones are ignored.
+# How many ticks that wait to be decided are remembered. Beyond that the oldest ones are forgotten.
 TICKS_KEPT = 10_000
 
 logger = structlog.get_logger("isrflow.clock")
 
 
 class EngineClock:
-    """The time that ticks carry. It never goes back, and runs at most ``LEAN`` faster than time passes.
+    """The time that ticks carry. It never goes back, and its speed is off by at most ``LEAN``.
 
     So setting the wall clock, forward or back, neither ends sessions nor prolongs them. A step of the wall clock is
     logged and counted in ``steps``. Several threads may read the clock; ``note_tick`` and ``decided`` take turns.
@@ -54,7 +54,7 @@ class EngineClock:
         self._ticks.append((seq, time_ms))
 
     def decided(self, through: int, clock_ms: int) -> None:
-        """Continue from the clock that the rules have after the events through ``through``, if it differs.
+        """Adopt the clock that the rules have after the events through ``through``, if it differs from the ticks.
 
         It differs after a claim if the previous job's clock was ahead of this one.
         """

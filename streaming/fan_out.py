@@ -45,10 +45,10 @@ def decode_packed(body: bytes) -> Packed:
 def fan_out(
     batches: Iterator[pa.RecordBatch], *, shards: int, shared_keys: Sequence[int] = (SHARED,)
 ) -> Iterator[pa.RecordBatch]:
-    """Turn rows of events, in the order of seq, into one packed row for each shard and one for all of them.
+    """Turn rows of events, in the order of seq, into one packed row per shard and one per key of ``shared_keys``.
 
     Every shard gets a row, so all of them know the same seq and clock after each batch. Events for all shards are not
-    copied for each shard: they stand once under each of ``shared_keys``.
+    copied into the rows of shards: they are in the rows of ``shared_keys``.
     """
     for batch in batches:
         if batch.num_rows:

@@ -14,8 +14,8 @@ _KIND = b'{"kind":"imbalance",'
 def feedback_events(decisions: Iterable[Decided]) -> list[bytes]:
     """Return the events that a batch's decisions call for. Publish them after the decisions are committed.
 
-    If a kill comes between the two, one balance check is lost, and the next one makes up for it. An event that is
-    published twice takes effect once.
+    If the process is killed between the two, one balance check is lost, and the next one makes up for it. An event that
+    is published twice takes effect once.
     """
     return [msgspec.json.encode(event) for decided in decisions if (event := _event(decided.body)) is not None]
 

@@ -80,7 +80,7 @@ class Job:
         self._watch_active = ActiveWatch(bus) if standby else None
 
     def run(self) -> None:
-        # Before Spark starts, because that takes seconds, and a signal may come meanwhile.
+        # Before Spark starts, because its start takes seconds, and a signal may come meanwhile.
         self._obey_signals()
         try:
             with self._locked() as lock:

@@ -1,11 +1,11 @@
-"""What a busy machine does to Spark: a Python worker is too slow to connect, and another start helps.
+"""Count Python workers that connect to Spark too late, because the machine is busy. Another start then helps.
 
-Spark gives a worker 10 s, and that cannot be set.
+Spark waits 10 s for a worker, and no setting changes that.
 """
 
 # Each attempt has cost the 10 s that Spark waits for a worker, so these need no pause between them.
 LATE_WORKERS_MAX = 10
-# The second sentence has the time after it.
+# Spark's message has the first of these, or the second, which the time-out follows.
 _LATE_WORKER = ("Python worker failed to connect back", "waiting for the Python worker to connect back")
 
 
@@ -15,7 +15,7 @@ def has_late_worker(text: str) -> bool:
 
 
 class LateWorkers:
-    """How many workers in a row were too slow."""
+    """The count of workers in a row that were too slow."""
 
     def __init__(self) -> None:
         self.count = 0

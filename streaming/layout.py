@@ -86,10 +86,10 @@ def _layout(image: Image) -> tuple[int | None, Places]:
 
 
 def _pages_of(places: Places, shards: int) -> int | None:
-    """Return a number of pages that puts every topic where it is. It need not be the original one.
+    """Return a number of pages that puts every topic on the page where it is. It need not be the original number.
 
-    Such a number is greater than the page of every first slice. It divides the difference between that page and the
-    number that the page was computed from. Two slices of a topic are this many pages apart.
+    A topic's first slice is on page ``hash % pages``. So the number is greater than each such page, and divides each
+    hash minus its page. Consecutive slices of a topic are this many pages apart.
     """
     for (topic, nth), page in places.items():
         if nth > 0 and (topic, 0) in places:

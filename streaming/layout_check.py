@@ -1,4 +1,4 @@
-"""Whether a job's settings fit the layout of the state, from before its claim until its end."""
+"""Check that a job's settings fit the layout of the state, before its first claim and after each one."""
 
 from bus.interface import Bus, Claim
 from conf.settings import Settings
@@ -8,10 +8,10 @@ from streaming.layout import misfit
 
 
 class LayoutCheck:
-    """The check of shards and pages, at once and after each claim.
+    """The check of shards and pages, when this is made and after each claim.
 
-    ``isrflow reshard`` may run between the two. It claims before it changes the layout. So if the job's claim is the
-    next one after the check, the layout is still the same, and the state need not be read again.
+    ``isrflow reshard`` may run between two checks. It claims before it changes the layout. So if the job's claim is the
+    first one since the last check, the layout is still the same, and the state need not be read again.
     """
 
     def __init__(self, bus: Bus, settings: Settings) -> None:

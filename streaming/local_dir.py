@@ -15,7 +15,7 @@ _PREFIX = "job-"
 
 @contextlib.contextmanager
 def local_dir(parent: Path) -> Iterator[Path]:
-    """Make a directory below ``parent`` for the block, and remove those whose jobs are gone.
+    """Make a directory below ``parent`` for the block, and remove the directories of jobs that are gone.
 
     A job holds a lock on its directory, which the system frees when the process dies.
     """
@@ -25,7 +25,7 @@ def local_dir(parent: Path) -> Iterator[Path]:
             shutil.rmtree(left, ignore_errors=True)
     made = Path(tempfile.mkdtemp(dir=parent))
     with _locked(made):
-        # It gets its name only now that it is locked. Otherwise another job would remove it as abandoned.
+        # It gets its final name only now that it is locked. Otherwise another job would remove it as abandoned.
         directory = made.rename(made.with_name(_PREFIX + made.name))
         try:
             yield directory

@@ -1,4 +1,4 @@
-"""The address where metrics are served: at once, or as soon as the previous job has left it."""
+"""Serve metrics on an address at once, or as soon as the previous job has left it."""
 
 import math
 import time

@@ -22,8 +22,8 @@ class PageStore(Protocol):
 class _Loaded:
     """The pages of the store that were needed so far.
 
-    A topic's first slice is on the page that follows from its name (``home_of``). Its other slices follow at the
-    distance of the number of pages. So no page holds two slices of one topic, and none is as large as a topic.
+    The page of a topic's first slice follows from the topic's name (``home_of``). Each further slice is on the page
+    ``pages`` after the one before. So no page holds two slices of one topic, however large the topic is.
     """
 
     def __init__(self, store: PageStore, shards: int, pages: int) -> None:
@@ -123,7 +123,7 @@ class PagedTopics:
         return after
 
     def changed_pages(self, changes: Changes) -> list[tuple[int, bytes]]:
-        """Encode the pages whose slices ``changes`` touched. An empty page is stored as no topics."""
+        """Encode the pages whose slices ``changes`` touched. A page without topics is encoded as an empty list."""
         touched: dict[int, Page] = {}
         for name in changes:
             topic = self.get(name)

@@ -42,7 +42,7 @@ def start_query(
     source = source_of(bus)
     events = source.events(session, settings, after=image.seq, defer=defer, spool_dir=local_dir)
     if settings.shuffle_partitions == 1:
-        # With one partition all the way Spark needs no exchange, and a batch is one stage instead of two.
+        # With one partition from source to sink, Spark needs no exchange, and a batch is one stage instead of two.
         events = events.coalesce(1)
     keys = shared_keys(session, shuffle_partitions(checkpoint) or settings.shuffle_partitions)
     spread = functools.partial(fan_out.fan_out, shards=settings.shards, shared_keys=keys)

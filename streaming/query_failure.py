@@ -1,4 +1,4 @@
-"""What a failed query says about its cause, in one line."""
+"""Find the cause of a failed query in its error text, as one line."""
 
 import re
 
@@ -37,7 +37,7 @@ def _wraps(said: str) -> bool:
 
 
 def bus_error_in(text: str) -> str | None:
-    """Return what a worker of the source said about a bus that it could not read; None if it said nothing."""
+    """Return the bus's error if a worker of the source could not read the bus; None otherwise."""
     found = _OF_BUS.search(text)
     return found["said"].strip() if found else None
 

@@ -37,8 +37,8 @@ logger = structlog.get_logger("isrflow.job")
 def rehearse(session: SparkSession, settings: Settings, directory: Path) -> None:
     """Decide a few events, with the ``settings`` of the job but on a bus and checkpoints in ``directory``.
 
-    They stay there, because Spark looks after a checkpoint's state for a while after its query. A failure is logged:
-    the take-over then takes longer.
+    They stay there, because Spark maintains a checkpoint's state for a while after its query. A failure is only logged,
+    because it only makes the take-over slower.
     """
     try:
         directory.mkdir()

@@ -1,4 +1,4 @@
-"""A recorded log through the same query as the job's, in many small batches."""
+"""Run a recorded log through the same query as a job does, in many small batches."""
 
 import functools
 import tempfile

@@ -9,9 +9,10 @@ hold the state in its old pages.
 
 The insight: a claim already gives one job the right to write, and takes it from all others. So this is a job that
 claims, replaces the image and ends. An engine checks the layout before its claim, and once more if another claim came
-in between (``layout_check``). A checkpoint notes ``Bus.layouts``, and one from before is moved aside (``checkpoint``).
+in between (``layout_check``). A checkpoint notes ``Bus.layouts``, so one from an earlier layout is moved aside
+(``checkpoint``).
 
-The claim brings the settings that are in force, so it changes none of them.
+The claim carries the settings that are already in force, so it changes none of them.
 """
 
 from typing import NamedTuple
@@ -27,17 +28,17 @@ from streaming.layout import laid_out, misfit, shards_of
 
 
 class Resharded(NamedTuple):
-    """What was done: the number of shards before, and how many topics were moved to their new places."""
+    """The result: the number of shards before, and how many topics were moved."""
 
     shards_before: int
     topics: int
 
 
 def reshard(bus: Bus, settings: Settings) -> Resharded | None:
-    """Lay the state out as ``settings`` say. Return None if there is no state yet, or if it is so already.
+    """Lay the state out as ``settings`` say. Return None if there is no state yet, or if its layout fits already.
 
     Raises ``JobError`` if an engine of this machine runs, ``FencedError`` if one starts meanwhile, and ``CodecError``
-    if the state cannot be read. Then the state is as it was.
+    if the state cannot be read. After an error the state is as it was.
     """
     with checkpoint_lock(checkpoint_of(settings), Holder.of(bus, settings.bus_name)) as lock:
         if not lock.take_or_check():

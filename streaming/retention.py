@@ -17,7 +17,8 @@ logger = structlog.get_logger("isrflow.retention")
 class Retention(threading.Thread):
     """The thread that trims the bus slice by slice down to what it must keep, every ``interval_s``.
 
-    A failure is logged, and the next interval tries again. Other parts of the job find out whether the bus is usable.
+    After a failure it logs the error, and tries again after the next interval. Other parts of the job notice a bus that
+    is not usable.
     """
 
     def __init__(self, bus: Bus, retain: int, interval_s: float = INTERVAL_S) -> None:

@@ -84,7 +84,7 @@ def end_session(session: SparkSession, timeout_s: float) -> None:
 
 
 def _local_files() -> dict[str, str]:
-    """Return how Spark makes local files: in Java alone if the jar for that is in the cache.
+    """Return the settings with which Spark makes local files in Java alone, if the jar for that is in the cache.
 
     Hadoop has no native code here, so it runs ``chmod`` for each file that it makes: some forty processes a batch.
     """
@@ -100,10 +100,10 @@ def _local_files() -> dict[str, str]:
 
 
 def build_session(settings: Settings, local_dir: Path, stacks: Path | None = None) -> SparkSession:
-    """Start Spark in this process, set for short micro-batches with durable, checked state.
+    """Start Spark from this process, configured for short micro-batches with durable, checked state.
 
-    ``local_dir`` is where Spark keeps what it needs while it runs. Spark logs the stacks of a failed query to the file
-    ``stacks``, or to standard error if there is none. Call ``choose_java`` first. Raises one of ``SPARK_ERRORS``.
+    ``local_dir`` is for the files that Spark needs only while it runs. Spark logs the stack of a failed query to the
+    file ``stacks``, or if it is None to standard error. Call ``choose_java`` first. Raises one of ``SPARK_ERRORS``.
     """
     keep_paths_safe()
     builder = SparkSession.builder.appName("isrflow").master(f"local[{max(2, settings.shuffle_partitions)}]")
@@ -130,8 +130,8 @@ def _fork_server(local_dir: Path) -> ForkServer:
 def jvm_leaves_sigterm() -> Iterator[None]:
     """Make a JVM that starts in the block ignore SIGTERM, while this process still handles it.
 
-    A user may signal the job's whole process group. A JVM that starts with SIGTERM ignored keeps ignoring it. So it
-    ends with this process, and not while the job still needs it.
+    A user may signal the job's whole process group, which would end the JVM while the job still needs it. A JVM that
+    starts with SIGTERM ignored keeps ignoring it, and ends with this process.
     """
     _prepare_children()
     _starting_jvm.set()
@@ -153,9 +153,9 @@ def _prepare_children() -> None:
 
 
 def warm_up(session: SparkSession) -> None:
-    """Run what only a query would load: Python workers, and the state store's native library.
+    """Load what otherwise the first query would load: Python workers, and the state store's native library.
 
-    Before the claim a failure to load them disturbs no other job, and after the claim the first batch is quicker.
+    Before the claim, a failure to load them disturbs no other job. After the claim, the first batch is quicker.
     Raises one of ``SPARK_ERRORS``.
     """
     _run_worker(session)
@@ -197,7 +197,7 @@ def _conf(settings: Settings, local_dir: Path, stacks: Path | None) -> dict[str,
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # Spark keeps a thousand of each for its UI, even where that is off.
+        # Spark would keep a thousand of each for its UI, even if the UI is off.
         "spark.ui.retainedJobs": "50",
         "spark.ui.retainedStages": "50",
         "spark.ui.retainedTasks": "500",
@@ -213,7 +213,7 @@ def _conf(settings: Settings, local_dir: Path, stacks: Path | None) -> dict[str,
         **_local_files(),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
-        # Rows travel between Spark and Python in slices, and both hold a whole slice several times.
+        # Rows travel between Spark and Python in Arrow batches, and both sides hold several copies of one.
         "spark.sql.execution.arrow.maxBytesPerBatch": str(BYTES_PER_ARROW_BATCH),
         "spark.sql.streaming.stopTimeout": "20s",
         "spark.sql.streaming.pollingDelay": "10ms",

@@ -1,8 +1,8 @@
 """The one stateful operator: a shard of topics, stepped by the rules.
 
-The problem: the state machine's key is a topic-partition, and there are hundreds of thousands of them. But Spark calls
-a Python operator once for each key, and each call costs about a millisecond. And most events, such as heartbeats and
-ticks, concern every partition.
+The problem: the obvious key of the state machine is a topic-partition, and there are hundreds of thousands of them. But
+Spark calls a Python operator once for each key, and each call costs about a millisecond. And most events, such as
+heartbeats and ticks, concern every partition.
 
 The insight: the key can be a shard, a fixed share of the topics. A shard's state is the broker table and a map of pages
 (``paged_topics``). Every shard has the whole broker table. ``step`` is deterministic, so all of them reach the same
@@ -76,7 +76,7 @@ class ShardOperator(StatefulProcessor):
         self._pages = SparkPages(handle.getMapState("pages", "page INT", "body BINARY"))
 
     def handleInitialState(self, key: Any, initialState: Row, timerValues: Any) -> None:
-        """Take one page of the bus's image, from which a new checkpoint starts."""
+        """Store one page of the bus's image, from which a new checkpoint starts."""
         if initialState.page == CLUSTER_PAGE:
             self._cluster.update((bytes(initialState.body),))
         else:
@@ -125,8 +125,8 @@ class ShardOperator(StatefulProcessor):
 class SharedEvents:
     """The events of a batch that concern all shards, read once for the shards of one Spark partition.
 
-    The row of these events comes before the rows of shards, because Spark sorts a partition by key and processes one
-    key after the other.
+    The row of these events comes before the rows of shards, because Spark sorts a partition by key and processes the
+    keys in that order.
     """
 
     def __init__(self) -> None:

@@ -11,14 +11,14 @@ _SEED = 42
 
 
 def shared_keys(session: SparkSession, partitions: int) -> tuple[int, ...]:
-    """Return a negative key for each of ``partitions``. Keys are processed in order, so its row comes first."""
-    # Stubs do not know classes of the JVM.
+    """Return a negative key for each of ``partitions``. Keys are processed in order, so rows of these come first."""
+    # The type stubs do not know the JVM's classes.
     murmur3 = session._jvm.org.apache.spark.unsafe.hash.Murmur3_x86_32  # type: ignore[union-attr]
     return keys_of(partitions, lambda key: int(murmur3.hashInt(key, _SEED)))
 
 
 def keys_of(partitions: int, hash_of: Callable[[int], int]) -> tuple[int, ...]:
-    """Return a negative key for each of ``partitions``, which spread by ``hash_of``."""
+    """Return a negative key for each of ``partitions``, where ``hash_of`` spreads keys over the partitions."""
     if partitions == 1:
         return (SHARED,)
     found: dict[int, int] = {}

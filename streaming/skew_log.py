@@ -6,7 +6,7 @@ from bus.clock import now_ms
 from state.cluster import Cluster
 from state.ids import NO_TIME
 
-# Clocks of well-kept hosts differ by less.
+# The clocks of well-kept hosts differ by less than this.
 SKEW_MS_MIN = 2_000
 
 logger = structlog.get_logger("isrflow.clock")

@@ -12,7 +12,7 @@ can write nothing more. So a wrong guess costs the seconds of a take-over, and w
 
 Silence is measured on the standby's own steady clock, from the moment when it saw the last sign. An active engine
 publishes a tick at least every ``tick.idle.interval.ms`` from its claim on, also while it starts or decides a long
-batch. Time in which the standby itself stood still, or waited for the bus, is no silence: it looked at nothing.
+batch. Time in which the standby itself stood still or waited for the bus is not silence, because it could see nothing.
 
 A standby claims only after the epoch whose silence it saw (``Bus.claim``). So of several standbys one takes over, and
 the others see a new claim and keep waiting.
@@ -34,7 +34,7 @@ logger = structlog.get_logger("isrflow.job")
 
 
 class ActiveWatch:
-    """What the bus shows of the job that decides, and for how long it has shown nothing new."""
+    """A watch on the job that decides: what the bus shows of it, and for how long that has been nothing new."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
@@ -54,7 +54,7 @@ class ActiveWatch:
         last = self._bus.last_seq()
         ticked = self._bus.ticked(self._through)
         sign = (self._bus.claimed_epoch(), self._bus.decided_seq())
-        # The first look comes after Spark's start, which is planned to take long.
+        # Before the first look no wait has begun: Spark's start takes long, and is no stall.
         late_ms = self._stall.end() if self._stall else 0
         self._stall = self._stall or StallWatch(LOOK_INTERVAL_MS, LATENESS_MS_MIN)
         if ticked or sign != self._sign:
@@ -64,7 +64,7 @@ class ActiveWatch:
         return steady_ms() - self._sign_ms
 
     def has_resigned(self) -> bool:
-        """Say whether nobody holds the newest epoch: its job ended in order, or there was no job yet."""
+        """Say whether nobody holds the newest epoch, because its job has resigned or there was no job yet."""
         return self._bus.resigned_epoch() == self.epoch
 
 
@@ -101,7 +101,7 @@ def claim_in_turn(
     meanwhile: Callable[[], None],
     claim: Callable[[int], None],
 ) -> bool:
-    """Stand by until ``claim`` has succeeded an epoch. Return False if ``stopping`` is set before."""
+    """Stand by until ``claim`` has taken over from an epoch. Return False if ``stopping`` is set before that."""
     while (epoch := wait_for_turn(watch, timeout_ms, stopping, meanwhile)) is not None:
         try:
             claim(epoch)

@@ -17,7 +17,7 @@ logger = structlog.get_logger("isrflow.job")
 
 
 class Tenure:
-    """The newest claim of this job, and what lasts as long as it."""
+    """The newest claim of this job, with the clock and the ticker that belong to it."""
 
     def __init__(self, bus: Bus, settings: Settings) -> None:
         self._bus = bus
@@ -40,7 +40,7 @@ class Tenure:
     def begin(self, after_epoch: int | None = None) -> None:
         """Claim the controller, and tick from then on. Raises ``OvertakenError`` as ``Bus.claim`` does.
 
-        A standby that sees the ticks knows that this job lives, also while its query starts.
+        Ticks begin before the query does, because they show a standby that this job lives.
         """
         self.stop_ticks()
         if after_epoch is not None:

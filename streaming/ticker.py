@@ -9,7 +9,7 @@ from bus.interface import Bus, Claim
 from state.events import SessionsExtended, Tick
 from streaming.engine_clock import EngineClock
 
-# A stall shorter than this extends no session.
+# A stall shorter than this does not extend sessions.
 LATENESS_MS_MIN = 500
 
 
@@ -67,7 +67,7 @@ class Ticker(threading.Thread):
             self._clock.note_tick(seq, time_ms)
 
     def decided(self, through: int, clock_ms: int) -> None:
-        """Tell the clock how far the rules have decided, and their time. Never runs while a tick is being published."""
+        """Tell the clock how far the rules have decided, and their time. This never runs while a tick is published."""
         with self._publishing:
             self._clock.decided(through, clock_ms)
 

@@ -1,4 +1,4 @@
-"""What a job looks at again and again while it runs: who holds the claim, and whether its parts still work."""
+"""What a job checks again and again while it runs: who holds the claim, and whether its parts still work."""
 
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from streaming.ticker import Ticker
 
 
 class Query(Protocol):
-    """A query that may fail, and go on."""
+    """A query that may end by itself, and may then be started again."""
 
     def is_active(self) -> bool: ...
 
@@ -25,7 +25,7 @@ def check_claim(bus: Bus, claim: Claim) -> None:
 
 
 def check_parts(bus: Bus, claim: Claim, ticker: Ticker, query: Query) -> None:
-    """Let an ended query go on. Raise ``JobError`` if the ticker ended, and ``SupersededError`` if another job claimed.
+    """Start an ended query again. Raise ``SupersededError`` if another job claimed, ``JobError`` if the ticker ended.
 
     The ticker, and often the query too, end by themselves if another job has claimed. So the claim is checked first.
     """

@@ -11,9 +11,9 @@ reports without a control event wait for the next batch.
     offsets topic                               a  b  c
     merged           4:beat   5:tick   6:beat   a  b  c   7:tick   8:beat
 
-Two positions enclose a batch, and Spark's checkpoint keeps both. So a repeated batch has the same events, whatever the
-bounds are by then, and the same events always get the same order: control events by their offset, reports by partition
-and offset.
+Two positions enclose a batch, and Spark's checkpoint keeps both. So a repeated batch has the same events, even if its
+bounds were changed since. And the same events always get the same order: control events by their offset, reports by
+partition and offset.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,8 +34,8 @@ from state.events import Tick
 from state.found import found_ms
 
 _ALL = 2**62
-# These readers follow both topics. They go back only at a start, so a fetch may wait long. And they hold little,
-# because what they fetch ahead adds to a batch.
+# These readers follow both topics. They seek only at a start, so a fetch may wait long. They fetch little ahead,
+# because that is in memory together with a batch.
 _FOLLOWING = {
     "fetch.wait.max.ms": 500,
     "fetch.message.max.bytes": 1024 * 1024,
@@ -52,13 +52,13 @@ class Position(msgspec.Struct, frozen=True):
 
 
 class Bounds(NamedTuple):
-    """The most that a batch may have. A batch always takes one control event, whatever it weighs."""
+    """The most that a batch may hold. A batch always takes one control event, whatever its weight."""
 
     events: int
     weight: int
 
     def share(self, nth: int) -> "Bounds":
-        """Return one of ``nth`` equal parts, with room for one event at least."""
+        """Return one of ``nth`` equal shares, with room for at least one event."""
         return Bounds(max(1, self.events // nth), self.weight // nth)
 
 
@@ -91,16 +91,16 @@ class Batches:
     def first(self, after: int) -> Position:
         """Return the position after the control event ``after`` and before all reports.
 
-        The offsets topic is compacted, and the newest report of a replica that the state already contains changes
-        nothing.
+        Reading all reports again does no harm: the offsets topic is compacted, and a replica's newest report changes
+        nothing if the state already contains it.
         """
         return Position(after, offset_after(after), (0,) * self._offsets_partitions)
 
     def plan(self, after: Position, bounds: Bounds) -> Position:
         """Return where a batch that begins at ``after`` ends: at ``after`` if there is no control event.
 
-        While reports wait, control events get half of the bounds. Reports keep pace with the control events, because
-        they were made at the same time.
+        While reports wait, control events get only half of the bounds, so that reports keep pace with the control
+        events of the same time.
         """
         topic = self._connection.address.events
         end = self._connection.end_offset(topic)
@@ -137,7 +137,7 @@ class Batches:
             yield _entry(seq, one, claims)
 
     def _waiting_reports(self, after: Position) -> dict[int, int]:
-        """Return how many offsets are behind ``after`` in each partition of reports that has any."""
+        """Return how many offsets come after ``after`` in each partition of reports that has any."""
         topic = self._connection.address.offsets
         ends = self._connection.end_offsets(topic, range(self._offsets_partitions))
         counts = {nth: end - begin for nth, (begin, end) in enumerate(zip(self._offsets(after), ends, strict=True))}
@@ -159,7 +159,7 @@ class Batches:
         return _Batch(after, end, control, reports)
 
     def _at(self, topic: str, partition: int, offset: int) -> LogReader:
-        """Return the reader of a partition, at ``offset``. Reports that retention has removed are passed over."""
+        """Return the reader of a partition, at ``offset``. Skip reports that retention has removed."""
         reader = self._readers.get((topic, partition))
         if reader is None:
             reader = self._readers[topic, partition] = LogReader(self._connection, topic, partition, **_FOLLOWING)

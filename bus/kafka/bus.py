@@ -32,10 +32,10 @@ from bus.kafka.transaction import DECISION_KEY, PREVIOUS
 class KafkaBus(KafkaHistory):
     """The ``Bus`` on five topics. An event's seq comes from its offset (``seqs``).
 
-    Kafka makes it differ from the embedded bus. Seqs have gaps. ``log_end_offset`` events are in a topic of their own,
-    which ``read`` does not show. A commit can be read only some milliseconds after it was made. Retention is the
-    topics' own, so ``passed`` and ``trim`` do nothing. Several threads may use one instance. It commits only for the
-    epoch that it claimed itself.
+    It differs from the embedded bus where Kafka does. Seqs have gaps. ``log_end_offset`` events are in a topic of their
+    own, which ``read`` does not show. A commit can be read only some milliseconds after it was made. Retention is the
+    topics' own, so ``passed`` and ``trim`` do nothing. Several threads may use one instance. An instance commits only
+    for the epoch that it claimed itself.
     """
 
     kind = "kafka"
@@ -63,7 +63,7 @@ class KafkaBus(KafkaHistory):
         return sum(replica_of(raw) is None for raw in events)
 
     def offsets_position(self) -> int:
-        """Return the sum of the offsets topic's end offsets: the events have no seq, but the sum grows with each."""
+        """Return the sum of the offsets topic's end offsets. Its events have no seq, but the sum grows with each."""
         return sum(self._connection.end_offsets(self.address.offsets, range(self.offsets_partitions)))
 
     def offsets_came(self, after: int) -> bool:
@@ -108,7 +108,7 @@ class KafkaBus(KafkaHistory):
         return self._controller.mark().bus_id
 
     def identities(self, name: str) -> tuple[str, ...]:
-        # There is a number only after the first claim. The name may be another in each process: any of the servers.
+        # The number exists only after the first claim. The name may differ, because a process may name any server.
         number = self.bus_id()
         return (name, str(number)) if number else (name,)
 
@@ -203,7 +203,7 @@ class KafkaBus(KafkaHistory):
         mark, pages = Mark(), dict[PageKey, bytes]()
         try:
             reader.seek(self._connection.start_offset(self.address.state))
-            # Compaction may replace a page by a newer one behind the end. So read until the end stays where it is.
+            # Compaction may replace a page by a newer one after the end. So read until the end stays where it is.
             deadline = time.monotonic() + READ_WHOLE_TIMEOUT_MS / 1000
             while reader.next_offset < (end := self._connection.end_offset(self.address.state)):
                 if time.monotonic() > deadline:
@@ -243,7 +243,7 @@ def _place(record: Record) -> tuple[int, int]:
 
 
 def _previous(record: Record) -> tuple[int, int]:
-    """Return which decision came before this one. It may have been removed."""
+    """Return the identity of the decision before this one, which may have been removed."""
     seq, idx = DECISION_KEY.unpack(record.headers[PREVIOUS])
     return seq, idx
 

@@ -1,4 +1,4 @@
-"""The claims on Kafka: the ``controller_started`` events that a mark names, because anybody may write such events."""
+"""The claims on Kafka. Anybody may write ``controller_started`` events, so only those that a mark names are claims."""
 
 import time
 from typing import NamedTuple

@@ -14,8 +14,8 @@ from bus.kafka.address import Address
 
 REQUEST_TIMEOUT_S = 20.0
 RETRY_PAUSE_S = 0.05
-# Longer than the write of any batch, even one of hundreds of megabytes. But not much longer: if a job is killed in a
-# transaction, readers wait at its start until this time is over, or until the next claim.
+# Longer than it takes to write any batch, even one of hundreds of megabytes. But not much longer: if a job is killed in
+# a transaction, readers wait at the transaction's start until this time is over, or until the next claim.
 TRANSACTION_TIMEOUT_MS = 120_000
 MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 _FENCED = frozenset({KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED})
@@ -32,7 +32,7 @@ _PASSING = frozenset(
         KafkaError._TRANSPORT,
     }
 )
-# What the client logs also shows as errors of its calls.
+# The client's log lines are dropped, because its calls report the same errors.
 _silent = logging.getLogger("isrflow.bus.kafka.client")
 _silent.addHandler(logging.NullHandler())
 _silent.propagate = False
@@ -56,11 +56,11 @@ class Connection:
         self.admin = AdminClient(self._common(), logger=_silent)
 
     def _common(self) -> dict[str, Any]:
-        # An error of the whole client shows as a call without an answer in time.
+        # An error of the whole client is ignored, because then calls get no answer in time.
         return {"bootstrap.servers": self.address.servers, "error_cb": lambda error: None}
 
     def producer(self, **settings: Any) -> Producer:
-        """Make an idempotent producer. It sends what fits in one record batch without splitting it."""
+        """Make an idempotent producer. It never splits what fits in one record batch."""
         conf = {
             "enable.idempotence": True,
             "message.max.bytes": MESSAGE_BYTES_MAX,
@@ -137,7 +137,7 @@ class Connection:
                     time.sleep(RETRY_PAUSE_S)
 
     def ask_offsets(self, specs: dict[TopicPartition, OffsetSpec], isolation: IsolationLevel) -> list[int]:
-        """Ask once; the offsets are in the order of ``specs``. Raises ``TimeoutError`` or ``KafkaException``."""
+        """Ask once, and return the offsets in the order of ``specs``. Raises ``TimeoutError`` or ``KafkaException``."""
         futures = self.admin.list_offsets(specs, isolation_level=isolation, request_timeout=REQUEST_TIMEOUT_S)
         return [int(futures[place].result(REQUEST_TIMEOUT_S + 1).offset) for place in specs]
 

@@ -32,7 +32,7 @@ from bus.kafka.mark import Mark, decode_mark
 from bus.kafka.seqs import seq_of
 from bus.kafka.transaction import Transaction
 
-# The most that waits in the client to be sent. Writing more blocks.
+# The most that may wait in the client to be sent. A writer of more has to wait.
 QUEUE_KBYTES_MAX = 128 * 1024
 CLAIM_ATTEMPTS = 20
 CLAIM_PAUSE_S = (0.05, 0.5)
@@ -77,7 +77,7 @@ class Controller:
         for _ in range(CLAIM_ATTEMPTS):
             try:
                 with self._lock, self._connection.errors():
-                    # Before the producer opens, because that fences the job that holds the newest epoch.
+                    # Checked before the producer opens, because that fences the job that holds the newest epoch.
                     check_not_overtaken(self.mark().controller_epoch, after_epoch, self._connection.address)
                     return self._claim(controller_id, settings, time_ms)
             except FencedError:
@@ -121,7 +121,7 @@ class Controller:
         return Claim(mark.controller_epoch, seq_of(reports.last_offset()), reports.last_time_ms())
 
     def resign(self, controller_epoch: int) -> None:
-        """Write a mark that says so. Does nothing if this process no longer holds the epoch."""
+        """Write a mark with the resignation. Do nothing if this process no longer holds the epoch."""
         with self._lock, self._connection.errors():
             before = self.mark()
             if self._producer is None or not self._held_epoch == controller_epoch == before.controller_epoch:
@@ -140,7 +140,7 @@ class Controller:
         pages: Sequence[Page],
         check_again: Callable[[Mark], None],
     ) -> None:
-        """Write what comes after the newest mark, all or none. ``check_again`` gets it and may refuse the batch."""
+        """Write what comes after the newest mark, all or none. ``check_again`` gets that mark first, and may raise."""
         with self._lock:
             before = self._held_mark(controller_epoch)
             check_again(before)
@@ -152,7 +152,7 @@ class Controller:
                     self._write_pages(transaction, mark, pages)
 
     def replace_image(self, controller_epoch: int, image: Image, former: Iterable[PageKey]) -> None:
-        """Write ``image`` in the place of the pages and pieces ``former``, all or none."""
+        """Replace the pages and pieces ``former`` by ``image``, all or none."""
         with self._lock:
             before = self._held_mark(controller_epoch)
             if image.seq != before.through:

@@ -27,7 +27,7 @@ class Record(NamedTuple):
 
 
 class LogReader:
-    """A position in a log, and the records from there on. Not for several threads at once."""
+    """A position in a log, and the records from there on. Only one thread at a time may use it."""
 
     def __init__(self, connection: Connection, topic: str, partition: int = 0, **settings: Any) -> None:
         self._connection = connection
@@ -81,7 +81,7 @@ class LogReader:
         return None
 
     def skip(self) -> None:
-        """Go behind the record that ``peek`` returned."""
+        """Move past the record that ``peek`` returned."""
         self.next_offset = self._waiting.popleft().offset + 1
 
     def _await_records(self) -> None:
@@ -94,11 +94,11 @@ class LogReader:
                 )
 
     def has_more(self) -> bool:
-        """Say whether records have come in. Does not wait."""
+        """Say whether records have come in, without waiting."""
         return bool(self._waiting) or (self._fetch(0) and bool(self._waiting))
 
     def _fetch(self, timeout_s: float) -> bool:
-        """Collect what the client has fetched, and say whether the position behind it has moved."""
+        """Collect what the client has fetched, and say whether the client's position has moved."""
         first = self._consumer.poll(timeout_s)
         if first is None:
             return False
@@ -116,7 +116,7 @@ class LogReader:
         return self._fetched_offset > before
 
     def _is_of_a_former_position(self, error: KafkaError) -> bool:
-        """Say whether ``error`` came late: retention removed what this reader stood at before its last ``seek``."""
+        """Say whether ``error`` is about the position before the last ``seek``, which retention has removed."""
         if error.code() != KafkaError._AUTO_OFFSET_RESET:
             return False
         return self._fetched_offset >= self._connection.start_offset(self._topic, self._partition)
@@ -127,7 +127,7 @@ class LogReader:
         return next(iter(self.take(end, 1)), None)
 
     def last(self, start: int, end: int) -> Record | None:
-        """Return the last record between two offsets, and move behind it."""
+        """Return the last record between two offsets, and move past it."""
         back = _FIRST_STEP_BACK
         while True:
             offset = max(start, end - back)
@@ -140,7 +140,7 @@ class LogReader:
     def seek_first(self, is_after: Callable[[Record], bool], start: int, end: int) -> None:
         """Go to the first record that ``is_after`` accepts, or to ``end``.
 
-        ``is_after`` must accept all records behind the first one that it accepts. The search starts near the end,
+        ``is_after`` must accept all records after the first one that it accepts. The search starts near the end,
         because most readers are there.
         """
         low, high, back = start, end, _FIRST_STEP_BACK

@@ -1,4 +1,4 @@
-"""The records of the controller topic: who has claimed, and how far decisions go."""
+"""The records of the controller topic: who has claimed, and how far events are decided."""
 
 import msgspec
 
@@ -8,10 +8,10 @@ CLAIMS_KEPT = 100
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """Who claimed last, and how far decisions go. The newest mark counts.
+    """Who claimed last, and how far events are decided. The newest mark counts.
 
-    A transaction's topics become readable one after the other. So a reader that cannot read all decisions of the newest
-    mark yet is still at the mark before it.
+    A transaction's topics become readable one after the other. A reader that cannot read all decisions of the newest
+    mark yet still uses the mark before it.
     """
 
     controller_epoch: int = 0
@@ -36,7 +36,7 @@ class Mark(msgspec.Struct, frozen=True):
     resigned: int = 0
 
     def with_claim(self, controller_epoch: int, offset: int, time_ms: int) -> "Mark":
-        """Return the mark with one more claim. Beyond ``CLAIMS_KEPT`` the oldest goes: it was decided long ago."""
+        """Return the mark with one more claim. Beyond ``CLAIMS_KEPT``, drop the oldest, which was decided long ago."""
         claims = (*self.claims, (controller_epoch, offset))[-CLAIMS_KEPT:]
         found = (*self.found, (self.through, offset, time_ms))[-CLAIMS_KEPT:]
         return msgspec.structs.replace(self, claims=claims, found=found)

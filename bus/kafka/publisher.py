@@ -12,7 +12,8 @@ from bus.interface import MAX_EVENT_BYTES, BusError
 from bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, Connection
 from bus.kafka.delivery_reports import DeliveryReports
 
-# A record batch is appended whole or not at all, so events that belong together go in one. Each record adds some bytes.
+# A record batch is appended whole or not at all, so events that belong together go in one. The other quarter is for the
+# bytes that each record adds.
 BATCH_BYTES_MAX = MESSAGE_BYTES_MAX * 3 // 4
 BATCH_EVENTS_MAX = 10_000
 _RECORD_OVERHEAD_BYTES = 100
@@ -32,7 +33,7 @@ _replica = msgspec.json.Decoder(_Replica)
 
 
 class Publisher:
-    """The producer for everybody's events. Threads take turns."""
+    """The producer of events, for all threads of a process. They take turns."""
 
     def __init__(self, connection: Connection, offsets_partitions: int) -> None:
         self._connection = connection
@@ -97,7 +98,7 @@ class Publisher:
 
     def _flush(self, producer: Producer) -> None:
         if producer.flush(REQUEST_TIMEOUT_S + 1):
-            # What was not sent must not appear behind what is published next.
+            # Events that were not sent must not appear after those that are published next.
             self._producer = None
             producer.purge()
             raise BusError(f"bus {self._connection.address}: no answer in {REQUEST_TIMEOUT_S:.0f} s")

@@ -11,7 +11,8 @@ one at offset n has the seq (n + 1) * SLOTS. A batch puts its reports into the s
                                                  2 * SLOTS + 1, + 2, …
                                                  reports, placed here by a batch
 
-A position between two batches (``batches.Position``) keeps the seq that reports at the start of the next batch follow.
+A position between two batches (``batches.Position``) holds the last seq, because reports at the start of the next batch
+follow it.
 """
 
 SLOTS = 1 << 20

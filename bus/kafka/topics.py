@@ -8,9 +8,10 @@ from bus.kafka.address import Address
 from bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, Connection
 
 OFFSETS_PARTITIONS = 4
-# A reader of the whole state must find each page as it was when the reading started, or newer.
+# Compaction keeps every record for this long, so that a reader of the whole state misses no page.
 READ_WHOLE_TIMEOUT_MS = 60_000
-# Kafka compacts only closed segments, and a reader of the state reads all the rest. So segments close soon.
+# Kafka compacts only closed segments, and a reader of the state must read all versions in the others. So segments close
+# soon.
 _SMALL_SEGMENTS = {
     "segment.bytes": str(64 * 1024 * 1024),
     "segment.ms": "600000",
@@ -26,9 +27,9 @@ REPLICATION_FACTOR_MAX = 3
 def open_topics(connection: Connection, *, create: bool, replication_factor: int = 0) -> int:
     """Return the number of partitions of the offsets topic. Raises ``BusError`` if a topic is missing or unusable.
 
-    With ``create``, missing topics are made with the cluster's own retention, and the settings of existing ones are
-    checked. If ``replication_factor`` is 0, new topics get three replicas, or as many as there are brokers. All but one
-    of the replicas must have what is acknowledged.
+    With ``create``, make missing topics with the cluster's own retention, and check the settings of existing ones. If
+    ``replication_factor`` is 0, new topics get three replicas, or one per broker if there are fewer. All replicas but
+    one must have a record before it is acknowledged.
     """
     with connection.errors():
         listed = connection.admin.list_topics(timeout=REQUEST_TIMEOUT_S)
@@ -89,7 +90,7 @@ def _check_settings(connection: Connection, topics: list[NewTopic]) -> None:
 
 
 def _unlike(setting: str, found: str, needed: str) -> str | None:
-    """Return what a topic's setting must be; None if its value will do."""
+    """Return what the value of a topic's setting must be; None if ``found`` will do."""
     if setting == "max.message.bytes":
         return None if int(found) >= int(needed) else f"at least {needed}"
     if setting == "cleanup.policy" and "," not in needed:

@@ -35,7 +35,7 @@ class Transaction:
         headers: Headers | None = None,
         reports: DeliveryReports | None = None,
     ) -> None:
-        """Hand over a record, as soon as the client has room for it. Without a value it removes what ``key`` has."""
+        """Hand a record to the client, as soon as there is room for it. A record without a value deletes ``key``."""
         deadline = time.monotonic() + REQUEST_TIMEOUT_S
         while True:
             try:
@@ -65,7 +65,7 @@ class Transaction:
             headers: Headers = {PREVIOUS: DECISION_KEY.pack(*last)}
             last = (decided.seq, decided.idx)
             self.write(self._address.decisions, DECISION_KEY.pack(*last), decided.body, headers, reports)
-        # The mark contains the offset after them, so that must be known first.
+        # The mark contains the offset after the decisions, so they must be written first.
         self.flush()
         return msgspec.structs.replace(before, last_decision=last, decisions_end=reports.last_offset() + 1)
 

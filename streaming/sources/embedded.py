@@ -130,12 +130,12 @@ class BusReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Span)
-        # Opened to write, because a reader of a bus without a writer sees nothing that is published meanwhile.
+        # Opened for writing, because a reader that opens a bus without a writer does not see what is published later.
         bus = EmbeddedBus(self.path, Access.WRITE, lock_timeout_s=self.lock_timeout_s)
         try:
             after = partition.after
             while after < partition.through:
-                # By count and bytes, because a recorded log's seqs may be far apart and start anywhere.
+                # Not by seq, because a recorded log's seqs may be far apart and start anywhere.
                 end = bus.batch_end(after, ROWS_PER_ARROW_BATCH, BYTES_PER_ARROW_BATCH, defer=False)
                 through = min(end, partition.through) if end > after else partition.through
                 entries = bus.read(after, through)
@@ -145,7 +145,7 @@ class BusReader(DataSourceStreamReader):
             bus.close()
 
     def commit(self, end: dict[str, int]) -> None:
-        """Note on the bus that the checkpoint has passed ``end``, so that retention may go that far."""
+        """Note on the bus that the checkpoint has passed ``end``, so that retention may remove events up to it."""
         self.bus.passed(end["seq"])
 
     def stop(self) -> None:

@@ -16,7 +16,7 @@ ARROW_SCHEMA = pa.schema(
         ("found_ms", pa.int64()),
     ]
 )
-# A single event may be longer. Spark holds a whole Arrow batch several times.
+# A single event may be longer. This is a limit because Spark holds several copies of a whole Arrow batch.
 BYTES_PER_ARROW_BATCH = 4 * 1024 * 1024
 ROWS_PER_ARROW_BATCH = 20_000
 

@@ -49,6 +49,6 @@ class Source(Protocol):
 
 
 def source_of(bus: Bus) -> Source:
-    """Return the source that reads ``bus``; its module is imported only now, because it may load a client."""
+    """Return the source that reads ``bus``. Its module is imported only now, because that may load a bus's client."""
     source: Source = import_module(f"streaming.sources.{bus.kind}").source(bus)
     return source

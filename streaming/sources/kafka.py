@@ -1,8 +1,8 @@
 """The bus on Kafka as the query's source: a Python data source that gives its batches (``bus/kafka/batches.py``).
 
 Spark asks one process where a batch ends, and another one for its events. To find the end, the first process must read
-the events, because only their texts tell what they weigh. So it puts them into a file, and the second process reads
-that: each event is fetched from Kafka once. The file is there for one batch.
+the events, because their weight depends on their texts. So it puts them into a file, which the second process reads,
+and each event is fetched from Kafka once. The file exists for one batch.
 
 Rejected: Spark's own connector. It plans batches by their number of events alone, and a planned batch is in the
 checkpoint, so a batch that does not fit into memory would fail again at each start.
@@ -64,7 +64,7 @@ class KafkaSource:
         )
 
     def interval_ms(self, settings: Settings) -> int:
-        """Gather events for a while, because each look at the bus is a request to Kafka."""
+        """Return how long events are gathered, because each look at the bus is a request to Kafka."""
         return settings.watermark_interval_ms
 
     def end_of(self, offset: Mapping[str, Any]) -> int | None:
@@ -169,7 +169,7 @@ def _position(noted: dict[str, Any]) -> Position:
 
 
 def slices(entries: Iterable[Entry]) -> Iterator[pa.RecordBatch]:
-    """Cut after ``ROWS_PER_ARROW_BATCH`` or ``BYTES_PER_ARROW_BATCH``, or after one longer event."""
+    """Cut events into Arrow batches of bounded count and bytes. A single longer event makes a batch of its own."""
     some: list[Entry] = []
     total = 0
     for entry in entries:
