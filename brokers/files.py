@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def replace(path: Path, text: str) -> None:
-    """Put ``text`` into ``path`` so that a reader sees the old or the new content whole, even after a crash."""
+    """Write ``text`` to ``path`` so that a reader sees all of the old or all of the new content, even after a crash."""
     beside = path.with_name(f"{path.name}.tmp")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     try:

@@ -1,4 +1,4 @@
-"""The state as last committed, told as decisions: what a broker that starts now would have heard."""
+"""The last committed state as decisions, so that a broker that starts now can act as if it had heard them all."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -29,11 +29,11 @@ _NO_BROKER = -1
 
 
 def decisions_of(image: Image) -> Iterator[AnyDecision]:
-    """Tell the committed state as decisions, in the canonical order of their kinds within each topic.
+    """Write the committed state as decisions, in the canonical order of their kinds within each topic.
 
-    High watermarks are told under the present leader epoch, though they may have been decided in an older one: see
-    ``Metadata.high_watermark``. Deletions under way are left out, because the engine tells them again to a broker that
-    comes back.
+    A high watermark gets the present leader epoch, though it may have been decided in an older one: see
+    ``Metadata.high_watermark``. Deletions under way are left out, because the engine repeats them to brokers that come
+    back.
     """
     held = read_image(image)
     teller = _Teller(held.cluster, image.seq)

@@ -10,24 +10,24 @@ class DecisionFeed(Protocol):
     """A reader's place in the decision log, and what it does with the decisions that come after it."""
 
     async def has_news(self) -> bool:
-        """Say whether there may be decisions that were not taken in yet. Raises ``BusError``."""
+        """Say whether there may be decisions that were not handled yet. Raises ``BusError``."""
 
     async def catch_up(self) -> None:
-        """Take in all decisions up to the present end, in order. Raises ``BusError``.
+        """Handle all decisions up to the present end, in order. Raises ``BusError``.
 
-        What was taken in before an error is not repeated by the next call.
+        The next call does not repeat what was handled before an error.
         """
 
 
 async def follow(feed: DecisionFeed, poll_interval_ms: int, unreachable_max_ms: int) -> NoReturn:
-    """Take in decisions until cancelled.
+    """Handle decisions until cancelled.
 
     Raises ``BusError`` when the bus stays out of reach, ``TrimmedError`` when decisions were removed unread.
     """
     is_behind = False
 
     async def take_in_news() -> bool:
-        # ``has_news`` may have used up the sign of news before an attempt failed, so the next attempt does not ask it.
+        # ``has_news`` shows news only once. If the attempt then fails, the next one catches up without asking.
         nonlocal is_behind
         was_behind, is_behind = is_behind, True
         news = was_behind or await feed.has_news()

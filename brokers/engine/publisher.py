@@ -9,10 +9,10 @@ from bus.interface import Bus
 
 
 class Publisher:
-    """The one thread in which a broker's or gateway's events go to the bus.
+    """The one thread that publishes a broker's or gateway's events.
 
-    The caller awaits each call to ``publish`` before the next one, so no batch overtakes the one before it. A batch
-    may enter the bus twice: a call whose answer is lost is repeated.
+    The caller awaits each call to ``publish`` before the next one, so no batch overtakes the one before it. A batch may
+    enter the bus twice, because a call whose answer is lost is repeated.
     """
 
     def __init__(self, bus: Bus, unreachable_max_ms: int, thread_name: str) -> None:

@@ -48,7 +48,7 @@ class GatewayProcess(Service):
         return [*PYTHON, "-m", "brokers.gateways.kraft", *self._arguments, *sets]
 
     def is_ready(self) -> bool:
-        """Say whether the gateway listens; it does so once it has read all decisions."""
+        """Say whether the gateway listens, which it does once it has read all decisions."""
         try:
             socket.create_connection((self.voter.host, self.voter.port), _CONNECT_TIMEOUT_S).close()
         except OSError:

@@ -1,4 +1,4 @@
-"""A process that outlives its starter, and is found again by its id and the moment it started."""
+"""A process that outlives its starter. It is found again by its id and the time at which it started."""
 
 import contextlib
 import os
@@ -30,9 +30,9 @@ _identity = msgspec.json.Decoder(_Identity)
 
 
 def start_of(process: psutil.Process) -> str:
-    """Say when a process started, in words that stay the same while it lives. Raises ``psutil.NoSuchProcess``.
+    """Return a text for when a process started, the same as long as it lives. Raises ``psutil.NoSuchProcess``.
 
-    A time of day would not do: Linux counts ticks since the boot, so setting the clock shifts the time of the boot.
+    The time of day would not do: Linux counts ticks since the boot, and setting the clock shifts the time of the boot.
     """
     if not _BOOT_ID.exists():
         return f"{process.create_time():.2f}"
@@ -44,7 +44,7 @@ def start_of(process: psutil.Process) -> str:
 
 
 def _is_gone(process: psutil.Process) -> bool:
-    """Say whether a process has ended; a zombie has."""
+    """Say whether a process has ended. A zombie has."""
     try:
         return not process.is_running() or bool(process.status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -63,8 +63,8 @@ def _becomes(condition: Callable[[], bool], timeout_s: float) -> bool:
 class DetachedProcess:
     """One process, whose identity is kept in a file.
 
-    An id alone is not enough, because the system gives it to another process later. That process is left alone: it
-    started at another moment.
+    The id alone is not enough, because the system may give it to another process later. That process has another start,
+    so it is left alone.
     """
 
     def __init__(self, identity: Path) -> None:

@@ -65,7 +65,7 @@ class Service:
         """Wait until the process is ready. Raises ``ServiceError`` when it ends or the time-out passes."""
         end = time.monotonic() + timeout_s
         while True:
-            # Checked first, because another process may listen on the port of a gateway that ended.
+            # Check this first, because another process may listen on the port of a gateway that ended.
             self.check()
             if self.is_ready():
                 return
@@ -74,7 +74,7 @@ class Service:
             time.sleep(_POLL_S)
 
     def check(self) -> None:
-        """Raise ``ServiceError`` if the process ended and was not told to."""
+        """Raise ``ServiceError`` if the process ended by itself."""
         if self.state == "stopped" and not self._ended_by_us:
             raise ServiceError(f"{self.name} ended by itself; its log {self.log_file} ends with:\n{self.last_lines()}")
 
@@ -117,7 +117,7 @@ class Service:
 
 
 def kill_all(services: Iterable[Service]) -> None:
-    """Kill all services. A ``TimeoutError`` is raised only after each was tried."""
+    """Kill all services. A ``TimeoutError`` is raised only once all were tried."""
     stuck: list[TimeoutError] = []
     for service in services:
         try:

@@ -34,7 +34,7 @@ class DirectoryLostError(Exception):
 
 
 class Broker:
-    """The parts of a broker, and the order in which they run."""
+    """The parts of a broker, and the order in which they start and stop."""
 
     def __init__(self, identity: Identity, settings: Settings, bus: Bus) -> None:
         self.identity = identity
@@ -62,7 +62,7 @@ class Broker:
         )
 
     def server_of(self, context: Context) -> Server:
-        """Make what listens to clients."""
+        """Make the server that listens to clients."""
         limits = Limits(
             socket_request_max_bytes=self._settings.socket_request_max_bytes,
             max_connections=self._settings.max_connections,
@@ -110,9 +110,9 @@ class Broker:
             self._outbox.close()
 
     async def _give_up(self, parts: Sequence["asyncio.Task[None]"]) -> NoReturn:
-        """Report all replicas offline, and stop: Kafka too stops when its last log directory fails.
+        """Report all replicas offline, and stop. Kafka too stops when its last log directory fails.
 
-        The reports move the leaders at once. Without them the cluster would wait for the end of the session.
+        The reports move the leaders at once. Without them the cluster would wait until the session ends.
         """
         self._handler.is_acting = False
         self.replicas.report_offline()
@@ -127,7 +127,7 @@ class Broker:
     async def _listen(self) -> int:
         """Listen on the given port. For port 0, prefer the last port if it is free.
 
-        Clients that slept through a restart look for a broker where it was.
+        Clients that did not notice a restart look for the broker at its last address.
         """
         host, port = self.identity.host, self.identity.port
         if port == 0:
@@ -137,7 +137,7 @@ class Broker:
         return await self._server.start(host, port)
 
     async def _live(self, port: int) -> None:
-        """Register, take up the replicas, and maintain them."""
+        """Register, start the replicas, and maintain them."""
         broker_epoch = await self.lifecycle.register(port)
         self.replicas.set_broker_epoch(broker_epoch)
         self.replicas.begin()
@@ -160,7 +160,7 @@ class Broker:
         return any(b.state == "active" for b in brokers if b.broker != self.identity.broker)
 
     async def _shut_down(self) -> None:
-        """Hand over the leaders, then close everything and leave it on disk."""
+        """Hand over the leaderships, then force everything to disk and close it."""
         logger.info("shutting down")
         allowed = await self.lifecycle.shut_down(self._others_active)
         if not allowed:

@@ -1,4 +1,4 @@
-"""What a broker does with each decision that it hears."""
+"""Hand each decision to the parts of a broker."""
 
 from collections.abc import Sequence
 
@@ -15,10 +15,10 @@ logger = structlog.get_logger()
 
 
 class DecisionHandler:
-    """A broker's parts in the order in which they hear of decisions.
+    """A broker's parts, in the order in which they hear of decisions.
 
     Decisions go to the metadata first. The replicas act on them only once the registration is answered. By then the
-    broker has heard everything that was decided before, so it acts on nothing stale.
+    broker has heard everything that was decided before, so the replicas act on nothing stale.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class DecisionHandler:
         self.is_acting = False
 
     def apply(self, decisions: Sequence[AnyDecision]) -> None:
-        """Take in decisions that were read together."""
+        """Handle decisions that were read together."""
         needless = superseded(decisions, self._broker) if self.is_acting else frozenset()
         for place, decision in enumerate(decisions):
             self._metadata.apply(decision)

@@ -42,7 +42,7 @@ class Metadata:
         self._config: dict[str, str] = {}
 
     def apply(self, decision: AnyDecision) -> None:
-        """Take in the next decision."""
+        """Apply the next decision."""
         match decision:
             case LeaderAndIsr():
                 self._partition(decision)
@@ -78,7 +78,7 @@ class Metadata:
 
     def _forget(self, topic: TopicDecision) -> None:
         known = self.partitions.get(topic.topic, {})
-        # A topic that was created again may hear of its partitions before its own decision; those partitions stay.
+        # If the topic was created again, decisions on its new partitions may come first. Those partitions stay.
         gone = [partition for partition, decision in known.items() if decision.topic_id == topic.topic_id]
         for partition in gone:
             del known[partition]
@@ -92,7 +92,7 @@ class Metadata:
     def _broker(self, decision: BrokerDecision) -> None:
         if decision.state == "unregistered":
             self.brokers.pop(decision.broker, None)
-        elif decision.state != "shutdown_allowed":  # addressed to the broker, and no state of it
+        elif decision.state != "shutdown_allowed":  # a message to the broker, and not its state
             self.brokers[decision.broker] = decision
 
     def topic_of(self, topic_id: uuid.UUID) -> str | None:
@@ -107,10 +107,10 @@ class Metadata:
             yield from known.values()
 
     def high_watermark(self, place: TopicPartition) -> int:
-        """Return the last high watermark decided, in whatever leader epoch that was.
+        """Return the last decided high watermark, whatever its leader epoch.
 
-        A new leader caps it by its own log end. After a clean election that changes nothing, because the leader holds
-        all of it. After an unclean one nobody holds all of it.
+        A new leader caps it by its own log end. That makes no difference after a clean election, because the leader
+        holds all records below it. After an unclean one perhaps no broker does.
         """
         return self._high_watermarks.get(place, 0)
 

@@ -44,7 +44,7 @@ class Batch(NamedTuple):
 
 
 def batch_at(data: bytes | bytearray | memoryview, position: int) -> Batch | None:
-    """Read the header at ``position``; None if the bytes end within it or it is not plausible."""
+    """Read the header at ``position``. Return None if the bytes end within it, or if it is not plausible."""
     if len(data) - position < HEADER.size:
         return None
     batch = Batch._make(HEADER.unpack_from(data, position))

@@ -54,7 +54,7 @@ class Connection:
         shape = ResponseClassRegistry._response_class_registry[body.API_KEY]
         try:
             response = shape.decode(frame, version=body.API_VERSION, header=True)
-        except Exception as error:  # the codec raises whatever its parsing stumbles on
+        except Exception as error:  # on bad bytes the codec may raise anything
             raise WireError(f"a response that cannot be read: {type(error).__name__}: {error}") from error
         if response.header.correlation_id != self._correlation_id:
             raise WireError("a response to another request")

@@ -65,7 +65,7 @@ class ErrorCode(IntEnum):
 
 
 def code_of(name: str) -> ErrorCode:
-    """Return the code of an error that the engine names; clients know no error that has no code here."""
+    """Return the code of an error that the engine names; without a code here, UNKNOWN_SERVER_ERROR."""
     return ErrorCode.__members__.get(name, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 

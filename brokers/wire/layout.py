@@ -1,6 +1,6 @@
 """Message layouts in Kafka's schema dialect: the fields of a message in each version, and their types.
 
-A layout is the JSON that Kafka's message generator reads, without the texts: ``name``, ``validVersions``,
+A layout is the JSON that Kafka's message generator reads, without its descriptions: ``name``, ``validVersions``,
 ``flexibleVersions``, ``commonStructs`` and ``fields``, each field with ``versions``, ``nullableVersions``,
 ``taggedVersions``, ``default`` and so on.
 """
@@ -23,7 +23,7 @@ FIXED_SIZES = {
     "uuid": 16,
 }
 SIZED = frozenset({"string", "bytes", "records"})
-# The default of a struct is built from its fields each time; this value stands for it.
+# Stands for the default of a struct, which is built from the struct's fields each time.
 STRUCT_DEFAULT = "struct"
 ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
 DEPTH_MAX = 16
@@ -32,7 +32,7 @@ _RANGE = re.compile(r"([0-9]+)(\+|-([0-9]+))?")
 
 
 class LayoutError(ValueError):
-    """A layout makes no sense; the message names the message and the field."""
+    """A layout is not valid. The error names the message and the field."""
 
 
 class Versions(NamedTuple):
@@ -103,7 +103,7 @@ class FieldLayout(NamedTuple):
     nullable: Versions
     tagged: Versions
     tag: int | None
-    # None: the field is flexible in the versions in which its message is.
+    # None: the field is flexible in the same versions as its message.
     flexible: Versions | None
     default: Any
     ignorable: bool

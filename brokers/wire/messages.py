@@ -29,7 +29,7 @@ class Api(NamedTuple):
     response: Any
     min_version: int
     max_version: int
-    # Lower than ``min_version`` if clients must see versions that are then refused.
+    # Lower than ``min_version`` if clients need to see versions that are refused when used.
     min_advertised: int
 
     def serves(self, version: int) -> bool:
@@ -70,7 +70,7 @@ def decode_request(frame: bytes, apis: Mapping[int, Api]) -> Request:
         served = known if known is not None and known.serves(version) else None
         body = served.request.decode(frame, version=version, header=True) if served else None
         return Request(key, version, int(header.correlation_id), header.client_id, body, served)
-    except Exception as error:  # the codec raises whatever its parsing stumbles on
+    except Exception as error:  # on bad bytes the codec may raise anything
         raise WireError(f"a request that cannot be read: {type(error).__name__}: {error}") from error
 
 

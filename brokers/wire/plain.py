@@ -16,7 +16,7 @@ _UUID_TEXT_LENGTH = 22
 
 
 class Fault(Exception):
-    """A value or some bytes are wrong; ``path`` grows to the full field name as the error travels up."""
+    """A value or some bytes are wrong. ``path`` becomes the full field name as the error goes up the call stack."""
 
     def __init__(self, what: str, *path: str) -> None:
         super().__init__(what)
@@ -29,7 +29,7 @@ class Fault(Exception):
 
 
 class Reader:
-    """A position in some bytes; nothing past ``end`` is ever touched.
+    """A position in some bytes. Bytes after ``end`` are never read.
 
     ``elements`` counts all array elements that were read, so that a small message cannot build a large object.
     """

@@ -4,7 +4,7 @@
     decode_batches(data) -> iterator of RecordBatch
 
 Batches are uncompressed, without a producer and without headers. A batch's bytes are a pure function of the arguments.
-The metadata log has its records as ``(None, frame)``, and control records as ``(control_key(type), message)``.
+A record of the metadata log is given as ``(None, frame)``, and a control record as ``(control_key(type), message)``.
 """
 
 import struct
@@ -30,7 +30,7 @@ KeyAndValue = tuple[bytes | None, bytes]
 
 
 class BatchError(WireError):
-    """These bytes are no whole, intact batch; ``position`` is where it begins."""
+    """These bytes are not a whole and intact batch. ``position`` is where it begins."""
 
     def __init__(self, what: str, position: int) -> None:
         super().__init__(f"the record batch at byte {position}: {what}")
@@ -100,7 +100,7 @@ def _written_varint(number: int) -> bytes:
 
 _NULL = _written_varint(-1)
 _NO_HEADERS = b"\0"
-# A varint has the lowest six bits of a number in its first byte, and seven more in each further one.
+# A zigzag varint has six bits of a number's magnitude in its first byte, and seven more in each further one.
 _TWO_BYTES, _THREE_BYTES = 1 << 13, 1 << 20
 _SHORT = tuple(_written_varint(number) for number in range(_TWO_BYTES))
 _LOW = tuple(_written_varint(number + _TWO_BYTES)[:2] for number in range(_TWO_BYTES))

@@ -14,8 +14,8 @@ length against the bytes that are left before it builds anything, and refuses by
 ``MessageError``, which names the message, its version and the field: ``BrokerHeartbeatRequest v1: BrokerEpoch: 8 bytes
 are needed and 3 are left``.
 
-Why not kafka-python's codec, which reads the same dialect? It takes a string that is cut off for a shorter one, trusts
-an array's length, knows no metadata records, and names no field in its errors.
+Rejected: kafka-python's codec, which reads the same dialect. It takes a string that is cut off for a shorter one,
+trusts an array's length, knows no metadata records, and names no field in its errors.
 """
 
 from collections.abc import Callable
@@ -98,8 +98,8 @@ class _Step(NamedTuple):
 class _Struct:
     """The codec of one struct in one version; ``size_min`` is in bytes.
 
-    ``absent`` has the defaults of fields that the version does not carry. ``strict`` has the names among them that may
-    not be set to anything else.
+    ``absent`` has the defaults of fields that the version does not carry. ``strict`` names those of them that may have
+    no other value.
     """
 
     def __init__(

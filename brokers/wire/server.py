@@ -33,12 +33,12 @@ Gone = Callable[[Peer], None]
 
 logger = structlog.get_logger()
 
-# A request up to this size takes up no room, so small requests never wait for large ones.
+# Requests up to this size do not count, so small requests never wait for large ones.
 LARGE_REQUEST_BYTES = 64 * 1024
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What clients may use up. The names are Kafka's where it has one."""
+    """The limits on what clients may use. Names are Kafka's where Kafka has one."""
 
     socket_request_max_bytes: int = 100 * 1024 * 1024
     max_connections: int = 1_000
@@ -85,11 +85,11 @@ def answering(apis: Mapping[int, Api], handler: Handler) -> Answer:
 
 
 class Server:
-    """``answer`` on one listening socket; ``gone`` is called for each connection that ends.
+    """A listening socket whose requests go to ``answer``; ``gone`` is called for each connection that ends.
 
     Several requests of a connection may wait at once. A Kafka broker is stricter: it takes the next request only when
-    the last was answered. What ``answer`` does before its first ``await`` runs in the order of arrival, and the
-    responses leave in that order.
+    the last was answered. The part of ``answer`` before its first ``await`` runs in the order of arrival, and responses
+    leave in that order.
     """
 
     def __init__(self, answer: Answer, limits: Limits, gone: Gone = lambda peer: None) -> None:
@@ -154,7 +154,7 @@ class _Connection:
         try:
             await asyncio.wait(sides, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
-            pass  # the server stops: the connection ends as if the client had gone
+            pass  # the server stops, so the connection ends as if the client had gone
         finally:
             for side in sides:
                 side.cancel()
@@ -189,7 +189,7 @@ class _Connection:
         self._room.free(size)
 
     async def _large(self, size: int) -> bytes:
-        """Read a large request. It takes up room that others wait for, so it must arrive soon."""
+        """Read a large request within a bound, because others wait for the room that it takes."""
         await self._room.take(size)
         try:
             async with asyncio.timeout(self._limits.large_request_timeout_ms / 1000):

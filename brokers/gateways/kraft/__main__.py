@@ -21,8 +21,8 @@ from bus.open_bus import open_bus
 from conf.logs import configure
 
 # A full garbage collection walks all objects of a large cluster's image. That takes half a second, in which no broker
-# is heard, and one large request would cause several. Garbage in cycles is rare here, mostly from errors, and dies
-# young.
+# is heard, and one large request would cause several. Garbage in cycles is rare here and mostly from errors, and the
+# frequent collections of young objects find it.
 GARBAGE_THRESHOLDS = (10_000, 20, 1_000)
 
 EXIT_REFUSED, EXIT_WRONG_USE, EXIT_UNREACHABLE = 1, 2, 3
@@ -103,7 +103,7 @@ def main(
 
 
 def _first(error: BaseException) -> BaseException:
-    """Return the error that stopped everything, from inside the groups of tasks around it."""
+    """Return the error that stopped everything, out of the exception groups around it."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

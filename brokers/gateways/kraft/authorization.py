@@ -1,7 +1,8 @@
 """Who may change anything through a gateway: ``super.users``, or everybody if none are named.
 
-Brokers pass clients' requests on without checking what the client may do (``ControllerApis`` checks), together with the
-client's principal. A caller that connects to the controller's own port, which has no authentication, is ANONYMOUS.
+Brokers pass on clients' requests with the client's principal. They do not check what the client may do, because in
+Kafka the controller does (``ControllerApis``). The gateway's own port has no authentication, so a caller that connects
+to it is ANONYMOUS.
 """
 
 import ipaddress
@@ -22,7 +23,7 @@ logger = structlog.get_logger()
 ANONYMOUS = "User:ANONYMOUS"
 # Brokers create these topics in their own name and without an Envelope.
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
-# These only read. Everything else that clients may request is for super users.
+# These requests only read. Everything else that clients may request is for super users.
 READING = frozenset({"ListPartitionReassignments", "DescribeQuorum"})
 _OF_TOPICS = frozenset({"CreateTopics", "DeleteTopics", "CreatePartitions"})
 _OF_RESOURCES = frozenset({"AlterConfigs", "IncrementalAlterConfigs"})
@@ -33,12 +34,12 @@ class Caller(NamedTuple):
     """Who asks, and from which host."""
 
     principal: str
-    # Empty: the caller is connected to the gateway itself.
+    # Empty if the caller is connected to the gateway itself.
     host: str = ""
 
     @property
     def is_direct(self) -> bool:
-        """Say whether no broker stands between."""
+        """Say whether the caller is connected to the gateway itself."""
         return not self.host
 
 
@@ -46,7 +47,7 @@ DIRECT = Caller(ANONYMOUS)
 
 
 def caller_of(envelope: Values, super_users: str) -> Caller:
-    """Return the client that a broker passes a request on for; its principal only if ``super_users`` are named.
+    """Return the client whose request a broker passes on. Read the principal only if ``super_users`` are named.
 
     A broker with its own principal builder may write principals that nobody else can read.
     Raises ``RefusedError`` with the error that answers the Envelope.
@@ -86,7 +87,7 @@ def refused_to(caller: Caller, request: Request, super_users: str) -> Values | N
 
 
 def _is_of_brokers(request: Request) -> bool:
-    """Say whether brokers ask for this in their own name, for the topics that hold groups and transactions."""
+    """Say whether a broker makes this request in its own name, for the topics that hold groups and transactions."""
     return request.name == "CreateTopics" and {one["Name"] for one in request.values["Topics"]} <= INTERNAL_TOPICS
 
 

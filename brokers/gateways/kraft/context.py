@@ -20,7 +20,7 @@ from brokers.wire.schema import Values
 from state.decisions import Answer
 from state.event import AdminEvent
 
-# Work on this many items or more goes to another thread. A message counts as one item per ``BYTES_PER_ITEM``.
+# Work on this many items or more runs in another thread. A message counts as one item per ``BYTES_PER_ITEM`` bytes.
 OFFLOAD_ITEMS_MIN = 500
 BYTES_PER_ITEM = 50
 
@@ -42,7 +42,7 @@ class Context(msgspec.Struct, frozen=True):
 
     @property
     def is_cut_off(self) -> bool:
-        """Say whether this gateway was cut off from the bus, in either direction, so long that another may lead."""
+        """Say whether this gateway has been unable to read or write the bus for so long that another one may lead."""
         return self.engine.is_cut_off or self.read_watch.is_stalled
 
     async def offload(self, size: int, work: Callable[..., T], *given: Any) -> T:
@@ -52,7 +52,7 @@ class Context(msgspec.Struct, frozen=True):
         return await asyncio.get_running_loop().run_in_executor(self.executor, work, *given)
 
     async def ask_as_admin(self, body: Values, events: Sequence[AdminEvent]) -> list[Answer]:
-        """Ask the engine what a request asks for, and wait as long as the client waits, up to the answer time-out."""
+        """Pass an admin's request to the engine. Wait as long as the client waits, up to the answer time-out."""
         longest_ms = self.settings.answer_timeout_ms
         requested_ms = next((body[name] for name in ("TimeoutMs", "timeoutMs") if name in body), 0)
         timeout_ms = min(requested_ms, longest_ms) if requested_ms > 0 else longest_ms

@@ -1,4 +1,4 @@
-"""What a gateway takes in of the decisions once their records can be read."""
+"""Apply decisions to the parts of a gateway, once the records of those decisions can be read."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -11,15 +11,15 @@ from state.decisions import Answer, BrokerDecision, QuorumDecision
 
 
 class SupersededError(Exception):
-    """Another start of this gateway leads the quorum or has replaced this one, so this one must stop."""
+    """Another run of this gateway leads the quorum or has replaced this one, so this one must stop."""
 
 
 class DecisionApplier:
-    """What applies decisions to the parts of ``gateway``; ``end_offset`` returns the end of the log that can be read.
+    """The way of decisions to the parts of ``gateway``; ``end_offset`` returns the end of the log that can be read.
 
-    One event may have a hundred thousand decisions, so they are taken in by portions. Who leads and which brokers serve
-    is in the first one, which comes together with the records: a fetch never sees records of a leader of whom this
-    gateway has not heard.
+    One event may have a hundred thousand decisions, so they are applied in portions. The first portion says who leads
+    and which brokers serve. It is applied in the step in which the records become readable, so a fetch never sees
+    records of a leader that this gateway does not know yet.
     """
 
     def __init__(
@@ -37,9 +37,9 @@ class DecisionApplier:
         self._end_offset = end_offset
 
     def apply(self, events: Sequence[Event]) -> Iterator[None]:
-        """Take in the decisions on events whose records have just become readable.
+        """Apply the decisions on events whose records have just become readable.
 
-        Raises ``SupersededError``, after the answers to this gateway.
+        Raises ``SupersededError`` after it has handed out the answers.
         """
         end = self._end_offset()
         kinds = (QuorumDecision, BrokerDecision)

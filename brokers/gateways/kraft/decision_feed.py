@@ -12,18 +12,18 @@ from brokers.gateways.kraft.settings import Settings
 from brokers.gateways.kraft.storage import Event, Prepared, Storage
 from bus.interface import Bus
 
-# What waits while the disk is busy. One event may be larger by itself.
+# How much may wait while the disk is busy. A single event may be larger.
 WAITING_MAX = 8
 WAITING_BYTES_MAX = 32 * 1024 * 1024
 
-# Takes in events in portions: each step of the result is one, and other tasks run after it.
+# Applies events in portions. Each step of the iterator is one portion, and other tasks run after it.
 Apply = Callable[[Sequence[Event]], Iterable[None]]
 
 
 class DecisionFeed:
-    """A gateway's place in the decision log, which its own log remembers.
+    """A gateway's place in the decision log, which its own metadata log remembers.
 
-    ``apply`` gets the events in order. It does its first portion in the step in which their records become readable.
+    ``apply`` gets the events in order. Its first portion runs in the step in which their records become readable.
     ``caught_up`` is set when the end is reached for the first time. ``read_watch`` times each call to the bus.
     """
 
@@ -40,8 +40,8 @@ class DecisionFeed:
     async def run(self) -> None:
         """Follow until cancelled.
 
-        Raises ``BusError`` when the bus stays out of reach, ``TrimmedError`` when decisions were removed that the log
-        lacks, ``UnknownFormatError`` when a decision is of a kind that came after this version.
+        Raises ``BusError`` when the bus stays out of reach, ``TrimmedError`` when decisions that the log lacks were
+        removed, ``UnknownFormatError`` when a decision is of a kind that this version does not know.
         """
         # Leaving waits for the read that is under way, because nothing may read a bus after it was closed.
         with self._thread:
@@ -69,7 +69,7 @@ class DecisionFeed:
                 if committing is None or committing.done():
                     committing = asyncio.create_task(self._commit())
         finally:
-            # What was read is committed even if reading fails, because it is not read again.
+            # Commit what was read even if the next read fails, because it is not read again.
             if committing is not None:
                 await committing
         self.caught_up.set()
@@ -78,7 +78,7 @@ class DecisionFeed:
         return len(self._waiting) >= WAITING_MAX or sum(one.size for one in self._waiting) >= WAITING_BYTES_MAX
 
     async def _commit(self) -> None:
-        """Commit until nothing waits, each time everything that does, and have it applied."""
+        """Commit and apply everything that waits, until nothing does."""
         while self._waiting:
             group, self._waiting = self._waiting, []
             portions: Iterator[None] = iter(self._apply([event for prepared in group for event in prepared.events]))
@@ -90,6 +90,6 @@ class DecisionFeed:
     def _next(self, last: Prepared | None) -> Prepared | None:
         self._read_watch.begin()
         events = whole_events(self._bus, self._storage.decided_seq if last is None else last.seq)
-        # Reading has succeeded; the time to translate does not count.
+        # The read has succeeded. The time to translate is not part of it.
         self._read_watch.succeeded()
         return self._storage.prepared(events, last) if events else None

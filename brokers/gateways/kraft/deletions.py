@@ -1,8 +1,8 @@
 """Report the logs that brokers delete because the metadata log tells them to.
 
 The engine waits for a report of each deletion, and a broker of Kafka 4 sends none. But it fetches the metadata log in
-order, so a fetch from beyond a record shows that the broker has read it. Only the leading gateway is fetched from. The
-others drop their entries when the decisions show that the leading one has reported.
+order, so a fetch from beyond a record shows that the broker has read it. Brokers fetch from the leading gateway only.
+The other gateways drop their entries when the decisions show that the leading one has reported.
 """
 
 from collections.abc import Callable, Iterable
@@ -30,7 +30,7 @@ class Doomed(NamedTuple):
 
     topic_id: str
     leader_epoch: int
-    # A broker that fetches from here or beyond has read of the deletion.
+    # A broker that fetches from here or beyond has read the record of the deletion.
     log_end: int
 
 
@@ -39,7 +39,7 @@ _Logs = dict[int, dict[str, dict[int, Doomed]]]
 
 
 class Deletions:
-    """The deletions that brokers have yet to read of, the newest for each log; ``tell`` publishes reports.
+    """The deletions whose records brokers have yet to read, the newest for each log. ``tell`` publishes the reports.
 
     The engine refuses reports while this gateway's clock is far ahead. They wait for ``retry_refused``.
     """
@@ -52,7 +52,7 @@ class Deletions:
         self._refused: _Logs = {}
 
     def begin_from(self, held: Held, log_end: int) -> None:
-        """Take up the deletions that are under way; brokers that fetch from ``log_end`` have read of them."""
+        """Begin with the deletions under way. A broker that fetches from ``log_end`` has read their records."""
         for topic in held.topics:
             for partition in topic.partitions:
                 epoch = EPOCH_DURING_DELETE if topic.shown_state.name == "deleting" else partition.leader_epoch
@@ -63,7 +63,7 @@ class Deletions:
                 self._await([*replicas, *removed], topic.topic, partition.partition, doomed)
 
     def apply(self, decisions: Iterable[AnyDecision], log_end: int) -> None:
-        """Take in the decisions on one event, which the metadata log has up to ``log_end``."""
+        """Apply decisions whose records are in the metadata log before ``log_end``."""
         for decision in decisions:
             if isinstance(decision, StopReplica) and decision.delete:
                 doomed = Doomed(decision.topic_id, decision.leader_epoch, log_end)
@@ -79,7 +79,7 @@ class Deletions:
                 self._keep_refused(decision)
 
     def _keep_refused(self, decision: Rejected) -> None:
-        """Keep a report of this gateway that was refused. Reports of others are theirs to repeat."""
+        """Keep a refused report of this gateway. Other gateways repeat their own."""
         event = decode(decision.raw.encode())
         if not isinstance(event, ReplicaReport):
             return
@@ -88,11 +88,11 @@ class Deletions:
             _put(self._refused, event.broker, event.topic, event.partition, reported)
 
     def retry_refused(self) -> None:
-        """Await the fetches again whose reports were refused, because the engine takes this gateway's events again."""
+        """Report again what was refused, at the next fetches: the engine accepts this gateway's events again."""
         for broker, topics in self._refused.items():
             for topic, refused in topics.items():
                 awaited = self._awaited.setdefault(broker, {})
-                # A deletion that was decided meanwhile is the newer one.
+                # If a deletion was decided meanwhile, it is the newer one, and wins.
                 awaited[topic] = refused | awaited.get(topic, {})
         self._refused.clear()
 
@@ -101,7 +101,7 @@ class Deletions:
             _put(self._awaited, broker, topic, partition, doomed)
 
     def has_fetched(self, broker: int, broker_epoch: int, offset: int) -> None:
-        """Report what a broker has read of by fetching from ``offset``. Reports that the queue refuses are kept."""
+        """Report the deletions that a broker read before it fetched from ``offset``. Keep what the queue refuses."""
         topics = self._awaited.get(broker, {})
         due = [
             (topic, partition, doomed)

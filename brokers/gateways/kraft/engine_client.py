@@ -16,7 +16,7 @@ from bus.interface import MAX_EVENT_BYTES, Bus
 from state.decisions import Answer
 from state.event import AdminEvent, Event
 
-# After this many quorum time-outs without the bus another gateway may lead. One would be too few on a busy machine.
+# After this many quorum time-outs without the bus, another gateway may lead. One would be too few on a busy machine.
 CUT_OFF_TIMEOUTS = 2
 
 
@@ -43,7 +43,7 @@ class EngineClient:
         # By request id, each until it is answered or given up.
         self._unanswered: dict[str, QueuedEvent] = {}
         self._unanswered_once: dict[Hashable, QueuedEvent] = {}
-        # Events of ``ask_once``, each with the seq at which the engine has answered it if it ever will.
+        # Events of ``ask_once``. Once the engine has passed an event's seq, it will not answer the event any more.
         self._due: deque[tuple[int, list[QueuedEvent]]] = deque()
         self._count = 0
         self._wake = asyncio.Event()
@@ -74,7 +74,7 @@ class EngineClient:
         return await self._answers(queued, timeout_ms)
 
     async def ask_once(self, events: Mapping[Hashable, Event], lane: Lane) -> list[Answer]:
-        """Do what ``ask`` does, but publish an event only if its key has no unanswered event that is equal to it.
+        """Do what ``ask`` does, but do not publish an event that equals the unanswered event of its key.
 
         So a broker that repeats a request while the engine is silent leaves one event on the bus. A different event
         under the same key is published.
@@ -127,7 +127,7 @@ class EngineClient:
         return [one.answer for one in queued if one.answer is not None]
 
     def _forget(self, queued: QueuedEvent) -> None:
-        """Expect no answer any more, and hold the event back if it is not on its way yet."""
+        """Stop waiting for the answer, and withdraw the event if it is not published yet."""
         if self._unanswered.pop(str(queued.request_id), None) is not None:
             queued.is_withdrawn = True
             self._queue.free(queued)
@@ -145,7 +145,7 @@ class EngineClient:
                     waiter.answered()
 
     def passed(self, seq: int) -> None:
-        """Take note that all answers to the events up to ``seq`` were handed out."""
+        """Note that all answers to the events up to ``seq`` were handed out."""
         while self._due and self._due[0][0] <= seq:
             # The engine passed these events without an answer, so the next request under their keys is published.
             for queued in self._due.popleft()[1]:

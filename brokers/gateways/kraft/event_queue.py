@@ -11,9 +11,9 @@ from bus.interface import MAX_EVENT_BYTES
 from state.decisions import Answer
 from state.events import Event
 
-# All that a queue holds, in bytes.
+# The most bytes that a queue holds.
 HELD_BYTES_MAX = 64 * 1024 * 1024
-# What goes to the bus in one call.
+# The most bytes that go to the bus in one call.
 CALL_BYTES_MAX = MAX_EVENT_BYTES
 CALL_EVENTS_MAX = 5_000
 
@@ -31,10 +31,10 @@ class Lane(IntEnum):
     ADMIN = 3
 
 
-# How full the queue may be for an event of each lane to be accepted. Brokers are heard whatever admins ask for, and the
-# gateway's own heartbeats get through whatever brokers ask for.
+# An event of a lane is accepted while the queue is less full than this. So admins cannot crowd out brokers, and brokers
+# cannot crowd out the gateway's own heartbeats.
 SHARES = {Lane.GATEWAY: 1.0, Lane.BROKER: 0.9, Lane.PARTITION: 0.8, Lane.ADMIN: 0.5}
-# The gateway's own events always go first. These lanes take turns in going next.
+# The gateway's own events always go first. After them, these lanes take turns.
 _IN_TURN = (Lane.BROKER, Lane.PARTITION, Lane.ADMIN)
 
 
@@ -57,20 +57,20 @@ class QueuedEvent(msgspec.Struct, eq=False):
     raw: bytes
     size: int
     lane: Lane
-    # None: the engine does not answer it.
+    # None if the engine does not answer it.
     request_id: str | None = None
-    # Not None: sent by ``ask_once`` under this key, and not published again while it is unanswered.
+    # Set by ``ask_once``: an equal event under this key is not published while this one is unanswered.
     key: Hashable = None
     # The event without its time and request id; set exactly when ``key`` is.
     content: Event | None = None
     answer: Answer | None = None
-    # True: nobody waits for the answer any more, so the event is not published if it still can be held back.
+    # Nobody waits for the answer any more, so the event is not published if it still waits here.
     is_withdrawn: bool = False
     waiters: list[Waiter] = []
 
 
 class EventQueue:
-    """Events until they are freed: those without a request id once published, the others once answered."""
+    """The events on their way. Those without a request id are freed once published, the others once answered."""
 
     def __init__(self, events_max: int, bytes_max: int = HELD_BYTES_MAX) -> None:
         self._events_max = events_max

@@ -15,11 +15,11 @@ gateways and no majority: one of two is enough.
        |                                  |                    v
        +----fetch---- Storage <--commit-- + <---------- DecisionFeed --> QuorumView, Deletions
 
-An event's decisions reach the disk before anybody hears of them: an answer goes out only after the records that it
-speaks of. So a broker that is told "done" finds it in the log.
+An event's decisions reach the disk before anybody hears of them, and an answer goes out only after the records that it
+refers to. So a broker that hears "done" finds the change in the log.
 
-What can go wrong is a gateway that is alive but cut off. If it cannot publish it is not heard, and another one leads.
-If it cannot read it would not hear who leads instead, so it stops its heartbeats by itself (``ReadWatch``). In both
+What can go wrong is a gateway that is alive but cut off. If it cannot publish, it is not heard, and another one leads.
+If it cannot read, it would not learn who leads instead, so it stops its heartbeats by itself (``ReadWatch``). In both
 cases it sends brokers to the other voters.
 """
 
@@ -59,8 +59,8 @@ from state.metadata_format import NEWEST_FORMAT
 
 logger = structlog.get_logger()
 
-# After a stall, the requests that brokers sent meanwhile are read before the stall is reported, because their sockets
-# come first.
+# After a stall, the event loop gets this long to read the requests that brokers sent meanwhile, before the stall is
+# reported.
 READ_FIRST_S = 0.05
 
 # One heartbeat in this many asks for an answer, starting with the first: about every ten seconds.
@@ -69,13 +69,13 @@ ASKING_EVERY = 25
 # These threads read large requests and write large answers. More of them would starve the event loop.
 EXECUTOR_THREADS = 2
 
-# Per connection. Each request may hold a response of ``fetch.max.bytes`` for a client that does not read. Brokers have
-# one in flight.
+# Per connection. Each one may hold a response of ``fetch.max.bytes`` for a client that does not read. Brokers have one
+# in flight.
 REQUESTS_IN_FLIGHT = 4
 
 
 class Gateway:
-    """One gateway from its start to its end."""
+    """One gateway, from its start to its end."""
 
     def __init__(self, identity: Identity, settings: Settings, bus: Bus) -> None:
         self._identity = identity
@@ -105,7 +105,7 @@ class Gateway:
         """Serve until ``stop``.
 
         Raises ``StorageError`` when the log on disk differs from the decisions and cannot be rebuilt, ``BusError`` when
-        the bus stays out of reach, ``SupersededError`` when another start of this gateway leads.
+        the bus stays out of reach, ``SupersededError`` when another run of this gateway leads.
         """
         try:
             async with asyncio.TaskGroup() as group:
@@ -189,7 +189,7 @@ class Gateway:
     async def _live(self, group: asyncio.TaskGroup) -> None:
         """Send heartbeats, and report with each how long this process was held up before it.
 
-        Some ask whether they count, because a start that never led learns of a newer start in no other way.
+        Some of them ask for an answer, because only a refusal tells a run that never led that a newer run replaced it.
         """
         interval_s = self._settings.gateway_heartbeat_interval_ms / 1000
         stall = StallWatch(self._settings.gateway_heartbeat_interval_ms, self._settings.gateway_lateness_ms_min)
@@ -201,8 +201,7 @@ class Gateway:
                 logger.warning("held up", late_ms=late_ms)
                 await asyncio.sleep(READ_FIRST_S)
             if self._read_watch.is_stalled:
-                # A gateway that is not heard no longer leads. This one could not learn which leads instead, so it must
-                # not be heard.
+                # This gateway could not learn that another one leads. Without heartbeats it is soon not the leader.
                 logger.warning("no heartbeat sent", why="no decision can be read")
                 continue
             heartbeat = self._heartbeat(late_ms=late_ms + untold_ms)
@@ -227,7 +226,7 @@ class Gateway:
         )
 
     async def _ask(self, heartbeat: GatewayHeartbeat) -> None:
-        """Send a heartbeat that asks for an answer, and fail if this start no longer counts.
+        """Send a heartbeat that asks for an answer, and fail if this run no longer counts.
 
         The heartbeat also tells an engine that was updated meanwhile which metadata formats this gateway can write.
         """

@@ -11,7 +11,7 @@ from brokers.gateways.kraft.event_queue import Lane, QueueFullError
 from brokers.gateways.kraft.quorum_view import QuorumView
 from state.events import GatewayHeartbeat
 
-# Brokers' fetches wait here, and are answered at once when another gateway leads. This is the time they get for that.
+# Fetches that wait are answered as soon as another gateway leads. They get this long for that.
 TELL_BROKERS_S = 0.25
 
 logger = structlog.get_logger()

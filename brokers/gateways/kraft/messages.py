@@ -149,7 +149,8 @@ def framed(frame: bytes) -> bytes:
 
 
 def _response_header(found: Message, version: int) -> int:
-    # A client that asks for the versions does not know yet which header to expect (KIP-511).
+    # The response to ApiVersions has the oldest header, because the client does not know yet which one to expect
+    # (KIP-511).
     return 1 if found.flexible(version) and found.layout.api_key != API_VERSIONS_KEY else 0
 
 

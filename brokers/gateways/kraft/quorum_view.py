@@ -22,11 +22,11 @@ class BrokerView(msgspec.Struct):
 
     broker_epoch: int
     state: str
-    # A broker that has read the metadata log up to here knows of its registration.
+    # A broker that has read the metadata log up to here has seen its own registration.
     registered_by: int
     shutdown_tries: int = 0
     may_stop: bool = False
-    # True: it was unfenced in this epoch, so it listens for as long as it lives.
+    # Whether it was unfenced in this epoch. From then on it listens as long as it lives.
     has_served: bool = False
 
     @property
@@ -46,7 +46,7 @@ class QuorumView:
         self._incarnation = incarnation
         self.leader = -1
         self.quorum_epoch = 0
-        # Whether the leader is this start of this gateway.
+        # Whether the leader is this run of this gateway.
         self.leads = False
         self.superseded = False
         self.brokers: dict[int, BrokerView] = {}
@@ -60,14 +60,14 @@ class QuorumView:
         self._changed = asyncio.Event()
 
     def begin_from(self, cluster: Cluster, log_end: int) -> None:
-        """Start from the committed state, which the metadata log has by ``log_end`` or soon after."""
+        """Start from the committed state, which is in the metadata log before ``log_end``, or will be there soon."""
         self.leader, self.quorum_epoch = cluster.quorum.voter, cluster.quorum.quorum_epoch
         for broker in cluster.brokers.values():
             known = BrokerView(broker.broker_epoch, broker.state.name, log_end, has_served=broker.is_live)
             self.brokers[broker.broker] = known
 
     def apply(self, decisions: Iterable[AnyDecision], log_end: int) -> None:
-        """Take in the decisions on one event, which the metadata log has up to ``log_end``."""
+        """Apply decisions whose records are in the metadata log before ``log_end``."""
         for decision in decisions:
             if isinstance(decision, QuorumDecision):
                 self._quorum(decision)
@@ -82,7 +82,7 @@ class QuorumView:
         is_another_start = decision.voter == self._gateway and not self.leads
         self.superseded |= is_another_start and led
         if self.leads:
-            # No broker has fetched from this leader yet, and it does not know what they fetched from the previous one.
+            # No broker has fetched from the new leader yet, and it does not know what brokers fetched from the former.
             self.fetched.clear()
 
     def _broker(self, decision: BrokerDecision, log_end: int) -> None:
@@ -93,20 +93,20 @@ class QuorumView:
         if known is None or known.broker_epoch != decision.broker_epoch:
             known = self.brokers[decision.broker] = BrokerView(decision.broker_epoch, decision.state, log_end)
         elif decision.reason in _REGISTERED:
-            # The engine was ahead of the log when this gateway started, or the broker registered more of itself.
+            # The engine was ahead of the log when this gateway started, or the broker amended its registration.
             known.registered_by = log_end
         if decision.reason == Reason.CONTROLLED_SHUTDOWN:
             known.shutdown_tries += 1
             known.may_stop = decision.state == "shutdown_allowed" or known.shutdown_tries >= SHUTDOWN_TRIES_MAX
-        # ``shutdown_allowed`` is addressed to the broker; its controlled shutdown goes on.
+        # ``shutdown_allowed`` is a message to the broker, which is still in its controlled shutdown.
         known.state = "controlled_shutdown" if decision.state == "shutdown_allowed" else decision.state
         known.has_served |= known.is_serving
 
     def has_fetched(self, broker: int, offset: int, log_end: int) -> None:
         """Note a broker's fetch from ``offset`` of a log that ends at ``log_end``.
 
-        The broker has caught up if it fetches from the end. It had caught up at its last fetch if it now fetches from
-        what was the end then.
+        The broker has caught up now if it fetches from the log's end. If it fetches from what was the end at its
+        previous fetch, it had caught up then.
         """
         known = self.brokers.get(broker)
         if known is None:
@@ -139,7 +139,7 @@ class QuorumView:
         return None
 
     async def until_followed(self, offset: int, but: int, timeout_ms: int) -> bool:
-        """Wait until every active broker except ``but`` has fetched from ``offset``; return whether it did in time."""
+        """Wait until all active brokers except ``but`` have fetched from ``offset``. Return False at the time-out."""
 
         def followed() -> bool:
             others = [broker for broker, known in self.brokers.items() if known.state == "active" and broker != but]

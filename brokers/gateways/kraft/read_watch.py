@@ -1,17 +1,17 @@
-"""Whether decisions can be read: a gateway that cannot hear of decisions must not lead."""
+"""Watch whether decisions can be read, because a gateway that cannot read them must not lead."""
 
 import time
 
 
 class ReadWatch:
-    """The time since which calls that read the bus have failed or hung."""
+    """A watch on the calls that read the bus: since when they have failed or hung."""
 
     def __init__(self, blind_after_s: float) -> None:
         self._blind_after_s = blind_after_s
         self._looking_since: float | None = None
 
     def begin(self) -> None:
-        """Note that a call begins. Failed calls before it count together with it."""
+        """Note that a call begins. If calls before it have failed, the time still counts from the first of them."""
         if self._looking_since is None:
             self._looking_since = time.monotonic()
 

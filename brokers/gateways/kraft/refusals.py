@@ -1,4 +1,4 @@
-"""The refusal of a whole request, API by API: some have one error, some an error for each thing asked for."""
+"""The refusal of a whole request, API by API. Some responses have one error, and some have one for each item."""
 
 from collections.abc import Callable
 from itertools import chain
@@ -45,7 +45,7 @@ def _resource(one: Values) -> Values:
 
 
 def refusal_of_resources(body: Values) -> Values:
-    """Refuse a change of settings to a caller who may not make it; the type of the resource determines the error."""
+    """Refuse a change of settings that the caller may not make. The error depends on the type of the resource."""
     codes = {TOPIC_RESOURCE: ErrorCode.TOPIC_AUTHORIZATION_FAILED, GROUP_RESOURCE: ErrorCode.GROUP_AUTHORIZATION_FAILED}
     others = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     refused = [

@@ -1,4 +1,4 @@
-"""Let requests that change what they have read run one after another."""
+"""Make requests run one after another if they change what they have read."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable

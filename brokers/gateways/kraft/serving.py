@@ -41,7 +41,7 @@ logger = structlog.get_logger()
 ENVELOPE_KEY = 58
 # Short requests that may have long answers: ElectLeaders and ListPartitionReassignments of all partitions.
 LONG_ANSWERS = (43, 46)
-# A gateway that has lost the bus lets a broker wait this long before it sends it to another voter.
+# A gateway that has lost the bus makes a broker wait this long, and then sends it to another voter.
 CUT_OFF_PAUSE_S = 0.25
 # In characters. Kafka's strings end at 32,767 bytes.
 MESSAGE_LENGTH_MAX = 1_000
@@ -55,9 +55,9 @@ class Api(NamedTuple):
     min_version: int
     max_version: int
     handler: Handler
-    # False: a gateway that does not lead answers it too.
+    # Whether only the gateway that leads may answer.
     is_leaders: bool = True
-    # True: clients may send it through a broker, in an Envelope.
+    # Whether clients may send it through a broker, in an Envelope.
     is_forwarded: bool = False
 
 
@@ -101,7 +101,7 @@ def _is_empty(values: Values) -> bool:
 async def envelope(context: Context, request: Request, peer: Peer) -> Values:
     """Serve a client's request that a broker passes on.
 
-    A request that is not supported is refused by the Envelope's error, and the connection stays open.
+    A request that is not supported gets an error in the Envelope's response, and the connection stays open.
     """
     data = request.values["RequestData"]
     try:
@@ -183,11 +183,10 @@ async def _handled(context: Context, request: Request, peer: Peer, caller: Calle
     if api.is_leaders and not context.quorum_view.leads:
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
     if api.is_leaders and context.is_cut_off:
-        # By now another gateway should be asked. A broker that knows no other comes back at once, so its answer is
-        # delayed.
+        # The broker should ask another gateway. A broker that knows no other comes back at once, so delay its answer.
         await asyncio.sleep(CUT_OFF_PAUSE_S)
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
-    # An API that is not for clients is for brokers, in their own name.
+    # Brokers make all other requests in their own name, so those need no permission.
     if api.is_forwarded:
         refusal = await context.offload(things, refused_to, caller, request, context.settings.super_users)
         if refusal is not None:
@@ -229,7 +228,7 @@ def _short(message: str | None) -> str | None:
 
 
 def _unsupported(error: UnsupportedError) -> bytes:
-    """Answer an ApiVersions request of a future version (KIP-511). No other unknown request has an answer."""
+    """Answer an ApiVersions request of a future version (KIP-511). Other unknown requests cannot be answered."""
     header = error.header
     if header.api_key != API_VERSIONS_KEY:
         raise error

@@ -1,7 +1,8 @@
 """The metadata log together with its image: what a gateway serves to brokers.
 
 The problem: translating decisions takes time, waiting for the disk takes time, and a gateway with one event loop must
-answer heartbeats meanwhile. But an image that is ahead of the disk would let brokers see what a crash takes back.
+answer heartbeats meanwhile. But with an image that is ahead of the disk, brokers would see records that a crash can
+take back.
 
 The insight: separate the work from the effect. ``prepared`` translates decisions from an image and an offset and
 changes nothing. ``write`` takes everything that was prepared meanwhile, writes it at once, and waits for the disk,
@@ -20,11 +21,12 @@ or none of it on disk, and with and without the loss of unforced writes):
 * within the batches or before their ends: nobody has read them, and the next start cuts them off;
 * after the ends, before any fetch sees them: the next start finds them in the log, and continues after them;
 * within a snapshot: it has no name yet, and the next start removes it;
-* after the ends, before ``add``: as before, and this process notes nothing behind them if it ends now;
-* after a failed append nothing more is appended by this process, because what is on disk is no longer known.
+* after the ends, before ``add``: as before. If the process ends in order at this point, it writes no further note.
 
-Many events make no records. They are noted once in ``NOTED_EVERY_EVENTS``, because to wait for the disk for each would
-be wasteful, and a start may read some of them again without harm.
+After a failed append this process appends nothing more, because it no longer knows what is on disk.
+
+Many events make no records. They are noted only once in ``NOTED_EVERY_EVENTS``, because waiting for the disk each time
+would be wasteful, and a start may read some of them again without harm.
 """
 
 import asyncio
@@ -47,16 +49,16 @@ from brokers.gateways.kraft.settings import SNAPSHOT_INTERVAL_BYTES
 from bus.interface import Bus
 from state.decisions import AnyDecision, HighWatermark, LeaderAndIsr
 
-# A start reads at most this many events without records again.
+# At a start, at most this many events without records are read again.
 NOTED_EVERY_EVENTS = 1_000
 
 
-# Many at once, and nobody but the log acts on them.
+# These come in large numbers, and no part of the gateway but the log acts on them.
 _FOR_THE_LOG_ALONE = (LeaderAndIsr, HighWatermark)
 
 
 class Event(NamedTuple):
-    """The decisions on one event, without those on which nobody but the log acts."""
+    """The decisions on one event, without those on which only the log acts."""
 
     seq: int
     decisions: Sequence[AnyDecision]
@@ -94,9 +96,9 @@ class Written(NamedTuple):
 class Storage:
     """The log that decisions are turned into, and that brokers fetch.
 
-    ``begin`` is called first, once. Then decisions are prepared in order, and the results committed in the same order.
-    What was committed is on disk, and cannot be read before. Reads happen in the thread of the event loop. Snapshots
-    are written in a thread of their own.
+    Call ``begin`` first, once. Then decisions are prepared in order, and the results committed in the same order. They
+    can be read only once they are on disk. Reads happen in the thread of the event loop. Snapshots are written in a
+    thread of their own.
     """
 
     def __init__(
@@ -146,7 +148,7 @@ class Storage:
         return self._log.end.offset
 
     def prepared(self, events: Sequence[Sequence[AnyDecision]], after: Prepared | None = None) -> Prepared:
-        """Translate the decisions on at least one event, which follow ``after``, or what was committed.
+        """Translate the decisions on at least one event. They follow ``after``, or if that is None what was committed.
 
         This changes nothing, so it may run in any thread.
         """
@@ -169,7 +171,7 @@ class Storage:
         return Prepared(told, units, image, last.seq, last.time_ms, offset, noted_seq)
 
     async def commit(self, group: Sequence[Prepared], committed: Callable[[], None]) -> None:
-        """Write what was prepared, all at once, while the event loop goes on, and then make it readable.
+        """Write what was prepared, all at once and without blocking the event loop. Then make it readable.
 
         ``committed`` is called in the step in which it becomes readable. Raises ``OSError`` when the disk fails. Then
         readers still see only what is certainly on disk, and nothing more may be committed.
@@ -180,12 +182,12 @@ class Storage:
             committed()
 
     def append(self, *group: Prepared) -> None:
-        """Do what ``commit`` does, and let the caller's thread wait."""
+        """Do what ``commit`` does, in the caller's thread."""
         self.add(self.write(group))
         self._log.remove_obsolete()
 
     def write(self, group: Sequence[Prepared]) -> Written:
-        """Write at least one prepared result, and wait for the disk. Readers see nothing of it."""
+        """Write at least one prepared result, and wait for the disk. Readers do not see it yet."""
         self._log.remove_obsolete()
         ends = self._log.write([unit for prepared in group for unit in prepared.units])
         snapshot = self._finished_snapshot()
@@ -265,7 +267,7 @@ class Storage:
             return self._log.files
 
     def _unnoted(self) -> list[Unit]:
-        """Return a note of the decisions since the last end, which made no records, if there are any."""
+        """Return a note of the decisions since the last end, if there are any. They made no records."""
         end = self._log.end
         if not self._log.is_sound or self._decided_seq <= end.seq:
             return []

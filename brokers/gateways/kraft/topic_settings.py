@@ -1,8 +1,8 @@
 """The settings that a topic may have, and their values (``LogConfig`` of Kafka 4.1).
 
-Kafka's controller refuses what its brokers could not read, so brokers trust the log. The rules check only the settings
-that they act on, so the gateway checks all others before it asks the engine. ``test_topic_settings.py`` compares this
-table with Kafka's own.
+Brokers trust the metadata log, because Kafka's controller refuses values that they could not read. The rules check only
+the settings that they act on, so the gateway checks all others before it asks the engine. ``test_topic_settings.py``
+compares this table with Kafka's own.
 """
 
 import re
@@ -14,7 +14,7 @@ Complaint = Callable[[str], str | None]
 VALUE_BYTES_MAX = 2**15 - 1
 _INT_MAX, _LONG_MAX = 2**31 - 1, 2**63 - 1
 _WHOLE = re.compile(r"([+-]?)([0-9]+)")
-# More digits than any number that is allowed has.
+# No allowed number has this many digits.
 _DIGITS_MAX = 20
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?")
 _TRIMMED = "".join(map(chr, range(0x21)))

@@ -29,14 +29,14 @@ class _Remembered(msgspec.Struct, frozen=True):
 
 
 def random_cluster_id() -> str:
-    """Draw a cluster id in Kafka's form. Like Kafka's own, it never begins like an option of a command."""
+    """Draw a cluster id in Kafka's form. Like Kafka's own ids, it never begins with a dash, as an option does."""
     while (drawn := base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")).startswith("-"):
         pass
     return drawn
 
 
 def free_ports(count: int) -> list[int]:
-    """Find ports on loopback that nobody listens on at the moment."""
+    """Find ports on loopback on which nobody listens at the moment."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
@@ -81,7 +81,7 @@ class KafkaCluster:
         cluster_id: str | None = None,
         beside: Mapping[str, bytes] = MappingProxyType({}),
     ) -> "KafkaCluster":
-        """Create a cluster in a folder that has none yet, after the files in ``beside``.
+        """Create a cluster in a folder that has none yet. Write the files in ``beside`` first.
 
         Raises ``KafkaError`` or ``ValueError``.
         """
@@ -106,7 +106,7 @@ class KafkaCluster:
         aside = folder / f"{FILE}.new"
         aside.write_bytes(msgspec.json.format(written))
         try:
-            # The file appears whole, as by a rename, but never replaces one that another command made meanwhile.
+            # Like a rename, a link makes the file appear whole. But it never replaces one that another command made.
             os.link(aside, folder / FILE)
         except FileExistsError as error:
             raise KafkaError(f"{folder} already has a cluster") from error
@@ -167,7 +167,7 @@ class KafkaCluster:
         kill_all(self.nodes.values())
 
     def delete(self, with_them: Sequence[Path] = ()) -> None:
-        """Remove the nodes' data and logs, the files in ``with_them``, and the folder if nothing else is in it.
+        """Remove the nodes' data and logs, the files in ``with_them``, and the folder if it is empty then.
 
         Raises ``KafkaError`` while any node runs.
         """
@@ -180,7 +180,7 @@ class KafkaCluster:
 
 
 def refuse_existing(paths: Iterable[Path]) -> None:
-    """Raise ``KafkaError`` if any path exists: a cluster may only remove later what it made itself."""
+    """Raise ``KafkaError`` if any path exists, because a cluster may later remove only what it made itself."""
     for path in paths:
         if path.exists():
             raise KafkaError(
@@ -198,7 +198,7 @@ def remove(paths: Iterable[Path]) -> None:
 
 
 def _all(nodes: Sequence[KafkaNode], action: Callable[[KafkaNode], None]) -> None:
-    """Do ``action`` with all nodes at once, and raise the first error after all are done."""
+    """Do ``action`` for all nodes in parallel, and raise the first error once all are done."""
     if nodes:
         with ThreadPoolExecutor(len(nodes)) as pool:
             for done in [pool.submit(action, node) for node in nodes]:

@@ -11,7 +11,7 @@ from conf.java import java_home
 from conf.private_dir import private_dir
 
 FORMAT_TIMEOUT_S = 120.0
-# A node logs this when all of it runs. For a broker that includes being unfenced.
+# A node logs this once all of its parts run. By then a broker is unfenced.
 _STARTED = b"Kafka Server started"
 # On a small machine a quick start matters more than top speed.
 _JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -76,10 +76,10 @@ class KafkaNode(Service):
         yield from (f"-Dlog4j.configuration=file:{self._log_properties}", "-cp", class_path)
 
     def is_ready(self) -> bool:
-        """Say whether the node has logged, since its start, that all of it runs."""
+        """Say whether the node has logged, since this start, that all its parts run."""
         if not self.log_file.exists():
             return False
         with self.log_file.open("rb") as file:
-            # A log that was rolled meanwhile is shorter than before, and is read from its beginning.
+            # A log that was rolled meanwhile is shorter than before, so read it from its beginning.
             file.seek(self._log_file_from if self.log_file.stat().st_size >= self._log_file_from else 0)
             return _STARTED in file.read()

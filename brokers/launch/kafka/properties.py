@@ -25,7 +25,7 @@ class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     node_id: NodeId
     roles: tuple[Role, ...]
-    # The quorum that the node belongs to or asks.
+    # The controllers: those that the node is one of, or that it connects to.
     voters: tuple[Voter, ...]
     # Where clients connect; None for a node that is no broker.
     port: Port | None = None
@@ -35,7 +35,7 @@ class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     # How many log directories the node has.
     log_dirs: Annotated[int, Meta(ge=1, le=64)] = 1
     heap: Annotated[str, Meta(pattern=r"^[1-9][0-9]*[mg]\Z")] = "512m"
-    # Options of the JVM besides its heap; None for those with which a node starts quickly on a small machine.
+    # Options of the JVM besides its heap. None: options that make a node start quickly on a small machine.
     jvm_flags: tuple[str, ...] | None = None
     # Settings of Kafka's own; they win over all others.
     overrides: dict[str, str] = {}
@@ -54,7 +54,7 @@ def server_properties(
     ``engine`` are settings of the engine that leads the node; the node's own overrides win over them.
     Raises ``ValueError`` for an override that is not a valid setting.
     """
-    # A cluster of controllers alone has no brokers.
+    # At least one, because a cluster of controllers alone has no brokers.
     replicas = max(1, min(3, brokers))
     listeners = {LISTENER: spec.port, CONTROLLER_LISTENER: spec.controller_port}
     bound = [f"{name}://{LOOPBACK}:{port}" for name, port in listeners.items() if port is not None]

@@ -26,10 +26,10 @@ async def find_coordinator(context: Context, request: Request) -> Any:
 
 
 async def init_producer_id(context: Context, request: Request) -> Any:
-    """Hand out a producer id for idempotence; transactions are refused.
+    """Hand out a producer id for idempotence, and refuse transactions.
 
-    A producer that presents an id of its own, to continue after an error, gets a new id with epoch 0. So nothing in
-    flight under the old id can be taken for the new one's (KIP-360 allows either).
+    A producer that sends its id, to continue after an error, gets a new id with epoch 0. So records in flight under the
+    old id cannot be taken for records under the new one (KIP-360 also allows the old id with a higher epoch).
     """
     if request.body.transactional_id is not None:
         return request.answer(error_code=int(ErrorCode.INVALID_REQUEST), producer_id=-1, producer_epoch=-1)

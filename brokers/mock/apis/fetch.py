@@ -38,9 +38,9 @@ class _Given(NamedTuple):
 
 
 async def fetch(context: Context, request: Request) -> Any:
-    """Answer a Fetch once there are ``min_bytes``, an error, or the time is up.
+    """Answer a Fetch once ``min_bytes`` are there, a partition has an error, or the time is up.
 
-    No fetch session is ever opened, so every request names all its partitions (KIP-227 allows that).
+    The broker opens no fetch sessions, so every request names all its partitions (KIP-227 allows that).
     """
     body = request.body
     if body.session_id and body.session_epoch > 0:
@@ -65,7 +65,7 @@ async def fetch(context: Context, request: Request) -> Any:
 
 
 def _replica(request: Request) -> tuple[int, int]:
-    """Return which follower asks and its broker epoch (KIP-903), or -1 for a consumer."""
+    """Return the id and broker epoch of the follower that asks (KIP-903). The id is -1 for a consumer."""
     if request.version >= 15:
         state = request.body.replica_state
         return (CONSUMER, -1) if state is None else (state.replica_id, state.replica_epoch)
@@ -85,7 +85,7 @@ def _wanted(context: Context, request: Request) -> list[_Wanted]:
 
 
 def _note_progress(context: Context, wanted: list[_Wanted], replica: int, replica_epoch: int) -> list[_Wanted]:
-    """Note a follower's fetch if it is in the leader's epoch and inside its log; otherwise it leaves no trace."""
+    """Note a follower's fetch if it is in the leader's epoch and inside the leader's log. Ignore any other."""
     noted = []
     for want in wanted:
         refused = want.refused

@@ -1,4 +1,4 @@
-"""Metadata: who leads what and where the brokers listen, from the decisions."""
+"""Metadata: the leaders, and where the brokers listen, from the decisions."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def _brokers(context: Context, request: Request) -> list[Any]:
 
 
 def _a_live_broker(context: Context) -> int:
-    """Name any live broker as the controller, as KRaft brokers do: the real one takes no requests here."""
+    """Name any live broker as the controller, as KRaft brokers do, because the real one serves no clients."""
     return min((b for b in context.metadata.brokers if context.metadata.live(b)), default=NO_CONTROLLER)
 
 

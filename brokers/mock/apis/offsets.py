@@ -24,7 +24,7 @@ UNKNOWN = -1
 
 
 async def list_offsets(context: Context, request: Request) -> Any:
-    """Answer a ListOffsets: earliest, latest, of the newest record, or of the first record at or after a time."""
+    """Answer a ListOffsets with the log's start or end, the newest record, or the first one at or after a time."""
     topic_response = ListOffsetsResponse.ListOffsetsTopicResponse
     topics = []
     for topic in request.body.topics:

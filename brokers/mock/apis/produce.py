@@ -49,7 +49,7 @@ async def produce(context: Context, request: Request) -> Any | None:
     if body.acks != NONE:
         return _answer(request, appendings)
     if any(appending.error is not ErrorCode.NONE for appending in appendings):
-        # A client that expects no answer can be told in this way only: it will look for the leader again.
+        # The client expects no answer, so only a closed connection makes it look for the leader again.
         raise WireError("a produce with acks=0 failed")
     return None
 
@@ -93,7 +93,7 @@ async def _replicated(context: Context, appendings: list[_Appending], timeout_ms
 
 
 def is_settled(context: Context, appending: _Appending) -> bool:
-    """Say whether an append has its answer (``Partition.checkEnoughReplicasReachOffset``)."""
+    """Say whether the answer to an append is known (``Partition.checkEnoughReplicasReachOffset``)."""
     partition = appending.partition
     assert partition is not None
     if not partition.is_leader or partition.term != appending.term:

@@ -13,9 +13,9 @@ from state.events import TopicPartition
 def superseded(decisions: Sequence[AnyDecision], broker: int) -> frozenset[int]:
     """Return the indexes of the ``leader_and_isr`` in ``decisions`` that a later one makes needless.
 
-    The later one is of the same topic id, and both assign a replica to ``broker``. Between the two there must be no
-    ``stop_replica`` of the partition, no assignment without ``broker`` and no other topic of that name: a replica that
-    was removed and added again is still stopped or deleted in between.
+    The later one has the same topic id, and both assign a replica to ``broker``. Between the two there must be no
+    ``stop_replica`` of the partition, no assignment without ``broker`` and no other topic of that name. So a replica
+    that was removed and added again is still stopped or deleted in between.
     """
     needless = []
     newest: dict[TopicPartition, str] = {}

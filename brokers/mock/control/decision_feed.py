@@ -36,8 +36,8 @@ class DecisionFeed:
     async def run(self) -> None:
         """Follow until cancelled.
 
-        Raises ``BusError`` when the bus stays out of reach, and ``TrimmedError`` when decisions were removed unread:
-        then only a restart helps, because it begins with the state as committed by then.
+        Raises ``BusError`` when the bus stays out of reach, and ``TrimmedError`` when decisions were removed unread.
+        Then only a restart helps, because it begins with the state that is committed by then.
         """
         await follow(self, self._settings.decisions_poll_interval_ms, self._settings.bus_unreachable_max_ms)
 

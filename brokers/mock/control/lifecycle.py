@@ -153,7 +153,7 @@ class Lifecycle:
         await self._changed.wait()
 
     def apply(self, decision: AnyDecision) -> None:
-        """Take in what a decision says of this broker."""
+        """Note what a decision says about this broker."""
         match decision:
             case Answer(request_id=request_id) if request_id == self._request_id:
                 self._answered(decision)
@@ -164,7 +164,7 @@ class Lifecycle:
             case BrokerDecision() if decision.broker == self._identity.broker:
                 self._decided(decision)
             case BrokerDecision() if self.state is LifecycleState.shutting_down:
-                self._changed.set()  # perhaps the last broker that could take over is gone
+                self._changed.set()  # this may have been the last broker that could take over
 
     def _answered(self, answer: Answer) -> None:
         if answer.error == "NONE" and isinstance(answer.broker_epoch, int):
@@ -178,7 +178,7 @@ class Lifecycle:
 
     def _decided(self, decision: BrokerDecision) -> None:
         if decision.incarnation != self._incarnation:
-            # It is about an earlier process, unless our own registration came before it.
+            # A decision from before our own registration is about an earlier process.
             if self.broker_epoch != -1 and decision.broker_epoch > self.broker_epoch:
                 self._replaced = f"broker {decision.broker} registered again with epoch {decision.broker_epoch}"
                 self._changed.set()

@@ -36,11 +36,11 @@ class Outbox:
     """The events that go to the bus, in the order in which they were sent.
 
     A log end is not queued when it changes. Its partition is marked instead, and the event carries the log end at the
-    time of the call to the bus. Marks wait at most ``watermark.interval.ms`` for each other. Log ends are sent under
-    the registration ``broker_epoch``.
+    time of the call to the bus. Marks are collected for at most ``watermark.interval.ms``. Log ends are sent under the
+    registration ``broker_epoch``.
 
     The engine refuses events while this broker's clock is far ahead. Refused log ends and reports wait for the answer
-    to a heartbeat, because the engine that takes a heartbeat takes them too. Then they are sent again.
+    to a heartbeat, because an engine that accepts a heartbeat accepts them too. Then they are sent again.
     """
 
     def __init__(self, broker: int, bus: Bus, settings: Settings) -> None:
@@ -63,7 +63,7 @@ class Outbox:
         self._log_ends = log_ends
 
     def ask_whether_still_true(self, still_true: StillTrue) -> None:
-        """Set the function that says whether a report that was refused is worth sending again."""
+        """Set the function that says whether a refused report still holds, and must be sent again."""
         self._still_true = still_true
 
     @property
@@ -72,7 +72,7 @@ class Outbox:
         return bool(self._refused_log_ends or self._refused_reports)
 
     def apply(self, decision: AnyDecision) -> None:
-        """Keep what the engine refused for its time, and send it again once the engine takes a heartbeat."""
+        """Keep what the engine refused because of its time, and send it again once the engine accepts a heartbeat."""
         match decision:
             case Rejected(reason=Reason.TIME_AHEAD):
                 self._keep_refused(decision)
@@ -110,7 +110,7 @@ class Outbox:
         self._wake.set()
 
     def log_end_changed(self, place: TopicPartition) -> None:
-        """Send the log end of a replica soon, unless it is the one that was sent last."""
+        """Send the log end of a replica soon, unless it is the same as the last one sent."""
         self._changed[place] = None
         self._wake.set()
 
@@ -146,8 +146,7 @@ class Outbox:
                 return
 
     def _drained(self) -> list[bytes]:
-        # Events go first: an ``alter_isr`` was judged by the log ends sent before it, so no later log end may overtake
-        # it.
+        # Events go first. An ``alter_isr`` was based on the log ends sent before it, so no later one may overtake it.
         batch = [msgspec.json.encode(event) for event in self._events]
         self._events.clear()
         loop_time = asyncio.get_running_loop().time()
@@ -180,7 +179,7 @@ class Outbox:
         return events
 
     async def flush(self) -> None:
-        """Publish everything that waits, including marks. For the end, when ``run`` no longer does."""
+        """Publish everything that waits, including marked log ends. Call this at the end, when ``run`` has stopped."""
         self._next_log_ends = 0.0
         await self._publish(self._drained())
 

@@ -52,7 +52,7 @@ def stamped(records: bytes | memoryview, base_offset: int, leader_epoch: int) ->
 def first_at_or_after(data: bytes, timestamp: int) -> tuple[int, int] | None:
     """Return (timestamp, offset) of the first record of a batch that is not older than ``timestamp``.
 
-    A batch whose compression cannot be read here returns its first record.
+    If the batch's compression cannot be read here, that is its first record.
     """
     batch = batch_at(data, 0)
     assert batch is not None

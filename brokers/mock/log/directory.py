@@ -56,7 +56,7 @@ class LogDirectory:
             self.on_loss()
 
     def _take_clean_shutdown(self) -> int:
-        """Read the note of a clean shutdown, and remove it: it is valid for one start only."""
+        """Read the note of a clean shutdown, and remove it, because it is valid for one start only."""
         marker = self.path / CLEAN_SHUTDOWN_FILE
         try:
             epoch = msgspec.json.decode(marker.read_bytes(), type=_CleanShutdown).broker_epoch
@@ -76,7 +76,7 @@ class LogDirectory:
         if folder.exists() and (found := _topic_id_in(folder)) != topic_id:
             self._set_aside(folder, found)
         if not folder.exists():
-            # Made beside its place and then moved, so that a folder of that name always knows its topic id.
+            # Made under another name and then renamed, so that a folder of the final name always has its topic id.
             born = folder.with_name(f"{folder.name}{BORN_SUFFIX}")
             born.mkdir(exist_ok=True)
             replace(born / METADATA_FILE, f"version: 0\ntopic_id: {topic_id}\n")
@@ -85,7 +85,7 @@ class LogDirectory:
         return Log(folder, config, self._clean, self.lost)
 
     def delete(self, place: TopicPartition, topic_id: str) -> None:
-        """Remove the replica's folder if it is that topic's. It is renamed first, so half of it is never opened."""
+        """Remove the replica's folder if it is of that topic. Rename it first, so that half of it is never opened."""
         folder = self._folder(place)
         if _topic_id_in(folder) != topic_id:
             return
@@ -138,7 +138,7 @@ class LogDirectory:
         self.high_watermarks = dict(high_watermarks)
 
     def next_producer_id(self) -> int:
-        """Return a producer id that no broker gave before: from this broker's range, in blocks noted in a file."""
+        """Return a producer id that no broker has given out. Each broker has its range, and notes blocks in a file."""
         if self._producer_id == self._producer_id_end:
             path = self.path / PRODUCER_IDS_FILE
             self._producer_id = int(path.read_text()) if path.exists() else 0

@@ -1,4 +1,4 @@
-"""The leader epoch checkpoint: which leader wrote from which offset on (KIP-101)."""
+"""The leader epoch checkpoint: the offset at which each leader epoch begins in a log (KIP-101)."""
 
 from pathlib import Path
 from typing import NamedTuple

@@ -36,8 +36,8 @@ class Appended(NamedTuple):
 class Log:
     """The batches of one replica, without gaps from ``log_start_offset`` to ``log_end_offset`` (exclusive).
 
-    When ``append`` returns, the batch has left this process (one ``write`` per batch, nothing kept back), so a killed
-    process loses none of it. It is forced to disk where Kafka forces it: when a segment is rolled, and at a clean stop.
+    When ``append`` returns, the batch is written to the file (one ``write`` per batch, without a buffer), so a killed
+    process loses none of it. It is forced to disk when Kafka does so: when a segment is rolled, and at a clean stop.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Log:
         for base in bases:
             segment = Segment.in_directory(self.directory, base)
             if segments and base != segments[-1].next_offset:
-                # This log never acknowledged what follows a gap; the leader has it.
+                # Records after a gap were never acknowledged by this log. The leader has them.
                 logger.warning("segment dropped", path=str(segment.path), expected=segments[-1].next_offset)
                 segment.delete()
                 continue
@@ -150,13 +150,13 @@ class Log:
         return self.epochs.end_offset_of(epoch, self.log_end_offset)
 
     def begin_epoch(self, epoch: int) -> None:
-        """Note that a leader of ``epoch`` writes from the log's end on."""
+        """Note that the records of ``epoch`` begin at the log's end."""
         self.epochs.assign(epoch, self.log_end_offset)
 
     def truncate_to(self, offset: int) -> None:
         """Remove every batch that reaches ``offset`` or beyond."""
         if offset >= self.log_end_offset:
-            # An epoch that this log led without writing a record still contradicts the leader's epochs.
+            # This broker may have begun an epoch without writing a record. That entry contradicts the leader's epochs.
             self.epochs.truncate_from_end(offset)
             return
         if offset < self.log_start_offset:

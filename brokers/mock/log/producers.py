@@ -30,13 +30,13 @@ class _Producer:
 
 
 class Producers:
-    """The producers of one log. Beyond ``PRODUCERS_MAX`` the least recently heard is dropped."""
+    """The producers of one log. Beyond ``PRODUCERS_MAX``, the one that has been silent longest is dropped."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[int, _Producer] = OrderedDict()
 
     def check(self, batch: Batch) -> Written | None:
-        """Judge a produced batch: None to store it, or the stored batch that it repeats.
+        """Return the stored batch that ``batch`` repeats, or None if it is new and must be stored.
 
         Raises ``RefusedError`` for an epoch or sequence that does not follow.
         """
@@ -63,7 +63,7 @@ class Producers:
         return None
 
     def note(self, batch: Batch) -> None:
-        """Take in a batch that is now in the log with its offsets."""
+        """Note a batch that is now in the log with its offsets."""
         if batch.producer_id == NO_PRODUCER_ID:
             return
         known = self._known.get(batch.producer_id)

@@ -35,7 +35,7 @@ class Segment:
         return cls(directory / f"{base_offset:020d}{SUFFIX}", base_offset)
 
     def recover(self, check: bool) -> Iterator[Batch]:
-        """Read all batches in order, and cut the file where they stop making sense.
+        """Read all batches in order, and cut the file at the first that is not valid.
 
         With ``check`` each CRC is verified, because a killed process may have left half a write.
         """

@@ -16,7 +16,7 @@ and asks again about a lower epoch. Every round goes down by at least one, so th
 
     added -> truncating --(logs agree)--> fetching --(offset out of range)--> truncating
 
-An error of one partition lets that partition rest for a moment; it continues where it was.
+After an error of one partition, only that partition pauses for a moment, and continues where it was.
 """
 
 import asyncio
@@ -40,12 +40,12 @@ logger = structlog.get_logger()
 
 CONNECT_TIMEOUT_MS = 2_000
 BACKOFF_MAX_MS = 2_000
-# A normal response has the agreed bytes and one batch more. Twice that plus this is certainly too large.
+# A normal response has the requested bytes and one batch more. More than twice that plus this is an error.
 _ROOM = 64 * 1024 * 1024
 
 
 class _Followed:
-    """One partition as this fetcher sees it: in which epoch it is followed, and when it may continue."""
+    """The state of one partition in this fetcher: the epoch in which it is followed, and when it may continue."""
 
     __slots__ = ("epoch", "partition", "resumes", "truncating")
 
@@ -57,10 +57,10 @@ class _Followed:
 
 
 class Fetcher:
-    """The fetching from ``leader`` for all partitions that were added.
+    """The task that fetches from ``leader`` for all partitions that were added.
 
-    A response is matched to its request. If a partition was removed, or went to another epoch, while its request was
-    under way, its part of the response is dropped.
+    If a partition was removed, or went to another epoch, while a request for it was under way, its part of the response
+    is dropped.
     """
 
     def __init__(self, broker: int, leader: int, metadata: Metadata, settings: Settings, log_end_changed: Any) -> None:
@@ -167,7 +167,7 @@ class Fetcher:
         followed.resumes = asyncio.get_running_loop().time() + self._settings.replica_fetch_backoff_ms / 1000
 
     def _refused(self, followed: _Followed, code: int) -> None:
-        """Let a partition rest after an error: its leader or this broker has not heard of a change yet."""
+        """Pause a partition after an error, because its leader or this broker has not heard of a change yet."""
         place = followed.partition.place
         logger.info("follower refused", leader=self._leader, partition=f"{place.topic}-{place.partition}", code=code)
         self._rest(followed)
@@ -253,10 +253,10 @@ class Fetcher:
             self._refused(followed, error.code)
 
     async def _out_of_range(self, followed: _Followed) -> None:
-        """Find the way back into the leader's log, which ends below ours or begins above it.
+        """Continue where the leader's log has records, because it ends below our end or begins above it.
 
-        It ends below ours after an unclean election; then our extra records go. It begins above ours when the leader
-        dropped old records; then nothing of ours is of use.
+        It ends below our end after an unclean election. Then our extra records are removed. It begins above our end
+        when the leader has dropped old records. Then our log starts again, empty.
         """
         partition = followed.partition
         end = await self._offset_of(followed, OffsetSpec.LATEST)

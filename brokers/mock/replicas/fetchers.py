@@ -47,7 +47,7 @@ class Fetchers:
                 del self._fetchers[leader]
 
     def leader_epochs(self, place: TopicPartition) -> dict[int, int]:
-        """Map each leader that ``place`` is fetched from to the leader epoch in which it is."""
+        """Return, by leader, the leader epoch in which ``place`` is fetched from it."""
         found = {leader: fetcher.epoch_of(place) for leader, fetcher in self._fetchers.items()}
         return {leader: epoch for leader, epoch in found.items() if epoch is not None}
 

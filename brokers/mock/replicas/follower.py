@@ -4,10 +4,10 @@ UNKNOWN = -1
 
 
 class FollowerState:
-    """A follower as its fetches in the leader's present epoch show it.
+    """A follower's progress, as its fetches in the leader's present epoch show it.
 
-    ``log_end_offset`` is the offset of its last fetch: it holds everything below. The follower was caught up when it
-    fetched from the leader's log end, or from what was the leader's log end at the fetch before.
+    ``log_end_offset`` is the offset of its last fetch, because it holds everything below. The follower was caught up
+    when it fetched from the leader's log end, or from what was the leader's log end at the fetch before.
     """
 
     __slots__ = ("_fetched_ms", "_leader_end_then", "caught_up_ms", "log_end_offset", "replica_epoch")
@@ -20,7 +20,7 @@ class FollowerState:
         self._fetched_ms = 0
 
     def fetched(self, offset: int, leader_end_offset: int, replica_epoch: int, now_ms: int) -> None:
-        """Take in a fetch from ``offset``."""
+        """Note a fetch from ``offset``."""
         if offset >= leader_end_offset:
             self.caught_up_ms = max(self.caught_up_ms, now_ms)
         elif self._leader_end_then != UNKNOWN and offset >= self._leader_end_then:

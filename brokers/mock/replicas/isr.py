@@ -1,4 +1,4 @@
-"""The in-sync set as its leader sees it: which members lag, who may join, and the request to change it (KIP-497)."""
+"""The ISR as its leader sees it: members that lag, followers that may join, and requests to change it (KIP-497)."""
 
 import uuid
 from typing import NamedTuple
@@ -30,10 +30,10 @@ def out_of_sync(partition: Partition, now: int, lag_max_ms: int) -> tuple[int, .
 def may_join(partition: Partition, replica: int, reported_end_offset: int) -> bool:
     """Say whether an assigned follower outside the ISR holds everything that a member must hold.
 
-    As in Kafka, it must hold the high watermark and the start of the leader's epoch. It must also hold the leader's log
-    end as last reported to the engine: the engine has decided no high watermark above that, and decides none before it
-    takes the new member in. The high watermark that this broker has *heard* of would not do, because more may have been
-    committed since, which the new member would lack.
+    As in Kafka, it must reach the high watermark and the start of the leader's epoch. It must also reach the leader's
+    log end as last reported to the engine, because until the new member is in, the engine decides no high watermark
+    above that. The high watermark that this broker has *heard* of would not do: more may have been committed since, and
+    the new member would lack it.
     """
     follower = partition.followers.get(replica)
     if follower is None or replica in partition.isr:
@@ -53,8 +53,8 @@ class _InFlight(NamedTuple):
 class IsrChanges:
     """The requests to the engine for ISR changes: at most one per partition is outstanding, for a bounded time.
 
-    The ISR changes only when the committed decision arrives. A request that was refused or not answered in time leaves
-    the partition alone for a while.
+    The ISR changes only when the committed decision arrives. After a request that was refused or not answered in time,
+    the partition pauses for a while.
     """
 
     def __init__(self, broker: int, metadata: Metadata, outbox: Outbox, settings: Settings) -> None:
@@ -99,7 +99,7 @@ class IsrChanges:
             epochs = (partition.leader_epoch, partition.partition_epoch)
             if (request.leader_epoch, request.partition_epoch) == epochs and now < request.until_ms:
                 return True
-            # It was decided meanwhile, or lost. If it arrives late, its partition epoch fences it.
+            # The request was decided meanwhile, or was lost. If it arrives late, its partition epoch fences it.
             del self._in_flight[partition.place]
         return now < self._not_before.get(partition.place, 0)
 
@@ -131,7 +131,7 @@ class IsrChanges:
         logger.info("isr change requested", what=what, partition=_name(partition.place), now=partition.isr, then=isr)
 
     def answered(self, answer: Answer) -> None:
-        """Take in the answer to one of these requests. If it was refused, the partition rests for a while.
+        """Note the answer to one of these requests. If it was refused, the partition pauses for a while.
 
         If it was granted, the ``leader_and_isr`` of the same event came before the answer.
         """

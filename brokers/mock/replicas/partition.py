@@ -21,7 +21,7 @@ from state.ids import NO_EPOCH, NO_LEADER
 
 
 class Role(Enum):
-    """What a broker is to a partition whose log it holds."""
+    """A broker's role for a partition whose log it holds."""
 
     none = "none"
     leader = "leader"
@@ -31,7 +31,7 @@ class Role(Enum):
 class Partition:
     """One replica: its log, its role, and the content of the last accepted decision.
 
-    The engine decides the high watermark; this broker never computes it. It is shown only up to the end of this log.
+    The engine decides the high watermark; this broker never computes it. Clients see it only up to this log's end.
     """
 
     def __init__(self, place: TopicPartition, topic_id: str, broker: int, log: Log) -> None:
@@ -65,8 +65,8 @@ class Partition:
     def reporting_epoch(self) -> int | None:
         """Return the leader epoch under which the log end may be sent to the engine; None if it may not.
 
-        A follower's log counts for an epoch only after it was cut to where it agrees with that epoch's leader. Before,
-        its end may lie in records that the leader never had.
+        A follower's log counts for an epoch only after it was cut to where it agrees with that epoch's leader. Before
+        that, its end may be in records that the leader never had.
         """
         if self.role is Role.none or (self.role is Role.follower and self._truncated_in != self.leader_epoch):
             return None
@@ -82,8 +82,8 @@ class Partition:
         if not self.is_leader:
             self.role = Role.leader
             self.term += 1
-            # After an unclean election the decided value may lie above this log. Records to come must not appear
-            # committed because older ones at their offsets once were.
+            # After an unclean election the decided value may lie above this log's end. Without the limit, new records
+            # would appear committed because older ones at their offsets were.
             self._decided_high_watermark = min(high_watermark, self.log.log_end_offset)
         self._hold(decision)
         if raised:
@@ -125,17 +125,17 @@ class Partition:
         wake(self)
 
     def set_high_watermark(self, leader_epoch: int, high_watermark: int) -> None:
-        """Take in a decided high watermark, unless it is of an older epoch than this replica's.
+        """Note a decided high watermark, unless it is of an older epoch than this replica's.
 
-        It may be of a later epoch: the decision that began that epoch was skipped in favour of a newer one, which
-        follows.
+        It may be of a later epoch, because the decision that began that epoch was skipped in favour of a newer one,
+        which follows.
         """
         if leader_epoch >= self.leader_epoch:
             self._decided_high_watermark = high_watermark
             wake(self)
 
     def follow_high_watermark(self, leader_epoch: int, high_watermark: int) -> None:
-        """Take in the leader's high watermark: after a cut the log grows back to what was decided."""
+        """Note the leader's high watermark, because after a truncation the log grows back to what was decided."""
         if self.role is Role.follower and leader_epoch == self.leader_epoch:
             self._decided_high_watermark = max(self._decided_high_watermark, high_watermark)
 
@@ -157,7 +157,7 @@ class Partition:
         return appended
 
     def append_as_follower(self, leader_epoch: int, offset: int, records: bytes | memoryview) -> bool:
-        """Append what the leader of ``leader_epoch`` sent for ``offset``; return False if that is not our log end."""
+        """Append what the leader of ``leader_epoch`` sent for ``offset``. Return False if that is not our log end."""
         fits = self.role is Role.follower and leader_epoch == self.leader_epoch and offset == self.log.log_end_offset
         if fits:
             self.log.append_as_follower(records)

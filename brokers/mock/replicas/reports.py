@@ -1,4 +1,4 @@
-"""What a broker reports of its replicas: a decision was carried out, or could not be, or a log is lost."""
+"""A broker's reports on its replicas: a decision was carried out, or could not be, or a log is lost."""
 
 from collections.abc import Mapping
 
@@ -15,9 +15,9 @@ KAFKA_STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
 
 
 def is_still_true(report: ReplicaReport, partitions: Mapping[TopicPartition, Partition]) -> bool:
-    """Say whether a report of a role or of a deletion fits the replicas that the broker has now.
+    """Say whether a refused report must be sent again: it is of a role or a deletion, and still fits the replicas.
 
-    Other reports are not sent twice: a broker that loses its log stops, and no decision follows from the rest.
+    Other reports are not sent twice, because a broker that loses its log stops, and no decision follows from the rest.
     """
     held = partitions.get(TopicPartition(report.topic, report.partition))
     if held is None or held.topic_id != report.topic_id:
@@ -38,7 +38,7 @@ class Reports:
         self._send(place, topic_id, leader_epoch, outcome, None)
 
     def refused(self, place: TopicPartition, topic_id: str, leader_epoch: int, error: str) -> None:
-        """Report by Kafka's error name why a decision was not carried out; the replica is unchanged."""
+        """Report why a decision was not carried out, by Kafka's name of the error. The replica is unchanged."""
         self._send(place, topic_id, leader_epoch, "error", error)
 
     def offline(self, place: TopicPartition, topic_id: str, leader_epoch: int) -> None:

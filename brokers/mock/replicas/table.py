@@ -37,7 +37,7 @@ logger = structlog.get_logger()
 
 
 class Replicas:
-    """The replicas by partition. They carry out each decision after ``Metadata`` has taken it in."""
+    """The replicas by partition. They carry out each decision after it was applied to ``Metadata``."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Replicas:
             self.apply(decision)
 
     def apply(self, decision: AnyDecision) -> None:
-        """Carry out one decision. A decision of an older controller leaves no trace."""
+        """Carry out one decision, unless it is of an older controller."""
         if decision.controller_epoch < self._controller_epoch:
             logger.warning("decision of an older controller refused", kind=type(decision).__name__)
             if isinstance(decision, LeaderAndIsr | StopReplica) and self._broker in decision.to:
@@ -107,10 +107,10 @@ class Replicas:
         self._reports.refused(place, decision.topic_id, decision.leader_epoch, error)
 
     def skip(self, decision: AnyDecision) -> None:
-        """Take note of a decision that a later one makes needless: end what the replica does, and begin nothing.
+        """Skip a decision that a later one makes needless.
 
-        If the decision changes the role, it ends the term, as it would if it were carried out. If the replica
-        continues to lead or follow, everything is left to the later decision.
+        If the decision changes the replica's role, the former role and term end, as if it were carried out. Otherwise
+        everything is left to the later decision.
         """
         if not isinstance(decision, LeaderAndIsr) or decision.controller_epoch < self._controller_epoch:
             return
@@ -199,7 +199,7 @@ class Replicas:
         self._reports.done(place, decision.topic_id, decision.leader_epoch, outcome)
 
     def _gone(self, topic_id: str) -> None:
-        """Drop what is left of a deleted topic: a broker that restarts takes up replicas it has reported deleted."""
+        """Drop what is left of a deleted topic, because a restarted broker opens replicas that it reported deleted."""
         for partition in [p for p in self.partitions.values() if p.topic_id == topic_id]:
             self._close(partition)
             try:

@@ -6,7 +6,7 @@ from brokers.mock.settings import Settings
 
 
 class TopicSettings:
-    """The topics' settings as they are at the moment of each call."""
+    """The present settings of topics."""
 
     def __init__(self, metadata: Metadata, settings: Settings) -> None:
         self._metadata = metadata

@@ -1,4 +1,4 @@
-"""Find where a follower's log parts from its leader's (KIP-101, KIP-279). ``fetcher`` explains why."""
+"""Find where a follower's log diverges from its leader's (KIP-101, KIP-279). ``fetcher`` explains why."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from brokers.mock.log.log import Log
 
 
 class Truncation(NamedTuple):
-    """Where to cut, and whether the logs agree below that; if they may not, the leader must be asked again."""
+    """Where to cut, and whether the logs certainly agree below that. If not, the leader must be asked again."""
 
     offset: int
     complete: bool
@@ -20,7 +20,7 @@ def epoch_to_ask(log: Log) -> int | None:
 
 
 def truncation(log: Log, high_watermark: int, leader: EndOffset) -> Truncation:
-    """Judge the leader's answer about ``epoch_to_ask``.
+    """Decide where to cut, from the leader's answer about ``epoch_to_ask``.
 
     If the leader names an epoch that this log does not have, the log is cut to where that epoch would end, and the next
     question is about a lower epoch.

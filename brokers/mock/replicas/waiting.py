@@ -12,7 +12,7 @@ class Waited(Protocol):
 
 
 def wake(waited: Waited) -> None:
-    """Let everybody who waits look again."""
+    """Wake all requests that wait, so that they check again."""
     for future in waited.waiters:
         _settle(future, True)
 

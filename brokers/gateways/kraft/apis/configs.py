@@ -17,7 +17,7 @@ from state.decisions import Answer
 from state.events import AlterConfig
 
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
-# The items of a list that was never set, if there are any.
+# The default of a list-valued setting, if it is not empty.
 _DEFAULTS = {"cleanup.policy": "delete"}
 
 
@@ -51,7 +51,7 @@ async def alter_configs(context: Context, request: Request, peer: Peer) -> Value
 
 
 async def _alter(context: Context, body: Values, changes: Any) -> Values:
-    """Ask for all changes at once. The present settings are read while no other request may change them."""
+    """Ask for all changes at once. Other requests cannot change these settings between the reading and the change."""
     named = [(resource["ResourceType"], resource["ResourceName"]) for resource in body["Resources"]]
     times = Counter(named)
     outcomes: dict[tuple[int, str], AlterConfig | RefusedError] = {}
@@ -84,7 +84,7 @@ def _event(resource: Values, config: dict[str, str | None], validate_only: bool)
     kind, name = resource["ResourceType"], resource["ResourceName"]
     if kind == TOPIC_RESOURCE:
         for key, value in config.items():
-            # A setting may be removed whatever its name is.
+            # Any setting may be removed, even one with an invalid name.
             if value is not None and (complaint := complaint_about(key, value)):
                 raise RefusedError(ErrorCode.INVALID_CONFIG, complaint)
     fields: dict[str, Any] = {"time_ms": now_ms(), "config": config, "validate_only": validate_only}

@@ -13,7 +13,7 @@ _NODES_VERSION = 2
 
 
 async def describe_quorum(context: Context, request: Request, peer: Peer) -> Values:
-    """Answer which gateway leads the quorum, how far the brokers have read, and when each last had read everything."""
+    """Answer which gateway leads the quorum, how far each broker has read, and when it was last at the end."""
     quorum_view, end, now = context.quorum_view, context.storage.end_offset, now_ms()
     voters = [
         {"ReplicaId": voter.voter, "LogEndOffset": end}

@@ -1,7 +1,7 @@
-"""How one gateway copies the log of another, file by file. Brokers request none of this.
+"""Serve the files of a gateway's log to another gateway, which copies them. Brokers do not request these.
 
-The copy uses FetchSnapshot, for a topic that brokers do not know. A file is named by the offset at which it begins, and
-its kind stands in the place of the epoch. The list of all files is requested like a file, and is JSON.
+The copy uses FetchSnapshot with a topic that brokers do not know. A file is named by the offset at which it begins, and
+the field for the epoch has the file's kind. The list of all files is requested like a file, and is JSON.
 """
 
 import re
@@ -34,7 +34,7 @@ def _name_of(partition: Values) -> str:
 
 
 async def piece(context: Context, body: Values, partition: Values) -> Values:
-    """Return a piece of a file, whichever gateway leads, because what is on disk follows from the decisions."""
+    """Return a piece of a file. Any gateway may be asked, because all files follow from the decisions."""
     wanted, position = partition["SnapshotId"], partition["Position"]
     size = min(max(body["MaxBytes"], 0), context.settings.fetch_max_bytes)
     answer = {"SnapshotId": wanted, "UnalignedRecords": b""}

@@ -18,9 +18,9 @@ _ENDPOINTS_VERSION = 16
 
 
 async def fetch(context: Context, request: Request, peer: Peer) -> Values:
-    """Give a broker what follows in the log; if nothing does, wait for it as long as the broker allows.
+    """Give a broker the records that follow in the log. If there are none, wait as long as the broker allows.
 
-    Everything on disk here is committed, so the high watermark is the log's end, and goes out with the records.
+    Everything on disk here is committed, so the high watermark is the log's end, and the response carries it.
     """
     body = request.values
     if body["ClusterId"] not in (None, context.identity.cluster_id):
@@ -47,11 +47,11 @@ async def fetch(context: Context, request: Request, peer: Peer) -> Values:
 
 
 def _is_ahead(context: Context, replica: int, wanted_partition: Values) -> bool:
-    """Say whether a broker has read more of its epoch than there is: then this log lacks some of what was served.
+    """Say whether a broker has read more of its epoch than this log has, so that the log lacks what was served before.
 
-    The log may come from a backup and have continued in a later epoch. A broker that learned of that would stop and set
-    its partitions aside. So it is told to ask again, until the log that it has read leads. The broker may be unknown
-    here: it may have registered after the backup.
+    The log may come from a backup, and may have continued in a later epoch. A broker that learned of that would stop
+    and set its partitions aside. So the broker is told to ask again, until a gateway leads that has that log. The
+    broker may be unknown here, because it may have registered after the backup.
     """
     offset, epoch = wanted_partition["FetchOffset"], wanted_partition["LastFetchedEpoch"]
     ends = context.storage.end_of_epoch(epoch)
@@ -80,7 +80,7 @@ def _metadata_partition(body: Values) -> Values | None:
 
 
 def _refused(context: Context, epoch: int) -> Values | None:
-    """Refuse a reader with another quorum epoch, or of a gateway that does not lead; the response names the leader."""
+    """Refuse if the reader's quorum epoch differs or this gateway does not lead. The response names the leader."""
     quorum_view = context.quorum_view
     if not quorum_view.leads and epoch == quorum_view.quorum_epoch:
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -94,7 +94,7 @@ def _refused(context: Context, epoch: int) -> Values | None:
 
 
 def _elsewhere(context: Context, wanted_partition: Values) -> Values | None:
-    """Send a reader that is behind the log's start to a snapshot, and one whose log differs back to where it does."""
+    """Send a reader that is behind the log's start to a snapshot, and one whose log differs to where that begins."""
     log, offset, epoch = context.storage, wanted_partition["FetchOffset"], wanted_partition["LastFetchedEpoch"]
     bounds = {"HighWatermark": log.end_offset, "LogStartOffset": log.start_offset, "Records": b""}
     snapshot = log.snapshot_for(offset, epoch)
@@ -127,7 +127,7 @@ def _read(context: Context, body: Values, wanted_partition: Values) -> Values:
 
 
 async def fetch_snapshot(context: Context, request: Request, peer: Peer) -> Values:
-    """Return a piece of a snapshot, or for another gateway a piece of any file of the log."""
+    """Return a piece of a snapshot, or if another gateway asks, a piece of any file of the log."""
     body = request.values
     if body["ClusterId"] not in (None, context.identity.cluster_id):
         return {"ErrorCode": ErrorCode.INCONSISTENT_CLUSTER_ID}

@@ -25,10 +25,10 @@ Place = tuple[str, int]
 
 
 async def alter_partition(context: Context, request: Request, peer: Peer) -> Values:
-    """Ask for ISRs as their leaders want them. A committed change is in the log before it is answered.
+    """Ask the engine for the ISRs that leaders want. A committed change is in the log before it is answered.
 
-    A leader that gets no answer asks again for as long as it leads; a question that is still open is not published
-    again.
+    A leader that gets no answer asks again as long as it leads. A request that the engine has yet to answer is not
+    published again.
     """
     body = request.values
     events: dict[Place, AlterIsr] = {}
@@ -40,7 +40,7 @@ async def alter_partition(context: Context, request: Request, peer: Peer) -> Val
             events[topic_id, event.partition] = event
     keys: dict[Hashable, Event] = {}
     async for place, one in in_slices(events.items()):
-        # Keyed by what the fences compare: who asks, and from which version of the partition.
+        # The key has what the fences compare: the sender, and its version of the partition.
         keys["alter_isr", *place, one.broker, one.broker_epoch, one.leader_epoch, one.partition_epoch] = one
     answers: list[Answer] = []
     for first in range(0, len(keys), PARTITIONS_PER_REQUEST_MAX):
@@ -95,7 +95,7 @@ def _partition_response(partition: Values, answer: Answer | None) -> Values:
         "LeaderId": answer.leader,
         "LeaderEpoch": answer.leader_epoch,
         "Isr": list(answer.isr or ()),
-        # The committed state is the requested one: a leader itself says that it has recovered.
+        # The committed state is the requested one, because only the leader says that it has recovered.
         "LeaderRecoveryState": partition["LeaderRecoveryState"],
         "PartitionEpoch": answer.partition_epoch,
     }

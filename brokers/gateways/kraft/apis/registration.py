@@ -1,4 +1,4 @@
-"""A broker's life as its requests tell it (Kafka's ``ControllerApis``: BrokerRegistration, BrokerHeartbeat)."""
+"""The requests of a broker's life (Kafka's ``ControllerApis``: BrokerRegistration, BrokerHeartbeat)."""
 
 import structlog
 
@@ -27,7 +27,7 @@ async def broker_registration(context: Context, request: Request, peer: Peer) ->
     """Register a broker; the engine gives it its epoch.
 
     A broker that did not wait for the answer asks again, and gets the epoch that it has by then. If each attempt were a
-    new request, no broker could register while the engine takes longer than brokers wait.
+    new event, no broker could register while the engine takes longer than brokers wait.
     """
     body = request.values
     if body["ClusterId"] != context.identity.cluster_id:
@@ -43,7 +43,7 @@ async def broker_registration(context: Context, request: Request, peer: Peer) ->
         return {"ErrorCode": refusal.code}
     [answer] = await context.engine.ask_once({("register", body["BrokerId"]): _register(body)}, Lane.BROKER)
     if answer.error == "DUPLICATE_BROKER_REGISTRATION":
-        # If the former process is dead, the probe has shown it when the broker asks again.
+        # If the former process is dead, the probe shows it before the broker asks again.
         context.probes.begin(body["BrokerId"])
     if answer.error != "NONE" or not isinstance(answer.broker_epoch, int):
         logger.warning("registration refused", broker=body["BrokerId"], why=answer.message)
@@ -71,7 +71,7 @@ def _register(body: Values) -> BrokerRegister:
 
 
 def _check(context: Context, body: Values) -> None:
-    """Refuse a broker that cannot be led. Whether another process has its id is for the rules to judge."""
+    """Refuse a broker that cannot be led. The rules judge whether another process has its id."""
     if any(listener["SecurityProtocol"] not in _PROTOCOLS for listener in body["Listeners"]):
         raise RefusedError(ErrorCode.INVALID_REQUEST, "a listener's security protocol is not one of Kafka's")
     if not body["LogDirs"]:
@@ -126,17 +126,17 @@ async def broker_heartbeat(context: Context, request: Request, peer: Peer) -> Va
 
 
 def _has_lost_its_directory(context: Context, body: Values) -> bool:
-    """Say whether a broker can read none of its replicas: then it must lead nothing, whatever it wants."""
+    """Say whether a broker can read none of its replicas, so that it must not lead, whatever it wants."""
     held = context.image.brokers.get(body["BrokerId"])
     return held is not None and bool(held.log_dirs) and set(held.log_dirs) <= set(body["OfflineLogDirs"])
 
 
 async def _shut_down(context: Context, body: Values, known: BrokerView) -> bool:
-    """Hand over the broker's leaders, and return whether it may stop: nothing remains, and the others know.
+    """Hand over the broker's leaderships. Return whether it may stop: all are handed over, and the other brokers know.
 
-    If something remains because there is no other in-sync replica, the broker may stop after some attempts all the
-    same, as brokers in ZooKeeper mode do by themselves. Otherwise it would wait here for minutes. A broker waits for an
-    answer no longer than for a heartbeat's, so a decision made meanwhile counts for its next attempt.
+    If leaderships remain because there is no other in-sync replica, the broker may stop after some attempts all the
+    same, as brokers in ZooKeeper mode do by themselves. Otherwise it would wait here for minutes. A broker waits no
+    longer than for the answer to a heartbeat. A decision after that counts for its next attempt.
     """
     if not known.is_serving:
         return True
@@ -147,7 +147,7 @@ async def _shut_down(context: Context, body: Values, known: BrokerView) -> bool:
         context.storage.end_offset, body["BrokerId"], context.settings.followed_wait_max_ms
     )
     if followed:
-        # The broker stops now and sends nothing more, so its session need not run out first.
+        # The broker stops now and sends nothing more, so end its session at once.
         context.engine.tell(_heartbeat(body, want_fence=True), lane=Lane.BROKER)
     return followed
 

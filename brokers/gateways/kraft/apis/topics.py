@@ -98,7 +98,7 @@ async def delete_topics(context: Context, request: Request, peer: Peer) -> Value
 
 
 def _deletion(name: str | None, topic: TopicState | None) -> DeleteTopic | None:
-    """Return the event that requests a topic's deletion; None if no topic can be meant."""
+    """Return the event that requests a topic's deletion; None if the request can mean no topic."""
     if name is None:
         return None if topic is None else DeleteTopic(time_ms=now_ms(), topic=topic.name, topic_id=topic.topic_id)
     return DeleteTopic(time_ms=now_ms(), topic=name) if 0 < len(name) <= NAME_LENGTH_MAX else None

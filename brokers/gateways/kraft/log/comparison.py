@@ -1,8 +1,8 @@
 """Check, before a log is served, that it is the translation of the decisions.
 
-Brokers that have read a part of the metadata log must find the same bytes there for ever. So a start reads the
-decisions after the newest snapshot again, translates them, and compares the result with the disk, byte by byte.
-Retention may have removed decisions that are in the log; for those the log's own records are taken.
+Brokers that have read a part of the metadata log must find the same bytes there for ever. So at each start a gateway
+translates the decisions after its newest snapshot again, and compares the result with the disk, byte by byte. Retention
+may have removed some of these decisions from the bus. For those the gateway trusts the log's own records.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from state.decisions import AnyDecision
 
 
 class Begun(NamedTuple):
-    """Where to continue: after decision ``seq``, with the image that all decisions up to it give."""
+    """Where to continue: after decision ``seq``, with the image after all decisions up to it."""
 
     seq: int
     image: MetadataImage
@@ -34,8 +34,8 @@ class Begun(NamedTuple):
 def compared(log: MetadataLog, bus: Bus) -> Begun:
     """Compare a log with the decisions on the bus.
 
-    Raises ``StorageError`` when the log has more than the decisions give or something else, ``LackingError`` when
-    decisions were removed that the log lacks.
+    Raises ``StorageError`` when the log has more than the decisions give, or differs from them. Raises ``LackingError``
+    when decisions that the log lacks were removed.
     """
     if log.end.seq > (decided := bus.decided_seq()):
         raise StorageError(
@@ -62,10 +62,10 @@ class _Held:
         self._offset = self.base.offset
 
     def replayed_through(self, seq: int) -> Begun:
-        """Take the log's own records for the decisions up to ``seq``; 0 takes none.
+        """Replay the log's own records for the decisions up to ``seq``, in place of a translation; 0 replays none.
 
-        The first records of a log stand for everything that was decided before them, so translating decisions one by
-        one does not make them. They are always taken if any are.
+        The first records of a log sum up everything that was decided before them, so translating decisions one by one
+        does not give them. If any records are replayed, these are too.
         """
         draft, after = MetadataDraft(self._image), self.base.seq
         while (unit := self._next) is not None and (unit.seq <= seq or (seq > 0 and draft.quorum_epoch == NO_QUORUM)):
@@ -118,7 +118,7 @@ def _where(end: End) -> str:
 
 
 def trimmed_through(bus: Bus, after: int) -> int:
-    """Return the last decision up to which the bus is incomplete; 0 when all decisions after ``after`` are there."""
+    """Return the newest seq whose decisions are not all on the bus; 0 when all decisions after ``after`` are there."""
     if not is_trimmed(bus, after):
         return 0
     oldest = bus.decisions((0, -1), 1)
@@ -134,7 +134,7 @@ def is_trimmed(bus: Bus, seq: int) -> bool:
         # ``after=0`` never raises, so start from event 1.
         bus.decisions((seq, AFTER_ALL_OF) if seq > 0 else (1, -1), 1)
         if seq == 0:
-            # If events and decisions are removed together, only the events tell whether those of event 1 are gone.
+            # Events and decisions are removed together, so if event 1 is gone, its decisions may be too.
             bus.read(0, 1)
     except TrimmedError:
         return True
@@ -142,9 +142,10 @@ def is_trimmed(bus: Bus, seq: int) -> bool:
 
 
 def _of_state(bus: Bus, log: MetadataLog) -> Begun:
-    """Begin with the committed state, if no quorum has begun and decisions before it are gone.
+    """Begin with the committed state, because decisions are gone. This works only before the quorum's first leader.
 
-    Decisions before the quorum's first leader are written together with it, in the same order however they are told.
+    The log's first records sum up what was decided before that leader. They are the same, whether they come from the
+    decisions or from the state.
     """
     image = bus.image()
     if log.end.offset > 0 or read_image(image).cluster.quorum.quorum_epoch != NO_QUORUM:

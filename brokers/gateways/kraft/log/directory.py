@@ -19,7 +19,7 @@ from conf.private_dir import private_dir
 LOCK = ".lock"
 UNFINISHED, REBUILT, PLACING = "rebuilt.part", "rebuilt", "placing"
 _ASIDE = re.compile(r"aside-([0-9]+)")
-# Damage that keeps coming back is the disk's fault; somebody must look at it.
+# If logs are damaged more often than this, the disk is failing, and somebody must look at it.
 ASIDE_MAX = 20
 
 
@@ -47,7 +47,7 @@ def start_replacement(directory: Path) -> Path:
 
 
 def finish_replacement(directory: Path) -> None:
-    """Finish what a crash interrupted: remove half a log, and put a whole one into its place."""
+    """Finish what a crash interrupted: remove a half-built log, or put a whole one into its place."""
     shutil.rmtree(directory / UNFINISHED, ignore_errors=True)
     if (directory / REBUILT).exists():
         set_aside(directory)
@@ -81,7 +81,7 @@ def set_aside(directory: Path, only: Path | None = None) -> Path | None:
     if not files:
         return None
     aside = _next_aside(directory)
-    # If a crash leaves some files behind, they form a damaged log, which is set aside too.
+    # If a crash leaves some of them behind, in this order they form a damaged log, which the next start sets aside.
     for path in sorted(files, key=lambda file: (file.suffix == ".log", file.suffix != ".ends", file.name)):
         path.replace(aside / path.name)
     flush_directory(aside)

@@ -20,8 +20,8 @@ SIZE = _END.size + _CHECK.size
 class End(NamedTuple):
     """The decisions up to ``seq`` are in the log up to ``offset``, which is at byte ``position`` of the file.
 
-    ``crc`` covers the bytes that the event added. An end that adds none says that the decisions up to ``seq`` made no
-    records.
+    ``crc`` covers the bytes that the event added. An end without added bytes says that the decisions since the end
+    before it made no records.
     """
 
     seq: int

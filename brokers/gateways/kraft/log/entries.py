@@ -10,7 +10,7 @@ from brokers.wire.record_batch import LEADER_CHANGE, KeyAndValue, control_key, d
 
 # KafkaRaftClient.MAX_BATCH_SIZE_BYTES.
 BATCH_BYTES_MAX = 8 * 1024 * 1024
-# The most that a record has around its value: lengths, attributes, time, offset, key, headers.
+# The most bytes that a record has besides its value: lengths, attributes, time, offset, key, headers.
 _AROUND_BYTES = 24
 
 

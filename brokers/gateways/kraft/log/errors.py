@@ -1,4 +1,4 @@
-"""The reasons for which a gateway does not serve its log."""
+"""The reasons why a gateway does not serve its log."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ class StorageError(Exception):
 
 
 class DamagedError(StorageError):
-    """Files of the log are missing or changed; ``spare`` is a file that the log can do without."""
+    """Files of the log are missing or changed. If ``spare`` is set, the log can do without that file."""
 
     def __init__(self, what: str, spare: Path | None = None) -> None:
         super().__init__(what)

@@ -4,9 +4,9 @@ The problem: a broker that has read a record never forgets it. A gateway that di
 with other bytes at an offset, stops every broker that fetches from it. And a metadata record does not say which
 decision it came from, so the log alone does not tell where to continue.
 
-The insight: keep two files, and give each write an order. The batches (``.log``, byte for byte what brokers fetch) are
-forced to disk first. Then one entry (``.ends``) says: decisions up to ``seq`` are in the log up to this byte, with this
-CRC. Only after that may a broker read the batches.
+The insight: keep two files, and write them in a fixed order. First the batches (``.log``, byte for byte what brokers
+fetch) are forced to disk. Then one entry (``.ends``) says: decisions up to ``seq`` are in the log up to this byte, with
+this CRC. Only after that may a broker read the batches.
 
     00…0.log   | batch | batch | batch |~~~~~~ never ended: cut off at the next start, and no broker has read it
     00…0.ends  | end   | end   | end   |
@@ -16,7 +16,7 @@ So whatever write a crash interrupts, what was read is whole, and the rest is tr
 the same bytes. The price is two waits for the disk per write.
 
 A log cannot grow for ever. A new segment begins with each snapshot. Two snapshots are kept, and the log from the older
-one on, so a broker that is reading a snapshot when the next one is taken can finish it and finds what follows it.
+one on. So a broker that is reading a snapshot when the next one is taken can finish it, and finds the log after it.
 
     snapshot A        snapshot B
         | segment A ...... | segment B .....> end        segments before A are deleted when B is on disk
@@ -39,7 +39,7 @@ from brokers.gateways.kraft.log.snapshots import SnapshotId
 from brokers.gateways.kraft.metadata.image import NO_QUORUM
 
 _BASE = re.compile(r"[0-9]{20}")
-# The errors of a disk that cannot give a file.
+# The disk's errors that make a file unreadable.
 _UNREADABLE = (errno.EIO, errno.EACCES, errno.EISDIR)
 _NOTHING = End(seq=0, offset=0, position=0, quorum_epoch=NO_QUORUM, crc=0)
 
@@ -60,7 +60,7 @@ class MetadataLog:
     def __init__(self, directory: Path, lock: BinaryIO | None = None) -> None:
         """Open a log, or begin one.
 
-        ``lock`` is the lock of its directory; it is taken if none is given, and released by ``close``.
+        ``lock`` is the lock of its directory. If none is given, this takes it. ``close`` releases it.
         Raises ``DamagedError`` when the log is damaged or cannot be read, ``StorageError`` when another process has it.
         """
         self.directory = directory
@@ -104,7 +104,7 @@ class MetadataLog:
         if self.start_offset > 0 and (not kept or kept[0].end_offset != self.start_offset):
             raise DamagedError(f"{self.directory}: the log begins at offset {self.start_offset}, and no snapshot does")
         for snapshot in kept[:-1]:
-            # The newest snapshot is read anyway.
+            # Not the newest one, because that is read anyway.
             snapshots.check(self.directory, snapshot)
         return kept
 
@@ -118,7 +118,7 @@ class MetadataLog:
         return self._segments[-1].end
 
     def size_since(self, snapshot: SnapshotId | None) -> int:
-        """Return how many bytes of the log are not in a snapshot; None is the newest one of ``snapshots``."""
+        """Return how many bytes the log has after a snapshot; None means the newest one of ``snapshots``."""
         newest = snapshot or (self.snapshots[-1] if self.snapshots else None)
         offset = newest.end_offset if newest is not None else 0
         return sum(segment.end.position for segment in self._segments if segment.base.offset >= offset)
@@ -147,7 +147,7 @@ class MetadataLog:
         return b""
 
     def units(self, base: End) -> Iterator[Unit]:
-        """Yield what events added after ``base``, which is the beginning of a segment."""
+        """Yield what each event after ``base`` added. ``base`` must be the beginning of a segment."""
         for segment in self._segments:
             if segment.base.offset >= base.offset:
                 yield from segment.units(base.seq)
@@ -164,7 +164,7 @@ class MetadataLog:
     def snapshot_for(self, offset: int, epoch: int) -> SnapshotId | None:
         """Return the snapshot for a reader that cannot continue at ``offset``, after a record of ``epoch``.
 
-        None if the log has what follows, or if it parts from the reader's (``ReplicatedLog.validateOffsetAndEpoch``).
+        None if the log has what follows, or if it differs from the reader's (``ReplicatedLog.validateOffsetAndEpoch``).
         """
         if not self.snapshots or (offset == 0 and self.start_offset == 0):
             return None
@@ -174,7 +174,7 @@ class MetadataLog:
         return self.snapshots[-1] if too_old else None
 
     def base_of(self, snapshot: SnapshotId | None) -> End:
-        """Return the end of the log where a snapshot was taken; None is the beginning of the log."""
+        """Return the end of the log where a snapshot was taken; None means the beginning of the log."""
         offset = 0 if snapshot is None else snapshot.end_offset
         return next(segment.base for segment in self._segments if segment.base.offset == offset)
 
@@ -198,7 +198,7 @@ class MetadataLog:
         self._segments.append(segment)
 
     def add_snapshot(self, snapshot: SnapshotId) -> None:
-        """Add a snapshot that is on disk. What only older ones than the last two need is obsolete."""
+        """Add a snapshot that is on disk. Files that only snapshots older than the last two need become obsolete."""
         self.snapshots.append(snapshot)
         self._trim()
 

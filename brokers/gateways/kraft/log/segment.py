@@ -30,8 +30,8 @@ class Unit(NamedTuple):
 class Segment:
     """The units from ``base`` on; only their ends are in memory.
 
-    Batches are forced to disk before their ends, and ``end`` moves when both are there. So nobody has read what a crash
-    leaves behind the last end.
+    Batches are forced to disk before their ends, and ``end`` moves when both are there. So nobody has read the bytes
+    that a crash leaves after the last end.
     """
 
     def __init__(self, directory: Path, base_offset: int) -> None:
@@ -59,7 +59,7 @@ class Segment:
     def open(cls, directory: Path, base_offset: int, *, is_last: bool) -> "Segment | None":
         """Read a segment, and in the last one cut off what a crash left unfinished.
 
-        None if a crash interrupted the creation of the last segment, so that nothing was written to it. Raises
+        Return None if a crash interrupted the creation of the last segment, so that it is empty. Raises
         ``DamagedError`` when bytes are missing or changed.
         """
         segment = cls(directory, base_offset)
@@ -110,7 +110,7 @@ class Segment:
     def write(self, units: Sequence[Unit]) -> list[End]:
         """Write units in order, force them to disk, and return their ends. They cannot be read yet.
 
-        This may run in another thread than everything else.
+        This may run in a thread of its own.
         """
         data = b"".join([unit.data for unit in units])
         if data:
@@ -131,7 +131,7 @@ class Segment:
     def read(self, offset: int, max_bytes: int) -> bytes:
         """Return whole batches from the one that holds ``offset``: at least one, then as many as fit.
 
-        Whole units are read, so the largest one, which is what one event added, is in memory meanwhile.
+        Whole units are read, so a large unit is in memory as a whole meanwhile.
         """
         first = bisect_right(self._offsets, offset)
         if first == len(self._offsets):

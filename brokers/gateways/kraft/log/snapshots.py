@@ -61,7 +61,7 @@ def remove_unfinished(directory: Path) -> None:
 
 
 def write(directory: Path, snapshot: SnapshotId, image: MetadataImage, time_ms: int) -> None:
-    """Write ``image`` as a snapshot, which gets its name when all of it is on disk.
+    """Write ``image`` as a snapshot. It gets its name once all of it is on disk.
 
     ``time_ms`` is the time of the last record that it covers. This may run at the same time as anything else.
     """

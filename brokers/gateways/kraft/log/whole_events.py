@@ -17,10 +17,10 @@ SURELY_UNCUT_BYTES = DECISIONS_BYTES_MAX // 2
 def whole_events(bus: Bus, after: int) -> list[list[AnyDecision]]:
     """Return the decisions on the events after ``after``, one list per event; none at the end.
 
-    They are some thousands of decisions, or one event that has more.
+    One call returns some thousands of decisions, or a single event that has more.
 
-    Raises ``BusError``, and ``UnknownFormatError`` for a kind of decision that a later version has. Its records may
-    belong into the metadata log, so it cannot be passed over.
+    Raises ``BusError``, and ``UnknownFormatError`` for a kind of decision that only later versions know. It may become
+    records in the metadata log, so it cannot be skipped.
     """
     chunk = bus.decisions((after, AFTER_ALL_OF), CHUNK)
     groups = [list(group) for _, group in groupby(chunk, key=lambda decided: decided.seq)]
@@ -42,10 +42,9 @@ def _ends_within_an_event(bus: Bus, chunk: list[Decided]) -> bool:
 
 
 def _large_event(bus: Bus, chunk: list[Decided]) -> list[AnyDecision]:
-    """Read all decisions on an event of which ``chunk`` is the beginning.
+    """Read all decisions on the event that begins with ``chunk``.
 
-    The text of a chunk is let go before the next one is read, because an event may be larger than memory should hold
-    twice.
+    The text of each chunk is freed before the next one is read, because a large event should not be in memory twice.
     """
     seq = chunk[0].seq
     decisions: list[AnyDecision] = []

@@ -26,7 +26,7 @@ class ReplayError(Exception):
 class MetadataDraft:
     """The result of replaying records in order (``MetadataDelta``). The image that it began with stays unchanged.
 
-    Records have every field of their schema, as decoded ones do. Fields may be left out if their default says that
+    Records have every field of their schema, as decoded records do. A field may be left out if its default means that
     nothing changed.
     """
 

@@ -20,7 +20,7 @@ _PLACE = struct.Struct(">3si16s")
 _LEADER_AND_EPOCHS = struct.Struct(">iii")
 _INT = struct.Struct(">i")
 _BYTE = struct.Struct(">b")
-# A cluster has few different lists of replicas, and few different sets of them in sync.
+# A cluster has few different lists of replicas and few different ISRs, so their bytes are kept.
 _LISTS_KEPT = 16_384
 
 

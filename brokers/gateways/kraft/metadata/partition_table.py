@@ -1,7 +1,7 @@
 """The partitions of a topic by number, in slices that successive images share.
 
-A change copies one slice and the list of slices, so it costs nearly the same in a topic of ten partitions and of a
-hundred thousand. A topic's partitions are numbered from 0, so slices need less memory and time than a map of any kind.
+A change copies one slice and the list of slices, so it costs nearly the same with ten partitions as with a hundred
+thousand. A topic's partitions are numbered from 0, so slices need less memory and time than any kind of map.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,8 @@ _SLICE = 1 << _SLICE_BITS
 
 T = TypeVar("T")
 
-# None: a partition that waits for its first leader. Neither a slice nor the list of slices ends with a gap.
+# None stands for a partition that waits for its first leader. A slice never ends with None, nor the list with an empty
+# slice.
 Rows = Sequence[PartitionState | None]
 
 

@@ -1,7 +1,7 @@
 """Translate decisions about partitions into metadata records.
 
-One event may change most partitions of a cluster, so this works on rows of plain values, topic by topic, and a row
-becomes the bytes of its record at once. Rows may come from decisions or from columns.
+One event may change most partitions of a cluster, so this works on rows of plain values, topic by topic, and turns a
+row into the bytes of its record directly.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,8 +19,8 @@ from state.partition import LeaderRecoveryState
 
 _RECOVERY = {member.name: member.value for member in LeaderRecoveryState}
 
-# Of one partition: its number, leader, leader epoch, partition epoch, recovery state, ISR, replicas, adding and
-# removing replicas.
+# A partition's number, leader, leader epoch, partition epoch, recovery state, ISR, replicas, adding and removing
+# replicas.
 Row = tuple[int, int, int, int, int, Ids, Ids, Ids, Ids]
 
 
@@ -66,15 +66,15 @@ class PartitionTranslation:
 
     def __init__(self, draft: MetadataDraft) -> None:
         self._draft = draft
-        # Equal lists of an event are held once in the image.
+        # Lists that are equal within an event are held only once in the image.
         self._same: dict[Ids, Ids] = {}
         self._directories: dict[tuple[Ids, tuple[str, ...]], tuple[str, ...]] = {}
 
     def records(self, decided: DecidedPartitions) -> list[bytes]:
         """Apply what was decided to the draft, and return the records of what changed.
 
-        A record has the whole partition if it is new. A topic that is not in the image is being deleted, and its
-        partitions went with it.
+        The record of a new partition has all of it. A topic that is not in the image is being deleted, and its
+        partitions are already gone.
 
         Raises ``StaleDecisionError``.
         """
@@ -120,8 +120,8 @@ def _record(
 ) -> bytes:
     """Write what changed.
 
-    A change record does not carry the epochs: brokers count them up (``partition_after``). The decision has the last
-    word on them, so if counting would give other epochs, the whole partition is written.
+    A change record does not carry the epochs: brokers count them up (``partition_after``). If that would give other
+    epochs than the decision's, the whole partition is written.
     """
     if held is None:
         return partition_record(topic_id, number, wanted)
@@ -141,7 +141,7 @@ def _record(
 def changed_directories(draft: MetadataDraft, broker: int) -> Iterator[bytes]:
     """Change the partitions with a replica on ``broker`` whose log directory the broker no longer has.
 
-    Epochs stay as they are, because nothing was decided. Brokers take a replica in an unknown directory for offline.
+    Epochs stay as they are, because nothing was decided. Brokers treat a replica in an unknown directory as offline.
     """
     for _, topic_id in sorted(draft.topic_ids.items()):
         for number, held in draft.partitions(topic_id).in_order():
@@ -154,7 +154,7 @@ def changed_directories(draft: MetadataDraft, broker: int) -> Iterator[bytes]:
 
 
 def directories_of(draft: MetadataDraft, replicas: Sequence[int], held: PartitionState | None) -> tuple[str, ...]:
-    """Return the log directory of each replica; unassigned if its broker has none or several to choose from.
+    """Return the log directory of each replica: "unassigned" if its broker has none, or several to choose from.
 
     A replica stays in its directory as long as its broker has that directory.
     """

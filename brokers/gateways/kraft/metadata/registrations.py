@@ -20,7 +20,7 @@ PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 def broker_records(draft: MetadataDraft, decision: BrokerDecision) -> Iterator[Record]:
     """Yield the change of a broker's registration, or all of it if a change record cannot express that.
 
-    In Kafka only a new registration ends a controlled shutdown. In the rules, a broker that is fenced while it shuts
+    In Kafka only a new registration ends a controlled shutdown. Under our rules, a broker that is fenced while it shuts
     down may also come back. Then its registration is written again with the same epoch.
     """
     held = draft.brokers.get(decision.broker)

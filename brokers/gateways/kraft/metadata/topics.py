@@ -48,9 +48,9 @@ def created_topics(draft: MetadataDraft, decisions: Iterable[TopicDecision]) -> 
 
 
 def config_records(draft: MetadataDraft, decision: ConfigDecision) -> Iterator[Record]:
-    """Yield the settings of an entity that changed. Those of a removed topic went with it.
+    """Yield the changed settings of an entity. Settings of a removed topic are already gone.
 
-    The cluster's dynamic settings, and what is in force of the settings that brokers act on, go to all brokers.
+    The cluster's dynamic settings go to all brokers, and so do the values in force of the settings that brokers act on.
     """
     match decision.entity:
         case "cluster":

@@ -10,15 +10,15 @@ nothing but the decisions and the image that its own earlier records give; it re
     decisions of seq 7 -> translate(image) -> records of seq 7 -> replay into image -> decisions of seq 8 -> ...
 
 All records of one event go into the log together, so a broker never sees a fenced broker without the elections that
-follow from it. Among them, nothing comes before what it refers to: removed topics, brokers, created topics, settings,
-partitions, producer ids, and last the records that say nothing.
+follow from it. Their order is such that a record comes after those that it refers to: removed topics, brokers, created
+topics, settings, partitions, producer ids, and last the empty records.
 
-Before the quorum has its first leader there is no epoch to write in. What is decided until then only changes the image,
-and becomes the first records of all, after the features.
+Before the quorum has its first leader there is no epoch to write in. Decisions until then only change the image. The
+records of that image become the first ones of the log, after the features.
 
-The translation can never be corrected in place. Brokers hold the bytes that it made, so even an error must be repeated
-for the decisions of that time. A new behaviour begins with a new metadata format, which a decision announces
-(docs/decisions.md, 31; ``state.metadata_format``).
+The translation of a decision can never be corrected later. Brokers hold the bytes that it made, so even an error must
+be repeated for the decisions of that time. A new behaviour begins with a new metadata format, which a decision
+announces (docs/decisions.md, 31; ``state.metadata_format``).
 """
 
 from collections import defaultdict
@@ -72,8 +72,8 @@ class LeaderChange(NamedTuple):
 class Entry(NamedTuple):
     """What one event adds to the log: a new leader, records, or both in this order.
 
-    Everything is written in ``quorum_epoch`` with the time ``time_ms``, and brokers see the records all at once. A
-    record is here the bytes of its frame.
+    Everything is written in ``quorum_epoch`` with the time ``time_ms``, and brokers see the records all at once. Each
+    record is given as the bytes of its frame.
     """
 
     seq: int
@@ -93,8 +93,8 @@ class Translated(NamedTuple):
 def translate(image: MetadataImage, decisions: Sequence[AnyDecision]) -> Translated:
     """Translate all decisions of one seq, in their order; there must be at least one.
 
-    The same image and decisions give the same entry. The entry, replayed into ``image``, gives the returned image, so
-    an image can always be read back from the log.
+    The same image and decisions give the same entry. Replaying the entry into ``image`` gives the returned image, so an
+    image can always be restored from the log.
 
     Raises ``StaleDecisionError`` for decisions older than those in the image, ``UnknownFormatError`` for those that
     this version cannot write.
@@ -128,7 +128,7 @@ class _ByKind:
 
 
 def _replayed(draft: MetadataDraft, decisions: _ByKind) -> list[bytes]:
-    """Write the records, each from the image after those before it."""
+    """Write the records in order, each from the image that the records before it give."""
     written: list[bytes] = []
 
     def say(records: Iterable[Record]) -> None:

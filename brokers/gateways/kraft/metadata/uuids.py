@@ -13,8 +13,8 @@ _LENGTH = 22
 def uuid_of(text: str) -> str:
     """Return ``text`` if it is a uuid as Kafka writes it, or else a uuid derived from it, always the same.
 
-    The incarnations and log directories of brokers that are not Kafka's are any text, and records have room only for a
-    uuid.
+    The incarnation and log directories of a broker that is not Kafka's may be any text, but records have room only for
+    uuids.
     """
     if len(text) == _LENGTH and text.isascii():
         try:

@@ -1,4 +1,4 @@
-"""Make a gateway's log from a broker's copy, if the decisions that are still there prove that the copy is whole.
+"""Make a gateway's log from a broker's copy, if the remaining decisions prove that the copy is whole.
 
 The problem: all gateways have lost their logs, and retention has removed the oldest decisions from the bus. Brokers
 still hold the log's bytes, and stop if they are served fewer or other ones. But a broker's batches do not say which
@@ -10,16 +10,16 @@ that it made batch ``n``, and translate from there. If the bytes match up to the
     copy        | b0 | b1 | b2 | b3 | b4 |
     decisions      (removed)   | d7 | d8 | d9          try n = 0, 1, 2, 3: d7 makes b3, d8 makes b4, and d9 is next
 
-Then everything before the place came from removed decisions, and none of those is missing, because the place is where
-they end.
+Then everything before that place came from removed decisions, and none of their records is missing, because the records
+of the remaining decisions follow directly.
 
 A match is no proof if the same bytes may occur twice: a setting that goes to and fro, a broker that is fenced and comes
 back. So at least one record must be unique in the log (``_is_proof``).
 
 If the copy ends before the oldest decision, there is nothing to compare. Then the log's image must agree with the
-engine's committed state, and no registered broker's copy may be missing. The longest copy counts. Any other that agrees
-with the state would not do: two changes that undo each other leave no trace in the state, but a broker may have read
-them.
+engine's committed state, and the copies of all registered brokers must be there. The longest copy is used. A shorter
+one could agree with the state and still lack records: two changes that undo each other leave no trace in the state, but
+a broker may have read them.
 """
 
 import os
@@ -46,14 +46,14 @@ from brokers.wire.messages import WireError
 from bus.image import read_image
 from bus.interface import Bus
 
-# These records may occur twice with the same bytes: two events of the same time may make the same one, and the engine's
-# clock may begin again. Every other record occurs once: it has an id or an epoch, fits the partition epoch that was
-# decided, or has a time that comes once in its quorum epoch (``NoOp``).
+# These records may occur twice with the same bytes, because two events of the same time may make the same record, and
+# the engine's clock may be set back. Every other record occurs only once: it has an id or an epoch, belongs to one
+# partition epoch, or has a time that occurs only once in its quorum epoch (``NoOp``).
 _RECURRING = ("ConfigRecord", "RegisterBrokerRecord", "BrokerRegistrationChangeRecord")
 
 
 class _Place(NamedTuple):
-    """The batches from ``number`` on came from decisions that are still there: ``units``."""
+    """The batches from ``number`` on came from decisions that are still on the bus; ``units`` are those batches."""
 
     number: int
     units: tuple[Unit, ...]
@@ -62,9 +62,9 @@ class _Place(NamedTuple):
 def adopt(copies: Sequence[Path], cluster_id: str, bus: Bus, into: Path, without: frozenset[int] = frozenset()) -> Path:
     """Write the log that the longest copy proves into an empty directory, and return that copy.
 
-    Brokers ``without`` a copy are those that will not start again, and need none.
+    The brokers in ``without`` will not start again, so their copies may be missing.
 
-    Raises ``StorageError`` that says what is missing. Then nothing in ``into`` may be used.
+    Raises ``StorageError``, which says what is missing. Then nothing in ``into`` may be used.
     """
     longest, others = _longest([read(path, cluster_id) for path in copies if path.exists()], copies)
     if not is_trimmed(bus, 0):
@@ -95,7 +95,7 @@ def _longest(read_copies: Sequence[BrokerCopy], named: Sequence[Path]) -> tuple[
 
 
 def _place(copy: BrokerCopy, bus: Bus, gone: int) -> _Place | None:
-    """Find the batch from which the decisions after ``gone`` make all the rest; None if there is none."""
+    """Find the batch that the decisions after ``gone`` begin with, up to the copy's end; None if there is none."""
     times = {decisions[0].time_ms for decisions in events(bus, gone)}
     candidates = {n for n, one in enumerate(copy.batches) if one.batch.first_timestamp in times}
     for number, image in _images(copy, candidates):
@@ -154,7 +154,7 @@ def _matched(copy: BrokerCopy, number: int, image: MetadataImage, bus: Bus, gone
 
 
 def _is_proof(met: Sequence[Entry]) -> bool:
-    """Say whether decisions that are gone cannot have made the same bytes."""
+    """Say whether the matched bytes cannot also have come from removed decisions."""
     names = (decode_record(record).name for entry in met for record in entry.records)
     return any(entry.leader_change for entry in met) or any(name not in _RECURRING for name in names)
 
@@ -185,7 +185,7 @@ def _proven_by_state(longest: BrokerCopy, bus: Bus, gone: int, seen: Set[int]) -
 def _write(copy: BrokerCopy, place: _Place, gone: int, into: Path) -> None:
     """Write the segment and the snapshot of a copy, with the ends that follow, and force them to disk.
 
-    Batches whose decisions are gone have no decision of their own: they all get ``gone``.
+    It is not known which removed decision a batch came from, so all those batches get the seq ``gone``.
     """
     epoch = copy.snapshot.epoch if copy.snapshot else NO_QUORUM
     if copy.snapshot is not None:

@@ -1,6 +1,7 @@
 """A broker's copy of the metadata log: its directory ``__cluster_metadata-0``, read and checked.
 
-A broker appends batches as it fetched them, so its segments have the gateway's bytes. Its snapshots may be its own.
+A broker appends batches as it fetched them, so its segments have the gateway's bytes. Its snapshots may be made by
+itself.
 """
 
 import re
@@ -33,7 +34,7 @@ class Copied(NamedTuple):
 
 
 class BrokerCopy(NamedTuple):
-    """What ``broker`` has: consecutive whole batches, after ``snapshot`` or from offset 0."""
+    """The copy that ``broker`` has: consecutive whole batches, after ``snapshot`` or from offset 0."""
 
     directory: Path
     broker: int
@@ -92,7 +93,7 @@ def _broker_of(directory: Path, cluster_id: str) -> int:
 
 
 def _joined(directory: Path, pieces: Sequence[bytes]) -> tuple[bytes, tuple[Copied, ...]]:
-    """Return all whole batches. What a crash left at the end of the last segment is not part of the log."""
+    """Return all whole batches. A partial write at the end of the last segment is ignored."""
     whole, batches = bytearray(), list[Copied]()
     for number, piece in enumerate(pieces):
         begins, is_last = len(whole), number == len(pieces) - 1

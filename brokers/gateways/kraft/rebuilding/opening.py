@@ -1,4 +1,4 @@
-"""Open a gateway's log. One that is lost or damaged is rebuilt, if that is possible without guessing.
+"""Open a gateway's log. Rebuild it if it is lost or damaged, and if that is possible without guessing.
 
 A rebuild tries the sources in this order: the bus, if it still has all decisions; another gateway of the quorum;
 brokers' copies. A rebuilt log is compared with the decisions before it takes the place of the former one, which is set
@@ -84,7 +84,7 @@ class Opening:
         self._lock.close()
 
     async def _mend(self, error: DamagedError | LackingError, bus: Bus) -> None:
-        """Put a sound log in the place of one that cannot be served. Raises ``StorageError`` if there is none."""
+        """Replace a log that cannot be served by a sound one. Raises ``StorageError`` if that is impossible."""
         logger.warning("the metadata log cannot be served", why=str(error))
         if isinstance(error, DamagedError) and error.spare is not None and error.spare.parent == self._directory:
             aside = directories.set_aside(self._directory, error.spare)
@@ -98,7 +98,7 @@ class Opening:
                 raise type(error)(f"{error}. It could not be rebuilt: {'; '.join(why)}. {HINT}")
 
     async def _replaced(self, bus: Bus) -> Sequence[str]:
-        """Rebuild the log from other gateways or copies. Return why not, once the time is over."""
+        """Rebuild the log from other gateways or copies. If that fails until the time is over, return why."""
         loop = asyncio.get_running_loop()
         began, others = loop.time(), [v for v in self._identity.voters if v.voter != self._identity.gateway]
         copies = self._identity.copies
@@ -119,7 +119,7 @@ class Opening:
             await asyncio.sleep(_PAUSE_S)
 
     async def _copied(self, voter: Voter, bus: Bus) -> str:
-        """Take the log of another gateway; return why not, or an empty string."""
+        """Copy the log of another gateway. Return an empty string, or why that failed."""
         into = directories.start_replacement(self._directory)
         try:
             await peer.copy(voter, self._identity.cluster_id, into)
@@ -131,7 +131,7 @@ class Opening:
         return ""
 
     def _adopted(self, copies: Sequence[Path], bus: Bus) -> str:
-        """Take the log from brokers' copies; return why not, or an empty string."""
+        """Make the log from brokers' copies. Return an empty string, or why that failed."""
         into = directories.start_replacement(self._directory)
         try:
             copy = adopt(copies, self._identity.cluster_id, bus, into)
@@ -155,7 +155,7 @@ def _check(directory: Path, bus: Bus) -> None:
 def rebuild(identity: Identity, bus: Bus, without: frozenset[int] = frozenset()) -> Path:
     """Rebuild a log from brokers' copies at once, and return the copy that was taken.
 
-    Brokers ``without`` a copy are those that nobody will start again. Raises ``StorageError``.
+    The brokers in ``without`` will not start again, so their copies may be missing. Raises ``StorageError``.
     """
     with directories.locked(identity.directory):
         directories.finish_replacement(identity.directory)

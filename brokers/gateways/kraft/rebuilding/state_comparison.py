@@ -44,7 +44,7 @@ def _brokers(image: MetadataImage, committed: MetadataImage) -> Iterator[str]:
 
 
 def _comparable(broker: Registration) -> Registration:
-    # Only the log knows that a fenced broker was in its controlled shutdown.
+    # The state does not record that a fenced broker was in a controlled shutdown.
     return replace(broker, in_controlled_shutdown=False)
 
 
