@@ -105,7 +105,7 @@ class EmbeddedHistory(BusFile):
             gone, seq, idx = decisions
             self._set_mark(connection, "trimmed_decisions", seq)
             self._set_mark(connection, "trimmed_decision_idx", idx + 1)
-        # Events go in the same slice. Otherwise the few decisions that have become removable would always go first.
+        # A slice removes events too. Otherwise the decisions that become removable all the time would always go first.
         if gone < left and (events := remove_events(connection, through, left - gone)):
             count, seq = events
             gone += count
