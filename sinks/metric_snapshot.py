@@ -113,6 +113,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     active: bool = False
     standby: bool = False
     takeovers: int = 0
+    # By the steady clock.
+    took_over_steady_ms: int = 0
+    last_commit_steady_ms: int | None = None
 
     batches: int = 0
     events: int = 0

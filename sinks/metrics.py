@@ -1,4 +1,4 @@
-"""The metrics endpoint: count each batch, and serve the counts to Prometheus."""
+"""The metrics: count each batch, and render the counts for Prometheus."""
 
 import threading
 from collections import Counter
@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import Any
 
 import msgspec
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -17,13 +17,14 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
+from bus.clock import steady_ms
 from sinks.metric_names import KAFKA, OWN, QUANTILES, Series
 from sinks.metric_snapshot import SECONDS_BUCKETS, Histogram, Recent, Snapshot, count_decisions
 from state.cluster import Cluster, Totals
 
 
 class MetricsError(Exception):
-    """The endpoint cannot be opened. The message says what to set."""
+    """The address for metrics cannot be opened. The message says what to set."""
 
 
 class Metrics(Collector):
@@ -38,7 +39,6 @@ class Metrics(Collector):
         self.registry.register(self)
         self._snapshot = Snapshot(version=version("isrflow"), controller_id=controller_id, seq_step=seq_step)
         self._lock = threading.Lock()
-        self._server: Any = None
 
     @property
     def snapshot(self) -> Snapshot:
@@ -56,7 +56,13 @@ class Metrics(Collector):
         """Record that this job now holds a controller epoch."""
         with self._lock:
             takeovers = self._snapshot.takeovers + 1
-            self._replace(controller_epoch=controller_epoch, active=True, standby=False, takeovers=takeovers)
+            self._replace(
+                controller_epoch=controller_epoch,
+                active=True,
+                standby=False,
+                takeovers=takeovers,
+                took_over_steady_ms=steady_ms(),
+            )
 
     def gave_up(self) -> None:
         """Record that this job no longer decides, because it was fenced or stops."""
@@ -90,6 +96,7 @@ class Metrics(Collector):
                 unclean=before.unclean + counts.unclean,
                 failed_isr_updates=before.failed_isr_updates + counts.failed_isr_updates,
                 last_batch_ms=now_ms,
+                last_commit_steady_ms=steady_ms(),
                 last_engine_ms=engine_ms,
                 clock_steps=clock_steps,
                 last_seq=max(last_seq, through),
@@ -120,29 +127,6 @@ class Metrics(Collector):
         """Render the snapshot. Prometheus' registry calls this for each scrape."""
         snapshot = self._snapshot
         return [_family(series, snapshot) for series in self.series]
-
-    def serve(self, host: str, port: int) -> int | None:
-        """Serve /metrics, and return its port. Port 0 takes any free port, and -1 serves nothing.
-
-        Raises ``MetricsError``.
-        """
-        if port < 0:
-            return None
-        try:
-            self._server, _ = start_http_server(port, host, registry=self.registry)
-        except OSError as error:
-            raise MetricsError(
-                f"cannot serve metrics on {host}:{port}: {error.strerror}; "
-                "choose another port with --set metrics.port=PORT (0 for any free port, -1 for none)."
-            ) from error
-        return int(self._server.server_port)
-
-    def close(self) -> None:
-        """Stop serving."""
-        if self._server is not None:
-            self._server.shutdown()
-            self._server.server_close()
-            self._server = None
 
 
 def _cluster_wide(clusters: Sequence[Cluster]) -> dict[str, Any]:

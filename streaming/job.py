@@ -15,6 +15,8 @@ from bus.open_bus import open_bus
 from conf.settings import Settings
 from sinks.decision_log import DecisionLog
 from sinks.metrics import Metrics
+from sinks.web.routes import app_of
+from sinks.web.server import WebServer
 from state.codec import decode_cluster
 from streaming.batch_listener import BatchListener
 from streaming.checkpoint import settle
@@ -61,7 +63,6 @@ def run(settings: Settings, *, standby: bool = False) -> None:
     try:
         Job(bus, settings, metrics, standby=standby).run()
     finally:
-        metrics.close()
         bus.close()
 
 
@@ -72,7 +73,7 @@ class Job:
         self._bus = bus
         self._settings = settings
         self._metrics = metrics
-        self._endpoint = Endpoint(metrics, settings.metrics_host, settings.metrics_port)
+        self._endpoint = Endpoint(WebServer(app_of(metrics)), settings.metrics_host, settings.metrics_port)
         self._stopping = threading.Event()
         self._checkpoint = checkpoint_of(settings)
         self._tenure = Tenure(bus, settings)
@@ -89,6 +90,8 @@ class Job:
             raise SupersededError(str(error)) from error
         except SPARK_ERRORS as error:
             raise JobError(f"Spark failed: {reason_of(error)}") from error
+        finally:
+            self._endpoint.close()
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[CheckpointLock]:

@@ -1,11 +1,12 @@
-"""Serve metrics on an address at once, or as soon as the previous job has left it."""
+"""Serve the engine\'s address at once, or as soon as the previous job has left it."""
 
 import math
 import time
 
 import structlog
 
-from sinks.metrics import Metrics, MetricsError
+from sinks.metrics import MetricsError
+from sinks.web.server import WebServer
 
 RETRY_INTERVAL_S = 3.0
 
@@ -13,10 +14,10 @@ logger = structlog.get_logger("isrflow.job")
 
 
 class Endpoint:
-    """Metrics on one address, which the previous job may still hold."""
+    """A server on one address, which the previous job may still hold."""
 
-    def __init__(self, metrics: Metrics, host: str, port: int, retry_interval_s: float = RETRY_INTERVAL_S) -> None:
-        self._metrics = metrics
+    def __init__(self, server: WebServer, host: str, port: int, retry_interval_s: float = RETRY_INTERVAL_S) -> None:
+        self._server = server
         self._host = host
         self._port = port
         self._retry_interval_s = retry_interval_s
@@ -25,7 +26,7 @@ class Endpoint:
     def open(self) -> None:
         """Serve from now on. Raises ``MetricsError``."""
         self._retry_at_s = math.inf
-        port = self._metrics.serve(self._host, self._port)
+        port = self._server.serve(self._host, self._port)
         if port is not None:
             logger.info("serving metrics", url=f"http://{self._host}:{port}/metrics")
 
@@ -45,3 +46,7 @@ class Endpoint:
             self.open()
         except MetricsError:
             self._retry_at_s = time.monotonic() + self._retry_interval_s
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.close()

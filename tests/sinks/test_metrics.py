@@ -1,8 +1,6 @@
 """The metrics: what a scrape shows after a batch."""
 
 import threading
-import urllib.request
-from collections.abc import Iterator
 
 import pytest
 from prometheus_client import generate_latest
@@ -10,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bus.kafka.seqs import SLOTS
 from sinks.metric_snapshot import RECENT_BATCHES, Histogram, Recent, count_decisions
-from sinks.metrics import Metrics, MetricsError
+from sinks.metrics import Metrics
 from tests.sinks.sample import BODIES, NOW_MS, clusters, sample
 
 
@@ -149,26 +147,3 @@ def test_concurrent_updates_are_not_lost() -> None:
     for thread in threads:
         thread.join(timeout=30)
     assert metrics.snapshot.batches == metrics.snapshot.events == 2_000
-
-
-@pytest.fixture
-def served() -> Iterator[tuple[Metrics, int]]:
-    metrics = sample()
-    port = metrics.serve("127.0.0.1", 0)
-    assert port
-    yield metrics, port
-    metrics.close()
-
-
-def test_metrics_are_served_over_http(served: tuple[Metrics, int]) -> None:
-    with urllib.request.urlopen(f"http://127.0.0.1:{served[1]}/metrics", timeout=10) as answer:
-        assert b"isrflow_decided_seq 4000.0" in answer.read()
-
-
-def test_the_error_for_a_taken_port_says_what_to_set(served: tuple[Metrics, int]) -> None:
-    with pytest.raises(MetricsError, match=rf"127.0.0.1:{served[1]}: .*--set metrics.port=PORT"):
-        Metrics().serve("127.0.0.1", served[1])
-
-
-def test_port_minus_one_serves_nothing() -> None:
-    assert Metrics().serve("127.0.0.1", -1) is None

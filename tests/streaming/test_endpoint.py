@@ -5,15 +5,16 @@ import socket
 import pytest
 
 from sinks.metrics import Metrics, MetricsError
+from sinks.web.routes import app_of
+from sinks.web.server import WebServer
 from streaming.metrics_endpoint import Endpoint
 from tests.support.scrape import scrape
 
 
 def test_a_taken_port_is_retried_until_it_is_free() -> None:
-    metrics = Metrics()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        endpoint = Endpoint(metrics, "127.0.0.1", port, retry_interval_s=0)
+        endpoint = Endpoint(WebServer(app_of(Metrics())), "127.0.0.1", port, retry_interval_s=0)
         with pytest.raises(MetricsError):
             endpoint.open()
         endpoint.open_when_free()
@@ -24,4 +25,4 @@ def test_a_taken_port_is_retried_until_it_is_free() -> None:
         # It already serves, so it does nothing: to bind its own port again would fail.
         endpoint.retry()
     finally:
-        metrics.close()
+        endpoint.close()

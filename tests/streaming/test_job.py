@@ -41,12 +41,10 @@ def test_pages_other_than_those_of_the_state_are_refused(bus: EmbeddedBus) -> No
 
 def started(bus: EmbeddedBus, checkpoint: Path, **settings: Any) -> None:
     """Run a job that ends before it needs Java."""
-    metrics = Metrics()
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        Job(bus, Settings(checkpoint_dir=str(checkpoint), **settings), metrics).run()
+        Job(bus, Settings(checkpoint_dir=str(checkpoint), **settings), Metrics()).run()
     finally:
-        metrics.close()
         for number, handler in handlers.items():
             signal.signal(number, handler)
 

@@ -1,0 +1,94 @@
+"""Whether the engine works: what /healthz and /readyz answer.
+
+    /healthz   is the process worth keeping? No, if it should decide and has not for a long time: restart it.
+    /readyz    does it decide now, promptly, and with a clock that can be trusted?
+
+A standby is healthy and not ready.
+"""
+
+from typing import Any
+
+import msgspec
+
+from sinks.metric_snapshot import Snapshot
+from state.ids import NO_TIME
+
+# An engine commits at least at each tick, and ticks come at least every 5 s.
+COMMIT_AGE_MS_MAX = 10_000
+# The largest batch and a cold start take minutes on a slow machine, and a restart would begin them again.
+STUCK_AFTER_MS = 300_000
+# Sessions last seconds, so a clock that is off by more fences brokers wrongly.
+CLOCK_OFF_MS_MAX = 10_000
+
+
+class Health(msgspec.Struct, frozen=True):
+    """An answer, and the measured values that it follows from."""
+
+    ok: bool
+    # Why not; empty if ok.
+    why: tuple[str, ...]
+    role: str
+    controller_epoch: int
+    decided_seq: int
+    # None before the first commit.
+    last_commit_age_ms: int | None
+    # The engine's clock less its machine's, and less the bus's; None if not known.
+    clock_off_ms: int | None
+    bus_clock_off_ms: int | None
+
+    @property
+    def body(self) -> bytes:
+        """Return it as JSON."""
+        return msgspec.json.encode(self) + b"\n"
+
+
+def role_of(snapshot: Snapshot) -> str:
+    """Return what the engine is doing: ``deciding``, ``standby``, ``starting`` or ``stopping``."""
+    if snapshot.active:
+        return "deciding"
+    if snapshot.standby:
+        return "standby"
+    return "stopping" if snapshot.takeovers else "starting"
+
+
+def liveness(snapshot: Snapshot, steady_ms: int) -> Health:
+    """Say whether the process is worth keeping, at ``steady_ms`` of the steady clock."""
+    why = []
+    silent_ms = steady_ms - max(snapshot.last_commit_steady_ms or 0, snapshot.took_over_steady_ms)
+    if snapshot.active and silent_ms > STUCK_AFTER_MS:
+        why.append(f"it should decide, and has not committed for {silent_ms // 1000} s")
+    return _health(snapshot, steady_ms, why)
+
+
+def readiness(snapshot: Snapshot, steady_ms: int) -> Health:
+    """Say whether the engine decides now, at ``steady_ms`` of the steady clock."""
+    why = []
+    if not snapshot.active:
+        why.append(f"it does not decide: {role_of(snapshot)}")
+    elif snapshot.last_commit_steady_ms is None:
+        why.append("it has not committed anything yet")
+    elif steady_ms - snapshot.last_commit_steady_ms > COMMIT_AGE_MS_MAX:
+        why.append(f"its last commit is {(steady_ms - snapshot.last_commit_steady_ms) // 1000} s ago")
+    for off_ms, whose in ((_clock_off_ms(snapshot), "its machine's"), (_bus_clock_off_ms(snapshot), "the bus's")):
+        if snapshot.active and off_ms is not None and abs(off_ms) > CLOCK_OFF_MS_MAX:
+            direction = "ahead of" if off_ms > 0 else "behind"
+            why.append(f"the engine's clock is {abs(off_ms) // 1000} s {direction} {whose}")
+    return _health(snapshot, steady_ms, why)
+
+
+def _health(snapshot: Snapshot, steady_ms: int, why: list[str]) -> Health:
+    committed_ms = snapshot.last_commit_steady_ms
+    values: dict[str, Any] = {
+        "last_commit_age_ms": None if committed_ms is None else max(0, steady_ms - committed_ms),
+        "clock_off_ms": _clock_off_ms(snapshot),
+        "bus_clock_off_ms": _bus_clock_off_ms(snapshot),
+    }
+    return Health(not why, tuple(why), role_of(snapshot), snapshot.controller_epoch, snapshot.decided_seq, **values)
+
+
+def _clock_off_ms(snapshot: Snapshot) -> int | None:
+    return snapshot.last_engine_ms - snapshot.last_batch_ms if snapshot.last_batch_ms else None
+
+
+def _bus_clock_off_ms(snapshot: Snapshot) -> int | None:
+    return None if snapshot.clock_entered_ms == NO_TIME else snapshot.clock_ms - snapshot.clock_entered_ms

@@ -1,0 +1,60 @@
+"""What is served where. Everything else is 404."""
+
+from collections.abc import Callable, Sequence
+
+from prometheus_client.exposition import choose_encoder
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from bus.clock import steady_ms
+from sinks.metric_snapshot import Snapshot
+from sinks.metrics import Metrics
+from sinks.web.health import Health, liveness, readiness
+
+_NOT_STORED = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+def app_of(metrics: Metrics, more: Sequence[BaseRoute] = ()) -> Starlette:
+    """Make the application that serves metrics and health, and the routes in ``more``."""
+    own = [
+        Route("/metrics", _scraped(metrics)),
+        Route("/healthz", _answered(metrics, liveness)),
+        Route("/readyz", _answered(metrics, readiness)),
+    ]
+    routes = [*more, *own]
+    app = Starlette(routes=routes, exception_handlers={404: _not_found(routes)})
+    # Otherwise a path with a slash at its end would be sent on, and not refused.
+    app.router.redirect_slashes = False
+    return app
+
+
+# Neither coroutine functions nor quick: Starlette runs them in its threads.
+def _scraped(metrics: Metrics) -> Callable[[Request], Response]:
+    def scrape(request: Request) -> Response:
+        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(metrics.registry), headers=_NOT_STORED | {"Content-Type": content_type})
+
+    return scrape
+
+
+def _answered(metrics: Metrics, judge: Callable[[Snapshot, int], Health]) -> Callable[[Request], Response]:
+    def answer(request: Request) -> Response:
+        health = judge(metrics.snapshot, steady_ms())
+        status = 200 if health.ok else 503
+        return Response(health.body, status, headers=_NOT_STORED, media_type="application/json")
+
+    return answer
+
+
+def _not_found(routes: Sequence[BaseRoute]) -> Callable[[Request, Exception], Response]:
+    served = ", ".join(route.path for route in routes if isinstance(route, Route) and "{" not in route.path)
+
+    def refuse(request: Request, error: Exception) -> Response:
+        detail = error.detail if isinstance(error, HTTPException) and error.detail != "Not Found" else ""
+        text = detail or f"There is nothing here. Served are: {served}"
+        return PlainTextResponse(text + "\n", 404, headers=_NOT_STORED)
+
+    return refuse

@@ -1,0 +1,72 @@
+"""The HTTP server: an ASGI application on one address, in a thread beside the engine's work."""
+
+import socket
+import threading
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from sinks.metrics import MetricsError
+
+# A request that comes while so many are open is answered 503.
+CONNECTIONS_MAX = 64
+REQUEST_HEAD_BYTES_MAX = 16 * 1024
+KEEP_ALIVE_S = 5
+# How long requests may go on once the server is closed.
+GRACE_S = 1
+_BACKLOG = 128
+
+
+class WebServer:
+    """An application on at most one address."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._config = uvicorn.Config(
+            app,
+            loop="asyncio",
+            http="h11",
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=CONNECTIONS_MAX,
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=GRACE_S,
+            h11_max_incomplete_event_size=REQUEST_HEAD_BYTES_MAX,
+        )
+        self._server: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
+
+    def serve(self, host: str, port: int) -> int | None:
+        """Serve from now on, and return the port. Port 0 takes any free port, and -1 serves nothing.
+
+        Raises ``MetricsError``.
+        """
+        if port < 0:
+            return None
+        listening = _listen(host, port)
+        server = self._server = uvicorn.Server(self._config)
+        self._thread = threading.Thread(target=server.run, args=([listening],), name="isrflow-web", daemon=True)
+        self._thread.start()
+        return int(listening.getsockname()[1])
+
+    def close(self) -> None:
+        """Stop serving."""
+        if self._server is not None and self._thread is not None:
+            self._server.should_exit = True
+            self._thread.join(GRACE_S + 5)
+            self._server = self._thread = None
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        return socket.create_server(address, family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise MetricsError(
+            f"cannot serve metrics on {host}:{port}: {error.strerror}; "
+            "choose another port with --set metrics.port=PORT (0 for any free port, -1 for none)."
+        ) from error

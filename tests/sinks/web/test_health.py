@@ -1,0 +1,65 @@
+"""What /healthz and /readyz say of an engine."""
+
+from typing import Any
+
+import pytest
+
+from sinks.metric_snapshot import Snapshot
+from sinks.web.health import (
+    CLOCK_OFF_MS_MAX,
+    COMMIT_AGE_MS_MAX,
+    STUCK_AFTER_MS,
+    liveness,
+    readiness,
+)
+
+T_MS = 1_000_000
+DECIDING = Snapshot(
+    active=True,
+    takeovers=1,
+    controller_epoch=3,
+    took_over_steady_ms=T_MS - 60_000,
+    last_commit_steady_ms=T_MS - 400,
+    last_batch_ms=50_000,
+    last_engine_ms=50_000,
+    clock_ms=50_000,
+    clock_entered_ms=50_000,
+)
+
+
+def with_(**changes: Any) -> Snapshot:
+    return Snapshot(**{**{name: getattr(DECIDING, name) for name in DECIDING.__struct_fields__}, **changes})
+
+
+def test_an_engine_that_decides_is_ready_and_healthy() -> None:
+    assert readiness(DECIDING, T_MS).why == liveness(DECIDING, T_MS).why == ()
+    assert readiness(DECIDING, T_MS).last_commit_age_ms == 400
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "why"),
+    [
+        (Snapshot(), "it does not decide: starting"),
+        (Snapshot(standby=True), "it does not decide: standby"),
+        (with_(active=False), "it does not decide: stopping"),
+        (with_(last_commit_steady_ms=None), "it has not committed anything yet"),
+        (with_(last_commit_steady_ms=T_MS - COMMIT_AGE_MS_MAX - 1), "its last commit is 10 s ago"),
+        (with_(last_engine_ms=65_000), "the engine's clock is 15 s ahead of its machine's"),
+        (with_(clock_ms=35_000), "the engine's clock is 15 s behind the bus's"),
+    ],
+)
+def test_an_engine_is_not_ready_and_says_why(snapshot: Snapshot, why: str) -> None:
+    found = readiness(snapshot, T_MS)
+    assert (found.ok, found.why) == (False, (why,))
+    assert liveness(snapshot, T_MS).ok
+
+
+def test_limits_are_still_allowed() -> None:
+    assert readiness(with_(last_commit_steady_ms=T_MS - COMMIT_AGE_MS_MAX), T_MS).ok
+    assert readiness(with_(last_engine_ms=50_000 + CLOCK_OFF_MS_MAX), T_MS).ok
+
+
+def test_an_engine_that_should_decide_and_does_not_is_not_worth_keeping() -> None:
+    stuck = with_(last_commit_steady_ms=T_MS - STUCK_AFTER_MS - 1, took_over_steady_ms=0)
+    assert liveness(stuck, T_MS).why == ("it should decide, and has not committed for 300 s",)
+    assert liveness(with_(last_commit_steady_ms=None, took_over_steady_ms=T_MS - 5), T_MS).ok
