@@ -23,11 +23,16 @@ from state.shard_outcome import CLUSTER_PAGE
 
 
 class Written(NamedTuple):
-    """A committed batch: its last event's seq, its decisions, and each shard's cluster state as bytes."""
+    """A committed batch: its last event's seq, its decisions, and the pages that changed."""
 
     through: int
     decisions: list[Decided]
-    clusters: list[bytes]
+    pages: list[Page]
+
+    @property
+    def clusters(self) -> list[bytes]:
+        """Return each shard's cluster state."""
+        return [page.body for page in self.pages if page.page == CLUSTER_PAGE]
 
 
 class DecisionLog:
@@ -65,4 +70,4 @@ class DecisionLog:
         if expires_ms is not None:
             self._check(through, expires_ms)
         self._bus.commit(self._controller_epoch, through, decisions, pages)
-        return Written(through, decisions, [page.body for page in pages if page.page == CLUSTER_PAGE])
+        return Written(through, decisions, pages)

@@ -109,7 +109,7 @@ OWN = (
         "isrflow_bus_lag_events",
         "gauge",
         "Events on the bus that are not decided yet.",
-        lambda s: s.last_seq // s.seq_step - s.decided_seq // s.seq_step,
+        lambda s: s.lag_events,
     ),
     Series("isrflow_decided_seq", "gauge", "The seq of the last decided event.", lambda s: s.decided_seq),
     Series(

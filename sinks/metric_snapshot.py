@@ -7,6 +7,7 @@ from itertools import accumulate
 
 import msgspec
 
+from sinks.web.partitions import Row
 from state.cluster import Totals
 from state.ids import NO_TIME
 
@@ -139,6 +140,12 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     brokers: Mapping[str, int] = {}
     totals: Totals = Totals()
     backlog: Mapping[int, int] = {}
+    at_risk: tuple[Row, ...] = ()
+
+    @property
+    def lag_events(self) -> int:
+        """Return how many events on the bus are not decided yet."""
+        return self.last_seq // self.seq_step - self.decided_seq // self.seq_step
 
     def decided_for(self, kind: str, reason: str | None = None) -> int:
         """Return the number of decisions of a kind, for one reason or for all."""

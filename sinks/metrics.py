@@ -20,6 +20,7 @@ from prometheus_client.registry import Collector
 from bus.clock import steady_ms
 from sinks.metric_names import KAFKA, OWN, QUANTILES, Series
 from sinks.metric_snapshot import SECONDS_BUCKETS, Histogram, Recent, Snapshot, count_decisions
+from sinks.web.partitions import Row
 from state.cluster import Cluster, Totals
 
 
@@ -117,6 +118,11 @@ class Metrics(Collector):
                 batch_seconds=before.batch_seconds.added({duration_ms / 1000: 1}),
                 phase_seconds=phases,
             )
+
+    def at_risk(self, rows: Sequence[Row]) -> None:
+        """Record the worst partitions at risk."""
+        with self._lock:
+            self._replace(at_risk=tuple(rows))
 
     def bus_at(self, last_seq: int) -> None:
         """Record the newest event on the bus, so that the lag also grows while no batch ends."""

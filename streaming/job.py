@@ -15,8 +15,7 @@ from bus.open_bus import open_bus
 from conf.settings import Settings
 from sinks.decision_log import DecisionLog
 from sinks.metrics import Metrics
-from sinks.web.routes import app_of
-from sinks.web.server import WebServer
+from sinks.web.site import Site
 from state.codec import decode_cluster
 from streaming.batch_listener import BatchListener
 from streaming.checkpoint import settle
@@ -73,7 +72,8 @@ class Job:
         self._bus = bus
         self._settings = settings
         self._metrics = metrics
-        self._endpoint = Endpoint(WebServer(app_of(metrics)), settings.metrics_host, settings.metrics_port)
+        self._site = Site(bus, metrics)
+        self._endpoint = Endpoint(self._site, settings.metrics_host, settings.metrics_port)
         self._stopping = threading.Event()
         self._checkpoint = checkpoint_of(settings)
         self._tenure = Tenure(bus, settings)
@@ -214,10 +214,12 @@ class Job:
                     engine_ms=self._tenure.clock.read_ms(),
                     clock_steps=self._tenure.clock.steps,
                 )
+                self._site.committed(written.through, clusters, written.pages, written.decisions)
 
         retention = Retention(self._bus, self._settings.retention_events)
         with Decider(session, self._bus, self._settings, write) as decider:
             self._metrics.took_over(self._tenure.controller_epoch)
+            self._site.took_over()
             retention.start()
             try:
                 self._watch(decider, ticker, lock)

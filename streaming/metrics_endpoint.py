@@ -6,7 +6,7 @@ import time
 import structlog
 
 from sinks.metrics import MetricsError
-from sinks.web.server import WebServer
+from sinks.web.site import Site
 
 RETRY_INTERVAL_S = 3.0
 
@@ -14,10 +14,10 @@ logger = structlog.get_logger("isrflow.job")
 
 
 class Endpoint:
-    """A server on one address, which the previous job may still hold."""
+    """A site on one address, which the previous job may still hold."""
 
-    def __init__(self, server: WebServer, host: str, port: int, retry_interval_s: float = RETRY_INTERVAL_S) -> None:
-        self._server = server
+    def __init__(self, site: Site, host: str, port: int, retry_interval_s: float = RETRY_INTERVAL_S) -> None:
+        self._site = site
         self._host = host
         self._port = port
         self._retry_interval_s = retry_interval_s
@@ -26,9 +26,10 @@ class Endpoint:
     def open(self) -> None:
         """Serve from now on. Raises ``MetricsError``."""
         self._retry_at_s = math.inf
-        port = self._server.serve(self._host, self._port)
+        port = self._site.serve(self._host, self._port)
         if port is not None:
-            logger.info("serving metrics", url=f"http://{self._host}:{port}/metrics")
+            address = f"http://{self._host}:{port}"
+            logger.info("serving metrics", url=f"{address}/metrics", page=f"{address}/")
 
     def open_when_free(self) -> None:
         """Serve now or, if that fails, at a later ``retry``. Deciding matters more than metrics."""
@@ -49,4 +50,4 @@ class Endpoint:
 
     def close(self) -> None:
         """Stop serving."""
-        self._server.close()
+        self._site.close()

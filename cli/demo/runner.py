@@ -40,6 +40,7 @@ def run_demo(*, kafka: bool, keep: bool, plain: bool) -> None:
     wanted = False
     cluster, story = _kafka(directory) if kafka else _mock(directory)
     click.echo(story.opening)
+    click.echo(f"Watch it live at http://{HOST}:{cluster.metrics_port}/")
     try:
         with _signals_as_ctrl_c():
             show = screen.plain if plain or not sys.stdout.isatty() else screen.live
@@ -152,4 +153,5 @@ The cluster runs until Ctrl-C. Try these in another terminal:
   {isrflow} decisions --follow --kind leader_and_isr --kind broker
   echo '{create}' | {isrflow} publish - --wait
   curl http://{HOST}:{cluster.metrics_port}/metrics
+The page with brokers, partitions and decisions is at http://{HOST}:{cluster.metrics_port}/
 Kafka clients connect to {",".join(cluster.bootstrap_servers())}; process ids: {brokers}""")

@@ -1,0 +1,110 @@
+"""What batches leave for the page, until the page's thread takes it.
+
+A batch only puts references here, so it does not get slower. What is not taken in time has limits in count and bytes.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+
+import msgspec
+
+from bus.interface import Decided, Page
+from state.cluster import Cluster
+from state.shard_outcome import CLUSTER_PAGE
+
+DECISIONS_MAX = 200_000
+DECISION_BYTES_MAX = 64 * 1024 * 1024
+PAGE_BYTES_MAX = 256 * 1024 * 1024
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """What batches left since the last time."""
+
+    # The last event of the newest batch; 0 if there was no batch.
+    through: int
+    # One for each shard, of the newest batch; empty if there was no batch.
+    clusters: Sequence[Cluster]
+    # The newest of each page, with the last event of its batch.
+    pages: dict[tuple[int, int], tuple[int, bytes]]
+    # Some pages are missing, so the state must be read from the bus.
+    is_stale: bool
+    decisions: list[Sequence[Decided]]
+    # How many decisions were dropped.
+    dropped: int
+
+
+class Handover:
+    """The place where batches leave what the page shows."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._empty()
+        self._is_stale = True
+
+    def _empty(self) -> None:
+        self._through = 0
+        self._clusters: Sequence[Cluster] = ()
+        self._pages: dict[tuple[int, int], tuple[int, bytes]] = {}
+        self._page_bytes = 0
+        self._is_stale = False
+        self._decisions: deque[Sequence[Decided]] = deque()
+        self._decision_count = 0
+        self._decision_bytes = 0
+        self._dropped = 0
+
+    def begin(self) -> None:
+        """Note that a job begins to decide, perhaps on a state that another one left."""
+        with self._lock:
+            self._empty()
+            self._is_stale = True
+
+    def committed(
+        self, through: int, clusters: Sequence[Cluster], pages: Sequence[Page], decisions: Sequence[Decided]
+    ) -> None:
+        """Leave a batch that is committed."""
+        with self._lock:
+            self._through, self._clusters = through, clusters
+            self._put_pages(through, pages)
+            self._put_decisions(decisions)
+
+    def _put_pages(self, through: int, pages: Sequence[Page]) -> None:
+        if self._is_stale:
+            return
+        for page in pages:
+            if page.page != CLUSTER_PAGE:
+                place = (page.shard, page.page)
+                former = self._pages.get(place)
+                self._page_bytes += len(page.body) - (len(former[1]) if former else 0)
+                self._pages[place] = (through, page.body)
+        if self._page_bytes > PAGE_BYTES_MAX:
+            self._pages, self._page_bytes, self._is_stale = {}, 0, True
+
+    def _put_decisions(self, decisions: Sequence[Decided]) -> None:
+        if not decisions:
+            return
+        # Lengths of the ends stand for all, because to add up 100,000 would take the batch's time.
+        self._decisions.append(decisions)
+        self._decision_count += len(decisions)
+        self._decision_bytes += _estimated_bytes(decisions)
+        while self._decision_count > DECISIONS_MAX or self._decision_bytes > DECISION_BYTES_MAX:
+            oldest = self._decisions.popleft()
+            self._decision_count -= len(oldest)
+            self._decision_bytes -= _estimated_bytes(oldest)
+            self._dropped += len(oldest)
+            if not self._decisions:
+                return
+
+    def take(self) -> Taken:
+        """Take what is there. Pages follow only from then on if ``is_stale``."""
+        with self._lock:
+            taken = Taken(
+                self._through, self._clusters, self._pages, self._is_stale, list(self._decisions), self._dropped
+            )
+            self._empty()
+            return taken
+
+
+def _estimated_bytes(decisions: Sequence[Decided]) -> int:
+    sample = decisions[:: max(1, len(decisions) // 64)]
+    return sum(len(one.body) for one in sample) * len(decisions) // len(sample)

@@ -1,0 +1,208 @@
+"""The cluster as the page shows it now: kept by a thread beside the batches, with a bounded share of one core."""
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import TypeVar
+
+import msgspec
+import structlog
+
+from bus.interface import Bus, BusError, Decided
+from sinks.web.handover import Handover, Taken
+from sinks.web.partitions import NO_FACTS, Row, Summary, TopicFacts, added, facts_of, summarise
+from sinks.web.recent import Recent
+from sinks.web.seen import seen
+from sinks.web.timeline import Timeline
+from state.broker import Broker
+from state.cluster import Cluster
+from state.codec import CodecError, decode_cluster, decode_slices
+from state.policy import Policy, laid_over
+from state.shard_outcome import CLUSTER_PAGE
+from state.slices import Slice
+
+INTERVAL_S = 0.25
+RETRY_S = 5.0
+# How often a standby reads the state, and for how long after somebody looked.
+STANDBY_INTERVAL_S = 2.0
+WATCHED_S = 30.0
+# After each piece of work the thread rests this many times as long as the work took.
+REST_FACTOR = 3.0
+# A piece of work: shorter than what a batch notices.
+DECISIONS_AT_ONCE = 2_000
+PAGES_AT_ONCE = 16
+ROWS_MAX = 500
+
+logger = structlog.get_logger("isrflow.page")
+_T = TypeVar("_T")
+Place = tuple[int, int]
+
+
+class Picture(msgspec.Struct, frozen=True):
+    """The cluster at one moment."""
+
+    seq: int = 0
+    clock_ms: int = 0
+    brokers: dict[int, Broker] = {}
+    topics: int = 0
+    partitions: int = 0
+    summary: Summary = Summary()
+
+
+class Live(threading.Thread):
+    """The thread that reads what batches left, and keeps ``picture``, ``recent`` and ``timeline``.
+
+    A standby has no batches, so the thread looks at the bus. ``told`` gets the partitions at risk after each change.
+    """
+
+    def __init__(
+        self, bus: Bus, handover: Handover, is_standby: Callable[[], bool], told: Callable[[Sequence[Row]], None]
+    ) -> None:
+        super().__init__(name="isrflow-page", daemon=True)
+        self._bus = bus
+        self._handover = handover
+        self._is_standby = is_standby
+        self._told = told
+        self._stopping = threading.Event()
+        self.picture = Picture()
+        self.recent = Recent()
+        self.timeline = Timeline()
+        # Rises with each change of the picture, of decisions, and of the time line.
+        self.version = 0
+        self.dropped = 0
+        self._facts: dict[str, TopicFacts] = {}
+        self._policy = Policy()
+        self._brokers: dict[int, Broker] = {}
+        self._summaries: dict[Place, Summary] = {}
+        self._topics_on: dict[Place, tuple[str, ...]] = {}
+        self._counts: dict[Place, int] = {}
+        # The last event of the image that was read.
+        self._image_seq = -1
+        self._watched_s = -math.inf
+        self._read_again_s = -math.inf
+
+    def watched(self) -> None:
+        """Note that somebody looks. A standby reads the bus only then, because it has to read all of the state."""
+        self._watched_s = time.monotonic()
+
+    def run(self) -> None:
+        wait_s = INTERVAL_S
+        while not self._stopping.wait(wait_s):
+            wait_s = INTERVAL_S
+            try:
+                self.look()
+            except (BusError, CodecError, msgspec.MsgspecError) as error:
+                logger.warning("the page cannot read the state now; trying again later", why=str(error))
+                self._handover.begin()
+                wait_s = RETRY_S
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def look(self) -> None:
+        """Take in what batches left. Raises ``BusError`` or ``CodecError``."""
+        if self._is_standby():
+            self._look_at_the_bus()
+            return
+        taken = self._handover.take()
+        self.dropped += taken.dropped
+        is_changed = False
+        if taken.is_stale and (taken.clusters or self._image_seq < 0):
+            self._read_image()
+            is_changed = True
+        elif taken.is_stale:
+            self._handover.begin()
+        if taken.clusters:
+            is_changed |= self._take_state(taken)
+        if taken.decisions:
+            self._take_decisions(taken)
+            is_changed = True
+        if is_changed:
+            self.version += 1
+
+    def _look_at_the_bus(self) -> None:
+        is_due = time.monotonic() >= self._read_again_s and time.monotonic() - self._watched_s < WATCHED_S
+        if is_due and self._bus.decided_seq() != self._image_seq:
+            self._read_image()
+            self._read_again_s = time.monotonic() + STANDBY_INTERVAL_S
+
+    def _take_state(self, taken: Taken) -> bool:
+        cluster = taken.clusters[0]
+        if self._policy_of(cluster) != self._policy:
+            self._read_image()
+            return True
+        pages = {place: body for place, (through, body) in taken.pages.items() if through > self._image_seq}
+        for piece in self._pieces(pages.items(), PAGES_AT_ONCE):
+            if not self._put_pages({place: decode_slices(body) for place, body in piece}):
+                self._read_image()
+                return True
+        is_changed = bool(pages) or cluster.brokers != self._brokers
+        self._brokers = cluster.brokers
+        self._show(taken.through, cluster.clock_ms, is_changed)
+        return is_changed
+
+    def _read_image(self) -> None:
+        image = self._bus.image()
+        self._facts, self._summaries, self._topics_on, self._counts = {}, {}, {}, {}
+        clusters = [decode_cluster(page.body) for page in image.pages if page.page == CLUSTER_PAGE]
+        cluster = clusters[0] if clusters else Cluster()
+        self._policy, self._brokers = self._policy_of(cluster), cluster.brokers
+        held = [((page.shard, page.page), page.body) for page in image.pages if page.page != CLUSTER_PAGE]
+        # First slices come first, because they hold what is true of the others as well.
+        for piece in self._pieces(held, PAGES_AT_ONCE):
+            for _, body in piece:
+                self._facts.update(facts_of(decode_slices(body)))
+        for piece in self._pieces(held, PAGES_AT_ONCE):
+            self._put_pages({place: decode_slices(body) for place, body in piece})
+        self._image_seq = image.seq
+        self._show(image.seq, cluster.clock_ms, True)
+        self.version += 1
+
+    def _policy_of(self, cluster: Cluster) -> Policy:
+        return laid_over(laid_over(Policy(), cluster.settings), cluster.config)
+
+    def _put_pages(self, pages: dict[Place, list[Slice]]) -> bool:
+        """Summarise pages again. Return False if that changes what holds for slices on other pages."""
+        for place, slices in pages.items():
+            facts = facts_of(slices)
+            is_cut = {one.topic.topic for one in slices if one.first_partition == 0 and not one.is_whole}
+            if any(self._facts.get(topic, NO_FACTS) != facts[topic] for topic in is_cut):
+                return False
+            for topic in self._topics_on.get(place, ()):
+                self._facts.pop(topic, None)
+            self._facts.update(facts)
+            self._topics_on[place] = tuple(facts)
+            self._counts[place] = sum(len(one.topic.partitions) for one in slices)
+            self._summaries[place] = summarise(slices, self._facts, self._policy)
+        return True
+
+    def _show(self, seq: int, clock_ms: int, is_changed: bool) -> None:
+        if not is_changed:
+            self.picture = msgspec.structs.replace(self.picture, seq=seq, clock_ms=clock_ms)
+            return
+        summary = added(self._summaries.values(), ROWS_MAX)
+        partitions = sum(self._counts.values())
+        self.picture = Picture(seq, clock_ms, self._brokers, len(self._facts), partitions, summary)
+        self._told(summary.rows)
+
+    def _take_decisions(self, taken: Taken) -> None:
+        for decisions in taken.decisions:
+            self.take_decisions(decisions)
+
+    def take_decisions(self, decisions: Sequence[Decided]) -> None:
+        """Take in decisions, which are later than all before."""
+        for piece in self._pieces(decisions, DECISIONS_AT_ONCE):
+            for one, body in seen(piece):
+                self.recent.add(one, body)
+                self.timeline.add(one)
+
+    def _pieces(self, all_: Iterable[_T], size: int) -> Iterable[list[_T]]:
+        """Cut work into pieces, and rest after each."""
+        rest = iter(all_)
+        while piece := list(islice(rest, size)):
+            began_s = time.thread_time()
+            yield piece
+            if len(piece) == size and self._stopping.wait((time.thread_time() - began_s) * REST_FACTOR):
+                return

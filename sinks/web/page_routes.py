@@ -1,0 +1,123 @@
+"""The live page: its files, its stream, and the questions that it asks."""
+
+import threading
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from typing import Any, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+
+from sinks.web.live import Live
+from sinks.web.past import Past, PastError
+from sinks.web.push import Push
+from sinks.web.view import cluster_of, encode, picture_of
+
+DECISIONS_MAX = 20
+NAME_MAX = 249
+_T = TypeVar("_T")
+QUESTION_TIMEOUT_S = 20.0
+MEDIA_TYPES = {
+    "page.html": "text/html",
+    "page.css": "text/css",
+    "icon.svg": "image/svg+xml",
+    **dict.fromkeys(("page.js", "charts.js", "lists.js", "words.js"), "text/javascript"),
+}
+# Nothing from anywhere else is loaded or run, whatever a topic is called.
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+
+
+def page_routes(push: Push, live: Live, past: Past | None = None) -> Sequence[BaseRoute]:
+    """Return the routes of the page. Without ``past`` it shows only what this process has seen itself."""
+    questions = _Questions(live, past)
+    return [
+        Route("/", _file("page.html")),
+        *(Route(f"/page/{name}", _file(name)) for name in MEDIA_TYPES if name != "page.html"),
+        Route("/page/events", _events(push)),
+        Route("/page/partition", questions.partition),
+        Route("/page/past", questions.past),
+    ]
+
+
+def _file(name: str) -> Callable[[Request], Response]:
+    body = (files("sinks.web") / "static" / name).read_bytes()
+
+    def send(request: Request) -> Response:
+        return Response(body, headers=_HEADERS, media_type=MEDIA_TYPES[name])
+
+    return send
+
+
+def _events(push: Push) -> Callable[[Request], object]:
+    async def stream(request: Request) -> Response:
+        if push.is_full:
+            return PlainTextResponse("too many browsers are open\n", 503, headers={"Retry-After": "10"})
+        headers = _HEADERS | {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(push.stream(), headers=headers, media_type="text/event-stream")
+
+    return stream
+
+
+class _Questions:
+    """What the page asks for by itself. One question about the past is answered at a time."""
+
+    def __init__(self, live: Live, past: Past | None) -> None:
+        self._live = live
+        self._past = past
+        self._turn = threading.Lock()
+
+    def partition(self, request: Request) -> Response:
+        topic, number = request.query_params.get("topic", ""), request.query_params.get("partition", "")
+        if not topic or len(topic) > NAME_MAX or not (number.isascii() and number.isdigit() and len(number) < 8):
+            return _refused(400, "expected ?topic=NAME&partition=NUMBER")
+        partition = int(number)
+        decisions = self._live.recent.of(topic, partition, DECISIONS_MAX)
+        rows = self._live.picture.summary.rows
+        answer: dict[str, Any] = {
+            "topic": topic,
+            "partition": partition,
+            "row": next((row for row in rows if (row.topic, row.partition) == (topic, partition)), None),
+            "decisions": decisions,
+            "explanation": None,
+            "why_not": "",
+        }
+        if self._past:
+            try:
+                answer["explanation"] = self._asked(lambda past: past.explain(topic, partition))
+            except PastError as error:
+                answer["why_not"] = str(error)
+        return _json(answer)
+
+    def past(self, request: Request) -> Response:
+        text = request.query_params.get("time_ms", "")
+        if not (text.isascii() and text.isdigit() and len(text) < 16):
+            return _refused(400, "expected ?time_ms=MILLISECONDS since the Unix epoch")
+        if self._past is None:
+            return _refused(404, "this engine does not read the past")
+        try:
+            picture = picture_of(self._asked(lambda past: past.at(int(text))))
+        except PastError as error:
+            return _refused(409, str(error))
+        return _json({"seq": picture.seq, "clock_ms": picture.clock_ms, "cluster": cluster_of(picture)})
+
+    def _asked(self, question: Callable[[Past], _T]) -> _T:
+        if self._past is None or not self._turn.acquire(timeout=QUESTION_TIMEOUT_S):
+            raise PastError("other questions about the past take long: ask again later")
+        try:
+            return question(self._past)
+        finally:
+            self._turn.release()
+
+
+def _json(answer: object, status: int = 200) -> Response:
+    return Response(encode(answer), status, headers=_HEADERS, media_type="application/json")
+
+
+def _refused(status: int, why: str) -> Response:
+    return _json({"error": why}, status)

@@ -1,0 +1,162 @@
+"""What the page and the metrics tell of partitions: who leads how many, and which ones are at risk.
+
+The problem: a cluster has 100,000 partitions and more, and a batch may change any of them. The insight: a summary of
+one page of the state is small, whatever the page holds, and summaries add up. So only changed pages are read again.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from heapq import nsmallest
+
+import msgspec
+
+from state.ids import NO_LEADER
+from state.partition import LeaderRecoveryState, Partition, TopicState
+from state.policy import Policy, complaint_about
+from state.slices import Slice
+
+# The worst ones of a page are kept, and of the rest the number.
+ROWS_PER_PAGE_MAX = 200
+MIN_ISR = "min.insync.replicas"
+OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED = "offline", "under_min_isr", "under_replicated"
+RECOVERING, REASSIGNING, DELETING = "recovering", "reassigning", "deleting"
+# Worst first.
+PROBLEMS = (OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED, RECOVERING, REASSIGNING, DELETING)
+_RANK = {problem: rank for rank, problem in enumerate(PROBLEMS)}
+
+
+class TopicFacts(msgspec.Struct, frozen=True):
+    """What is known of a topic besides its partitions."""
+
+    # None: the topic has no setting of its own.
+    min_isr: int | None
+    is_deleting: bool
+
+
+NO_FACTS = TopicFacts(None, False)
+
+
+class Row(msgspec.Struct, frozen=True, gc=False):
+    """A partition at risk."""
+
+    topic: str
+    partition: int
+    # Worst first; not empty.
+    problems: tuple[str, ...]
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+    # At most the number of replicas.
+    min_isr: int
+
+    @property
+    def order(self) -> tuple[int, str, int]:
+        """The worst come first, then by name."""
+        return _RANK[self.problems[0]], self.topic, self.partition
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """Counts of some partitions, and the worst of them."""
+
+    # By broker.
+    leaders: Mapping[int, int] = {}
+    preferred: Mapping[int, int] = {}
+    replicas: Mapping[int, int] = {}
+    in_sync: Mapping[int, int] = {}
+    # Of partitions, by problem.
+    problems: Mapping[str, int] = {}
+    # Partitions that have a problem.
+    at_risk: int = 0
+    # In order.
+    rows: tuple[Row, ...] = ()
+
+
+def facts_of(slices: Iterable[Slice]) -> dict[str, TopicFacts]:
+    """Return the facts of the topics whose first slice is among ``slices``."""
+    return {
+        one.topic.topic: TopicFacts(
+            _min_isr_of(one.topic.config), one.topic.deletion_waits or one.topic.state != TopicState.created
+        )
+        for one in slices
+        if one.first_partition == 0
+    }
+
+
+def _min_isr_of(config: Mapping[str, str]) -> int | None:
+    text = config.get(MIN_ISR)
+    return None if text is None or complaint_about(MIN_ISR, text, plainly=False) else int(text)
+
+
+def summarise(slices: Iterable[Slice], facts: Mapping[str, TopicFacts], policy: Policy) -> Summary:
+    """Summarise a page. ``facts`` has those of every topic on it; ``policy`` is the cluster's."""
+    leaders, preferred, replicas, in_sync = Counter[int](), Counter[int](), Counter[int](), Counter[int]()
+    problems = Counter[str]()
+    rows: list[Row] = []
+    for one in slices:
+        about = facts.get(one.topic.topic) or NO_FACTS
+        min_isr = policy.min_insync_replicas if about.min_isr is None else about.min_isr
+        for partition in one.topic.partitions:
+            if partition.leader != NO_LEADER:
+                leaders[partition.leader] += 1
+            preferred[partition.replicas[0]] += 1
+            replicas.update(partition.replicas)
+            in_sync.update(partition.isr)
+            if found := problems_of(partition, min_isr, about.is_deleting):
+                problems.update(found)
+                rows.append(_row(one.topic.topic, partition, found, min_isr))
+    kept = tuple(nsmallest(ROWS_PER_PAGE_MAX, rows, key=lambda row: row.order))
+    return Summary(leaders, preferred, replicas, in_sync, problems, len(rows), kept)
+
+
+def problems_of(partition: Partition, min_isr: int, is_deleting: bool) -> tuple[str, ...]:
+    """List a partition's problems, worst first. One that is being deleted has no other."""
+    if is_deleting:
+        return (DELETING,)
+    in_sync, assigned = len(partition.isr), len(partition.replicas)
+    is_recovering = partition.leader_recovery_state == LeaderRecoveryState.RECOVERING
+    if in_sync == assigned >= min_isr and partition.leader != NO_LEADER and not is_recovering:
+        return (REASSIGNING,) if partition.is_reassigning else ()
+    found = (
+        (OFFLINE, partition.leader == NO_LEADER),
+        (UNDER_MIN_ISR, in_sync < min(min_isr, assigned)),
+        (UNDER_REPLICATED, in_sync < assigned - len(partition.adding_replicas)),
+        (RECOVERING, is_recovering),
+        (REASSIGNING, partition.is_reassigning),
+    )
+    return tuple(problem for problem, is_so in found if is_so)
+
+
+def _row(topic: str, partition: Partition, problems: tuple[str, ...], min_isr: int) -> Row:
+    return Row(
+        topic,
+        partition.partition,
+        problems,
+        partition.leader,
+        partition.leader_epoch,
+        partition.isr,
+        partition.replicas,
+        partition.adding_replicas,
+        partition.removing_replicas,
+        min(min_isr, len(partition.replicas)),
+    )
+
+
+def added(summaries: Iterable[Summary], rows_max: int) -> Summary:
+    """Add summaries up, and keep the ``rows_max`` worst partitions."""
+    leaders, preferred, replicas, in_sync = Counter[int](), Counter[int](), Counter[int](), Counter[int]()
+    problems = Counter[str]()
+    rows: list[Row] = []
+    at_risk = 0
+    for one in summaries:
+        leaders.update(one.leaders)
+        preferred.update(one.preferred)
+        replicas.update(one.replicas)
+        in_sync.update(one.in_sync)
+        problems.update(one.problems)
+        at_risk += one.at_risk
+        rows += one.rows
+    kept = tuple(nsmallest(rows_max, rows, key=lambda row: row.order))
+    return Summary(leaders, preferred, replicas, in_sync, problems, at_risk, kept)

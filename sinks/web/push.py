@@ -1,0 +1,73 @@
+"""Server-sent events: each browser gets every section once, and then those that changed.
+
+Nothing is queued for a slow browser: it gets the newest state when it is ready for it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+from bus.clock import steady_ms
+from sinks.metrics import Metrics
+from sinks.web.live import Live
+from sinks.web.view import GROUPS_MAX, cluster_of, decisions_of, encode, status_of
+
+BROWSERS_MAX = 16
+LOOK_INTERVAL_S = 0.25
+# Proxies and browsers close what is silent for long.
+SILENCE_S_MAX = 10.0
+RETRY_MS = 1_000
+
+Sections = dict[str, bytes]
+
+
+class Push:
+    """The streams to all browsers."""
+
+    def __init__(self, metrics: Metrics, live: Live, *, has_past: bool = False) -> None:
+        self._metrics = metrics
+        self._live = live
+        self._has_past = has_past
+        self._browsers = 0
+        self._rendered: tuple[int, Sections] = (-1, {})
+
+    @property
+    def is_full(self) -> bool:
+        """Say whether no other browser may come."""
+        return self._browsers >= BROWSERS_MAX
+
+    async def stream(self, is_gone: Callable[[], bool] = lambda: False) -> AsyncIterator[bytes]:
+        """Yield the events for one browser, until ``is_gone``."""
+        self._browsers += 1
+        sent: Sections = {}
+        timeline_version, silent_s = -1, 0.0
+        try:
+            yield b"retry: %d\n\n" % RETRY_MS
+            while not is_gone():
+                self._live.watched()
+                now = self._sections()
+                changed = {name: body for name, body in now.items() if sent.get(name) != body}
+                sent |= changed
+                if timeline_version != self._live.timeline.version:
+                    former, timeline_version = timeline_version, self._live.timeline.version
+                    buckets = self._live.timeline.since(max(former, 0))
+                    changed["timeline"] = encode({"all": former < 0, "buckets": buckets})
+                if changed:
+                    yield b"".join(b"event: %s\ndata: %s\n\n" % (name.encode(), body) for name, body in changed.items())
+                    silent_s = 0.0
+                elif silent_s >= SILENCE_S_MAX:
+                    yield b": still here\n\n"
+                    silent_s = 0.0
+                await asyncio.sleep(LOOK_INTERVAL_S)
+                silent_s += LOOK_INTERVAL_S
+        finally:
+            self._browsers -= 1
+
+    def _sections(self) -> Sections:
+        """Render what all browsers share, once for each version."""
+        live = self._live
+        if self._rendered[0] != live.version:
+            version = live.version
+            decisions = decisions_of(live.recent.groups(GROUPS_MAX), live.dropped)
+            self._rendered = version, {"cluster": encode(cluster_of(live.picture)), "decisions": encode(decisions)}
+        status = encode(status_of(self._metrics.snapshot, steady_ms()) | {"has_past": self._has_past})
+        return {"status": status, **self._rendered[1]}

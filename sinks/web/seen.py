@@ -1,0 +1,82 @@
+"""What the page reads of a decision."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from bus.interface import Decided
+from state.reason import Reason
+
+# Told by numbers elsewhere, and too many to be listed.
+_UNSEEN = ("high_watermark", "no_op", "imbalance", "producer_ids")
+# As the engine writes them, so that most need not be read.
+_UNREAD = tuple(f'{{"kind":"{kind}"'.encode() for kind in _UNSEEN)
+TEXT_MAX = 200
+ELECTION, ISR, BROKER, OTHER = "elections", "isr", "brokers", "other"
+UNCLEAN = "unclean"
+# Worst first.
+LANES = (UNCLEAN, ELECTION, ISR, BROKER, OTHER)
+_ELECTIONS = frozenset(
+    {
+        *(Reason.LEADER_FENCED, Reason.LEADER_RETURNED, Reason.UNCLEAN_ELECTION, Reason.PREFERRED_ELECTION),
+        *(Reason.LEADER_BALANCE, Reason.CONTROLLED_SHUTDOWN),
+    }
+)
+_ISR_CHANGES = frozenset(
+    {Reason.ISR_SHRUNK, Reason.ISR_EXPANDED, Reason.ISR_ALTERED, Reason.REPLICA_FENCED, Reason.REPLICA_ONLINE}
+)
+
+
+class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A decision as the page shows it. Fields that its kind lacks are left out."""
+
+    kind: str
+    seq: int
+    index: int
+    time_ms: int
+    reason: str
+    controller_epoch: int = 0
+    topic: str = ""
+    partition: int = -1
+    leader: int | None = None
+    leader_epoch: int = -1
+    isr: tuple[int, ...] = ()
+    replicas: tuple[int, ...] = ()
+    unclean: bool = False
+    broker: int | None = None
+    state: str = ""
+    entity: str = ""
+    name: str | None = None
+    voter: int | None = None
+    request: str = ""
+    error: str = ""
+    field: str = ""
+    message: str = ""
+    delete: bool = False
+    to: tuple[int, ...] = ()
+
+    @property
+    def lane(self) -> str:
+        """Return the kind of mark that it leaves on the time line."""
+        if self.unclean:
+            return UNCLEAN
+        if self.kind == "leader_and_isr":
+            return ELECTION if self.reason in _ELECTIONS else ISR if self.reason in _ISR_CHANGES else OTHER
+        return BROKER if self.kind == "broker" else OTHER
+
+
+_decode = msgspec.json.Decoder(Seen).decode
+
+
+def seen(decisions: Iterable[Decided]) -> Iterator[tuple[Seen, bytes]]:
+    """Read decisions, without those that nobody looks at one by one: watermarks, granted requests."""
+    for decided in decisions:
+        body = decided.body
+        if body.startswith(_UNREAD):
+            continue
+        one = _decode(body)
+        if one.kind in _UNSEEN or (one.kind == "answer" and one.error == "NONE"):
+            continue
+        if len(one.message) > TEXT_MAX:
+            one = msgspec.structs.replace(one, message=one.message[:TEXT_MAX] + "…")
+        yield one, body

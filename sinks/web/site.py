@@ -1,0 +1,57 @@
+"""Everything that the engine serves, put together."""
+
+from collections.abc import Sequence
+
+from bus.interface import Bus, Decided, Page
+from sinks.metrics import Metrics
+from sinks.web.handover import Handover
+from sinks.web.live import Live
+from sinks.web.page_routes import page_routes
+from sinks.web.past import Past
+from sinks.web.push import Push
+from sinks.web.routes import app_of
+from sinks.web.server import WebServer
+from state.cluster import Cluster
+
+
+class Site:
+    """The engine's address: the page, metrics and health.
+
+    Nothing is gathered while nothing is served.
+    """
+
+    def __init__(self, bus: Bus, metrics: Metrics, past: Past | None = None) -> None:
+        self._handover = Handover()
+        self._live = Live(bus, self._handover, lambda: metrics.snapshot.standby, metrics.at_risk)
+        push = Push(metrics, self._live, has_past=past is not None)
+        self._server = WebServer(app_of(metrics, page_routes(push, self._live, past)))
+        self._is_served = False
+
+    def serve(self, host: str, port: int) -> int | None:
+        """Serve from now on, and return the port. Port 0 takes any free port, and -1 serves nothing.
+
+        Raises ``MetricsError``.
+        """
+        found = self._server.serve(host, port)
+        if found is not None:
+            self._is_served = True
+            self._live.start()
+        return found
+
+    def took_over(self) -> None:
+        """Note that this job decides from now on."""
+        self._handover.begin()
+
+    def committed(
+        self, through: int, clusters: Sequence[Cluster], pages: Sequence[Page], decisions: Sequence[Decided]
+    ) -> None:
+        """Show a batch that is committed."""
+        if self._is_served:
+            self._handover.committed(through, clusters, pages, decisions)
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.close()
+        if self._is_served:
+            self._live.stop()
+            self._live.join(10)

@@ -1,0 +1,154 @@
+// The time line: bars of what happened, and a handle that shows the cluster as it was.
+
+import { LANES, clock, moment, plural } from "./words.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+const KEPT = { 1000: 600, 60000: 1440 };
+const TOP = 8, BOTTOM = 18, COLUMN_PX = 4;
+const LANE_NAMES = Object.keys(LANES);
+
+function shape(name, attributes, text = "") {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text) made.textContent = text;
+  return made;
+}
+
+export class Timeline {
+  // `moved` is called with a time in ms, or null for now.
+  constructor(at, text, moved) {
+    this.at = at;
+    this.text = text;
+    this.moved = moved;
+    this.width = 1000;
+    this.buckets = { 1000: new Map(), 60000: new Map() };
+    this.nowMs = Date.now();
+    this.chosenMs = null;
+    this.canMove = false;
+    at.addEventListener("pointerdown", (event) => this.dragged(event, true));
+    at.addEventListener("pointermove", (event) => at.hasPointerCapture(event.pointerId) && this.dragged(event, false));
+    at.addEventListener("keydown", (event) => this.key(event));
+    new ResizeObserver(() => this.draw()).observe(at);
+  }
+
+  take(sent) {
+    for (const [width, buckets] of Object.entries(sent.buckets)) {
+      if (sent.all) this.buckets[width].clear();
+      for (const bucket of buckets) this.buckets[width].set(bucket[0], bucket);
+      while (this.buckets[width].size > KEPT[width]) this.buckets[width].delete(this.buckets[width].keys().next().value);
+    }
+    this.draw();
+  }
+
+  // The engine's clock, to which all times refer.
+  tick(nowMs) {
+    if (Math.floor(nowMs / 1000) === Math.floor(this.nowMs / 1000)) return;
+    this.nowMs = nowMs;
+    this.draw();
+  }
+
+  // Whether the engine can show the past.
+  allow(canMove) {
+    if (canMove === this.canMove) return;
+    this.canMove = canMove;
+    this.at.classList.toggle("still", !canMove);
+    this.draw();
+  }
+
+  show(width) {
+    this.width = width;
+    this.draw();
+  }
+
+  get span() { return this.width * KEPT[this.width]; }
+  get from() { return this.nowMs - this.span; }
+
+  choose(ms) {
+    const chosen = ms === null || ms >= this.nowMs - this.width ? null : Math.max(this.from, Math.round(ms));
+    if (chosen === this.chosenMs) return;
+    this.chosenMs = chosen;
+    this.draw();
+    this.moved(chosen);
+  }
+
+  dragged(event, first) {
+    if (!this.canMove) return;
+    if (first) this.at.setPointerCapture(event.pointerId);
+    const box = this.at.getBoundingClientRect();
+    this.choose(this.from + (this.span * (event.clientX - box.left)) / box.width);
+  }
+
+  key(event) {
+    const steps = { ArrowLeft: -1, ArrowRight: 1, PageUp: -30, PageDown: 30 };
+    if (!this.canMove || !(event.key in steps || event.key === "Home" || event.key === "End")) return;
+    event.preventDefault();
+    if (event.key === "End") return this.choose(null);
+    if (event.key === "Home") return this.choose(this.from);
+    this.choose((this.chosenMs ?? this.nowMs) + steps[event.key] * this.width * (event.shiftKey ? 10 : 1) - (this.chosenMs ? 0 : this.width));
+  }
+
+  columns(pixels) {
+    const count = Math.max(1, Math.min(KEPT[this.width], Math.floor(pixels / COLUMN_PX)));
+    const columns = new Map();
+    for (const [start, ...lanes] of this.buckets[this.width].values()) {
+      const place = Math.floor(((start + this.width - this.from) / this.span) * count);
+      if (place < 0) continue;
+      const held = columns.get(Math.min(place, count - 1)) ?? LANE_NAMES.map(() => 0);
+      columns.set(Math.min(place, count - 1), held.map((value, lane) => value + lanes[lane]));
+    }
+    return [count, columns];
+  }
+
+  draw() {
+    const { width, height } = this.at.getBoundingClientRect();
+    if (!width) return;
+    const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
+    const floor = height - BOTTOM;
+    const [count, columns] = this.columns(width);
+    // Logarithms, because one event may be 30,000 decisions and the next one a single decision.
+    const most = Math.log2(1 + Math.max(7, ...[...columns.values()].map((lanes) => lanes.reduce((a, b) => a + b, 0))));
+    svg.append(shape("line", { class: "grid", x1: 0, x2: width, y1: floor + 0.5, y2: floor + 0.5 }));
+    this.drawTimes(svg, width, height, floor);
+    for (const [place, lanes] of columns) this.drawColumn(svg, (place * width) / count, width / count, floor, lanes, most);
+    const at = this.chosenMs === null ? width - 1 : ((this.chosenMs - this.from) / this.span) * width;
+    svg.append(shape("line", { class: "cursor", x1: at, x2: at, y1: TOP - 2, y2: floor }), shape("circle", { class: "knob", cx: at, cy: TOP, r: 6 }));
+    this.at.replaceChildren(svg);
+    this.describe(columns);
+  }
+
+  drawTimes(svg, width, height, floor) {
+    const step = this.width === 1000 ? 60_000 : 3_600_000;
+    const every = Math.max(1, Math.ceil((90 * this.span) / (width * step)));
+    for (let ms = Math.ceil(this.from / step) * step; ms < this.nowMs; ms += step) {
+      if (Math.round(ms / step) % every) continue;
+      const x = ((ms - this.from) / this.span) * width;
+      if (x < 22 || x > width - 40) continue;
+      svg.append(shape("line", { class: "grid", x1: x, x2: x, y1: TOP, y2: floor }), shape("text", { x, y: height - 4, "text-anchor": "middle" }, clock(ms).slice(0, 5)));
+    }
+    svg.append(shape("text", { x: width, y: height - 4, "text-anchor": "end" }, "now"));
+  }
+
+  drawColumn(svg, x, wide, floor, lanes, most) {
+    const total = lanes.reduce((a, b) => a + b, 0);
+    const tall = Math.max(3, (Math.log2(1 + total) / most) * (floor - TOP - 4));
+    let y = floor;
+    for (let lane = lanes.length - 1; lane >= 0; lane -= 1) {
+      if (!lanes[lane]) continue;
+      // An unclean election loses records, so it is never too small to be seen.
+      const part = Math.max(lane === 0 ? 9 : 1.5, (tall * lanes[lane]) / total);
+      y -= part;
+      svg.append(shape("rect", { class: LANE_NAMES[lane], x: x + 0.5, y: Math.max(TOP, y), width: Math.max(1.5, wide - 1), height: part, rx: 1 }));
+    }
+  }
+
+  describe(columns) {
+    const totals = LANE_NAMES.map((_, lane) => [...columns.values()].reduce((sum, lanes) => sum + lanes[lane], 0));
+    const told = LANE_NAMES.map((name, lane) => totals[lane] && name !== "other" ? plural(totals[lane], LANES[name]) : "").filter(Boolean);
+    const where = this.canMove ? " Drag the handle, or use the arrow keys, to see the cluster as it was." : "";
+    this.text.textContent = (told.length ? `${told.join(", ")} in this time.` : "Nothing changed in this time.") + where;
+    this.at.setAttribute("aria-valuemin", String(Math.round(this.from)));
+    this.at.setAttribute("aria-valuemax", String(Math.round(this.nowMs)));
+    this.at.setAttribute("aria-valuenow", String(this.chosenMs ?? Math.round(this.nowMs)));
+    this.at.setAttribute("aria-valuetext", this.chosenMs === null ? "now" : moment(this.chosenMs));
+  }
+}

@@ -1,0 +1,125 @@
+// Tiles, brokers, partitions at risk, decisions and the detail of one partition, drawn from what the engine sent.
+// All text goes in as text, never as markup, because topics and racks are named by others.
+
+import { PROBLEMS, clock, laneOf, leaderOf, moment, number, plural, reason, told } from "./words.js";
+
+export function make(tag, options = {}, ...children) {
+  const { className = "", ...attributes } = options;
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  for (const [name, value] of Object.entries(attributes)) if (value !== undefined) made.setAttribute(name, value);
+  made.append(...children.filter((child) => child !== null));
+  return made;
+}
+
+export function drawTiles(at, cluster) {
+  const calm = (count) => (count ? "" : " is-zero");
+  const tile = (count, text, look = "") => make("div", { className: `tile${look}` }, make("b", {}, number(count)), make("span", {}, text));
+  const problem = (name) => {
+    const count = cluster.problems[name];
+    return tile(count, PROBLEMS[name][0], count && PROBLEMS[name][1] ? ` is-${PROBLEMS[name][1]}` : calm(count));
+  };
+  at.replaceChildren(
+    tile(cluster.partitions, `${cluster.partitions === 1 ? "partition" : "partitions"} in ${plural(cluster.topics, "topic")}`),
+    ...["offline", "under_min_isr", "under_replicated", "reassigning", "deleting"].map(problem),
+  );
+}
+
+export function drawBrokers(at, text, cluster) {
+  const brokers = cluster.brokers;
+  const most = Math.max(1, ...brokers.map((one) => Math.max(one.leaders, one.preferred)));
+  const drawn = new Map([...at.children].map((child) => [child.dataset.broker, child]));
+  const children = brokers.map((one) => {
+    const item = drawn.get(String(one.broker)) ?? newBroker(one.broker);
+    item.className = `broker ${one.state}`;
+    const [leaders, preferred] = item.querySelector(".bar").children;
+    leaders.style.width = `${(100 * one.leaders) / most}%`;
+    preferred.style.left = `calc(${(100 * one.preferred) / most}% - 2px)`;
+    preferred.hidden = one.preferred === one.leaders || !one.preferred;
+    item.querySelector(".count").textContent = number(one.leaders);
+    const out = one.out_of_sync ? `, ${number(one.out_of_sync)} out of sync` : "";
+    const state = make("b", {}, one.state.replace("_", " "));
+    item.querySelector(".more").replaceChildren(state, ` · ${plural(one.replicas, "replica")}${out}${one.rack ? ` · ${/^rack/i.test(one.rack) ? "" : "rack "}${one.rack}` : ""}`);
+    return item;
+  });
+  at.replaceChildren(...children);
+  const left = cluster.brokers_left_out ? `, ${number(cluster.brokers_left_out)} more not shown` : "";
+  text.textContent = brokers.length ? `partitions led; the tick is what each should lead${left}` : "no broker has registered yet";
+}
+
+function newBroker(broker) {
+  const item = make("li", { className: "broker", "data-broker": broker },
+    make("span", { className: "name" }, make("span", { className: "dot" }), `broker ${broker}`),
+    make("span", { className: "bar", "aria-hidden": "true" }, make("i"), make("u", { title: "should lead" })),
+    make("span", { className: "count" }), make("span", { className: "more" }));
+  return item;
+}
+
+export function replicas(one) {
+  return one.replicas.map((replica) => {
+    const is = replica === one.leader ? "leads" : one.isr.includes(replica) ? "in" : "out";
+    const title = { leads: "leads", in: "in sync", out: "out of sync" }[is];
+    return make("span", { className: `replica ${is}`, title: `broker ${replica}: ${title}` }, String(replica));
+  });
+}
+
+const tags = (problems) => problems.map((problem) => make("span", { className: `tag ${PROBLEMS[problem][1]}` }, PROBLEMS[problem][0]));
+
+export function drawRows(at, calm, text, cluster) {
+  const focused = document.activeElement?.dataset?.key;
+  at.replaceChildren(...cluster.rows.map((one) => {
+    const key = `${one.topic}-${one.partition}`;
+    return make("tr", { "data-topic": one.topic, "data-partition": one.partition },
+      make("td", {}, make("button", { type: "button", "data-key": key }, key)),
+      make("td", {}, ...tags(one.problems)),
+      make("td", {}, leaderOf(one)),
+      make("td", {}, ...replicas(one)));
+  }));
+  if (focused) at.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  at.parentElement.hidden = !cluster.rows.length;
+  calm.hidden = cluster.rows.length > 0;
+  const all = cluster.partitions === 1 ? "The one partition has" : `All ${number(cluster.partitions)} partitions have`;
+  const nothing = cluster.partitions ? `${all} a leader and every replica in sync.` : "Create a topic, and its partitions appear here when they need a look.";
+  calm.replaceChildren(make("b", {}, cluster.partitions ? "No partition is at risk" : "No topic yet"), nothing);
+  const more = cluster.at_risk - cluster.rows.length;
+  text.textContent = more > 0 ? `The ${number(cluster.rows.length)} worst of ${number(cluster.at_risk)}. Find any other by its name.` : "";
+}
+
+export function drawDecisions(at, text, sent, newest) {
+  at.replaceChildren(...sent.groups.map((group) => {
+    const one = group.first;
+    const [what, became] = told(one);
+    const others = group.count > 1 ? ` and ${number(group.count - 1)} more` : "";
+    const name = one.topic && one.partition >= 0 ? make("button", { type: "button", "data-topic": one.topic, "data-partition": one.partition }, what) : make("b", {}, what);
+    const line = make("span", {}, name, `${others}${one.kind === "broker" ? " is" : ":"} ${became}`,
+      make("span", { className: "why" }, `, because ${reason(one.reason)} `),
+      one.unclean ? make("span", { className: "tag bad" }, "unclean") : null);
+    return make("li", { className: `decision ${laneOf(one)}${newest && one.seq > newest ? " new" : ""}` },
+      make("time", { datetime: new Date(one.time_ms).toISOString() }, clock(one.time_ms)), make("i"), line,
+      make("span", { className: "seq", title: `event ${one.seq}` }, one.reason));
+  }));
+  text.textContent = sent.groups.length ? "newest first" : "none yet";
+}
+
+export function drawDetail(at, answer) {
+  const row = answer.row ?? answer.decisions.find((one) => one.kind === "leader_and_isr");
+  const facts = row
+    ? [["Leader", leaderOf(row)], ["Leader epoch", number(row.leader_epoch)], ["Replicas", make("span", {}, ...replicas({ replicas: row.replicas ?? [], isr: row.isr ?? [], leader: row.leader }))]]
+    : [];
+  if (answer.row) facts.unshift(["Problem", make("span", {}, ...tags(answer.row.problems))]);
+  if (answer.row?.adding?.length) facts.push(["Adding", answer.row.adding.join(", ")]);
+  if (answer.row?.removing?.length) facts.push(["Removing", answer.row.removing.join(", ")]);
+  const children = [make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]))];
+  if (answer.explanation) {
+    children.push(make("h3", {}, "Why it is as it is"), make("ol", { className: "story" }, ...answer.explanation.map((line) => make("li", {}, line))));
+  } else {
+    if (answer.why_not) children.push(make("h3", {}, answer.why_not));
+    const lines = answer.decisions.map((one) => {
+      const [, became] = told(one);
+      return make("li", { className: laneOf(one) }, make("time", {}, `${moment(one.time_ms)} · event ${number(one.seq)}`),
+        `${became}, because ${reason(one.reason)} `, one.unclean ? make("span", { className: "tag bad" }, "unclean") : null);
+    });
+    children.push(make("h3", {}, lines.length ? "Its last decisions, newest first" : "No decision on it is in reach: it is unknown, or was left alone for long."), make("ol", { className: "story" }, ...lines));
+  }
+  at.replaceChildren(...children);
+}

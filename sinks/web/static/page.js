@@ -1,0 +1,175 @@
+// The page: takes what the engine sends, draws it, and obeys the mouse and the keyboard.
+
+import { Timeline } from "./charts.js";
+import { drawBrokers, drawDecisions, drawDetail, drawRows, drawTiles, make } from "./lists.js";
+import { LANES, age, clock, moment, number, plural } from "./words.js";
+
+const el = (id) => document.getElementById(id);
+const state = { status: null, cluster: null, past: null, offsetMs: 0, newestSeq: 0, asked: 0 };
+
+// ---- what the engine sends ----
+
+const source = new EventSource("/page/events");
+const on = (name, take) => source.addEventListener(name, (event) => take(JSON.parse(event.data)));
+
+source.onerror = () => trouble("The engine does not answer. Trying again; what you see is from before.");
+source.onopen = () => trouble("");
+
+on("status", (status) => {
+  state.status = status;
+  state.offsetMs = status.clock_ms ? status.clock_ms - Date.now() : 0;
+  trouble("");
+  timeline.allow(status.has_past);
+  drawStatus();
+});
+on("cluster", (cluster) => {
+  state.cluster = cluster;
+  if (!state.past) drawCluster(cluster);
+});
+on("decisions", (sent) => {
+  drawDecisions(el("decisions"), el("decisions-text"), sent, state.newestSeq);
+  state.newestSeq = sent.groups[0]?.first.seq ?? 0;
+});
+on("timeline", (sent) => timeline.take(sent));
+
+function trouble(text) {
+  el("trouble").hidden = !text;
+  el("trouble").textContent = text;
+}
+
+function drawStatus() {
+  const status = state.status;
+  const silentMs = status.last_commit_ms ? Date.now() - status.last_commit_ms : 0;
+  const look = status.ready ? "good" : status.role === "deciding" ? "bad" : "warn";
+  el("role").className = `pill ${look}`;
+  el("role").textContent = status.role;
+  el("role").title = status.why.join("; ");
+  const bold = (text) => make("b", {}, text);
+  el("facts").replaceChildren(
+    "controller epoch ", bold(number(status.controller_epoch)), "  ·  event ", bold(number(status.decided_seq)),
+    "  ·  last commit ", bold(status.last_commit_ms ? `${age(silentMs)} ago` : "none yet"),
+    status.lag_events > 50 ? `  ·  ${plural(status.lag_events, "event")} behind` : "",
+  );
+  document.title = state.cluster?.problems.offline ? `(${number(state.cluster.problems.offline)} offline) isrflow` : "isrflow";
+}
+
+function drawCluster(cluster) {
+  drawTiles(el("tiles"), cluster);
+  drawBrokers(el("brokers"), el("brokers-text"), cluster);
+  drawRows(el("rows"), el("calm"), el("risk-text"), cluster);
+}
+
+// ---- the past ----
+
+const timeline = new Timeline(el("timeline"), el("timeline-text"), (ms) => (ms === null ? goLive() : goTo(ms)));
+let due = null;
+
+function goTo(ms) {
+  clearTimeout(due);
+  el("past-text").textContent = `Looking for the cluster as it was at ${moment(ms)} …`;
+  el("past").hidden = false;
+  due = setTimeout(() => ask(ms), 120);
+}
+
+async function ask(ms) {
+  const asked = ++state.asked;
+  const answer = await fetched(`/page/past?time_ms=${Math.round(ms)}`);
+  if (asked !== state.asked || timeline.chosenMs === null) return;
+  if (answer.error) {
+    el("past-text").textContent = `Cannot show ${moment(ms)}: ${answer.error}`;
+    return;
+  }
+  state.past = answer;
+  document.body.classList.add("past");
+  el("past-text").textContent = `The cluster as it was at ${moment(ms)}, after event ${number(answer.seq)}.`;
+  drawCluster(answer.cluster);
+}
+
+function goLive() {
+  state.asked += 1;
+  state.past = null;
+  clearTimeout(due);
+  document.body.classList.remove("past");
+  el("past").hidden = true;
+  if (state.cluster) drawCluster(state.cluster);
+}
+
+async function fetched(url) {
+  try {
+    return await (await fetch(url)).json();
+  } catch {
+    return { error: "the engine does not answer" };
+  }
+}
+
+el("live").addEventListener("click", () => timeline.choose(null));
+
+// ---- one partition ----
+
+async function open(topic, partition) {
+  const name = `${topic}-${partition}`;
+  el("detail-title").textContent = name;
+  el("detail-body").replaceChildren(make("p", { className: "hint" }, "Looking …"));
+  if (!el("detail").open) el("detail").showModal();
+  const answer = await fetched(`/page/partition?topic=${encodeURIComponent(topic)}&partition=${partition}`);
+  if (el("detail-title").textContent !== name) return;
+  if (answer.error) el("detail-body").replaceChildren(make("p", {}, answer.error));
+  else drawDetail(el("detail-body"), answer);
+}
+
+document.addEventListener("click", (event) => {
+  const named = event.target.closest("[data-topic]");
+  if (named) open(named.dataset.topic, Number(named.dataset.partition));
+});
+el("close").addEventListener("click", () => el("detail").close());
+el("detail").addEventListener("click", (event) => event.target === el("detail") && el("detail").close());
+el("find").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const found = /^(.+)-([0-9]+)$/.exec(el("find").partition.value.trim());
+  if (found) open(found[1], Number(found[2]));
+  else el("find").partition.setCustomValidity("a topic, a dash and a number: orders-0");
+  el("find").partition.reportValidity();
+});
+el("find").partition.addEventListener("input", () => el("find").partition.setCustomValidity(""));
+
+// ---- keys, theme, range ----
+
+document.addEventListener("keydown", (event) => {
+  if (event.target.matches("input") || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "/") {
+    event.preventDefault();
+    el("find").partition.focus();
+  } else if (event.key === "l" || event.key === "L") timeline.choose(null);
+  else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && event.target.matches("#rows button, #decisions button")) {
+    const all = [...event.target.closest("tbody, ol").querySelectorAll("button")];
+    const next = all[all.indexOf(event.target) + (event.key === "ArrowDown" ? 1 : -1)];
+    if (next) event.preventDefault();
+    next?.focus();
+  }
+});
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const theme = () => document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light");
+try {
+  const kept = localStorage.getItem("theme");
+  if (kept === "light" || kept === "dark") document.documentElement.dataset.theme = kept;
+} catch { /* A browser that keeps nothing follows its own setting. */ }
+el("theme").addEventListener("click", () => {
+  const other = theme() === "dark" ? "light" : "dark";
+  document.documentElement.dataset.theme = other;
+  try { localStorage.setItem("theme", other); } catch { /* as above */ }
+});
+
+for (const button of document.querySelectorAll(".choice button")) {
+  button.addEventListener("click", () => {
+    for (const one of document.querySelectorAll(".choice button")) one.setAttribute("aria-pressed", String(one === button));
+    timeline.show(Number(button.dataset.width));
+  });
+}
+el("legend").replaceChildren(...Object.entries(LANES).map(([lane, text]) => make("li", { className: lane }, text)));
+
+setInterval(() => {
+  if (!state.status) return;
+  drawStatus();
+  timeline.tick(Date.now() + state.offsetMs);
+}, 500);

@@ -1,0 +1,67 @@
+// Numbers, times and decisions in words.
+
+const NUMBER = new Intl.NumberFormat("en");
+const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
+export const LANES = {
+  unclean: "unclean election", elections: "election", isr: "ISR change", brokers: "broker change", other: "other",
+};
+export const PROBLEMS = {
+  offline: ["offline", "bad"], under_min_isr: ["under min ISR", "bad"], under_replicated: ["under-replicated", "warn"],
+  recovering: ["recovering", "warn"], reassigning: ["reassigning", ""], deleting: ["being deleted", ""],
+};
+
+const REASONS = {
+  CONTROLLER_STARTED: "a controller started", BROKER_REGISTERED: "it registered", BROKER_RESTARTED: "it restarted",
+  BROKER_UNFENCED: "it asked to serve", BROKER_SESSION_EXPIRED: "it fell silent", BROKER_CONNECTION_LOST: "its connection was lost",
+  BROKER_ASKED_FENCE: "it asked to be fenced", BROKER_UNREGISTERED: "it was unregistered", CONTROLLED_SHUTDOWN: "a broker is shutting down",
+  TOPIC_CREATED: "the topic was created", TOPIC_DELETED: "the topic is deleted", PARTITIONS_CREATED: "partitions were added",
+  LEADER_FENCED: "its leader was fenced", LEADER_RETURNED: "a replica that may lead returned", REPLICA_FENCED: "a replica was fenced",
+  REPLICA_ONLINE: "a replica is online again", UNCLEAN_ELECTION: "no in-sync replica was left", PREFERRED_ELECTION: "its preferred leader was asked for",
+  LEADER_BALANCE: "leaders are balanced", REASSIGNMENT: "replicas are reassigned", ISR_SHRUNK: "the leader removed a replica that lags",
+  ISR_EXPANDED: "the leader added a replica that caught up", ISR_ALTERED: "the leader changed it", LEADER_RECOVERED: "the leader recovered",
+  GATEWAY_STARTED: "a gateway started", GATEWAY_SILENT: "a gateway fell silent", GATEWAY_STOPPED: "a gateway stopped",
+  CONFIG_CHANGED: "a setting changed", REQUEST_DONE: "it was requested", REQUEST_REFUSED: "the request cannot be granted",
+  MALFORMED: "the event is malformed", TIME_AHEAD: "its time is ahead", UNKNOWN_BROKER: "the broker is not registered",
+  UNKNOWN_CLAIM: "no job claimed that epoch", INVARIANT_BROKEN: "an invariant would break", RULES_FAILED: "a rule failed",
+};
+
+export const number = (value) => NUMBER.format(value);
+export const clock = (ms) => CLOCK.format(ms);
+export const moment = (ms) => DAY.format(ms);
+export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
+export const reason = (name) => REASONS[name] ?? name.toLowerCase().replaceAll("_", " ");
+export const leaderOf = (one) => (one.leader < 0 ? "none" : String(one.leader));
+
+export function age(ms) {
+  const s = Math.max(0, ms) / 1000;
+  if (s < 10) return `${s.toFixed(1)} s`;
+  if (s < 120) return `${Math.round(s)} s`;
+  return s < 7200 ? `${Math.round(s / 60)} min` : `${Math.round(s / 3600)} h`;
+}
+
+export function laneOf(one) {
+  if (one.unclean) return "unclean";
+  if (one.kind === "broker") return "brokers";
+  if (one.kind !== "leader_and_isr") return "other";
+  if (/^(LEADER_FENCED|LEADER_RETURNED|PREFERRED_ELECTION|LEADER_BALANCE|CONTROLLED_SHUTDOWN)$/.test(one.reason)) return "elections";
+  return /^(ISR_|REPLICA_)/.test(one.reason) ? "isr" : "other";
+}
+
+// What was decided: the thing, and what became of it.
+export function told(one) {
+  const partition = one.topic ? `${one.topic}-${one.partition}` : "";
+  switch (one.kind) {
+    case "leader_and_isr":
+      return [partition, one.leader < 0 ? `has no leader, ISR ${one.isr ?? ""}` : `leader ${one.leader}, epoch ${one.leader_epoch}, ISR ${(one.isr ?? []).join(", ")}`];
+    case "broker": return [`broker ${one.broker}`, one.state.replace("_", " ")];
+    case "topic": return [`topic ${one.topic}`, one.state];
+    case "stop_replica": return [partition, `${one.delete ? "is removed from" : "stops on"} broker ${(one.to ?? []).join(", ")}`];
+    case "config": return [`settings of ${one.entity}${one.name ? ` ${one.name}` : ""}`, "changed"];
+    case "answer": return [one.request, `refused: ${one.error}`];
+    case "rejected": return ["an event", `rejected: ${[one.field, one.message].filter(Boolean).join(": ")}`];
+    case "quorum": return [`gateway ${one.voter}`, "leads the metadata quorum"];
+    default: return [one.kind, ""];
+  }
+}

@@ -1,0 +1,45 @@
+"""The time line: how many elections, ISR changes and the like there were in each second, and in each minute."""
+
+from collections import deque
+
+from sinks.web.seen import LANES, Seen
+
+# The width of a bucket, and how many buckets are kept: ten minutes, and a day.
+WIDTHS_MS = {1_000: 600, 60_000: 1_440}
+Bucket = list[int]  # its start in ms, one count for each lane, the version of its last change
+
+
+class Timeline:
+    """Counts by time, in a fixed number of buckets. A bucket without decisions is not kept."""
+
+    def __init__(self) -> None:
+        # Rises with each change.
+        self.version = 0
+        self._buckets: dict[int, deque[Bucket]] = {
+            width_ms: deque(maxlen=count) for width_ms, count in WIDTHS_MS.items()
+        }
+
+    def add(self, one: Seen) -> None:
+        """Count a decision, which is of the newest bucket's time or later. An earlier one counts as of that time."""
+        self.version += 1
+        lane = 1 + LANES.index(one.lane)
+        for width_ms, buckets in self._buckets.items():
+            start_ms = one.time_ms - one.time_ms % width_ms
+            if not buckets or buckets[-1][0] < start_ms:
+                buckets.append([start_ms, *([0] * len(LANES)), self.version])
+            newest = buckets[-1]
+            newest[lane] += 1
+            newest[-1] = self.version
+
+    def since(self, version: int) -> dict[str, list[Bucket]]:
+        """Return the buckets that changed after ``version``, by their width; all after version 0."""
+        changed: dict[str, list[Bucket]] = {}
+        for width_ms, buckets in self._buckets.items():
+            found = []
+            # Copied, because another thread adds.
+            for bucket in reversed(list(buckets)):
+                if bucket[-1] <= version:
+                    break
+                found.append(bucket[:-1])
+            changed[str(width_ms)] = found[::-1]
+        return changed

@@ -1,0 +1,88 @@
+"""What the page is sent: sections of JSON, each of bounded size whatever the size of the cluster."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from sinks.metric_snapshot import Snapshot
+from sinks.web.health import readiness, role_of
+from sinks.web.live import Picture
+from sinks.web.partitions import PROBLEMS, added, facts_of, summarise
+from sinks.web.past import State
+from sinks.web.recent import Group
+from state.broker import Broker
+from state.policy import Policy, laid_over
+from state.slices import Slice
+
+BROKERS_MAX = 200
+ROWS_MAX = 100
+GROUPS_MAX = 50
+
+Section = dict[str, Any]
+
+
+def status_of(snapshot: Snapshot, steady_ms: int) -> Section:
+    """Tell how the engine is."""
+    health = readiness(snapshot, steady_ms)
+    return {
+        "version": snapshot.version,
+        "controller_id": snapshot.controller_id,
+        "controller_epoch": snapshot.controller_epoch,
+        "role": role_of(snapshot),
+        "ready": health.ok,
+        "why": health.why,
+        "decided_seq": snapshot.decided_seq,
+        "lag_events": snapshot.lag_events,
+        "clock_ms": snapshot.clock_ms,
+        "last_commit_ms": snapshot.last_batch_ms,
+    }
+
+
+def cluster_of(picture: Picture) -> Section:
+    """Tell the cluster's size, its brokers, and its partitions at risk, the worst of them by name."""
+    summary = picture.summary
+    worst = summary.rows[:ROWS_MAX]
+    # Brokers that need a look come first, if not all can be shown.
+    brokers = sorted(picture.brokers.values(), key=lambda broker: (broker.is_active, broker.broker))[:BROKERS_MAX]
+    return {
+        "topics": picture.topics,
+        "partitions": picture.partitions,
+        "brokers": [_broker(broker, picture) for broker in sorted(brokers, key=lambda broker: broker.broker)],
+        "brokers_left_out": len(picture.brokers) - len(brokers),
+        "problems": {problem: summary.problems.get(problem, 0) for problem in PROBLEMS},
+        "at_risk": summary.at_risk,
+        "rows": worst,
+    }
+
+
+def _broker(broker: Broker, picture: Picture) -> Section:
+    number, summary = broker.broker, picture.summary
+    replicas = summary.replicas.get(number, 0)
+    return {
+        "broker": number,
+        "state": broker.state.name,
+        "rack": broker.rack,
+        "leaders": summary.leaders.get(number, 0),
+        "preferred": summary.preferred.get(number, 0),
+        "replicas": replicas,
+        "out_of_sync": replicas - summary.in_sync.get(number, 0),
+    }
+
+
+def decisions_of(groups: Sequence[Group], dropped: int) -> Section:
+    """Tell the newest decisions."""
+    return {"groups": groups, "dropped": dropped}
+
+
+def picture_of(state: State) -> Picture:
+    """Draw the picture of a whole state, as it was."""
+    cluster = state.cluster
+    slices = [Slice(topic, len(topic.partitions)) for topic in state.topics]
+    policy = laid_over(laid_over(Policy(), cluster.settings), cluster.config)
+    summary = added([summarise(slices, facts_of(slices), policy)], ROWS_MAX)
+    partitions = sum(len(topic.partitions) for topic in state.topics)
+    return Picture(state.seq, cluster.clock_ms, cluster.brokers, len(state.topics), partitions, summary)
+
+
+encode = msgspec.json.Encoder().encode

@@ -1,0 +1,150 @@
+"""The page's thread: what it shows after batches, after a start on an old state, and on a standby."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bus.embedded import EmbeddedBus
+from bus.interface import Decided, Page
+from sinks.web.handover import Handover
+from sinks.web.live import Live
+from sinks.web.partitions import Row
+from state.broker import Broker, BrokerState
+from state.cluster import Cluster
+from state.codec import encode_cluster, encode_slices
+from state.partition import Topic
+from state.slices import Slice, slices_of
+from tests.sinks.sample import decision
+from tests.sinks.web.test_partitions import partition, topic
+
+BROKERS = {number: Broker(number, number, "i", BrokerState.active, None, (), (), 0) for number in (1, 2, 3)}
+
+
+class Scene:
+    """A bus, batches on it, and the page's thread, which is moved by hand."""
+
+    def __init__(self, path: Path) -> None:
+        self.bus = EmbeddedBus(path)
+        self.handover = Handover()
+        self.is_standby = False
+        self.told: Sequence[Row] = ()
+        self.live = Live(self.bus, self.handover, lambda: self.is_standby, self.tell)
+        self.seq = 0
+        self.cluster = Cluster(brokers=BROKERS)
+
+    def tell(self, rows: Sequence[Row]) -> None:
+        self.told = rows
+
+    def batch(self, *topics: Topic, decisions: Sequence[bytes] = (), hidden: bool = False) -> None:
+        """Commit a batch. The first topic is on page 0; a slice is a page of its own."""
+        self.seq += 1
+        self.cluster = msgspec.structs.replace(self.cluster, seq=self.seq)
+        slices = [one for each in topics for one in slices_of(each)]
+        self.commit(list(enumerate([one] for one in slices)), decisions, hidden)
+
+    def commit(
+        self, slices: Sequence[tuple[int, list[Slice]]], decisions: Sequence[bytes] = (), hidden: bool = False
+    ) -> None:
+        pages = [Page(0, number, encode_slices(held)) for number, held in slices]
+        pages.append(Page(0, -1, encode_cluster(self.cluster)))
+        made = [Decided(self.seq, index, body) for index, body in enumerate(decisions)]
+        self.bus.commit(0, self.seq, made, pages)
+        if not hidden:
+            self.handover.committed(self.seq, [self.cluster], pages, made)
+
+    def problems(self) -> dict[str, int]:
+        self.live.look()
+        return dict(self.live.picture.summary.problems)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    made = Scene(tmp_path / "bus.db")
+    yield made
+    made.bus.close()
+
+
+def test_a_batch_changes_what_is_shown(scene: Scene) -> None:
+    scene.live.look()
+    scene.batch(topic(partition(0), partition(1)))
+    assert scene.problems() == {}
+    assert (scene.live.picture.topics, scene.live.picture.partitions) == (1, 2)
+    version = scene.live.version
+    scene.batch()
+    assert scene.problems() == {}
+    assert (scene.live.picture.seq, scene.live.version) == (2, version), "time alone changes nothing that is sent"
+    scene.batch(topic(partition(0), partition(1, isr=(1, 2))))
+    assert scene.problems() == {"under_replicated": 1}
+    assert [(row.topic, row.partition) for row in scene.told] == [("orders", 1)]
+    assert scene.live.version > version
+
+
+def test_a_job_that_takes_over_shows_the_state_that_it_found(scene: Scene) -> None:
+    scene.batch(topic(partition(0, leader=-1, isr=(1,))), hidden=True)
+    scene.live.look()
+    scene.handover.begin()
+    scene.batch()
+    assert scene.problems() == {"offline": 1, "under_replicated": 1}
+    assert scene.live.picture.brokers == BROKERS
+
+
+def test_a_deleted_topic_is_shown_no_more(scene: Scene) -> None:
+    scene.live.look()
+    scene.batch(topic(partition(0, isr=(1, 2))))
+    assert scene.problems() == {"under_replicated": 1}
+    scene.seq += 1
+    scene.commit([(0, [])])
+    assert scene.problems() == {}
+    assert (scene.live.picture.topics, scene.told) == (0, ())
+
+
+def test_the_clusters_setting_counts_for_pages_that_did_not_change(scene: Scene) -> None:
+    scene.live.look()
+    scene.batch(topic(partition(0, isr=(1, 2))))
+    assert scene.problems() == {"under_replicated": 1}
+    scene.cluster = msgspec.structs.replace(scene.cluster, config={"min.insync.replicas": "3"})
+    scene.batch()
+    assert scene.problems() == {"under_min_isr": 1, "under_replicated": 1}
+
+
+def test_a_large_topics_setting_counts_for_all_its_slices(scene: Scene) -> None:
+    scene.live.look()
+    partitions = [partition(number, isr=(1, 2)) for number in range(1_500)]
+    scene.batch(topic(*partitions))
+    assert scene.problems() == {"under_replicated": 1_500}
+    assert scene.live.picture.topics == 1
+    first = slices_of(topic(*partitions, min_insync_replicas="3"))[0]
+    scene.seq += 1
+    scene.commit([(0, [first])])
+    assert scene.problems() == {"under_min_isr": 1_500, "under_replicated": 1_500}
+
+
+def test_decisions_are_counted_and_listed(scene: Scene) -> None:
+    scene.live.look()
+    scene.batch(decisions=[decision("leader_and_isr", "LEADER_FENCED", topic="t", partition=n) for n in range(5_000)])
+    scene.live.look()
+    (group,) = scene.live.recent.groups(10)
+    assert (group.count, group.first.reason) == (5_000, "LEADER_FENCED")
+    assert sum(bucket[2] for bucket in scene.live.timeline.since(0)["1000"]) == 5_000
+
+
+def test_a_standby_reads_the_bus_while_somebody_looks(scene: Scene) -> None:
+    scene.is_standby = True
+    scene.batch(topic(partition(0, isr=(1, 2))), hidden=True)
+    assert scene.problems() == {}
+    scene.live.watched()
+    assert scene.problems() == {"under_replicated": 1}
+    scene.is_standby = False
+    scene.handover.begin()
+    scene.batch(topic(partition(0)))
+    assert scene.problems() == {}
+
+
+def test_a_state_that_cannot_be_read_does_not_end_the_thread(scene: Scene) -> None:
+    scene.bus.commit(0, 1, [], [Page(0, 0, b"\x00")])
+    scene.live.start()
+    scene.live.stop()
+    scene.live.join(10)
+    assert not scene.live.is_alive()

@@ -1,0 +1,90 @@
+"""Which partitions are at risk, and who leads how many: as the engine counts it, page by page."""
+
+import pytest
+
+from sinks.web.partitions import ROWS_PER_PAGE_MAX, Summary, TopicFacts, added, facts_of, problems_of, summarise
+from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState, Topic, TopicState
+from state.policy import Policy
+from state.slices import Slice, slices_of
+
+ONLINE = (ReplicaState.OnlineReplica,) * 3
+
+
+def partition(number: int = 0, **fields: object) -> Partition:
+    whole = {"replicas": (1, 2, 3), "isr": (1, 2, 3), "leader": 1, **fields}
+    return Partition(number, PartitionState.OnlinePartition, replica_states=ONLINE, **whole)  # type: ignore[arg-type]
+
+
+def topic(*partitions: Partition, name: str = "orders", state: TopicState = TopicState.created, **config: str) -> Topic:
+    return Topic(name, "id", state, {key.replace("_", "."): value for key, value in config.items()}, partitions)
+
+
+def summary_of(*topics: Topic, policy: Policy | None = None) -> Summary:
+    slices = [Slice(one, len(one.partitions)) for one in topics]
+    return summarise(slices, facts_of(slices), policy or Policy())
+
+
+@pytest.mark.parametrize(
+    ("fields", "problems"),
+    [
+        ({}, ()),
+        ({"leader": -1}, ("offline",)),
+        ({"isr": (1, 2)}, ("under_replicated",)),
+        ({"isr": (1,)}, ("under_min_isr", "under_replicated")),
+        ({"isr": (1,), "leader": -1}, ("offline", "under_min_isr", "under_replicated")),
+        ({"isr": (1, 2), "adding_replicas": (3,)}, ("reassigning",)),
+        ({"removing_replicas": (3,)}, ("reassigning",)),
+        (
+            {"isr": (1,), "leader_recovery_state": LeaderRecoveryState.RECOVERING},
+            ("under_min_isr", "under_replicated", "recovering"),
+        ),
+    ],
+)
+def test_the_worst_problem_comes_first(fields: dict[str, object], problems: tuple[str, ...]) -> None:
+    assert problems_of(partition(**fields), 2, False) == problems
+
+
+def test_a_partition_that_is_being_deleted_has_no_other_problem() -> None:
+    summary = summary_of(topic(partition(leader=-1, isr=(1,)), state=TopicState.deleting))
+    assert summary.problems == {"deleting": 1}
+
+
+def test_a_minimum_above_the_replicas_asks_for_all_of_them() -> None:
+    assert problems_of(partition(), 9, False) == ()
+    assert problems_of(partition(isr=(1, 2)), 9, False) == ("under_min_isr", "under_replicated")
+
+
+def test_a_topics_own_minimum_counts_before_the_clusters() -> None:
+    short = partition(isr=(1,))
+    assert summary_of(topic(short), policy=Policy(min_insync_replicas=2)).problems["under_min_isr"] == 1
+    own = summary_of(topic(short, min_insync_replicas="1"), policy=Policy(min_insync_replicas=2))
+    assert "under_min_isr" not in own.problems
+    impossible = summary_of(topic(short, min_insync_replicas="many"), policy=Policy(min_insync_replicas=2))
+    assert impossible.problems["under_min_isr"] == 1
+
+
+def test_summaries_add_up_to_that_of_the_whole() -> None:
+    one = topic(partition(0), partition(1, isr=(1, 2), leader=2), name="b")
+    other = topic(partition(0, leader=-1, isr=(3,)), name="a")
+    whole = summary_of(one, other)
+    assert added([summary_of(one), summary_of(other)], 10) == whole
+    assert [(row.topic, row.partition) for row in whole.rows] == [("a", 0), ("b", 1)]
+    assert whole.leaders == {1: 1, 2: 1}
+    assert whole.preferred == {1: 3}
+    assert whole.replicas == {1: 3, 2: 3, 3: 3}
+    assert whole.in_sync == {1: 2, 2: 2, 3: 2}
+
+
+def test_only_the_worst_are_kept_by_name_and_all_are_counted() -> None:
+    many = [partition(number, isr=(1, 2)) for number in range(ROWS_PER_PAGE_MAX + 50)]
+    many[-1] = partition(ROWS_PER_PAGE_MAX + 49, leader=-1, isr=(3,))
+    summary = summary_of(topic(*many))
+    assert (len(summary.rows), summary.at_risk) == (ROWS_PER_PAGE_MAX, ROWS_PER_PAGE_MAX + 50)
+    assert summary.rows[0].partition == ROWS_PER_PAGE_MAX + 49
+    assert len(added([summary, summary], 7).rows) == 7
+
+
+def test_a_large_topics_settings_are_those_of_its_first_slice() -> None:
+    slices = slices_of(topic(*(partition(number, isr=(1, 2)) for number in range(1_500)), min_insync_replicas="3"))
+    assert facts_of(slices) == {"orders": TopicFacts(3, False)}
+    assert summarise(slices[1:], facts_of(slices), Policy()).problems["under_min_isr"] == 500
