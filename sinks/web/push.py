@@ -4,7 +4,7 @@ Nothing is queued for a slow browser: it gets the newest state when it is ready 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 from bus.clock import steady_ms
 from sinks.metrics import Metrics
@@ -28,6 +28,7 @@ class Push:
         self._live = live
         self._has_past = has_past
         self._browsers = 0
+        self._is_closed = False
         self._rendered: tuple[int, Sections] = (-1, {})
 
     @property
@@ -35,14 +36,18 @@ class Push:
         """Say whether no other browser may come."""
         return self._browsers >= BROWSERS_MAX
 
-    async def stream(self, is_gone: Callable[[], bool] = lambda: False) -> AsyncIterator[bytes]:
-        """Yield the events for one browser, until ``is_gone``."""
+    def close(self) -> None:
+        """End all streams."""
+        self._is_closed = True
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        """Yield the events for one browser."""
         self._browsers += 1
         sent: Sections = {}
         timeline_version, silent_s = -1, 0.0
         try:
             yield b"retry: %d\n\n" % RETRY_MS
-            while not is_gone():
+            while not self._is_closed:
                 self._live.watched()
                 now = self._sections()
                 changed = {name: body for name, body in now.items() if sent.get(name) != body}

@@ -23,8 +23,8 @@ class Site:
     def __init__(self, bus: Bus, metrics: Metrics, past: Past | None = None) -> None:
         self._handover = Handover()
         self._live = Live(bus, self._handover, lambda: metrics.snapshot.standby, metrics.at_risk)
-        push = Push(metrics, self._live, has_past=past is not None)
-        self._server = WebServer(app_of(metrics, page_routes(push, self._live, past)))
+        self._push = Push(metrics, self._live, has_past=past is not None)
+        self._server = WebServer(app_of(metrics, page_routes(self._push, self._live, past)))
         self._is_served = False
 
     def serve(self, host: str, port: int) -> int | None:
@@ -51,6 +51,7 @@ class Site:
 
     def close(self) -> None:
         """Stop serving."""
+        self._push.close()
         self._server.close()
         if self._is_served:
             self._live.stop()

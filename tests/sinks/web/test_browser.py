@@ -1,0 +1,120 @@
+"""The page in a real browser: drawn without a complaint, pushed, used by mouse and by keyboard, in both themes.
+
+Its content, its limits and its questions are tested without a browser in test_page.py.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.sinks.sample import decision
+from tests.sinks.web.test_page import Served, Told
+from tests.sinks.web.test_partitions import partition
+from tests.support.browser import DOWN, ENTER, ESCAPE, LEFT, Browser, browser, missing
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+WAIT_S = 20
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("chromium")) as made:
+        yield made
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    made = Served(tmp_path / "bus.db", Told())
+    made.batch(
+        *(partition(number, isr=(1, 2)) for number in range(3)),
+        decisions=(decision("leader_and_isr", "REPLICA_FENCED", topic="orders", partition=0, leader=1, isr=[1, 2]),),
+    )
+    yield made
+    made.close()
+
+
+def shows(window: Browser, selector: str, text: str) -> None:
+    wait_until(lambda: text in window.text(selector), f"{text!r} in {selector}", WAIT_S)
+
+
+def opened(window: Browser, served: Served) -> None:
+    window.open(f"http://127.0.0.1:{served.port}/")
+    shows(window, "#rows", "orders-2")
+
+
+def test_the_page_shows_the_cluster_and_follows_it(window: Browser, served: Served) -> None:
+    opened(window, served)
+    shows(window, "#role", "deciding")
+    shows(window, "#tiles", "under-replicated")
+    shows(window, "#brokers", "broker 3")
+    shows(window, "#decisions", "because a replica was fenced")
+    served.batch(partition(0, leader=2, isr=(2,)), partition(1), partition(2))
+    shows(window, "#rows", "under-replicated")
+    wait_until(lambda: "orders-1" not in window.text("#rows"), "two partitions to recover", WAIT_S)
+    served.batch(*(partition(number) for number in range(3)))
+    shows(window, "#risk", "No partition is at risk")
+    assert window.complaints() == []
+
+
+def test_a_partition_is_explained_by_mouse(window: Browser, served: Served) -> None:
+    opened(window, served)
+    window.click("#rows button[data-key='orders-1']")
+    shows(window, "#detail", "Event 1 created orders-1.")
+    window.click("#close")
+    assert not window.run("return document.querySelector('#detail').open")
+
+
+def test_everything_is_reached_by_keyboard(window: Browser, served: Served) -> None:
+    opened(window, served)
+    window.press("/", *"orders-2", ENTER)
+    shows(window, "#detail-title", "orders-2")
+    shows(window, "#detail", "Event 1 created orders-2.")
+    window.press(ESCAPE)
+    wait_until(lambda: not window.run("return document.querySelector('#detail').open"), "the end of the detail", WAIT_S)
+    window.run("document.querySelector('#rows button').focus()")
+    window.press(DOWN, ENTER)
+    shows(window, "#detail-title", "orders-1")
+    window.press(ESCAPE)
+    window.run("document.querySelector('#timeline').focus()")
+    window.press(LEFT)
+    shows(window, "#past", "as it was")
+    shows(window, "#rows", "offline")
+    window.press("l")
+    wait_until(lambda: window.run("return document.querySelector('#past').hidden"), "now", WAIT_S)
+    shows(window, "#rows", "orders-2")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_can_be_read_in_both_themes(window: Browser, served: Served, theme: str) -> None:
+    window.theme(theme)
+    opened(window, served)
+    assert {name: ratio for name, ratio in contrasts(window).items() if ratio < 4.5} == {}
+
+
+# WCAG's contrast of each kind of text with what is behind it.
+CONTRASTS = """
+const luminance = (rgb) => rgb.map((c) => c / 255)
+  .map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+  .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+const parts = (text) => text.match(/[0-9.]+/g).map(Number);
+const ground = (el) => {
+  for (let at = el; at; at = at.parentElement) {
+    const [r, g, b, a = 1] = parts(getComputedStyle(at).backgroundColor);
+    if (a === 1) return [r, g, b];
+  }
+};
+const found = {};
+for (const selector of ["h1", "#role", "#facts", ".tile b", ".tile span", ".hint", ".tag", ".replica.leads", ".replica.in",
+                        ".replica.out", "td", "th", ".decision .why", ".decision .seq", ".broker .more", "kbd", "footer"]) {
+  const el = document.querySelector(selector);
+  const [one, other] = [parts(getComputedStyle(el).color).slice(0, 3), ground(el)].map(luminance);
+  found[selector] = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+}
+return found;
+"""
+
+
+def contrasts(window: Browser) -> dict[str, float]:
+    return dict(window.run(CONTRASTS))
