@@ -1,4 +1,4 @@
-"""Serve the engine\'s address at once, or as soon as the previous job has left it."""
+"""Serve the engine's address at once, or as soon as the previous job has left it."""
 
 import math
 import time
