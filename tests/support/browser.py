@@ -82,7 +82,8 @@ def browser(directory: Path, width: int = 1280, height: int = 1000) -> Iterator[
     ) as driver:
         try:
             assert driver.stdout
-            port = next(found[1] for line in driver.stdout if (found := re.search(r"successfully on port ([0-9]+)", line)))
+            lines = (re.search(r"successfully on port ([0-9]+)", line) for line in driver.stdout)
+            port = next(found[1] for found in lines if found)
             base = f"http://127.0.0.1:{port}"
             arguments = [*ARGUMENTS, f"--window-size={width},{height}", f"--user-data-dir={directory}"]
             wanted = {"goog:chromeOptions": {"args": arguments}, "goog:loggingPrefs": {"browser": "WARNING"}}

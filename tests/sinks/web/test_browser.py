@@ -106,8 +106,11 @@ const ground = (el) => {
   }
 };
 const found = {};
-for (const selector of ["h1", "#role", "#facts", ".tile b", ".tile span", ".hint", ".tag", ".replica.leads", ".replica.in",
-                        ".replica.out", "td", "th", ".decision .why", ".decision .seq", ".broker .more", "kbd", "footer"]) {
+const selectors = [
+  "h1", "#role", "#facts", ".tile b", ".tile span", ".hint", ".tag", ".replica.leads", ".replica.in", ".replica.out",
+  "td", "th", ".decision .why", ".decision .seq", ".broker .more", "kbd", "footer",
+];
+for (const selector of selectors) {
   const el = document.querySelector(selector);
   const [one, other] = [parts(getComputedStyle(el).color).slice(0, 3), ground(el)].map(luminance);
   found[selector] = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
