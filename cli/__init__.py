@@ -1,36 +1,31 @@
 """The command line: one small file per command, imported only when it is used."""
 
-import importlib
 import sys
 
 import click
 
 from bus.interface import BusError, FencedError
-from cli.errors import Refused, Unreachable, WrongUse
+from cli.errors import Interrupted, Refused, Unreachable, WrongUse
+from cli.lazy_group import LazyGroup
 from conf.jars import JarsError
 from conf.java import JavaError
 from conf.loader import SettingsError
 from state.codec import CodecError
 
-COMMANDS = ("run", "publish", "replay", "decisions", "describe", "reshard", "demo", "doctor", "cluster")
+COMMANDS = (
+    *("run", "publish", "topics", "partitions", "brokers", "reassign", "elect", "decisions", "describe", "replay"),
+    *("reshard", "demo", "doctor", "cluster"),
+)
 
 
-class _Commands(click.Group):
-    """A group that imports each command from the module of its name."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = importlib.import_module(f"cli.{cmd_name}").command
-        return command
+class _Commands(LazyGroup):
+    """All commands. An expected error is reported in one line, with its exit code."""
 
     def invoke(self, ctx: click.Context) -> object:
-        """Report an expected error in one line, with its exit code."""
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise Interrupted from error
         except SettingsError as error:
             raise WrongUse(str(error)) from error
         except FencedError as error:
@@ -43,12 +38,18 @@ class _Commands(click.Group):
             raise Unreachable(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from error
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=_Commands,
+    package="cli",
+    names=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.version_option(package_name="isrflow", prog_name="isrflow")
 def command() -> None:
     """Decide which brokers lead and which replicas are in sync: Kafka's controller as a Spark Structured Streaming job.
 
-    Exit codes: 0 done, 1 the cluster refused, 2 wrong use, 3 unreachable or stale, 4 superseded by a newer job.
+    Exit codes: 0 done, 1 the cluster refused, 2 wrong use, 3 unreachable or stale, 4 superseded by a newer job,
+    130 stopped by Ctrl-C.
 
     \b
     Examples:

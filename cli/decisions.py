@@ -54,8 +54,6 @@ def command(
             left -= len(bodies)
             if not left:
                 return
-    except KeyboardInterrupt:
-        return
     finally:
         bus.close()
 

@@ -7,13 +7,11 @@ from typing import Any
 import click
 import msgspec
 
-from bus.clock import now_ms
 from bus.image import view_of_image
+from cli.committed import warn_if_old
 from cli.errors import Refused, Unreachable
 from cli.options import existing_bus, with_settings
 from conf.settings import Settings
-
-OLD_AFTER_S = 10.0
 
 View = dict[str, Any]
 _PARTITION_WORDS = (
@@ -47,7 +45,7 @@ def command(
     if not image.pages:
         raise Unreachable(f"the bus {settings.bus_name} has no state yet: start the engine with 'isrflow run'.")
     whole = view_of_image(image)
-    _warn_if_old(whole)
+    warn_if_old(whole["time_ms"], whole["clock_skew_ms"] or 0)
     view = _filtered(whole, topic, broker, under_replicated, unavailable)
     if form == "json":
         sys.stdout.buffer.write(msgspec.json.encode(view) + b"\n")
@@ -55,18 +53,6 @@ def command(
     else:
         for line in table_of(view):
             click.echo(line)
-
-
-def _warn_if_old(view: View) -> None:
-    """Warn on standard error if the state is old, because a running engine ticks, and if a clock is skewed."""
-    skew_ms = view["clock_skew_ms"] or 0
-    # Measured by the bus's clock since the newest tick entered, because the engine's clock may be ahead.
-    age_s = (now_ms() - view["time_ms"] + skew_ms) / 1000
-    if age_s > OLD_AFTER_S:
-        click.echo(f"This state is {age_s:.0f} s old: is the engine running?", err=True)
-    if abs(skew_ms) / 1000 > OLD_AFTER_S:
-        direction = "ahead of" if skew_ms > 0 else "behind"
-        click.echo(f"The engine's clock is {abs(skew_ms) / 1000:.0f} s {direction} the bus's.", err=True)
 
 
 def _filtered(view: View, topic: str | None, broker: int | None, under_replicated: bool, unavailable: bool) -> View:

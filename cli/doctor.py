@@ -11,6 +11,7 @@ from cli.options import existing_bus, with_settings
 from conf.cache import cache_dir
 from conf.jars import SETS, Jar, JarsError, damaged, fetch, missing, pinned
 from conf.java import JavaError, java_home
+from conf.masking import masked
 from conf.settings import Settings
 
 _FOR = {
@@ -93,7 +94,7 @@ def _findings(settings: Settings, sets: Sequence[str]) -> Iterator[Finding]:
         yield Finding("java", False, True, str(error))
     try:
         existing_bus(settings).close()
-        yield Finding("bus", True, False, settings.bus)
+        yield Finding("bus", True, False, masked(settings.bus))
     except click.ClickException as error:
         yield Finding("bus", False, False, error.message)
     yield Finding("cache", True, False, str(cache_dir()))

@@ -1,6 +1,7 @@
 """The options that commands share: the source of the settings, and the bus."""
 
 import functools
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ import click
 from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
 from cli.errors import Unreachable
-from conf.loader import load
-from conf.settings import SQLITE, Settings
+from conf.loader import bus_url, load
+from conf.settings import Settings
 
 conf_option = click.option(
     "--conf",
@@ -24,26 +25,29 @@ set_option = click.option(
     "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Override one setting. May be repeated."
 )
 bus_option = click.option(
-    "--bus", envvar="ISRFLOW_BUS", metavar="PATH|URL", help="Use this bus instead of the one in the settings."
+    "--bus", metavar="PATH|URL", help="Use this bus instead of the one in the settings. Default: ISRFLOW_BUS."
 )
 
 
 def with_settings(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --conf, --set and --bus to a command, and pass it the resulting ``settings``."""
+    """Add --conf, --set and --bus to a command, and pass it the resulting ``settings``.
+
+    An option overrides the environment, and the environment overrides the file.
+    """
 
     @conf_option
     @bus_option
     @set_option
     @functools.wraps(function)
     def wrapped(conf: Path | None, bus: str | None, sets: tuple[str, ...], **rest: Any) -> Any:
-        return function(settings=load(conf, (*sets, *bus_setting(bus))), **rest)
+        return function(settings=load(conf, (*sets, *bus_setting(bus)), environment=os.environ), **rest)
 
     return wrapped
 
 
 def bus_setting(bus: str | None) -> list[str]:
     """Convert the value of --bus, which may be a bare path, to a setting. Return an empty list without a value."""
-    return [f"bus={bus if ':' in bus else SQLITE + bus}"] if bus else []
+    return [f"bus={bus_url(bus)}"] if bus else []
 
 
 def existing_bus(settings: Settings) -> Bus:

@@ -1,23 +1,21 @@
 """Put events on the bus."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import BinaryIO
 
 import click
 import msgspec
 
-from bus.clock import now_ms
-from bus.engine_only import engine_kind_of
-from bus.interface import MAX_EVENT_BYTES, Bus
+from bus.interface import Bus, NoBusError
 from bus.open_bus import open_bus
 from cli.decisions import DECISIONS_PER_READ, INDEX_MAX
 from cli.errors import Refused, Unreachable, WrongUse
+from cli.event_lines import check, chunks_of, complaint_about, never_published, refuse_binary, with_time
 from cli.options import with_settings
 from conf.settings import Settings
 
 EVENTS_PER_TRANSACTION = 1_000
-CHUNK_BYTES = 256 * 1024
 POLL_INTERVAL_S = 0.02
 
 
@@ -26,36 +24,45 @@ class _Answer(msgspec.Struct):
     error: str = "NONE"
 
 
-class _Timed(msgspec.Struct):
-    time_ms: msgspec.Raw = msgspec.Raw(b"")
-
-
 _answer_decoder = msgspec.json.Decoder(_Answer)
-_timed = msgspec.json.Decoder(_Timed)
 
 
 @click.command("publish")
 @click.argument("events", type=click.File("rb"), metavar="FILE|-")
 @click.option("--wait", is_flag=True, help="Wait for the answers, print them, and exit with 1 if any is a refusal.")
 @click.option("--timeout-ms", type=click.IntRange(min=1), default=30_000, show_default=True, help="How long to wait.")
+@click.option("--check", "checking", is_flag=True, help="Only check the lines. Nothing is published.")
+@click.option("--create", is_flag=True, help="Make the bus if there is none.")
+@click.option("--as-is", is_flag=True, help="Publish lines that are no events too. The engine rejects them.")
 @with_settings
-def command(events: BinaryIO, wait: bool, timeout_ms: int, settings: Settings) -> None:
+def command(
+    events: BinaryIO, wait: bool, timeout_ms: int, checking: bool, create: bool, as_is: bool, settings: Settings
+) -> None:
     """Put events on the bus, and print the seq of the last one.
 
     The events come from FILE, or from standard input with -. Each line is one JSON object. An event without
-    time_ms gets the current time. A line that is not an event is published too, and the engine answers with a
-    `rejected` decision. Empty lines are skipped. Lines from a pipe are published as they arrive. Events that
-    only the engine makes (tick, controller_started, sessions_extended, leader_imbalance) are refused.
+    time_ms gets the current time. Empty lines are skipped. All lines of a file are checked first: if one of them is
+    no event, the exit code is 2 and nothing is published. Lines from a pipe are checked and published as they
+    arrive. With --as-is a line that is no event is published too, and the engine answers with a `rejected` decision.
+    Events that only the engine makes (tick, controller_started, sessions_extended, leader_imbalance) are always
+    refused.
 
     \b
     Examples:
+      isrflow publish --check events.jsonl
       isrflow publish events.jsonl
       echo '{"kind":"create_topic","topic":"orders","partitions":3,"replication_factor":3}' | isrflow publish -
     """
-    bus = open_bus(settings.bus, replication_factor=settings.kafka_topics_replication_factor)
+    if checking:
+        click.echo(f"{_check(events, '')} events checked, none of them wrong.")
+        return
+    if not as_is and events.seekable():
+        _check(events, " Nothing was published.")
+        events.seek(0)
+    bus = _open(settings, create)
     spans: list[range] = []
     try:
-        click.echo(publish_lines(bus, events, spans.append))
+        click.echo(publish_lines(bus, events, spans.append, complaint=never_published if as_is else complaint_about))
         if wait and spans:
             wait_for_decisions(bus, spans[-1][-1], timeout_ms)
             _print_answers(bus, spans)
@@ -63,37 +70,54 @@ def command(events: BinaryIO, wait: bool, timeout_ms: int, settings: Settings) -
         bus.close()
 
 
-def publish_lines(bus: Bus, stream: BinaryIO, published: Callable[[range], None]) -> int:
+def _check(events: BinaryIO, consequence: str) -> int:
+    """Return the number of events. Raises ``WrongUse`` that names the lines that are none."""
+    found = check(events)
+    if found.wrong:
+        more = f"\n... and {found.wrong - len(found.complaints)} more" if found.wrong > len(found.complaints) else ""
+        raise WrongUse("\n".join(found.complaints) + more + f".{consequence}")
+    return found.events
+
+
+def _open(settings: Settings, create: bool) -> Bus:
+    try:
+        return open_bus(settings.bus, create=create, replication_factor=settings.kafka_topics_replication_factor)
+    except NoBusError as error:
+        raise Unreachable(f"{error} 'isrflow publish --create' makes a new one.") from error
+
+
+def publish_lines(
+    bus: Bus,
+    stream: BinaryIO,
+    published: Callable[[range], None],
+    complaint: Callable[[bytes], str | None] = never_published,
+) -> int:
     """Publish a stream's lines as they arrive, and return the seq of the last event that has one.
 
-    If none has one, return the last seq on the bus. ``published`` gets each span of seqs.
+    If none has one, return the last seq on the bus. ``published`` gets each span of seqs. A chunk of lines is published
+    only if there is no ``complaint`` about any of its lines. Raises ``WrongUse`` otherwise.
     """
-    line = last = 0
-    for batch in _batches(stream):
+    number = last = 0
+    for lines in chunks_of(stream):
         ready: list[bytes] = []
-        wrong = None
-        for text in batch:
-            line += 1
-            wrong = _wrong_with(text)
+        for line in lines:
+            number += 1
+            text = line.strip()
+            wrong = complaint(text) if text else None
             if wrong:
-                break
-            if text.strip():
-                ready.append(with_time(text.strip()))
-        seq = bus.publish(ready)
-        if count := bus.count_sequenced(ready):
-            last = seq
-            published(range(seq - (count - 1) * bus.seq_step, seq + 1))
-        if wrong:
-            raise WrongUse(f"line {line} {wrong}. The lines before it were published, up to seq {seq}.")
+                if complaint is not never_published:
+                    refuse_binary(number, text)
+                before = f"Earlier lines were published, up to seq {last}." if last else "Nothing was published."
+                raise WrongUse(f"line {number} {wrong}. {before}")
+            if text:
+                ready.append(with_time(text))
+        for start in range(0, len(ready), EVENTS_PER_TRANSACTION):
+            some = ready[start : start + EVENTS_PER_TRANSACTION]
+            seq = bus.publish(some)
+            if count := bus.count_sequenced(some):
+                last = seq
+                published(range(seq - (count - 1) * bus.seq_step, seq + 1))
     return last or bus.last_seq()
-
-
-def _wrong_with(text: bytes) -> str | None:
-    """Say why a line cannot be published at all, or return None."""
-    if len(text) > MAX_EVENT_BYTES:
-        return f"has more than {MAX_EVENT_BYTES} bytes, too long for an event"
-    kind = engine_kind_of(text)
-    return None if kind is None else f"is a {kind}, which only the engine makes"
 
 
 def wait_for_decisions(bus: Bus, seq: int, timeout_ms: int) -> None:
@@ -121,29 +145,3 @@ def _print_answers(bus: Bus, spans: Iterable[range]) -> None:
                     refused += answer.kind == "rejected" or answer.error != "NONE"
     if refused:
         raise Refused(f"{refused} of the events were refused.")
-
-
-def _batches(stream: BinaryIO) -> Iterator[list[bytes]]:
-    """Split the available input into lines, without waiting for more."""
-    read = getattr(stream, "read1", stream.read)
-    rest = b""
-    while chunk := read(CHUNK_BYTES):
-        *lines, rest = (rest + chunk).split(b"\n")
-        if len(rest) > MAX_EVENT_BYTES:
-            lines, rest = [*lines, rest], b""
-        for start in range(0, len(lines), EVENTS_PER_TRANSACTION):
-            yield lines[start : start + EVENTS_PER_TRANSACTION]
-    if rest:
-        yield [rest]
-
-
-def with_time(text: bytes) -> bytes:
-    """Add ``time_ms`` to an event that lacks it. The rest of its text is unchanged."""
-    try:
-        if _timed.decode(text).time_ms:
-            return text
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return text
-    head = text[:-1].rstrip()
-    comma = b"" if head.endswith(b"{") else b","
-    return head + comma + b'"time_ms":%d}' % now_ms()

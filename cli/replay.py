@@ -1,6 +1,7 @@
 """Decide a recorded log again."""
 
 import itertools
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Literal, TypeVar
@@ -75,7 +76,7 @@ def command(
       isrflow replay events.jsonl --out - --set unclean.leader.election.enable=true
       isrflow replay events.jsonl --out decisions.jsonl --engine spark
     """
-    settings = load(conf, sets, cross_check=False)
+    settings = load(conf, sets, environment=os.environ, cross_check=False)
     overrides = policy_text(from_sets(sets))
     bodies, view = _decide(engine, list(entries_of(events)), settings, overrides)
     try:

@@ -1,15 +1,17 @@
-"""Read settings: defaults, overridden by a TOML file, overridden by ``key=value`` pairs."""
+"""Read settings: defaults, overridden by a TOML file, by environment variables, and by ``key=value`` pairs."""
 
 import difflib
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
 from conf.cross_checks import complaint_about
-from conf.settings import Settings
+from conf.environment import UnknownVariableError, given_in
+from conf.masking import masked_value
+from conf.settings import SQLITE, Settings
 from state.policy import NAMES as POLICY_KEYS
 from state.policy import Policy
 
@@ -23,13 +25,22 @@ class SettingsError(Exception):
     """A setting is unknown or has a wrong value. The message names the setting and the expected value."""
 
 
-def load(path: Path | None = None, sets: Iterable[str] = (), *, cross_check: bool = True) -> Settings:
-    """Return the settings of the TOML file at ``path``, overridden by ``sets`` (``key=value`` texts).
+def load(
+    path: Path | None = None,
+    sets: Iterable[str] = (),
+    *,
+    environment: Mapping[str, str] | None = None,
+    cross_check: bool = True,
+) -> Settings:
+    """Return the settings of the TOML file at ``path``, overridden by ``environment``, overridden by ``sets``.
+
+    ``sets`` are ``key=value`` texts. ``environment`` has the variables of a process (``conf.environment``).
 
     Raises ``SettingsError``. A replay passes ``cross_check=False``: it sends no heartbeats and no ticks, so its
     settings need not fit each other.
     """
     values = _from_file(path) if path else {}
+    values |= _from_environment(environment or {})
     values |= from_sets(sets)
     policy = {key: value for key, value in values.items() if key in POLICY_KEYS}
     engine = {key: value for key, value in values.items() if key not in POLICY_KEYS}
@@ -45,9 +56,15 @@ def from_sets(sets: Iterable[str]) -> dict[str, Any]:
     for text in sets:
         key, equals, value = text.partition("=")
         if not equals:
-            raise SettingsError(f"--set {text}: expected key=value")
-        values[key.strip()] = _checked(key.strip(), value.strip(), f"--set {text}", strict=False)
+            raise SettingsError(f"--set {masked_value(text)}: expected key=value")
+        where = f"--set {key}={masked_value(value)}"
+        values[key.strip()] = _checked(key.strip(), value.strip(), where, strict=False)
     return values
+
+
+def bus_url(text: str) -> str:
+    """Return the URL of a bus that --bus or ISRFLOW_BUS names, which may be a bare path."""
+    return text if ":" in text else SQLITE + text
 
 
 def policy_text(values: dict[str, Any]) -> dict[str, str]:
@@ -58,6 +75,17 @@ def policy_text(values: dict[str, Any]) -> dict[str, str]:
 def as_text(value: object) -> str:
     """Format a value as in Kafka's properties."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    try:
+        given = given_in(environment, KEYS)
+    except UnknownVariableError as error:
+        raise SettingsError(str(error)) from error
+    return {
+        key: _checked(key, bus_url(text) if key == "bus" else text, variable, strict=False)
+        for key, (variable, text) in given.items()
+    }
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -85,7 +113,9 @@ def _checked(key: str, value: object, where: str, *, strict: bool) -> Any:
     try:
         return msgspec.convert(value, _TYPES[key], strict=strict)
     except msgspec.ValidationError as error:
-        raise SettingsError(f"{where}: {key}: {_expected(_TYPES[key], error)}, got {as_text(value)!r}") from error
+        raise SettingsError(
+            f"{where}: {key}: {_expected(_TYPES[key], error)}, got {masked_value(as_text(value))!r}"
+        ) from error
 
 
 def _expected(wanted: Any, error: msgspec.ValidationError) -> str:

@@ -1,6 +1,8 @@
 """Change dynamic settings (KIP-226, 339), and act on those that the rules read."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+
+import msgspec
 
 from controller_logic.availability import elect_all_leaderless, elect_leaderless, recheck_reassignments
 from controller_logic.batch import Batch
@@ -13,8 +15,9 @@ from controller_logic.working_topic import WorkingTopic
 from state.events import AlterConfig
 from state.ids import BROKER_ID_MAX
 from state.limits import Scalar
-from state.policy import TOPIC_NAMES, complaint_about
-from state.rules import BOUNDED_RULES, PLAIN_RULES
+from state.policy import NAMES, TOPIC_NAMES, complaint_about, misspelt
+from state.policy_fit import FITTED, TICK_INTERVAL, complaint_about_fit
+from state.rules import BOUNDED_RULES, CHECKED_RULES, PLAIN_RULES
 
 
 def text_of(config: Mapping[str, Scalar]) -> dict[str, str | None]:
@@ -52,12 +55,34 @@ def _without(held: tuple[dict[str, str], ...], one: dict[str, str]) -> list[dict
 
 def _first_complaint(batch: Batch, config: Mapping[str, str | None], keys: tuple[str, ...] | None = None) -> str | None:
     plainly = batch.state.rules_version >= PLAIN_RULES
+    misspelling = _complaint_about_names(batch, config, keys or NAMES)
+    if misspelling is not None:
+        return misspelling
     for key, value in config.items():
         if value is not None and (keys is None or key in keys):
             complaint = complaint_about(key, value, plainly=plainly)
             if complaint is not None:
                 return complaint
     return None
+
+
+def _complaint_about_names(batch: Batch, config: Mapping[str, str | None], names: Collection[str]) -> str | None:
+    """Say which of the settings misspells one of ``names``. A setting may be removed whatever its name is."""
+    if batch.state.rules_version >= CHECKED_RULES:
+        for key, value in config.items():
+            meant = misspelt(key, names) if value is not None else None
+            if meant is not None:
+                return f"unknown setting {key!r}; did you mean {meant!r}?"
+    return None
+
+
+def _complaint_about_fit(batch: Batch, config: Mapping[str, str | None], after: dict[str, str]) -> str | None:
+    """Say whether the cluster's settings ``after`` a change could not work together."""
+    if batch.state.rules_version < CHECKED_RULES or not FITTED & set(config):
+        return None
+    tick = batch.state.settings.get(TICK_INTERVAL)
+    values = msgspec.to_builtins(batch.state.policy_under(after)) | ({TICK_INTERVAL: int(tick)} if tick else {})
+    return complaint_about_fit(values, [key for key, value in config.items() if value is not None])
 
 
 def alter_config(batch: Batch, event: AlterConfig) -> None:
@@ -86,7 +111,7 @@ def _alter_cluster(batch: Batch, event: AlterConfig) -> None:
         batch.recorder.answer("INVALID_CONFIG", complaint)
         return
     after = _merged(batch.state.config, config)
-    complaint = _complaint_about_sizes(batch, batch.state.config, after)
+    complaint = _complaint_about_sizes(batch, batch.state.config, after) or _complaint_about_fit(batch, config, after)
     if complaint is not None:
         batch.recorder.answer("INVALID_CONFIG", complaint)
         return
@@ -142,9 +167,10 @@ def _alter_broker(batch: Batch, name: str | None, event: AlterConfig) -> None:
         batch.recorder.answer("INVALID_REQUEST", "name the broker by its id")
         return
     name = str(broker)
+    config = text_of(event.config)
     before = batch.state.broker_config.get(name, {})
-    after = _merged(before, text_of(event.config))
-    complaint = _complaint_about_sizes(batch, before, after)
+    after = _merged(before, config)
+    complaint = _complaint_about_names(batch, config, NAMES) or _complaint_about_sizes(batch, before, after)
     if complaint is not None:
         batch.recorder.answer("INVALID_CONFIG", complaint)
         return

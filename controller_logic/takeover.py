@@ -8,8 +8,12 @@ from controller_logic.config import change_settings, text_of
 from state.decisions import StopReplica
 from state.events import ControllerStarted
 from state.policy import NAMES, complaint_about
+from state.policy_fit import TICK_INTERVAL
 from state.reason import Reason
-from state.rules import ENGINE_CLOCK_RULES, NEWEST_RULES
+from state.rules import CHECKED_RULES, ENGINE_CLOCK_RULES, NEWEST_RULES
+
+# An interval with more digits is longer than any session.
+TICK_DIGITS = 16
 
 
 def _resume(batch: Batch) -> None:
@@ -39,6 +43,14 @@ def _begin_clock(batch: Batch, event: ControllerStarted) -> None:
         clock.begin(batch, event)
 
 
+def _given(event: ControllerStarted) -> dict[str, str]:
+    """Return those of the claim's settings that rules read."""
+    given = {key: value for key, value in text_of(event.settings or {}).items() if value is not None}
+    tick = given.get(TICK_INTERVAL, "")
+    has_tick = event.rules_version >= CHECKED_RULES and tick.isascii() and tick.isdecimal() and len(tick) <= TICK_DIGITS
+    return {key: value for key, value in given.items() if key in NAMES or (key == TICK_INTERVAL and has_tick)}
+
+
 def controller_started(batch: Batch, event: ControllerStarted) -> None:
     """Take the next controller epoch and its settings, and continue what is under way.
 
@@ -66,7 +78,7 @@ def controller_started(batch: Batch, event: ControllerStarted) -> None:
     _begin_clock(batch, event)
     sessions.grant_whole_session(batch, gateways.with_session(batch))
     gateways.forgive_silence(batch)
-    given = {key: value for key, value in text_of(event.settings or {}).items() if value is not None and key in NAMES}
+    given = _given(event)
     complaints = {
         key: complaint for key, value in given.items() if (complaint := complaint_about(key, value, plainly=False))
     }

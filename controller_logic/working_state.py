@@ -173,6 +173,10 @@ class WorkingState:
             if topic is not None:
                 topic.read_config(self.policy)
 
+    def policy_under(self, config: dict[str, str]) -> Policy:
+        """Return the policy that the claim's settings and ``config`` as the cluster's dynamic ones would give."""
+        return laid_over(laid_over(self._base_policy, self.settings), config)
+
     def _sum_of_layers(self) -> Policy:
         policy = self._base_policy
         for layer in (self.settings, self.config, self._overrides):

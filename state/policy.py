@@ -1,7 +1,8 @@
 """The settings that rules read, under Kafka's names."""
 
+import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -49,6 +50,10 @@ class Policy(
 TOPIC_NAMES = ("min.insync.replicas", "unclean.leader.election.enable")
 NAMES = frozenset(field.encode_name for field in msgspec.structs.fields(Policy))
 _SWITCHES = frozenset(field.encode_name for field in msgspec.structs.fields(Policy) if field.type is bool)
+# controller.quorum.election.timeout.ms, another setting of Kafka's, is 0.87 of controller.quorum.fetch.timeout.ms.
+_ALMOST = 0.92
+# Longer names are near none, and need not be compared.
+_NAME_CHARS_MAX = 100
 _WHOLE = re.compile(r"-?[0-9]+")
 
 
@@ -92,3 +97,11 @@ def complaint_about(key: str, value: str, *, plainly: bool = True) -> str | None
     kind = "bool" if key in _SWITCHES else "int"
     is_plain = value.lower() in ("true", "false") if kind == "bool" else _WHOLE.fullmatch(value)
     return None if is_plain or not plainly else f"Expected `{kind}`, got `str` - at `$.{key}`"
+
+
+def misspelt(key: str, names: Collection[str]) -> str | None:
+    """Return the one of ``names`` that ``key`` almost is. Kafka's other settings are further away."""
+    if key in names or len(key) > _NAME_CHARS_MAX:
+        return None
+    near = difflib.get_close_matches(key, sorted(names), n=1, cutoff=_ALMOST)
+    return near[0] if near else None

@@ -17,10 +17,12 @@ differently on events that are already on some bus, because a replay must repeat
    Brokers of Kafka 4 are told of the cluster's settings that they act on.
 3: a quorum restored from a backup of any age goes on in an epoch beyond those that were lost, before any decision
    becomes a record.
+4: settings are checked when they are changed as they are when an engine starts: a name that misspells a setting of the
+   rules is refused, and so are values that cannot work together.
 """
 
 FIRST_RULES = 1
-NEWEST_RULES = 3
+NEWEST_RULES = 4
 # The version from which on ...
 # only the engine's own events move the clock
 ENGINE_CLOCK_RULES = 2
@@ -44,3 +46,5 @@ UNREPEATED_RULES = 2
 ANY_BACKUP_RULES = 3
 # brokers are told of the engine's own settings, if gateways can write them
 ANNOUNCING_RULES = 2
+# changed settings are checked as an engine's own are
+CHECKED_RULES = 4

@@ -6,6 +6,7 @@ import structlog
 from bus.interface import Bus, BusError, Claim
 from conf.loader import policy_text
 from conf.settings import Settings
+from state.policy_fit import TICK_INTERVAL
 from streaming.deadlines import Deadlines
 from streaming.engine_clock import EngineClock
 from streaming.layout_check import LayoutCheck
@@ -46,8 +47,9 @@ class Tenure:
         if after_epoch is not None:
             # The clock starts with the wall clock, which may have drifted while this job stood by.
             self.clock = EngineClock()
-        policy = policy_text(msgspec.to_builtins(self._settings.policy))
-        self.claim = self._bus.claim(self._settings.controller_name, policy, self.clock.read_ms(), after_epoch)
+        ours = policy_text(msgspec.to_builtins(self._settings.policy))
+        ours[TICK_INTERVAL] = str(self._settings.tick_idle_interval_ms)
+        self.claim = self._bus.claim(self._settings.controller_name, ours, self.clock.read_ms(), after_epoch)
         self._layout.claimed(self.claim)
         self.deadlines.begin(self.claim)
         busy_ms, idle_ms = self._settings.watermark_interval_ms, self._settings.tick_idle_interval_ms

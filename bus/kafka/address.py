@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bus.interface import Bus, BusError, OpenOptions
+from conf.masking import masked_value
 from conf.settings import DEFAULT_BUS, SQLITE
 
 SCHEME = "kafka://"
@@ -56,7 +57,7 @@ class Address(NamedTuple):
 def parse(url: str) -> Address:
     """Read a bus's URL. Raises ``ValueError`` if it is malformed."""
     if not re.fullmatch(PATTERN, url):
-        raise ValueError(f"{url!r} is no bus on Kafka: expected kafka://host:port[,host:port][/prefix]")
+        raise ValueError(f"{masked_value(url)!r} is no bus on Kafka: expected kafka://host:port[,host:port][/prefix]")
     servers, _, prefix = url.removeprefix(SCHEME).partition("/")
     return Address(servers, prefix or DEFAULT_PREFIX)
 

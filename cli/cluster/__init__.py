@@ -2,13 +2,10 @@
 
 import click
 
-from cli.cluster.down import down
-from cli.cluster.rebuild import rebuild
-from cli.cluster.status import status
-from cli.cluster.up import up
+from cli.lazy_group import LazyGroup
 
 
-@click.group("cluster")
+@click.group("cluster", cls=LazyGroup, package="cli.cluster", names=("up", "status", "down", "rebuild"))
 def command() -> None:
     """Start and stop real Kafka brokers on this machine.
 
@@ -22,7 +19,3 @@ def command() -> None:
       isrflow cluster status
       isrflow cluster down --delete
     """
-
-
-for _each in (up, status, down, rebuild):
-    command.add_command(_each)

@@ -12,7 +12,7 @@ from cli.errors import Refused, Unreachable
 @click.command("down")
 @click.option("--delete", is_flag=True, help="Also remove the cluster's data and logs, and the bus if 'up' created it.")
 @dir_option
-def down(delete: bool, folder: Path) -> None:
+def command(delete: bool, folder: Path) -> None:
     """Stop brokers, gateways and engine, in this order. Kill a process that does not stop within a minute.
 
     An engine that was already running before 'isrflow cluster up' keeps running.

@@ -1,5 +1,6 @@
 """The engine as a separate process: started if no other engine decides, and found again by its folder."""
 
+import os
 import socket
 import time
 from collections.abc import Sequence
@@ -42,7 +43,7 @@ class EngineProcess(Service):
         with_bus = self._bus.open()
         self._epoch_before, self._decided_before = with_bus.claimed_epoch(), with_bus.decided_seq()
         with_bus.close()
-        settings = load(self._conf, self._settings)
+        settings = load(self._conf, self._settings, environment=os.environ)
         metrics = free_metrics_port(settings.metrics_host, settings.metrics_port)
         ours = (f"bus={self._bus.url}", f"checkpoint.dir={self.folder / 'checkpoint'}")
         sets = (*ours, *self._settings, f"metrics.port={metrics}")

@@ -1,5 +1,6 @@
 """Rebuild a gateway's metadata log from the brokers' copies."""
 
+import os
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from cli.cluster.bus_place import BusPlace
 from cli.cluster.folder import dir_option, open_cluster
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.options import bus_option
+from conf.environment import variable_of
 
 
 @click.command("rebuild")
@@ -22,7 +24,7 @@ from cli.options import bus_option
 @click.option("--without", multiple=True, type=int, metavar="ID", help="A broker that is lost for good.")
 @bus_option
 @dir_option
-def rebuild(
+def command(
     gateway: int | None,
     log: Path | None,
     cluster_id: str | None,
@@ -80,6 +82,7 @@ def _of_cluster(folder: Path, gateway: int | None, copies: tuple[Path, ...]) -> 
 
 
 def _by_hand(log: Path, cluster_id: str | None, bus: str | None, copies: tuple[Path, ...]) -> tuple[Identity, BusPlace]:
+    bus = bus or os.environ.get(variable_of("bus"))
     if not (cluster_id and bus and copies):
         raise WrongUse("--log needs --cluster-id, --bus and --from")
     identity = Identity(gateway=0, voters=(), cluster_id=cluster_id, directory=log, copies=copies)

@@ -21,7 +21,7 @@ Row = dict[str, Any]
 @click.command("status")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="The output format.")
 @dir_option
-def status(form: str, folder: Path) -> None:
+def command(form: str, folder: Path) -> None:
     """Show a cluster's processes.
 
     For each process it shows whether it runs, how the engine sees it, and where its log is. The exit code is

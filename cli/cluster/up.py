@@ -1,5 +1,6 @@
 """Start a cluster."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ def _settings(context: click.Context, parameter: click.Parameter, texts: Sequenc
 @conf_option
 @bus_option
 @dir_option
-def up(version: str, plain: bool, conf: Path | None, bus: str | None, folder: Path, **described: Any) -> None:
+def command(version: str, plain: bool, conf: Path | None, bus: str | None, folder: Path, **described: Any) -> None:
     """Start a cluster, and wait until all of it runs. A stopped cluster continues where it stopped.
 
     A cluster has an engine, two gateways and Kafka brokers. If an engine already decides on the bus, it leads the
@@ -103,13 +104,13 @@ def _open_existing(folder: Path, plain: bool, described: dict[str, Any]) -> tupl
     kafka, led = open_cluster(folder)
     if plain or _is_typed("conf") or _is_typed("bus") or any(described.values()):
         raise WrongUse(
-            f"{folder} already has a cluster: start it without options, or delete it ('isrflow cluster down --delete')."
+            f"{folder} already has a cluster: start it without options, or choose another folder with --dir."
         )
     return kafka, led
 
 
 def _is_typed(option: str) -> bool:
-    """Check whether an option was typed. ISRFLOW_CONF and ISRFLOW_BUS serve all commands, and need not fit this one."""
+    """Check whether an option was typed. ISRFLOW_CONF serves all commands, and need not fit this one."""
     return click.get_current_context().get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE
 
 
@@ -128,7 +129,7 @@ def _create_cluster(
         # A leftover of a cluster that was never created completely.
         (folder / LED_FILE).unlink(missing_ok=True)
         return KafkaCluster.create(folder, specs, cluster_id), None
-    settings = load(conf, bus_setting(bus))
+    settings = load(conf, bus_setting(bus), environment=os.environ)
     led = LedCluster.create(
         folder,
         settings.bus,

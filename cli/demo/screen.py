@@ -7,50 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cli.decision_line import line_of
 from cli.demo.cluster import BROKERS
 from cli.demo.story import TOPIC, Story, is_whole
 from cli.demo.watch import Watch
-from state.decisions import (
-    Answer,
-    AnyDecision,
-    BrokerDecision,
-    LeaderAndIsr,
-    ProducerIds,
-    QuorumDecision,
-    StopReplica,
-    TopicDecision,
-)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 REFRESH_PER_SECOND = 8
-
-
-def line_of(decision: AnyDecision) -> str:
-    """Format a decision as one line, with its reason."""
-    match decision:
-        case LeaderAndIsr():
-            isr = ",".join(map(str, decision.isr))
-            leader = decision.leader if decision.leader >= 0 else "none"
-            what = f"{decision.topic}-{decision.partition} leader {leader} epoch {decision.leader_epoch} isr {isr}"
-            what += " unclean" if decision.unclean else ""
-        case BrokerDecision():
-            what = f"broker {decision.broker} {decision.state}"
-        case TopicDecision():
-            what = f"topic {decision.topic} {decision.state}"
-        case StopReplica():
-            brokers = ",".join(map(str, decision.to))
-            what = f"{decision.topic}-{decision.partition} {'leaves' if decision.delete else 'stops on'} {brokers}"
-        case QuorumDecision():
-            what = f"gateway {decision.voter} leads, quorum epoch {decision.quorum_epoch}"
-        case ProducerIds():
-            what = f"producer ids below {decision.next_producer_id} taken by broker {decision.broker}"
-        case Answer():
-            what = f"{decision.request} refused: {decision.error} {decision.message}".rstrip()
-        case _:
-            what = decision.__struct_config__.tag  # type: ignore[assignment]
-    return f"{decision.seq:>6}  {what}  ({decision.reason})"
 
 
 @contextlib.contextmanager

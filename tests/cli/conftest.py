@@ -1,6 +1,7 @@
 """A small cluster's bus, made by hand: three brokers, one of them fenced, and two topics."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,8 +41,9 @@ def decision(seq: int, index: int) -> Decided:
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ISRFLOW_BUS", "ISRFLOW_CONF"):
-        monkeypatch.delenv(name, raising=False)
+    for name in os.environ:
+        if name.startswith("ISRFLOW_") and name != "ISRFLOW_REWRITE":
+            monkeypatch.delenv(name)
 
 
 @pytest.fixture

@@ -127,6 +127,6 @@ def test_a_demo_stopped_halfway_leaves_no_process() -> None:
         assert len(processes_of(directory)) >= 5
         demo.send_signal(signal.SIGTERM)
         _, said = demo.communicate(timeout=30)
-    assert (demo.returncode, said) == (1, "\nAborted!\n")
+    assert (demo.returncode, said) == (130, "\nAborted!\n")
     assert not Path(directory).exists()
     assert processes_of(directory) == []

@@ -13,7 +13,8 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from bus.interface import MAX_EVENT_BYTES, Decided
-from cli.publish import EVENTS_PER_TRANSACTION, publish_lines, with_time
+from cli.event_lines import with_time
+from cli.publish import EVENTS_PER_TRANSACTION, publish_lines
 from tests.cli.conftest import Isrflow
 
 
@@ -22,16 +23,21 @@ def published(path: str = "data/bus.db") -> list[bytes]:
     return [entry.raw for entry in bus.read(0, bus.last_seq())]
 
 
+def delete(*topics: str) -> str:
+    return "".join(f'{{"kind":"delete_topic","time_ms":1,"topic":"{topic}"}}\n' for topic in topics)
+
+
 def test_lines_become_events_in_order_and_the_last_seq_is_printed(isrflow: Isrflow, tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_text('{"time_ms":1}\n\n  \nno json\n[1]\n{"time_ms":2}')
-    done = isrflow("publish", "events.jsonl")
+    done = isrflow("publish", "events.jsonl", "--create", "--as-is")
     assert (done.exit_code, done.stdout) == (0, "4\n")
     assert published() == [b'{"time_ms":1}', b"no json", b"[1]", b'{"time_ms":2}']
 
 
 def test_an_event_without_time_gets_one_and_keeps_its_text(isrflow: Isrflow) -> None:
     before = time.time_ns() // 1_000_000
-    assert isrflow("publish", "-", text='{"kind" : "other", "big":12345678901234567890123 }\n{}\n').exit_code == 0
+    lines = '{"kind" : "other", "big":12345678901234567890123 }\n{}\n'
+    assert isrflow("publish", "-", "--as-is", "--create", text=lines).exit_code == 0
     first, second = published()
     assert first.startswith(b'{"kind" : "other", "big":12345678901234567890123,"time_ms":')
     assert before <= json.loads(first)["time_ms"] <= time.time_ns() // 1_000_000
@@ -46,17 +52,59 @@ def test_a_line_with_a_time_or_without_an_object_is_unchanged(text: bytes) -> No
 def test_a_large_file_takes_several_transactions(isrflow: Isrflow, tmp_path: Path) -> None:
     count = 3 * EVENTS_PER_TRANSACTION + 1
     (tmp_path / "events.jsonl").write_text("".join(f'{{"time_ms":{n}}}\n' for n in range(count)))
-    assert isrflow("publish", "events.jsonl", "--bus", "other.db").stdout == f"{count}\n"
+    assert isrflow("publish", "events.jsonl", "--bus", "other.db", "--create", "--as-is").stdout == f"{count}\n"
     assert published("other.db") == [b'{"time_ms":%d}' % n for n in range(count)]
 
 
-def test_a_line_over_the_limit_is_named_and_earlier_lines_are_published(isrflow: Isrflow, tmp_path: Path) -> None:
+def test_all_lines_of_a_file_are_checked_before_any_is_published(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+    wrong = delete("a") + "no json\n" + '{"kind":"delete_topc","time_ms":1,"topic":"t"}\n{"kind":"delete_topic"}\n'
+    for arguments in ((), ("--check",)):
+        done = isrflow("publish", "-", *arguments, text=wrong)
+        assert done.exit_code == 2
+        second, third, fourth = done.stderr.splitlines()
+        assert second.startswith("Error: line 2 is no event: not a JSON object")
+        assert third == "line 3 has the unknown kind 'delete_topc'; did you mean 'delete_topic'?"
+        assert fourth.startswith("line 4 is no event: topic: ")
+        assert fourth.endswith("Nothing was published.") == (not arguments)
+    assert bus.last_seq() == 6
+
+
+def test_a_check_publishes_nothing_and_needs_no_bus(isrflow: Isrflow, tmp_path: Path) -> None:
+    done = isrflow("publish", "-", "--check", text=delete("a", "b"))
+    assert (done.exit_code, done.stdout) == (0, "2 events checked, none of them wrong.\n")
+    assert not (tmp_path / "data").exists()
+
+
+def test_only_the_first_wrong_lines_are_shown(isrflow: Isrflow) -> None:
+    done = isrflow("publish", "-", "--check", text="x\n" * 13)
+    assert len(done.stderr.splitlines()) == 11
+    assert done.stderr.endswith("... and 3 more.\n")
+
+
+@pytest.mark.parametrize("arguments", [["-"], ["--check", "-"]])
+def test_a_binary_file_is_refused(isrflow: Isrflow, bus: EmbeddedBus, arguments: list[str]) -> None:
+    done = isrflow("publish", *arguments, text=bus.path.read_bytes())
+    assert done.exit_code == 2
+    assert "this is a binary file" in done.stderr
+    assert bus.last_seq() == 6
+
+
+def test_a_missing_bus_is_made_only_on_request(isrflow: Isrflow, tmp_path: Path) -> None:
+    done = isrflow("publish", "-", text=delete("a"))
+    assert done.exit_code == 3
+    assert done.stderr.endswith("'isrflow publish --create' makes a new one.\n")
+    assert not (tmp_path / "data").exists()
+    assert isrflow("publish", "-", "--create", text=delete("a")).stdout == "1\n"
+    assert isrflow("publish", "-", text=delete("b")).stdout == "2\n"
+
+
+def test_a_line_over_the_limit_is_named(isrflow: Isrflow, bus: EmbeddedBus, tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_bytes(b'{"time_ms":1}\n' + b"x" * (MAX_EVENT_BYTES + 1) + b"\n{}\n")
-    done = isrflow("publish", "events.jsonl")
+    done = isrflow("publish", "events.jsonl", "--as-is")
     assert done.exit_code == 2
     assert "line 2 has more than 8388608 bytes" in done.stderr
-    assert "up to seq 1" in done.stderr
-    assert len(published()) == 1
+    assert "up to seq 7" in done.stderr
+    assert bus.last_seq() == 7
 
 
 def test_nothing_to_publish_prints_the_last_seq(isrflow: Isrflow, bus: EmbeddedBus) -> None:
@@ -85,12 +133,15 @@ def test_publish_prints_its_own_last_seq_and_waits_for_its_own_events(tmp_path: 
 
 
 @pytest.mark.parametrize("kind", ["tick", "controller_started", "sessions_extended", "leader_imbalance"])
-def test_an_event_that_only_the_engine_makes_is_refused_with_its_line(isrflow: Isrflow, kind: str) -> None:
-    done = isrflow("publish", "-", text=f'{{"time_ms":1}}\n{{"time_ms":2, "kind" : "{kind}" }}\n{{}}\n')
+@pytest.mark.parametrize("arguments", [[], ["--as-is"]])
+def test_an_event_that_only_the_engine_makes_is_refused_with_its_line(
+    isrflow: Isrflow, bus: EmbeddedBus, kind: str, arguments: list[str]
+) -> None:
+    text = f'{delete("a")}{{"time_ms":2, "kind" : "{kind}" }}\n{delete("b")}'
+    done = isrflow("publish", "-", *arguments, text=text)
     assert done.exit_code == 2
-    assert f"line 2 is a {kind}, which only the engine makes" in done.stderr
-    assert "up to seq 1" in done.stderr
-    assert published() == [b'{"time_ms":1}']
+    assert f"line 2 is a {kind}, which only the engine makes. Nothing was published." in done.stderr
+    assert bus.last_seq() == 6
 
 
 def test_a_missing_file_is_wrong_use(isrflow: Isrflow) -> None:
@@ -105,8 +156,8 @@ def test_a_pipe_is_published_as_it_arrives(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
         assert process.stdin
         for count in (1, 2):
-            process.stdin.write(b'{"kind":"other"}\n{"half":')
-            process.stdin.write(b'"line"}\n')
+            process.stdin.write(b'{"kind":"delete_topic","topic":"a"}\n{"kind":"delete_topic",')
+            process.stdin.write(b'"topic":"b"}\n')
             deadline = time.monotonic() + 10
             while bus.last_seq() < 2 * count and time.monotonic() < deadline:
                 time.sleep(0.01)
@@ -135,7 +186,7 @@ def decided(bus: EmbeddedBus, *errors: str) -> None:
 )
 def test_wait_prints_the_answers(isrflow: Isrflow, bus: EmbeddedBus, errors: list[str], code: int, said: str) -> None:
     decided(bus, *errors)
-    done = isrflow("publish", "-", "--wait", text="{}\n{}\n")
+    done = isrflow("publish", "-", "--wait", text=delete("a", "b"))
     assert (done.exit_code, done.stderr) == (code, said)
     seq, *answers = done.stdout.splitlines()
     assert seq == "9"
@@ -143,6 +194,6 @@ def test_wait_prints_the_answers(isrflow: Isrflow, bus: EmbeddedBus, errors: lis
 
 
 def test_wait_has_a_bound(isrflow: Isrflow, bus: EmbeddedBus) -> None:
-    done = isrflow("publish", "-", "--wait", "--timeout-ms", "50", text="{}\n")
+    done = isrflow("publish", "-", "--wait", "--timeout-ms", "50", text=delete("a"))
     assert done.exit_code == 3
     assert "seq 7 was not decided within 50 ms, the engine is at 6" in done.stderr

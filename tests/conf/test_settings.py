@@ -7,7 +7,9 @@ import pytest
 import conf
 from brokers.gateways.kraft.settings import Settings as GatewaySettings
 from conf.cross_checks import GATEWAY_HEARTBEAT_MS
+from conf.environment import OTHERS, variable_of
 from conf.loader import KEYS, SettingsError, from_sets, load, policy_text
+from conf.masking import masked
 from conf.settings import Settings
 from state.policy import NAMES
 
@@ -44,6 +46,69 @@ def test_each_layer_overrides_the_one_below(tmp_path: Path) -> None:
     assert settings.policy.num_partitions == 6
     assert settings.policy.unclean_leader_election_enable is True
     assert settings.controller_id == settings.controller_name == "a=b"
+
+
+def test_the_environment_overrides_the_file_and_is_overridden_by_options(tmp_path: Path) -> None:
+    file = tmp_path / "isrflow.toml"
+    file.write_text('shards = 8\nbus = "sqlite:file.db"\npages = 2\n')
+    environment = {
+        "ISRFLOW_SHARDS": "4",
+        "ISRFLOW_BUS": "environment.db",
+        "ISRFLOW_BROKER_SESSION_TIMEOUT_MS": "5000",
+        "ISRFLOW_METRICS_KAFKA_NAMES": "false",
+        "ISRFLOW_PAGES": "",
+        "ISRFLOW_CONF": "elsewhere.toml",
+        "HOME": "/nowhere",
+    }
+    settings = load(file, ["bus=sqlite:option.db"], environment=environment)
+    assert (settings.bus, settings.shards, settings.pages, settings.metrics_kafka_names) == (
+        *("sqlite:option.db", 4, 2),
+        False,
+    )
+    assert settings.policy.broker_session_timeout_ms == 5_000
+    assert load(file, environment=environment).bus == "sqlite:environment.db"
+
+
+def test_each_setting_has_a_variable_of_its_own() -> None:
+    variables = {variable_of(key) for key in KEYS}
+    assert len(variables) == len(KEYS)
+    assert not variables & OTHERS
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "said"),
+    [
+        ("ISRFLOW_SHARD", "4", "ISRFLOW_SHARD: no setting has this variable; did you mean ISRFLOW_SHARDS?"),
+        ("ISRFLOW_CONFIG", "x", "did you mean ISRFLOW_CONF?"),
+        ("ISRFLOW_ZZZZZZZZZZZZZZZZZ", "", "conf/reference.toml lists all settings"),
+        ("ISRFLOW_SHARDS", "many", "ISRFLOW_SHARDS: shards: expected int, got 'many'"),
+    ],
+)
+def test_a_wrong_variable_is_named(variable: str, text: str, said: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        load(environment={variable: text})
+    assert said in str(error.value)
+
+
+SECRET = "hunter2"
+
+
+@pytest.mark.parametrize(
+    "url", [f"kafka://user:{SECRET}@host:9092", f"user:{SECRET}@host:9092", f"kafka://u:p@{SECRET}@h"]
+)
+def test_a_password_in_a_url_is_never_echoed(url: str, tmp_path: Path) -> None:
+    file = tmp_path / "isrflow.toml"
+    file.write_text(f'bus = "{url}"\n')
+    for given in ({"path": file}, {"sets": [f"bus={url}"]}, {"sets": [url]}, {"environment": {"ISRFLOW_BUS": url}}):
+        with pytest.raises(SettingsError) as error:
+            load(**given)  # type: ignore[arg-type]
+        assert SECRET not in str(error.value)
+
+
+def test_a_password_in_a_message_is_masked() -> None:
+    message = f"bus kafka://user:{SECRET}@a:1,b:2/x: no answer; see https://example.org/@page"
+    assert SECRET not in masked(message)
+    assert masked("no answer from a@b") == "no answer from a@b"
 
 
 def test_a_controller_without_a_name_gets_one() -> None:

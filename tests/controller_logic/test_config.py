@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from state.decisions import Answer, ConfigDecision
+from state.policy import NAMES, misspelt
+from state.rules import NEWEST_RULES
 from tests.support.world import World
 
 UNCLEAN = "unclean.leader.election.enable"
@@ -119,3 +121,95 @@ def test_a_setting_is_written_as_brokers_read_it(rules_version: int, error: str,
     world.publish("controller_started", controller_id="c", controller_epoch=1, rules_version=rules_version)
     alter(world, entity, "t" if entity == "topic" else None, **{"min.insync.replicas": 1.0})
     assert world.error == error
+
+
+@pytest.fixture
+def claimed() -> World:
+    """A cluster under the newest rules, whose engine ticks every 500 ms."""
+    world = World(1)
+    world.create("t", (1,))
+    settings = {"tick.idle.interval.ms": "500", "broker.session.timeout.ms": "9000"}
+    claim = {"controller_id": "c", "controller_epoch": 1, "rules_version": NEWEST_RULES, "settings": settings}
+    world.publish("controller_started", **claim)
+    return world
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (
+            {"broker.session.timeout.ms": 1},
+            "tick.idle.interval.ms is 500, and broker.session.timeout.ms is 1: expected",
+        ),
+        ({"broker.heartbeat.interval.ms": 9_000}, "expected broker.heartbeat.interval.ms < broker.session.timeout.ms"),
+        ({"controller.quorum.fetch.timeout.ms": 400}, "controller.quorum.fetch.timeout.ms is 400: expected more than"),
+    ],
+)
+def test_settings_that_cannot_work_together_are_refused_as_at_a_start(
+    claimed: World, config: dict[str, int], said: str
+) -> None:
+    before = claimed.state.cluster.config
+    alter(claimed, "cluster", None, **config)
+    answer = claimed.one(Answer)
+    assert (answer.error, claimed.kinds) == ("INVALID_CONFIG", "answer")
+    assert said in (answer.message or "")
+    assert claimed.state.cluster.config == before
+
+
+def test_a_setting_that_fits_is_set_and_a_misfit_of_before_stops_no_other(claimed: World) -> None:
+    alter(claimed, "cluster", None, **{"broker.session.timeout.ms": 501})
+    assert claimed.error == "NONE"
+    claimed.publish(
+        "controller_started", controller_id="c", controller_epoch=2, rules_version=NEWEST_RULES, settings={}
+    )
+    alter(claimed, "cluster", None, **{"broker.session.timeout.ms": 1})
+    assert claimed.error == "NONE", "this claim brought no tick interval"
+    settings = {"tick.idle.interval.ms": 500}
+    claim = {"controller_id": "c", "controller_epoch": 3, "rules_version": NEWEST_RULES, "settings": settings}
+    claimed.publish("controller_started", **claim)
+    alter(claimed, "cluster", None, **{MIN_ISR: 2})
+    assert claimed.error == "NONE"
+
+
+@pytest.mark.parametrize("entity", ["cluster", "topic", "broker"])
+def test_a_misspelt_setting_is_refused(claimed: World, entity: str) -> None:
+    name = {"cluster": None, "topic": "t", "broker": "1"}[entity]
+    alter(claimed, entity, name, **{"min.insync.replica": 2})
+    answer = claimed.one(Answer)
+    assert (answer.error, answer.message) == (
+        "INVALID_CONFIG",
+        "unknown setting 'min.insync.replica'; did you mean 'min.insync.replicas'?",
+    )
+    alter(claimed, entity, name, **{"min.insync.replica": None})
+    assert claimed.error == "NONE"
+
+
+def test_a_topic_is_not_created_with_a_misspelt_setting(claimed: World) -> None:
+    claimed.publish("create_topic", topic="u", assignment={"0": [1]}, config={"min.insync.replica": 1})
+    assert claimed.error == "INVALID_CONFIG"
+
+
+# Those of Kafka's settings whose names are nearest to the rules' settings.
+OF_KAFKA = (
+    "controller.quorum.election.timeout.ms",
+    "controller.quorum.request.timeout.ms",
+    "controller.quorum.fetch.max.bytes",
+    "zookeeper.session.timeout.ms",
+    "group.max.session.timeout.ms",
+    "group.consumer.session.timeout.ms",
+    "group.consumer.heartbeat.interval.ms",
+    "unclean.leader.election.interval.ms",
+    "offsets.topic.num.partitions",
+    "offsets.topic.replication.factor",
+    "transaction.state.log.min.isr",
+    "replica.fetch.wait.max.ms",
+    "metadata.max.retention.ms",
+    "controlled.shutdown.max.retries",
+    "log.segment.delete.delay.ms",
+    "max.compaction.lag.ms",
+    "segment.jitter.ms",
+)
+
+
+def test_no_setting_of_kafkas_is_taken_for_a_misspelt_one() -> None:
+    assert {name: meant for name in OF_KAFKA if (meant := misspelt(name, NAMES))} == {}

@@ -17,7 +17,7 @@ from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
 from bus.interface import Decided, Entry
 from bus.kafka.publisher import replica_of
-from cli.publish import with_time
+from cli.event_lines import with_time
 from controller_logic.replay import decide
 from state.decisions import Answer, AnyDecision, Rejected
 from state.decisions import decode as decode_decision

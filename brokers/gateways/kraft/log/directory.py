@@ -101,7 +101,7 @@ def _next_aside(directory: Path) -> Path:
     if len(taken) >= ASIDE_MAX:
         raise StorageError(
             f"{directory} holds {len(taken)} logs that were set aside: its disk may be failing. "
-            "Remove those that nobody needs"
+            "Move them to another place once the disk is known to be sound"
         )
     aside = directory / f"aside-{max(taken, default=0) + 1}"
     aside.mkdir()

@@ -1,0 +1,157 @@
+"""Requests to the engine: publish them and wait for the answers, or say what the rules would decide now."""
+
+import functools
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from bus.clock import now_ms
+from bus.image import read_image
+from bus.interface import Bus, Decided, Entry, Image
+from bus.open_bus import open_bus
+from cli.committed import skew_ms, warn_if_old
+from cli.decision_line import text_of
+from cli.decisions import DECISIONS_PER_READ, INDEX_MAX
+from cli.errors import Refused, Unreachable
+from cli.options import existing_bus, with_settings
+from cli.output import format_option, show_json
+from cli.publish import wait_for_decisions
+from conf.settings import Settings
+from controller_logic.guard import guarded_step
+from controller_logic.replay import logged
+from controller_logic.resharding import resharded
+from state.cluster import State
+from state.codec import decode_cluster
+from state.decisions import Answer, AnyDecision, Rejected, decode
+from state.policy import Policy
+from state.shard_outcome import CLUSTER_PAGE
+
+Request = dict[str, Any]
+# A dry run decides what the engine has yet to decide, too. An engine that runs is not further behind.
+UNDECIDED_MAX = 100_000
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """How requests of one command are made."""
+
+    settings: Settings
+    form: str
+    dry_run: bool
+    timeout_ms: int
+
+
+def asks(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --dry-run, --timeout-ms, --format and the settings to a command, and pass it an ``ask``."""
+
+    @click.option("--dry-run", is_flag=True, help="Print what the rules would decide now, and change nothing.")
+    @click.option(
+        "--timeout-ms",
+        type=click.IntRange(1, 86_400_000),
+        default=30_000,
+        show_default=True,
+        help="How long to wait. The engine does not begin the request after this time.",
+    )
+    @format_option
+    @with_settings
+    @functools.wraps(function)
+    def wrapped(settings: Settings, form: str, dry_run: bool, timeout_ms: int, **rest: Any) -> Any:
+        return function(ask=Ask(settings, form, dry_run, timeout_ms), **rest)
+
+    return wrapped
+
+
+def perform(
+    ask: Ask, requests: Sequence[Request], done: Callable[[Answer], str], harmless: frozenset[str] = frozenset()
+) -> None:
+    """Make the requests, and print the answers, or with --dry-run the decisions that the rules would make.
+
+    ``done`` says what an answer without an error tells. Errors that are ``harmless`` are printed, but are no refusal.
+    Raises ``Refused`` if a request is refused, and ``Unreachable`` if there is no answer in time.
+    """
+    decisions = would_decide(ask.settings, requests) if ask.dry_run else answers_to(ask, requests)
+    if ask.form == "json":
+        show_json(decisions)
+    else:
+        for decision in decisions:
+            if not ask.dry_run and isinstance(decision, Answer) and decision.error in {"NONE", *harmless}:
+                click.echo(done(decision))
+            elif ask.dry_run:
+                click.echo(f"would decide: {text_of(decision)}  ({decision.reason})")
+    errors = [text for decision in decisions if (text := _refusal(decision, harmless))]
+    if errors:
+        raise Refused("\n".join(errors))
+
+
+def _refusal(decision: AnyDecision, harmless: frozenset[str]) -> str | None:
+    if isinstance(decision, Rejected):
+        return f"rejected: {decision.field}: {decision.message}"
+    if isinstance(decision, Answer) and decision.error not in {"NONE", *harmless}:
+        return f"{decision.error}: {decision.message}" if decision.message else decision.error
+    return None
+
+
+def answers_to(ask: Ask, requests: Sequence[Request]) -> list[AnyDecision]:
+    """Publish the requests together, and return their answers in order. Raises ``Unreachable``."""
+    settings = ask.settings
+    bus = open_bus(settings.bus, create=False)
+    try:
+        bodies = [_encoded(request, ask.timeout_ms) for request in requests]
+        last = bus.publish(bodies)
+        try:
+            wait_for_decisions(bus, last, ask.timeout_ms)
+        except Unreachable as error:
+            lapses = "The engine will not begin it after this time."
+            raise Unreachable(error.message.replace("The events stay published.", lapses)) from error
+        first = last - (len(bodies) - 1) * bus.seq_step
+        seqs = range(first, last + 1, bus.seq_step)
+        decisions = [decode(decided.body) for decided in _decided_in(bus, seqs)]
+        return [decision for decision in decisions if isinstance(decision, Answer | Rejected)]
+    finally:
+        bus.close()
+
+
+def _encoded(request: Request, timeout_ms: int) -> bytes:
+    """Write a request with the present time, and with an id that the answer repeats."""
+    # A heartbeat takes no time-out, and ignores it.
+    fields = {"time_ms": now_ms(), "request_id": f"cli-{secrets.token_hex(8)}", "timeout_ms": timeout_ms}
+    return msgspec.json.encode(request | fields)
+
+
+def _decided_in(bus: Bus, seqs: range) -> list[Decided]:
+    found: list[Decided] = []
+    after = (seqs[0] - 1, INDEX_MAX)
+    while batch := [one for one in bus.decisions(after, DECISIONS_PER_READ) if one.seq <= seqs[-1]]:
+        after = (batch[-1].seq, batch[-1].idx)
+        found += [one for one in batch if one.seq in seqs]
+    return found
+
+
+def would_decide(settings: Settings, requests: Sequence[Request]) -> list[AnyDecision]:
+    """Return what the rules would decide on the requests now. Nothing is published. Raises ``Unreachable``."""
+    bus = existing_bus(settings)
+    try:
+        image = bus.image()
+        if not image.pages:
+            raise Unreachable(f"the bus {settings.bus_name} has no state yet: start the engine with 'isrflow run'.")
+        last = max(image.seq, bus.last_seq())
+        through = min(last, image.seq + UNDECIDED_MAX * bus.seq_step)
+        undecided = bus.read(image.seq, through) if through > image.seq else []
+        step_of_seq = bus.seq_step
+    finally:
+        bus.close()
+    state = _whole(image)
+    warn_if_old(state.cluster.clock_ms, skew_ms(state.cluster))
+    state = guarded_step(state, list(logged(undecided)), Policy(), overrides={}).state
+    texts = [msgspec.json.encode({"time_ms": now_ms(), "request_id": "dry-run"} | request) for request in requests]
+    asked = [Entry(last + nth * step_of_seq, text, now_ms()) for nth, text in enumerate(texts, start=1)]
+    return guarded_step(state, list(logged(asked)), Policy(), overrides={}).decisions
+
+
+def _whole(image: Image) -> State:
+    """Return the state in an image as that of one shard, which decides everything."""
+    clusters = [decode_cluster(page.body) for page in image.pages if page.page == CLUSTER_PAGE]
+    ordered = sorted(clusters, key=lambda cluster: cluster.shard)
+    return resharded(ordered, read_image(image).topics, 1)[0]

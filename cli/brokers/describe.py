@@ -1,0 +1,70 @@
+"""Describe one broker."""
+
+from typing import Any
+
+import click
+import msgspec
+
+from cli.brokers.rows import broker_of, rows_of
+from cli.committed import Committed, committed, properties
+from cli.options import with_settings
+from cli.output import format_option, ids, show_fields, show_json
+from conf.settings import Settings
+
+
+@click.command("describe")
+@click.argument("broker", type=int, metavar="ID")
+@format_option
+@with_settings
+def command(settings: Settings, broker: int, form: str) -> None:
+    """Describe a broker: its registration, its settings, and the partitions that it leads and holds.
+
+    \b
+    Examples:
+      isrflow brokers describe 1
+      isrflow brokers describe 1 --format json
+    """
+    found = committed(settings)
+    described = _described(found, broker)
+    if form == "json":
+        show_json(described)
+        return
+    listeners = (f"{one['name']}://{one['host']}:{one['port']}" for one in described["listeners"])
+    show_fields(
+        (
+            ("Broker", broker),
+            ("BrokerEpoch", described["broker_epoch"]),
+            ("Incarnation", described["incarnation"]),
+            ("State", described["state"]),
+            ("Rack", described["rack"] or "-"),
+            ("Kind", "behind a gateway" if described["behind_gateway"] else "direct"),
+            ("Listeners", " ".join(listeners) or "-"),
+            ("LogDirs", " ".join(described["log_dirs"]) or "-"),
+            ("Configs", properties(described["config"]) or "-"),
+            ("Backlog", described["backlog"]),
+            ("Leads", " ".join(described["leads"]) or "-"),
+            ("OutOfSync", " ".join(described["out_of_sync"]) or "-"),
+            ("Replicas", described["replicas"]),
+            ("SharesPartitionsWith", ids(described["neighbours"])),
+        )
+    )
+
+
+def _described(found: Committed, broker: int) -> dict[str, Any]:
+    held = broker_of(found, broker)
+    row = next(row for row in rows_of(found) if row["broker"] == broker)
+    assigned = [
+        (f"{topic.topic}-{partition.partition}", partition)
+        for topic in found.topics.values()
+        for partition in topic.partitions
+        if broker in partition.replicas
+    ]
+    return row | {
+        "listeners": [{"name": one.name, "host": one.host, "port": one.port} for one in held.listeners],
+        "features": msgspec.to_builtins(held.features),
+        "log_dirs": list(held.log_dirs),
+        "config": found.cluster.broker_config.get(str(broker), {}),
+        "leads": [name for name, partition in assigned if partition.leader == broker],
+        "out_of_sync": [name for name, partition in assigned if broker not in partition.isr],
+        "neighbours": sorted({other for _, partition in assigned for other in partition.replicas} - {broker}),
+    }

@@ -1,0 +1,33 @@
+"""Brokers as they are shown."""
+
+from collections import Counter
+from typing import Any
+
+from cli.committed import Committed
+from cli.errors import Refused
+from state.broker import Broker
+
+
+def rows_of(found: Committed) -> list[dict[str, Any]]:
+    """Return each broker with the number of partitions that it leads and holds."""
+    partitions = [partition for topic in found.topics.values() for partition in topic.partitions]
+    leads = Counter(partition.leader for partition in partitions)
+    holds = Counter(replica for partition in partitions for replica in partition.replicas)
+    in_sync = Counter(replica for partition in partitions for replica in partition.isr)
+    return [
+        shown
+        | {
+            "leads": leads[shown["broker"]],
+            "replicas": holds[shown["broker"]],
+            "in_sync": in_sync[shown["broker"]],
+            "behind_gateway": found.cluster.brokers[shown["broker"]].behind_gateway,
+        }
+        for shown in found.view()["brokers"]
+    ]
+
+
+def broker_of(found: Committed, broker: int) -> Broker:
+    """Return a broker's registration. Raises ``Refused`` if there is none."""
+    if broker not in found.cluster.brokers:
+        raise Refused(f"there is no broker {broker}; 'isrflow brokers list' lists all of them.")
+    return found.cluster.brokers[broker]

@@ -1,0 +1,97 @@
+"""The state as last committed, for the commands that show it."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import click
+
+from bus.clock import now_ms
+from bus.image import read_image
+from bus.interface import Bus
+from cli.errors import Refused, Unreachable
+from cli.options import existing_bus
+from conf.settings import Settings
+from state.cluster import Cluster
+from state.ids import NO_TIME
+from state.partition import Topic
+from state.policy import TOPIC_NAMES, Policy, laid_over
+from state.view import view_of
+
+OLD_AFTER_S = 10.0
+
+
+class Committed(NamedTuple):
+    """The cluster part of the state, and every topic by name."""
+
+    cluster: Cluster
+    topics: dict[str, Topic]
+
+    @property
+    def policy(self) -> Policy:
+        """Return the settings in force: the cluster's dynamic ones over those of the newest claim."""
+        return laid_over(laid_over(Policy(), self.cluster.settings), self.cluster.config)
+
+    def min_isr(self, topic: Topic) -> int:
+        """Return how many in-sync replicas a write with acks=all to ``topic`` needs."""
+        own = {key: value for key, value in topic.config.items() if key in TOPIC_NAMES}
+        return laid_over(self.policy, own).min_insync_replicas
+
+    def topic(self, name: str) -> Topic:
+        """Return a topic. Raises ``Refused`` if there is none."""
+        if name not in self.topics:
+            raise Refused(f"there is no topic {name!r}; 'isrflow topics list' lists all of them.")
+        return self.topics[name]
+
+    def view(self) -> dict[str, Any]:
+        """Describe the whole state as users see it (contract.md)."""
+        return view_of(self.cluster, self.topics.values())
+
+    @property
+    def age_s(self) -> float:
+        """Return how long ago, by the bus's clock, the newest tick entered that was decided."""
+        return age_s(self.cluster.clock_ms, skew_ms(self.cluster))
+
+
+def skew_ms(cluster: Cluster) -> int:
+    """Return how far the engine's clock was ahead of the bus's at the newest tick; 0 if that is unknown."""
+    return 0 if cluster.clock_entered_ms == NO_TIME else cluster.clock_ms - cluster.clock_entered_ms
+
+
+def age_s(time_ms: int, skew_ms: int) -> float:
+    """Return the age of a state. It is measured by the bus's clock, because the engine's clock may be ahead."""
+    return (now_ms() - time_ms + skew_ms) / 1000
+
+
+def read_committed(bus: Bus, name: str) -> Committed:
+    """Read the state on ``bus``, which messages call ``name``. Raises ``Unreachable`` if there is none yet."""
+    image = bus.image()
+    if not image.pages:
+        raise Unreachable(f"the bus {name} has no state yet: start the engine with 'isrflow run'.")
+    held = read_image(image)
+    return Committed(held.cluster, {topic.topic: topic for topic in sorted(held.topics, key=lambda t: t.topic)})
+
+
+def committed(settings: Settings) -> Committed:
+    """Read the state as last committed, and warn if it is old. Raises ``Unreachable``."""
+    bus = existing_bus(settings)
+    try:
+        found = read_committed(bus, settings.bus_name)
+    finally:
+        bus.close()
+    warn_if_old(found.cluster.clock_ms, skew_ms(found.cluster))
+    return found
+
+
+def warn_if_old(time_ms: int, skew_ms: int) -> None:
+    """Warn on standard error if the state is old, because a running engine ticks, and if a clock is skewed."""
+    old_s = age_s(time_ms, skew_ms)
+    if old_s > OLD_AFTER_S:
+        click.echo(f"This state is {old_s:.0f} s old: is the engine running?", err=True)
+    if abs(skew_ms) / 1000 > OLD_AFTER_S:
+        direction = "ahead of" if skew_ms > 0 else "behind"
+        click.echo(f"The engine's clock is {abs(skew_ms) / 1000:.0f} s {direction} the bus's.", err=True)
+
+
+def properties(config: Mapping[str, str]) -> str:
+    """Format settings as Kafka's tools do."""
+    return ",".join(f"{key}={value}" for key, value in sorted(config.items()))

@@ -1,0 +1,52 @@
+"""A decision as one line that a person reads."""
+
+from state.decisions import (
+    Answer,
+    AnyDecision,
+    BrokerDecision,
+    ConfigDecision,
+    HighWatermark,
+    LeaderAndIsr,
+    ProducerIds,
+    QuorumDecision,
+    StopReplica,
+    TopicDecision,
+)
+
+
+def line_of(decision: AnyDecision) -> str:
+    """Format a decision as one line, with its reason."""
+    return f"{decision.seq:>6}  {text_of(decision)}  ({decision.reason})"
+
+
+def text_of(decision: AnyDecision) -> str:
+    """Say what a decision tells, without its place and reason."""
+    match decision:
+        case LeaderAndIsr():
+            isr = ",".join(map(str, decision.isr))
+            leader = decision.leader if decision.leader >= 0 else "none"
+            what = f"{decision.topic}-{decision.partition} leader {leader} epoch {decision.leader_epoch} isr {isr}"
+            what += " unclean" if decision.unclean else ""
+        case BrokerDecision():
+            what = f"broker {decision.broker} {decision.state}"
+        case TopicDecision():
+            what = f"topic {decision.topic} {decision.state}"
+        case StopReplica():
+            brokers = ",".join(map(str, decision.to))
+            what = f"{decision.topic}-{decision.partition} {'leaves' if decision.delete else 'stops on'} {brokers}"
+        case QuorumDecision():
+            what = f"gateway {decision.voter} leads, quorum epoch {decision.quorum_epoch}"
+        case ProducerIds():
+            what = f"producer ids below {decision.next_producer_id} taken by broker {decision.broker}"
+        case HighWatermark():
+            what = f"{decision.topic}-{decision.partition} high watermark {decision.high_watermark}"
+        case ConfigDecision():
+            values = ",".join(f"{key}={value}" for key, value in decision.config.items()) or "none"
+            what = f"{decision.entity}{f' {decision.name}' if decision.name else ''} settings {values}"
+        case Answer(error="NONE"):
+            what = f"{decision.request} done"
+        case Answer():
+            what = f"{decision.request} refused: {decision.error} {decision.message}".rstrip()
+        case _:
+            what = str(decision.__struct_config__.tag)
+    return what

@@ -1,0 +1,71 @@
+"""Ask for elections."""
+
+from pathlib import Path
+
+import click
+from msgspec import UNSET
+
+from cli.admin_requests import Ask, asks, perform
+from cli.kafka_files import read_election
+from state.decisions import Answer
+
+
+@click.command("elect")
+@click.option(
+    "--election-type",
+    type=click.Choice(["preferred", "unclean"], case_sensitive=False),
+    required=True,
+    help="preferred: the first replica leads, if it is in sync. unclean: any online replica leads where nobody does.",
+)
+@click.option("--topic", metavar="TOPIC", help="The partition's topic. Needs --partition.")
+@click.option("--partition", type=click.IntRange(min=0), metavar="N", help="The partition. Needs --topic.")
+@click.option("--all-topic-partitions", is_flag=True, help="All partitions that need an election.")
+@click.option(
+    "--path-to-json-file",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help='The partitions in Kafka\'s form: {"partitions": [{"topic": "orders", "partition": 0}]}.',
+)
+@asks
+def command(
+    ask: Ask,
+    election_type: str,
+    topic: str | None,
+    partition: int | None,
+    all_topic_partitions: bool,
+    path: Path | None,
+) -> None:
+    """Elect leaders, with the rules of use of kafka-leader-election.
+
+    Exactly one of --topic with --partition, --all-topic-partitions and --path-to-json-file says where. An unclean
+    election may lose records. A partition that needs no election is no error.
+
+    \b
+    Examples:
+      isrflow elect --election-type preferred --all-topic-partitions
+      isrflow elect --election-type preferred --path-to-json-file elect.json
+      isrflow elect --election-type unclean --topic orders --partition 0 --dry-run
+    """
+    if (topic is None) != (partition is None):
+        raise click.UsageError("--topic and --partition belong together")
+    if [topic is not None, all_topic_partitions, path is not None].count(True) != 1:
+        raise click.UsageError(
+            "name exactly one of --topic with --partition, --all-topic-partitions and --path-to-json-file"
+        )
+    partitions: list[dict[str, object]] | None = None
+    if topic is not None:
+        partitions = [{"topic": topic, "partition": partition}]
+    elif path is not None:
+        partitions = read_election(path)
+    request = {"kind": "elect_leaders", "election_type": election_type.lower(), "partitions": partitions}
+    perform(ask, [request], _said, frozenset({"ELECTION_NOT_NEEDED"}))
+
+
+def _said(answer: Answer) -> str:
+    lines = []
+    for one in () if answer.results is UNSET else answer.results:
+        where = f"{one.topic}-{one.partition}"
+        told = {"NONE": "a leader was elected", "ELECTION_NOT_NEEDED": f"no election is needed: {one.message}"}
+        lines.append(f"{where}: {told.get(one.error) or f'{one.error}: {one.message}'}")
+    return "\n".join(lines) or "No partition needs an election."

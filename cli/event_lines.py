@@ -1,0 +1,108 @@
+"""Lines of text that should be events: read them, check them, and say what is wrong with them."""
+
+import difflib
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+import msgspec
+
+from bus.clock import now_ms
+from bus.engine_only import engine_kind_of
+from bus.interface import MAX_EVENT_BYTES
+from cli.errors import WrongUse
+from state.event_text import decode
+from state.events import AnyEvent, Malformed
+
+CHUNK_BYTES = 256 * 1024
+COMPLAINTS_SHOWN = 10
+_KINDS = sorted(str(kind.__struct_config__.tag) for kind in AnyEvent.__args__)
+
+
+class _Timed(msgspec.Struct):
+    time_ms: msgspec.Raw = msgspec.Raw(b"")
+
+
+_timed = msgspec.json.Decoder(_Timed)
+
+
+class Checked(NamedTuple):
+    """What a check found: the number of events, and what is wrong with the first of the lines that are none."""
+
+    events: int
+    complaints: list[str]
+    wrong: int
+
+
+def chunks_of(stream: BinaryIO) -> Iterator[list[bytes]]:
+    """Split the available input into lines, without waiting for more. An overlong line is cut off."""
+    read = getattr(stream, "read1", stream.read)
+    rest = b""
+    while chunk := read(CHUNK_BYTES):
+        *lines, rest = (rest + chunk).split(b"\n")
+        if len(rest) > MAX_EVENT_BYTES:
+            lines, rest = [*lines, rest], b""
+        yield lines
+    if rest:
+        yield [rest]
+
+
+def check(stream: BinaryIO) -> Checked:
+    """Check every line of a stream. Raises ``WrongUse`` if it is a binary file."""
+    number = events = wrong = 0
+    complaints: list[str] = []
+    for lines in chunks_of(stream):
+        for line in lines:
+            number += 1
+            text = line.strip()
+            if not text:
+                continue
+            complaint = complaint_about(text)
+            if complaint is None:
+                events += 1
+                continue
+            refuse_binary(number, text)
+            wrong += 1
+            if len(complaints) < COMPLAINTS_SHOWN:
+                complaints.append(f"line {number} {complaint}")
+    return Checked(events, complaints, wrong)
+
+
+def refuse_binary(number: int, text: bytes) -> None:
+    """Raise ``WrongUse`` if a line holds what no text holds."""
+    if b"\0" in text:
+        raise WrongUse(f"line {number} holds a zero byte: this is a binary file and no events. Nothing was published.")
+
+
+def complaint_about(text: bytes) -> str | None:
+    """Say why a line is no event that a client may publish, or return None."""
+    never = never_published(text)
+    if never is not None:
+        return never
+    event = decode(with_time(text))
+    if not isinstance(event, Malformed):
+        return None
+    if event.field == "kind" and event.request:
+        near = difflib.get_close_matches(event.request, _KINDS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; expected one of {', '.join(_KINDS)}"
+        return f"has the unknown kind {event.request!r}{hint}"
+    return f"is no event: {event.field + ': ' if event.field else ''}{event.message}"
+
+
+def never_published(text: bytes) -> str | None:
+    """Say why a line cannot be published at all, or return None."""
+    if len(text) > MAX_EVENT_BYTES:
+        return f"has more than {MAX_EVENT_BYTES} bytes, too long for an event"
+    kind = engine_kind_of(text)
+    return None if kind is None else f"is a {kind}, which only the engine makes"
+
+
+def with_time(text: bytes) -> bytes:
+    """Add ``time_ms`` to an event that lacks it. The rest of its text is unchanged."""
+    try:
+        if _timed.decode(text).time_ms:
+            return text
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return text
+    head = text[:-1].rstrip()
+    comma = b"" if head.endswith(b"{") else b","
+    return head + comma + b'"time_ms":%d}' % now_ms()

@@ -1,0 +1,65 @@
+"""The filters of partitions that Kafka's own tool has."""
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import click
+
+from cli.committed import Committed
+from state.cluster import Totals, counted
+from state.ids import NO_LEADER
+from state.partition import Partition, Topic
+
+
+class Filters(NamedTuple):
+    """Which partitions are wanted. Without any filter all are."""
+
+    under_replicated: bool
+    unavailable: bool
+    under_min_isr: bool
+    at_min_isr: bool
+
+    def wants(self, partition: Partition, min_isr: int) -> bool:
+        """Say whether a partition passes every filter."""
+        counts = Totals(0, *counted(partition, min_isr))
+        checks = (
+            (self.under_replicated, counts.under_replicated),
+            (self.unavailable, partition.leader == NO_LEADER),
+            (self.under_min_isr, counts.under_min_isr),
+            (self.at_min_isr, counts.at_min_isr),
+        )
+        return all(found for wanted, found in checks if wanted)
+
+    def matches(self, found: Committed, topics: list[Topic]) -> Iterator[tuple[Topic, Partition]]:
+        """Go through the partitions of ``topics`` that pass every filter."""
+        for topic in topics:
+            min_isr = found.min_isr(topic)
+            for partition in topic.partitions:
+                if self.wants(partition, min_isr):
+                    yield topic, partition
+
+
+def filtered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add Kafka's four filters to a command, and pass it ``filters``."""
+
+    @click.option("--under-replicated-partitions", is_flag=True, help="Only partitions with replicas out of sync.")
+    @click.option("--unavailable-partitions", is_flag=True, help="Only partitions without a leader.")
+    @click.option("--under-min-isr-partitions", is_flag=True, help="Only partitions that refuse writes with acks=all.")
+    @click.option(
+        "--at-min-isr-partitions", is_flag=True, help="Only partitions that would refuse them with one replica less."
+    )
+    @functools.wraps(function)
+    def wrapped(
+        under_replicated_partitions: bool,
+        unavailable_partitions: bool,
+        under_min_isr_partitions: bool,
+        at_min_isr_partitions: bool,
+        **rest: Any,
+    ) -> Any:
+        filters = Filters(
+            under_replicated_partitions, unavailable_partitions, under_min_isr_partitions, at_min_isr_partitions
+        )
+        return function(filters=filters, **rest)
+
+    return wrapped

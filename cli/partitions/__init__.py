@@ -1,0 +1,18 @@
+"""Show and lead partitions."""
+
+import click
+
+from cli.lazy_group import LazyGroup
+
+NAMES = ("list", "describe", "transfer-leadership")
+
+
+@click.group("partitions", cls=LazyGroup, package="cli.partitions", names=NAMES)
+def command() -> None:
+    """Show partitions, and choose who leads them.
+
+    \b
+    Examples:
+      isrflow partitions list --topic orders
+      isrflow partitions transfer-leadership orders-0 --to 2 --dry-run
+    """

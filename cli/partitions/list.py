@@ -1,0 +1,62 @@
+"""List partitions."""
+
+import click
+
+from cli.committed import committed
+from cli.options import with_settings
+from cli.output import format_option, ids, show_json, show_table
+from cli.partition_filters import Filters, filtered
+from conf.settings import Settings
+
+_HEAD = ("Topic", "Partition", "Leader", "Replicas", "Isr", "Adding", "Removing", "LeaderEpoch", "HighWatermark")
+
+
+@click.command("list")
+@click.option("--topic", metavar="TOPIC", help="Only partitions of this topic.")
+@click.option("--broker", type=int, metavar="ID", help="Only partitions with a replica on this broker.")
+@click.option("--led-by", type=int, metavar="ID", help="Only partitions that this broker leads.")
+@format_option
+@filtered
+@with_settings
+def command(
+    settings: Settings, topic: str | None, broker: int | None, led_by: int | None, form: str, filters: Filters
+) -> None:
+    """List partitions as last committed. Several filters must all match.
+
+    \b
+    Examples:
+      isrflow partitions list --led-by 1
+      isrflow partitions list --topic orders --under-min-isr-partitions --format json
+    """
+    found = committed(settings)
+    topics = [found.topic(topic)] if topic is not None else list(found.topics.values())
+    wanted = [
+        (of, partition)
+        for of, partition in filters.matches(found, topics)
+        if (broker is None or broker in partition.replicas) and (led_by is None or led_by == partition.leader)
+    ]
+    rows = [
+        {
+            "topic": of.topic,
+            "partition": partition.partition,
+            "leader": partition.leader,
+            "replicas": partition.replicas,
+            "isr": partition.isr,
+            "adding_replicas": partition.adding_replicas,
+            "removing_replicas": partition.removing_replicas,
+            "leader_epoch": partition.leader_epoch,
+            "high_watermark": partition.high_watermark,
+        }
+        for of, partition in wanted
+    ]
+    if form == "json":
+        show_json(rows)
+        return
+    cells = ([_cell(name, value) for name, value in row.items()] for row in rows)
+    show_table(_HEAD, cells)
+
+
+def _cell(name: str, value: object) -> object:
+    if isinstance(value, tuple):
+        return ids(value)
+    return "none" if name == "leader" and value == -1 else value

@@ -1,0 +1,44 @@
+"""The name of a partition on the command line: ``orders-0``."""
+
+from typing import NamedTuple
+
+import click
+
+from cli.committed import Committed
+from cli.errors import Refused
+from state.partition import Partition, Topic
+
+
+class PartitionName(NamedTuple):
+    """A topic's name and a partition's number."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+    def find(self, found: Committed) -> tuple[Topic, Partition]:
+        """Return the topic and the partition. Raises ``Refused`` if there is none."""
+        topic = found.topic(self.topic)
+        if self.partition >= len(topic.partitions):
+            raise Refused(f"topic {self.topic} has {len(topic.partitions)} partitions, so there is no {self}.")
+        return topic, topic.partitions[self.partition]
+
+
+def name_of(text: str) -> PartitionName:
+    """Read the name of a partition. Raises ``BadParameter``."""
+    topic, dash, number = text.rpartition("-")
+    if not (topic and dash and number.isascii() and number.isdecimal() and len(number) < 10):
+        raise click.BadParameter(f"{text!r} is no partition: expected a topic and a number, such as orders-0")
+    return PartitionName(topic, int(number))
+
+
+class _PartitionType(click.ParamType[PartitionName]):
+    name = "partition"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> PartitionName:
+        return value if isinstance(value, PartitionName) else name_of(str(value))
+
+
+PARTITION = _PartitionType()

@@ -1,0 +1,47 @@
+"""List the moves that are under way."""
+
+import click
+
+from cli.committed import committed
+from cli.options import with_settings
+from cli.output import format_option, ids, show_json, show_table
+from conf.settings import Settings
+
+
+@click.command("list")
+@format_option
+@with_settings
+def command(settings: Settings, form: str) -> None:
+    """List the partitions that are being reassigned.
+
+    \b
+    Examples:
+      isrflow reassign list
+      isrflow reassign list --format json
+    """
+    found = committed(settings)
+    moving = [(t.topic, p) for t in found.topics.values() for p in t.partitions if p.is_reassigning]
+    if form == "json":
+        show_json(
+            [
+                {
+                    "topic": topic,
+                    "partition": partition.partition,
+                    "replicas": partition.replicas,
+                    "adding_replicas": partition.adding_replicas,
+                    "removing_replicas": partition.removing_replicas,
+                    "isr": partition.isr,
+                }
+                for topic, partition in moving
+            ]
+        )
+    elif not moving:
+        click.echo("No partition is being reassigned.")
+    else:
+        show_table(
+            ("Topic", "Partition", "Replicas", "Adding", "Removing", "Isr"),
+            (
+                (topic, p.partition, *map(ids, (p.replicas, p.adding_replicas, p.removing_replicas, p.isr)))
+                for topic, p in moving
+            ),
+        )

@@ -1,0 +1,44 @@
+"""The plan of a reassignment on the command line, and how far it is."""
+
+from pathlib import Path
+
+import click
+
+from cli.committed import Committed
+from cli.kafka_files import Move
+from controller_logic.reassignment import target_of
+from state.partition import Partition
+
+plan_option = click.option(
+    "--reassignment-json-file",
+    "plan",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    metavar="FILE",
+    help='The plan in Kafka\'s form: {"version": 1, "partitions": [{"topic", "partition", "replicas"}]}.',
+)
+
+
+def partition_of(found: Committed, move: Move) -> Partition | None:
+    """Return the partition of a move; None if there is none."""
+    topic = found.topics.get(move.topic)
+    return topic.partitions[move.partition] if topic and move.partition < len(topic.partitions) else None
+
+
+def progress_of(partition: Partition | None, move: Move) -> tuple[str, str]:
+    """Return how far a move is, as a word, and as Kafka's tool says it."""
+    name = f"{move.topic}-{move.partition}"
+    if partition is None:
+        return "missing", f"There is no partition {name}."
+    if partition.is_reassigning:
+        if target_of(partition) == move.replicas:
+            return "in_progress", f"Reassignment of partition {name} is still in progress."
+        return "other", f"Partition {name} is being moved to other replicas: {_ids(target_of(partition))}."
+    if partition.replicas == move.replicas:
+        return "complete", f"Reassignment of partition {name} is completed."
+    there, planned = _ids(partition.replicas), _ids(move.replicas)
+    return "other", f"There is no active reassignment of partition {name}, but its replicas are {there}, not {planned}."
+
+
+def _ids(brokers: tuple[int, ...]) -> str:
+    return ",".join(map(str, brokers))

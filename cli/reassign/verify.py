@@ -1,0 +1,39 @@
+"""Say how far a plan is."""
+
+from pathlib import Path
+
+import click
+
+from cli.committed import committed
+from cli.errors import Refused
+from cli.kafka_files import read_plan
+from cli.options import with_settings
+from cli.output import format_option, show_json
+from cli.reassign.plan_option import partition_of, plan_option, progress_of
+from conf.settings import Settings
+
+
+@click.command("verify")
+@plan_option
+@format_option
+@with_settings
+def command(settings: Settings, plan: Path, form: str) -> None:
+    """Say for each partition of a plan whether its move is complete. The exit code is 1 until all are.
+
+    \b
+    Examples:
+      isrflow reassign verify --reassignment-json-file present.json
+      isrflow reassign verify --reassignment-json-file present.json --format json
+    """
+    moves = read_plan(plan)
+    found = committed(settings)
+    progress = [(move, *progress_of(partition_of(found, move), move)) for move in moves]
+    if form == "json":
+        show_json([{"topic": m.topic, "partition": m.partition, "status": word} for m, word, _ in progress])
+    else:
+        click.echo("Status of partition reassignment:")
+        for _, _, text in progress:
+            click.echo(text)
+    left = sum(word != "complete" for _, word, _ in progress)
+    if left:
+        raise Refused(f"{left} of {len(progress)} partitions are not where the plan wants them.")

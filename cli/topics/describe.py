@@ -1,0 +1,106 @@
+"""Describe topics in the columns of Kafka's own tool."""
+
+from collections.abc import Iterable, Iterator
+
+import click
+
+from cli.committed import committed, properties
+from cli.options import with_settings
+from cli.output import format_option, show_json
+from cli.partition_filters import Filters, filtered
+from cli.topics.list import replication_factor
+from conf.settings import Settings
+from state.partition import Partition, Topic, TopicState
+from state.view import view_of
+
+
+@click.command("describe")
+@click.argument("names", nargs=-1, metavar="[TOPIC]...")
+@format_option
+@filtered
+@with_settings
+def command(settings: Settings, names: tuple[str, ...], form: str, filters: Filters) -> None:
+    """Describe topics and their partitions: all of them, or those that are named.
+
+    The columns are those of kafka-topics --describe, separated by tabs, and then LeaderEpoch, PartitionEpoch and
+    HighWatermark. With a filter only partitions are printed. Several filters must all match.
+
+    \b
+    Examples:
+      isrflow topics describe orders
+      isrflow topics describe --under-replicated-partitions
+      isrflow topics describe --unavailable-partitions --format json
+    """
+    found = committed(settings)
+    topics = [found.topic(name) for name in names] or list(found.topics.values())
+    matches = list(filters.matches(found, topics))
+    if form == "json":
+        matching = {(topic.topic, partition.partition) for topic, partition in matches}
+        view = view_of(found.cluster, topics)
+        if any(filters):
+            matched = {name for name, _ in matching}
+            view["topics"] = [topic for topic in view["topics"] if topic["topic"] in matched]
+        partitions = [p for p in view["partitions"] if (p["topic"], p["partition"]) in matching]
+        show_json({"topics": view["topics"], "partitions": partitions})
+        return
+    for line in _lines(topics, matches, with_topics=not any(filters)):
+        click.echo(line)
+
+
+def _lines(topics: list[Topic], matches: list[tuple[Topic, Partition]], *, with_topics: bool) -> Iterator[str]:
+    described: dict[str, list[Partition]] = {topic.topic: [] for topic in topics}
+    for topic, partition in matches:
+        described[topic.topic].append(partition)
+    for topic in topics:
+        if with_topics:
+            yield _topic_line(topic)
+        for partition in described[topic.topic]:
+            yield _partition_line(topic, partition)
+
+
+def _topic_line(topic: Topic) -> str:
+    columns = (
+        f"Topic: {topic.topic}",
+        f"TopicId: {topic.topic_id}",
+        f"PartitionCount: {len(topic.partitions)}",
+        f"ReplicationFactor: {replication_factor(topic)}",
+        f"Configs: {properties(topic.config)}",
+        *_deletion(topic),
+    )
+    return "\t".join(columns)
+
+
+def _partition_line(topic: Topic, partition: Partition) -> str:
+    moves = (
+        (
+            f"Adding Replicas: {_ids(partition.adding_replicas)}",
+            f"Removing Replicas: {_ids(partition.removing_replicas)}",
+        )
+        if partition.is_reassigning
+        else ()
+    )
+    columns = (
+        "",
+        f"Topic: {topic.topic}",
+        f"Partition: {partition.partition}",
+        f"Leader: {partition.leader if partition.leader >= 0 else 'none'}",
+        f"Replicas: {_ids(partition.replicas)}",
+        f"Isr: {_ids(partition.isr)}",
+        *moves,
+        # There are no eligible leader replicas here (KIP-966). Kafka's tool prints this where it knows none.
+        "Elr: N/A",
+        "LastKnownElr: N/A",
+        *_deletion(topic),
+        f"LeaderEpoch: {partition.leader_epoch}",
+        f"PartitionEpoch: {partition.partition_epoch}",
+        f"HighWatermark: {partition.high_watermark}",
+    )
+    return "\t".join(columns)
+
+
+def _deletion(topic: Topic) -> tuple[str, ...]:
+    return () if topic.shown_state is TopicState.created else ("MarkedForDeletion: true",)
+
+
+def _ids(brokers: Iterable[int]) -> str:
+    return ",".join(map(str, brokers))

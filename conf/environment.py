@@ -1,0 +1,39 @@
+"""Settings from the environment: ``ISRFLOW_BROKER_SESSION_TIMEOUT_MS`` for ``broker.session.timeout.ms``."""
+
+import difflib
+from collections.abc import Collection, Mapping
+
+PREFIX = "ISRFLOW_"
+# Variables that are no settings: the settings file, the Java, the cache, and the recording of a test's expectations.
+OTHERS = frozenset({"ISRFLOW_CONF", "ISRFLOW_JAVA", "ISRFLOW_CACHE", "ISRFLOW_REWRITE"})
+
+
+class UnknownVariableError(Exception):
+    """A variable begins like a setting's, but no setting has that name. The message names the nearest one."""
+
+
+def variable_of(key: str) -> str:
+    """Return the name of the environment variable for the setting ``key``."""
+    return PREFIX + key.replace(".", "_").upper()
+
+
+def given_in(environment: Mapping[str, str], keys: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Return the variable and the text for each of the ``keys`` that ``environment`` sets. Empty text sets nothing.
+
+    Raises ``UnknownVariableError``.
+    """
+    variables = {variable_of(key): key for key in keys}
+    found: dict[str, tuple[str, str]] = {}
+    for name, text in sorted(environment.items()):
+        if not name.startswith(PREFIX) or name in OTHERS:
+            continue
+        if name not in variables:
+            raise UnknownVariableError(f"{name}: no setting has this variable{_nearest(name, variables)}")
+        if text:
+            found[variables[name]] = (name, text)
+    return found
+
+
+def _nearest(name: str, variables: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, sorted({*variables, *OTHERS}), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]}?" if near else "; conf/reference.toml lists all settings"

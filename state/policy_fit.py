@@ -1,0 +1,34 @@
+"""Which settings of the policy must fit each other, and how often time passes."""
+
+from collections.abc import Collection, Mapping
+
+# A gateway's default heartbeat interval.
+GATEWAY_HEARTBEAT_MS = 400
+# The engine's own setting that a claim brings beside the policy.
+TICK_INTERVAL = "tick.idle.interval.ms"
+_SESSION = "broker.session.timeout.ms"
+_HEARTBEAT = "broker.heartbeat.interval.ms"
+_QUORUM = "controller.quorum.fetch.timeout.ms"
+FITTED = frozenset({_SESSION, _HEARTBEAT, _QUORUM})
+
+
+def complaint_about_fit(values: Mapping[str, int], named: Collection[str]) -> str | None:
+    """Say which of the ``values`` cannot work together, and what was expected. Return None if all can.
+
+    Brokers have their own settings, so the heartbeat interval is compared with the session only if it is ``named``. A
+    claim of an older isrflow brings no tick interval.
+    """
+    if TICK_INTERVAL in values and values[TICK_INTERVAL] >= values[_SESSION]:
+        return expected(values, TICK_INTERVAL, "<", _SESSION, "sessions end at ticks")
+    if _HEARTBEAT in named and values[_HEARTBEAT] >= values[_SESSION]:
+        return expected(values, _HEARTBEAT, "<", _SESSION, "otherwise every session ends between two heartbeats")
+    if values[_QUORUM] <= GATEWAY_HEARTBEAT_MS:
+        because = f"a gateway sends a heartbeat every {GATEWAY_HEARTBEAT_MS} ms"
+        return f"{_QUORUM} is {values[_QUORUM]}: expected more than {GATEWAY_HEARTBEAT_MS}, because {because}"
+    return None
+
+
+def expected(values: Mapping[str, int], lesser: str, relation: str, greater: str, because: str = "") -> str:
+    """Say that two settings were expected in another relation."""
+    wanted = f"expected {lesser} {relation} {greater}{because and f', because {because}'}"
+    return f"{lesser} is {values[lesser]}, and {greater} is {values[greater]}: {wanted}"

@@ -1,0 +1,71 @@
+"""What all commands share: how they are found, and how they end."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bus.embedded import EmbeddedBus
+from bus.interface import Decided
+from tests.cli.conftest import Isrflow
+
+COMMAND = [sys.executable, "-c", "from cli import main; main()"]
+
+
+@pytest.mark.parametrize(
+    ("mistyped", "nearest"),
+    [(["descrbe"], "describe"), (["cluster", "stauts"], "status"), (["publish", "-", "--wiat"], "--wait")],
+)
+def test_a_mistyped_name_is_answered_with_the_nearest(isrflow: Isrflow, mistyped: list[str], nearest: str) -> None:
+    done = isrflow(*mistyped)
+    assert done.exit_code == 2
+    assert nearest in done.stderr.splitlines()[-1]
+
+
+def test_ctrl_c_ends_with_130(bus: EmbeddedBus) -> None:
+    command = [*COMMAND, "decisions", "--follow", "--from", "7", "--bus", str(bus.path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        bus.commit(1, 7, [Decided(7, 0, b'{"late":1}')], [])
+        # The command has started and follows once it prints this.
+        assert process.stdout.readline() == '{"late":1}\n'
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=10)
+    assert (process.returncode, said) == (130, "\nAborted!\n")
+
+
+def test_a_group_imports_only_the_command_that_is_used(tmp_path: Path) -> None:
+    program = (
+        "import sys; from cli import command; command(['cluster', 'down', '--help'], standalone_mode=False); "
+        "assert 'cli.cluster.down' in sys.modules; assert 'cli.cluster.up' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, timeout=20, env=dict(os.environ))
+
+
+def test_an_option_overrides_the_environment(
+    isrflow: Isrflow, bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ISRFLOW_BUS", str(bus.path))
+    assert isrflow("decisions").exit_code == 0
+    for option in (["--set", "bus=sqlite:other.db"], ["--bus", "other.db"]):
+        done = isrflow("decisions", *option)
+        assert (done.exit_code, "there is no bus at other.db" in done.stderr) == (3, True)
+
+
+def test_an_unknown_variable_is_refused(isrflow: Isrflow, bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ISRFLOW_SHRADS", "4")
+    done = isrflow("decisions")
+    assert done.exit_code == 2
+    assert "ISRFLOW_SHRADS: no setting has this variable; did you mean ISRFLOW_SHARDS?" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--bus", "--set"])
+def test_a_password_is_never_echoed(isrflow: Isrflow, option: str) -> None:
+    for url in ("kafka://user:hunter2@localhost:9092", "sqlite://user:hunter2@host/bus.db"):
+        done = isrflow("decisions", option, f"bus={url}" if option == "--set" else url)
+        assert done.exit_code in (2, 3)
+        assert "hunter2" not in done.stderr
+        assert "***" in done.stderr

@@ -1,0 +1,57 @@
+"""A small cluster for the examples in the commands' help, led by the rules in a thread."""
+
+import json
+from pathlib import Path
+
+from bus.embedded import EmbeddedBus
+from tests.support.rules_engine import RulesEngine
+from tests.support.waiting import wait_until
+
+SESSION_MS = 3_600_000
+FILES = {
+    "topics.json": {"version": 1, "topics": [{"topic": "orders"}]},
+    "plan.json": {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [2, 3]}]},
+    "present.json": {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [1, 2]}]},
+    "elect.json": {"partitions": [{"topic": "orders", "partition": 1}]},
+}
+
+
+def started(folder: Path) -> RulesEngine:
+    """Start an engine on ``folder``/data/bus.db: brokers 1 to 3 serve, 4 is gone, and orders has two partitions."""
+    for name, document in FILES.items():
+        (folder / name).write_text(json.dumps(document))
+    path = folder / "data" / "bus.db"
+    bus = EmbeddedBus(path)
+    engine = RulesEngine()
+    engine.start(path, broker_session_timeout_ms=SESSION_MS, tick_idle_interval_ms=500)
+    try:
+        racks = {1: "r1", 2: "r2", 3: "r3", 4: "r4"}
+        seqs = {
+            broker: publish(bus, kind="broker_register", broker=broker, incarnation="a", rack=rack)
+            for broker, rack in racks.items()
+        }
+        for broker in (1, 2, 3):
+            beat(bus, broker, seqs[broker])
+        wait_for(bus, beat(bus, 3, seqs[3]))
+        for topic, assignment in (("orders", {"0": [1, 2], "1": [2, 1]}), ("gone-soon", {"0": [1]})):
+            publish(bus, kind="create_topic", topic=topic, assignment=assignment)
+        wait_for(bus, bus.last_seq())
+    finally:
+        bus.close()
+    return engine
+
+
+def publish(bus: EmbeddedBus, **event: object) -> int:
+    """Publish one event, and return its seq."""
+    return bus.publish([json.dumps({"time_ms": 1_000, **event}).encode()])
+
+
+def beat(bus: EmbeddedBus, broker: int, broker_epoch: int) -> int:
+    """Publish a heartbeat, which unfences its broker."""
+    wishes = {"want_fence": False, "want_shutdown": False}
+    return publish(bus, kind="broker_heartbeat", broker=broker, broker_epoch=broker_epoch, **wishes)
+
+
+def wait_for(bus: EmbeddedBus, seq: int) -> None:
+    """Wait until the engine has decided up to ``seq``."""
+    wait_until(lambda: bus.decided_seq() >= seq, f"the decision of seq {seq}")
