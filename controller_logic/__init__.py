@@ -21,7 +21,7 @@ Rules, one for each kind of event:
   the engine ``tick``, ``takeover``, ``balance``, ``no_op``, ``gateways``, ``malformed``
 
 What rules call about one partition at a time, mostly to get a ``PartitionChange``:
-  ``election``, ``partition_machine``, ``replica_machine``, ``reassignment``, ``placement``, ``lag``
+  ``election``, ``candidates``, ``partition_machine``, ``replica_machine``, ``reassignment``, ``placement``, ``lag``
 What goes through all partitions of a broker:
   ``availability`` when it goes or comes, ``removal`` for what a reassignment left behind, ``request_epochs`` for how
   far it is with what it was asked to do

@@ -30,6 +30,7 @@ from msgspec.structs import replace
 
 from controller_logic.apply import apply
 from controller_logic.batch import Batch
+from controller_logic.candidates import passed_over
 from controller_logic.reassignment import Brokers, change_to_complete
 from controller_logic.replica_machine import online_replicas
 from controller_logic.working_state import WorkingState
@@ -39,7 +40,7 @@ from state.ids import NO_EPOCH, NO_LEADER
 from state.invariants import broken_rules, broken_watermark
 from state.partition import Partition, ReplicaState
 from state.reason import Reason
-from state.rules import ONLINE_RULES
+from state.rules import EXPLAINED_RULES, ONLINE_RULES
 
 _DELETION_STARTED = ReplicaState.ReplicaDeletionStarted
 _NOTHING_ELSE = PartitionChange()
@@ -111,7 +112,11 @@ def _commit_settled(
     if differs:
         is_new = before.leader_epoch == NO_EPOCH
         addressed = state.live_replicas(after) if to is None else to
-        batch.recorder.say_leader_and_isr(topic, after, reason, to=addressed, is_new=is_new, unclean=change.unclean)
+        is_explained = after.leader != before.leader and state.rules_version >= EXPLAINED_RULES
+        over = passed_over(before, after, state.brokers, unclean=change.unclean) if is_explained else None
+        batch.recorder.say_leader_and_isr(
+            topic, after, reason, to=addressed, is_new=is_new, unclean=change.unclean, passed_over=over
+        )
     if after.removed != before.removed:
         _tell_removed(batch, topic, before, after)
     return after

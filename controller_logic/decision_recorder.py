@@ -111,6 +111,7 @@ class DecisionRecorder:
         to: tuple[int, ...],
         is_new: bool = False,
         unclean: bool = False,
+        passed_over: dict[int, str] | None = None,
     ) -> None:
         """Record who leads. The brokers in ``to`` must act on it; all others take it as metadata."""
         self.said.append(
@@ -125,6 +126,7 @@ class DecisionRecorder:
                 to=to,
                 is_new=is_new,
                 unclean=unclean,
+                passed_over=passed_over or UNSET,
             )
         )
 
@@ -188,8 +190,7 @@ class DecisionRecorder:
     def say_remaining(self, broker: Broker, remaining: int) -> None:
         """Record how many leaderships of this shard a broker in shutdown still has; the shards' parts are added up."""
         state = BrokerState.controlled_shutdown if remaining else BrokerState.shutdown_allowed
-        said = self._broker(broker, Reason.CONTROLLED_SHUTDOWN, state)
-        self.said.append(replace(said, remaining=remaining))
+        self.said.append(replace(self._broker(broker, Reason.CONTROLLED_SHUTDOWN, state), remaining=remaining))
 
     def _broker(self, broker: Broker, reason: Reason, state: BrokerState) -> BrokerDecision:
         return broker_decision_of(broker, state.name, **self._common(reason))
@@ -207,7 +208,6 @@ class DecisionRecorder:
     def say_quorum(self, quorum: Quorum, reason: Reason) -> None:
         """Record which gateway leads the metadata quorum."""
         if self.writes:
-            metadata_format = quorum.metadata_format
             self.said.append(
                 QuorumDecision(
                     **self._common(reason),
@@ -215,7 +215,7 @@ class DecisionRecorder:
                     incarnation=quorum.incarnation,
                     voters=quorum.voters,
                     quorum_epoch=quorum.quorum_epoch,
-                    metadata_format=UNSET if metadata_format == FIRST_FORMAT else metadata_format,
+                    metadata_format=UNSET if quorum.metadata_format == FIRST_FORMAT else quorum.metadata_format,
                 )
             )
 

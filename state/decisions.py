@@ -43,6 +43,8 @@ class LeaderAndIsr(Decision, frozen=True, kw_only=True, tag="leader_and_isr", gc
     is_new: bool
     unclean: bool
     to: tuple[int, ...]
+    # If this is an election: why each replica before the leader, in order of assignment, was not elected.
+    passed_over: dict[int, str] | UnsetType = UNSET
 
 
 _RECOVERY_NAMES = {int(member): member.name for member in LeaderRecoveryState}
@@ -60,6 +62,7 @@ def leader_and_isr_of(
     to: tuple[int, ...],
     is_new: bool = False,
     unclean: bool = False,
+    passed_over: dict[int, str] | UnsetType = UNSET,
 ) -> LeaderAndIsr:
     """Make the decision that shows a partition as it stands."""
     return LeaderAndIsr(
@@ -81,6 +84,7 @@ def leader_and_isr_of(
         is_new=is_new,
         unclean=unclean,
         to=to,
+        passed_over=passed_over,
     )
 
 

@@ -19,6 +19,7 @@ differently on events that are already on some bus, because a replay must repeat
    becomes a record.
 4: settings are checked when they are changed as they are when an engine starts: a name that misspells a setting of the
    rules is refused, and so are values that cannot work together.
+   An election names the replicas that it passed over, and why.
 """
 
 FIRST_RULES = 1
@@ -48,3 +49,5 @@ ANY_BACKUP_RULES = 3
 ANNOUNCING_RULES = 2
 # changed settings are checked as an engine's own are
 CHECKED_RULES = 4
+# an election names the replicas that it passed over
+EXPLAINED_RULES = 4

@@ -7,11 +7,14 @@ from typing import NamedTuple
 import pytest
 
 from controller_logic.apply import apply
+from controller_logic.candidates import obstacle_of, passed_over
 from controller_logic.election import Elected, elect_away, elect_first, elect_offline, elect_preferred
 from controller_logic.partition_machine import elected_online, without
 from controller_logic.replica_machine import online_replicas, states_with_offline
+from state.broker import Broker, BrokerState
 from state.ids import NO_LEADER
 from state.invariants import broken_rules
+from state.obstacle import Obstacle
 from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
 
 Ids = tuple[int, ...]
@@ -136,3 +139,43 @@ def test_a_leaderless_partition_is_led_by_a_replica_that_may_lead(size: int) -> 
             assert change is not None, case
             after = apply(case.partition, change)
             assert (after.leader, after.isr, after.leader_epoch) == (expected.leader, expected.isr, 6), case
+
+
+def broker(state: BrokerState) -> Broker:
+    return Broker(1, 1, "first", state, None, (), (), 0)
+
+
+def test_a_replica_without_an_obstacle_is_online_and_in_sync() -> None:
+    for state in (BrokerState.fenced, BrokerState.active, BrokerState.controlled_shutdown):
+        for replica_state in (ReplicaState.NewReplica, ReplicaState.OnlineReplica, ReplicaState.OfflineReplica):
+            for is_in_sync in (False, True):
+                held = broker(state)
+                online = online_replicas((1,), (replica_state,), frozenset({1} if held.is_active else ()))
+                obstacle = obstacle_of(held, replica_state, is_in_sync=is_in_sync)
+                assert (obstacle is None) == (bool(online) and is_in_sync)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_an_election_takes_the_first_replica_that_it_has_no_obstacle_for(size: int) -> None:
+    for case in cases(size):
+        before = case.partition
+        lost = frozenset(case.replicas) - frozenset(case.active)
+        if case.leader not in lost:
+            continue
+        states = states_with_offline(before, lost)
+        online = online_replicas(before.replicas, states, frozenset(case.active))
+        change = without(before, lost, states, online, unclean_allowed=case.unclean)
+        assert change is not None, case
+        after = apply(before, change)
+        brokers = {b: broker(BrokerState.active if b in case.active else BrokerState.fenced) for b in case.replicas}
+        expected = {
+            replica: Obstacle.BROKER_FENCED if replica in lost else Obstacle.NOT_IN_SYNC
+            for replica in case.replicas
+            if replica in lost or replica not in case.isr
+        }
+        if after.leader != NO_LEADER and not change.unclean:
+            preferred = case.replicas[: case.replicas.index(after.leader)]
+            expected = {replica: expected[replica] for replica in preferred}
+        else:
+            assert list(expected) == list(case.replicas), "nobody could be elected cleanly"
+        assert passed_over(before, after, brokers, unclean=change.unclean) == expected, case

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Mapping
 
+from msgspec import UNSET
+
 from state import codec
 from state.canonical import has_clash
 from state.cluster import Outcome, State, Totals, counted
@@ -11,7 +13,7 @@ from state.ids import NO_EPOCH, NO_LEADER
 from state.metadata_format import IN_FORCE_FORMAT
 from state.partition import Partition, PartitionState, ReplicaState, Topic, TopicState
 from state.policy import Policy, laid_over
-from state.rules import ANNOUNCING_RULES, ONLINE_RULES
+from state.rules import ANNOUNCING_RULES, EXPLAINED_RULES, ONLINE_RULES
 
 _NONE: Mapping[str, str] = {}
 
@@ -31,6 +33,7 @@ def check_laws(before: State, outcome: Outcome, policy: Policy, overrides: Mappi
                 decisions = [d for d in outcome.decisions if getattr(d, "topic", None) == name]
                 check_progress(outcome.state, partition, decisions)
                 check_addressees(after, held[0] if held else None, partition, decisions)
+                check_passed_over(after, held[0] if held else None, partition, decisions)
             if held:
                 check_change(held[0], partition, outcome.decisions)
     assert not has_clash(outcome.decisions), "two decisions in one place"
@@ -135,6 +138,20 @@ def check_addressees(state: State, before: Partition | None, after: Partition, d
             if not was_led and decision.leader != NO_LEADER and state.cluster.rules_version >= ONLINE_RULES:
                 online = {b for b, s in held.items() if s != ReplicaState.OfflineReplica}
                 assert set(decision.to) <= online & {b for b, known in state.cluster.brokers.items() if known.is_active}
+
+
+def check_passed_over(state: State, before: Partition | None, after: Partition, decisions: list[AnyDecision]) -> None:
+    """Check that an election names an obstacle of each replica before the leader, or of all if no clean leader is."""
+    for decision in decisions:
+        if not isinstance(decision, LeaderAndIsr) or decision.partition != after.partition:
+            continue
+        passed_over = [] if decision.passed_over is UNSET else list(decision.passed_over)
+        is_election = decision.leader != (before.leader if before else NO_LEADER)
+        expected: list[int] = []
+        if is_election and state.cluster.rules_version >= EXPLAINED_RULES:
+            is_clean = decision.leader != NO_LEADER and not decision.unclean
+            expected = list(after.replicas[: after.replicas.index(decision.leader)] if is_clean else after.replicas)
+        assert passed_over == expected
 
 
 def _is_behind_gateway(state: State, broker: int) -> bool:

@@ -1,0 +1,17 @@
+"""Why an election passes a replica over: a fixed vocabulary, like ``state.reason``."""
+
+from enum import StrEnum
+
+
+class Obstacle(StrEnum):
+    """What keeps a replica from being elected."""
+
+    # Its broker is not registered (any more).
+    BROKER_UNREGISTERED = "BROKER_UNREGISTERED"
+    # Its broker's session has ended, or the broker has not asked to serve yet.
+    BROKER_FENCED = "BROKER_FENCED"
+    BROKER_SHUTTING_DOWN = "BROKER_SHUTTING_DOWN"
+    # Its broker is active, but the replica's log directory is lost.
+    LOG_LOST = "LOG_LOST"
+    # It may lack committed records.
+    NOT_IN_SYNC = "NOT_IN_SYNC"
