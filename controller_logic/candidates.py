@@ -25,7 +25,7 @@ def passed_over(before: Partition, after: Partition, brokers: Mapping[int, Broke
         if replica == after.leader and not unclean:
             break
         # An election takes members out of the ISR, and the end of a reassignment may bring one in.
-        is_in_sync = replica in before.isr or replica in after.isr and not unclean
+        is_in_sync = replica in before.isr or (replica in after.isr and not unclean)
         obstacle = obstacle_of(brokers.get(replica), state, is_in_sync=is_in_sync)
         if obstacle is not None:
             found[replica] = obstacle.value
