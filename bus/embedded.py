@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from bus import checksums
+from bus import checksums, partition_index
 from bus.added_columns import CRC
 from bus.bus_file import Access
 from bus.claim import check_not_overtaken, controller_started, draw_bus_id, epoch_after
@@ -67,7 +67,7 @@ class EmbeddedBus(EmbeddedHistory):
             self._when_unlocked(self._connection(), "PRAGMA journal_mode = WAL")
         if not tables:
             with self._write() as connection:
-                for statement in SCHEMA:
+                for statement in (*SCHEMA, *partition_index.SCHEMA):
                     connection.execute(statement)
                 connection.execute("INSERT OR IGNORE INTO marks VALUES ('schema_version', ?)", (SCHEMA_VERSION,))
         version = self._mark("schema_version")
@@ -77,10 +77,13 @@ class EmbeddedBus(EmbeddedHistory):
             raise BusError(f"bus {self.path} has schema version {version}; this isrflow reads {SCHEMA_VERSION}")
 
     def _grow(self) -> None:
-        """Add the columns that an older file lacks."""
-        if self._columns.missing(self._connection()):
+        """Add the columns and the index that an older file lacks."""
+        connection = self._connection()
+        if self._columns.missing(connection) or not partition_index.is_there(connection):
             with self._write() as connection:
                 self._columns.add(connection)
+                for statement in partition_index.SCHEMA:
+                    connection.execute(statement)
 
     def publish(self, events: Sequence[bytes]) -> int:
         refuse_engine_kinds(events)
@@ -186,6 +189,7 @@ class EmbeddedBus(EmbeddedHistory):
                 return
             fresh = [decided for decided in decisions if decided.seq > decided_seq]
             connection.executemany("INSERT INTO decisions VALUES (?, ?, ?, ?)", checksums.with_crc(fresh))
+            partition_index.add(connection, fresh, decided_seq, through)
             write_pages(connection, pages)
             self._raise_mark(connection, "decided", through)
 

@@ -4,11 +4,11 @@ import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
-from bus import checksums
+from bus import checksums, partition_index
 from bus.added_columns import CRC, ENTERED, AddedColumns
 from bus.bus_file import Access, BusFile
 from bus.event_table import entries_between
-from bus.interface import DECISIONS_BYTES_MAX, Decided, Entry, Image, Snapshot, TrimmedError
+from bus.interface import DECISIONS_BYTES_MAX, Decided, Entry, Image, Seqs, Snapshot, TrimmedError
 from bus.retention import SLICE_ROWS, bound_wal, remove_decisions, remove_events
 
 
@@ -81,6 +81,12 @@ class EmbeddedHistory(BusFile):
                 found.append(Decided(seq, idx, whole))
             return found
 
+    def seqs_about(self, topic: str, partition: int, before: int, limit: int) -> Seqs:
+        with self._errors(), self._snapshot() as connection:
+            if not partition_index.is_there(connection):
+                return Seqs([], None)
+            return partition_index.seqs_about(connection, topic, partition, before, limit)
+
     def snapshots(self) -> list[Snapshot]:
         return []
 
@@ -105,6 +111,7 @@ class EmbeddedHistory(BusFile):
             gone, seq, idx = decisions
             self._set_mark(connection, "trimmed_decisions", seq)
             self._set_mark(connection, "trimmed_decision_idx", idx + 1)
+            partition_index.remove_old(connection, seq - 1, SLICE_ROWS)
         # A slice removes events too. Otherwise the decisions that become removable all the time would always go first.
         if gone < left and (events := remove_events(connection, through, left - gone)):
             count, seq = events

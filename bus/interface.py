@@ -103,6 +103,15 @@ class Snapshot(NamedTuple):
     time_ms: int
 
 
+class Seqs(NamedTuple):
+    """Where to look for the decisions about a partition."""
+
+    # Newest first. Some may have no such decision.
+    seqs: list[int]
+    # Earlier decisions are not in the index; None: none is.
+    complete_from: int | None
+
+
 class OpenOptions(NamedTuple):
     """How a bus is opened (``open_bus``)."""
 
@@ -237,6 +246,13 @@ class Bus(Protocol):
 
         They have at most ``bytes_max`` bytes together, but there is at least one. Raises ``TrimmedError`` if retention
         has removed decisions in between, unless ``passing_over`` them was asked for.
+        """
+        ...
+
+    def seqs_about(self, topic: str, partition: int, before: int, limit: int) -> Seqs:
+        """Return up to ``limit`` seqs before ``before`` of events that led to decisions about a partition or its topic.
+
+        High watermarks do not count. An index finds them, not a scan.
         """
         ...
 

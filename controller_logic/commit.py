@@ -112,8 +112,11 @@ def _commit_settled(
     if differs:
         is_new = before.leader_epoch == NO_EPOCH
         addressed = state.live_replicas(after) if to is None else to
-        is_explained = after.leader != before.leader and state.rules_version >= EXPLAINED_RULES
-        over = passed_over(before, after, state.brokers, unclean=change.unclean) if is_explained else None
+        # A partition that is deleted loses its leader without an election.
+        is_election = after.leader != before.leader and reason is not Reason.TOPIC_DELETED
+        over = None
+        if is_election and state.rules_version >= EXPLAINED_RULES:
+            over = passed_over(before, after, state.brokers, unclean=change.unclean)
         batch.recorder.say_leader_and_isr(
             topic, after, reason, to=addressed, is_new=is_new, unclean=change.unclean, passed_over=over
         )

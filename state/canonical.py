@@ -63,10 +63,10 @@ def part_of(decision: Said) -> Part:
         rank = _LEADER_AND_ISR_RANK if decision.pattern.has_partition_epoch else _STOP_REPLICA_RANK
         common = decision.pattern.common
         return Part(common.seq, rank, decision.topic, decision.partition, -1, encoded(decision))
-    return Part(*_place_of(decision), encode(decision))
+    return Part(*place_of(decision), encode(decision))
 
 
-def _place_of(decision: AnyDecision) -> Place:
+def place_of(decision: AnyDecision) -> Place:
     """Return a decision's place: seq, then kind, topic, partition, broker."""
     rank = _RANKS[type(decision)]
     if isinstance(decision, LeaderAndIsr | StopReplica | HighWatermark):

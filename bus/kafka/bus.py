@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 
 from bus import pieces
 from bus.engine_only import is_tick, refuse_engine_kinds
@@ -15,6 +16,7 @@ from bus.interface import (
     DivergedError,
     Image,
     Page,
+    Seqs,
     TrimmedError,
 )
 from bus.kafka.address import parse
@@ -27,6 +29,8 @@ from bus.kafka.publisher import Publisher, replica_of
 from bus.kafka.seqs import SLOTS, offset_after, seq_of
 from bus.kafka.topics import READ_WHOLE_TIMEOUT_MS, open_topics
 from bus.kafka.transaction import DECISION_KEY, PREVIOUS
+from bus.local_index import LocalIndex
+from conf.cache import cache_dir
 
 
 class KafkaBus(KafkaHistory):
@@ -178,6 +182,11 @@ class KafkaBus(KafkaHistory):
                     f"bus {self.address}: decisions up to {newest_gone} were removed: "
                     f"read on from {newest_gone[0] + 1}, or start from the current state"
                 )
+
+    def seqs_about(self, topic: str, partition: int, before: int, limit: int) -> Seqs:
+        index = LocalIndex(cache_dir() / f"partitions-{self.bus_id()}.db")
+        read = partial(self.decisions, passing_over=True)
+        return index.seqs_about(read, self.decided_seq(), topic, partition, before, limit)
 
     def changed(self) -> bool:
         """Say whether there are decisions that were not read yet."""

@@ -1,0 +1,109 @@
+"""The chain of events and decisions that made a partition what it is."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from bus.interface import Bus
+from history import log
+from history.about import decisions_about
+from state import decisions as d
+from state.ids import NO_LEADER
+
+SEQS_PER_READ = 256
+# Beyond it the chain ends, even if fewer changes than asked for were found.
+SEQS_READ_MAX = 10_000
+_EVENT_BYTES_MAX = 1
+
+
+class Step(NamedTuple):
+    """One event of the chain, and what it led to."""
+
+    seq: int
+    # The event's text; None if retention removed it.
+    raw: bytes | None
+    # About the partition, and about brokers whose change caused that. Never empty.
+    decisions: list[d.AnyDecision]
+
+    @property
+    def change(self) -> d.LeaderAndIsr | None:
+        """The decision that says how the partition stands from here on, if one does."""
+        return next((one for one in self.decisions if isinstance(one, d.LeaderAndIsr)), None)
+
+
+class Chain(NamedTuple):
+    """The steps that led to a partition as of some seq, oldest first."""
+
+    steps: list[Step]
+    # How the partition stood before the first step; None if that is not known or it was new.
+    before: d.LeaderAndIsr | None
+    # The chain begins where the partition does.
+    is_whole: bool
+    # There are older steps on the bus, which were not asked for.
+    has_older: bool
+
+
+def chain_of(bus: Bus, topic: str, partition: int, through: int, changes_max: int) -> Chain:
+    """Return the newest ``changes_max`` changes of a partition through the seq ``through``, with what was refused.
+
+    The chain goes back to where the topic of this name was last created, and no further.
+    """
+    steps: list[Step] = []
+    changes = 0
+    for seq in _seqs(bus, topic, partition, through):
+        decisions = decisions_about(bus, topic, partition, seq)
+        if not decisions:
+            continue
+        entry = bus.recorded(seq - 1, seq, 1, _EVENT_BYTES_MAX)
+        step = Step(seq, entry[0].raw if entry else None, decisions)
+        if step.change is not None and changes == changes_max:
+            return Chain(steps[::-1], step.change, is_whole=False, has_older=True)
+        steps.append(step)
+        changes += step.change is not None
+        if _is_origin(step):
+            return Chain(steps[::-1], None, is_whole=True, has_older=False)
+    return Chain(steps[::-1], None, is_whole=False, has_older=False)
+
+
+def _is_origin(step: Step) -> bool:
+    """Say whether a partition begins with this step."""
+    for one in step.decisions:
+        if isinstance(one, d.TopicDecision) and one.state == "created":
+            return True
+        if isinstance(one, d.LeaderAndIsr) and one.is_new and one.reason == "PARTITIONS_CREATED":
+            return True
+    return False
+
+
+def _seqs(bus: Bus, topic: str, partition: int, through: int) -> Iterator[int]:
+    """Give the seqs to look at, newest first."""
+    before, left = through + 1, SEQS_READ_MAX
+    while True:
+        found = bus.seqs_about(topic, partition, before, min(SEQS_PER_READ, left))
+        yield from found.seqs
+        left -= len(found.seqs)
+        if len(found.seqs) < SEQS_PER_READ:
+            break
+        before = found.seqs[-1]
+        if left <= 0:
+            return
+    end = through if found.complete_from is None else min(through, found.complete_from - 1)
+    yield from _scanned(bus, topic, partition, end)
+
+
+def _scanned(bus: Bus, topic: str, partition: int, through: int) -> list[int]:
+    """Read through the decisions that are older than the index."""
+    if through <= 0:
+        return []
+    name = b'"topic":"%b"' % topic.encode()
+    seqs = {one.seq for page in log.decision_pages(bus, 0, through) for one in page if name in one.body}
+    return sorted(seqs, reverse=True)[:SEQS_READ_MAX]
+
+
+def offline_since(chain: Chain) -> Step | None:
+    """Return the step that left the partition without a leader, if it has none now."""
+    since = None
+    for step in chain.steps:
+        if step.change is not None:
+            is_offline = step.change.leader == NO_LEADER
+            since = (since or step) if is_offline else None
+    return since

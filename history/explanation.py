@@ -1,0 +1,160 @@
+"""Explain a partition: why it is as it is, in sentences."""
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import msgspec
+
+from bus.interface import Bus
+from history.chain import Chain, Step, chain_of, offline_since
+from history.told_decisions import standing, told, told_refusal
+from history.told_events import told_event
+from state import decisions as d
+
+CHANGES_MAX = 20
+_ORDER: dict[type[d.AnyDecision], int] = {
+    d.BrokerDecision: 0,
+    d.TopicDecision: 1,
+    d.ConfigDecision: 2,
+    d.LeaderAndIsr: 3,
+    d.StopReplica: 4,
+}
+
+
+class ToldStep(NamedTuple):
+    """One step of the chain in sentences."""
+
+    seq: int
+    # The engine's clock.
+    time_ms: int
+    sentences: list[str]
+    # How often the same was refused, this time included. The others came between the step before and this one.
+    times: int
+    step: Step
+
+
+class Explanation(NamedTuple):
+    """Why a partition is as it is."""
+
+    topic: str
+    partition: int
+    # As of this seq.
+    seq: int
+    summary: list[str]
+    # Oldest first.
+    steps: list[ToldStep]
+    chain: Chain
+
+
+def explain(bus: Bus, topic: str, partition: int, seq: int, changes_max: int = CHANGES_MAX) -> Explanation | None:
+    """Explain a partition as of ``seq`` by its newest changes; None if nothing on the bus is about it."""
+    chain = chain_of(bus, topic, partition, seq, changes_max)
+    return told_chain(chain, topic, partition, seq) if chain.steps else None
+
+
+def told_chain(chain: Chain, topic: str, partition: int, seq: int) -> Explanation:
+    """Tell a chain."""
+    steps: list[ToldStep] = []
+    before = chain.before
+    for step in chain.steps:
+        steps.append(_told_step(step, before, topic, partition))
+        before = step.change or before
+    return Explanation(topic, partition, seq, list(_summary(chain, topic, partition, seq)), _merged(steps), chain)
+
+
+def _told_step(step: Step, before: d.LeaderAndIsr | None, topic: str, partition: int) -> ToldStep:
+    sentences = [told_event(step.raw)]
+    for decision in sorted(step.decisions, key=lambda one: _ORDER.get(type(one), len(_ORDER))):
+        if isinstance(decision, d.Answer):
+            sentences.append(told_refusal(decision, topic, partition))
+        else:
+            sentences += told(decision, before)
+    return ToldStep(step.seq, step.decisions[0].time_ms, sentences, 1, step)
+
+
+def _merged(steps: Iterable[ToldStep]) -> list[ToldStep]:
+    """Leave only the last of several refusals of the same thing in a row."""
+    merged: list[ToldStep] = []
+    for _, group in groupby(enumerate(steps), key=_sameness):
+        same = [step for _, step in group]
+        merged.append(same[-1]._replace(times=len(same)))
+    return merged
+
+
+def _sameness(numbered: tuple[int, ToldStep]) -> object:
+    number, step = numbered
+    only_refused = all(isinstance(one, d.Answer) for one in step.step.decisions)
+    return tuple(step.sentences) if only_refused else number
+
+
+def _summary(chain: Chain, topic: str, partition: int, seq: int) -> Iterator[str]:
+    name = f"{topic}-{partition}"
+    last: d.LeaderAndIsr | None = chain.before
+    is_gone = False
+    for step in chain.steps:
+        last = step.change or last
+        states = [one.state for one in step.decisions if isinstance(one, d.TopicDecision)]
+        is_gone = states[-1] == "deleted" if states else is_gone
+    if is_gone:
+        yield f"{name} as of seq {seq}: its topic is gone."
+    elif last is None:
+        yield f"{name} as of seq {seq}: it has had no leader yet."
+    else:
+        yield f"{name} as of seq {seq}: {standing(last)}."
+    since = offline_since(chain)
+    if since is not None and not is_gone:
+        yield f"It has been without a leader since seq {since.seq} ({shown_time(since.decisions[0].time_ms)})."
+    if chain.has_older:
+        yield "There are older changes: ask for more of them with --limit."
+    elif not chain.is_whole:
+        yield "Its beginning is no longer on the bus, or came before the oldest decision that was looked at."
+
+
+def shown_time(time_ms: int) -> str:
+    """Return a time as people and programs read it, in UTC."""
+    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def text_of(explanation: Explanation) -> list[str]:
+    """Return an explanation as lines."""
+    lines = list(explanation.summary)
+    for step in explanation.steps:
+        times = f"  ({step.times} times)" if step.times > 1 else ""
+        lines += ["", f"seq {step.seq}  {shown_time(step.time_ms)}{times}"]
+        lines += [f"  {sentence}" for sentence in step.sentences]
+    return lines
+
+
+def json_of(explanation: Explanation) -> dict[str, Any]:
+    """Return an explanation as a JSON object, with the events and decisions themselves."""
+    return {
+        "topic": explanation.topic,
+        "partition": explanation.partition,
+        "seq": explanation.seq,
+        "summary": explanation.summary,
+        "is_whole": explanation.chain.is_whole,
+        "has_older": explanation.chain.has_older,
+        "steps": [
+            {
+                "seq": step.seq,
+                "time_ms": step.time_ms,
+                "times": step.times,
+                "sentences": step.sentences,
+                "event": _event_of(step.step.raw),
+                "decisions": [msgspec.Raw(d.encode(one)) for one in step.step.decisions],
+            }
+            for step in explanation.steps
+        ],
+    }
+
+
+def _event_of(raw: bytes | None) -> Any:
+    """Return an event's text as JSON, or as a string if it is none."""
+    if raw is None:
+        return None
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return raw.decode(errors="backslashreplace")

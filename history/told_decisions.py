@@ -1,0 +1,180 @@
+"""Tell decisions about a partition in sentences: what changed, by which rule, who was passed over, what was refused."""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import UNSET
+
+from history.told_events import listed
+from state import decisions as d
+from state.ids import NO_LEADER
+from state.obstacle import Obstacle
+from state.reason import Reason
+
+_R = Reason
+RULES: dict[Reason, str] = {
+    _R.TOPIC_CREATED: "a new partition is led by its first replica that is online",
+    _R.PARTITIONS_CREATED: "a new partition is led by its first replica that is online",
+    _R.LEADER_FENCED: "when the leader is gone, the first assigned replica that is in sync and online leads",
+    _R.LEADER_RETURNED: "a partition without a leader gets one once a replica in the ISR is online",
+    _R.REPLICA_FENCED: "a replica that is offline leaves the ISR",
+    _R.REPLICA_ONLINE: "a broker that returns is told who leads the partitions of its replicas",
+    _R.UNCLEAN_ELECTION: "if nobody in the ISR is online, and unclean elections are allowed, the first replica that "
+    "is online leads",
+    _R.PREFERRED_ELECTION: "a preferred election takes the first assigned replica, if it is in sync and online",
+    _R.LEADER_BALANCE: "a broker that leads too few of its preferred partitions gets them back",
+    _R.REASSIGNMENT: "a move adds replicas, waits until they are in sync, and then removes others",
+    _R.CONTROLLED_SHUTDOWN: "a broker that shuts down hands over what it leads and leaves the ISRs",
+    _R.ISR_SHRUNK: "the leader proposes the ISR, and it counts if no fence refuses it",
+    _R.ISR_EXPANDED: "the leader proposes the ISR, and it counts if no fence refuses it",
+    _R.ISR_ALTERED: "the leader proposes the ISR, and it counts if no fence refuses it",
+    _R.TOPIC_DELETED: "nobody leads a partition that is deleted, and each replica is told to remove its log",
+    _R.LEADER_RECOVERED: "a leader that was elected uncleanly says when it has recovered",
+}
+OBSTACLES: dict[str, str] = {
+    Obstacle.BROKER_UNREGISTERED: "it was not registered",
+    Obstacle.BROKER_FENCED: "it was fenced",
+    Obstacle.BROKER_SHUTTING_DOWN: "it was shutting down",
+    Obstacle.LOG_LOST: "its log directory was lost",
+    Obstacle.NOT_IN_SYNC: "it was not in the ISR",
+}
+# What each refusal protects.
+FENCES: dict[str, str] = {
+    "STALE_BROKER_EPOCH": "only the newest start of a broker speaks for it",
+    "BROKER_ID_NOT_REGISTERED": "only a registered broker is heard",
+    "FENCED_LEADER_EPOCH": "a former leader does not change the ISR",
+    "NOT_CONTROLLER": "nobody is ahead of the controller, so the sender speaks of another history",
+    "INVALID_UPDATE_VERSION": "a proposal counts only if it was made from the partition as it stands",
+    "INELIGIBLE_REPLICA": "no replica joins an ISR that is fenced, shutting down, restarted or behind",
+    "UNKNOWN_TOPIC_ID": "what is said of a deleted topic does not count for another of its name",
+}
+_BROKERS: dict[Reason, str] = {
+    _R.BROKER_REGISTERED: "was registered, and is fenced until its first heartbeat",
+    _R.BROKER_RESTARTED: "was registered in a new start, so the replicas of its former start failed",
+    _R.BROKER_UNFENCED: "became active",
+    _R.BROKER_SESSION_EXPIRED: "was fenced because its session expired",
+    _R.BROKER_CONNECTION_LOST: "was fenced because its connection was lost for too long",
+    _R.BROKER_ASKED_FENCE: "was fenced because it asked for it",
+    _R.BROKER_UNREGISTERED: "was unregistered",
+    _R.CONTROLLED_SHUTDOWN: "shuts down",
+}
+
+
+def told(decision: d.AnyDecision, before: d.LeaderAndIsr | None) -> Iterator[str]:
+    """Give sentences about a decision. ``before`` is how the partition stood, None if that is not known."""
+    match decision:
+        case d.LeaderAndIsr():
+            yield from _leader_and_isr(decision, before)
+        case d.StopReplica():
+            replicas = "its replica" if len(decision.to) == 1 else "their replicas"
+            yield f"Told {_brokers(decision.to)} to stop {'and delete ' if decision.delete else ''}{replicas}."
+        case d.TopicDecision():
+            yield _TOPICS[decision.state].format(decision.topic)
+        case d.BrokerDecision():
+            yield f"Broker {decision.broker} {_BROKERS.get(decision.reason, f'changed ({decision.reason})')}."
+        case d.ConfigDecision():
+            settings = ", ".join(f"{name}={value}" for name, value in sorted(decision.config.items()))
+            yield f"The topic's own settings are now: {settings or 'none'}."
+        case d.Rejected():
+            yield f"A change was withheld ({decision.reason}): {decision.message}."
+
+
+_TOPICS = {
+    "created": "Topic {} was created.",
+    "deleting": "Topic {} is being deleted.",
+    "ineligible": "The deletion of topic {} waits.",
+    "deleted": "Topic {} is gone.",
+}
+
+
+def told_refusal(answer: d.Answer, topic: str, partition: int) -> str:
+    """Return the sentence about a refused request."""
+    error, message = answer.error, answer.message
+    for result in () if answer.results is UNSET else answer.results:
+        if (result.topic, result.partition) == (topic, partition):
+            error, message = result.error, result.message
+    if error == "NEW_LEADER_ELECTED":
+        # The change was made, and cost the sender its leadership.
+        return f"The sender was told {error}: {message}."
+    fence = f" The fence: {FENCES[error]}." if error in FENCES else ""
+    return f"This was refused, {error}: {message}.{fence}"
+
+
+def _leader_and_isr(after: d.LeaderAndIsr, before: d.LeaderAndIsr | None) -> Iterator[str]:
+    name = f"{after.topic}-{after.partition}"
+    if before is None and after.is_new:
+        yield f"{name} got leader {after.leader}, ISR {listed(after.isr)}, on replicas {listed(after.replicas)}."
+    elif before is None:
+        yield f"{name} then had {standing(after)}."
+    else:
+        changes = list(_changes(before, after))
+        if changes:
+            yield f"{name}: {', '.join(changes)}."
+        else:
+            leader = "nobody" if after.leader == NO_LEADER else f"broker {after.leader}"
+            yield f"Told {_brokers(after.to)} that {leader} leads {name}. Nothing else changed."
+    yield f"Rule {after.reason}: {RULES.get(after.reason, 'see the contract')}."
+    if before is None or before.leader != after.leader:
+        yield from _election(after)
+
+
+def _election(after: d.LeaderAndIsr) -> Iterator[str]:
+    passed_over = {} if after.passed_over is UNSET else after.passed_over
+    for broker, obstacle in passed_over.items():
+        if broker != after.leader:
+            yield f"Broker {broker} was passed over because {OBSTACLES.get(obstacle, obstacle)}."
+    if after.leader == NO_LEADER:
+        if passed_over:
+            yield "So nobody could lead."
+        return
+    if after.unclean:
+        yield f"Broker {after.leader} was not in the ISR: the election was unclean, and committed records may be lost."
+        return
+    later = after.replicas[after.replicas.index(after.leader) + 1 :]
+    if later:
+        yield f"{_brokers(later, capital=True)} came later in the assignment."
+
+
+def _changes(before: d.LeaderAndIsr, after: d.LeaderAndIsr) -> Iterator[str]:
+    if before.leader != after.leader:
+        yield f"leader {_id(before.leader)} -> {_id(after.leader)}"
+    lists = (("ISR", "isr"), ("replicas", "replicas"), ("adding", "adding_replicas"), ("removing", "removing_replicas"))
+    for word, field in lists:
+        old, new = getattr(before, field), getattr(after, field)
+        if old != new:
+            yield f"{word} {listed(old)} -> {listed(new)}"
+    pairs = (("recovery", "leader_recovery_state"), ("leader epoch", "leader_epoch"))
+    for word, field in (*pairs, ("partition epoch", "partition_epoch")):
+        old, new = getattr(before, field), getattr(after, field)
+        if old != new:
+            yield f"{word} {old} -> {new}"
+
+
+def standing(decision: d.LeaderAndIsr) -> str:
+    """Return how a decision leaves a partition."""
+    epochs = f"leader epoch {decision.leader_epoch}, partition epoch {decision.partition_epoch}"
+    moving = ""
+    if decision.adding_replicas or decision.removing_replicas:
+        moving = f", adding {listed(decision.adding_replicas)}, removing {listed(decision.removing_replicas)}"
+    recovering = ", recovering" if decision.leader_recovery_state == "RECOVERING" else ""
+    replicas = f"ISR {listed(decision.isr)} of replicas {listed(decision.replicas)}{moving}"
+    return f"{_leader(decision.leader, word='leader ')}{recovering}, {replicas}, {epochs}"
+
+
+def _leader(leader: int, word: str = "broker ") -> str:
+    return (
+        "no leader"
+        if leader == NO_LEADER and word != "broker "
+        else "nobody"
+        if leader == NO_LEADER
+        else f"{word}{leader}"
+    )
+
+
+def _id(leader: int) -> str:
+    return "none" if leader == NO_LEADER else str(leader)
+
+
+def _brokers(ids: Iterable[int], *, capital: bool = False) -> str:
+    ids = list(ids)
+    word = "broker" if len(ids) == 1 else "brokers"
+    return f"{word.capitalize() if capital else word} {', '.join(map(str, ids)) or 'none'}"

@@ -1,0 +1,89 @@
+"""Tell an event in one sentence."""
+
+from state import events as e
+from state.event_text import decode
+
+Told = e.AnyEvent | e.Malformed
+
+
+def told_event(raw: bytes | None) -> str:
+    """Return a sentence about the event with this text; ``raw`` is None if retention removed the event."""
+    if raw is None:
+        return "The event is no longer on the bus."
+    event = decode(raw)
+    if isinstance(event, e.Malformed):
+        return "The event was malformed."
+    return _of_broker(event) or _of_admin(event) or _of_engine(event)
+
+
+def _of_broker(event: Told) -> str | None:
+    match event:
+        case e.BrokerRegister():
+            return f"Broker {event.broker} registered."
+        case e.BrokerHeartbeat(want_shutdown=True) | e.ControlledShutdown():
+            return f"Broker {event.broker} asked to shut down."
+        case e.BrokerHeartbeat():
+            wish = "asked to be fenced" if event.want_fence else "sent a heartbeat, ready to serve"
+            return f"Broker {event.broker} {wish}."
+        case e.BrokerConnectionLost():
+            return f"The connection to broker {event.broker} was lost."
+        case e.AlterIsr():
+            epochs = f"leader epoch {event.leader_epoch}, partition epoch {event.partition_epoch}"
+            return f"Broker {event.broker} asked for ISR {listed(event.isr)}, as leader ({epochs})."
+        case e.ReplicaReport():
+            error = f" ({event.error})" if event.error else ""
+            epoch = f" in leader epoch {event.leader_epoch}" if event.leader_epoch >= 0 else ""
+            return f"Broker {event.broker} reported its replica as {event.outcome}{error}{epoch}."
+    return None
+
+
+def _of_admin(event: Told) -> str | None:
+    match event:
+        case e.CreateTopic():
+            return f"An admin asked for the topic {event.topic}."
+        case e.CreatePartitions():
+            return f"An admin asked for {event.total} partitions of {event.topic}."
+        case e.DeleteTopic():
+            return f"An admin asked to delete the topic {event.topic}."
+        case e.AlterReassignment():
+            what = "to cancel the move of" if event.replicas is None else "to move"
+            target = "" if event.replicas is None else f" to replicas {listed(event.replicas)}"
+            return f"An admin asked {what} {event.topic}-{event.partition}{target}."
+        case e.ElectLeaders():
+            which = "an unclean" if event.election_type == "unclean" else "a preferred"
+            return f"An admin asked for {which} election in {_named(event.partitions)}."
+        case e.AlterConfig():
+            entity = "the cluster" if event.entity == "cluster" else f"{event.entity} {event.name}"
+            return f"An admin changed settings of {entity}: {_settings(event)}."
+        case e.BrokerUnregister():
+            return f"An admin unregistered broker {event.broker}."
+    return None
+
+
+def _of_engine(event: Told) -> str:
+    match event:
+        case e.Tick():
+            return "The engine looked at its clock (tick)."
+        case e.ControllerStarted():
+            return f"Job {event.controller_id} claimed controller epoch {event.controller_epoch}."
+        case e.LeaderImbalance():
+            return "The engine counted which brokers lead fewer partitions than they should."
+    return f"The event was a {event.__struct_config__.tag}."
+
+
+def _named(partitions: tuple[e.TopicPartition, ...] | None) -> str:
+    if partitions is None:
+        return "all partitions"
+    if len(partitions) == 1:
+        return f"{partitions[0].topic}-{partitions[0].partition}"
+    return f"{len(partitions)} named partitions"
+
+
+def _settings(event: e.AlterConfig) -> str:
+    pairs = (f"{name} removed" if value is None else f"{name}={value}" for name, value in sorted(event.config.items()))
+    return ", ".join(pairs) or "none"
+
+
+def listed(ids: tuple[int, ...]) -> str:
+    """Return ids as text; ``none`` if there are none."""
+    return ",".join(map(str, ids)) or "none"

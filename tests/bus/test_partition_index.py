@@ -1,0 +1,160 @@
+"""The index from a partition to the seqs of the decisions about it."""
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bus import partition_index
+from bus.embedded import EmbeddedBus
+from bus.interface import Decided, Seqs
+from bus.local_index import LocalIndex
+
+NO_CLAIM = 0
+
+
+def about(seq: int, idx: int, topic: str, partition: int, kind: str = "leader_and_isr", **fields: object) -> Decided:
+    told = {"kind": kind, "seq": seq, "topic": topic, "partition": partition, **fields}
+    return Decided(seq, idx, msgspec.json.encode(told))
+
+
+def commit(bus: EmbeddedBus, through: int, *decisions: Decided) -> None:
+    while bus.last_seq() < through:
+        bus.publish([b"{}"])
+    bus.commit(NO_CLAIM, through, decisions, [])
+
+
+@pytest.fixture
+def bus(tmp_path: Path) -> EmbeddedBus:
+    return EmbeddedBus(tmp_path / "bus.db")
+
+
+def test_it_names_the_seqs_of_a_partition_newest_first(bus: EmbeddedBus) -> None:
+    commit(bus, 3, about(1, 0, "t", 0), about(2, 0, "t", 1), about(3, 0, "t", 0), about(3, 1, "t", 1))
+    commit(bus, 5, about(5, 0, "t", 0))
+    assert bus.seqs_about("t", 0, 100, 10) == Seqs([5, 3, 1], 1)
+    assert bus.seqs_about("t", 0, 5, 10).seqs == [3, 1]
+    assert bus.seqs_about("t", 0, 100, 2).seqs == [5, 3]
+    assert bus.seqs_about("u", 0, 100, 10).seqs == []
+
+
+def test_high_watermarks_and_requests_that_were_done_have_no_row(bus: EmbeddedBus) -> None:
+    done, refused = {"error": "NONE"}, {"error": "FENCED_LEADER_EPOCH"}
+    commit(bus, 1, about(1, 0, "t", 0, "high_watermark"))
+    commit(bus, 2, about(2, 0, "t", 0, "answer", **done))
+    commit(bus, 3, about(3, 0, "t", 0, "answer", **refused))
+    assert bus.seqs_about("t", 0, 100, 10).seqs == [3]
+
+
+def test_a_refused_part_of_an_answer_counts_for_its_partition(bus: EmbeddedBus) -> None:
+    results = [{"topic": "t", "partition": number, "error": "NONE" if number else "E"} for number in (0, 1)]
+    told = {"kind": "answer", "error": "E", "results": results}
+    commit(bus, 1, Decided(1, 0, msgspec.json.encode(told)))
+    assert bus.seqs_about("t", 0, 100, 10).seqs == [1]
+    assert bus.seqs_about("t", 1, 100, 10).seqs == []
+
+
+def test_what_is_about_the_topic_is_about_each_partition(bus: EmbeddedBus) -> None:
+    commit(bus, 1, Decided(1, 0, b'{"kind":"topic","seq":1,"topic":"t","state":"created"}'))
+    commit(bus, 2, Decided(2, 0, b'{"kind":"config","seq":2,"entity":"topic","name":"t","config":{}}'))
+    assert bus.seqs_about("t", 4, 100, 10).seqs == [2, 1]
+
+
+def test_an_event_about_very_many_partitions_has_one_row(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition_index, "ROWS_PER_SEQ_MAX", 3)
+    commit(bus, 1, *(about(1, number, "t", number) for number in range(4)))
+    assert bus.seqs_about("t", 0, 100, 10).seqs == [1]
+    assert rows(bus.path) == [(0, partition_index.EVERY, 1)]
+
+
+def rows(path: Path) -> list[tuple[int, int, int]]:
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute("SELECT * FROM partition_seqs ORDER BY era, key, seq").fetchall()
+    finally:
+        connection.close()
+
+
+def test_eras_follow_one_another(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition_index, "ERA_ROWS", 2)
+    for seq in range(1, 8):
+        commit(bus, seq, about(seq, 0, "t", seq % 2))
+    assert bus.seqs_about("t", 1, 100, 10) == Seqs([7, 5, 3, 1], 1)
+    assert bus.seqs_about("t", 1, 100, 3).seqs == [7, 5, 3]
+    assert {era for era, _, _ in rows(bus.path)} == {0, 1, 2, 3}
+
+
+def test_retention_removes_an_era_whose_decisions_are_all_gone(
+    bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partition_index, "ERA_ROWS", 2)
+    for seq in range(1, 8):
+        commit(bus, seq, about(seq, 0, "t", 0))
+    bus.passed(7)
+    while bus.trim(1):
+        pass
+    for seq in range(8, 14):
+        commit(bus, seq, about(seq, 0, "t", 0))
+        bus.passed(seq)
+        bus.trim(1)
+    kept = {era for era, _, _ in rows(bus.path)}
+    assert 0 not in kept and 1 not in kept, "an era is removed when retention comes by again"
+    assert bus.seqs_about("t", 0, 100, 3).seqs == [13, 12, 11]
+
+
+def test_a_batch_that_comes_again_after_a_kill_has_its_rows_once(bus: EmbeddedBus) -> None:
+    commit(bus, 1, about(1, 0, "t", 0))
+    commit(bus, 1, about(1, 0, "t", 0))
+    commit(bus, 2, about(2, 0, "t", 0))
+    assert len(rows(bus.path)) == 2
+    assert bus.seqs_about("t", 0, 100, 10).complete_from == 1
+
+
+def test_an_older_file_gets_an_index_that_says_where_it_begins(bus: EmbeddedBus) -> None:
+    commit(bus, 2, about(1, 0, "t", 0), about(2, 0, "t", 0))
+    path = bus.path
+    bus.close()
+    connection = sqlite3.connect(path)
+    connection.executescript("DROP TABLE partition_seqs; DROP TABLE index_eras")
+    connection.close()
+    bus = EmbeddedBus(path)
+    assert bus.seqs_about("t", 0, 100, 10) == Seqs([], None)
+    commit(bus, 3, about(3, 0, "t", 0))
+    assert bus.seqs_about("t", 0, 100, 10) == Seqs([3], 3)
+
+
+def test_decisions_of_a_program_without_an_index_are_noticed(bus: EmbeddedBus) -> None:
+    commit(bus, 1, about(1, 0, "t", 0))
+    connection = sqlite3.connect(bus.path)
+    connection.execute("UPDATE marks SET value = 2 WHERE name = 'decided'")
+    connection.commit()
+    connection.close()
+    commit(bus, 3, about(3, 0, "t", 0))
+    assert bus.seqs_about("t", 0, 100, 10) == Seqs([3], 3)
+
+
+def test_a_file_beside_the_bus_takes_in_what_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = [about(1, 0, "t", 0), about(1, 1, "t", 1), about(2, 0, "t", 0), about(2, 1, "t", 1), about(3, 0, "t", 0)]
+    asked: list[tuple[int, int]] = []
+
+    def read(after: tuple[int, int], limit: int) -> list[Decided]:
+        asked.append(after)
+        return [one for one in log if (one.seq, one.idx) > after][: min(limit, 3)]
+
+    index = LocalIndex(tmp_path / "index.db")
+    assert index.seqs_about(read, 2, "t", 1, 100, 10) == Seqs([2, 1], 1)
+    assert index.seqs_about(read, 3, "t", 0, 100, 10) == Seqs([3, 2, 1], 1)
+    count = len(asked)
+    assert index.seqs_about(read, 3, "t", 0, 100, 10).seqs == [3, 2, 1]
+    assert len(asked) == count, "nothing was read again"
+
+
+def keys(decisions: Sequence[Decided]) -> list[tuple[int, int]]:
+    return sorted(partition_index.rows_of(decisions))
+
+
+def test_a_key_is_the_same_whatever_the_kind_of_decision() -> None:
+    key = partition_index.key_of("t", 5)
+    assert keys([about(1, 0, "t", 5), about(1, 1, "t", 5, "stop_replica")]) == [(key, 1)]
