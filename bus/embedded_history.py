@@ -111,7 +111,7 @@ class EmbeddedHistory(BusFile):
             gone, seq, idx = decisions
             self._set_mark(connection, "trimmed_decisions", seq)
             self._set_mark(connection, "trimmed_decision_idx", idx + 1)
-            partition_index.remove_old(connection, seq - 1, SLICE_ROWS)
+            partition_index.remove_old(connection, seq - 1)
         # A slice removes events too. Otherwise the decisions that become removable all the time would always go first.
         if gone < left and (events := remove_events(connection, through, left - gone)):
             count, seq = events

@@ -1,50 +1,64 @@
 """The index from a partition to the seqs of the decisions about it.
 
 The problem: among ten million decisions, the few about one partition must be found in well under a second. But the
-index is written in the transaction of the decisions, so each of its rows costs the engine time.
+index is written in the transaction of the decisions, so each of its entries costs the engine time.
 
-The insight: most decisions need no row. High watermarks and answers without an error change no partition. The
-decisions on one event are in canonical order, by kind, topic and partition, so an event that changes thousands of
-partitions gets one row, and a search by halves finds a partition among its decisions (``history.about``).
+The insight: most decisions need no entry, and entries need no table row each. High watermarks and requests that were
+done change no partition. The decisions on one event are in canonical order, by kind, topic and partition, so an event
+that changes thousands of partitions gets one entry, and a search by halves finds a partition among its decisions
+(``history.about``). Entries are packed:
 
-    (era, key, seq)    key   a checksum of topic and partition; EVERY for an event about more than ``ROWS_PER_SEQ_MAX``
-                       era   counts up every ``ERA_ROWS`` rows
+    index_tail        one row a commit: its entries, in no order
+    partition_seqs    once the tail has ``ERA_ENTRIES``, it becomes an era: its entries in order, in ``BUCKETS`` rows
 
-New rows go into the newest era alone, which is small, so a commit changes few blocks of the file however long the index
-is. A reader looks into each era once. Two partitions may have the same key, so a seq found here may lack a decision
-about the partition; the reader sees that.
+    an entry    key, a checksum of topic and partition (4 bytes), and seq (8 bytes); EVERY for an event about many
 
-Rejected: an index over the column of bodies, because each decision would be parsed, and each row would land anywhere
-in an index of gigabytes.
+A reader looks through the tail, and into one row of each era. Two partitions may have the same key, so a seq found here
+may lack a decision about the partition; the reader sees that.
+
+Rejected: a row for each entry, because inserting it anywhere in a large table costs as much as the decision itself.
 """
 
+import re
 import sqlite3
+import struct
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
-from operator import itemgetter
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from bus.interface import Decided, Seqs
 
-ROWS_PER_SEQ_MAX = 4_096
-ERA_ROWS = 1 << 18
-EVERY = -1
+ENTRIES_PER_SEQ_MAX = 4_096
+ERA_ENTRIES = 1 << 15
+BUCKETS = 64
+EVERY = 0
 # As a partition: what is about the whole topic.
 WHOLE_TOPIC = -1
-_KINDS = ("leader_and_isr", "stop_replica", "topic", "config", "answer", "rejected")
-_PREFIXES = tuple(b'{"kind":"%b"' % kind.encode() for kind in _KINDS)
-_DONE = b'"error":"NONE"'
-_RESULTS = b'"results":'
 
 SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS partition_seqs (era INTEGER NOT NULL, key INTEGER NOT NULL, seq INTEGER NOT NULL,"
-    " PRIMARY KEY (era, key, seq)) WITHOUT ROWID",
-    # first_seq: the index has every decision from there on. A file may have older ones, made before there was an index.
-    "CREATE TABLE IF NOT EXISTS index_eras (era INTEGER PRIMARY KEY, rows INTEGER NOT NULL, first_seq INTEGER NOT NULL,"
-    " last_seq INTEGER NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS index_tail (through INTEGER PRIMARY KEY, entries BLOB NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS partition_seqs (bucket INTEGER NOT NULL, era INTEGER NOT NULL, entries BLOB NOT NULL,"
+    " PRIMARY KEY (bucket, era)) WITHOUT ROWID",
+    # The newest era is the tail. The index has every decision from first_seq on: a file may have older decisions, made
+    # by a program without an index.
+    "CREATE TABLE IF NOT EXISTS index_eras ("
+    " era INTEGER PRIMARY KEY, count INTEGER NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL)",
 )
+_ENTRY = struct.Struct(">IQ")
+_SEQ = struct.Struct(">Q")
+_KEY_BYTES = 4
+_BUCKET_BITS = 32 - (BUCKETS - 1).bit_length()
+
+# In canonical order these come first, so their indexes count them.
+_CHANGES = (b'{"kind":"leader_and_isr"', b'{"kind":"stop_replica"', b'{"kind":"topic"')
+_OTHERS = (b'{"kind":"answer"', b'{"kind":"config"', b'{"kind":"rejected"')
+# No other text stands before the topic in these, and a topic's name needs no escape.
+_NAMED = re.compile(rb'"topic":"([^"]*)","topic_id":"[^"]*","partition":([0-9]+)')
+_WATERMARK = b'{"kind":"high_watermark"'
+_DONE = b'"error":"NONE"'
+_RESULTS = b'"results":'
 
 
 class _Result(msgspec.Struct):
@@ -66,7 +80,6 @@ class _Subject(msgspec.Struct):
 
 
 _subject = msgspec.json.Decoder(_Subject)
-_seq_of = itemgetter(0)
 
 
 def key_of(topic: str, partition: int) -> int:
@@ -74,27 +87,23 @@ def key_of(topic: str, partition: int) -> int:
     return zlib.crc32(b"%b/%d" % (topic.encode(), partition))
 
 
-def rows_of(decisions: Sequence[Decided]) -> list[tuple[int, int]]:
-    """Return the (key, seq) of each partition and topic that decisions are about, in order of seq, without doubles."""
-    rows: list[tuple[int, int]] = []
-    about = [one for one in decisions if one.body.startswith(_PREFIXES)]
-    for seq, group in groupby(about, key=_seq_of):
-        rows += [(key, seq) for key in _keys_of(list(group))]
-    return rows
-
-
-def _keys_of(decisions: list[Decided]) -> Iterable[int]:
-    """Return the keys of the decisions on one event."""
-    if len(decisions) > ROWS_PER_SEQ_MAX:
-        return (EVERY,)
-    keys = {
-        key
-        for one in decisions
-        # Of several results one may be refused.
-        if _DONE not in one.body or _RESULTS in one.body
-        for key in _keys_in(one.body)
-    }
-    return keys if len(keys) <= ROWS_PER_SEQ_MAX else (EVERY,)
+def entries_of(decisions: Sequence[Decided]) -> list[bytes]:
+    """Return an entry for each partition or topic that decisions change, or about which they refuse something."""
+    many = {one.seq for one in decisions if one.idx == ENTRIES_PER_SEQ_MAX and one.body.startswith(_CHANGES)}
+    entries = [_ENTRY.pack(EVERY, seq) for seq in sorted(many)]
+    pack, crc = _ENTRY.pack, zlib.crc32
+    for seq, _, body in decisions:
+        if body.startswith(_WATERMARK) or seq in many:
+            continue
+        if body.startswith(_CHANGES):
+            named = _NAMED.search(body)
+            if named is not None:
+                entries.append(pack(crc(b"%b/%b" % named.groups()), seq))
+                continue
+        elif not body.startswith(_OTHERS) or (_DONE in body and _RESULTS not in body):
+            continue
+        entries += [pack(key, seq) for key in _keys_in(body)]
+    return entries
 
 
 def _keys_in(body: bytes) -> Iterator[int]:
@@ -113,16 +122,33 @@ def add(connection: sqlite3.Connection, decisions: Sequence[Decided], after: int
 
     If a program without an index wrote decisions in between, the index begins with these.
     """
-    rows = rows_of(decisions)
-    newest = connection.execute("SELECT era, rows, first_seq, last_seq FROM index_eras ORDER BY era DESC LIMIT 1")
-    era, count, first_seq, last_seq = newest.fetchone() or (-1, ERA_ROWS, 0, -1)
-    if last_seq != after or count >= ERA_ROWS:
-        first_seq = first_seq if last_seq == after else after + 1
-        era, count = era + 1, 0
-    connection.executemany("INSERT INTO partition_seqs VALUES (?, ?, ?)", sorted((era, *row) for row in rows))
+    entries = entries_of(decisions)
+    newest = connection.execute("SELECT * FROM index_eras ORDER BY era DESC LIMIT 1").fetchone()
+    era, count, first_seq, last_seq = newest or (0, 0, after + 1, after)
+    if last_seq != after or count >= ERA_ENTRIES:
+        _end_era(connection, era)
+        era, count, first_seq = era + 1, 0, first_seq if last_seq == after else after + 1
+    if entries:
+        connection.execute("INSERT INTO index_tail VALUES (?, ?)", (through, b"".join(entries)))
     connection.execute(
-        "INSERT OR REPLACE INTO index_eras VALUES (?, ?, ?, ?)", (era, count + len(rows), first_seq, through)
+        "INSERT OR REPLACE INTO index_eras VALUES (?, ?, ?, ?)", (era, count + len(entries), first_seq, through)
     )
+
+
+def _end_era(connection: sqlite3.Connection, era: int) -> None:
+    """Put the entries of the tail in order."""
+    entries = sorted(_unpacked(connection))
+    starts = [bisect_left(entries, _ENTRY.pack(bucket << _BUCKET_BITS, 0)) for bucket in range(BUCKETS)]
+    spans = zip(range(BUCKETS), starts, [*starts[1:], len(entries)], strict=True)
+    rows = [(bucket, era, b"".join(entries[start:end])) for bucket, start, end in spans if end > start]
+    connection.executemany("INSERT INTO partition_seqs VALUES (?, ?, ?)", rows)
+    connection.execute("DELETE FROM index_tail")
+
+
+def _unpacked(connection: sqlite3.Connection) -> Iterator[bytes]:
+    for (packed,) in connection.execute("SELECT entries FROM index_tail"):
+        for start in range(0, len(packed), _ENTRY.size):
+            yield packed[start : start + _ENTRY.size]
 
 
 def is_there(connection: sqlite3.Connection) -> bool:
@@ -135,30 +161,49 @@ def seqs_about(connection: sqlite3.Connection, topic: str, partition: int, befor
     eras = connection.execute("SELECT era, first_seq FROM index_eras ORDER BY era DESC").fetchall()
     if not eras:
         return Seqs([], None)
-    keys = (key_of(topic, partition), key_of(topic, WHOLE_TOPIC), EVERY)
+    keys = {key_of(topic, partition), key_of(topic, WHOLE_TOPIC), EVERY}
     complete_from = eras[0][1]
     found: list[int] = []
-    for era, first_seq in eras:
+    for place, (era, first_seq) in enumerate(eras):
         if len(found) >= limit or first_seq != complete_from:
             break
-        rows = connection.execute(
-            "SELECT DISTINCT seq FROM partition_seqs WHERE era = ? AND key IN (?, ?, ?) AND seq < ?"
-            " ORDER BY seq DESC LIMIT ?",
-            (era, *keys, before, limit - len(found)),
-        )
-        found += [seq for (seq,) in rows]
-    return Seqs(found, complete_from)
+        seqs = _in_era(connection, era, keys) if place else _in_tail(connection, keys)
+        # An event may have entries on both sides of an era's end.
+        found += sorted({seq for seq in seqs if seq < before and seq not in found[-1:]}, reverse=True)
+    return Seqs(found[:limit], complete_from)
 
 
-def remove_old(connection: sqlite3.Connection, through: int, rows_max: int) -> None:
-    """Remove a slice of the oldest era if all of its decisions, those through ``through``, are gone."""
-    oldest = connection.execute("SELECT era, last_seq FROM index_eras ORDER BY era LIMIT 1").fetchone()
-    newest = connection.execute("SELECT max(era) FROM index_eras").fetchone()
-    if oldest is None or oldest[1] > through or oldest[0] == newest[0]:
-        return
-    era = oldest[0]
-    rows = connection.execute("SELECT key, seq FROM partition_seqs WHERE era = ? LIMIT ?", (era, rows_max)).fetchall()
-    if rows:
-        connection.execute("DELETE FROM partition_seqs WHERE era = ? AND (key, seq) <= (?, ?)", (era, *rows[-1]))
-    else:
-        connection.execute("DELETE FROM index_eras WHERE era = ?", (era,))
+def _in_tail(connection: sqlite3.Connection, keys: set[int]) -> Iterator[int]:
+    wanted = {_ENTRY.pack(key, 0)[:_KEY_BYTES] for key in keys}
+    for entry in _unpacked(connection):
+        if entry[:_KEY_BYTES] in wanted:
+            yield _SEQ.unpack_from(entry, _KEY_BYTES)[0]
+
+
+def _in_era(connection: sqlite3.Connection, era: int, keys: set[int]) -> Iterator[int]:
+    for key in keys:
+        query = "SELECT entries FROM partition_seqs WHERE bucket = ? AND era = ?"
+        row = connection.execute(query, (key >> _BUCKET_BITS, era)).fetchone()
+        packed = b"" if row is None else row[0]
+        count = len(packed) // _ENTRY.size
+        wanted = _ENTRY.pack(key, 0)[:_KEY_BYTES]
+        place = bisect_left(range(count), wanted, key=lambda nth: _key_at(packed, nth))
+        while place < count and _key_at(packed, place) == wanted:
+            yield _SEQ.unpack_from(packed, place * _ENTRY.size + _KEY_BYTES)[0]
+            place += 1
+
+
+def _key_at(packed: bytes, nth: int) -> bytes:
+    start = nth * _ENTRY.size
+    return packed[start : start + _KEY_BYTES]
+
+
+def remove_old(connection: sqlite3.Connection, through: int) -> None:
+    """Remove the oldest era if all of its decisions are gone. Those through the event ``through`` are."""
+    oldest, *others = connection.execute("SELECT era, last_seq FROM index_eras ORDER BY era LIMIT 2").fetchall() or [
+        None
+    ]
+    if oldest is not None and others and oldest[1] <= through:
+        places = [(bucket, oldest[0]) for bucket in range(BUCKETS)]
+        connection.executemany("DELETE FROM partition_seqs WHERE bucket = ? AND era = ?", places)
+        connection.execute("DELETE FROM index_eras WHERE era = ?", (oldest[0],))
