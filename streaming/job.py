@@ -27,6 +27,7 @@ from streaming.imbalance_feedback import feedback_events
 from streaming.job_errors import JobError, SupersededError
 from streaming.local_dir import local_dir
 from streaming.metrics_endpoint import Endpoint
+from streaming.past_process import PastProcess
 from streaming.rehearsal import rehearse
 from streaming.retention import Retention
 from streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of, warm_up
@@ -72,7 +73,7 @@ class Job:
         self._bus = bus
         self._settings = settings
         self._metrics = metrics
-        self._site = Site(bus, metrics)
+        self._site = Site(bus, metrics, PastProcess(settings.bus))
         self._endpoint = Endpoint(self._site, settings.metrics_host, settings.metrics_port)
         self._stopping = threading.Event()
         self._checkpoint = checkpoint_of(settings)

@@ -3,8 +3,9 @@
 import threading
 from collections.abc import Callable, Sequence
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import Any
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
@@ -12,11 +13,10 @@ from starlette.routing import BaseRoute, Route
 from sinks.web.live import Live
 from sinks.web.past import Past, PastError
 from sinks.web.push import Push
-from sinks.web.view import cluster_of, encode, picture_of
+from sinks.web.view import encode
 
 DECISIONS_MAX = 20
 NAME_MAX = 249
-_T = TypeVar("_T")
 QUESTION_TIMEOUT_S = 20.0
 MEDIA_TYPES = {
     "page.html": "text/html",
@@ -89,7 +89,7 @@ class _Questions:
         }
         if self._past:
             try:
-                answer["explanation"] = self._asked(lambda past: past.explain(topic, partition))
+                answer["explanation"] = msgspec.Raw(self._asked(lambda past: past.explain(topic, partition)))
             except PastError as error:
                 answer["why_not"] = str(error)
         return _json(answer)
@@ -101,12 +101,11 @@ class _Questions:
         if self._past is None:
             return _refused(404, "this engine does not read the past")
         try:
-            picture = picture_of(self._asked(lambda past: past.at(int(text))))
+            return _json(msgspec.Raw(self._asked(lambda past: past.at(int(text)))))
         except PastError as error:
             return _refused(409, str(error))
-        return _json({"seq": picture.seq, "clock_ms": picture.clock_ms, "cluster": cluster_of(picture)})
 
-    def _asked(self, question: Callable[[Past], _T]) -> _T:
+    def _asked(self, question: Callable[[Past], bytes]) -> bytes:
         if self._past is None or not self._turn.acquire(timeout=QUESTION_TIMEOUT_S):
             raise PastError("other questions about the past take long: ask again later")
         try:

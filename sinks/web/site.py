@@ -25,6 +25,7 @@ class Site:
         self._live = Live(bus, self._handover, lambda: metrics.snapshot.standby, metrics.at_risk)
         self._push = Push(metrics, self._live, has_past=past is not None)
         self._server = WebServer(app_of(metrics, page_routes(self._push, self._live, past)))
+        self._past = past
         self._is_served = False
 
     def serve(self, host: str, port: int) -> int | None:
@@ -56,3 +57,5 @@ class Site:
         if self._is_served:
             self._live.stop()
             self._live.join(10)
+        if self._past:
+            self._past.close()

@@ -8,12 +8,9 @@ import msgspec
 from sinks.metric_snapshot import Snapshot
 from sinks.web.health import readiness, role_of
 from sinks.web.live import Picture
-from sinks.web.partitions import PROBLEMS, added, facts_of, summarise
-from sinks.web.past import State
+from sinks.web.partitions import PROBLEMS
 from sinks.web.recent import Group
 from state.broker import Broker
-from state.policy import Policy, laid_over
-from state.slices import Slice
 
 BROKERS_MAX = 200
 ROWS_MAX = 100
@@ -73,16 +70,6 @@ def _broker(broker: Broker, picture: Picture) -> Section:
 def decisions_of(groups: Sequence[Group], dropped: int) -> Section:
     """Tell the newest decisions."""
     return {"groups": groups, "dropped": dropped}
-
-
-def picture_of(state: State) -> Picture:
-    """Draw the picture of a whole state, as it was."""
-    cluster = state.cluster
-    slices = [Slice(topic, len(topic.partitions)) for topic in state.topics]
-    policy = laid_over(laid_over(Policy(), cluster.settings), cluster.config)
-    summary = added([summarise(slices, facts_of(slices), policy)], ROWS_MAX)
-    partitions = sum(len(topic.partitions) for topic in state.topics)
-    return Picture(state.seq, cluster.clock_ms, cluster.brokers, len(state.topics), partitions, summary)
 
 
 encode = msgspec.json.Encoder().encode

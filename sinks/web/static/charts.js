@@ -3,6 +3,7 @@
 import { LANES, clock, moment, plural } from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
+const SPANS = [120, 300];
 const KEPT = { 1000: 600, 60000: 1440 };
 const TOP = 8, BOTTOM = 18, COLUMN_PX = 4;
 const LANE_NAMES = Object.keys(LANES);
@@ -60,7 +61,13 @@ export class Timeline {
     this.draw();
   }
 
-  get span() { return this.width * KEPT[this.width]; }
+  // A young cluster's first minutes fill the width.
+  get span() {
+    const [first] = this.buckets[this.width].keys();
+    const age = first === undefined ? 0 : (this.nowMs - first) / this.width + 5;
+    return this.width * (SPANS.find((span) => span >= age && span < KEPT[this.width]) ?? KEPT[this.width]);
+  }
+
   get from() { return this.nowMs - this.span; }
 
   choose(ms) {

@@ -111,7 +111,9 @@ export function drawDetail(at, answer) {
   if (answer.row?.removing?.length) facts.push(["Removing", answer.row.removing.join(", ")]);
   const children = [make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]))];
   if (answer.explanation) {
-    children.push(make("h3", {}, "Why it is as it is"), make("ol", { className: "story" }, ...answer.explanation.map((line) => make("li", {}, line))));
+    const { summary, steps } = answer.explanation;
+    const lines = steps.map((step) => make("li", {}, make("time", {}, `${moment(step.time_ms)} · event ${number(step.seq)}${step.times > 1 ? ` · ${step.times} times` : ""}`), ...step.sentences.map((one) => make("p", {}, one))));
+    children.push(make("h3", {}, "Why it is as it is"), ...summary.map((line) => make("p", {}, line)), make("ol", { className: "story" }, ...lines));
   } else {
     if (answer.why_not) children.push(make("h3", {}, answer.why_not));
     const lines = answer.decisions.map((one) => {

@@ -5,7 +5,7 @@ import { drawBrokers, drawDecisions, drawDetail, drawRows, drawTiles, make } fro
 import { LANES, age, clock, moment, number, plural } from "./words.js";
 
 const el = (id) => document.getElementById(id);
-const state = { status: null, cluster: null, past: null, offsetMs: 0, newestSeq: 0, asked: 0 };
+const state = { status: null, cluster: null, past: null, offsetMs: 0, newestSeq: 0, asks: false };
 
 // ---- what the engine sends ----
 
@@ -71,10 +71,14 @@ function goTo(ms) {
   due = setTimeout(() => ask(ms), 120);
 }
 
+// One question at a time: while the handle is dragged, only the place where it stops is asked for.
 async function ask(ms) {
-  const asked = ++state.asked;
+  if (state.asks) return;
+  state.asks = true;
   const answer = await fetched(`/page/past?time_ms=${Math.round(ms)}`);
-  if (asked !== state.asked || timeline.chosenMs === null) return;
+  state.asks = false;
+  if (timeline.chosenMs === null) return;
+  if (timeline.chosenMs !== ms) return ask(timeline.chosenMs);
   if (answer.error) {
     el("past-text").textContent = `Cannot show ${moment(ms)}: ${answer.error}`;
     return;
@@ -86,7 +90,6 @@ async function ask(ms) {
 }
 
 function goLive() {
-  state.asked += 1;
   state.past = null;
   clearTimeout(due);
   document.body.classList.remove("past");

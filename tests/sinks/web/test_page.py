@@ -13,8 +13,9 @@ from bus.embedded import EmbeddedBus
 from bus.interface import Decided, Page
 from sinks.metrics import Metrics
 from sinks.web import push
-from sinks.web.past import PastError, State
+from sinks.web.past import Explanation, PastError, ToldStep, shown
 from sinks.web.site import Site
+from sinks.web.view import encode
 from state.cluster import Cluster
 from state.codec import encode_cluster, encode_slices
 from state.slices import slices_of
@@ -31,15 +32,19 @@ BYTES_MAX = 100_000
 class Told:
     """A past that is known."""
 
-    def explain(self, topic: str, partition: int) -> list[str]:
+    def explain(self, topic: str, partition: int) -> bytes:
         if topic != "orders":
             raise PastError(f"there is no topic {topic}")
-        return [f"Event 1 created {topic}-{partition}."]
+        return encode(Explanation(["It is whole."], [ToldStep(1, NOW_MS, [f"Event 1 created {topic}-{partition}."])]))
 
-    def at(self, time_ms: int) -> State:
+    def at(self, time_ms: int) -> bytes:
         if time_ms < 1_000:
             raise PastError("the log begins later")
-        return State(7, Cluster(clock_ms=time_ms, brokers=BROKERS), [topic(partition(0, leader=-1, isr=(2,)))])
+        cluster = Cluster(clock_ms=time_ms, brokers=BROKERS)
+        return encode(shown(7, cluster, [topic(partition(0, leader=-1, isr=(2,)))]))
+
+    def close(self) -> None:
+        pass
 
 
 class Served:
@@ -184,7 +189,7 @@ def test_a_partition_is_explained(served: Served) -> None:
     path = "/page/partition?topic=orders&partition=0"
     wait_until(lambda: bool(served.ask(path)[1]["decisions"]), "the decision", TIMEOUT_S)
     _, answer = served.ask(path)
-    assert answer["explanation"] == ["Event 1 created orders-0."]
+    assert answer["explanation"]["steps"][0]["sentences"] == ["Event 1 created orders-0."]
     assert answer["row"]["problems"] == ["under_replicated"]
     assert [one["reason"] for one in answer["decisions"]] == ["LEADER_FENCED"]
     _, other = served.ask("/page/partition?topic=other&partition=0")

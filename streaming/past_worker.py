@@ -1,0 +1,64 @@
+"""The process that answers the page's questions about the past: ``python -m streaming.past_worker BUS``.
+
+It reads a question a line from standard input, and writes an answer a line: ``+`` and JSON, or ``-`` and why not. It
+runs beside the engine and with less right to the processor, because deciding matters more. It ends when its input does.
+"""
+
+import contextlib
+import os
+import sys
+from typing import BinaryIO
+
+import msgspec
+
+from bus.interface import Bus, BusError
+from bus.open_bus import open_bus
+from history.state_at import state_at
+from sinks.web.past import PastError, shown
+from state.codec import CodecError
+
+NICENESS = 10
+
+
+class Question(msgspec.Struct):
+    """Where the state is wanted as of ``time_ms``, or else a partition's explanation."""
+
+    time_ms: int | None = None
+    topic: str = ""
+    partition: int = -1
+
+
+def answer_of(bus: Bus, question: Question) -> object:
+    """Answer a question. Raises ``PastError``, ``BusError`` or ``CodecError``."""
+    if question.time_ms is None:
+        raise PastError("explanations are not made here")
+    seq = bus.seq_at(question.time_ms)
+    if seq == 0:
+        raise PastError("nothing from that time is left on the bus")
+    found = state_at(bus, min(seq, bus.decided_seq()))
+    return shown(found.seq, found.states[0].cluster, list(found.topics()))
+
+
+def serve(bus: Bus, questions: BinaryIO, answers: BinaryIO) -> None:
+    """Answer questions until there are no more."""
+    for line in questions:
+        try:
+            text = b"+" + msgspec.json.encode(answer_of(bus, msgspec.json.decode(line, type=Question)))
+        except (PastError, BusError, CodecError) as error:
+            text = b"-" + msgspec.json.encode(str(error))
+        answers.write(text + b"\n")
+        answers.flush()
+
+
+def main() -> None:
+    with contextlib.suppress(OSError):
+        os.nice(NICENESS)
+    bus = open_bus(sys.argv[1], create=False, read_only=True)
+    try:
+        serve(bus, sys.stdin.buffer, sys.stdout.buffer)
+    finally:
+        bus.close()
+
+
+if __name__ == "__main__":
+    main()
