@@ -54,7 +54,7 @@ def test_a_batch_that_is_cut_off_is_left_for_the_next_fetch() -> None:
     assert list(whole_batches(first + second[:-1])) == [(first, 1, 1, 5, False)]
 
 
-def test_a_record_that_says_nothing_is_no_news() -> None:
+def test_an_empty_record_is_no_news() -> None:
     idle = batch(0, encode_record("NoOpRecord", 0, {}))
     assert [kind for kind, _ in records_in(idle)] == [NO_OP]
     assert not ReadBatch(0.0, idle, 1, 1, 5).is_news

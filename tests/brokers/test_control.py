@@ -120,7 +120,7 @@ def test_a_refused_log_end_is_sent_again_once_a_heartbeat_is_taken(tmp_path: Pat
     bus.close()
 
 
-def test_a_refusal_of_an_earlier_or_another_brokers_log_end_takes_nothing_back(tmp_path: Path) -> None:
+def test_a_refusal_of_an_earlier_or_another_brokers_log_end_has_no_effect(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     ends = iter((8, 9))
 

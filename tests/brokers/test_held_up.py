@@ -52,7 +52,7 @@ def answers(bus: Bus) -> dict[str, str]:
 
 
 @pytest.mark.spark
-def test_an_engine_that_was_frozen_fences_nobody_and_does_nothing_too_late(tmp_path: Path) -> None:
+def test_a_frozen_engine_fences_no_broker_and_carries_out_no_expired_request(tmp_path: Path) -> None:
     cluster = MockCluster(tmp_path)
     engine = Engine(tmp_path, f"broker.session.timeout.ms={SESSION_MS}", "broker.heartbeat.interval.ms=300")
     try:
@@ -141,9 +141,7 @@ def gateway(tmp_path: Path, cluster_id: str) -> Iterator[GatewayProcess]:
         engine.stop()
 
 
-def test_a_gateway_that_was_frozen_lets_nobody_be_fenced(
-    gateway: GatewayProcess, cluster_id: str, tmp_path: Path
-) -> None:
+def test_a_frozen_gateway_causes_no_fencing(gateway: GatewayProcess, cluster_id: str, tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     wait_until(lambda: any(isinstance(one, QuorumDecision) for one in _all(bus)), "the gateway to lead", TIMEOUT_S)
     brokers = [Beating(broker, gateway.voter, cluster_id) for broker in BROKERS]

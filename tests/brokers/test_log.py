@@ -116,7 +116,7 @@ def test_an_epoch_ends_where_the_next_one_begins(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("config", [LogConfig(), SMALL_SEGMENTS])
 @pytest.mark.parametrize(("offset", "end"), [(20, 20), (19, 18), (12, 12), (10, 10), (3, 2), (0, 0)])
-def test_truncation(tmp_path: Path, config: LogConfig, offset: int, end: int) -> None:
+def test_a_log_is_truncated_at_an_offset(tmp_path: Path, config: LogConfig, offset: int, end: int) -> None:
     log = filled(tmp_path, config)
     kept = everything(log)
     log.truncate_to(offset)
@@ -147,7 +147,7 @@ def test_a_log_restarts_at_another_offset(tmp_path: Path) -> None:
         again.read(499, 100, 501)
 
 
-def test_reads_are_bounded_but_never_empty_handed(tmp_path: Path) -> None:
+def test_reads_are_bounded_but_never_empty(tmp_path: Path) -> None:
     log = filled(tmp_path)
     size = len(log.read(0, 1, 20))
     assert [b.base_offset for _, b in batches_in(log.read(0, 3 * size, 20))] == [0, 2, 4]

@@ -115,7 +115,7 @@ def test_the_high_watermark_is_the_decided_one_of_this_epoch(tmp_path: Path) -> 
     assert partition.high_watermark == 3
 
 
-def test_an_unclean_leader_forgets_what_it_does_not_hold(tmp_path: Path) -> None:
+def test_an_unclean_leader_caps_the_high_watermark_at_its_log_end(tmp_path: Path) -> None:
     partition = appended(replica(tmp_path), 0)
     partition.make_leader(decided_leader(1, 2, unclean=True), 5, 0)
     appended(partition, 2, 2, 2)

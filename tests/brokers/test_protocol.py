@@ -82,7 +82,7 @@ def end_offset(client: RawClient) -> int:
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_api_versions(client: RawClient, version: int) -> None:
+def test_the_supported_versions_are_listed(client: RawClient, version: int) -> None:
     body = ApiVersionsRequest(version=version, client_software_name="test", client_software_version="1")
     answer = client.ask(body)
     assert answer.error_code == 0
@@ -90,7 +90,7 @@ def test_api_versions(client: RawClient, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", range(13))
-def test_metadata_in_every_version(client: RawClient, cluster: MockCluster, version: int) -> None:
+def test_metadata_is_served_in_every_version(client: RawClient, cluster: MockCluster, version: int) -> None:
     topic = MetadataRequest.MetadataRequestTopic
     answer = client.ask(MetadataRequest(version=version, topics=[topic(name="t"), topic(name="none")]))
     assert [b.node_id for b in answer.brokers] == [1, 2]
@@ -101,7 +101,7 @@ def test_metadata_in_every_version(client: RawClient, cluster: MockCluster, vers
     assert {t.name for t in everything.topics} == {"t", "strict", "small"}
 
 
-def test_topics_by_id(client: RawClient, cluster: MockCluster) -> None:
+def test_topics_are_found_by_id(client: RawClient, cluster: MockCluster) -> None:
     topic_id = uuid_of(next(t["topic_id"] for t in cluster.view()["topics"] if t["topic"] == "t"))
     topic = MetadataRequest.MetadataRequestTopic
     answer = client.ask(MetadataRequest(version=12, topics=[topic(name=None, topic_id=topic_id)]))
@@ -113,7 +113,7 @@ def test_topics_by_id(client: RawClient, cluster: MockCluster) -> None:
 
 @pytest.mark.parametrize("version", range(3, 13))
 @pytest.mark.parametrize("acks", [1, ALL])
-def test_produce_then_fetch(client: RawClient, version: int, acks: int) -> None:
+def test_produced_records_are_fetched(client: RawClient, version: int, acks: int) -> None:
     records = batch(b"one", b"two")
     answer = produced(client, records, acks=acks, version=version)
     assert answer.error_code == 0
@@ -123,7 +123,7 @@ def test_produce_then_fetch(client: RawClient, version: int, acks: int) -> None:
 
 
 @pytest.mark.parametrize("version", range(4, 13))
-def test_fetch_in_every_version(client: RawClient, version: int) -> None:
+def test_records_are_fetched_in_every_version(client: RawClient, version: int) -> None:
     offset = produced(client, batch(b"x")).base_offset
     got = fetched(client, offset, version=version)
     assert next(b.base_offset for _, b in batches_in(bytes(got.records))) == offset
@@ -203,7 +203,7 @@ def listed(client: RawClient, timestamp: int, version: int = 7) -> Any:
     return client.ask(body).topics[0].partitions[0]
 
 
-def test_list_offsets(client: RawClient) -> None:
+def test_offsets_are_listed(client: RawClient) -> None:
     offset = produced(client, batch(b"a", b"b", timestamp=5_000_000)).base_offset
     assert listed(client, -2).offset == 0
     assert listed(client, -1).offset == offset + 2
@@ -215,7 +215,7 @@ def test_list_offsets(client: RawClient) -> None:
 
 
 @pytest.mark.parametrize("version", range(2, 5))
-def test_offset_for_leader_epoch(client: RawClient, cluster: MockCluster, version: int) -> None:
+def test_the_end_of_a_leader_epoch_is_answered(client: RawClient, cluster: MockCluster, version: int) -> None:
     end = end_offset(client)
     epoch = cluster.partitions("t")[0]["leader_epoch"]
     topic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
@@ -231,7 +231,7 @@ def test_offset_for_leader_epoch(client: RawClient, cluster: MockCluster, versio
     assert wanted(epoch + 1, epoch).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
-def test_producer_ids_and_coordinators(client: RawClient, cluster: MockCluster) -> None:
+def test_producer_ids_are_given_and_coordinators_are_not(client: RawClient, cluster: MockCluster) -> None:
     body = InitProducerIdRequest(version=4, transactional_id=None, transaction_timeout_ms=1, producer_id=-1)
     other = RawClient.to(cluster.folder(2))
     given = [c.ask(body).producer_id for c in (client, client, other)]

@@ -78,7 +78,7 @@ def test_a_publish_with_an_oversized_event_is_refused_as_a_whole(bus: Bus) -> No
     assert [entry.raw for entry in bus.read(0, bus.publish([EVENT, largest]))] == [EVENT, largest]
 
 
-def test_a_claim_is_an_epoch_and_an_event(bus: Bus, other: Bus) -> None:
+def test_a_claim_takes_an_epoch_and_publishes_an_event(bus: Bus, other: Bus) -> None:
     bus.publish([EVENT])
     first = bus.claim("a", {"min.insync.replicas": "2"}, 5)
     second = other.claim("b", {}, 6)
@@ -157,7 +157,7 @@ def test_a_batch_repeated_with_other_bounds_adds_only_what_is_new(bus: Bus) -> N
     assert bus.image() == (4, [Page(0, 3, b"new"), Page(1, 3, b"other")])
 
 
-def test_a_page_has_any_length(bus: Bus, other: Bus) -> None:
+def test_a_page_may_have_any_length(bus: Bus, other: Bus) -> None:
     epoch, larger = claimed(bus), MESSAGE_BYTES_MAX + 1
     large = [Page(0, -1, b"c" * larger), Page(3, 2**31 - 1, b"t" * larger), Page(3, 7, b"small")]
     bus.commit(epoch, 1, [], large)

@@ -264,7 +264,7 @@ def _in_a_thread(call) -> None:
         raise errors[0]
 
 
-def test_its_files_are_the_owners_whatever_the_umask_is(tmp_path: Path) -> None:
+def test_its_files_are_for_the_owner_alone_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         bus = EmbeddedBus(tmp_path / "new" / "data" / "bus.db")

@@ -7,7 +7,7 @@ from bus.clock import StallWatch
 
 
 @pytest.mark.parametrize(("slept_ms", "late_ms"), [(1_000, 0), (1_249, 0), (1_250, 250), (3_601_000, 3_600_000)])
-def test_a_wait_is_late_from_the_least_lateness_on(
+def test_a_wait_is_late_if_it_reaches_the_least_lateness(
     monkeypatch: pytest.MonkeyPatch, slept_ms: int, late_ms: int
 ) -> None:
     now_ms = 5_000
@@ -19,7 +19,7 @@ def test_a_wait_is_late_from_the_least_lateness_on(
     assert stall.end() == 0, "a stall is reported once"
 
 
-def test_what_a_process_does_between_two_waits_is_no_stall(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_between_two_waits_is_no_stall(monkeypatch: pytest.MonkeyPatch) -> None:
     now_ms = 5_000
     monkeypatch.setattr(clock, "steady_ms", lambda: now_ms)
     stall = StallWatch(wait_ms=1_000, lateness_ms_min=250)

@@ -117,7 +117,7 @@ def reported(number: int) -> bytes:
 
 
 @pytest.mark.cluster
-def test_what_is_decided_of_a_batch_is_bounded_by_bytes(bus: KafkaBus, batches: Batches) -> None:
+def test_the_decisions_of_a_batch_are_bounded_by_bytes(bus: KafkaBus, batches: Batches) -> None:
     create = encoded("create_topic", topic="t", partitions=100_000, replication_factor=1)
     named = encoded("create_topic", topic="n", assignment={"0": [1]}, x="x" * 5_000)
     bus.publish([BEAT, create, create, BEAT, named, BEAT])
@@ -157,7 +157,7 @@ def test_a_repeated_batch_has_the_same_events_whatever_the_bounds_are_by_then(bu
 
 
 @pytest.mark.cluster
-def test_a_forged_claim_is_none(bus: KafkaBus, batches: Batches) -> None:
+def test_a_forged_claim_is_not_a_claim(bus: KafkaBus, batches: Batches) -> None:
     bus.publish_own([STARTED])
     bus.claim("a", {}, 1)
     ((forged, claim),) = cut(batches, WIDE)
@@ -180,7 +180,7 @@ def test_reports_wait_for_a_control_event_and_keep_pace_with_them(bus: KafkaBus,
 
 
 @pytest.mark.cluster
-def test_removed_reports_are_passed_over_and_removed_events_are_an_error(bus: KafkaBus, batches: Batches) -> None:
+def test_removed_reports_are_skipped_and_removed_events_are_an_error(bus: KafkaBus, batches: Batches) -> None:
     bus.publish_own([TICK, *(reported(number) for number in range(40)), BEAT])
     places = [TopicPartition(bus.address.offsets, number, -1) for number in range(bus.offsets_partitions)]
     remove(bus, *places)

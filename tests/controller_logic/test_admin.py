@@ -36,7 +36,7 @@ def test_a_topic_is_created_with_its_leaders_at_once(trio: World) -> None:
 
 
 @pytest.mark.parametrize("absent", [None, -1])
-def test_missing_sizes_are_the_clusters_defaults(trio: World, absent: int | None) -> None:
+def test_missing_sizes_get_the_clusters_defaults(trio: World, absent: int | None) -> None:
     trio.publish("create_topic", topic="t", partitions=absent, replication_factor=absent)
     assert [len(d.replicas) for d in trio.all(LeaderAndIsr)] == [3, 3]
 
@@ -91,7 +91,7 @@ def test_bad_input_is_refused(trio: World, fields: dict[str, Any], error: str, o
     assert trio.state.topics.names() == ["held.name"]
 
 
-def test_the_longest_name_is_good(trio: World) -> None:
+def test_the_longest_name_is_allowed(trio: World) -> None:
     trio.create("x" * 249, (1,))
     assert trio.error == "NONE"
 
@@ -153,14 +153,14 @@ def test_added_partitions_wrap_to_the_first_broker() -> None:
         ({"assignment": [[1, 1]]}, "INVALID_REPLICA_ASSIGNMENT"),
     ],
 )
-def test_bad_growth_is_refused(trio: World, fields: dict[str, Any], error: str) -> None:
+def test_invalid_additions_of_partitions_are_refused(trio: World, fields: dict[str, Any], error: str) -> None:
     trio.create("t", (1, 2))
     trio.publish("create_partitions", **({"topic": "t", "total": 2} | fields))
     assert (trio.kinds, trio.error) == ("answer", error)
     assert trio.state.cluster.totals.partitions == 1
 
 
-def test_growth_takes_all_brokers_there_are(trio: World) -> None:
+def test_added_partitions_may_use_all_brokers(trio: World) -> None:
     trio.create("t", (1, 2, 3))
     trio.publish("create_partitions", topic="t", total=2)
     assert len(trio.one(LeaderAndIsr).replicas) == 3
@@ -179,14 +179,14 @@ def test_a_topic_may_be_as_large_as_the_bound(trio: World, monkeypatch: pytest.M
         assert trio.error == error
 
 
-def test_growth_needs_brokers_enough(trio: World) -> None:
+def test_added_partitions_need_enough_brokers(trio: World) -> None:
     trio.create("t", (1, 2, 3))
     trio.fence(3)
     trio.publish("create_partitions", topic="t", total=2)
     assert trio.error == "INVALID_REPLICATION_FACTOR"
 
 
-def test_validated_partitions_are_not_added() -> None:
+def test_partitions_that_are_only_validated_are_not_added() -> None:
     world = World(1, 2)
     world.create("t", (1, 2))
     world.publish("create_partitions", topic="t", total=2, validate_only=True)

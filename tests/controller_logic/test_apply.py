@@ -48,15 +48,15 @@ def test_one_change_raises_each_epoch_at_most_once(
     assert (after.leader_epoch, after.partition_epoch) == (leader_epoch, partition_epoch)
 
 
-def test_no_change_is_the_same_partition() -> None:
+def test_without_a_change_the_partition_is_the_same_object() -> None:
     assert apply(FOO, PartitionChange()) == FOO
 
 
-def test_a_clean_change_keeps_what_bounds_the_high_watermark() -> None:
+def test_a_clean_change_keeps_the_epoch_of_the_high_watermark() -> None:
     assert apply(FOO, PartitionChange(leader=2)).high_watermark_epoch == 4
 
 
-def test_after_an_unclean_election_nothing_bounds_it() -> None:
+def test_an_unclean_election_clears_the_epoch_of_the_high_watermark() -> None:
     after = apply(FOO, PartitionChange(leader=3, isr=(3,), unclean=True))
     assert (after.high_watermark, after.high_watermark_epoch) == (7, -1)
 
@@ -72,7 +72,7 @@ def test_offsets_move_with_their_replicas() -> None:
     assert (after.log_end_offsets, after.offset_epochs) == ((-1, 7, 8), (-1, 4, 4))
 
 
-def test_lags_move_with_its_replicas() -> None:
+def test_lags_move_with_their_replicas() -> None:
     none, second, third = ReplicaLag(), ReplicaLag(50, 60, 8), ReplicaLag(-1, 70, 8)
     before = replace(FOO, lags=(none, second, third))
     states = (ONLINE, ONLINE, ONLINE)

@@ -87,7 +87,7 @@ def test_a_count_that_comes_back_moves_leaders(world: World) -> None:
     assert check(world) == {}, "a cluster in balance is not worth a word"
 
 
-def test_a_count_is_taken_once(world: World) -> None:
+def test_a_count_takes_effect_once(world: World) -> None:
     check(world)
     event = msgspec.to_builtins(balance.event_of(world.one(Imbalance)))
     world.publish(**event)
@@ -99,7 +99,7 @@ def test_a_count_is_taken_once(world: World) -> None:
     assert world.decisions == []
 
 
-def test_a_count_of_an_older_check_or_controller_is_passed_over(world: World) -> None:
+def test_a_count_of_an_older_check_or_controller_is_ignored(world: World) -> None:
     check(world)
     first = msgspec.to_builtins(balance.event_of(world.one(Imbalance)))
     check(world)
@@ -151,7 +151,7 @@ def test_partitions_in_a_reassignment_or_deletion_are_not_balanced(world: World)
     assert check(world) == {1: (1, 1), 2: (0, 1)}
 
 
-def test_it_may_be_switched_off(world: World) -> None:
+def test_balancing_can_be_disabled(world: World) -> None:
     check(world)
     event = msgspec.to_builtins(balance.event_of(world.one(Imbalance)))
     world.overrides["auto.leader.rebalance.enable"] = "false"

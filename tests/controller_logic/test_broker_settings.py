@@ -42,7 +42,7 @@ def world() -> World:
     return world
 
 
-def test_the_first_gateway_hears_what_the_engine_was_started_with(world: World) -> None:
+def test_the_first_gateway_hears_the_engines_settings(world: World) -> None:
     start(world)
     assert told(world) == {MIN_ISR: "2", UNCLEAN: "false"}
     assert (world.one(ConfigDecision).entity, world.one(ConfigDecision).config) == ("cluster", {})
@@ -88,7 +88,7 @@ def test_a_new_gateway_of_an_old_cluster_hears_the_settings_once() -> None:
     assert world.kinds == "quorum"
 
 
-def test_a_gateway_that_was_new_before_the_engine_says_so_with_a_heartbeat() -> None:
+def test_a_gateway_upgraded_before_the_engine_names_its_format_in_a_heartbeat() -> None:
     world = World()
     claim(world, 1, rules_version=1, min_insync_replicas=2)
     start(world)

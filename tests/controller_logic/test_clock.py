@@ -39,7 +39,7 @@ ACTIVE = [BrokerState.active] * 3
 
 
 @pytest.mark.parametrize("ahead_ms", [10_000, HOUR_MS, 10**15])
-def test_nobody_else_moves_the_clock(world: World, ahead_ms: int) -> None:
+def test_only_the_engine_moves_the_clock(world: World, ahead_ms: int) -> None:
     before = world.state.cluster.clock_ms
     world.now += ahead_ms
     world.register(4)
@@ -113,7 +113,7 @@ def test_a_tick_moves_time_no_further_than_the_bus_did(world: World) -> None:
     assert states(world) == [BrokerState.fenced] * 3
 
 
-def test_ticks_go_on_when_the_clock_of_the_bus_is_set_back(world: World) -> None:
+def test_ticks_continue_when_the_clock_of_the_bus_is_set_back(world: World) -> None:
     world.entered_ms = 5_000_000
     world.tick(100)
     world.entered_ms -= HOUR_MS
@@ -151,7 +151,7 @@ def test_a_claim_resets_a_clock_that_was_far_ahead(world: World) -> None:
     assert states(world) == [BrokerState.fenced] * 3
 
 
-def test_a_report_from_the_future_is_no_catching_up(world: World) -> None:
+def test_a_report_from_the_future_does_not_count_as_caught_up(world: World) -> None:
     claim(world, 2, rules_version=1)
     world.alter_isr("t", (1, 2))
     world.now += 10**15

@@ -35,7 +35,7 @@ def changing_methods() -> set[str]:
 
 
 @pytest.mark.parametrize("path", RULES, ids=lambda path: path.stem)
-def test_a_rule_sets_no_field_and_records_only_by_saying(path: Path) -> None:
+def test_rules_set_no_field_and_append_no_decision(path: Path) -> None:
     found = []
     for node in ast.walk(ast.parse(path.read_text())):
         targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else []

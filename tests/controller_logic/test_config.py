@@ -34,13 +34,13 @@ def test_null_removes_a_setting(leaderless: World) -> None:
     assert leaderless.one(ConfigDecision).config == {"retention.ms": "5"}
 
 
-def test_what_changes_nothing_is_only_answered(leaderless: World) -> None:
+def test_a_request_that_changes_nothing_is_only_answered(leaderless: World) -> None:
     alter(leaderless, "topic", "t", **{MIN_ISR: 2})
     alter(leaderless, "topic", "t", **{MIN_ISR: "2"})
     assert leaderless.kinds == "answer"
 
 
-def test_min_isr_counts_at_once(leaderless: World) -> None:
+def test_a_new_min_isr_takes_effect_at_once(leaderless: World) -> None:
     assert leaderless.state.cluster.totals.under_min_isr == 0
     alter(leaderless, "topic", "t", **{MIN_ISR: 2})
     assert leaderless.state.cluster.totals.under_min_isr == 1
@@ -50,7 +50,7 @@ def test_min_isr_counts_at_once(leaderless: World) -> None:
     assert leaderless.state.cluster.totals.under_min_isr == 1
 
 
-def test_a_broker_that_is_not_here_may_have_settings(leaderless: World) -> None:
+def test_an_unregistered_broker_may_have_settings(leaderless: World) -> None:
     alter(leaderless, "broker", "77", **{"log.retention.ms": 5})
     assert (leaderless.kinds, leaderless.one(ConfigDecision).name) == ("answer,config", "77")
     assert leaderless.state.cluster.broker_config == {"77": {"log.retention.ms": "5"}}
@@ -71,7 +71,7 @@ def test_a_broker_that_is_not_here_may_have_settings(leaderless: World) -> None:
         ("broker", "\u0661", {"a": 1}, "INVALID_REQUEST"),
     ],
 )
-def test_bad_settings_are_refused_whole(
+def test_settings_with_an_invalid_one_are_refused_as_a_whole(
     leaderless: World, entity: str, name: str | None, config: dict[str, Any], error: str
 ) -> None:
     before = (leaderless.state.cluster.config, leaderless.state.topics)
@@ -156,7 +156,7 @@ def test_settings_that_cannot_work_together_are_refused_as_at_a_start(
     assert claimed.state.cluster.config == before
 
 
-def test_a_setting_that_fits_is_set_and_a_misfit_of_before_stops_no_other(claimed: World) -> None:
+def test_a_setting_that_fits_is_set_and_an_older_misfit_stops_no_other(claimed: World) -> None:
     alter(claimed, "cluster", None, **{"broker.session.timeout.ms": 501})
     assert claimed.error == "NONE"
     claimed.publish(
@@ -211,5 +211,5 @@ OF_KAFKA = (
 )
 
 
-def test_no_setting_of_kafkas_is_taken_for_a_misspelt_one() -> None:
+def test_no_setting_of_kafka_counts_as_misspelt() -> None:
     assert {name: meant for name in OF_KAFKA if (meant := misspelt(name, NAMES))} == {}

@@ -83,7 +83,7 @@ def test_the_leader_stays_when_nobody_else_is_heard(world: World) -> None:
     assert leads(world) == (100, 1)
 
 
-def test_a_heartbeat_of_a_former_start_counts_for_nothing(world: World) -> None:
+def test_a_heartbeat_of_a_former_run_is_ignored(world: World) -> None:
     start(world, 100, "second")
     gateway_beats(world, 100, "first")
     assert world.one(Rejected).field == "incarnation"
@@ -187,7 +187,7 @@ def test_a_broker_decision_has_the_registration() -> None:
     assert [(f.name, f.min_version, f.max_version) for f in told.features or ()] == [("metadata.version", 7, 27)]
 
 
-def test_a_heartbeat_of_a_former_start_is_answered_if_it_asks(world: World) -> None:
+def test_a_heartbeat_of_a_former_run_is_answered_if_it_asks(world: World) -> None:
     world.publish("gateway_heartbeat", gateway=100, incarnation="former", late_ms=0, request_id="q")
     assert (world.one(Rejected).field, world.error) == ("incarnation", "STALE_BROKER_EPOCH")
 
@@ -251,14 +251,14 @@ def test_a_stopped_standby_gateway_is_not_elected(world: World) -> None:
     assert leads(world) == (101, 2)
 
 
-def test_a_gateway_that_stopped_leads_again_when_it_is_the_one_that_starts(world: World) -> None:
+def test_a_stopped_gateway_leads_again_when_it_is_the_first_to_restart(world: World) -> None:
     stops(world, 101)
     stops(world, 100)
     start(world, 100, "second")
     assert leads(world) == (100, 2)
 
 
-def test_the_stop_of_a_former_start_does_not_affect_the_current_one(world: World) -> None:
+def test_the_stop_of_a_former_run_does_not_affect_the_current_one(world: World) -> None:
     start(world, 100, "second")
     stops(world, 100)
     assert world.one(Answer).error == "STALE_BROKER_EPOCH"

@@ -52,7 +52,7 @@ def test_a_no_op_comes_in_every_interval(world: World) -> None:
     assert list(no_ops(world, 21_000)) == [began + 5_000, began + 10_000, began + 15_000, began + 20_000]
 
 
-def test_other_decisions_postpone_a_no_op_no_more_than_in_kafka(world: World) -> None:
+def test_other_decisions_do_not_postpone_a_no_op(world: World) -> None:
     start(world)
     began = world.now
     list(no_ops(world, 4_500))
@@ -60,7 +60,7 @@ def test_other_decisions_postpone_a_no_op_no_more_than_in_kafka(world: World) ->
     assert list(no_ops(world, 1_000)) == [began + 5_000]
 
 
-def test_no_no_op_comes_without_a_quorum_leader(world: World) -> None:
+def test_without_a_quorum_leader_there_is_no_no_op(world: World) -> None:
     for _ in range(20):
         world.tick(500)
         assert world.all(NoOp) == []
@@ -80,7 +80,7 @@ def test_a_no_op_comes_only_when_every_gateway_can_write_it(world: World) -> Non
 
 
 @pytest.mark.parametrize("settings", [{NAME: 0}, {}, {NAME: -1}])
-def test_no_no_op_comes_unless_the_claim_sets_an_interval(settings: dict[str, int]) -> None:
+def test_without_an_interval_in_the_claim_there_is_no_no_op(settings: dict[str, int]) -> None:
     world = World()
     claim(world, settings=settings)
     assert world.policy.metadata_max_idle_interval_ms > 0, "what the reader of a log is set to does not count"
@@ -88,7 +88,7 @@ def test_no_no_op_comes_unless_the_claim_sets_an_interval(settings: dict[str, in
     assert list(no_ops(world, 10_000)) == []
 
 
-def test_the_interval_may_be_changed_while_all_runs(world: World) -> None:
+def test_the_interval_can_be_changed_at_run_time(world: World) -> None:
     start(world)
     world.publish("alter_config", entity="cluster", config={NAME: 500})
     assert len(list(no_ops(world, 5_000))) == 10
@@ -96,7 +96,7 @@ def test_the_interval_may_be_changed_while_all_runs(world: World) -> None:
     assert list(no_ops(world, 10_000)) == []
 
 
-def test_a_take_over_restarts_no_interval(world: World) -> None:
+def test_a_take_over_does_not_restart_the_interval(world: World) -> None:
     start(world)
     began = world.now
     list(no_ops(world, 3_000))
@@ -104,7 +104,7 @@ def test_a_take_over_restarts_no_interval(world: World) -> None:
     assert list(no_ops(world, 3_000)) == [began + 5_000]
 
 
-def test_a_clock_set_back_repeats_no_no_op(world: World) -> None:
+def test_after_the_clock_was_set_back_no_no_op_is_repeated(world: World) -> None:
     start(world)
     world.now += 3_600_000
     assert list(no_ops(world, 1_000)) == [world.now]

@@ -38,14 +38,16 @@ def test_kafkas_own_example_with_racks() -> None:
 @pytest.mark.parametrize("factor", range(1, 7))
 @pytest.mark.parametrize("start", [Start(0, 0), Start(3, 1), Start(65_535, 65_535)])
 @pytest.mark.parametrize("racks", [SIX, RACKS, RACKS | {5: None}])
-def test_replicas_are_distinct_and_leaders_even(racks: dict[int, str | None], start: Start, factor: int) -> None:
+def test_replicas_are_distinct_and_leaders_are_spread_evenly(
+    racks: dict[int, str | None], start: Start, factor: int
+) -> None:
     placed = place(racks, 60, factor, start)
     assert all(len(set(replicas)) == factor for replicas in placed)
     assert set(Counter(replicas[0] for replicas in placed).values()) == {10}
 
 
 @pytest.mark.parametrize("factor", [2, 3, 5])
-def test_a_partition_uses_every_rack_before_one_twice(factor: int) -> None:
+def test_a_partition_uses_every_rack_before_it_uses_one_twice(factor: int) -> None:
     for replicas in place(RACKS, 30, factor, start_of("some-id")):
         assert len({RACKS[replica] for replica in replicas}) == min(3, factor)
 

@@ -41,7 +41,7 @@ def put_back(world: World, backup: World) -> None:
 @pytest.mark.parametrize("every_ms", [EPOCH_MS, 3 * EPOCH_MS, 60_000])
 @pytest.mark.parametrize("lives", [1, 2, 50])
 @pytest.mark.parametrize("is_engine_first", [True, False])
-def test_a_quorum_put_back_from_a_backup_repeats_no_epoch(every_ms: int, lives: int, is_engine_first: bool) -> None:
+def test_a_quorum_restored_from_a_backup_repeats_no_epoch(every_ms: int, lives: int, is_engine_first: bool) -> None:
     world, backup = led(), led()
     seen = started_again_and_again(world, lives, every_ms)
     put_back(world, backup)

@@ -119,7 +119,7 @@ def test_the_first_heartbeat_begins_the_session(world: World) -> None:
     assert not is_let_in(world, "third", ["disk-two"], broker=2)
 
 
-def test_the_same_process_may_tell_more_of_itself(world: World) -> None:
+def test_the_same_process_may_amend_its_registration(world: World) -> None:
     epoch = world.broker(1).broker_epoch
     world.register(1, rack="r", behind_gateway=True, log_dirs=DISK)
     assert (world.error, world.broker(1).rack, world.broker(1).broker_epoch) == ("NONE", "r", epoch)
@@ -137,7 +137,7 @@ def test_a_restart_of_the_gateway_forgets_no_broker(world: World, fenced: bool) 
 
 
 @pytest.mark.parametrize("fenced", [False, True])
-def test_another_controller_or_a_deaf_time_forgets_no_broker(world: World, fenced: bool) -> None:
+def test_neither_another_controller_nor_a_stall_forgets_a_broker(world: World, fenced: bool) -> None:
     world.beat(1, fence=fenced)
     world.now += SESSION_MS - 1
     gateway_beats(world, late_ms=5_000)

@@ -23,7 +23,7 @@ def report(world: World, broker: int, outcome: str, **fields: Any) -> None:
     world.publish("replica_report", **(event | fields))
 
 
-def test_a_leader_that_lost_its_log_is_followed_by_another(trio: World) -> None:
+def test_a_leader_that_lost_its_log_is_replaced(trio: World) -> None:
     report(trio, 1, "offline")
     assert trio.line("t") == "Online leader=2 epoch=1/1 isr=2,3"
     assert trio.leader_decision == "LEADER_FENCED to 2,3"
@@ -36,13 +36,13 @@ def test_a_storage_error_is_a_lost_log(trio: World) -> None:
 
 
 @pytest.mark.parametrize("error", ["FENCED_LEADER_EPOCH", "STALE_CONTROLLER_EPOCH", None])
-def test_another_error_costs_no_replica(trio: World, error: str | None) -> None:
+def test_another_error_leaves_the_replica_online(trio: World, error: str | None) -> None:
     report(trio, 1, "error", error=error)
     assert trio.decisions == []
     assert trio.replica_states("t") == "Online,Online,Online"
 
 
-def test_a_lost_log_does_not_lead_though_its_broker_is_active(trio: World) -> None:
+def test_a_replica_without_its_log_does_not_lead_even_if_its_broker_is_active(trio: World) -> None:
     report(trio, 2, "offline")
     trio.fence(1)
     assert trio.line("t") == "Online leader=3 epoch=2/2 isr=3"

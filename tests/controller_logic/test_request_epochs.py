@@ -109,7 +109,7 @@ def test_a_deleted_topic_is_in_no_backlog(trio: World) -> None:
     assert trio.state.cluster.backlog == {}
 
 
-def test_the_view_counts_it_for_each_broker(trio: World) -> None:
+def test_the_view_shows_each_brokers_backlog(trio: World) -> None:
     trio.create("u", (3, 2))
     all_report(trio, 2)
     view = view_of(trio.state.cluster, [t for n in trio.state.topics.names() if (t := trio.state.topics.get(n))])

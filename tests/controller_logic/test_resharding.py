@@ -21,7 +21,9 @@ def encoded(states: list[State]) -> list[tuple[bytes, bytes]]:
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize(("before", "after"), [(1, 5), (7, 3)])
-def test_it_has_the_bytes_of_a_state_that_was_always_in_these_shards(seed: int, before: int, after: int) -> None:
+def test_a_resharded_state_has_the_bytes_of_one_that_was_always_in_these_shards(
+    seed: int, before: int, after: int
+) -> None:
     log = seeded(seed=seed, count=250 + 50 * seed)
     states = decide(log, Policy(), shards=before).states
     topics = [topic for state in states for name in state.topics.names() if (topic := state.topics.get(name))]

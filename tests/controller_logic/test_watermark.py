@@ -87,7 +87,7 @@ def test_min_isr_is_capped_by_the_replicas() -> None:
     assert watermark(world) == 5
 
 
-def test_what_moved_is_kept_in_order_and_once(trio: World) -> None:
+def test_partitions_with_new_log_ends_are_kept_once_and_in_order(trio: World) -> None:
     trio.create("a", (1, 2), (2, 1))
     trio.offsets("t", b1=1)
     trio.offsets("a", 1, b1=1)

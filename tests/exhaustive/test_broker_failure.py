@@ -69,21 +69,21 @@ def expected_isr_after_loss(case: Case) -> Ids:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
-def test_offline_election(size: int) -> None:
+def test_an_offline_election_takes_the_first_live_member_of_the_isr(size: int) -> None:
     for case in cases(size):
         online = tuple(replica for replica in case.replicas if replica in case.active)
         assert elect_offline(case.isr, online, unclean_allowed=case.unclean) == expected_election(case), case
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
-def test_election_away_is_the_offline_election_that_is_never_unclean(size: int) -> None:
+def test_an_election_away_from_a_leader_is_an_offline_election_that_is_never_unclean(size: int) -> None:
     for case in cases(size):
         online = tuple(replica for replica in case.replicas if replica in case.active)
         assert elect_away(case.isr, online) == expected_election(case._replace(unclean=False)), case
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
-def test_preferred_election(size: int) -> None:
+def test_a_preferred_election_takes_the_preferred_replica_or_nobody(size: int) -> None:
     for case in cases(size):
         online = tuple(replica for replica in case.replicas if replica in case.active)
         preferred = case.replicas[0]
@@ -93,13 +93,13 @@ def test_preferred_election(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
-def test_first_election_takes_all_that_are_online(size: int) -> None:
+def test_a_first_election_takes_all_online_replicas_into_the_isr(size: int) -> None:
     for online in subsets(tuple(range(size, 0, -1))):
         assert elect_first(online) == (Elected(online[0], online, unclean=False) if online else None)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
-def test_loss_of_every_set_of_replicas(size: int) -> None:
+def test_every_set_of_replicas_can_be_lost(size: int) -> None:
     for case in cases(size):
         before = case.partition
         lost = frozenset(case.replicas) - frozenset(case.active)
@@ -126,7 +126,7 @@ def test_loss_of_every_set_of_replicas(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
-def test_a_leaderless_partition_is_led_by_a_replica_that_may_lead(size: int) -> None:
+def test_a_leaderless_partition_gets_a_leader_if_a_replica_may_lead(size: int) -> None:
     for case in cases(size):
         if case.leader != NO_LEADER:
             continue

@@ -74,7 +74,7 @@ def test_one_event_passes_only_through_states_that_wait_for_nothing() -> None:
 
 
 @pytest.mark.parametrize(("origin", "target"), [*product(ReplicaState, ReplicaState)])
-def test_every_transition_of_a_replica(origin: ReplicaState, target: ReplicaState) -> None:
+def test_a_replica_makes_exactly_the_legal_transitions(origin: ReplicaState, target: ReplicaState) -> None:
     is_legal = (origin.name, target.name) in pairs(LEGAL_REPLICA)
     assert transition(origin, target) == (target if is_legal else origin)
 
@@ -94,7 +94,7 @@ def partition_in(state: PartitionState, number: int = 0) -> Partition:
 
 
 @pytest.mark.parametrize(("origin", "target"), [*product(PartitionState, PartitionState)])
-def test_every_transition_of_a_partition(origin: PartitionState, target: PartitionState) -> None:
+def test_a_partition_makes_exactly_the_legal_transitions(origin: PartitionState, target: PartitionState) -> None:
     """A refused transition is reported and leaves the partition as it is, and the next change works as usual."""
     before, neighbour = partition_in(origin), partition_in(PartitionState.OnlinePartition, 1)
     batch = batch_with(before, neighbour)
@@ -117,7 +117,9 @@ def test_every_transition_of_a_partition(origin: PartitionState, target: Partiti
 
 
 @pytest.mark.parametrize(("origin", "target"), [*product(ReplicaState, ReplicaState)])
-def test_every_change_of_a_replica(origin: ReplicaState, target: ReplicaState) -> None:
+def test_a_change_with_an_illegal_replica_transition_is_withheld_whole(
+    origin: ReplicaState, target: ReplicaState
+) -> None:
     """As above, for one of two replicas: the whole change is withheld, or none of it."""
     before = Partition(0, PartitionState.OnlinePartition, (1, 2), (ONLINE, origin), (1,), 1, 5, 5)
     batch = batch_with(before)

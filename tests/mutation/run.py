@@ -29,7 +29,7 @@ ARGUMENTS = (
     "no:cacheprovider",
     "--assert=plain",
     "--deselect",
-    "tests/scenarios/test_stories.py::test_by_operators",
+    "tests/scenarios/test_stories.py::test_the_operators_give_the_written_output",
 )
 TIMEOUT_S = 60
 MEMORY_BYTES_MAX = 2 << 30

@@ -99,7 +99,7 @@ def test_every_text_is_decided_or_rejected(log: list[Entry]) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(wild_logs, st.lists(st.integers(1, 9), min_size=1, max_size=4), st.sampled_from((1, 3, 16)))
-def test_batches_and_shards_do_not_change_what_is_decided_of_any_text(
+def test_batches_and_shards_do_not_change_the_decisions_on_any_text(
     log: list[Entry], sizes: list[int], shards: int
 ) -> None:
     whole = decide(log, POLICY)

@@ -79,7 +79,7 @@ def keeping(topic: str) -> Ask:
     return lambda admin: admin.incremental_alter_configs([resource])
 
 
-def test_super_users_alone_change_anything(addresses: dict[str | None, str]) -> None:
+def test_only_super_users_change_anything(addresses: dict[str | None, str]) -> None:
     changes: list[Ask] = [
         lambda admin: admin.create_topics([NewTopic("mine", 1, 1)]),
         lambda admin: admin.create_partitions([NewPartitions("kept", 2)]),

@@ -52,7 +52,7 @@ def send(led: LedCluster, name: str) -> ConfluentSender:
     return sender
 
 
-def test_a_cluster_lives_on_topics_of_another_kafka(led: LedCluster, kafka_url: str) -> None:
+def test_a_cluster_works_with_its_bus_on_another_kafka(led: LedCluster, kafka_url: str) -> None:
     status = json.loads(isrflow("cluster", "status", "--format", "json", "--dir", str(led.folder)).splitlines()[0])
     assert status["engine"]["decides"]
     assert [row["decided"] for row in status["nodes"]] == ["active", "active"]

@@ -126,7 +126,7 @@ def test_a_snapshot_gives_the_same_image_and_the_log_continues_from_it(tmp_path:
         assert seen == known[int(end_offset)]
 
 
-def test_kafka_s_own_tool_reads_every_file(tmp_path: Path) -> None:
+def test_kafkas_own_tool_reads_every_file(tmp_path: Path) -> None:
     directory = tmp_path / "log"
     followed(directory, with_a_leader(6), snapshot_interval_bytes=2_000)
     files = [*sorted(directory.glob("*.log")), *sorted(directory.glob("*.checkpoint"))]

@@ -51,7 +51,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
 
 
 @pytest.mark.parametrize("story", in_turn(), ids=lambda story: story.name)
-def test_by_brokers(story: Story, cluster: RealCluster) -> None:
+def test_real_brokers_show_the_written_state(story: Story, cluster: RealCluster) -> None:
     player = ByBrokers(cluster)
     try:
         shown = player.tell(story)

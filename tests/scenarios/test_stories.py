@@ -29,7 +29,7 @@ every_story = pytest.mark.parametrize("story", STORIES, ids=lambda story: story.
 
 
 @every_story
-def test_by_rules(story: Story) -> None:
+def test_the_rules_give_the_written_output(story: Story) -> None:
     told = story.retold(tell(story, ByRules()))
     if os.environ.get("ISRFLOW_REWRITE"):
         path_of(story.name).write_text(told, "utf-8")
@@ -39,13 +39,15 @@ def test_by_rules(story: Story) -> None:
 
 
 @every_story
-def test_by_the_rules_of_before(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_version_1_of_the_rules_differs_only_in_the_listed_stories(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told = story.retold(tell(story, ByRules()))
     monkeypatch.setattr(script, "NEWEST_RULES", FIRST_RULES)
     assert (story.retold(tell(story, ByRules())) != told) == (story.name in TOLD_OTHERWISE)
 
 
 @every_story
-def test_by_operators(story: Story, tmp_path: Path) -> None:
+def test_the_operators_give_the_written_output(story: Story, tmp_path: Path) -> None:
     with contextlib.closing(ByOperators(tmp_path / "bus.db")) as player:
         assert story.retold(tell(story, player)) == story.retold(tell(story, ByRules()))

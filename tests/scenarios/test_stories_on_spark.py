@@ -51,6 +51,6 @@ def played(
 
 @pytest.mark.spark
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
-def test_by_the_query(story: Story, played: dict[str, Future[ByQuery]]) -> None:
+def test_the_query_gives_the_written_output(story: Story, played: dict[str, Future[ByQuery]]) -> None:
     player = played[story.name].result()
     assert story.retold(tell(story, player)) == story.retold(tell(story, ByRules()))

@@ -158,7 +158,7 @@ def test_a_topic_begins_with_as_many_replicas_everywhere() -> None:
     assert judged([], [first, replace(first, partition=1, replicas=(1, 2))]) == ["A14"]
 
 
-def test_one_leader_in_an_epoch_and_no_older_controller() -> None:
+def test_an_epoch_has_one_leader_and_no_older_controller() -> None:
     assert "B3" in judged([], [GOOD, replace(NEXT, leader=2)])
     assert judged([], [GOOD, replace(NEXT, controller_epoch=1)]) == ["B11"]
 
@@ -171,7 +171,7 @@ def test_a_watermark_needs_the_whole_isr_in_its_epoch() -> None:
     assert "C5" in judged([], [topic(1), committed(5)])
 
 
-def test_a_watermark_stands_still_below_min_isr() -> None:
+def test_a_watermark_does_not_rise_below_min_isr() -> None:
     assert judged([log_end(1, 5), log_end(2, 6)], [topic(3), GOOD, committed(5)]) == ["C7"]
 
 

@@ -100,7 +100,7 @@ def test_a_fetch_of_another_epoch_does_not_count() -> None:
     assert found == ["B9"]
 
 
-def test_decisions_are_taken_in_one_after_the_other() -> None:
+def test_decisions_are_applied_in_order() -> None:
     found = Found()
     seen = BrokersSeen(found.violated)
     seen.starts_from(1, (4, 0))

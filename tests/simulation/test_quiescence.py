@@ -44,7 +44,7 @@ def found(simulation: Simulation) -> str:
     return (unsettled(simulation) or ("",))[0]
 
 
-def test_a_topic_that_is_still_to_be_deleted(settled: Simulation) -> None:
+def test_an_unfinished_deletion_is_found(settled: Simulation) -> None:
     assert settled.state is not None
     topic = settled.state.topics["t"]
     for waits in (replace(topic, state=TopicState.deleting), replace(topic, deletion_waits=True)):
@@ -52,13 +52,13 @@ def test_a_topic_that_is_still_to_be_deleted(settled: Simulation) -> None:
         assert found(settled) == "L9"
 
 
-def test_a_log_of_a_topic_that_is_gone(settled: Simulation) -> None:
+def test_a_log_of_a_deleted_topic_is_found(settled: Simulation) -> None:
     assert settled.state is not None
     settled.state = settled.state._replace(topics={})
     assert found(settled) == "L9"
 
 
-def test_a_preferred_replica_that_does_not_lead(settled: Simulation) -> None:
+def test_a_preferred_replica_that_does_not_lead_is_found(settled: Simulation) -> None:
     held = partition(settled)
     others = tuple(replica for replica in held.replicas if replica != held.leader)
     spoil(settled, replicas=(*others, held.leader))
@@ -67,19 +67,19 @@ def test_a_preferred_replica_that_does_not_lead(settled: Simulation) -> None:
     assert found(settled) == "L10"
 
 
-def test_a_producer_without_an_answer(settled: Simulation) -> None:
+def test_a_producer_without_an_answer_is_found(settled: Simulation) -> None:
     settled.sending.append(asyncio.Future(loop=settled.loop))  # type: ignore[arg-type]
     settled.sending[-1].get_name = lambda: "producer"  # type: ignore[method-assign]
     assert found(settled) == "L5"
 
 
-def test_an_acknowledged_record_that_no_log_has(settled: Simulation) -> None:
+def test_an_acknowledged_record_that_no_log_has_is_found(settled: Simulation) -> None:
     settled.checkers.committed[PLACE].append(Record(0, 1))
     settled.checkers.clients.acknowledged(PLACE, 0, len(settled.checkers.committed[PLACE]) - 1, 1)
     assert found(settled) == "D7"
 
 
-def test_a_leader_that_shows_what_a_member_lacks(settled: Simulation) -> None:
+def test_a_leader_that_shows_what_a_member_lacks_is_found(settled: Simulation) -> None:
     held = partition(settled)
     member = next(m for m in held.isr if m != held.leader)
     settled.checkers.logs.of(member, PLACE).clear()

@@ -41,7 +41,7 @@ def result(partition: int, error: str) -> PartitionResult:
     return PartitionResult(topic="t", partition=partition, error=error, message=f"{error} of {partition}")
 
 
-def test_kinds_stand_as_in_the_contract() -> None:
+def test_kinds_are_ordered_as_in_the_contract() -> None:
     assert sorted(KIND_RANK, key=KIND_RANK.__getitem__) == [
         "leader_and_isr",
         "stop_replica",
@@ -136,7 +136,7 @@ def test_remaining_partitions_of_a_shutdown_are_added_up(shares: tuple[int, ...]
     assert merged[0]["state"] == state
 
 
-def test_results_are_joined_and_the_first_refusal_speaks_for_all() -> None:
+def test_results_are_joined_and_the_first_refusal_is_the_answers_error() -> None:
     refused: dict[str, Any] = {"error": "B", "message": "B of 4", "reason": Reason.REQUEST_REFUSED}
     parts = [
         answer(results=(result(4, "B"),), **refused),

@@ -180,13 +180,13 @@ def test_a_field_keeps_its_place_and_a_new_one_comes_last_with_a_default(kind: t
 
 
 @pytest.mark.parametrize("kind", BORN_VALUES)
-def test_a_name_keeps_its_number(kind: type[IntEnum]) -> None:
+def test_an_enum_member_keeps_its_number(kind: type[IntEnum]) -> None:
     born = BORN_VALUES[kind].split()
     assert [(member.name, member.value) for member in kind][: len(born)] == [*zip(born, range(99), strict=False)]
 
 
 @pytest.mark.parametrize("body", [b"", b"\x00\x90", b"\x02\x90", b"\x01", b"\x01\x90\x90", b"\x01\xc1", b"\x01\xa1x"])
-def test_bytes_that_are_no_state_are_refused(body: bytes) -> None:
+def test_bytes_that_are_not_a_state_are_refused(body: bytes) -> None:
     with pytest.raises(CodecError):
         decode_topics(body)
 

@@ -29,7 +29,7 @@ GOOD = Partition(
 )
 
 
-def test_a_good_change_breaks_nothing() -> None:
+def test_a_valid_change_breaks_no_rule() -> None:
     assert broken_rules(GOOD, GOOD) == []
     assert broken_rules(GOOD, replace(GOOD, leader=2, isr=(2,), leader_epoch=5, partition_epoch=10)) == []
 
@@ -69,7 +69,7 @@ def test_each_rule_is_named(fields: dict[str, Any], rule: str) -> None:
     assert broken_rules(GOOD, replace(GOOD, **fields)) == [rule]
 
 
-def test_nobody_is_both_assigned_and_removed() -> None:
+def test_no_broker_is_both_assigned_and_removed() -> None:
     entry = RemovedReplica(2, 3, ReplicaState.ReplicaDeletionStarted)
     states = (ReplicaState.OnlineReplica, ReplicaState.ReplicaDeletionStarted, ReplicaState.OnlineReplica)
     before = replace(GOOD, removed=(entry,), replica_states=states)

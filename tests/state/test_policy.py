@@ -41,7 +41,7 @@ def test_layers_override_only_what_they_name() -> None:
     assert (policy.num_partitions, policy.min_insync_replicas) == (7, 2)
 
 
-def test_a_bad_value_does_not_take_the_good_ones_with_it() -> None:
+def test_an_invalid_value_does_not_affect_the_valid_ones() -> None:
     policy = laid_over(Policy(), {"num.partitions": "many", "min.insync.replicas": "2"})
     assert (policy.num_partitions, policy.min_insync_replicas) == (1, 2)
 

@@ -69,7 +69,7 @@ def test_no_number_of_pages_is_named_when_none_fits() -> None:
 
 
 @pytest.mark.parametrize("pages", [64, 7])
-def test_a_large_topic_alone_tells_how_many_pages_there_are(pages: int) -> None:
+def test_a_large_topic_alone_shows_how_many_pages_there_are(pages: int) -> None:
     none = Partition(0, PartitionState.NewPartition, (1,), (ReplicaState.NewReplica,))
     large = Topic("t", "id", TopicState.created, {}, tuple(replace(none, partition=n) for n in range(2_500)))
     home = page_of("t", 16, pages)

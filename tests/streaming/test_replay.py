@@ -32,7 +32,7 @@ def test_rules_and_spark_decide_the_same(seed: int, count: int, max_events: int 
 
 
 @pytest.mark.timeout(600)
-def test_seqs_with_gaps_and_other_settings() -> None:
+def test_a_log_with_gaps_is_decided_by_other_settings() -> None:
     log = [Entry(seq * 1_000, raw) for seq, raw in seeded(4, 200)]
     overrides = {"unclean.leader.election.enable": "true", "broker.session.timeout.ms": "2000"}
     expected = decide(log, Settings().policy, overrides=overrides)

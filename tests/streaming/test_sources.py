@@ -53,7 +53,7 @@ def test_no_other_module_of_streaming_knows_a_bus_by_name() -> None:
     assert set(found) == WITH_A_BUS_OF_THEIR_OWN
 
 
-def test_only_batches_on_kafka_stand_at_a_distance(tmp_path: Path) -> None:
+def test_only_batches_on_kafka_are_spaced(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     assert source_of(bus).interval_ms(Settings()) is None
     assert source_of(kafka_bus()).interval_ms(Settings(watermark_interval_ms=70)) == 70

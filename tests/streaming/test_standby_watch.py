@@ -117,7 +117,7 @@ def test_a_new_bus_has_nobody_to_wait_for(tmp_path: Path, clock: Clock) -> None:
 
 
 @pytest.mark.usefixtures("no_waiting")
-def test_of_two_standbys_that_see_the_same_silence_one_takes_over_and_the_other_goes_on_waiting(
+def test_one_of_two_standbys_that_see_the_same_silence_takes_over_and_the_other_keeps_waiting(
     bus: EmbeddedBus, clock: Clock
 ) -> None:
     stopping = threading.Event()

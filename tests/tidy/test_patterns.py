@@ -24,7 +24,7 @@ def patterns_of(tree: ast.Module) -> list[tuple[int, str]]:
     return found
 
 
-def test_no_pattern_takes_more_than_it_says() -> None:
+def test_no_pattern_matches_more_than_it_says() -> None:
     texts = {name_of(path): ast.parse(path.read_text()) for path in python_files(*ROOMS)}
     found = {f"{name}:{line}": text for name, tree in texts.items() for line, text in patterns_of(tree)}
     assert len(found) > 10

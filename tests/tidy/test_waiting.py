@@ -9,7 +9,7 @@ def is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
-def test_what_is_waited_for_is_named() -> None:
+def test_every_wait_names_what_it_waits_for() -> None:
     unnamed, count = [], 0
     for path in python_files("tests"):
         for node in ast.walk(ast.parse(path.read_text())):

@@ -50,11 +50,11 @@ def test_decisions_are_read_only_after_news() -> None:
     assert calls_of(Feed(False, False, True, True)) == ["look", "look", "look", "read", "look"]
 
 
-def test_a_failed_reading_is_repeated_without_a_look() -> None:
+def test_a_failed_read_is_repeated_without_asking_for_news() -> None:
     assert calls_of(Feed(True, BusError("gone"), True)) == ["look", "read", "read", "look"]
 
 
-def test_after_a_failed_look_decisions_are_read() -> None:
+def test_decisions_are_read_after_asking_for_news_failed() -> None:
     assert calls_of(Feed(BusError("gone"), True)) == ["look", "read", "look"]
 
 

@@ -39,7 +39,7 @@ def parts(decided: DecidedBus, tmp_path: Path) -> Parts:
     return Parts(decided)
 
 
-def test_a_large_event_is_taken_in_by_portions_and_who_leads_at_once(parts: Parts) -> None:
+def test_a_large_event_is_applied_in_portions_and_its_leader_at_once(parts: Parts) -> None:
     events = [Event(9, [*[stop(number) for number in range(STOPS)], *BROKERS]), Event(10, [quorum(10)])]
     portions = parts.applier.apply(events)
     assert not parts.view.leads
@@ -58,7 +58,7 @@ def superseding(epoch: int, incarnation: str) -> QuorumDecision:
     return QuorumDecision(**common(), voter=100, incarnation=incarnation, voters=(100,), quorum_epoch=epoch)
 
 
-def test_a_gateway_whose_other_start_led_in_between_stops(parts: Parts) -> None:
+def test_a_gateway_stops_if_another_run_of_it_led_in_between(parts: Parts) -> None:
     list(parts.applier.apply([Event(9, [quorum()])]))
     with pytest.raises(SupersededError, match="another start of gateway 100 leads"):
         list(parts.applier.apply([Event(10, [superseding(2, "h")]), Event(11, [superseding(3, "i")])]))

@@ -136,7 +136,7 @@ class BusyDisk:
         self._sync(descriptor)
 
 
-def test_the_loop_goes_on_while_the_disk_is_busy_and_then_one_wait_is_for_all(
+def test_the_loop_continues_while_the_disk_is_busy_and_one_wait_then_covers_all(
     decided: DecidedBus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decided.take([*BEGINNING, *[topic(f"t{number}") for number in range(6)]])

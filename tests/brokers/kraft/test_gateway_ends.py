@@ -18,7 +18,7 @@ TIMEOUT_S = 30.0
 QUICK = {"gateway_heartbeat_interval_ms": 20}
 
 
-def test_a_start_that_never_led_ends_when_another_takes_its_place(tmp_path: Path) -> None:
+def test_a_run_that_never_led_ends_when_another_replaces_it(tmp_path: Path) -> None:
     quorum = InProcessQuorum(tmp_path, 2, **QUICK)
     first = quorum.gateways[101]
     try:

@@ -81,7 +81,7 @@ def test_a_change_has_the_bytes_of_its_layout(
         assert partition_after(held, decode_record(written).values) == wanted
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_values_that_do_not_fit_are_refused() -> None:
     state = PartitionState((1,), (DIRECTORIES[0],), (1,), (), (), 1, 0, 0, 0)
     with pytest.raises(MessageError, match="PartitionRecord of partition 5"):
         partition_record(id_bytes(ID), 5, replace(state, leader_epoch=INT_MAX + 1))

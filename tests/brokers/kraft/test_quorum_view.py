@@ -43,7 +43,7 @@ def broker(number: int, state: str, epoch: int = 1) -> BrokerDecision:
     return BrokerDecision(**SAID, broker=number, broker_epoch=epoch, state=state, **fields)
 
 
-def test_a_gateway_leads_only_in_the_start_that_was_elected() -> None:
+def test_a_gateway_leads_only_in_the_run_that_was_elected() -> None:
     held = new_view()
     held.apply([quorum(100, "former", 1)], 1)
     assert (held.leads, held.superseded, held.quorum_epoch) == (False, False, 1)
@@ -157,7 +157,7 @@ def test_a_refused_report_of_a_deletion_is_repeated_once_the_engine_takes_heartb
     assert [(report.broker, report.leader_epoch, report.outcome) for report in reported] == [(1, -2, "deleted")] * 2
 
 
-def test_a_refusal_of_a_report_that_is_not_this_gateways_newest_is_passed_over() -> None:
+def test_a_refusal_of_a_report_that_is_not_this_gateways_newest_is_ignored() -> None:
     """Otherwise anybody could make a gateway report that a log is gone."""
     deletions, reported = reports()
     deletions.apply([stop(1, leader_epoch=3)], 10)

@@ -114,7 +114,7 @@ def test_a_waiter_is_woken_only_by_new_records(decided: DecidedBus, tmp_path: Pa
     assert asyncio.run(story()) == [False, True]
 
 
-def test_what_was_written_and_never_made_readable_is_found_by_the_next_start(
+def test_the_next_start_finds_records_that_were_written_and_never_made_readable(
     decided: DecidedBus, tmp_path: Path
 ) -> None:
     decided.take([topic("t"), b"no event"])

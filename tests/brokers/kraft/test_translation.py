@@ -147,7 +147,7 @@ def test_a_full_record_is_written_when_epochs_would_differ(
     assert (record.values["LeaderEpoch"], record.values["PartitionEpoch"]) == (leader_epoch, partition_epoch)
 
 
-def test_a_decision_from_before_is_refused() -> None:
+def test_an_older_decision_is_refused() -> None:
     standing = [*STANDING[:-1], partition(3, 4)]
     for epochs in ((2, 3), (3, 3)):
         with pytest.raises(StaleDecisionError, match=r"t-0: decision 9 is of partition epoch 3 .* after 4 and 3"):
@@ -183,7 +183,7 @@ def test_a_registration_is_written_in_full_when_a_change_record_cannot_express_i
     assert again.values["LogDirs"] == [D[1]]
 
 
-def test_listeners_have_kafka_s_protocols_only() -> None:
+def test_listeners_have_only_kafkas_protocols() -> None:
     named = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL", "QUIC")
     (record,) = records(broker(4, listeners=tuple(Listener(name, "h", 1, name) for name in named)))
     written = [(one["Name"], one["SecurityProtocol"]) for one in record.values["EndPoints"]]
@@ -233,7 +233,7 @@ def test_nothing_is_written_before_the_quorum_has_a_leader() -> None:
     assert [r.name for r in others] == ["RegisterBrokerRecord"] * 3 + ["TopicRecord"]
 
 
-def test_a_format_of_the_future_is_refused() -> None:
+def test_a_later_format_is_refused() -> None:
     with pytest.raises(StorageError, match="begins metadata format 4; this isrflow writes formats up to 3"):
         translate(after(STANDING), [replace(quorum(epoch=2), metadata_format=NEWEST_FORMAT + 1)])
 

@@ -108,7 +108,7 @@ def test_a_broker_with_a_diverged_log_is_told_where_it_diverges(client: Controll
     assert response["DivergingEpoch"] == {"Epoch": -1, "EndOffset": -1}
 
 
-def test_a_broker_that_has_read_more_than_there_is_is_not_told_to_forget_it(
+def test_a_broker_that_has_read_more_than_the_log_has_is_not_told_to_truncate(
     client: ControllerClient, epoch: int
 ) -> None:
     last = end(client, epoch)
@@ -226,7 +226,7 @@ def test_the_controllers_are_described_on_request(quorum: InProcessQuorum, clien
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_versions_and_features_are_told(client: ControllerClient, version: int) -> None:
+def test_versions_and_features_are_listed(client: ControllerClient, version: int) -> None:
     response = client.ask("ApiVersions", version)
     assert response["ErrorCode"] == ErrorCode.NONE
     keys = {one["ApiKey"] for one in response["ApiKeys"]}
