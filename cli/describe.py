@@ -8,10 +8,13 @@ import click
 import msgspec
 
 from bus.image import view_of_image
+from bus.interface import Bus
 from cli.committed import warn_if_old
 from cli.errors import Refused, Unreachable
+from cli.moment import AT_HELP, seq_named
 from cli.options import existing_bus, with_settings
 from conf.settings import Settings
+from history.state_at import state_at
 
 View = dict[str, Any]
 _PARTITION_WORDS = (
@@ -26,26 +29,30 @@ _PARTITION_WORDS = (
 @click.option("--broker", type=int, metavar="ID", help="Only this broker, and the partitions with a replica on it.")
 @click.option("--under-replicated", is_flag=True, help="Only partitions with fewer in-sync replicas than assigned.")
 @click.option("--unavailable", is_flag=True, help="Only partitions without a leader.")
+@click.option("--at", metavar="SEQ|TIME", help=AT_HELP)
 @with_settings
 def command(
-    settings: Settings, form: str, topic: str | None, broker: int | None, under_replicated: bool, unavailable: bool
+    settings: Settings,
+    form: str,
+    topic: str | None,
+    broker: int | None,
+    under_replicated: bool,
+    unavailable: bool,
+    at: str | None,
 ) -> None:
-    """Print brokers, topics and partitions as last committed.
+    """Print brokers, topics and partitions as last committed, or as they were.
 
     \b
     Examples:
       isrflow describe --topic orders
       isrflow describe --format json --under-replicated
+      isrflow describe --at 10
     """
     bus = existing_bus(settings)
     try:
-        image = bus.image()
+        whole = _newest(bus, settings) if at is None else state_at(bus, seq_named(bus, "--at", at)).view()
     finally:
         bus.close()
-    if not image.pages:
-        raise Unreachable(f"the bus {settings.bus_name} has no state yet: start the engine with 'isrflow run'.")
-    whole = view_of_image(image)
-    warn_if_old(whole["time_ms"], whole["clock_skew_ms"] or 0)
     view = _filtered(whole, topic, broker, under_replicated, unavailable)
     if form == "json":
         sys.stdout.buffer.write(msgspec.json.encode(view) + b"\n")
@@ -53,6 +60,15 @@ def command(
     else:
         for line in table_of(view):
             click.echo(line)
+
+
+def _newest(bus: Bus, settings: Settings) -> View:
+    image = bus.image()
+    if not image.pages:
+        raise Unreachable(f"the bus {settings.bus_name} has no state yet: start the engine with 'isrflow run'.")
+    whole = view_of_image(image)
+    warn_if_old(whole["time_ms"], whole["clock_skew_ms"] or 0)
+    return whole
 
 
 def _filtered(view: View, topic: str | None, broker: int | None, under_replicated: bool, unavailable: bool) -> View:

@@ -100,7 +100,7 @@ def _summary(chain: Chain, topic: str, partition: int, seq: int) -> Iterator[str
     if is_gone:
         yield f"{name} as of seq {seq}: its topic is gone."
     elif last is None:
-        yield f"{name} as of seq {seq}: it has had no leader yet."
+        yield f"{name} as of seq {seq}: it has had no leader yet, or its topic has no such partition."
     else:
         yield f"{name} as of seq {seq}: {standing(last)}."
     since = offline_since(chain)

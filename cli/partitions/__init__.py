@@ -4,15 +4,16 @@ import click
 
 from cli.lazy_group import LazyGroup
 
-NAMES = ("list", "describe", "transfer-leadership")
+NAMES = ("list", "describe", "explain", "transfer-leadership")
 
 
 @click.group("partitions", cls=LazyGroup, package="cli.partitions", names=NAMES)
 def command() -> None:
-    """Show partitions, and choose who leads them.
+    """Show and explain partitions, and choose who leads them.
 
     \b
     Examples:
       isrflow partitions list --topic orders
+      isrflow partitions explain orders-0
       isrflow partitions transfer-leadership orders-0 --to 2 --dry-run
     """

@@ -1,0 +1,57 @@
+"""Explain why a partition is as it is."""
+
+import click
+
+from bus.interface import Bus
+from cli.errors import Refused, Unreachable
+from cli.moment import AT_HELP, seq_named
+from cli.options import existing_bus, with_settings
+from cli.output import format_option, show_json
+from cli.partitions.name import PARTITION, PartitionName
+from conf.settings import Settings
+from history.explanation import CHANGES_MAX, Explanation, explain, json_of, text_of
+
+
+@click.command("explain")
+@click.argument("name", type=PARTITION, metavar="TOPIC-N")
+@click.option("--at", metavar="SEQ|TIME", help=AT_HELP)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=CHANGES_MAX,
+    show_default=True,
+    metavar="N",
+    help="Tell the newest N changes.",
+)
+@format_option
+@with_settings
+def command(settings: Settings, name: PartitionName, at: str | None, limit: int, form: str) -> None:
+    """Tell the events and decisions that made a partition what it is: which event, which rule, who was passed over as
+    leader and why, and whom a fence refused.
+
+    \b
+    Examples:
+      isrflow partitions explain orders-0
+      isrflow partitions explain orders-0 --limit 5 --format json
+    """
+    bus = existing_bus(settings)
+    try:
+        explanation = _explained(bus, name, at, limit)
+    finally:
+        bus.close()
+    if form == "json":
+        show_json(json_of(explanation))
+        return
+    for line in text_of(explanation):
+        click.echo(line)
+
+
+def _explained(bus: Bus, name: PartitionName, at: str | None, limit: int) -> Explanation:
+    decided = bus.decided_seq()
+    seq = decided if at is None else seq_named(bus, "--at", at)
+    if seq > decided:
+        raise Unreachable(f"seq {seq} is not decided yet: decisions go through seq {decided}.")
+    explanation = explain(bus, name.topic, name.partition, seq, limit)
+    if explanation is None:
+        raise Refused(f"nothing was decided about a partition {name} through seq {seq}, as far back as the bus goes.")
+    return explanation
