@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import click
 
+from brokers.launch.kafka.preparing import prepare
+from brokers.launch.service import ServiceError
 from cli.errors import Unreachable
 from cli.options import existing_bus, with_settings
 from conf.cache import cache_dir
@@ -38,8 +40,9 @@ class Finding(NamedTuple):
 def command(settings: Settings, names: tuple[str, ...], fetching: bool, preparing: bool) -> None:
     """Check for Java, the bus and Kafka's jars. With --fetch, fetch missing jars first.
 
-    With --prepare, fetch spark-files and write an archive of the classes that Spark loads. This takes half a minute.
-    Then engines of this Python environment start some seconds faster.
+    With --prepare, fetch spark-files and write archives of the classes that Spark and Kafka load, the latter if
+    kafka-broker is there. This takes half a minute. Then engines of this Python environment and Kafka brokers start
+    some seconds faster.
 
     There are three sets of jars, pinned by hash and kept in a cache (ISRFLOW_CACHE, or the user's cache): kafka-broker,
     kafka-tools and spark-files. The exit code is 3 if there is no Java, or if a jar does not match its hash.
@@ -83,8 +86,10 @@ def _prepare() -> None:
     _fetch("spark-files")
     try:
         click.echo(f"wrote {write_class_archive()}")
-    except (RuntimeError, subprocess.TimeoutExpired) as error:
-        raise Unreachable(f"cannot archive Spark's classes: {error}") from error
+        if not missing("kafka-broker"):
+            click.echo(f"Kafka's classes are in {prepare()}")
+    except (RuntimeError, ServiceError, subprocess.TimeoutExpired) as error:
+        raise Unreachable(f"cannot archive classes: {error}") from error
 
 
 def _findings(settings: Settings, sets: Sequence[str]) -> Iterator[Finding]:

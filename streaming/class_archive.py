@@ -1,11 +1,8 @@
-"""An archive of the classes that Spark loads, which makes an engine start with a quarter less CPU time.
+"""Write the archive of the classes that Spark loads, which makes an engine start with a quarter less CPU time.
 
-Java maps the archive into memory instead of reading, checking and linking each class (class data sharing, JEP 350). An
-archive fits one Java and one class path. Java itself checks that, and starts without an archive that does not fit.
 The archive lives in the Python environment whose Spark it was made from, and goes when that environment goes.
 """
 
-import os
 from pathlib import Path
 
 import msgspec
@@ -14,7 +11,7 @@ from pyspark.sql import SparkSession
 from bus.interface import Entry
 from conf.settings import Settings
 from streaming.replay import replay
-from streaming.session import choose_java, class_archives, end_session
+from streaming.session import choose_java, class_archive, end_session
 
 DUMP_TIMEOUT_S = 300.0
 _EVENTS = (
@@ -29,22 +26,17 @@ EVENTS_PER_BATCH = 1
 def write_class_archive() -> Path:
     """Run a short query, let its JVM write the classes that it loaded, and return the archive.
 
-    Takes half a minute. Raises ``JavaError``, ``OSError``, ``RuntimeError`` where Spark does not run, and
-    ``subprocess.TimeoutExpired`` where the JVM does not end.
+    Takes half a minute. Raises ``JavaError``, ``OSError``, ``RuntimeError`` where Spark does not run or writes none,
+    and ``subprocess.TimeoutExpired`` where the JVM does not end.
     """
     choose_java()
-    archives = class_archives()
-    archives.parent.mkdir(parents=True, exist_ok=True)
-    for former in archives.parent.glob(f"{archives.name}-*"):
-        former.unlink()
-    unfinished = archives.with_name(f"{archives.name}-{os.getpid()}")
-    options = f'{Settings().driver_java_options} "-XX:ArchiveClassesAtExit={unfinished}" -Xlog:disable'
+    archive = class_archive()
     log = [Entry(seq, raw) for seq, raw in enumerate(_EVENTS, start=1)]
-    replay(log, msgspec.structs.replace(Settings(), driver_java_options=options), {}, EVENTS_PER_BATCH)
-    session = SparkSession.getActiveSession()
-    assert session is not None, "the query's session goes on"
-    try:
+    with archive.written() as written:
+        options = " ".join([Settings().driver_java_options, *(f'"{option}"' for option in written)])
+        replay(log, msgspec.structs.replace(Settings(), driver_java_options=options), {}, EVENTS_PER_BATCH)
+        session = SparkSession.getActiveSession()
+        assert session is not None, "the query's session goes on"
         end_session(session, DUMP_TIMEOUT_S)
-        return unfinished.rename(archives.with_name(f"{archives.name}-{unfinished.stat().st_size}.jsa"))
-    finally:
-        unfinished.unlink(missing_ok=True)
+    assert archive.path is not None, "it was just written"
+    return archive.path

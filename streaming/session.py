@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import hashlib
 import os
 import signal
 import sys
@@ -19,6 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from conf import LOG4J2
+from conf.class_archive import ClassArchive
 from conf.jars import jars, missing
 from conf.java import java_home
 from conf.python import keep_paths_safe
@@ -48,25 +48,10 @@ def choose_java() -> None:
     os.environ["JAVA_HOME"] = str(java_home())
 
 
-def class_archives() -> Path:
-    """Return the path of the chosen Java's class archives, without the size that ends each name.
-
-    ``streaming/class_archive.py`` writes them.
-    """
-    home = Path(os.environ["JAVA_HOME"])
-    release = home / "release"
-    release_text = release.read_bytes() if release.is_file() else b""
-    java = hashlib.sha256(bytes(home) + release_text).hexdigest()[:8]
-    return Path(sys.prefix) / "share" / "isrflow" / f"spark-{pyspark.__version__}-java-{java}"
-
-
-def class_archive() -> Path | None:
-    """Return a complete archive. Java checks whether it fits, but crashes if the end of the file is missing."""
-    archives = class_archives()
-    for path in archives.parent.glob(f"{archives.name}-*.jsa"):
-        if path.stem == f"{archives.name}-{path.stat().st_size}":
-            return path
-    return None
+def class_archive() -> ClassArchive:
+    """Return the archive of Spark's classes for the chosen Java, written or not (``streaming/class_archive.py``)."""
+    directory = Path(sys.prefix) / "share" / "isrflow"
+    return ClassArchive(directory, f"spark-{pyspark.__version__}", Path(os.environ["JAVA_HOME"]))
 
 
 def end_session(session: SparkSession, timeout_s: float) -> None:
@@ -182,9 +167,7 @@ def _run_worker(session: SparkSession) -> None:
 
 def java_options(settings: Settings, stacks: Path | None) -> str:
     to_file = f'"-Disrflow.stacks.file={stacks}" -Disrflow.stacks=file ' if stacks else ""
-    archive = class_archive()
-    # Java starts without an archive that does not fit. These options suppress its warning.
-    shared = f'"-XX:SharedArchiveFile={archive}" -Xlog:cds=off -Xlog:cds+dynamic=off ' if archive else ""
+    shared = "".join(f'"{option}" ' for option in class_archive().options)
     return f"-Dlog4j2.configurationFile={LOG4J2.as_uri()} {to_file}{shared}{settings.driver_java_options}"
 
 

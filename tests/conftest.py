@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
-from conf.jars import fetch
+from brokers.launch.kafka.preparing import prepare
 from tests.support.scheduling import ByFile, put_in_order
 
 # py4j waits with select(), which takes no descriptor above 1,023: if tests leak them, Spark hangs.
@@ -40,7 +40,7 @@ def descriptors_are_closed() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def kafka_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
     """A plain Kafka node, which ends with the session; every user of it takes a prefix of its own."""
-    fetch("kafka-broker")
+    prepare()
     cluster = KafkaCluster.create(tmp_path_factory.mktemp("kafka"), plain_specs(1))
     try:
         cluster.up()

@@ -12,6 +12,7 @@ import pytest
 
 from brokers.launch.kafka.cluster import KafkaCluster, free_ports
 from brokers.launch.kafka.node import KafkaError
+from brokers.launch.kafka.preparing import prepare
 from brokers.launch.kafka.tools import TOPICS, run_tool
 from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
@@ -36,7 +37,7 @@ def status_of(folder: Path) -> tuple[int, dict[str, Any]]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    fetch("kafka-broker")
+    prepare()
     folder = tmp_path / "kafka"
     yield folder
     if (folder / "cluster.json").exists():
@@ -221,7 +222,7 @@ def test_a_bus_with_brokers_of_another_cluster_is_refused(tmp_path: Path) -> Non
 def test_impossible_combinations_of_options_are_wrong_use(
     arguments: tuple[str, ...], complaint: str, tmp_path: Path
 ) -> None:
-    fetch("kafka-broker")
+    prepare()
     code, said = on_cluster(tmp_path / "kafka", "up", *arguments)
     assert code == 2, said
     assert complaint in said
@@ -234,7 +235,7 @@ def test_a_cluster_whose_bus_was_removed_gets_no_new_one(tmp_path: Path) -> None
     assert code == 3
     assert f"there is no bus at {tmp_path / 'bus.db'}" in said
     led.gateways[100].folder.mkdir()
-    fetch("kafka-broker")
+    prepare()
     code, said = on_cluster(led.folder, "up")
     assert code == 3
     assert f"the bus {tmp_path / 'bus.db'} is gone" in said

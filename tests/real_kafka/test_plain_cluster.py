@@ -11,8 +11,8 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from brokers.launch.kafka.cluster import KafkaCluster
+from brokers.launch.kafka.preparing import prepare
 from brokers.launch.service import ServiceError
-from conf.jars import fetch
 from tests.support.cluster_command import on_cluster
 
 pytestmark = pytest.mark.cluster
@@ -22,7 +22,7 @@ TIMEOUT_S = 60.0
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    fetch("kafka-broker")
+    prepare()
     folder = tmp_path / "kafka"
     yield folder
     if (folder / "cluster.json").exists():

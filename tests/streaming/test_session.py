@@ -1,17 +1,13 @@
 """How Spark is started: which process handles SIGTERM, and how errors are reported."""
 
-import os
-import shlex
 import subprocess
 import sys
 import types
-from pathlib import Path
 from typing import Any
 
 import pytest
 from py4j.protocol import Py4JError
 
-from conf.settings import Settings
 from streaming import session
 from streaming.late_workers import LATE_WORKERS_MAX
 
@@ -40,42 +36,6 @@ def test_only_the_jvm_ignores_sigterm() -> None:
 )
 def test_a_spark_error_is_reported_without_its_stack(text: str, reason: str | None) -> None:
     assert session.reason_of(Py4JError(text)) == (reason or "An error occurred. : java.io.IOException: no space")
-
-
-def written(content: bytes, size: int) -> Path:
-    archives = session.class_archives()
-    archives.parent.mkdir(parents=True)
-    archive = archives.with_name(f"{archives.name}-{size}.jsa")
-    archive.write_bytes(content)
-    return archive
-
-
-@pytest.fixture
-def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A Python environment with no archive of classes yet."""
-    session.choose_java()
-    monkeypatch.setattr("sys.prefix", str(tmp_path))
-    return tmp_path
-
-
-@pytest.mark.usefixtures("prefix")
-def test_a_truncated_archive_of_classes_is_not_used() -> None:
-    assert session.class_archive() is None
-    archive = written(b"classes", 7)
-    assert session.class_archive() == archive
-    archive.write_bytes(b"class")
-    assert session.class_archive() is None
-
-
-@pytest.mark.usefixtures("prefix")
-def test_java_starts_silently_with_an_archive_that_does_not_fit() -> None:
-    archive = written(b"no archive", 10)
-    options = [option for option in shlex.split(session.java_options(Settings(), None)) if option.startswith("-X")]
-    assert f"-XX:SharedArchiveFile={archive}" in options
-    java = Path(os.environ["JAVA_HOME"]) / "bin" / "java"
-    done = subprocess.run([java, *options, "-version"], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "archive" not in done.stdout + done.stderr
 
 
 LATE_WORKER = "org.apache.spark.SparkException: Python worker failed to connect back."

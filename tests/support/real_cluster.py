@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from brokers.launch.gateway import GatewayProcess
 from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, free_ports, random_cluster_id
 from brokers.launch.kafka.node import KafkaNode
+from brokers.launch.kafka.preparing import prepare
 from brokers.launch.kafka.properties import METADATA_DIRECTORY
 from brokers.launch.kafka.tools import run_tool
 from brokers.voters import Voter
@@ -55,8 +56,8 @@ class RealCluster:
         gateway_settings: Mapping[str, str] = MappingProxyType({}),
         **overrides: str,
     ) -> None:
-        for jars in ("kafka-broker", "kafka-tools"):
-            fetch(jars)
+        prepare()
+        fetch("kafka-tools")
         self.directory = directory
         self.bus_path = directory / "bus.db"
         self.bus = EmbeddedBus(self.bus_path)

@@ -1,0 +1,60 @@
+"""Archives of the classes that a Java program loads.
+
+Java maps them instead of reading, checking and linking each class (class data sharing, JEP 350). An archive fits one
+Java and one class path. Java itself checks that, and starts without an archive that does not fit. But it crashes if the
+end of the file is missing. So the name of a finished archive ends with its size.
+"""
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+
+class ClassArchive(NamedTuple):
+    """The archive of ``program`` for the Java at ``home``, in ``directory``; it need not exist yet."""
+
+    directory: Path
+    program: str
+    home: Path
+
+    @property
+    def _name(self) -> str:
+        release = self.home / "release"
+        text = release.read_bytes() if release.is_file() else b""
+        return f"{self.program}-java-{hashlib.sha256(bytes(self.home) + text).hexdigest()[:8]}"
+
+    @property
+    def path(self) -> Path | None:
+        """Return a finished archive, if there is one."""
+        for path in self.directory.glob(f"{self._name}-*.jsa"):
+            if path.stem == f"{self._name}-{path.stat().st_size}":
+                return path
+        return None
+
+    @property
+    def options(self) -> list[str]:
+        """Return the options for Java that use the archive, if there is one, and suppress warnings about it."""
+        path = self.path
+        return [f"-XX:SharedArchiveFile={path}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"] if path else []
+
+    @contextlib.contextmanager
+    def written(self) -> Iterator[list[str]]:
+        """Remove a former archive, and yield options for a Java that ends within the block and then writes one.
+
+        Raises ``RuntimeError`` if it wrote none.
+        """
+        self.directory.mkdir(parents=True, exist_ok=True)
+        # Java cannot use one archive and write another.
+        for former in self.directory.glob(f"{self._name}-*"):
+            former.unlink()
+        unfinished = self.directory / f"{self._name}-{os.getpid()}"
+        try:
+            yield [f"-XX:ArchiveClassesAtExit={unfinished}", "-Xlog:disable"]
+            if not unfinished.exists():
+                raise RuntimeError(f"Java wrote no archive of classes to {unfinished}")
+            unfinished.rename(unfinished.with_name(f"{self._name}-{unfinished.stat().st_size}.jsa"))
+        finally:
+            unfinished.unlink(missing_ok=True)
