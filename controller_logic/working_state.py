@@ -133,6 +133,10 @@ class WorkingState:
             self._twins[unified] = self._stored.twin_of(name)
         return self._twins[unified]
 
+    def policy_under(self, config: dict[str, str]) -> Policy:
+        """Return the policy that the claim's settings give with ``config`` as the cluster's dynamic settings."""
+        return laid_over(laid_over(self._base_policy, self.settings), config)
+
     # Called by the commit pipeline
 
     def begin(self, logged: Logged) -> None:
@@ -172,10 +176,6 @@ class WorkingState:
         for topic in self._open.values():
             if topic is not None:
                 topic.read_config(self.policy)
-
-    def policy_under(self, config: dict[str, str]) -> Policy:
-        """Return the policy that the claim's settings and ``config`` as the cluster's dynamic ones would give."""
-        return laid_over(laid_over(self._base_policy, self.settings), config)
 
     def _sum_of_layers(self) -> Policy:
         policy = self._base_policy

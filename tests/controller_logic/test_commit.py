@@ -24,7 +24,7 @@ PIPELINE = {"batch", "commit", "commit_cluster", "commit_topic", "decision_recor
 PIPELINE |= {"running_totals", "commit_alike"}
 RULES = sorted(path for path in ROOM.glob("*.py") if path.stem not in PIPELINE)
 READS = {"topic", "topics", "twin_of", "live_replicas", "leaderless", "has_replica_in", "partition", "frozen"}
-READS |= {"is_deleting", "is_reassigning", "is_queued_for_deletion", "shown_state"}
+READS |= {"is_deleting", "is_reassigning", "is_queued_for_deletion", "shown_state", "policy_under"}
 READS |= {"brokers", "gateways", "watermarks_due", "deletions_due", "totals", "backlog"}
 
 
