@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from bus import checksums, partition_index
+from bus import checksums, former_pages, partition_index
 from bus.added_columns import CRC
 from bus.bus_file import Access
 from bus.claim import check_not_overtaken, controller_started, draw_bus_id, epoch_after
+from bus.clock import now_ms
 from bus.deferrable import row_of
 from bus.embedded_history import EmbeddedHistory
 from bus.embedded_schema import SCHEMA, SCHEMA_VERSION, TABLES
@@ -27,6 +28,7 @@ from bus.interface import (
     NoBusError,
     OpenOptions,
     Page,
+    Snapshot,
     TrimmedError,
 )
 from bus.lock_wait import LOCK_TIMEOUT_S, while_locked
@@ -77,12 +79,16 @@ class EmbeddedBus(EmbeddedHistory):
             raise BusError(f"bus {self.path} has schema version {version}; this isrflow reads {SCHEMA_VERSION}")
 
     def _grow(self) -> None:
-        """Add the columns and the index that an older file lacks."""
+        """Add the columns and tables that an older file lacks."""
         connection = self._connection()
-        if self._columns.missing(connection) or not partition_index.is_there(connection):
+        if (
+            self._columns.missing(connection)
+            or not partition_index.is_there(connection)
+            or not former_pages.has_tables(connection)
+        ):
             with self._write() as connection:
                 self._columns.add(connection)
-                for statement in partition_index.SCHEMA:
+                for statement in (*partition_index.SCHEMA, *former_pages.TABLES):
                     connection.execute(statement)
 
     def publish(self, events: Sequence[bytes]) -> int:
@@ -192,6 +198,12 @@ class EmbeddedBus(EmbeddedHistory):
             partition_index.add(connection, fresh, decided_seq, through)
             write_pages(connection, pages)
             self._raise_mark(connection, "decided", through)
+
+    def keep_snapshot(self, controller_epoch: int) -> bool:
+        with self._errors(), self._write() as connection:
+            self._check_held(controller_epoch)
+            decided_seq = self._mark("decided")
+            return decided_seq > 0 and former_pages.take(connection, Snapshot(decided_seq, now_ms()))
 
     def _check_held(self, controller_epoch: int) -> None:
         claimed = self.claimed_epoch()

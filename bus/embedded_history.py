@@ -4,12 +4,13 @@ import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
-from bus import checksums, partition_index
+from bus import checksums, former_pages, partition_index
 from bus.added_columns import CRC, ENTERED, AddedColumns
 from bus.bus_file import Access, BusFile
 from bus.event_table import entries_between
 from bus.interface import DECISIONS_BYTES_MAX, Decided, Entry, Image, Seqs, Snapshot, TrimmedError
 from bus.retention import SLICE_ROWS, bound_wal, remove_decisions, remove_events
+from bus.thinning import thin_decisions, thin_events
 
 
 class EmbeddedHistory(BusFile):
@@ -61,11 +62,14 @@ class EmbeddedHistory(BusFile):
         with self._errors(), self._snapshot() as connection:
             # Files of older versions lack the mark of the index: there all decisions of that event were removed.
             gone = (self._mark("trimmed_decisions"), self._mark("trimmed_decision_idx") - 1)
-            if after[0] > 0 and after < gone and not passing_over:
-                raise TrimmedError(
-                    f"bus {self.path}: decisions of events up to {gone[0]} were removed: "
-                    f"read on from {gone[0] + 1}, or start from the current state"
-                )
+            if after < gone and not passing_over:
+                if after[0] > 0:
+                    raise TrimmedError(
+                        f"bus {self.path}: decisions of events up to {gone[0]} were removed: "
+                        f"read on from {gone[0] + 1}, or start from the current state"
+                    )
+                # What thinning has left is not whole, so nobody may follow it.
+                after = gone
             crcs = self._columns.of(connection, "decisions", CRC)
             rows = connection.execute(
                 f"SELECT seq, idx, body, {crcs} FROM decisions WHERE (seq, idx) > (?, ?) ORDER BY seq, idx LIMIT ?",
@@ -88,36 +92,81 @@ class EmbeddedHistory(BusFile):
             return partition_index.seqs_about(connection, topic, partition, before, limit)
 
     def snapshots(self) -> list[Snapshot]:
-        return []
+        with self._errors(), self._snapshot() as connection:
+            return former_pages.snapshots(connection)
 
     def snapshot(self, seq: int) -> Image:
-        raise TrimmedError(f"bus {self.path}: there is no snapshot at seq {seq}")
+        with self._errors(), self._snapshot() as connection:
+            pages = former_pages.read(connection, seq, str(self.path))
+        if pages is None:
+            raise TrimmedError(f"bus {self.path}: there is no snapshot at seq {seq}, or retention has removed it")
+        return Image(seq, pages)
 
     def passed(self, through: int) -> None:
         with self._errors(), self._write() as connection:
             self._raise_mark(connection, "passed", through)
 
     def trim(self, retain: int) -> int:
+        return self.forget(self.last_seq() - retain)
+
+    def forget(self, through: int) -> int:
         with self._errors():
             bound_wal(self.path, self._connection(), self._busy_timeout_ms)
             with self._write() as connection:
-                return self._remove_slice(connection, retain)
+                return self._remove_slice(connection, min(through, self._mark("passed"), self._mark("decided")))
 
-    def _remove_slice(self, connection: sqlite3.Connection, retain: int) -> int:
-        through = min(self._mark("passed"), self._mark("decided"), self.last_seq() - retain)
+    def _remove_slice(self, connection: sqlite3.Connection, through: int) -> int:
+        trimmed = self._mark("trimmed")
         gone, left = 0, SLICE_ROWS
         if decisions := remove_decisions(connection, through, left):
             # A follower that has read the last removed decision has missed none.
             gone, seq, idx = decisions
-            self._set_mark(connection, "trimmed_decisions", seq)
-            self._set_mark(connection, "trimmed_decision_idx", idx + 1)
+            self._raise_trimmed_decisions(connection, (seq, idx))
             partition_index.remove_old(connection, seq - 1)
         # A slice removes events too. Otherwise the decisions that become removable all the time would always go first.
-        if gone < left and (events := remove_events(connection, through, left - gone)):
-            count, seq = events
-            gone += count
-            self._set_mark(connection, "trimmed", seq)
+        if gone < left and (events := remove_events(connection, through, left - gone, trimmed)):
+            gone += events.rows
+            self._raise_mark(connection, "trimmed", events.last)
+            self._set_mark(connection, "thinned_events", self._mark("thinned_events") - events.rows_thinned)
+        if gone < left:
+            gone += former_pages.drop(connection, self._mark("trimmed"), left - gone)
         return gone
+
+    def thin(self, through: int) -> int:
+        with self._errors():
+            bound_wal(self.path, self._connection(), self._busy_timeout_ms)
+            with self._write() as connection:
+                return self._thin_slice(connection, min(through, self._mark("passed"), self._mark("decided")))
+
+    def _thin_slice(self, connection: sqlite3.Connection, through: int) -> int:
+        done, left = 0, SLICE_ROWS
+        after = (self._mark("trimmed_decisions"), self._mark("trimmed_decision_idx") - 1)
+        if decisions := thin_decisions(connection, after, through, left):
+            done = decisions.rows
+            self._raise_trimmed_decisions(connection, decisions.last)
+            if decisions.is_cut:
+                return done
+        if done < left and (events := thin_events(connection, self._mark("trimmed"), through, left - done)):
+            done += events.rows
+            self._raise_mark(connection, "trimmed", events.last)
+            self._set_mark(connection, "thinned_events", self._mark("thinned_events") + events.rows_kept)
+        if done < left:
+            done += former_pages.drop(connection, self._mark("trimmed"), left - done)
+        return done
+
+    def _raise_trimmed_decisions(self, connection: sqlite3.Connection, last: tuple[int, int]) -> None:
+        """Note how far decisions are no longer whole, unless that is noted already."""
+        if last > (self._mark("trimmed_decisions"), self._mark("trimmed_decision_idx") - 1):
+            self._set_mark(connection, "trimmed_decisions", last[0])
+            self._set_mark(connection, "trimmed_decision_idx", last[1] + 1)
+
+    def surplus_end(self, retain: int) -> int:
+        with self._errors(), self._snapshot() as connection:
+            surplus = min(self._mark("thinned_events") - retain, SLICE_ROWS)
+            if surplus <= 0:
+                return 0
+            nth = connection.execute("SELECT seq FROM events ORDER BY seq LIMIT 1 OFFSET ?", (surplus - 1,)).fetchone()
+            return int(nth[0]) if nth else 0
 
 
 def _last_within(sizes: Iterable[tuple[int, int]], bytes_max: int) -> int | None:

@@ -189,6 +189,13 @@ class Bus(Protocol):
         """Return the state of the snapshot at ``seq``. Raises ``TrimmedError`` if it was removed."""
         ...
 
+    def keep_snapshot(self, controller_epoch: int) -> bool:
+        """Keep the state as of the last commit as a snapshot. Return whether it was not kept before.
+
+        Raises ``FencedError`` if a later epoch was claimed.
+        """
+        ...
+
     def claim(
         self, controller_id: str, settings: dict[str, str], time_ms: int, after_epoch: int | None = None
     ) -> Claim:
@@ -281,11 +288,27 @@ class Bus(Protocol):
         ...
 
     def trim(self, retain: int) -> int:
-        """Remove a slice of the events that the checkpoint has passed, and of their decisions.
+        """Do what ``forget`` does, so that the newest ``retain`` events stay."""
+        ...
 
-        The newest ``retain`` events stay. A slice is small, so writers wait only briefly. Returns the number of removed
-        events and decisions; 0 if nothing is left to remove.
+    def forget(self, through: int) -> int:
+        """Remove a slice of the events up to ``through`` that the checkpoint has passed, and of their decisions.
+
+        A slice is small, so writers wait only briefly. Returns the number of removed things; 0 if nothing is left to
+        remove.
         """
+        ...
+
+    def thin(self, through: int) -> int:
+        """Remove from a slice of the events up to ``through`` what changed nothing that lasts, if this bus can do that.
+
+        That are ticks, heartbeats and reports that led to no decision, high watermarks, and snapshots. Returns the
+        number of events and decisions gone through; 0 if none is left.
+        """
+        ...
+
+    def surplus_end(self, retain: int) -> int:
+        """Return through which seq to ``forget``, so that ``retain`` events stay of those that were thinned."""
         ...
 
     def close(self) -> None: ...

@@ -4,17 +4,20 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from bus import checksums, pieces
+from bus import checksums, former_pages, pieces
 from bus.interface import Decided, DivergedError, Page
 
 
 def write_pages(connection: sqlite3.Connection, pages: Sequence[Page]) -> None:
-    """Write changed pages over their former versions."""
-    connection.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?)", checksums.with_crc(pieces.cut(pages)))
+    """Write changed pages over their former versions, which the newest snapshot may need."""
+    written = list(pieces.cut(pages))
+    former_pages.keep(connection, [(page.shard, page.page) for page in written])
+    connection.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?)", checksums.with_crc(written))
 
 
 def replace_pages(connection: sqlite3.Connection, pages: Sequence[Page]) -> None:
     """Put ``pages`` in the place of all pages."""
+    former_pages.keep_all(connection)
     connection.execute("DELETE FROM pages")
     write_pages(connection, pages)
 

@@ -7,6 +7,7 @@ small. Its marks say where the next slice starts, in this process or after a kil
 import contextlib
 import sqlite3
 from pathlib import Path
+from typing import NamedTuple
 
 from bus.warning import warn
 
@@ -38,23 +39,34 @@ def remove_decisions(connection: sqlite3.Connection, through: int, rows_max: int
     return count, *last
 
 
-def remove_events(connection: sqlite3.Connection, through: int, rows_max: int) -> tuple[int, int] | None:
-    """Remove the first slice of the events up to ``through``.
+class RemovedEvents(NamedTuple):
+    """A slice of removed events."""
 
-    Returns the number of removed events and the seq of the last one; None if there was none.
+    rows: int
+    # How many of them were left from thinning.
+    rows_thinned: int
+    # The seq of the last one.
+    last: int
+
+
+def remove_events(connection: sqlite3.Connection, through: int, rows_max: int, thinned: int) -> RemovedEvents | None:
+    """Remove the first slice of the events up to ``through``; None if there was none.
+
+    Events up to ``thinned`` are what thinning has left.
     """
     rows = connection.execute(
         "SELECT seq, length(raw) FROM events WHERE seq <= ? ORDER BY seq LIMIT ?", (through, rows_max)
     )
-    count, size, last = 0, 0, 0
+    count, count_thinned, size, last = 0, 0, 0, 0
     for seq, length in rows:
         count, size, last = count + 1, size + length, seq
+        count_thinned += seq <= thinned
         if size >= SLICE_BYTES:
             break
     if not count:
         return None
     connection.execute("DELETE FROM events WHERE seq <= ?", (last,))
-    return count, last
+    return RemovedEvents(count, count_thinned, last)
 
 
 def bound_wal(path: Path, connection: sqlite3.Connection, busy_timeout_ms: int) -> None:

@@ -20,6 +20,8 @@ Replicas = Annotated[int, Meta(ge=0, le=32_767)]
 Wait = Annotated[int, Meta(ge=1, le=86_400_000)]
 # At least 1,000, because followers may be behind and must read decisions before retention removes them.
 Retained = Annotated[int, Meta(ge=1_000)]
+# -1 is no limit.
+Span = Annotated[int, Meta(ge=-1, le=2**53)]
 BatchBytes = Annotated[int, Meta(ge=1, le=2**30)]
 Text = Annotated[str, Meta(min_length=1, max_length=1_024)]
 MaybeText = Annotated[str, Meta(max_length=1_024)]
@@ -53,6 +55,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     max_bytes_per_batch: BatchBytes = 32 * 1024 * 1024
     watermark_interval_ms: TickInterval = 100
     tick_idle_interval_ms: TickInterval = 500
+    history_ms: Span = 86_400_000
+    history_events: Retained = 1_000_000
+    history_snapshot_interval_ms: Wait = 600_000
+    retention_ms: Span = 2_592_000_000
     retention_events: Retained = 1_000_000
     takeover_timeout_ms: Wait = 15_000
     controller_standby_timeout_ms: Wait = 3_000

@@ -217,7 +217,7 @@ class Job:
                 )
                 self._site.committed(written.through, clusters, written.pages, written.decisions)
 
-        retention = Retention(self._bus, self._settings.retention_events)
+        retention = Retention(self._bus, self._settings, self._tenure.controller_epoch)
         with Decider(session, self._bus, self._settings, write) as decider:
             self._metrics.took_over(self._tenure.controller_epoch)
             self._site.took_over()

@@ -1,44 +1,86 @@
-"""Remove old events and decisions from the bus, in a thread beside the job's work."""
+"""Keep the past on the bus for as long as the settings say, in a thread beside the job's work.
+
+    older ◄──────────────────────────────────────────────────────────────────────────► newest
+      removed   │   what changed the cluster, with its decisions   │   every event, and snapshots
+        retention.ms, retention.events                   history.ms, history.events
+
+Within the history the state can be rebuilt as of any event, from the nearest snapshot on. Before that, events and
+decisions still explain what happened. Each step is one short transaction, so a kill between two of them loses nothing.
+"""
 
 import threading
 import time
+from collections.abc import Callable
 
 import structlog
 
+from bus.clock import now_ms
 from bus.interface import Bus, BusError
+from conf.settings import Settings
 
 INTERVAL_S = 30.0
 # After each slice others may write for at least as long as it took, so no writer waits for two slices.
 PAUSE_S_MIN = 0.02
+# The newest events stay whatever the clock says, because followers may be behind, and a clock may be wrong.
+NEWEST_EVENTS = 1_000
 
 logger = structlog.get_logger("isrflow.retention")
 
 
 class Retention(threading.Thread):
-    """The thread that trims the bus slice by slice down to what it must keep, every ``interval_s``.
+    """The thread that takes snapshots, and removes old events slice by slice, every ``interval_s``.
 
     After a failure it logs the error, and tries again after the next interval. Other parts of the job notice a bus that
     is not usable.
     """
 
-    def __init__(self, bus: Bus, retain: int, interval_s: float = INTERVAL_S) -> None:
+    def __init__(self, bus: Bus, settings: Settings, controller_epoch: int, interval_s: float = INTERVAL_S) -> None:
         super().__init__(name="isrflow-retention", daemon=True)
         self._bus = bus
-        self._retain = retain
+        self._settings = settings
+        self._controller_epoch = controller_epoch
         self._interval_s = interval_s
         self._stopping = threading.Event()
 
     def run(self) -> None:
         while not self._stopping.wait(self._interval_s):
             try:
-                self._trim()
+                self._take_snapshot()
+                self._remove()
             except BusError as error:
                 logger.warning("cannot remove old events from the bus now; trying again later", why=str(error))
 
-    def _trim(self) -> None:
+    def _take_snapshot(self) -> None:
+        snapshots = self._bus.snapshots()
+        age_ms = now_ms() - snapshots[-1].time_ms if snapshots else -1
+        # A snapshot from the future was taken by another clock.
+        if not 0 <= age_ms < self._settings.history_snapshot_interval_ms:
+            self._bus.keep_snapshot(self._controller_epoch)
+
+    def _remove(self) -> None:
+        settings = self._settings
+        # A retention that is shorter than the history bounds the history too.
+        events = min(settings.history_events, settings.retention_events)
+        spans = [span for span in (settings.history_ms, settings.retention_ms) if span >= 0]
+        newest = self._newest_end(min(NEWEST_EVENTS, events))
+        history_end = min(newest, max(self._newest_end(events), self._end_before(min(spans, default=-1))))
+        self._in_slices(lambda: self._bus.thin(history_end))
+        retention_end = min(newest, self._end_before(settings.retention_ms))
+        self._in_slices(lambda: self._bus.forget(retention_end))
+        self._in_slices(lambda: self._bus.forget(self._bus.surplus_end(settings.retention_events)))
+
+    def _newest_end(self, events: int) -> int:
+        """Return the seq behind which the newest events are, ``events`` of them."""
+        return self._bus.last_seq() - events * self._bus.seq_step
+
+    def _end_before(self, span_ms: int) -> int:
+        """Return the seq of the newest event that is older than ``span_ms``; 0 if there is none, or no limit."""
+        return self._bus.seq_at(now_ms() - span_ms) if span_ms >= 0 else 0
+
+    def _in_slices(self, remove: Callable[[], int]) -> None:
         while not self._stopping.is_set():
             begun_s = time.monotonic()
-            if not self._bus.trim(self._retain):
+            if not remove():
                 return
             self._stopping.wait(max(PAUSE_S_MIN, time.monotonic() - begun_s))
 

@@ -46,6 +46,11 @@ class Address(NamedTuple):
         return f"{self.prefix}.state"
 
     @property
+    def snapshots(self) -> str:
+        """Older states (``snapshots``)."""
+        return f"{self.prefix}.snapshots"
+
+    @property
     def controller(self) -> str:
         """Who has claimed, and how far decisions go (``mark``)."""
         return f"{self.prefix}.controller"

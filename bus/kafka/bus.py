@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from bus import pieces
+from bus.clock import now_ms
 from bus.engine_only import is_tick, refuse_engine_kinds
 from bus.interface import (
     DECISIONS_BYTES_MAX,
@@ -22,7 +23,7 @@ from bus.interface import (
 from bus.kafka.address import parse
 from bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, Connection
 from bus.kafka.controller import MARK_KEY, Controller, PageKey, page_of
-from bus.kafka.history import KafkaHistory
+from bus.kafka.history import KafkaHistory, place_of
 from bus.kafka.log_reader import LogReader, Record
 from bus.kafka.mark import Mark, decode_mark
 from bus.kafka.publisher import Publisher, replica_of
@@ -34,20 +35,22 @@ from conf.cache import cache_dir
 
 
 class KafkaBus(KafkaHistory):
-    """The ``Bus`` on five topics. An event's seq comes from its offset (``seqs``).
+    """The ``Bus`` on six topics. An event's seq comes from its offset (``seqs``).
 
     It differs from the embedded bus where Kafka does. Seqs have gaps. ``log_end_offset`` events are in a topic of their
-    own, which ``read`` does not show. A commit can be read only some milliseconds after it was made. Retention is the
-    topics' own, so ``passed`` and ``trim`` do nothing. Several threads may use one instance. An instance commits only
-    for the epoch that it claimed itself.
+    own, which ``read`` does not show. A commit can be read only some milliseconds after it was made. Retention by count
+    is the topics' own, so ``passed`` and ``trim`` do nothing. Several threads may use one instance. An instance commits
+    only for the epoch that it claimed itself.
     """
 
     kind = "kafka"
     seq_step = SLOTS
 
     def __init__(self, url: str, *, create: bool = True, replication_factor: int = 0) -> None:
-        super().__init__(Connection(parse(url)))
-        self.offsets_partitions = open_topics(self._connection, create=create, replication_factor=replication_factor)
+        connection = Connection(parse(url))
+        opened = open_topics(connection, create=create, replication_factor=replication_factor)
+        super().__init__(connection, has_snapshots=opened.has_snapshots)
+        self.offsets_partitions = opened.offsets_partitions
         self._publisher = Publisher(self._connection, self.offsets_partitions)
         self._controller = Controller(self._connection)
         self._decisions = LogReader(self._connection, self.address.decisions)
@@ -172,11 +175,11 @@ class KafkaBus(KafkaHistory):
 
     def _go_after(self, after: tuple[int, int], end: int, *, passing_over: bool) -> None:
         start = self._connection.start_offset(self.address.decisions)
-        self._decisions.seek_first(lambda record: _place(record) > after, start, end)
+        self._decisions.seek_first(lambda record: place_of(record) > after, start, end)
         if start > 0 and after[0] > 0 and not passing_over:
             first = self._decisions.first_at(start, end)
             newest_gone = self._controller.mark().last_decision if first is None else _previous(first)
-            self._decisions.seek_first(lambda record: _place(record) > after, start, end)
+            self._decisions.seek_first(lambda record: place_of(record) > after, start, end)
             if after < newest_gone:
                 raise TrimmedError(
                     f"bus {self.address}: decisions up to {newest_gone} were removed: "
@@ -236,19 +239,20 @@ class KafkaBus(KafkaHistory):
     def passed(self, through: int) -> None:
         pass
 
-    def trim(self, retain: int) -> int:
-        return 0
+    def forget(self, through: int) -> int:
+        # A batch that is repeated after a kill reads its events again. It is the last one at most.
+        return self._forget(min(through, self._controller.mark().before))
+
+    def keep_snapshot(self, controller_epoch: int) -> bool:
+        self._controller.check_held(controller_epoch)
+        image = self.image()
+        return bool(image.pages) and self._snapshots.write(image, now_ms())
 
     def close(self) -> None:
         self._publisher.close()
         self._controller.close()
         self._events.close()
         self._decisions.close()
-
-
-def _place(record: Record) -> tuple[int, int]:
-    seq, idx = DECISION_KEY.unpack(record.key)
-    return seq, idx
 
 
 def _previous(record: Record) -> tuple[int, int]:
@@ -258,4 +262,4 @@ def _previous(record: Record) -> tuple[int, int]:
 
 
 def _decided(record: Record) -> Decided:
-    return Decided(*_place(record), record.value)
+    return Decided(*place_of(record), record.value)

@@ -101,6 +101,11 @@ class Connection:
         """Return the offset after the last committed record."""
         return self.end_offsets(topic, range(1))[0]
 
+    def delete_records(self, before: TopicPartition) -> None:
+        """Delete the records of a partition before an offset."""
+        with self.errors():
+            self.admin.delete_records([before], request_timeout=REQUEST_TIMEOUT_S)[before].result(REQUEST_TIMEOUT_S + 1)
+
     def offset_since(self, topic: str, time_ms: int) -> int | None:
         """Return the first offset that is left with a timestamp of ``time_ms`` or later; None if there is none."""
         spec = OffsetSpec.for_timestamp(time_ms)

@@ -166,6 +166,11 @@ class Controller:
                 mark = msgspec.structs.replace(before, layouts=before.layouts + 1)
                 self._write_pages(transaction, mark, image.pages)
 
+    def check_held(self, controller_epoch: int) -> None:
+        """Raise ``FencedError`` if a later epoch was claimed."""
+        with self._lock:
+            self._held_mark(controller_epoch)
+
     def _held_mark(self, controller_epoch: int) -> Mark:
         """Return the newest mark. Raises ``FencedError`` if it is of another epoch."""
         mark = self.mark()

@@ -2,12 +2,16 @@
 
 import threading
 
+from confluent_kafka import TopicPartition
+
 from bus.engine_only import is_started
 from bus.interface import Entry, Image, Snapshot, TrimmedError
 from bus.kafka.claims import newest_claims
 from bus.kafka.connection import Connection
-from bus.kafka.log_reader import LogReader
+from bus.kafka.log_reader import LogReader, Record
 from bus.kafka.seqs import offset_after, seq_of
+from bus.kafka.snapshots import Snapshots
+from bus.kafka.transaction import DECISION_KEY
 
 _ALL = 2**62
 
@@ -15,9 +19,11 @@ _ALL = 2**62
 class KafkaHistory:
     """The part of a bus on Kafka that reads events back."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, has_snapshots: bool) -> None:
         self.address = connection.address
         self._connection = connection
+        self._has_snapshots = has_snapshots
+        self._snapshots = Snapshots(connection)
         self._events = LogReader(connection, self.address.events)
         # Reading moves the reader.
         self._events_lock = threading.Lock()
@@ -62,7 +68,49 @@ class KafkaHistory:
         return seq_of(later - 1) if later > self._connection.start_offset(self.address.events) else 0
 
     def snapshots(self) -> list[Snapshot]:
-        return []
+        return self._snapshots.listed() if self._has_snapshots else []
 
     def snapshot(self, seq: int) -> Image:
-        raise TrimmedError(f"bus {self.address}: there is no snapshot at seq {seq}")
+        image = self._snapshots.read(seq) if self._has_snapshots else None
+        if image is None:
+            raise TrimmedError(f"bus {self.address}: there is no snapshot at seq {seq}, or retention has removed it")
+        return image
+
+    def trim(self, retain: int) -> int:
+        return 0
+
+    def thin(self, through: int) -> int:
+        """Remove snapshots alone. Events and decisions are in the middle of a topic, where nothing can be removed."""
+        return self._snapshots.drop(through) if self._has_snapshots else 0
+
+    def surplus_end(self, retain: int) -> int:
+        return 0
+
+    def _forget(self, through: int) -> int:
+        topic = self.address.events
+        start, end = self._connection.start_offset(topic), offset_after(through)
+        if start >= end:
+            return 0
+        # Decisions first, because a reader of old events must not find events without their decisions.
+        gone = self._forget_decisions(through)
+        self._connection.delete_records(TopicPartition(topic, 0, end))
+        return gone + end - start
+
+    def _forget_decisions(self, through: int) -> int:
+        topic = self.address.decisions
+        start = self._connection.start_offset(topic)
+        reader = LogReader(self._connection, topic)
+        try:
+            reader.seek_first(lambda record: place_of(record)[0] > through, start, self._connection.end_offset(topic))
+            end = reader.next_offset
+        finally:
+            reader.close()
+        if end > start:
+            self._connection.delete_records(TopicPartition(topic, 0, end))
+        return max(0, end - start)
+
+
+def place_of(record: Record) -> tuple[int, int]:
+    """Return which decision a record holds: its seq and index."""
+    seq, idx = DECISION_KEY.unpack(record.key)
+    return seq, idx

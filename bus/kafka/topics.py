@@ -1,9 +1,12 @@
 """The topics of a bus on Kafka: made once, each with the settings that it needs."""
 
+from typing import NamedTuple
+
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType  # type: ignore[attr-defined]
 
 from bus.interface import BusError, NoBusError
+from bus.kafka import snapshots
 from bus.kafka.address import Address
 from bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, Connection
 
@@ -24,8 +27,17 @@ _OFFSETS = {"cleanup.policy": "compact,delete"} | _SMALL_SEGMENTS
 REPLICATION_FACTOR_MAX = 3
 
 
-def open_topics(connection: Connection, *, create: bool, replication_factor: int = 0) -> int:
-    """Return the number of partitions of the offsets topic. Raises ``BusError`` if a topic is missing or unusable.
+class Opened(NamedTuple):
+    """What was found or made."""
+
+    # The number of partitions of the offsets topic.
+    offsets_partitions: int
+    # False for a bus of an older version until an engine of this one has opened it.
+    has_snapshots: bool
+
+
+def open_topics(connection: Connection, *, create: bool, replication_factor: int = 0) -> Opened:
+    """Find the topics of a bus. Raises ``BusError`` if one is missing or unusable.
 
     With ``create``, make missing topics with the cluster's own retention, and check the settings of existing ones. If
     ``replication_factor`` is 0, new topics get three replicas, or one per broker if there are fewer. All replicas but
@@ -37,19 +49,20 @@ def open_topics(connection: Connection, *, create: bool, replication_factor: int
     wanted = wanted_topics(connection.address, factor)
     found = {name: len(topic.partitions) for name, topic in listed.topics.items()}
     missing = [name for name in wanted if name not in found]
-    if missing and not create:
+    lacking = [name for name in missing if name != connection.address.snapshots]
+    if lacking and not create:
         raise NoBusError(
-            f"bus {connection.address}: there is no topic {missing[0]}: start the engine with 'isrflow run' first"
+            f"bus {connection.address}: there is no topic {lacking[0]}: start the engine with 'isrflow run' first"
         )
     for name, topic in wanted.items():
         if topic.num_partitions == 1 and found.get(name, 1) != 1:
             raise BusError(f"bus {connection.address}: topic {name} must have one partition, but has {found[name]}")
     if create:
         _check_settings(connection, [wanted[name] for name in wanted if name not in missing])
-    if missing:
+    if missing and create:
         _create(connection, [wanted[name] for name in missing])
         found = {name: topic.num_partitions for name, topic in wanted.items()} | found
-    return found[connection.address.offsets]
+    return Opened(found[connection.address.offsets], connection.address.snapshots in found)
 
 
 def wanted_topics(address: Address, replication_factor: int) -> dict[str, NewTopic]:
@@ -62,11 +75,11 @@ def wanted_topics(address: Address, replication_factor: int) -> dict[str, NewTop
         address.decisions: _RETAINED | size,
         address.state: _LATEST | size,
         address.controller: _LATEST,
+        address.snapshots: _RETAINED | size,
     }
+    partitions = {address.offsets: OFFSETS_PARTITIONS, address.snapshots: snapshots.PARTITIONS}
     return {
-        name: NewTopic(
-            name, OFFSETS_PARTITIONS if name == address.offsets else 1, replication_factor, config=config | in_sync
-        )
+        name: NewTopic(name, partitions.get(name, 1), replication_factor, config=config | in_sync)
         for name, config in settings.items()
     }
 

@@ -1,6 +1,9 @@
 """What every bus gives back of its past: pages bounded in count and bytes, and the seq of a time."""
 
-from bus.interface import Bus, Decided
+import pytest
+
+from bus.interface import Bus, Decided, FencedError, Image, Page, TrimmedError
+from bus.pieces import PIECE_BYTES_MAX
 from tests.support.waiting import wait_until
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
@@ -42,3 +45,56 @@ def test_a_time_is_turned_into_the_last_seq_that_had_come(bus: Bus) -> None:
     assert entered_ms is not None
     assert bus.seq_at(entered_ms + 60_000) == bus.seq_at(entered_ms) == last
     assert bus.seq_at(entered_ms - 60_000) == 0
+
+
+def test_a_snapshot_stays_as_the_state_was(bus: Bus, other: Bus) -> None:
+    epoch = claimed(bus)
+    assert not bus.keep_snapshot(epoch), "there is no state yet"
+    states: dict[int, list[Page]] = {}
+    pages = [Page(0, -1, b"cluster"), Page(0, 3, b"x" * (PIECE_BYTES_MAX + 5)), Page(1, 0, b"page")]
+    for body in (b"one", b"two", b"three"):
+        pages[2] = Page(1, 0, body)
+        seq = bus.publish([EVENT])
+        bus.commit(epoch, seq, [], pages if body == b"one" else pages[2:])
+        readable(seq, bus)
+        assert bus.keep_snapshot(epoch)
+        assert not bus.keep_snapshot(epoch)
+        states[seq] = list(pages)
+    assert [snapshot.seq for snapshot in other.snapshots()] == list(states)
+    assert {seq: other.snapshot(seq) for seq in states} == {seq: Image(seq, held) for seq, held in states.items()}
+    middle = sorted(states)[1]
+    assert bus.seq_at(bus.snapshots()[1].time_ms) >= middle
+    bus.passed(middle)
+    while bus.thin(middle):
+        pass
+    assert [snapshot.seq for snapshot in other.snapshots()] == sorted(states)[1:]
+    with pytest.raises(TrimmedError, match="no snapshot at seq"):
+        other.snapshot(min(states))
+    assert other.snapshot(middle) == Image(middle, states[middle])
+
+
+def test_only_the_newest_job_keeps_a_snapshot(bus: Bus, other: Bus) -> None:
+    epoch = claimed(bus)
+    bus.commit(epoch, 1, [], [Page(0, 0, b"page")])
+    readable(1, bus)
+    claimed(other)
+    wait_until(lambda: bus.claimed_epoch() == epoch + 1, "the other claim to be readable", 20)
+    with pytest.raises(FencedError):
+        bus.keep_snapshot(epoch)
+    assert other.snapshots() == []
+
+
+def test_what_is_forgotten_is_gone_with_its_decisions(bus: Bus) -> None:
+    epoch = claimed(bus)
+    for _ in range(2):
+        last = bus.publish([EVENT] * 3)
+        entries = bus.recorded(0, last, 100, ALL)
+        bus.commit(epoch, last, [Decided(e.seq, 0, b"said") for e in entries if e.seq > bus.decided_seq()], [])
+        readable(last, bus)
+    bus.passed(last)
+    third = entries[2].seq
+    while bus.forget(third):
+        pass
+    wait_until(lambda: bus.kept_after() == third, "the events to be gone", 20)
+    assert [entry.seq for entry in bus.recorded(0, last, 100, ALL)] == [entry.seq for entry in entries[3:]]
+    assert [one.seq for one in bus.decisions((0, -1), 100)] == [entry.seq for entry in entries[3:]]

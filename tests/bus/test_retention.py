@@ -2,9 +2,10 @@
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
@@ -12,9 +13,12 @@ from bus import embedded_history, retention
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError, Decided, TrimmedError
 from bus.retention import wal_bytes
+from conf.settings import Settings
 from streaming.retention import Retention
 from tests.support.bus_rows import execute, set_mark
+from tests.support.waiting import wait_until
 
+TICK = b'{"kind":"tick","time_ms":1}'
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 
 
@@ -107,34 +111,67 @@ def test_a_log_that_grew_under_a_reader_is_truncated_later(bus: EmbeddedBus, mon
 
 def test_trimming_runs_beside_the_job_until_done(bus: EmbeddedBus) -> None:
     fill(bus, events=100, decisions=30)
-    done, trim = threading.Event(), bus.trim
-
-    def trim_then_tell(retain: int) -> int:
-        rows = trim(retain)
-        if rows == 0:
-            done.set()
-        return rows
-
-    bus.trim = trim_then_tell  # type: ignore[method-assign]
-    thread = Retention(bus, 5, interval_s=0.001)
+    thread = Retention(bus, Settings(history_events=5, retention_events=7, history_ms=-1), 0, interval_s=0.001)
     thread.start()
-    assert done.wait(20)
+    wait_until(lambda: count(bus, "events") == 5 + 7, "retention to be done", 20)
     thread.stop()
     thread.join(20)
-    assert count(bus, "events") == 5
+
+
+def retained(bus: EmbeddedBus, until: Callable[[], bool], **settings: int) -> None:
+    """Run the thread until something is so."""
+    thread = Retention(bus, msgspec.structs.replace(Settings(), **settings), 0, interval_s=0.001)
+    thread.start()
+    wait_until(until, "retention to be done", 20)
+    thread.stop()
+    thread.join(20)
+
+
+def age(bus: EmbeddedBus, first: int, last: int, by_ms: int) -> None:
+    execute(bus.path, "UPDATE events SET entered_ms = entered_ms - ? WHERE seq BETWEEN ? AND ?", by_ms, first, last)
+
+
+def test_retention_goes_by_time_and_the_history_is_a_part_of_it(bus: EmbeddedBus) -> None:
+    bus.publish_own([EVENT, TICK] * 5)
+    bus.commit(0, 10, [Decided(seq, 0, b"{}") for seq in (1, 3, 4, 5, 7, 9)], [])
+    bus.passed(10)
+    age(bus, 1, 2, 7_200_000)
+    age(bus, 3, 6, 600_000)
+    limits = {"history_ms": 60_000, "history_events": 4, "retention_ms": 3_600_000}
+    retained(bus, lambda: len(bus.recorded(0, 10, 20, 10_000)) == 7, **limits)
+    assert [entry.seq for entry in bus.recorded(0, 10, 20, 10_000)] == [3, 4, 5, 7, 8, 9, 10]
+    assert bus.kept_after() == 6
+
+
+def test_the_newest_events_stay_whatever_the_clock_says(bus: EmbeddedBus) -> None:
+    fill(bus, events=30, decisions=2)
+    age(bus, 1, 30, 10**11)
+    retained(bus, lambda: count(bus, "events") == 20, history_events=20, retention_events=20)
+    assert bus.recorded(0, 100, 1, 10_000)[0].seq == 11
+
+
+def test_snapshots_are_taken_in_intervals_and_removed_with_the_history(bus: EmbeddedBus) -> None:
+    fill(bus, events=10, decisions=1)
+    retained(bus, lambda: len(bus.snapshots()) == 1)
+    bus.publish([EVENT] * 10)
+    bus.commit(0, 20, [], [])
+    bus.passed(20)
+    retained(bus, lambda: len(bus.snapshots()) == 2, history_snapshot_interval_ms=1)
+    retained(bus, lambda: len(bus.snapshots()) == 1, history_events=5)
+    assert [snapshot.seq for snapshot in bus.snapshots()] == [20]
 
 
 def test_a_failed_trim_is_logged_and_retried(bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, again = [], threading.Event()
 
-    def fail(retain: int) -> int:
-        asked.append(retain)
+    def fail(through: int) -> int:
+        asked.append(through)
         if len(asked) > 1:
             again.set()
         raise BusError("locked")
 
-    monkeypatch.setattr(bus, "trim", fail)
-    thread = Retention(bus, 5, interval_s=0.001)
+    monkeypatch.setattr(bus, "thin", fail)
+    thread = Retention(bus, Settings(), 0, interval_s=0.001)
     thread.start()
     assert again.wait(20)
     assert thread.is_alive()

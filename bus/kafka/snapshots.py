@@ -1,0 +1,134 @@
+"""Older states of a bus on Kafka: whole copies in a topic of their own.
+
+The problem: the state's topic is compacted, so it has only the newest state. A copy of a large state takes a while, and
+a kill may come in the middle.
+
+    partition 0    pages of 10 │ pages of 20 │ pages of 30, cut off by a kill
+    partition 1    index: 10   │ index: 10 20
+
+The insight: the copy is written beside the log of decisions, and nobody waits for it. It counts only when the index
+after it does, and a reader looks for the newest index alone.
+"""
+
+import struct
+import time
+
+import msgspec
+from confluent_kafka import Producer, TopicPartition
+
+from bus import pieces
+from bus.interface import BusError, Image, Page, Snapshot
+from bus.kafka.connection import REQUEST_TIMEOUT_S, Connection
+from bus.kafka.delivery_reports import DeliveryReports
+from bus.kafka.log_reader import LogReader
+
+PARTITIONS = 2
+_PAGES, _INDEX = 0, 1
+_LISTED_MAX = 10_000
+_KEY = struct.Struct(">qiq")
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """Where a snapshot's pages are: begin <= offset < end."""
+
+    seq: int
+    time_ms: int
+    begin: int
+    end: int
+
+
+_index = msgspec.json.Decoder(list[Stored])
+
+
+class Snapshots:
+    """The snapshots of one bus."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._topic = connection.address.snapshots
+
+    def listed(self) -> list[Snapshot]:
+        """Return the snapshots whose pages are all there, oldest first."""
+        return [Snapshot(one.seq, one.time_ms) for one in self._stored()]
+
+    def _stored(self) -> list[Stored]:
+        end = self._connection.end_offsets(self._topic, range(_INDEX, _INDEX + 1))[0]
+        reader = LogReader(self._connection, self._topic, _INDEX)
+        try:
+            newest = reader.last(self._connection.start_offset(self._topic, _INDEX), end)
+        finally:
+            reader.close()
+        if newest is None:
+            return []
+        start = self._connection.start_offset(self._topic, _PAGES)
+        try:
+            return [one for one in _index.decode(newest.value) if one.begin >= start]
+        except msgspec.MsgspecError as error:
+            raise BusError(f"bus {self._connection.address}: the index of snapshots cannot be read: {error}") from error
+
+    def read(self, seq: int) -> Image | None:
+        """Return the state of the snapshot at ``seq``; None if there is none."""
+        stored = next((one for one in self._stored() if one.seq == seq), None)
+        if stored is None:
+            return None
+        reader = LogReader(self._connection, self._topic, _PAGES)
+        found: list[Page] = []
+        try:
+            reader.seek(stored.begin)
+            while (record := reader.peek(stored.end)) is not None:
+                reader.skip()
+                of_seq, shard, page = _KEY.unpack(record.key)
+                # A killed writer may have left pages of another snapshot here.
+                if of_seq == seq:
+                    found.append(Page(shard, page, record.value))
+        finally:
+            reader.close()
+        return Image(seq, pieces.joined(found))
+
+    def write(self, image: Image, time_ms: int) -> bool:
+        """Write ``image`` and then the index with it. Return False if there is a snapshot at its seq already."""
+        former = self._stored()
+        if any(one.seq == image.seq for one in former):
+            return False
+        with self._connection.errors():
+            producer = self._connection.producer()
+            begin = self._connection.end_offset(self._topic)
+            reports = DeliveryReports()
+            for page in pieces.cut(image.pages):
+                self._send(producer, _PAGES, _KEY.pack(image.seq, page.shard, page.page), page.body, reports)
+            self._flush(producer)
+            index = [*former, Stored(image.seq, time_ms, begin, reports.last_offset() + 1)]
+            last = DeliveryReports()
+            self._send(producer, _INDEX, b"index", msgspec.json.encode(index[-_LISTED_MAX:]), last)
+            self._flush(producer)
+            last.last_offset()
+        return True
+
+    def drop(self, before: int) -> int:
+        """Remove the pages of the snapshots before the seq ``before``. Return how many snapshots that were."""
+        stored = self._stored()
+        kept = [one for one in stored if one.seq >= before]
+        gone = len(stored) - len(kept)
+        if gone:
+            end = min((one.begin for one in kept), default=max(one.end for one in stored))
+            self._connection.delete_records(TopicPartition(self._topic, _PAGES, end))
+        return gone
+
+    def _send(self, producer: Producer, partition: int, key: bytes, value: bytes, reports: DeliveryReports) -> None:
+        deadline = time.monotonic() + REQUEST_TIMEOUT_S
+        while True:
+            try:
+                producer.produce(self._topic, key=key, value=value, partition=partition, on_delivery=reports.add)
+                return
+            except BufferError as error:
+                if time.monotonic() > deadline:
+                    raise BusError(f"bus {self._connection.address}: a snapshot cannot be sent") from error
+                producer.poll(0.05)
+
+    def _flush(self, producer: Producer) -> None:
+        left = len(producer)
+        while producer.flush(REQUEST_TIMEOUT_S):
+            if len(producer) >= left:
+                producer.purge()
+                raise BusError(f"bus {self._connection.address}: no answer in {REQUEST_TIMEOUT_S:.0f} s")
+            left = len(producer)

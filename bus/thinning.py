@@ -1,0 +1,105 @@
+"""Remove from old events and decisions what changed nothing that lasts, slice by slice.
+
+The problem: an idle cluster publishes some ticks a second, and its brokers send heartbeats. They would fill the log,
+and push out the events that made the cluster what it is.
+
+The insight: ticks, heartbeats and reports of log ends are only needed to decide the log again. Beyond the time in which
+the state can be rebuilt, only those of them matter that led to a decision: a tick that ended a session, a heartbeat
+that unfenced a broker. High watermarks are superseded by later ones.
+"""
+
+import sqlite3
+from typing import NamedTuple
+
+import msgspec
+
+from bus.retention import SLICE_BYTES
+
+ROUTINE_EVENTS = ("tick", "broker_heartbeat", "gateway_heartbeat", "log_end_offset", "leader_imbalance")
+ROUTINE_DECISIONS = frozenset({"high_watermark", "no_op", "imbalance"})
+_ANSWER = "answer"
+_MARKS = ", ".join("?" * len(ROUTINE_EVENTS))
+
+
+class _Head(msgspec.Struct):
+    kind: str = ""
+
+
+_head = msgspec.json.Decoder(_Head)
+
+
+class ThinnedDecisions(NamedTuple):
+    """A slice of decisions that was gone through."""
+
+    rows: int
+    # The (seq, index) of the last one.
+    last: tuple[int, int]
+    # Whether there are more of them.
+    is_cut: bool
+
+
+class ThinnedEvents(NamedTuple):
+    """A slice of events that was gone through."""
+
+    rows: int
+    rows_kept: int
+    # The seq of the last one.
+    last: int
+
+
+def thin_decisions(
+    connection: sqlite3.Connection, after: tuple[int, int], through: int, rows_max: int
+) -> ThinnedDecisions | None:
+    """Go through the first slice of the decisions after ``after`` on events up to ``through``.
+
+    Return None if there is none.
+    """
+    rows = connection.execute(
+        f"SELECT seq, idx, body, (SELECT kind IN ({_MARKS}) FROM events WHERE events.seq = decisions.seq)"
+        " FROM decisions WHERE (seq, idx) > (?, ?) AND seq <= ? ORDER BY seq, idx LIMIT ?",
+        (*ROUTINE_EVENTS, *after, through, rows_max),
+    )
+    count, size, last, routine = 0, 0, after, list[tuple[int, int]]()
+    is_cut = False
+    for seq, idx, body, is_of_routine in rows:
+        count, size, last = count + 1, size + len(body), (seq, idx)
+        kind = _kind_of(body)
+        if kind in ROUTINE_DECISIONS or (kind == _ANSWER and is_of_routine):
+            routine.append(last)
+        if is_cut := size >= SLICE_BYTES or count == rows_max:
+            break
+    if not count:
+        return None
+    connection.executemany("DELETE FROM decisions WHERE seq = ? AND idx = ?", routine)
+    return ThinnedDecisions(count, last, is_cut)
+
+
+def thin_events(connection: sqlite3.Connection, after: int, through: int, rows_max: int) -> ThinnedEvents | None:
+    """Go through the first slice of the events after ``after``, through ``through``; None if there is none.
+
+    Their decisions have been gone through already.
+    """
+    rows = connection.execute(
+        "SELECT seq, length(raw) FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
+        (after, through, rows_max),
+    )
+    count, size, last = 0, 0, after
+    for seq, length in rows:
+        count, size, last = count + 1, size + length, seq
+        if size >= SLICE_BYTES:
+            break
+    if not count:
+        return None
+    gone = connection.execute(
+        f"DELETE FROM events WHERE seq > ? AND seq <= ? AND kind IN ({_MARKS})"
+        " AND NOT EXISTS (SELECT 1 FROM decisions WHERE decisions.seq = events.seq)",
+        (after, last, *ROUTINE_EVENTS),
+    ).rowcount
+    return ThinnedEvents(count, count - gone, last)
+
+
+def _kind_of(body: bytes) -> str:
+    try:
+        return _head.decode(body).kind
+    except msgspec.MsgspecError:
+        return ""
