@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from bus.past import Past
+
 MAX_EVENT_BYTES = 8 * 1024 * 1024
 # How many of the newest events ``Bus.ticked`` searches.
 TICK_SOUGHT_MAX = 1_000
@@ -121,7 +123,7 @@ class OpenOptions(NamedTuple):
     replication_factor: int
 
 
-class Bus(Protocol):
+class Bus(Past, Protocol):
     """The log of events, the log of decisions, and the last committed state.
 
     Every method may raise ``BusError``. Positions are exclusive on the left: ``after`` was already seen.
@@ -163,36 +165,6 @@ class Bus(Protocol):
         """Return the events after ``after``, through ``through``, in order.
 
         Raises ``TrimmedError`` if retention has removed any of them.
-        """
-        ...
-
-    def recorded(self, after: int, through: int, limit: int, bytes_max: int) -> list[Entry]:
-        """Return the first events after ``after``, through ``through``, as they were decided: up to ``limit`` of them.
-
-        They have at most ``bytes_max`` bytes together, but there is at least one. Passes over what retention removed.
-        """
-        ...
-
-    def kept_after(self) -> int:
-        """Return the seq after which all events are still there; 0 if none was removed."""
-        ...
-
-    def seq_at(self, time_ms: int) -> int:
-        """Return the seq of the last event that came by ``time_ms`` on the bus's clock, 0 if none that is left did."""
-        ...
-
-    def snapshots(self) -> list[Snapshot]:
-        """Return the older states that the bus still has, oldest first."""
-        ...
-
-    def snapshot(self, seq: int) -> Image:
-        """Return the state of the snapshot at ``seq``. Raises ``TrimmedError`` if it was removed."""
-        ...
-
-    def keep_snapshot(self, controller_epoch: int) -> bool:
-        """Keep the state as of the last commit as a snapshot. Return whether it was not kept before.
-
-        Raises ``FencedError`` if a later epoch was claimed.
         """
         ...
 
@@ -256,13 +228,6 @@ class Bus(Protocol):
         """
         ...
 
-    def seqs_about(self, topic: str, partition: int, before: int, limit: int) -> Seqs:
-        """Return up to ``limit`` seqs before ``before`` of events that led to decisions about a partition or its topic.
-
-        High watermarks do not count. An index finds them, not a scan.
-        """
-        ...
-
     def changed(self) -> bool:
         """Say whether anything may have been written since this thread last asked. Cheap enough to ask often."""
         ...
@@ -285,30 +250,6 @@ class Bus(Protocol):
 
     def passed(self, through: int) -> None:
         """Note that the checkpoint will never ask for events up to ``through`` again."""
-        ...
-
-    def trim(self, retain: int) -> int:
-        """Do what ``forget`` does, so that the newest ``retain`` events stay."""
-        ...
-
-    def forget(self, through: int) -> int:
-        """Remove a slice of the events up to ``through`` that the checkpoint has passed, and of their decisions.
-
-        A slice is small, so writers wait only briefly. Returns the number of removed things; 0 if nothing is left to
-        remove.
-        """
-        ...
-
-    def thin(self, through: int) -> int:
-        """Remove from a slice of the events up to ``through`` what changed nothing that lasts, if this bus can do that.
-
-        That are ticks, heartbeats and reports that led to no decision, high watermarks, and snapshots. Returns the
-        number of events and decisions gone through; 0 if none is left.
-        """
-        ...
-
-    def surplus_end(self, retain: int) -> int:
-        """Return through which seq to ``forget``, so that ``retain`` events stay of those that were thinned."""
         ...
 
     def close(self) -> None: ...

@@ -25,7 +25,7 @@ class Reach(NamedTuple):
 def reach_of(bus: Bus) -> Reach:
     """Return how far back ``bus`` goes now. Retention moves it on."""
     decided = bus.decided_seq()
-    oldest = bus.decisions((0, -1), 1)
+    oldest = bus.decisions((0, -1), 1, passing_over=True)
     decisions_from = oldest[0].seq if oldest else None
     kept_after = bus.kept_after()
     if kept_after == 0:
