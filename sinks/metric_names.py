@@ -1,11 +1,13 @@
-"""Every metric by name: its meaning, and how to read its value from a snapshot."""
+"""Our own metrics by name: what each means, and how to read its value from a snapshot."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import msgspec
 
+from sinks.known_labels import KIND_REASONS, PHASES
 from sinks.metric_snapshot import Histogram, Recent, Snapshot
+from sinks.resources import PROCESSES
 from state.broker import BrokerState
 from state.ids import NO_TIME
 from state.reason import Reason
@@ -32,20 +34,16 @@ class Series(msgspec.Struct, frozen=True):
         return f"{self.name}_total" if self.kind == "counter" else self.name
 
 
+def _phases(s: Snapshot) -> Labelled:
+    return {(phase,): spent_s for phase, spent_s in (dict.fromkeys(PHASES, 0.0) | dict(s.phase_seconds)).items()}
+
+
 def _brokers(s: Snapshot) -> Labelled:
     return {(state.name,): s.brokers.get(state.name, 0) for state in BROKER_STATES}
 
 
-def _in_state(state: BrokerState) -> Callable[[Snapshot], float]:
-    return lambda s: s.brokers.get(state.name, 0)
-
-
-def _is_active(s: Snapshot) -> float:
+def is_active(s: Snapshot) -> float:
     return float(s.active)
-
-
-def _lag_ms(s: Snapshot) -> float:
-    return max(0, s.last_engine_ms - s.clock_ms)
 
 
 def _skew_s(s: Snapshot) -> float:
@@ -56,19 +54,27 @@ def _bus_skew_s(s: Snapshot) -> float:
     return 0.0 if s.clock_entered_ms == NO_TIME else (s.clock_ms - s.clock_entered_ms) / 1000
 
 
-def _shrinks(s: Snapshot) -> float:
+def shrinks(s: Snapshot) -> float:
     return s.decided_for("leader_and_isr", Reason.ISR_SHRUNK)
 
 
-def _expands(s: Snapshot) -> float:
+def expands(s: Snapshot) -> float:
     return s.decided_for("leader_and_isr", Reason.ISR_EXPANDED)
 
 
-def _expired(s: Snapshot) -> float:
+def expired(s: Snapshot) -> float:
     return s.decided_for("broker", Reason.BROKER_SESSION_EXPIRED)
 
 
-def _rejected(s: Snapshot) -> float:
+def _rule_failures(s: Snapshot) -> float:
+    return s.decided_for("rejected", Reason.RULES_FAILED)
+
+
+def _broken_invariants(s: Snapshot) -> float:
+    return s.decided_for("rejected", Reason.INVARIANT_BROKEN)
+
+
+def rejected(s: Snapshot) -> float:
     return s.decided_for("rejected")
 
 
@@ -80,7 +86,7 @@ OWN = (
         lambda s: {(s.version, s.controller_id): 1},
         ("version", "controller_id"),
     ),
-    Series("isrflow_controller_active", "gauge", "1 while this job holds the controller epoch.", _is_active),
+    Series("isrflow_controller_active", "gauge", "1 while this job holds the controller epoch.", is_active),
     Series(
         "isrflow_controller_standby",
         "gauge",
@@ -94,7 +100,7 @@ OWN = (
         "isrflow_batch_phase_seconds",
         "counter",
         "Time spent in each phase of the micro-batches, by Spark's names (durationMs of its progress).",
-        lambda s: {(phase,): seconds for phase, seconds in s.phase_seconds.items()},
+        _phases,
         ("phase",),
     ),
     Series(
@@ -104,7 +110,20 @@ OWN = (
         lambda s: s.last_batch_ms / 1000,
     ),
     Series("isrflow_events", "counter", "Events read.", lambda s: s.events),
-    Series("isrflow_rejected_events", "counter", "Malformed, refused and failed events.", _rejected),
+    Series("isrflow_rejected_events", "counter", "Malformed, refused and failed events.", rejected),
+    Series(
+        "isrflow_malformed_events",
+        "counter",
+        "Events that could not be understood.",
+        lambda s: s.decided_for("rejected", Reason.MALFORMED),
+    ),
+    Series("isrflow_rule_failures", "counter", "Events that a rule failed on, which is a defect.", _rule_failures),
+    Series(
+        "isrflow_broken_invariants",
+        "counter",
+        "Changes that were withheld because they would break an invariant, which is a defect.",
+        _broken_invariants,
+    ),
     Series(
         "isrflow_bus_lag_events",
         "gauge",
@@ -116,7 +135,7 @@ OWN = (
         "isrflow_decisions",
         "counter",
         "Decisions written, by kind and reason.",
-        lambda s: s.decisions,
+        lambda s: dict.fromkeys(KIND_REASONS, 0) | dict(s.decisions),
         ("kind", "reason"),
     ),
     Series(
@@ -146,7 +165,7 @@ OWN = (
         lambda s: {(str(broker),): count for broker, count in s.backlog.items()},
         ("broker",),
     ),
-    Series("isrflow_broker_sessions_expired", "counter", "Brokers fenced because they fell silent.", _expired),
+    Series("isrflow_broker_sessions_expired", "counter", "Brokers fenced because they fell silent.", expired),
     Series("isrflow_topics", "gauge", "Topics.", lambda s: s.totals.topics),
     Series("isrflow_partitions", "gauge", "Partitions.", lambda s: s.totals.partitions),
     Series("isrflow_replicas", "gauge", "Replicas of all partitions.", lambda s: s.totals.replicas),
@@ -179,90 +198,29 @@ OWN = (
         "isrflow_reassigning_partitions", "gauge", "Partitions under reassignment.", lambda s: s.totals.reassigning
     ),
     Series("isrflow_unclean_elections", "counter", "Elections of a replica that was not in sync.", lambda s: s.unclean),
-    Series("isrflow_isr_shrinks", "counter", "ISR changes requested by a leader that removed replicas.", _shrinks),
-    Series("isrflow_isr_expands", "counter", "ISR changes requested by a leader that added replicas.", _expands),
+    Series("isrflow_isr_shrinks", "counter", "ISR changes requested by a leader that removed replicas.", shrinks),
+    Series("isrflow_isr_expands", "counter", "ISR changes requested by a leader that added replicas.", expands),
     Series(
         "isrflow_failed_isr_updates", "counter", "ISR changes that were refused.", lambda s: s.failed_isr_updates
     ),
-)  # fmt: skip
-
-_CONTROLLER = "kafka_controller_kafkacontroller_"
-_REPLICAS = "kafka_server_replicamanager_"
-
-KAFKA = (
-    Series(f"{_CONTROLLER}activecontrollercount", "gauge", "1 while this job holds the controller epoch.", _is_active),
-    Series(f"{_CONTROLLER}newactivecontrollerscount", "gauge", "Take-overs by this job.", lambda s: s.takeovers),
-    Series(f"{_CONTROLLER}globaltopiccount", "gauge", "Topics.", lambda s: s.totals.topics),
-    Series(f"{_CONTROLLER}globalpartitioncount", "gauge", "Partitions.", lambda s: s.totals.partitions),
-    Series(f"{_CONTROLLER}offlinepartitionscount", "gauge", "Partitions without a leader.", lambda s: s.totals.offline),
     Series(
-        f"{_CONTROLLER}preferredreplicaimbalancecount",
+        "isrflow_partition_at_risk",
         "gauge",
-        "Partitions that are not led by their preferred (first assigned) replica.",
-        lambda s: s.totals.not_preferred,
+        "1 for each of the 500 worst partitions at risk. A partition without a problem has no series.",
+        lambda s: {(row.topic, str(row.partition), row.problems[0]): 1 for row in s.at_risk},
+        ("topic", "partition", "problem"),
     ),
-    Series(f"{_CONTROLLER}activebrokercount", "gauge", "Active brokers.", _in_state(BrokerState.active)),
-    Series(f"{_CONTROLLER}fencedbrokercount", "gauge", "Fenced brokers.", _in_state(BrokerState.fenced)),
-    Series(f"{_CONTROLLER}timedoutbrokerheartbeatcount", "gauge", "Brokers fenced because they fell silent.", _expired),
-    Series(f"{_CONTROLLER}metadataerrorcount", "gauge", "Malformed, refused and failed events.", _rejected),
     Series(
-        f"{_CONTROLLER}lastappliedrecordoffset",
+        "isrflow_bus_bytes",
         "gauge",
-        "The seq of the last decided event.",
-        lambda s: s.decided_seq,
+        "Size of the files of the bus. Not served for a bus on Kafka.",
+        lambda s: {} if s.resources.bus_bytes is None else {(): s.resources.bus_bytes},
     ),
     Series(
-        f"{_CONTROLLER}lastappliedrecordtimestamp",
+        "isrflow_process_memory_bytes",
         "gauge",
-        "The engine's clock, in milliseconds since the Unix epoch.",
-        lambda s: s.clock_ms,
-    ),
-    Series(
-        f"{_CONTROLLER}lastappliedrecordlagms",
-        "gauge",
-        "How far the engine's clock was behind at the last commit.",
-        _lag_ms,
-    ),
-    Series(
-        "kafka_controller_controllerstats_uncleanleaderelections",
-        "counter",
-        "Elections of a replica that was not in sync.",
-        lambda s: s.unclean,
-    ),
-    Series(
-        "kafka_controller_controllereventmanager_eventqueuetimems",
-        "summary",
-        "Milliseconds from publishing an event to committing a decision on it. Quantiles of the last 256 such batches.",
-        lambda s: s.recent_delays,
-    ),
-    Series(f"{_REPLICAS}partitioncount", "gauge", "Replicas, summed over the brokers.", lambda s: s.totals.replicas),
-    Series(
-        f"{_REPLICAS}leadercount",
-        "gauge",
-        "Led partitions, summed over the brokers.",
-        lambda s: s.totals.partitions - s.totals.offline,
-    ),
-    Series(
-        f"{_REPLICAS}underreplicatedpartitions",
-        "gauge",
-        "Partitions with fewer in-sync replicas than assigned.",
-        lambda s: s.totals.under_replicated,
-    ),
-    Series(
-        f"{_REPLICAS}underminisrpartitioncount",
-        "gauge",
-        "Partitions with fewer in-sync replicas than min.insync.replicas.",
-        lambda s: s.totals.under_min_isr,
-    ),
-    Series(
-        f"{_REPLICAS}atminisrpartitioncount",
-        "gauge",
-        "Partitions with exactly min.insync.replicas in sync.",
-        lambda s: s.totals.at_min_isr,
-    ),
-    Series(f"{_REPLICAS}isrshrinks", "counter", "ISR changes that removed replicas.", _shrinks),
-    Series(f"{_REPLICAS}isrexpands", "counter", "ISR changes that added replicas.", _expands),
-    Series(
-        f"{_REPLICAS}failedisrupdates", "counter", "ISR changes that were refused.", lambda s: s.failed_isr_updates
+        "Resident memory of the engine's own process, of Spark's JVM, and of all its other processes.",
+        lambda s: {(process,): s.resources.memory_bytes.get(process, 0) for process in PROCESSES},
+        ("process",),
     ),
 )  # fmt: skip

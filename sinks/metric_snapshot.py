@@ -7,6 +7,7 @@ from itertools import accumulate
 
 import msgspec
 
+from sinks.resources import Resources
 from sinks.web.partitions import Row
 from state.cluster import Totals
 from state.ids import NO_TIME
@@ -129,6 +130,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     decisions: Mapping[KindReason, int] = {}
     delay_seconds: Histogram = Histogram()
     recent_delays: Recent = Recent()
+    # Each event has the duration of its batch.
+    recent_batches: Recent = Recent()
     unclean: int = 0
     failed_isr_updates: int = 0
 
@@ -140,7 +143,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     brokers: Mapping[str, int] = {}
     totals: Totals = Totals()
     backlog: Mapping[int, int] = {}
+    # The worst ones.
     at_risk: tuple[Row, ...] = ()
+    resources: Resources = Resources()
 
     @property
     def lag_events(self) -> int:

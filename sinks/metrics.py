@@ -18,8 +18,10 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector
 
 from bus.clock import steady_ms
-from sinks.metric_names import KAFKA, OWN, QUANTILES, Series
+from sinks.kafka_metric_names import KAFKA
+from sinks.metric_names import OWN, QUANTILES, Series
 from sinks.metric_snapshot import SECONDS_BUCKETS, Histogram, Recent, Snapshot, count_decisions
+from sinks.resources import ResourceMeter
 from sinks.web.partitions import Row
 from state.cluster import Cluster, Totals
 
@@ -34,11 +36,19 @@ class Metrics(Collector):
     ``seq_step`` is the distance between the seqs of two events on the bus.
     """
 
-    def __init__(self, *, kafka_names: bool = True, controller_id: str = "", seq_step: int = 1) -> None:
+    def __init__(
+        self,
+        *,
+        kafka_names: bool = True,
+        controller_id: str = "",
+        seq_step: int = 1,
+        meter: ResourceMeter | None = None,
+    ) -> None:
         self.series: tuple[Series, ...] = OWN + KAFKA if kafka_names else OWN
         self.registry = CollectorRegistry()
         self.registry.register(self)
         self._snapshot = Snapshot(version=version("isrflow"), controller_id=controller_id, seq_step=seq_step)
+        self._meter = meter
         self._lock = threading.Lock()
 
     @property
@@ -116,6 +126,7 @@ class Metrics(Collector):
                 batches=before.batches + 1,
                 events=before.events + events,
                 batch_seconds=before.batch_seconds.added({duration_ms / 1000: 1}),
+                recent_batches=before.recent_batches.added({duration_ms / 1000: events} if events else {}),
                 phase_seconds=phases,
             )
 
@@ -132,6 +143,8 @@ class Metrics(Collector):
     def collect(self) -> Iterable[Metric]:
         """Render the snapshot. Prometheus' registry calls this for each scrape."""
         snapshot = self._snapshot
+        if self._meter:
+            snapshot = msgspec.structs.replace(snapshot, resources=self._meter.read())
         return [_family(series, snapshot) for series in self.series]
 
 

@@ -15,6 +15,7 @@ from bus.open_bus import open_bus
 from conf.settings import Settings
 from sinks.decision_log import DecisionLog
 from sinks.metrics import Metrics
+from sinks.resources import ResourceMeter, files_of
 from sinks.web.site import Site
 from state.codec import decode_cluster
 from streaming.batch_listener import BatchListener
@@ -58,7 +59,10 @@ def run(settings: Settings, *, standby: bool = False) -> None:
         replication_factor=settings.kafka_topics_replication_factor,
     )
     metrics = Metrics(
-        kafka_names=settings.metrics_kafka_names, controller_id=settings.controller_name, seq_step=bus.seq_step
+        kafka_names=settings.metrics_kafka_names,
+        controller_id=settings.controller_name,
+        seq_step=bus.seq_step,
+        meter=ResourceMeter(files_of(bus)),
     )
     try:
         Job(bus, settings, metrics, standby=standby).run()

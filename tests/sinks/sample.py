@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 from sinks.metrics import Metrics
+from sinks.resources import ResourceMeter, Resources
+from sinks.web.partitions import Row
 from state.broker import Broker, BrokerState
 from state.cluster import Cluster, Totals
 
@@ -39,11 +41,23 @@ def clusters() -> list[Cluster]:
     ]
 
 
+ROWS = (Row("orders", 7, ("under_min_isr", "under_replicated"), 2, 5, (2,), (1, 2, 3), (), (), 2),)
+
+
+class FixedMeter(ResourceMeter):
+    """A machine that always takes the same."""
+
+    def read(self) -> Resources:
+        memory = {"engine": 120_000_000, "jvm": 900_000_000, "workers": 250_000_000}
+        return Resources(memory, 5_242_880)
+
+
 def sample(*, kafka_names: bool = True) -> Metrics:
-    metrics = Metrics(kafka_names=kafka_names, controller_id="controller-a")
+    metrics = Metrics(kafka_names=kafka_names, controller_id="controller-a", meter=FixedMeter())
     metrics.took_over(3)
     metrics.committed(
         bodies=BODIES, clusters=clusters(), through=4_000, last_seq=4_012, now_ms=NOW_MS, engine_ms=NOW_MS
     )
+    metrics.at_risk(ROWS)
     metrics.batch_ended(duration_ms=320, phases_ms={"addBatch": 250, "walCommit": 30}, events=4_000)
     return metrics

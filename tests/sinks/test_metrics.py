@@ -1,15 +1,23 @@
 """The metrics: what a scrape shows after a batch."""
 
+import json
 import threading
+from pathlib import Path
 
 import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from bus.embedded import EmbeddedBus
 from bus.kafka.seqs import SLOTS
+from sinks.known_labels import KIND_REASONS
 from sinks.metric_snapshot import RECENT_BATCHES, Histogram, Recent, count_decisions
 from sinks.metrics import Metrics
-from tests.sinks.sample import BODIES, NOW_MS, clusters, sample
+from sinks.resources import ResourceMeter, files_of
+from state.decisions import KIND_RANK
+from state.reason import Reason
+from tests.histories.recorded import all_histories
+from tests.sinks.sample import BODIES, NOW_MS, clusters, decision, sample
 
 
 def shown(metrics: Metrics) -> dict[str, float]:
@@ -147,3 +155,49 @@ def test_concurrent_updates_are_not_lost() -> None:
     for thread in threads:
         thread.join(timeout=30)
     assert metrics.snapshot.batches == metrics.snapshot.events == 2_000
+
+
+def test_known_label_values_are_there_from_the_start() -> None:
+    values = shown(Metrics())
+    assert values["isrflow_decisions_total[('kind', 'leader_and_isr'), ('reason', 'UNCLEAN_ELECTION')]"] == 0
+    assert values["isrflow_batch_phase_seconds_total[('phase', 'addBatch')]"] == 0
+    assert values["isrflow_brokers[('state', 'fenced')]"] == values["isrflow_rule_failures_total"] == 0
+
+
+def test_every_recorded_kind_of_decision_and_reason_is_known() -> None:
+    made = {(one["kind"], one["reason"]) for history in all_histories() for one in map(json.loads, history.decisions)}
+    assert made - set(KIND_REASONS) == set()
+    assert {reason for _, reason in KIND_REASONS} == set(Reason)
+    assert {kind for kind, _ in KIND_REASONS} == set(KIND_RANK)
+
+
+def test_failures_have_counters_of_their_own() -> None:
+    metrics = sample()
+    bodies = [decision("rejected", reason) for reason in ("RULES_FAILED", "INVARIANT_BROKEN", "INVARIANT_BROKEN")]
+    metrics.committed(bodies=bodies, clusters=(), through=1, last_seq=1, now_ms=NOW_MS, engine_ms=NOW_MS)
+    values = shown(metrics)
+    names = ("rule_failures", "broken_invariants", "malformed_events", "rejected_events")
+    assert [values[f"isrflow_{name}_total"] for name in names] == [1, 2, 1, 4]
+
+
+def test_only_partitions_at_risk_have_series_of_their_own() -> None:
+    values = shown(sample())
+    place = "[('partition', '7'), ('topic', 'orders')]"
+    assert (
+        values["isrflow_partition_at_risk[('partition', '7'), ('problem', 'under_min_isr'), ('topic', 'orders')]"] == 1
+    )
+    found = {name: value for name, value in values.items() if name.startswith("kafka_cluster_partition_")}
+    counts = {"underminisr": 1, "atminisr": 0, "insyncreplicascount": 1, "replicascount": 3}
+    assert found == {f"kafka_cluster_partition_{name}{place}": value for name, value in counts.items()}
+
+
+def test_memory_and_the_bus_are_measured(tmp_path: Path) -> None:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    try:
+        values = shown(Metrics(meter=ResourceMeter(files_of(bus))))
+        assert values["isrflow_bus_bytes"] >= (tmp_path / "bus.db").stat().st_size > 0
+        assert values["isrflow_process_memory_bytes[('process', 'engine')]"] > 1_000_000
+        assert values["isrflow_process_memory_bytes[('process', 'jvm')]"] == 0
+    finally:
+        bus.close()
+    assert "isrflow_bus_bytes" not in shown(Metrics(meter=ResourceMeter()))

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from prometheus_client import generate_latest
 
-from sinks.metric_names import KAFKA, OWN, Series
+from sinks.kafka_metric_names import KAFKA
+from sinks.metric_names import OWN, Series
 from sinks.metrics import Metrics
 from tests.sinks.sample import sample
 

@@ -1,0 +1,68 @@
+"""What the engine takes of its machine: the memory of its processes, and the size of the bus."""
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from bus.bus_file import BusFile
+from bus.interface import Bus
+
+# A look walks all processes of the machine, and a scraper may ask several times at once.
+AGE_S_MAX = 2.0
+PROCESSES = ("engine", "jvm", "workers")
+
+
+class Resources(msgspec.Struct, frozen=True):
+    """What was measured. ``workers`` are all other processes that the engine started."""
+
+    # Resident, by process.
+    memory_bytes: Mapping[str, int] = {}
+    # None if the bus is no file.
+    bus_bytes: int | None = None
+
+
+class ResourceMeter:
+    """Measures this process with its children, and the files of the bus."""
+
+    def __init__(self, bus_files: Sequence[Path] = ()) -> None:
+        self._bus_files = tuple(bus_files)
+        self._held = Resources()
+        self._held_until_s = 0.0
+
+    def read(self) -> Resources:
+        """Measure, or return what was measured just before."""
+        if time.monotonic() >= self._held_until_s:
+            self._held = self._measured()
+            self._held_until_s = time.monotonic() + AGE_S_MAX
+        return self._held
+
+    def _measured(self) -> Resources:
+        memory = dict.fromkeys(PROCESSES, 0)
+        me = psutil.Process()
+        for process in (me, *me.children(recursive=True)):
+            # It may end at any moment.
+            with contextlib.suppress(psutil.Error), process.oneshot():
+                name = "engine" if process == me else "jvm" if process.name() == "java" else "workers"
+                memory[name] += process.memory_info().rss
+        return Resources(memory, self._bus_bytes())
+
+    def _bus_bytes(self) -> int | None:
+        if not self._bus_files:
+            return None
+        total = 0
+        for file in self._bus_files:
+            with contextlib.suppress(OSError):
+                total += os.stat(file).st_size
+        return total
+
+
+def files_of(bus: Bus) -> tuple[Path, ...]:
+    """Return the files that hold a bus; none if it is on Kafka."""
+    if not isinstance(bus, BusFile):
+        return ()
+    return tuple(bus.path.with_name(bus.path.name + end) for end in ("", "-wal", "-shm"))
