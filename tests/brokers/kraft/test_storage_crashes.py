@@ -1,10 +1,14 @@
-"""A gateway may die in any write, and the disk may keep any part of that write: the log continues undamaged."""
+"""A gateway may die in any write, and the disk may keep any part of that write: the log continues undamaged.
+
+A gateway lives once. Before each step on its files an image is taken of what a crash at that moment would leave behind.
+Then a gateway starts from each image. Many crashes leave the same files, and each of these is looked at once.
+"""
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -13,129 +17,124 @@ from brokers.gateways.kraft.log import ends, segment, snapshots
 from brokers.gateways.kraft.log.directory import locked
 from tests.brokers.kraft.storages import follow, opened, story, whole
 from tests.support.decided_bus import DecidedBus
-from tests.support.descriptors import close_files_of_the_dead
 
 INTERVAL_BYTES = 1_500
+# How much of an interrupted write reaches the disk.
+PARTS = (0.0, 0.6, 1.0)
 
 
-class Died(BaseException):
-    """The simulated death of the process."""
+class Image(NamedTuple):
+    """What a crash leaves: the files, by name, and the log as brokers had read it."""
+
+    files: tuple[tuple[str, bytes], ...]
+    read: bytes
 
 
 class Disk:
-    """A disk that counts its steps; it does the ``dies_at``th only in part, and none after it."""
+    """The disk under ``directory``. Each step on it first adds to ``images`` what a crash in that step would leave.
 
-    def __init__(self, dies_at: int, part: float) -> None:
+    ``loses_power`` says that a crash also takes what was not forced to disk.
+    """
+
+    def __init__(self, directory: Path, *, loses_power: bool) -> None:
         self.steps = 0
-        self.is_dead = False
-        self.synced: dict[str, int] = {}
-        self._dies_at = dies_at
-        self._part = part
+        self.images: set[Image] = set()
+        # The log as brokers have read it until now.
+        self.read = b""
+        self._directory = directory
+        self._loses_power = loses_power
+        self._synced: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    def step(self, partly: Callable[[], None] = lambda: None) -> None:
-        with self._lock:
-            self.steps += 1
-            if self.steps == self._dies_at and not self.is_dead:
-                partly()
-                self.is_dead = True
-            if self.is_dead:
-                raise Died
+    def install(self, patch: pytest.MonkeyPatch) -> None:
+        for module in (segment, ends, snapshots):
+            patch.setattr(module, "write_all", self.write_all)
+        patch.setattr(os, "fsync", self.sync)
+        patch.setattr(Path, "unlink", lambda path, missing_ok=False: self.unlink(path, missing_ok))
+        patch.setattr(Path, "replace", lambda path, target: self.replace(path, target))
 
     def write_all(self, descriptor: int, data: Any) -> None:
-        self.step(lambda: write_all(descriptor, bytes(data)[: int(len(data) * self._part)]))
-        write_all(descriptor, data)
+        name = Path(os.readlink(f"/proc/self/fd/{descriptor}")).name
+        with self._lock:
+            for part in PARTS:
+                self._take_image(name, bytes(data)[: int(len(data) * part)])
+            write_all(descriptor, data)
 
     def sync(self, descriptor: int) -> None:
-        self.step()
-        self.synced[os.readlink(f"/proc/self/fd/{descriptor}")] = os.fstat(descriptor).st_size
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
 
-    def unlink(self, path: Path, missing_ok: bool = False) -> None:
-        self.step()
-        os.unlink(path) if path.exists() or not missing_ok else None
+        def synced() -> None:
+            self._synced[path.name] = os.fstat(descriptor).st_size
+
+        self._do(synced)
+
+    def unlink(self, path: Path, missing_ok: bool) -> None:
+        self._do(lambda: os.unlink(path) if path.exists() or not missing_ok else None)
 
     def replace(self, path: Path, target: Path) -> Path:
-        self.step()
-        if str(path) in self.synced:
-            self.synced[str(target)] = self.synced.pop(str(path))
-        os.replace(path, target)
+        def replaced() -> None:
+            if path.name in self._synced:
+                self._synced[target.name] = self._synced.pop(path.name)
+            os.replace(path, target)
+
+        self._do(replaced)
         return target
 
-    def lose_power(self, directory: Path) -> None:
-        """Remove what was written but not forced to disk."""
-        for path in directory.iterdir():
-            if path.name != ".lock":
-                os.truncate(path, min(path.stat().st_size, self.synced.get(str(path), 0)))
+    def _do(self, step: Callable[[], object]) -> None:
+        with self._lock:
+            self._take_image()
+            step()
+
+    def _take_image(self, written_to: str = "", written: bytes = b"") -> None:
+        """Add the files as they are, with what an interrupted write appended to one of them."""
+        self.steps += 1
+        files = {path.name: path.read_bytes() for path in self._directory.iterdir()}
+        if written_to:
+            files[written_to] += written
+        if self._loses_power:
+            files = {name: data[: self._synced.get(name, 0)] for name, data in files.items()}
+        self.images.add(Image(tuple(sorted(files.items())), self.read))
 
 
-@pytest.fixture
-def disks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, float], Disk]]:
-    def install(dies_at: int, part: float) -> Disk:
-        disk = Disk(dies_at, part)
-        for module in (segment, ends, snapshots):
-            monkeypatch.setattr(module, "write_all", disk.write_all)
-        monkeypatch.setattr(os, "fsync", disk.sync)
-        monkeypatch.setattr(Path, "unlink", lambda path, missing_ok=False: disk.unlink(path, missing_ok))
-        monkeypatch.setattr(Path, "replace", lambda path, target: disk.replace(path, target))
-        return disk
-
-    yield install
-    monkeypatch.undo()
+def live(disk: Disk, directory: Path, decided: DecidedBus) -> None:
+    """Start, follow all decisions event by event, and end, again and again."""
+    for through in range(1, decided.bus.decided_seq() + 1, 4):
+        lock = locked(directory)
+        storage = opened(directory, decided.bus, lock=lock, snapshot_interval_bytes=INTERVAL_BYTES)
+        for seq in range(storage.decided_seq + 1, through + 4):
+            follow(storage, decided.bus, through=seq)
+            disk.read = whole(storage)
+        storage.close()
 
 
-def lived(directory: Path, decided: DecidedBus) -> bytes:
-    """Start, follow all decisions event by event, and end, again and again; return the log as it was read."""
-    read = b""
-    storage = lock = None
-    try:
-        for through in range(1, decided.bus.decided_seq() + 1, 4):
-            lock = locked(directory)
-            storage = opened(directory, decided.bus, lock=lock, snapshot_interval_bytes=INTERVAL_BYTES)
-            for seq in range(storage.decided_seq + 1, through + 4):
-                follow(storage, decided.bus, through=seq)
-                read = whole(storage)
-            # It closes its files, even if it dies while it does.
-            ended, storage = storage, None
-            ended.close()
-    except Died:
-        # A killed process leaves its files as they are, and its lock free.
-        if storage is not None:
-            storage.abandon()
-        if lock is not None:
-            lock.close()
-        close_files_of_the_dead(f"{directory}/")
-    return read
-
-
-@pytest.mark.parametrize("power_is_lost", [False, True], ids=["killed", "without power"])
-@pytest.mark.parametrize("part", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("loses_power", [False, True], ids=["killed", "without power"])
 def test_a_gateway_may_be_killed_in_any_write(
-    disks: Callable[[int, float], Disk], tmp_path: Path, part: float, power_is_lost: bool
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, loses_power: bool
 ) -> None:
     decided = DecidedBus(tmp_path / "bus.db")
     decided.take(story(4))
     complete = opened(tmp_path / "complete", decided.bus)
     follow(complete, decided.bus)
     expected = whole(complete)
-    dies_at, is_dead, trimmed = 1, True, 0
-    while is_dead:
-        directory = tmp_path / f"{dies_at}"
-        disk = disks(dies_at, part)
-        read = lived(directory, decided)
-        is_dead = disk.is_dead
-        if is_dead and power_is_lost:
-            disk.lose_power(directory)
-        disks(-1, part)
+    disk = Disk(tmp_path / "lived", loses_power=loses_power)
+    with monkeypatch.context() as patch:
+        disk.install(patch)
+        live(disk, tmp_path / "lived", decided)
+    assert disk.steps > 100
+    trimmed = 0
+    for number, image in enumerate(disk.images):
+        directory = tmp_path / f"image-{number}"
+        directory.mkdir()
+        for name, data in image.files:
+            (directory / name).write_bytes(data)
         storage = opened(directory, decided.bus)
-        assert read in expected
-        assert expected.index(read) + len(read) <= expected.index(whole(storage)) + len(whole(storage))
+        assert image.read in expected
+        assert expected.index(image.read) + len(image.read) <= expected.index(whole(storage)) + len(whole(storage))
         follow(storage, decided.bus)
         assert expected.endswith(whole(storage))
         assert storage.image == complete.image
         trimmed += storage.start_offset > 0
         storage.close()
-        dies_at += 1
-    assert dies_at > 100
     assert trimmed > 10
     complete.close()
     decided.close()
