@@ -2,15 +2,9 @@
 
 import time
 
+from isrflow.clock import now_ms as now_ms
+
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-
-
-def now_ms() -> int:
-    """Return the wall clock: milliseconds since the Unix epoch, as events carry it.
-
-    Never measure a duration with it, because it may be set forward and back.
-    """
-    return time.time_ns() // 1_000_000
 
 
 def steady_ms() -> int:

@@ -3,38 +3,36 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from bus import checksums, former_pages, partition_index
-from bus.added_columns import CRC
-from bus.bus_file import Access
+from bus import former_pages, partition_index
 from bus.claim import check_not_overtaken, controller_started, draw_bus_id, epoch_after
 from bus.clock import now_ms
-from bus.deferrable import row_of
 from bus.embedded_history import EmbeddedHistory
-from bus.embedded_schema import SCHEMA, SCHEMA_VERSION, TABLES
-from bus.engine_only import refuse_engine_kinds
-from bus.event_table import append, entries_between, has_kind, insert_recorded
-from bus.file_identity import check_same
+from bus.event_table import entries_between, has_kind, insert_recorded
 from bus.interface import (
-    MAX_EVENT_BYTES,
     TICK_SOUGHT_MAX,
     Bus,
-    BusError,
     Claim,
     Decided,
     DivergedError,
     Entry,
     FencedError,
     Image,
-    NoBusError,
     OpenOptions,
     Page,
     Snapshot,
     TrimmedError,
 )
-from bus.lock_wait import LOCK_TIMEOUT_S, while_locked
+from bus.new_file import make_file
 from bus.page_table import check_same_decisions, check_same_pages, read_pages, replace_pages, write_pages
 from bus.weight import last_within
 from conf.settings import SQLITE
+from isrflow.sqlite import checksums
+from isrflow.sqlite.added_columns import CRC
+from isrflow.sqlite.bus_file import Access
+from isrflow.sqlite.deferrable import row_of
+from isrflow.sqlite.lock_wait import LOCK_TIMEOUT_S
+from isrflow.sqlite.log_file import append
+from isrflow.sqlite.schema import SCHEMA
 
 
 class EmbeddedBus(EmbeddedHistory):
@@ -46,65 +44,23 @@ class EmbeddedBus(EmbeddedHistory):
 
     kind = "embedded"
     seq_step = 1
+    tables = (*SCHEMA, *partition_index.SCHEMA)
 
     def __init__(
         self, path: Path | str, access: Access = Access.MAKE, *, lock_timeout_s: float = LOCK_TIMEOUT_S
     ) -> None:
-        super().__init__(path, access, lock_timeout_s)
-        try:
-            with self._errors():
-                self._open()
-        except BaseException:
-            self.close()
-            raise
-
-    def _open(self) -> None:
-        with self._snapshot() as connection:
-            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if not tables and self._access is not Access.MAKE:
-            raise NoBusError(f"there is no bus at {self.path}: start the engine with 'isrflow run'.")
-        if tables and not tables >= TABLES:
-            raise BusError(f"{self.path} is no bus: it is another program's SQLite file")
-        if self._access is not Access.READ:
-            self._when_unlocked(self._connection(), "PRAGMA journal_mode = WAL")
-        if not tables:
-            with self._write() as connection:
-                for statement in (*SCHEMA, *partition_index.SCHEMA):
-                    connection.execute(statement)
-                connection.execute("INSERT OR IGNORE INTO marks VALUES ('schema_version', ?)", (SCHEMA_VERSION,))
-        version = self._mark("schema_version")
-        if version == SCHEMA_VERSION and self._access is not Access.READ:
-            self._grow()
-        if version != SCHEMA_VERSION:
-            raise BusError(f"bus {self.path} has schema version {version}; this isrflow reads {SCHEMA_VERSION}")
+        if access is Access.MAKE:
+            make_file(Path(path))
+        super().__init__(path, access, lock_timeout_s=lock_timeout_s)
 
     def _grow(self) -> None:
         """Add the columns and tables that an older file lacks."""
+        super()._grow()
         connection = self._connection()
-        if (
-            self._columns.missing(connection)
-            or not partition_index.is_there(connection)
-            or not former_pages.has_tables(connection)
-        ):
+        if not partition_index.is_there(connection) or not former_pages.has_tables(connection):
             with self._write() as connection:
-                self._columns.add(connection)
                 for statement in (*partition_index.SCHEMA, *former_pages.TABLES):
                     connection.execute(statement)
-
-    def publish(self, events: Sequence[bytes]) -> int:
-        refuse_engine_kinds(events)
-        return self.publish_own(events)
-
-    def publish_own(self, events: Sequence[bytes]) -> int:
-        for raw in events:
-            if len(raw) > MAX_EVENT_BYTES:
-                raise BusError(f"an event of {len(raw)} bytes is over the limit of {MAX_EVENT_BYTES}")
-        rows = [row_of(raw) for raw in events]
-        with self._errors():
-            if not rows:
-                return self.last_seq()
-            with self._write() as connection:
-                return append(connection, rows)
 
     def count_sequenced(self, events: Sequence[bytes]) -> int:
         return len(events)
@@ -221,25 +177,6 @@ class EmbeddedBus(EmbeddedHistory):
     def layouts(self) -> int:
         with self._errors():
             return self._mark("layouts")
-
-    def decided_seq(self) -> int:
-        with self._errors():
-            return self._mark("decided")
-
-    def changed(self) -> bool:
-        # data_version changes when another connection commits. Other threads have other connections.
-        with self._errors():
-            self._reopen_if_written()
-            connection = self._connection()
-            check_same(self.path, self._identity)
-            version = while_locked(
-                self.path,
-                self._lock_timeout_s,
-                lambda: int(connection.execute("PRAGMA data_version").fetchone()[0]),
-            )
-        seen = getattr(self._local, "data_version", None)
-        self._local.data_version = version
-        return bool(version != seen)
 
     def image(self) -> Image:
         with self._errors(), self._snapshot() as connection:

@@ -2,28 +2,18 @@
 
 import sqlite3
 from collections.abc import Iterable
-from pathlib import Path
 
-from bus import checksums, former_pages, partition_index
-from bus.added_columns import CRC, ENTERED, AddedColumns
-from bus.bus_file import Access, BusFile
+from bus import former_pages, partition_index
 from bus.event_table import entries_between
-from bus.interface import DECISIONS_BYTES_MAX, Decided, Entry, Image, Seqs, Snapshot, TrimmedError
+from bus.interface import Entry, Image, Seqs, Snapshot, TrimmedError
 from bus.retention import SLICE_ROWS, bound_wal, remove_decisions, remove_events
 from bus.thinning import thin_decisions, thin_events
+from isrflow.sqlite.added_columns import ENTERED
+from isrflow.sqlite.log_file import LogFile
 
 
-class EmbeddedHistory(BusFile):
+class EmbeddedHistory(LogFile):
     """The part of an embedded bus that reads back what is on it, and removes what is too old."""
-
-    def __init__(self, path: Path | str, access: Access, lock_timeout_s: float) -> None:
-        super().__init__(path, access, lock_timeout_s)
-        self._columns = AddedColumns()
-
-    def last_seq(self) -> int:
-        with self._errors(), self._snapshot() as connection:
-            row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
-        return int(row[0]) if row else 0
 
     def recorded(self, after: int, through: int, limit: int, bytes_max: int) -> list[Entry]:
         with self._errors(), self._snapshot() as connection:
@@ -54,35 +44,6 @@ class EmbeddedHistory(BusFile):
                     found = low = seq
                 else:
                     high = middle
-            return found
-
-    def decisions(
-        self, after: tuple[int, int], limit: int, bytes_max: int = DECISIONS_BYTES_MAX, *, passing_over: bool = False
-    ) -> list[Decided]:
-        with self._errors(), self._snapshot() as connection:
-            # Files of older versions lack the mark of the index: there all decisions of that event were removed.
-            gone = (self._mark("trimmed_decisions"), self._mark("trimmed_decision_idx") - 1)
-            if after < gone and not passing_over:
-                if after[0] > 0:
-                    raise TrimmedError(
-                        f"bus {self.path}: decisions of events up to {gone[0]} were removed: "
-                        f"read on from {gone[0] + 1}, or start from the current state"
-                    )
-                # What thinning has left is not whole, so nobody may follow it.
-                after = gone
-            crcs = self._columns.of(connection, "decisions", CRC)
-            rows = connection.execute(
-                f"SELECT seq, idx, body, {crcs} FROM decisions WHERE (seq, idx) > (?, ?) ORDER BY seq, idx LIMIT ?",
-                (*after, limit),
-            )
-            found: list[Decided] = []
-            size = 0
-            for seq, idx, body, crc in rows:
-                size += len(body)
-                if found and size > bytes_max:
-                    break
-                whole = checksums.check(body, crc, f"bus {self.path}: decision ({seq}, {idx})")
-                found.append(Decided(seq, idx, whole))
             return found
 
     def seqs_about(self, topic: str, partition: int, before: int, limit: int) -> Seqs:

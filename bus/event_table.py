@@ -3,27 +3,13 @@
 import sqlite3
 from collections.abc import Sequence
 
-from bus.added_columns import CRC, ENTERED, AddedColumns
-from bus.checksums import check, with_crc
-from bus.clock import now_ms
-from bus.deferrable import Row, row_of
 from bus.interface import Entry
+from isrflow.sqlite.added_columns import CRC, ENTERED, AddedColumns
+from isrflow.sqlite.checksums import check, with_crc
+from isrflow.sqlite.deferrable import row_of
 from state.found import Found, found_by, found_ms
 
 _FORGED = "SELECT seq FROM recorded_claims WHERE NOT is_claim"
-
-
-def append(connection: sqlite3.Connection, rows: Sequence[Row]) -> int:
-    """Append events that enter now, and return the last one's seq.
-
-    In a write transaction entry times have the same order as seqs, unless the machine's clock goes back.
-    """
-    entered_ms = now_ms()
-    connection.executemany(
-        "INSERT INTO events (entered_ms, kind, patient, raw, crc) VALUES (?, ?, ?, ?, ?)",
-        with_crc((entered_ms, *row) for row in rows),
-    )
-    return int(connection.execute("SELECT max(seq) FROM events").fetchone()[0])
 
 
 def insert_recorded(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:

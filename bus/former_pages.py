@@ -16,9 +16,10 @@ former version from that snapshot on, or the page itself. A former version witho
 import sqlite3
 from collections.abc import Iterable
 
-from bus import checksums, pieces
+from bus import pieces
 from bus.interface import Page, Snapshot
 from bus.retention import SLICE_BYTES
+from isrflow.sqlite import checksums
 
 TABLES = (
     "CREATE TABLE IF NOT EXISTS snapshots (seq INTEGER PRIMARY KEY, time_ms INTEGER NOT NULL)",

@@ -4,22 +4,18 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from bus.past import Past
+from isrflow.contract import AFTER_ALL_OF as AFTER_ALL_OF
+from isrflow.contract import DECISIONS_BYTES_MAX as DECISIONS_BYTES_MAX
+from isrflow.contract import MAX_EVENT_BYTES as MAX_EVENT_BYTES
+from isrflow.contract import Decided as Decided
+from isrflow.errors import BusError as BusError
+from isrflow.errors import DamagedError as DamagedError
+from isrflow.errors import EngineOnlyError as EngineOnlyError
+from isrflow.errors import NoBusError as NoBusError
+from isrflow.errors import TrimmedError as TrimmedError
 
-MAX_EVENT_BYTES = 8 * 1024 * 1024
 # How many of the newest events ``Bus.ticked`` searches.
 TICK_SOUGHT_MAX = 1_000
-# The most that one call of ``Bus.decisions`` returns, so that a reader's memory has a bound.
-DECISIONS_BYTES_MAX = 32 * 1024 * 1024
-# An index after all decisions on an event.
-AFTER_ALL_OF = 2**31
-
-
-class BusError(Exception):
-    """The bus cannot be reached or read. The message says which bus, and what to do."""
-
-
-class NoBusError(BusError):
-    """There is no bus at the given place, and the caller did not ask to make one."""
 
 
 class FencedError(BusError):
@@ -30,20 +26,8 @@ class OvertakenError(BusError):
     """Another job claimed first, so this claim was not made."""
 
 
-class EngineOnlyError(BusError):
-    """A publisher sent an event that only the engine may make."""
-
-
 class DivergedError(BusError):
     """A batch that is repeated after a kill differs from what was written the first time."""
-
-
-class TrimmedError(BusError):
-    """Retention has removed some of the entries that were asked for."""
-
-
-class DamagedError(BusError):
-    """The bus does not hold what was written. Nothing may be decided on it."""
 
 
 class Entry(NamedTuple):
@@ -60,14 +44,6 @@ class Entry(NamedTuple):
     is_claim: bool | None = None
     # The bus's time of the last claim that found the event undecided; None if no claim did.
     found_ms: int | None = None
-
-
-class Decided(NamedTuple):
-    """One decision as written: its identity and its JSON text."""
-
-    seq: int
-    idx: int
-    body: bytes
 
 
 class Claim(NamedTuple):

@@ -4,11 +4,12 @@ from typing import Protocol
 
 from bus import embedded
 from bus.interface import Bus, OpenOptions
-from bus.kafka import address
-from bus.lock_wait import LOCK_TIMEOUT_S
+from bus.kafka import by_url
 from conf.settings import SQLITE
+from isrflow.kafka.address import SCHEME
+from isrflow.sqlite.lock_wait import LOCK_TIMEOUT_S
 
-KAFKA = address.SCHEME
+KAFKA = SCHEME
 
 
 class Kind(Protocol):
@@ -29,7 +30,7 @@ class Kind(Protocol):
 # The kinds of bus by what their URLs begin with.
 _KINDS: dict[str, Kind] = {
     SQLITE: embedded,
-    KAFKA: address,
+    KAFKA: by_url,
 }
 
 

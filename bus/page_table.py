@@ -4,8 +4,9 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from bus import checksums, former_pages, pieces
+from bus import former_pages, pieces
 from bus.interface import Decided, DivergedError, Page
+from isrflow.sqlite import checksums
 
 
 def write_pages(connection: sqlite3.Connection, pages: Sequence[Page]) -> None:

@@ -9,7 +9,7 @@ import sqlite3
 from pathlib import Path
 from typing import NamedTuple
 
-from bus.warning import warn
+from isrflow.warning import warn
 
 SLICE_ROWS = 10_000
 SLICE_BYTES = 4 * 1024 * 1024

@@ -4,7 +4,7 @@ import sqlite3
 
 import msgspec
 
-from bus.deferrable import row_of
+from isrflow.sqlite.deferrable import row_of
 
 # Of a created partition: for its decision, its share of the answer, and its place in the state.
 PARTITION_BYTES = 512

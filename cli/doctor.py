@@ -13,8 +13,8 @@ from cli.options import existing_bus, with_settings
 from conf.cache import cache_dir
 from conf.jars import SETS, Jar, JarsError, damaged, fetch, missing, pinned
 from conf.java import JavaError, java_home
-from conf.masking import masked
 from conf.settings import Settings
+from isrflow.masking import masked
 
 _FOR = {
     "kafka-broker": "for real Kafka brokers",

@@ -4,7 +4,7 @@ from typing import IO, Any
 
 import click
 
-from conf.masking import masked
+from isrflow.masking import masked
 
 
 class _Reported(click.ClickException):

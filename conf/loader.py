@@ -10,8 +10,8 @@ import msgspec
 
 from conf.cross_checks import complaint_about
 from conf.environment import UnknownVariableError, given_in
-from conf.masking import masked_value
 from conf.settings import SQLITE, Settings
+from isrflow.masking import masked_value
 from state.policy import NAMES as POLICY_KEYS
 from state.policy import Policy
 

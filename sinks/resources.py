@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from bus.bus_file import BusFile
 from bus.interface import Bus
+from isrflow.sqlite.bus_file import BusFile
 
 # A look walks all processes of the machine, and a scraper may ask several times at once.
 AGE_S_MAX = 2.0

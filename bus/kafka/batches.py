@@ -23,12 +23,12 @@ import msgspec
 
 from bus.engine_only import is_started
 from bus.interface import Entry, TrimmedError
-from bus.kafka.address import parse
 from bus.kafka.claims import Claims, newest_claims
 from bus.kafka.connection import Connection
 from bus.kafka.log_reader import LogReader, Record
-from bus.kafka.seqs import offset_after, seq_of, slots_after
 from bus.weight import weight_of
+from isrflow.kafka.address import parse
+from isrflow.kafka.seqs import offset_after, seq_of, slots_after
 from state.event_text import decode
 from state.events import Tick
 from state.found import found_ms

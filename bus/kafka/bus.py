@@ -20,18 +20,18 @@ from bus.interface import (
     Seqs,
     TrimmedError,
 )
-from bus.kafka.address import parse
 from bus.kafka.connection import REQUEST_TIMEOUT_S, RETRY_PAUSE_S, Connection
 from bus.kafka.controller import MARK_KEY, Controller, PageKey, page_of
 from bus.kafka.history import KafkaHistory, place_of
 from bus.kafka.log_reader import LogReader, Record
 from bus.kafka.mark import Mark, decode_mark
-from bus.kafka.publisher import Publisher, replica_of
-from bus.kafka.seqs import SLOTS, offset_after, seq_of
+from bus.kafka.publisher import Publisher
 from bus.kafka.topics import READ_WHOLE_TIMEOUT_MS, open_topics
-from bus.kafka.transaction import DECISION_KEY, PREVIOUS
 from bus.local_index import LocalIndex
 from conf.cache import cache_dir
+from isrflow.kafka.address import parse
+from isrflow.kafka.records import DECISION_KEY, PREVIOUS, replica_of
+from isrflow.kafka.seqs import SLOTS, offset_after, seq_of
 
 
 class KafkaBus(KafkaHistory):

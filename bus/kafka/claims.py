@@ -4,11 +4,11 @@ import time
 from typing import NamedTuple
 
 from bus.interface import BusError
-from bus.kafka.address import parse
 from bus.kafka.connection import RETRY_PAUSE_S, TRANSACTION_TIMEOUT_MS, Connection
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark, decode_mark
-from bus.kafka.seqs import seq_of
+from isrflow.kafka.address import parse
+from isrflow.kafka.seqs import seq_of
 from state.found import Found
 
 

@@ -29,8 +29,8 @@ from bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS, Conn
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark, decode_mark
-from bus.kafka.seqs import seq_of
 from bus.kafka.transaction import Transaction
+from isrflow.kafka.seqs import seq_of
 
 # The most that may wait in the client to be sent. A writer of more has to wait.
 QUEUE_KBYTES_MAX = 128 * 1024

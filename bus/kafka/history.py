@@ -9,9 +9,9 @@ from bus.interface import Entry, Image, Snapshot, TrimmedError
 from bus.kafka.claims import newest_claims
 from bus.kafka.connection import Connection
 from bus.kafka.log_reader import LogReader, Record
-from bus.kafka.seqs import offset_after, seq_of
 from bus.kafka.snapshots import Snapshots
-from bus.kafka.transaction import DECISION_KEY
+from isrflow.kafka.records import DECISION_KEY
+from isrflow.kafka.seqs import offset_after, seq_of
 
 _ALL = 2**62
 

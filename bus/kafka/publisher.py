@@ -1,16 +1,15 @@
 """Publish events on the topics: control events in one order, offsets by replica."""
 
 import threading
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-import msgspec
 from confluent_kafka import Producer
 
 from bus.interface import MAX_EVENT_BYTES, BusError
 from bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, Connection
 from bus.kafka.delivery_reports import DeliveryReports
+from isrflow.kafka.records import Replica, replica_of
 
 # A record batch is appended whole or not at all, so events that belong together go in one. The other quarter is for the
 # bytes that each record adds.
@@ -21,15 +20,6 @@ _RECORD_OVERHEAD_BYTES = 100
 _LINGER_MS = 10_000
 
 T = TypeVar("T")
-
-
-class _Replica(msgspec.Struct, tag_field="kind", tag="log_end_offset"):
-    topic: str
-    partition: int
-    broker: int
-
-
-_replica = msgspec.json.Decoder(_Replica)
 
 
 class Publisher:
@@ -52,7 +42,7 @@ class Publisher:
             if len(raw) > MAX_EVENT_BYTES:
                 raise BusError(f"an event of {len(raw)} bytes is over the limit of {MAX_EVENT_BYTES}")
         control: list[bytes] = []
-        offsets: list[tuple[_Replica, bytes]] = []
+        offsets: list[tuple[Replica, bytes]] = []
         for raw in events:
             replica = replica_of(raw)
             if replica is None:
@@ -74,18 +64,16 @@ class Publisher:
         self._flush(producer)
         return reports.last_offset()
 
-    def _append_offsets(self, offsets: list[tuple[_Replica, bytes]]) -> None:
+    def _append_offsets(self, offsets: list[tuple[Replica, bytes]]) -> None:
         producer = self._open()
         for batch in _batches(offsets, lambda offset: len(offset[1])):
             reports = DeliveryReports()
             for replica, raw in batch:
-                place = f"{replica.topic}-{replica.partition}"
                 producer.produce(
                     self._connection.address.offsets,
-                    key=f"{place}-{replica.broker}",
+                    key=replica.key,
                     value=raw,
-                    # By topic-partition, so that all reports on a partition stay in order.
-                    partition=zlib.crc32(place.encode()) % self._offsets_partitions,
+                    partition=replica.partition_among(self._offsets_partitions),
                     on_delivery=reports.add,
                 )
             self._flush(producer)
@@ -108,16 +96,6 @@ class Publisher:
             if self._producer is not None:
                 self._producer.purge()
                 self._producer = None
-
-
-def replica_of(raw: bytes) -> _Replica | None:
-    """Return the replica whose log end an event reports; None for any other event, and for text that is no event."""
-    if b"log_end_offset" not in raw:
-        return None
-    try:
-        return _replica.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
 
 
 def _batches(events: list[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:

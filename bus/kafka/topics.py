@@ -7,8 +7,8 @@ from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType  # type
 
 from bus.interface import BusError, NoBusError
 from bus.kafka import snapshots
-from bus.kafka.address import Address
 from bus.kafka.connection import MESSAGE_BYTES_MAX, REQUEST_TIMEOUT_S, Connection
+from isrflow.kafka.address import Address
 
 OFFSETS_PARTITIONS = 4
 # Compaction keeps every record for this long, so that a reader of the whole state misses no page.

@@ -1,6 +1,5 @@
 """One transaction of the job that decides: records on several topics, all of them or none."""
 
-import struct
 import time
 from collections.abc import Sequence
 
@@ -8,14 +7,12 @@ import msgspec
 from confluent_kafka import KafkaException, Producer
 
 from bus.interface import BusError, Decided
-from bus.kafka.address import Address
 from bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS, is_fenced
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.mark import Mark
+from isrflow.kafka.address import Address
+from isrflow.kafka.records import DECISION_KEY, PREVIOUS
 
-DECISION_KEY = struct.Struct(">qq")
-# A header of each decision that names the previous one, for readers that find the previous one removed.
-PREVIOUS = "previous"
 Headers = dict[str, str | bytes | None]
 
 

@@ -13,10 +13,10 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 from pyspark.sql.types import StructType
 
-from bus.bus_file import Access
 from bus.embedded import EmbeddedBus
-from bus.lock_wait import LOCK_TIMEOUT_S
 from conf.settings import Settings
+from isrflow.sqlite.bus_file import Access
+from isrflow.sqlite.lock_wait import LOCK_TIMEOUT_S
 from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH, ROWS_PER_ARROW_BATCH, SCHEMA, rows_of
 from streaming.sources.interface import Source
 

@@ -23,8 +23,8 @@ from pyspark.sql.types import StructType
 from bus.interface import Entry
 from bus.kafka.batches import Batches, Bounds, Position
 from bus.kafka.bus import KafkaBus
-from bus.kafka.seqs import offset_after
 from conf.settings import Settings
+from isrflow.kafka.seqs import offset_after
 from streaming.sources.event_rows import (
     ARROW_SCHEMA,
     BYTES_PER_ARROW_BATCH,

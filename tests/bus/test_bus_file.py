@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from bus import bus_file, checksums
-from bus.bus_file import Access
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError, Decided, NoBusError, Page
-from bus.lock_wait import while_locked
 from bus.open_bus import open_bus
+from isrflow.sqlite import bus_file, checksums
+from isrflow.sqlite.bus_file import Access
+from isrflow.sqlite.lock_wait import while_locked
 from tests.support.bus_rows import execute
 from tests.support.lock_holder import Holder
 

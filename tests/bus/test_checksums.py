@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bus.bus_file import Access
 from bus.embedded import EmbeddedBus
 from bus.interface import DamagedError, Decided, Page
+from isrflow.sqlite.bus_file import Access
 from tests.support.engine import encoded
 
 

@@ -22,6 +22,7 @@ from bus.interface import (
     TrimmedError,
 )
 from bus.weight import PARTITION_BYTES, partitions_named
+from isrflow.sqlite import log_file
 from tests.support.bus_rows import set_mark
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
@@ -227,8 +228,8 @@ def test_a_rollback_by_sqlite_is_reported_with_its_cause(bus: EmbeddedBus, monke
         raise sqlite3.OperationalError("disk is full")
 
     with monkeypatch.context() as patched:
-        for used in ("append", "entries_between"):
-            patched.setattr(embedded, used, roll_back)
+        patched.setattr(log_file, "append", roll_back)
+        patched.setattr(embedded, "entries_between", roll_back)
         with pytest.raises(BusError, match=r"bus\.db: disk is full"):
             bus.publish([EVENT])
         with pytest.raises(BusError, match=r"bus\.db: disk is full"):

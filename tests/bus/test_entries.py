@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from bus.bus_file import Access
 from bus.embedded import EmbeddedBus
 from bus.interface import BusError, EngineOnlyError, Entry
+from isrflow.sqlite.bus_file import Access
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 FORGED = b'{"kind":"controller_started","time_ms":1,"controller_id":"x","controller_epoch":2147483647}'
@@ -41,7 +41,7 @@ def bus(tmp_path: Path):
 def test_the_bus_says_when_an_event_entered_whatever_its_author_says(
     bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bus.event_table.now_ms", lambda: 7_000)
+    monkeypatch.setattr("isrflow.sqlite.log_file.now_ms", lambda: 7_000)
     bus.publish([EVENT, b"no json"])
     bus.claim("a", {}, 5)
     assert [entry.entered_ms for entry in bus.read(0, 9)] == [7_000] * 3

@@ -9,11 +9,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from bus.interface import BusError, Decided, NoBusError, Page, TrimmedError
 from bus.kafka import topics
-from bus.kafka.address import Address, parse
 from bus.kafka.bus import KafkaBus
-from bus.kafka.seqs import SLOTS
 from bus.kafka.transaction import Transaction
 from bus.open_bus import open_bus
+from isrflow.kafka.address import Address, parse
+from isrflow.kafka.seqs import SLOTS
 from tests.support.waiting import wait_until
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'

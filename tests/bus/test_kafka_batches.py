@@ -12,8 +12,8 @@ from bus.interface import Entry, TrimmedError
 from bus.kafka.batches import Batches, Bounds, Position, Taken, in_order
 from bus.kafka.bus import KafkaBus
 from bus.kafka.publisher import BATCH_EVENTS_MAX
-from bus.kafka.seqs import SLOTS, offset_after, seq_of, slots_after
 from bus.weight import PARTITION_BYTES
+from isrflow.kafka.seqs import SLOTS, offset_after, seq_of, slots_after
 from tests.support.engine import encoded
 
 TICK, BEAT, BAD = b'{"kind":"tick","time_ms":1}', b'{"kind":"broker_heartbeat"}', b"\xff"

@@ -10,14 +10,14 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, Resourc
 
 from bus.interface import BusError
 from bus.kafka import topics
-from bus.kafka.address import parse
 from bus.kafka.bus import KafkaBus
 from bus.kafka.claims import newest_claims_of
 from bus.kafka.connection import Connection
 from bus.kafka.log_reader import LogReader
-from bus.kafka.seqs import seq_of
 from bus.kafka.transaction import Transaction
 from bus.open_bus import open_bus
+from isrflow.kafka.address import parse
+from isrflow.kafka.seqs import seq_of
 from state.found import Found, found_in
 from tests.support.waiting import wait_until
 

@@ -9,8 +9,8 @@ from brokers.gateways.kraft.settings import Settings as GatewaySettings
 from conf.cross_checks import GATEWAY_HEARTBEAT_MS
 from conf.environment import OTHERS, variable_of
 from conf.loader import KEYS, SettingsError, from_sets, load, policy_text
-from conf.masking import masked
 from conf.settings import Settings
+from isrflow.masking import masked
 from state.policy import NAMES
 
 

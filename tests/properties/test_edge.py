@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.metadata.translate import translate
-from bus.deferrable import row_of
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
 from bus.interface import Decided, Entry
-from bus.kafka.publisher import replica_of
 from cli.event_lines import with_time
 from controller_logic.replay import decide
+from isrflow.kafka.records import replica_of
+from isrflow.sqlite.deferrable import row_of
 from state.decisions import Answer, AnyDecision, Rejected
 from state.decisions import decode as decode_decision
 from state.event_text import decode

@@ -17,6 +17,7 @@ from brokers.mock.replicas import fetcher
 from brokers.mock.replicas.partition import Partition
 from brokers.mock.replicas.table import Replicas
 from bus import clock as bus_clock
+from isrflow import clock as wall_clock
 from tests.simulation.brokers_seen import BrokersSeen
 from tests.simulation.disk import Disk
 from tests.simulation.network import ASKED, Network, connections_over
@@ -51,6 +52,7 @@ def in_place_of_the_machine(
     with ExitStack() as stack:
         for target, name, stand_in in (
             (bus_clock, "time", clock),
+            (wall_clock, "time", clock),
             (uuid, "uuid4", lambda: SimpleNamespace(hex=f"{next(numbers):032x}")),
             (fetcher, "Connection", connections_over(network)),
             (Segment, "flush", lambda segment: disk.forced(segment)),

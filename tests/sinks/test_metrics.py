@@ -9,7 +9,7 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bus.embedded import EmbeddedBus
-from bus.kafka.seqs import SLOTS
+from isrflow.kafka.seqs import SLOTS
 from sinks.known_labels import KIND_REASONS
 from sinks.metric_snapshot import RECENT_BATCHES, Histogram, Recent, count_decisions
 from sinks.metrics import Metrics

@@ -25,8 +25,6 @@ RETENTION = "retention.events=1000"
 SETTLE_S = 10.0
 SAMPLES_MIN = 60
 INTERVAL_S_MAX = 30.0
-# In a shorter run the samples follow each other so quickly that collecting would be most of the load.
-COLLECTS_MINUTES_MIN = 10.0
 
 
 class SoakError(Exception):
@@ -47,9 +45,7 @@ def soak(directory: Path, minutes: float, settings: Sequence[str] = ()) -> list[
         cluster.start()
         load.start()
         time.sleep(SETTLE_S)
-        collects = minutes >= COLLECTS_MINUTES_MIN
-        sampler = Sampler(engine.process.pid, directory, metrics_url(engine.log), collects=collects)
-        samples = _sampled(sampler, minutes, engine, load)
+        samples = _sampled(Sampler(engine.process.pid, directory, metrics_url(engine.log)), minutes, engine, load)
         load.stop()
         if load.errors:
             raise SoakError(f"the load failed: {load.errors[0]!r}")

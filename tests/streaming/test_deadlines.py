@@ -36,7 +36,7 @@ class Time:
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     time = Time()
     monkeypatch.setattr("streaming.deadlines.steady_ms", lambda: time.steady_ms)
-    monkeypatch.setattr("bus.event_table.now_ms", lambda: time.now_ms)
+    monkeypatch.setattr("isrflow.sqlite.log_file.now_ms", lambda: time.now_ms)
     return time
 
 

@@ -13,7 +13,7 @@ from brokers.launch.kafka.cluster import KafkaCluster
 from bus.image import view_of_image
 from bus.interface import Bus
 from bus.kafka.bus import KafkaBus
-from bus.kafka.seqs import SLOTS
+from isrflow.kafka.seqs import SLOTS
 from tests.streaming.feeding import crashing, feed_until_dead
 from tests.support.engine import AWAITED, STANDBY, Engine, by_rules, decided, decisions_of, encoded
 from tests.support.random_logs import seeded

@@ -48,7 +48,11 @@ def test_no_other_module_of_streaming_knows_a_bus_by_name() -> None:
         imported = {
             node.module or "" for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)
         }
-        if known := {name for name in imported if name.startswith(("bus.kafka", "bus.embedded", "bus.bus_file"))}:
+        if known := {
+            name
+            for name in imported
+            if name.startswith(("bus.kafka", "bus.embedded", "isrflow.kafka", "isrflow.sqlite"))
+        }:
             found[path.name] = known
     assert set(found) == WITH_A_BUS_OF_THEIR_OWN
 

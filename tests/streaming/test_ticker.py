@@ -144,7 +144,7 @@ def test_the_tickers_error_is_what_ended_it(bus: EmbeddedBus, monkeypatch: pytes
 
 
 def test_a_bus_that_somebody_has_locked_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bus.bus_file.LOCK_TOLD_S", 0.02)
+    monkeypatch.setattr("isrflow.sqlite.bus_file.LOCK_TOLD_S", 0.02)
     bus = EmbeddedBus(tmp_path / "bus.db", lock_timeout_s=120)
     bus.claim("job", {}, 1)
     holder = Holder(bus.path)

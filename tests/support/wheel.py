@@ -1,10 +1,14 @@
 """Install isrflow as users do: from its wheel, into an environment without this source tree."""
 
 import shutil
-import site
 import subprocess
 import sys
+from collections.abc import Iterable
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.support.rooms import ROOMS
 
@@ -25,14 +29,38 @@ def build_wheel(directory: Path) -> Path:
     return wheel
 
 
-def install_wheel(wheel: Path, directory: Path) -> Path:
-    """Install ``wheel`` into a new environment that shares this one's libraries; return its ``isrflow``."""
+def install_wheel(wheel: Path, directory: Path, extras: tuple[str, ...] = ("engine", "java")) -> Path:
+    """Install ``wheel`` into a new environment and return its ``isrflow``.
+
+    Of this environment's libraries it has those that the wheel requires, with ``extras``, and no other.
+    """
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", directory], check=True, timeout=BUILD_TIMEOUT_S)
     _pip("--python", str(directory / "bin" / "python"), "install", "--no-deps", "--no-index", str(wheel))
-    # Python reads no .pth files in a directory that a .pth file added, so this tree's editable install stays out.
     [packages] = (directory / "lib").glob("python*/site-packages")
-    (packages / "libraries.pth").write_text("\n".join(site.getsitepackages()) + "\n")
+    [metadata] = packages.glob("isrflow-*.dist-info")
+    own = Distribution.at(metadata)
+    for required in _required(own.requires or [], set(extras), own):
+        for name in {file.parts[0] for file in required.files or () if file.parts[0] not in ("..", "__pycache__")}:
+            (packages / name).symlink_to(required.locate_file(name))
     return directory / "bin" / "isrflow"
+
+
+def _required(lines: Iterable[str], extras: set[str], own: Distribution) -> list[Distribution]:
+    """Return the installed distributions that requirements ask for, directly or through others."""
+    found: dict[str, Distribution] = {}
+    waiting = [(line, extras) for line in lines]
+    while waiting:
+        line, wanted_extras = waiting.pop()
+        requirement = Requirement(line)
+        name = canonicalize_name(requirement.name)
+        if requirement.marker and not any(requirement.marker.evaluate({"extra": one}) for one in wanted_extras or {""}):
+            continue
+        if name == "isrflow":
+            waiting += [(inner, set(requirement.extras)) for inner in own.requires or ()]
+        elif name not in found:
+            found[name] = distribution(name)
+            waiting += [(inner, set(requirement.extras)) for inner in found[name].requires or ()]
+    return list(found.values())
 
 
 def _pip(*arguments: str) -> None:

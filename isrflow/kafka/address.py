@@ -1,19 +1,13 @@
 """The address of a bus on Kafka, ``kafka://host:port[,host:port][/prefix]``, and the topics that it names."""
 
-import hashlib
 import re
-from pathlib import Path
 from typing import NamedTuple
 
-from bus.interface import Bus, BusError, OpenOptions
-from conf.masking import masked_value
-from conf.settings import DEFAULT_BUS, SQLITE
+from isrflow.masking import masked_value
 
 SCHEME = "kafka://"
 DEFAULT_PREFIX = "isrflow"
 _SERVER = r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}"
-_NAME_MAX = 100
-_DIGEST_MAX = 12
 PATTERN = rf"{SCHEME}{_SERVER}(?:,{_SERVER})*(?:/[A-Za-z0-9._-]{{1,200}})?"
 
 
@@ -65,24 +59,3 @@ def parse(url: str) -> Address:
         raise ValueError(f"{masked_value(url)!r} is no bus on Kafka: expected kafka://host:port[,host:port][/prefix]")
     servers, _, prefix = url.removeprefix(SCHEME).partition("/")
     return Address(servers, prefix or DEFAULT_PREFIX)
-
-
-def open_url(url: str, options: OpenOptions) -> Bus:
-    """Open a bus on Kafka (``open_bus.Kind``)."""
-    # Kafka's client takes a while to load, so no other kind of bus loads it.
-    from bus.kafka.bus import KafkaBus
-
-    try:
-        return KafkaBus(url, create=options.create, replication_factor=options.replication_factor)
-    except ValueError as error:
-        raise BusError(str(error)) from error
-
-
-def files_name(url: str) -> str:
-    """Return a path beside the default bus, with a name made from the address (``open_bus.Kind``)."""
-    servers, prefix = parse(url)
-    named = f"{','.join(sorted(servers.split(',')))}/{prefix}"
-    # Two addresses may look the same after the replacement, so the name ends with a digest.
-    digest = hashlib.sha256(named.encode()).hexdigest()[:_DIGEST_MAX]
-    folder = Path(DEFAULT_BUS.removeprefix(SQLITE)).parent
-    return str(folder / f"kafka-{re.sub(r'[^A-Za-z0-9._-]', '-', named)[:_NAME_MAX]}-{digest}")

@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from bus.file_identity import check_same, look, make_file, unwritten_state
-from bus.interface import BusError
-from bus.lock_wait import LOCK_TOLD_S, while_locked
+from isrflow.errors import BusError
+from isrflow.sqlite.file_identity import check_same, look, unwritten_state
+from isrflow.sqlite.lock_wait import LOCK_TOLD_S, while_locked
 
 # SQLite truncates the write-ahead log to this size when it starts over at the log's beginning.
 JOURNAL_BYTES_KEPT = 16 * 1024 * 1024
@@ -67,8 +67,6 @@ class BusFile:
         self._connections: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
         self._seen = _Seen()
-        if access is Access.MAKE:
-            make_file(self.path)
         self._identity = look(self.path, make=access is Access.MAKE)
 
     def _connection(self) -> sqlite3.Connection:

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from bus.interface import DamagedError
+from isrflow.errors import DamagedError
 
 
 def with_crc(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:

@@ -5,8 +5,7 @@ These are heartbeats and offsets, which take effect only at the next tick. The t
 
 import msgspec
 
-_HEARTBEATS = ("broker_heartbeat", "gateway_heartbeat")
-
+from isrflow.contract import HEARTBEATS, LOG_END_OFFSET
 
 Row = tuple[str | None, bool, bytes]
 
@@ -25,5 +24,5 @@ def row_of(raw: bytes) -> Row:
         header = _header.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None, False, raw
-    is_deferrable = header.kind == "log_end_offset" or (header.kind in _HEARTBEATS and not header.want_shutdown)
+    is_deferrable = header.kind == LOG_END_OFFSET or (header.kind in HEARTBEATS and not header.want_shutdown)
     return header.kind, is_deferrable, raw

@@ -1,4 +1,4 @@
-"""The file at a bus's path, seen from outside: make it, inspect it, and recognize it again."""
+"""The file at a bus's path, seen from outside: inspect it, and recognize it again."""
 
 import contextlib
 import errno
@@ -9,11 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from bus.interface import BusError, NoBusError
-from conf.private_dir import private_dir
-
-# Only the owner may read what a bus says about a cluster. SQLite gives -wal and -shm the same mode.
-FILE_MODE = 0o600
+from isrflow.errors import BusError, NoBusError
 
 
 class Identity(NamedTuple):
@@ -21,19 +17,6 @@ class Identity(NamedTuple):
 
     device: int
     inode: int
-
-
-def make_file(path: Path) -> None:
-    """Make an empty file for its owner alone, unless there is a file already. Raises ``BusError``."""
-    try:
-        private_dir(path.parent)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, FILE_MODE)
-    except FileExistsError:
-        return
-    except OSError as error:
-        raise BusError(f"bus {path}: cannot be made: {error.strerror}") from error
-    os.fchmod(descriptor, FILE_MODE)
-    os.close(descriptor)
 
 
 def look(path: Path, *, make: bool) -> Identity:

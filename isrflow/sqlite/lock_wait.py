@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from bus.interface import BusError
-from bus.warning import warn
+from isrflow.errors import BusError
+from isrflow.warning import warn
 
 # How long commands and brokers wait for a locked file. The engine waits for ``sqlite.lock.timeout.ms``.
 LOCK_TIMEOUT_S = 20.0

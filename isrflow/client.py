@@ -1,0 +1,143 @@
+"""A client of a bus, whatever it is made of: publish events, wait for answers, read decisions."""
+
+import time
+import uuid
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Protocol
+
+import msgspec
+
+from isrflow.clock import now_ms
+from isrflow.contract import AFTER_ALL_OF, LOG_END_OFFSET, Decided
+from isrflow.errors import NoAnswerError
+
+Event = Mapping[str, Any]
+Decision = dict[str, Any]
+# The place of a decision: its seq and index.
+Place = tuple[int, int]
+BEGINNING: Place = (0, -1)
+ANSWER_TIMEOUT_S = 30.0
+_DECISIONS_PER_READ = 1_000
+_ANSWERS = ("answer", "rejected")
+
+
+class Log(Protocol):
+    """The two logs of a bus, as each kind of bus has them. Every method may raise ``BusError``."""
+
+    def publish(self, events: Sequence[bytes]) -> int | None:
+        """Append events. Return the last one's seq; None if none of them has a seq yet."""
+        ...
+
+    def newest_decision(self) -> Place:
+        """Return a place after all decisions that can be read now. The next decision comes after it."""
+        ...
+
+    def decisions(self, after: Place, limit: int) -> list[Decided]:
+        """Return up to ``limit`` decisions after a place, in order."""
+        ...
+
+    def wait(self, timeout_s: float) -> None:
+        """Return when there may be more decisions, or after ``timeout_s``."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Client:
+    """An open bus. Several threads may use one, and a ``with`` statement closes it.
+
+    Events are mappings with the fields of ``docs/contract-tables.md``; decisions are dictionaries with theirs. Every
+    method may raise ``BusError``.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def publish(self, *events: Event) -> int | None:
+        """Publish events in order, and return the last one's seq, its place in the total order.
+
+        An event without ``time_ms`` gets the time of now. On SQLite all events of a call enter or none. On Kafka a
+        ``log_end_offset`` gets its seq only when it is decided; if there is no other event, the result is None.
+
+        Raises ``ValueError`` for an event that cannot be written as JSON or has no ``kind``, and ``EngineOnlyError``
+        for one that only the engine makes. The engine checks everything else, and answers.
+        """
+        return self._log.publish([_as_json(event, number) for number, event in enumerate(events, start=1)])
+
+    def ask(self, event: Event, timeout_s: float = ANSWER_TIMEOUT_S) -> Decision:
+        """Publish one request and return its answer: an ``answer`` decision, or ``rejected`` if it was malformed.
+
+        A request without ``request_id`` gets one. Raises ``NoAnswerError`` after ``timeout_s``; the request stays
+        published. Raises ``ValueError`` for a ``log_end_offset``, because the engine never answers it.
+        """
+        if event.get("kind") == LOG_END_OFFSET:
+            raise ValueError("a log_end_offset is never answered: publish it")
+        deadline_s = time.monotonic() + timeout_s
+        after = self._log.newest_decision()
+        seq = self.publish({"request_id": uuid.uuid4().hex, **event})
+        while (left_s := deadline_s - time.monotonic()) > 0:
+            for decision in self.decisions(after, kinds=_ANSWERS, wait_s=left_s):
+                after = (decision["seq"], decision["index"])
+                if decision["seq"] == seq:
+                    return decision
+                if time.monotonic() > deadline_s:
+                    break
+        raise NoAnswerError(f"no answer to event {seq} in {timeout_s:g} s: is an engine running on this bus?")
+
+    def decisions(
+        self, after: Place = BEGINNING, *, kinds: Collection[str] = (), wait_s: float = 0.0
+    ) -> Iterator[Decision]:
+        """Yield decisions after a place (seq, index), in order, and only of ``kinds`` if any are given.
+
+        Ends when no decision has come for ``wait_s``; with ``math.inf`` it never ends. Raises ``TrimmedError`` if
+        retention has removed decisions after that place. From the beginning it starts with the oldest one that is left.
+        """
+        last_s = time.monotonic()
+        while True:
+            batch = self._log.decisions(after, _DECISIONS_PER_READ)
+            for decided in batch:
+                decision: Decision = msgspec.json.decode(decided.body)
+                if not kinds or decision["kind"] in kinds:
+                    yield decision
+            if batch:
+                after, last_s = (batch[-1].seq, batch[-1].idx), time.monotonic()
+                continue
+            left_s = last_s + wait_s - time.monotonic()
+            if left_s <= 0:
+                return
+            self._log.wait(left_s)
+
+    def decisions_on(self, seq: int) -> list[Decision]:
+        """Return the decisions that one event has led to so far."""
+        found = []
+        for decision in self.decisions((seq - 1, AFTER_ALL_OF)):
+            if decision["seq"] != seq:
+                break
+            found.append(decision)
+        return found
+
+    def newest(self) -> Place:
+        """Return a place after all decisions so far, to read on from there."""
+        return self._log.newest_decision()
+
+    def close(self) -> None:
+        """Close the bus."""
+        self._log.close()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _as_json(event: Event, number: int) -> bytes:
+    if not isinstance(event, Mapping) or not isinstance(event.get("kind"), str):
+        raise ValueError(f"event {number}: expected a mapping with the text field 'kind', got {event!r:.200}")
+    try:
+        return msgspec.json.encode({"time_ms": now_ms(), **event})
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"event {number}, a {event['kind']}, cannot be written as JSON: {error}") from error

@@ -1,0 +1,22 @@
+"""What everybody who uses a bus has to know of the contract (``docs/contract.md``)."""
+
+from typing import NamedTuple
+
+MAX_EVENT_BYTES = 8 * 1024 * 1024
+# The most that one call for decisions returns, so that a reader's memory has a bound.
+DECISIONS_BYTES_MAX = 32 * 1024 * 1024
+# An index after all decisions on an event.
+AFTER_ALL_OF = 2**31
+# Only the engine makes these events. ``state.engine_events`` has their types.
+ENGINE_KINDS = frozenset({"controller_started", "leader_imbalance", "sessions_extended", "tick"})
+LOG_END_OFFSET = "log_end_offset"
+HEARTBEATS = ("broker_heartbeat", "gateway_heartbeat")
+SQLITE = "sqlite:"
+
+
+class Decided(NamedTuple):
+    """One decision as written: its identity and its JSON text."""
+
+    seq: int
+    idx: int
+    body: bytes

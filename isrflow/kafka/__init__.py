@@ -1,0 +1,1 @@
+"""The part of a bus on Kafka that everybody shares."""

@@ -1,0 +1,190 @@
+"""The logs of a bus on Kafka, for a client: kafka-python, which is all that ``isrflow[kafka]`` needs here."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.errors import KafkaError
+
+from isrflow.contract import MAX_EVENT_BYTES, Decided
+from isrflow.engine_only import refuse_engine_kinds
+from isrflow.errors import BusError, NoBusError, TrimmedError
+from isrflow.kafka.address import parse
+from isrflow.kafka.records import DECISION_KEY, PREVIOUS, replica_of
+from isrflow.kafka.seqs import seq_of
+
+REQUEST_TIMEOUT_S = 20.0
+FETCH_WAIT_MS = 50
+# As the topics' ``max.message.bytes`` (``bus.kafka.topics``).
+MESSAGE_BYTES_MAX = 16 * 1024 * 1024
+_FIRST_STEP_BACK = 2
+_STEP_BACK_TIMES = 16
+
+
+class _Record(NamedTuple):
+    place: tuple[int, int]
+    previous: tuple[int, int]
+    offset: int
+    value: bytes
+
+
+class KafkaLog:
+    """The topics of an existing bus on Kafka. Threads take turns."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            self._address = parse(url)
+        except ValueError as error:
+            raise BusError(str(error)) from error
+        servers = self._address.servers.split(",")
+        self._decisions = TopicPartition(self._address.decisions, 0)
+        self._lock = threading.Lock()
+        # The place after which the consumer stands.
+        self._after: tuple[int, int] | None = None
+        self._producer: Any = None
+        self._consumer: Any = None
+        try:
+            with self._errors():
+                self._consumer = KafkaConsumer(
+                    bootstrap_servers=servers,
+                    bootstrap_timeout_ms=int(REQUEST_TIMEOUT_S * 1000),
+                    isolation_level="read_committed",
+                    enable_auto_commit=False,
+                    auto_offset_reset="none",
+                    allow_auto_create_topics=False,
+                    fetch_max_wait_ms=FETCH_WAIT_MS,
+                    max_partition_fetch_bytes=MESSAGE_BYTES_MAX,
+                )
+                self._offsets_partitions = self._check_topics()
+                self._consumer.assign([self._decisions])
+                self._producer = KafkaProducer(
+                    bootstrap_servers=servers,
+                    acks="all",
+                    max_request_size=MESSAGE_BYTES_MAX,
+                    max_block_ms=int(REQUEST_TIMEOUT_S * 1000),
+                    request_timeout_ms=int(REQUEST_TIMEOUT_S * 1000),
+                    delivery_timeout_ms=int(REQUEST_TIMEOUT_S * 1000),
+                    allow_auto_create_topics=False,
+                )
+        except BaseException:
+            self.close()
+            raise
+
+    def _check_topics(self) -> int:
+        """Return the number of partitions of the offsets topic. Raises ``NoBusError`` if a topic is missing."""
+        there = self._consumer.topics()
+        for topic in (self._address.events, self._address.offsets, self._address.decisions):
+            if topic not in there:
+                raise NoBusError(f"bus {self._address}: there is no topic {topic}: start the engine with 'isrflow run'")
+        return len(self._consumer.partitions_for_topic(self._address.offsets) or (0,))
+
+    def publish(self, events: Sequence[bytes]) -> int | None:
+        """Append events, and return the seq of the last control event; None if there is none."""
+        refuse_engine_kinds(events)
+        for raw in events:
+            if len(raw) > MAX_EVENT_BYTES:
+                raise BusError(f"an event of {len(raw)} bytes is over the limit of {MAX_EVENT_BYTES}")
+        last: Any = None
+        with self._lock, self._errors():
+            sent = []
+            for raw in events:
+                replica = replica_of(raw)
+                if replica is None:
+                    last = self._producer.send(self._address.events, value=raw, partition=0)
+                    sent.append(last)
+                else:
+                    partition = replica.partition_among(self._offsets_partitions)
+                    key = replica.key.encode()
+                    sent.append(self._producer.send(self._address.offsets, value=raw, key=key, partition=partition))
+            for one in sent:
+                one.get(timeout=REQUEST_TIMEOUT_S)
+            return None if last is None else seq_of(last.get().offset)
+
+    def newest_decision(self) -> tuple[int, int]:
+        """Return the place of the newest decision that can be read, or a place before all decisions."""
+        with self._lock, self._errors():
+            start, end = self._ends()
+            back = _FIRST_STEP_BACK
+            while True:
+                # The marks of transactions take offsets too.
+                offset = max(start, end - back)
+                found = self._between(offset, end, back)
+                if found or offset == start:
+                    break
+                back *= _STEP_BACK_TIMES
+            self._after = found[-1].place if found else (0, -1)
+            return self._after
+
+    def decisions(self, after: tuple[int, int], limit: int) -> list[Decided]:
+        """Return up to ``limit`` decisions after a place, in order. Raises ``TrimmedError``."""
+        with self._lock, self._errors():
+            start, end = self._ends()
+            if self._after != after:
+                self._after = None
+                self._seek_after(after, start, end)
+            found = self._take(end, limit)
+            self._after = found[-1].place if found else after
+            return [Decided(*record.place, record.value) for record in found]
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait for a moment, because the next ``decisions`` fetches by itself."""
+        time.sleep(min(FETCH_WAIT_MS / 1000, timeout_s))
+
+    def _ends(self) -> tuple[int, int]:
+        """Return the first offset that retention has not removed, and the offset after the last committed decision."""
+        at = [self._decisions]
+        return self._consumer.beginning_offsets(at)[self._decisions], self._consumer.end_offsets(at)[self._decisions]
+
+    def _seek_after(self, after: tuple[int, int], start: int, end: int) -> None:
+        """Go to the first decision after a place, by bisection."""
+        if start > 0 and after[0] > 0:
+            first = self._between(start, end, 1)
+            if first and after < first[0].previous:
+                gone = first[0].previous
+                raise TrimmedError(
+                    f"bus {self._address}: decisions up to {gone} were removed: "
+                    f"read on from {gone[0] + 1}, or start from the current state"
+                )
+        low, high = start, end
+        while low < high:
+            middle = (low + high) // 2
+            found = self._between(middle, end, 1)
+            if not found or found[0].place > after:
+                high = middle
+            else:
+                low = found[0].offset + 1
+        self._consumer.seek(self._decisions, low)
+
+    def _between(self, offset: int, end: int, limit: int) -> list[_Record]:
+        self._consumer.seek(self._decisions, offset)
+        return self._take(end, limit)
+
+    def _take(self, end: int, limit: int) -> list[_Record]:
+        """Read up to ``limit`` decisions from where the consumer stands, before the offset ``end``."""
+        taken: list[_Record] = []
+        deadline_s = time.monotonic() + REQUEST_TIMEOUT_S
+        while len(taken) < limit and (at := self._consumer.position(self._decisions)) < end:
+            if time.monotonic() > deadline_s:
+                raise BusError(f"bus {self._address}: no decision after offset {at} came in {REQUEST_TIMEOUT_S:.0f} s")
+            polled = self._consumer.poll(timeout_ms=500, max_records=limit - len(taken))
+            for record in polled.get(self._decisions, ()):
+                headers = dict(record.headers)
+                previous = DECISION_KEY.unpack(headers[PREVIOUS])
+                taken.append(_Record(DECISION_KEY.unpack(record.key), previous, record.offset, record.value))
+        return taken
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except KafkaError as error:
+            raise BusError(f"bus {self._address}: {error}") from error
+
+    def close(self) -> None:
+        """Close the clients. What was published is acknowledged already."""
+        for client in (self._producer, self._consumer):
+            if client is not None:
+                client.close()

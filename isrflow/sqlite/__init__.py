@@ -1,0 +1,1 @@
+"""The part of an embedded bus that everybody shares: its file, and the two logs in it."""

@@ -1,0 +1,27 @@
+"""The logs of an embedded bus, for a client."""
+
+import time
+
+from isrflow.sqlite.bus_file import Access
+from isrflow.sqlite.log_file import LogFile
+
+POLL_INTERVAL_S = 0.05
+
+
+class SqliteLog(LogFile):
+    """An existing bus file, opened to publish events and to read decisions."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, Access.WRITE)
+
+    def newest_decision(self) -> tuple[int, int]:
+        """Return the place of the newest decision, or a place before all decisions."""
+        with self._errors(), self._snapshot() as connection:
+            row = connection.execute("SELECT seq, idx FROM decisions ORDER BY seq DESC, idx DESC LIMIT 1").fetchone()
+        return (int(row[0]), int(row[1])) if row else (0, -1)
+
+    def wait(self, timeout_s: float) -> None:
+        """Return when another process has written, or after ``timeout_s``."""
+        deadline_s = time.monotonic() + timeout_s
+        while not self.changed() and (left_s := deadline_s - time.monotonic()) > 0:
+            time.sleep(min(POLL_INTERVAL_S, left_s))

@@ -1,0 +1,48 @@
+"""Installed without extras, isrflow has no Spark, no Java and no client of Kafka, and is of use."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.wheel import build_wheel, install_wheel
+
+ROOT = Path(__file__).parents[2]
+LEFT_OUT = {"pyspark", "pandas", "pyarrow", "numpy", "kafka", "confluent_kafka", "prometheus_client", "google", "jgo"}
+BYTES_MAX = 30 * 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The ``bin`` folder of an environment with the wheel and what it requires without extras."""
+    folder = tmp_path_factory.mktemp("bare")
+    return install_wheel(build_wheel(folder), folder / "venv", extras=()).parent
+
+
+def run(bare: Path, command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": f"{bare}:{os.environ['PATH']}", "HOME": str(folder), "LANG": "C.UTF-8"}
+    return subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=30
+    )
+
+
+def test_it_is_small(bare: Path) -> None:
+    [packages] = (bare.parent / "lib").glob("python*/site-packages")
+    assert {path.name for path in packages.iterdir()} & LEFT_OUT == set()
+    # Each library is a link, so the link's target counts.
+    files = (file for entry in packages.iterdir() for file in [entry, *entry.resolve().rglob("*")])
+    assert sum(file.stat().st_size for file in files if file.is_file()) < BYTES_MAX
+
+
+def test_commands_that_need_no_engine_work(bare: Path, tmp_path: Path) -> None:
+    [example] = re.findall(r"^```bash\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)[-1:]
+    done = run(bare, f"set -eu\n{example}", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "decisions.jsonl").read_text().count('"kind":"leader_and_isr"') == 2
+
+
+def test_a_bus_on_kafka_names_the_extra_that_it_needs(bare: Path, tmp_path: Path) -> None:
+    done = run(bare, "python -c 'import isrflow; isrflow.connect(\"kafka://127.0.0.1:1\")'", tmp_path)
+    assert "kafka is not installed: pip install 'isrflow[kafka]'" in done.stderr

@@ -1,0 +1,115 @@
+"""The package for users' programs publishes events and reads decisions, on both kinds of bus."""
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import isrflow
+from bus.embedded import EmbeddedBus
+from bus.interface import AFTER_ALL_OF
+from isrflow.client import BEGINNING
+from tests.support.decided_bus import DecidedBus
+
+REGISTER = {"kind": "broker_register", "broker": 1, "incarnation": "a"}
+CREATE = {"kind": "create_topic", "topic": "t", "partitions": 2, "replication_factor": 1}
+WAIT_S = 20.0
+
+
+def heartbeat(epoch: int) -> dict[str, Any]:
+    return {
+        "kind": "broker_heartbeat",
+        "broker": 1,
+        "broker_epoch": epoch,
+        "want_fence": False,
+        "want_shutdown": False,
+    }
+
+
+def test_a_program_registers_a_broker_and_reads_what_is_decided(decided_url: str) -> None:
+    with isrflow.connect(decided_url) as bus:
+        registered = bus.ask(REGISTER)
+        assert (registered["kind"], registered["error"]) == ("answer", "NONE")
+        assert registered["broker_epoch"] == registered["seq"]
+        assert bus.publish(heartbeat(registered["broker_epoch"]))
+        created = bus.ask({**CREATE, "request_id": 7})
+        assert (created["request_id"], created["error"]) == (7, "NONE")
+        led = list(itertools.islice(bus.decisions(kinds=["leader_and_isr"], wait_s=WAIT_S), 2))
+        assert [(one["partition"], one["leader"]) for one in led] == [(0, 1), (1, 1)]
+        assert [one["kind"] for one in bus.decisions_on(created["seq"])][-1] == "answer"
+        after = (led[-1]["seq"], led[-1]["index"])
+        assert all((one["seq"], one["index"]) > after for one in bus.decisions(after))
+        assert bus.newest() >= after
+        assert list(bus.decisions((bus.newest()[0], AFTER_ALL_OF), kinds=["answer"])) == []
+        whole = [(one["seq"], one["index"]) for one in bus.decisions()]
+        assert whole == sorted(set(whole))
+
+
+def test_a_refused_and_a_malformed_request_are_answered(decided_url: str) -> None:
+    with isrflow.connect(decided_url) as bus:
+        assert bus.ask({"kind": "delete_topic", "topic": "t"})["error"] == "UNKNOWN_TOPIC_OR_PARTITION"
+        malformed = bus.ask({"kind": "delete_topic", "topic": 7})
+        assert malformed["seq"] > 0
+        assert malformed["error"] == "INVALID_REQUEST" if malformed["kind"] == "answer" else malformed["field"]
+
+
+def test_a_report_of_a_log_end_goes_where_the_engine_looks_for_it(decided_url: str) -> None:
+    report = {"kind": "log_end_offset", "topic": "t", "partition": 0, "broker": 1, "leader_epoch": 0}
+    with isrflow.connect(decided_url) as bus:
+        seq = bus.publish({**report, "log_end_offset": 5})
+        assert (seq is None) == decided_url.startswith("kafka:")
+        with pytest.raises(ValueError, match="never answered"):
+            bus.ask({**report, "log_end_offset": 6})
+
+
+def test_nobody_may_publish_what_only_the_engine_makes(decided_url: str) -> None:
+    with isrflow.connect(decided_url) as bus, pytest.raises(isrflow.EngineOnlyError, match="a tick, which only"):
+        bus.publish({"kind": "tick"})
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    EmbeddedBus(tmp_path / "bus.db").close()
+    return tmp_path / "bus.db"
+
+
+def test_an_answer_that_never_comes_is_an_error(path: Path) -> None:
+    with isrflow.connect(str(path)) as bus:
+        with pytest.raises(isrflow.NoAnswerError, match=r"no answer to event 1 in 0\.1 s: is an engine running"):
+            bus.ask(REGISTER, timeout_s=0.1)
+        assert bus.publish(REGISTER) == 2, "the request stays published"
+
+
+@pytest.mark.parametrize("event", [{}, {"kind": 7}, ["kind"], "kind", {"kind": "tick", "x": object()}])
+def test_what_is_no_event_is_not_published(path: Path, event: Any) -> None:
+    with isrflow.connect(f"sqlite:{path}") as bus:
+        with pytest.raises(ValueError, match="event 2"):
+            bus.publish(REGISTER, event)
+        assert bus.publish(REGISTER) == 1
+
+
+def test_a_missing_bus_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(isrflow.NoBusError, match="start the engine"):
+        isrflow.connect(str(tmp_path / "bus.db"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("url", ["kafka://", "kafka://host", "kafka://host:1/a/b"])
+def test_a_malformed_url_is_an_error(url: str) -> None:
+    with pytest.raises(isrflow.BusError, match="is no bus on Kafka: expected kafka://host:port"):
+        isrflow.connect(url)
+
+
+def test_removed_decisions_are_noticed(tmp_path: Path) -> None:
+    held = DecidedBus(tmp_path / "bus.db")
+    for number in range(4):
+        held.take([msgspec.json.encode({**REGISTER, "broker": number, "time_ms": 1})])
+    held.bus.passed(4)
+    while held.bus.trim(1):
+        pass
+    with isrflow.connect(str(tmp_path / "bus.db")) as bus:
+        assert {one["seq"] for one in bus.decisions(BEGINNING)} == {4}
+        with pytest.raises(isrflow.TrimmedError, match="read on from"):
+            list(bus.decisions((1, 0)))
