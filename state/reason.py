@@ -6,42 +6,81 @@ from enum import StrEnum
 class Reason(StrEnum):
     """The cause of a decision."""
 
+    # A job took over after a time without a controller, so the metadata quorum goes on in another epoch.
     CONTROLLER_STARTED = "CONTROLLER_STARTED"
+    # A broker registered, or changed what it had registered.
     BROKER_REGISTERED = "BROKER_REGISTERED"
+    # A broker registered again as another process.
     BROKER_RESTARTED = "BROKER_RESTARTED"
+    # A fenced broker asked to serve.
     BROKER_UNFENCED = "BROKER_UNFENCED"
+    # A broker was silent for broker.session.timeout.ms.
     BROKER_SESSION_EXPIRED = "BROKER_SESSION_EXPIRED"
+    # A gateway lost its connection to a broker, which stayed silent for broker.connection.lost.grace.ms.
     BROKER_CONNECTION_LOST = "BROKER_CONNECTION_LOST"
+    # A broker asked to be fenced, for example at the end of its shutdown.
     BROKER_ASKED_FENCE = "BROKER_ASKED_FENCE"
+    # An operator unregistered a broker.
     BROKER_UNREGISTERED = "BROKER_UNREGISTERED"
+    # A broker asked to shut down, so it hands over what it leads and leaves ISRs.
     CONTROLLED_SHUTDOWN = "CONTROLLED_SHUTDOWN"
+    # A topic was created, or one of its new partitions got its first leader.
     TOPIC_CREATED = "TOPIC_CREATED"
+    # A topic is being deleted.
     TOPIC_DELETED = "TOPIC_DELETED"
+    # An admin added partitions to a topic.
     PARTITIONS_CREATED = "PARTITIONS_CREATED"
+    # The leader failed, and another in-sync replica leads, or none is left.
     LEADER_FENCED = "LEADER_FENCED"
+    # A partition without a leader got one, because a replica of its ISR came back.
     LEADER_RETURNED = "LEADER_RETURNED"
+    # A follower failed and left the ISR. The leader stays.
     REPLICA_FENCED = "REPLICA_FENCED"
+    # A broker came back, and learns what its replica has to do.
     REPLICA_ONLINE = "REPLICA_ONLINE"
+    # No in-sync replica was left, so one that was not in sync leads. Records may be lost.
     UNCLEAN_ELECTION = "UNCLEAN_ELECTION"
+    # An admin asked for the preferred leader.
     PREFERRED_ELECTION = "PREFERRED_ELECTION"
+    # Leadership went back to the preferred leader, because the imbalance was too large; or the counts of that check.
     LEADER_BALANCE = "LEADER_BALANCE"
+    # An admin moves a partition to other brokers: the move began, got on, was cancelled, or ended.
     REASSIGNMENT = "REASSIGNMENT"
+    # The leader removed a follower from the ISR.
     ISR_SHRUNK = "ISR_SHRUNK"
+    # The leader added a follower to the ISR.
     ISR_EXPANDED = "ISR_EXPANDED"
+    # The leader replaced members of the ISR.
     ISR_ALTERED = "ISR_ALTERED"
+    # The leader has recovered after an unclean election (KIP-704).
     LEADER_RECOVERED = "LEADER_RECOVERED"
+    # A gateway started and leads the metadata quorum, or the leader goes on in a newer format of the metadata log.
     GATEWAY_STARTED = "GATEWAY_STARTED"
+    # The gateway that led was silent for controller.quorum.fetch.timeout.ms, so another one leads.
     GATEWAY_SILENT = "GATEWAY_SILENT"
+    # The gateway that led is stopping, so another one leads.
     GATEWAY_STOPPED = "GATEWAY_STOPPED"
+    # A broker got a block of producer ids.
     PRODUCER_IDS_ALLOCATED = "PRODUCER_IDS_ALLOCATED"
+    # Nothing was decided for metadata.max.idle.interval.ms.
     MAX_IDLE_INTERVAL = "MAX_IDLE_INTERVAL"
+    # Dynamic settings changed, or the settings in force did.
     CONFIG_CHANGED = "CONFIG_CHANGED"
+    # The high watermark moved, because replicas reported their log ends.
     REPLICATED = "REPLICATED"
+    # A request was carried out.
     REQUEST_DONE = "REQUEST_DONE"
+    # A request was refused. Its answer has the error.
     REQUEST_REFUSED = "REQUEST_REFUSED"
+    # A text is no event, or a field has a value that it cannot have.
     MALFORMED = "MALFORMED"
+    # An event claims a time too far in the future.
     TIME_AHEAD = "TIME_AHEAD"
+    # An event names a broker that is not registered.
     UNKNOWN_BROKER = "UNKNOWN_BROKER"
+    # An event claims a controller epoch that no job holds.
     UNKNOWN_CLAIM = "UNKNOWN_CLAIM"
+    # A change was withheld, because it would have broken an invariant.
     INVARIANT_BROKEN = "INVARIANT_BROKEN"
+    # The rules failed on an event, which was left out. This is a defect of isrflow.
     RULES_FAILED = "RULES_FAILED"

@@ -1,0 +1,194 @@
+"""The contract in tables, made from the types and from the comments beside their fields."""
+
+import ast
+import functools
+import inspect
+import operator
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec import inspect as types
+
+from state import reason as reasons
+from state import registration
+from state.decisions import AnyDecision, Decision, PartitionResult
+from state.engine_events import ENGINE_KINDS
+from state.event import AdminEvent
+from state.events import AnyEvent, Event, TopicPartition
+from tests.support.contract_notes import FIELDS
+
+RULES = Path(__file__).parents[2] / "controller_logic"
+_LEFT_OUT = "not known"
+_POWERS = {2**31 - 1: "2^31-1", 2**63 - 1: "2^63-1", 2**53: "2^53"}
+# In the rules' text, but no error of an answer: a broker reports the first, and the others are states.
+NO_ERRORS = {"KAFKA_STORAGE_ERROR", "RECOVERED", "RECOVERING"}
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a table of Markdown."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines)
+
+
+def events() -> str:
+    """Describe every event: its kind, what it means, and its fields."""
+    shared = {field.name for field in msgspec.structs.fields(Event)}
+    parts = ["### Every event", "", _fields(Event, set())]
+    parts += ["", "### Every request of an admin", "", _fields(AdminEvent, shared)]
+    for kind in AnyEvent.__args__:
+        of_admin = {"timeout_ms"} if issubclass(kind, AdminEvent) else set()
+        parts += _kind(kind, shared | of_admin, _mark(kind))
+    return "\n".join(parts)
+
+
+def decisions() -> str:
+    """Describe every decision in the canonical order."""
+    shared = {field.name for field in msgspec.structs.fields(Decision)}
+    parts = ["### Every decision", "", _fields(Decision, set())]
+    for kind in AnyDecision.__args__:
+        parts += _kind(kind, shared, "")
+    return "\n".join(parts)
+
+
+def named_values() -> str:
+    """Describe the structs that events and decisions contain."""
+    parts: list[str] = []
+    for struct in (registration.Listener, registration.Feature, TopicPartition, PartitionResult):
+        parts += _kind(struct, set(), "")
+    return "\n".join(parts).lstrip("\n")
+
+
+def reason_rows() -> list[tuple[str, str]]:
+    """Return every reason with what it tells."""
+    comments = _comments(reasons.Reason)
+    return [(f"`{reason.value}`", comments.get(reason.name, "")) for reason in reasons.Reason]
+
+
+def error_names() -> set[str]:
+    """Return the errors that answers of the rules carry, from the rules' text."""
+    words = {
+        node.value
+        for path in RULES.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"[A-Z][A-Z_]+", node.value)
+    }
+    return words - NO_ERRORS
+
+
+def page(marks: dict[str, str], text: str) -> str:
+    """Return ``text`` with each marked part replaced."""
+    for mark, part in marks.items():
+        begin, end = f"<!-- {mark} -->\n", f"\n<!-- end of {mark} -->"
+        head, rest = text.split(begin)
+        text = f"{head}{begin}{part}{end}{rest.split(end)[1]}"
+    return text
+
+
+def _mark(kind: Any) -> str:
+    return "Only the engine makes it." if kind.__struct_config__.tag in ENGINE_KINDS else ""
+
+
+def _kind(struct: Any, shared: set[str], mark: str) -> list[str]:
+    title = f"`{struct.__struct_config__.tag}`" if struct.__struct_config__.tag else struct.__name__
+    about = " ".join(inspect.cleandoc(struct.__doc__ or "").split()).replace("``", "`")
+    text = " ".join(filter(None, [about, mark]))
+    fields = _fields(struct, shared)
+    return ["", f"### {title}", "", text, *(["", fields] if fields else [])]
+
+
+def _fields(struct: Any, shared: set[str]) -> str:
+    rows = []
+    kind = struct.__struct_config__.tag or struct.__name__
+    for field in msgspec.structs.fields(struct):
+        if field.name in shared:
+            continue
+        comment = next((found for base in struct.__mro__ if (found := _comments(base).get(field.name))), None)
+        comment = FIELDS.get(f"{kind}.{field.name}") or comment or FIELDS.get(field.name, "")
+        rows.append((f"`{field.encode_name}`", in_words(field.type), _default(field), comment.replace("``", "`")))
+    if issubclass(struct, Decision | PartitionResult):
+        rows = [
+            (name, type_, "not always" if default == _LEFT_OUT else "always", told)
+            for name, type_, default, told in rows
+        ]
+        return table(("field", "type", "there", "what it tells"), rows) if rows else ""
+    return table(("field", "type", "if missing", "what it tells"), rows) if rows else ""
+
+
+def _default(field: Any) -> str:
+    if field.required:
+        return "required"
+    value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
+    return _LEFT_OUT if value is UNSET else f"`{msgspec.json.encode(value).decode()}`"
+
+
+@cache
+def _comments(cls: Any) -> dict[str, str]:
+    """Return the comment above each field of a class."""
+    try:
+        lines = inspect.getsource(cls).splitlines()
+    except (OSError, TypeError):
+        return {}
+    found: dict[str, str] = {}
+    waiting: list[str] = []
+    for line in lines:
+        text = line.strip()
+        named = re.match(r"(\w+)(: | = )", text)
+        if text.startswith("# "):
+            waiting.append(text[2:])
+            continue
+        if named and waiting:
+            found[named[1]] = " ".join(waiting)
+        waiting = []
+    return found
+
+
+def in_words(type_: Any) -> str:
+    """Describe a type with its limits."""
+    left = [one for one in get_args(type_) if one is not UnsetType]
+    if UnsetType in get_args(type_):
+        type_ = functools.reduce(operator.or_, left)
+    return _words(types.type_info(type_))
+
+
+def _words(info: Any) -> str:
+    match info:
+        case types.IntType():
+            return f"integer{_range(info)}"
+        case types.StrType(pattern=str(pattern)):
+            return f"text that matches `{pattern}`"
+        case types.StrType():
+            return f"text{_length(info, 'characters')}"
+        case types.LiteralType():
+            return " or ".join(f"`{msgspec.json.encode(value).decode()}`" for value in info.values)
+        case types.VarTupleType() | types.ListType():
+            return f"list{_length(info, '')} of {_words(info.item_type)}"
+        case types.TupleType():
+            return f"[{', '.join(_words(item) for item in info.item_types)}]"
+        case types.DictType():
+            return f"object{_length(info, 'keys')} from {_words(info.key_type)} to {_words(info.value_type)}"
+        case types.UnionType():
+            return " or ".join(dict.fromkeys(_words(one) for one in info.types))
+        case types.StructType() | types.EnumType():
+            return str(info.cls.__name__)
+        case types.Metadata():
+            description = (info.extra_json_schema or {}).get("description")
+            return str(description) if description else _words(info.type)
+    return {types.BoolType: "true or false", types.NoneType: "null", types.FloatType: "number"}[type(info)]
+
+
+def _range(info: Any) -> str:
+    low, high = ("" if one is None else _POWERS.get(one, f"{one:,}") for one in (info.ge, info.le))
+    if low and high:
+        return f" ({low} to {high})"
+    return f" (at least {low})" if low else f" (at most {high})" if high else ""
+
+
+def _length(info: Any, what: str) -> str:
+    if not info.max_length:
+        return ""
+    return f" ({info.min_length or 0} to {info.max_length:,}{what and ' '}{what})"

@@ -1,0 +1,48 @@
+"""Every setting with its type, default and explanation, made from the types and from ``conf/reference.toml``."""
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from conf.loader import as_text
+from conf.settings import Settings
+from state.policy import NAMES as POLICY_KEYS
+from state.policy import TOPIC_NAMES, Policy
+from tests.support.contract_tables import in_words, table
+
+REFERENCE = Path(__file__).parents[2] / "conf" / "reference.toml"
+
+
+def tables() -> str:
+    """Describe all settings, section by section, in the order of the reference file."""
+    fields = {f.encode_name: f for struct in (Policy, Settings) for f in msgspec.structs.fields(struct)}
+    overview: list[tuple[str, ...]] = []
+    parts: list[str] = []
+    for title, text in re.findall(r"^# --- (.*?) -+\n(.*?)(?=^# --- |\Z)", REFERENCE.read_text(), re.M | re.S):
+        parts += ["", f"## {title}"]
+        for comment, lines in re.findall(r"((?:^# .*\n)+)((?:^[a-z].*\n?)+)", text, re.MULTILINE):
+            told = " ".join(line[2:] for line in comment.splitlines())
+            for key in re.findall(r"^([\w.]+) = ", lines, re.MULTILINE):
+                field = fields.pop(key)
+                default = as_text(field.default) if field.default != "" else '""'
+                overview.append((f"[`{key}`](#{anchor(key)})", f"`{default}`"))
+                parts += ["", f"### `{key}`", "", told, "", facts(key, in_words(field.type), default)]
+    assert set(fields) == {"policy"}, f"conf/reference.toml lacks {sorted(fields)}"
+    return "\n".join([table(("setting", "default"), overview), *parts])
+
+
+def facts(key: str, type_: str, default: str) -> str:
+    """Say in one line what values a setting takes and where it can be changed."""
+    where = "Read when the engine starts."
+    if key in TOPIC_NAMES:
+        where = "`alter_config` changes it for the cluster or for one topic while the engine runs."
+    elif key in POLICY_KEYS:
+        where = "`alter_config` changes it for the cluster while the engine runs."
+    variable = "ISRFLOW_" + re.sub(r"\W", "_", key).upper()
+    return f"Default `{default}`. Values: {type_}. {where} Environment: `{variable}`."
+
+
+def anchor(key: str) -> str:
+    """Return the anchor of a heading that is only ``key``."""
+    return re.sub(r"[^\w-]", "", key)

@@ -1,0 +1,49 @@
+"""docs/contract-tables.md and docs/settings.md are complete. ISRFLOW_REWRITE=1 writes their tables again."""
+
+import os
+import re
+from pathlib import Path
+
+from tests.support import contract_tables, settings_page
+from tests.support.contract_notes import ERRORS, LIMITS
+from tests.support.contract_tables import table
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def expect(name: str, marks: dict[str, str]) -> None:
+    path = DOCS / name
+    expected = contract_tables.page(marks, path.read_text())
+    if os.environ.get("ISRFLOW_REWRITE"):
+        path.write_text(expected)
+    assert path.read_text() == expected, (
+        "to write it again: ISRFLOW_REWRITE=1 pytest tests/tidy/test_contract_tables.py"
+    )
+
+
+def test_the_tables_of_the_contract_are_those_of_the_types() -> None:
+    limits = [(what, f"{limit:,}", beyond) for what, limit, beyond in LIMITS]
+    errors = [(f"`{name}`", str(number), text) for name, (number, text) in ERRORS.items()]
+    marks = {
+        "events": contract_tables.events(),
+        "decisions": contract_tables.decisions(),
+        "objects": contract_tables.named_values(),
+        "limits": table(("of what", "at most", "beyond that"), limits),
+        "reasons": table(("reason", "what it tells"), contract_tables.reason_rows()),
+        "errors": table(("error", "number", "when"), errors),
+    }
+    expect("contract-tables.md", marks)
+
+
+def test_no_field_and_no_reason_is_left_unexplained() -> None:
+    tables = contract_tables.events() + contract_tables.decisions() + contract_tables.named_values()
+    assert re.findall(r"^\| `\w+` \|.*\|  \|$", tables, re.MULTILINE) == []
+    assert [name for name, text in contract_tables.reason_rows() if not text] == []
+
+
+def test_every_error_of_the_rules_is_explained() -> None:
+    assert contract_tables.error_names() == set(ERRORS)
+
+
+def test_the_page_of_settings_has_every_setting() -> None:
+    expect("settings.md", {"settings": settings_page.tables()})
