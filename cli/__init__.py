@@ -13,8 +13,8 @@ from conf.loader import SettingsError
 from state.codec import CodecError
 
 COMMANDS = (
-    *("run", "publish", "topics", "partitions", "brokers", "reassign", "elect", "decisions", "describe", "replay"),
-    *("reshard", "demo", "doctor", "cluster"),
+    *("run", "publish", "topics", "partitions", "brokers", "reassign", "elect", "health", "top", "state"),
+    *("decisions", "describe", "replay", "reshard", "demo", "doctor", "cluster"),
 )
 
 

@@ -23,6 +23,7 @@ from conf.settings import Settings
 from controller_logic.guard import guarded_step
 from controller_logic.replay import logged
 from controller_logic.resharding import resharded
+from state.canonical import number
 from state.cluster import State
 from state.codec import decode_cluster
 from state.decisions import Answer, AnyDecision, Rejected, decode
@@ -147,7 +148,8 @@ def would_decide(settings: Settings, requests: Sequence[Request]) -> list[AnyDec
     state = guarded_step(state, list(logged(undecided)), Policy(), overrides={}).state
     texts = [msgspec.json.encode({"time_ms": now_ms(), "request_id": "dry-run"} | request) for request in requests]
     asked = [Entry(last + nth * step_of_seq, text, now_ms()) for nth, text in enumerate(texts, start=1)]
-    return guarded_step(state, list(logged(asked)), Policy(), overrides={}).decisions
+    parts = guarded_step(state, list(logged(asked)), Policy(), overrides={}).parts
+    return [decode(body) for _, _, body in number(parts)]
 
 
 def _whole(image: Image) -> State:

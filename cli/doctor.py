@@ -2,19 +2,18 @@
 
 import subprocess
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import click
 
 from brokers.launch.kafka.preparing import prepare
 from brokers.launch.service import ServiceError
 from cli.errors import Unreachable
-from cli.options import existing_bus, with_settings
+from cli.findings import Finding, bus, java, versions
+from cli.options import with_settings
+from cli.output import format_option, show_json
 from conf.cache import cache_dir
 from conf.jars import SETS, Jar, JarsError, damaged, fetch, missing, pinned
-from conf.java import JavaError, java_home
 from conf.settings import Settings
-from isrflow.masking import masked
 
 _FOR = {
     "kafka-broker": "for real Kafka brokers",
@@ -23,33 +22,29 @@ _FOR = {
 }
 
 
-class Finding(NamedTuple):
-    """The result of one check. Nothing works without what is ``needed``."""
-
-    name: str
-    there: bool
-    needed: bool
-    text: str
-
-
 @click.command("doctor")
 @click.argument("names", nargs=-1, type=click.Choice(SETS), metavar="[SET]...")
 @click.option("--fetch", "fetching", is_flag=True, help="Fetch the missing jars of the named sets, or of all sets.")
 @click.option("--prepare", "preparing", is_flag=True, help="Make engines start faster from now on.")
+@format_option
 @with_settings
-def command(settings: Settings, names: tuple[str, ...], fetching: bool, preparing: bool) -> None:
-    """Check for Java, the bus and Kafka's jars. With --fetch, fetch missing jars first.
+def command(settings: Settings, names: tuple[str, ...], fetching: bool, preparing: bool, form: str) -> None:
+    """Check versions, Java, the bus, clocks and Kafka's jars. With --fetch, fetch missing jars first.
+
+    The bus is read, and it is checked whether this user may write it and the checkpoint.
 
     With --prepare, fetch spark-files and write archives of the classes that Spark and Kafka load, the latter if
     kafka-broker is there. This takes half a minute. Then engines of this Python environment and Kafka brokers start
     some seconds faster.
 
     There are three sets of jars, pinned by hash and kept in a cache (ISRFLOW_CACHE, or the user's cache): kafka-broker,
-    kafka-tools and spark-files. The exit code is 3 if there is no Java, or if a jar does not match its hash.
+    kafka-tools and spark-files. The exit code is 3 if something is wrong: there is no Java, a jar does not match its
+    hash, a clock is skewed, or a place cannot be written.
 
     \b
     Examples:
       isrflow doctor
+      isrflow doctor --format json
       isrflow doctor --fetch
       isrflow doctor --fetch kafka-broker
       isrflow doctor --prepare
@@ -60,13 +55,20 @@ def command(settings: Settings, names: tuple[str, ...], fetching: bool, preparin
     if preparing:
         _prepare()
     findings = list(_findings(settings, sets))
+    _show(findings, form)
+    wrong = [finding.name for finding in findings if finding.is_wrong]
+    if wrong:
+        raise Unreachable(f"missing or damaged: {', '.join(wrong)}.")
+
+
+def _show(findings: Sequence[Finding], form: str) -> None:
+    if form == "json":
+        show_json([finding._asdict() for finding in findings])
+        return
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
         mark = "ok     " if finding.there else ("MISSING" if finding.needed else "-      ")
         click.echo(f"{mark} {finding.name.ljust(width)}  {finding.text}")
-    gone = [finding.name for finding in findings if finding.needed and not finding.there]
-    if gone:
-        raise Unreachable(f"missing or damaged: {', '.join(gone)}.")
 
 
 def _fetch(name: str) -> None:
@@ -93,15 +95,9 @@ def _prepare() -> None:
 
 
 def _findings(settings: Settings, sets: Sequence[str]) -> Iterator[Finding]:
-    try:
-        yield Finding("java", True, True, str(java_home()))
-    except JavaError as error:
-        yield Finding("java", False, True, str(error))
-    try:
-        existing_bus(settings).close()
-        yield Finding("bus", True, False, masked(settings.bus))
-    except click.ClickException as error:
-        yield Finding("bus", False, False, error.message)
+    yield from versions()
+    yield from java()
+    yield from bus(settings)
     yield Finding("cache", True, False, str(cache_dir()))
     for name in sets:
         yield _jars(name)

@@ -1,13 +1,20 @@
 """The findings of ``isrflow doctor``, and when it fails."""
 
+import json
+import os
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
+from bus.interface import Page
 from cli import command
 from conf.jars import pinned
+from state.cluster import Cluster
+from state.codec import encode_cluster
 
 
 @pytest.fixture(autouse=True)
@@ -45,3 +52,34 @@ def test_a_jar_with_the_wrong_hash_is_an_error(tmp_path: Path) -> None:
 
 def test_a_set_that_does_not_exist_is_wrong_use() -> None:
     assert doctor("kafka")[0] == 2
+
+
+@pytest.mark.parametrize(("skew_ms", "code"), [(0, 0), (60_000, 3), (-60_000, 3)])
+def test_a_skewed_clock_is_wrong(tmp_path: Path, skew_ms: int, code: int) -> None:
+    entered_ms = now_ms()
+    cluster = Cluster(seq=7, clock_ms=entered_ms + skew_ms, clock_entered_ms=entered_ms, controller_epoch=1)
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    epoch = bus.claim("test", {}, 1).controller_epoch
+    bus.commit(epoch, bus.last_seq(), [], [Page(0, -1, encode_cluster(cluster))])
+    bus.close()
+    found, said = doctor("--bus", str(tmp_path / "bus.db"), "spark-files")
+    assert found == code, said
+    assert f"{skew_ms} ms ahead of the bus's" in said
+    assert re.search(r"ok +engine +the last commit is \d", said)
+
+
+def test_findings_are_json_too(tmp_path: Path) -> None:
+    code, said = doctor("--bus", str(tmp_path / "bus.db"), "spark-files", "--format", "json")
+    findings = {finding["name"]: finding for finding in json.loads(said)}
+    assert code == 0
+    assert findings["versions"]["text"].startswith("Python 3.")
+    assert findings["checkpoint"]["there"]
+    assert not findings["bus"]["needed"]
+
+
+def test_a_place_that_cannot_be_written_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The superuser may write everywhere, so the question is answered here.
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    code, said = doctor("--bus", str(tmp_path / "bus.db"), "spark-files")
+    assert code == 3
+    assert "missing or damaged: checkpoint, bus file." in said

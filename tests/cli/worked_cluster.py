@@ -16,8 +16,11 @@ FILES = {
 }
 
 
-def started(folder: Path) -> RulesEngine:
-    """Start an engine on ``folder``/data/bus.db: brokers 1 to 3 serve, 4 is gone, and orders has two partitions."""
+def started(folder: Path, *, is_healthy: bool = False) -> RulesEngine:
+    """Start an engine on ``folder``/data/bus.db: brokers 1 to 3 serve, 4 is gone, and orders has two partitions.
+
+    If it ``is_healthy``, there is no broker 4.
+    """
     for name, document in FILES.items():
         (folder / name).write_text(json.dumps(document))
     path = folder / "data" / "bus.db"
@@ -25,7 +28,7 @@ def started(folder: Path) -> RulesEngine:
     engine = RulesEngine()
     engine.start(path, broker_session_timeout_ms=SESSION_MS, tick_idle_interval_ms=500)
     try:
-        racks = {1: "r1", 2: "r2", 3: "r3", 4: "r4"}
+        racks = {1: "r1", 2: "r2", 3: "r3"} | ({} if is_healthy else {4: "r4"})
         seqs = {
             broker: publish(bus, kind="broker_register", broker=broker, incarnation="a", rack=rack)
             for broker, rack in racks.items()

@@ -1,0 +1,119 @@
+"""What a doctor looks at: versions, the bus, what may be written, and clocks."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from bus.interface import BusError
+from bus.open_bus import files_name
+from cli.committed import OLD_AFTER_S, read_committed, skew_ms
+from cli.errors import Unreachable
+from cli.options import existing_bus
+from conf.java import JavaError, java_home
+from conf.settings import SQLITE, Settings
+from isrflow.masking import masked
+from state.codec import CodecError
+
+FREE_BYTES_MIN = 100 * 1024 * 1024
+PACKAGES = ("isrflow", "pyspark", "pyarrow", "confluent-kafka", "kafka-python", "click")
+
+
+class Finding(NamedTuple):
+    """The result of one check. Something is wrong if what is ``needed`` is not there."""
+
+    name: str
+    there: bool
+    needed: bool
+    text: str
+
+    @property
+    def is_wrong(self) -> bool:
+        """Say whether this has to be mended."""
+        return self.needed and not self.there
+
+
+def versions() -> Iterator[Finding]:
+    """Find the versions of Python and of the packages that matter."""
+    found = [f"Python {'.'.join(map(str, sys.version_info[:3]))}"]
+    for package in PACKAGES:
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            found.append(f"no {package}")
+    yield Finding("versions", True, False, ", ".join(found))
+
+
+def java() -> Iterator[Finding]:
+    """Find the Java that Spark would use, and its version."""
+    try:
+        home = java_home()
+    except JavaError as error:
+        yield Finding("java", False, True, str(error))
+        return
+    yield Finding("java", True, True, f"{home}{_java_version(home)}")
+
+
+def _java_version(home: Path) -> str:
+    try:
+        lines = (home / "release").read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    found = [line.partition("=")[2].strip('"') for line in lines if line.startswith("JAVA_VERSION=")]
+    return f", version {found[0]}" if found else ""
+
+
+def bus(settings: Settings) -> Iterator[Finding]:
+    """Find the bus: whether it can be read and written, and whether an engine decides and its clock is right."""
+    try:
+        opened = existing_bus(settings)
+    except click.ClickException as error:
+        yield Finding("bus", False, False, error.message)
+    else:
+        yield Finding("bus", True, False, masked(settings.bus))
+        try:
+            found = read_committed(opened, settings.bus_name)
+        except Unreachable as error:
+            yield Finding("engine", False, False, error.message)
+        except (BusError, CodecError) as error:
+            yield Finding("engine", False, True, str(error))
+        else:
+            yield from _engine(found.age_s, skew_ms(found.cluster))
+        finally:
+            opened.close()
+    yield from _writable(settings)
+
+
+def _engine(age_s: float, skew_ms: int) -> Iterator[Finding]:
+    is_recent = age_s <= OLD_AFTER_S
+    when = f"the last commit is {age_s:.1f} s old"
+    yield Finding("engine", is_recent, False, when if is_recent else f"{when}: start it with 'isrflow run'")
+    is_right = abs(skew_ms) <= OLD_AFTER_S * 1000
+    text = f"the engine's clock is {skew_ms} ms ahead of the bus's"
+    yield Finding("clock", is_right, True, text if is_right else f"{text}: set the clocks of both machines")
+
+
+def _writable(settings: Settings) -> Iterator[Finding]:
+    """Find whether this user may write the bus file, if it is one, and the checkpoint, and whether there is room."""
+    places = {"checkpoint": Path(settings.checkpoint_dir or f"{files_name(settings.bus)}.checkpoint")}
+    if settings.bus.startswith(SQLITE):
+        places["bus file"] = Path(settings.bus.removeprefix(SQLITE))
+    for name, place in places.items():
+        held = _nearest(place)
+        if not os.access(held, os.W_OK):
+            yield Finding(name, False, True, f"{held} cannot be written by this user")
+            continue
+        free = shutil.disk_usage(held).free
+        text = f"{held} can be written, {free // 2**20} MiB are free"
+        yield Finding(name, free >= FREE_BYTES_MIN, True, text)
+
+
+def _nearest(place: Path) -> Path:
+    """Return ``place``, or the nearest folder above it that exists."""
+    place = place.absolute()
+    return place if place.exists() else _nearest(place.parent)

@@ -1,0 +1,153 @@
+"""Say whether the cluster is healthy."""
+
+import time
+from typing import Any, NamedTuple
+
+import click
+
+from bus.interface import BusError
+from cli.committed import Committed, read_committed
+from cli.errors import Unreachable
+from cli.options import existing_bus, with_settings
+from cli.output import format_option, show_fields, show_json
+from cli.partition_filters import Filters
+from conf.settings import Settings
+from state.broker import BrokerState
+from state.codec import CodecError
+
+HEALTHY, UNHEALTHY, UNKNOWN = "healthy", "unhealthy", "unknown"
+EXIT_CODES = {HEALTHY: 0, UNHEALTHY: 1, UNKNOWN: 2}
+SHOWN_MAX = 10
+WATCH_INTERVAL_S = 0.5
+# Each with the filter of Kafka's tools that finds these partitions.
+_AT_RISK = {
+    "offline": Filters(False, True, False, False),
+    "under_min_isr": Filters(False, False, True, False),
+    "under_replicated": Filters(True, False, False, False),
+}
+
+
+class Health(NamedTuple):
+    """Whether a cluster is healthy, and why not."""
+
+    status: str
+    reasons: list[str]
+    # How old the last commit is; None if it is not known.
+    age_s: float | None = None
+    details: dict[str, Any] = {}
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Return all of it, as JSON prints it."""
+        age_ms = None if self.age_s is None else round(self.age_s * 1000)
+        return {"status": self.status, "reasons": self.reasons, "last_commit_age_ms": age_ms, **self.details}
+
+
+@click.command("health")
+@click.option("--watch", is_flag=True, help="Go on, and print whenever something has changed.")
+@click.option("--exit-when-healthy", is_flag=True, help="Watch, and exit with 0 once the cluster is healthy.")
+@click.option("--timeout-ms", type=click.IntRange(min=1), metavar="N", help="Watch for no longer than this.")
+@click.option(
+    "--max-age-ms",
+    type=click.IntRange(min=1),
+    default=10_000,
+    show_default=True,
+    help="The health is unknown if the last commit is older.",
+)
+@format_option
+@with_settings
+def command(
+    settings: Settings,
+    watch: bool,
+    exit_when_healthy: bool,
+    timeout_ms: int | None,
+    max_age_ms: int,
+    form: str,
+) -> None:
+    """Say whether the cluster is healthy, by exit code too: 0 healthy, 1 unhealthy, 2 unknown.
+
+    It is healthy if every broker serves, every partition has a leader, and every replica is in sync. It is unknown if
+    the bus cannot be read, or if no engine has committed anything lately.
+
+    \b
+    Examples:
+      isrflow health
+      isrflow health --exit-when-healthy --timeout-ms 60000
+      isrflow health --format json
+    """
+    ends_s = None if timeout_ms is None else time.monotonic() + timeout_ms / 1000
+    before: Health | None = None
+    while True:
+        found = health_of(settings, max_age_ms)
+        if before is None or found._replace(age_s=None) != before._replace(age_s=None):
+            _show(found, form)
+        before = found
+        is_over = found.status == HEALTHY if exit_when_healthy else not watch
+        if is_over or (ends_s is not None and time.monotonic() >= ends_s):
+            click.get_current_context().exit(EXIT_CODES[found.status])
+        time.sleep(WATCH_INTERVAL_S)
+
+
+def health_of(settings: Settings, max_age_ms: int) -> Health:
+    """Read the state on the bus, and judge it."""
+    try:
+        bus = existing_bus(settings)
+        try:
+            return judged(read_committed(bus, settings.bus_name), max_age_ms)
+        finally:
+            bus.close()
+    except Unreachable as error:
+        return Health(UNKNOWN, [error.message])
+    except (BusError, CodecError, OSError) as error:
+        return Health(UNKNOWN, [Unreachable(str(error)).message])
+
+
+def judged(found: Committed, max_age_ms: int) -> Health:
+    """Judge a state. An old one tells nothing about the present."""
+    brokers = found.cluster.brokers.values()
+    away = [broker.broker for broker in brokers if broker.state is not BrokerState.active]
+    topics = [topic for topic in found.topics.values() if topic.shown_state.name == "created"]
+    at_risk = {
+        name: [f"{topic.topic}-{partition.partition}" for topic, partition in filters.matches(found, topics)]
+        for name, filters in _AT_RISK.items()
+    }
+    reasons = [f"broker {broker} is {found.cluster.brokers[broker].state.name}" for broker in sorted(away)]
+    reasons += [f"{len(names)} partitions are {name.replace('_', ' ')}" for name, names in at_risk.items() if names]
+    if not brokers:
+        reasons.append("no broker is registered")
+    details = {
+        "controller_epoch": found.cluster.controller_epoch,
+        "brokers": len(brokers),
+        "not_active": sorted(away),
+        "partitions": sum(len(topic.partitions) for topic in topics),
+        **at_risk,
+    }
+    if found.age_s * 1000 > max_age_ms:
+        reasons.insert(0, f"the last commit is older than {max_age_ms} ms: is the engine running?")
+        return Health(UNKNOWN, reasons, found.age_s, details)
+    return Health(UNHEALTHY if reasons else HEALTHY, reasons, found.age_s, details)
+
+
+def _show(found: Health, form: str) -> None:
+    if form == "json":
+        show_json(found.document)
+        return
+    details = found.details
+    age = "unknown" if found.age_s is None else f"{found.age_s:.1f} s ago"
+    fields: list[tuple[str, object]] = [("Health", found.status), ("LastCommit", age)]
+    fields += [("Reason", reason) for reason in found.reasons]
+    if details:
+        fields += [("ControllerEpoch", details["controller_epoch"]), ("Brokers", details["brokers"])]
+        fields += [("Partitions", details["partitions"])]
+        fields += [(_heading(name), _some(details[name])) for name in _AT_RISK if details[name]]
+    show_fields(fields)
+
+
+def _heading(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+def _some(names: list[str]) -> str:
+    """Show the first names, and say how many are left out."""
+    left = len(names) - SHOWN_MAX
+    return " ".join(names[:SHOWN_MAX]) + (f" and {left} more" if left > 0 else "")

@@ -1,0 +1,97 @@
+"""The state as nested names, and the place that a path leads to."""
+
+import difflib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from cli.committed import committed
+from cli.errors import Refused, WrongUse
+from conf.settings import Settings
+
+Node = dict[str, Any]
+
+path_argument = click.argument("path", default="/", metavar="[PATH]")
+state_option = click.option(
+    "--state",
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Look into this file, which 'isrflow replay --state' wrote.",
+)
+
+
+def tree_of(settings: Settings, file: Path | None) -> Node:
+    """Return the state on the bus, or in ``file``, as a tree. Raises ``Unreachable`` or ``WrongUse``."""
+    if file is not None:
+        return _nested(_read(file))
+    found = committed(settings)
+    cluster = found.cluster
+    dynamic = {"cluster": cluster.config, "brokers": cluster.broker_config, "claim": cluster.settings}
+    return _nested(found.view()) | {"settings": dynamic, "quorum": msgspec.to_builtins(cluster.quorum)}
+
+
+def _read(file: Path) -> Node:
+    try:
+        view = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+        return _complete(view)
+    except OSError as error:
+        raise WrongUse(f"cannot read {file}: {error.strerror}") from error
+    except (msgspec.MsgspecError, KeyError, TypeError, RecursionError) as error:
+        raise WrongUse(f"{file} is no state: expected what 'isrflow replay --state' writes") from error
+
+
+def _complete(view: Node) -> Node:
+    for name, keys in (("brokers", ("broker",)), ("topics", ("topic",)), ("partitions", ("topic", "partition"))):
+        for each in view[name]:
+            for key in keys:
+                each[key]
+    return view
+
+
+def _nested(view: Node) -> Node:
+    lists = ("brokers", "topics", "partitions")
+    topics = {topic["topic"]: {**topic, "partitions": {}} for topic in view["topics"]}
+    for partition in view["partitions"]:
+        topics[partition["topic"]]["partitions"][str(partition["partition"])] = partition
+    return {
+        "controller": {key: value for key, value in view.items() if key not in lists},
+        "brokers": {str(broker["broker"]): broker for broker in view["brokers"]},
+        "topics": topics,
+    }
+
+
+def found_at(tree: Node, path: str) -> Any:
+    """Return what ``path`` leads to. Raises ``Refused`` that names the nearest."""
+    node: Any = tree
+    gone: list[str] = []
+    for name in filter(None, path.split("/")):
+        if not isinstance(node, dict) or name not in node:
+            where = "/" + "/".join(gone)
+            raise Refused(f"there is no {name!r} in {where}{_hint(node, name)}")
+        node = node[name]
+        gone.append(name)
+    return node
+
+
+def _hint(node: Any, name: str) -> str:
+    if not isinstance(node, dict):
+        return ", which is a value."
+    near = difflib.get_close_matches(name, node, n=1)
+    return f"; did you mean {near[0]!r}?" if near else "; 'isrflow state tree' shows what is there."
+
+
+def drawn(node: Any, name: str, depth: int, say: Callable[[str], object], indent: int = 0) -> None:
+    """Draw a tree by indenting. A node below ``depth`` is only counted."""
+    pad = "  " * indent
+    if not isinstance(node, dict):
+        say(f"{pad}{name} = {msgspec.json.encode(node).decode()}")
+    elif indent > depth:
+        say(f"{pad}{name}/ ({len(node)})")
+    else:
+        say(f"{pad}{name}/")
+        for inner, value in node.items():
+            drawn(value, str(inner), depth, say, indent + 1)

@@ -1,0 +1,115 @@
+"""Watch the cluster live."""
+
+import contextlib
+import sys
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bus.interface import Bus
+from cli.brokers.rows import rows_of
+from cli.committed import read_committed
+from cli.decision_line import line_of
+from cli.health import SHOWN_MAX, Health, judged
+from cli.options import existing_bus, with_settings
+from cli.output import format_option, show_json
+from conf.settings import Settings
+from state.decisions import Answer, AnyDecision, HighWatermark, NoOp, decode
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+LATEST = 12
+# How far back the first look goes, and how many decisions one look reads.
+EVENTS_BACK = 2_000
+DECISIONS_PER_READ = 2_000
+MAX_AGE_MS = 10_000
+_STYLES = {"healthy": "bold green", "unhealthy": "bold red", "unknown": "bold yellow"}
+
+
+class Screen:
+    """What is shown: the health, the brokers, and the newest decisions that changed something."""
+
+    def __init__(self, bus: Bus, name: str) -> None:
+        self._bus = bus
+        self._name = name
+        self._after = (max(0, bus.decided_seq() - EVENTS_BACK * bus.seq_step), 0)
+        self.latest: deque[AnyDecision] = deque(maxlen=LATEST)
+        self.look()
+
+    def look(self) -> None:
+        """Read what was committed since the last look."""
+        found = read_committed(self._bus, self._name)
+        self.health: Health = judged(found, MAX_AGE_MS)
+        self.brokers = rows_of(found)
+        while batch := self._bus.decisions(self._after, DECISIONS_PER_READ, passing_over=True):
+            self._after = (batch[-1].seq, batch[-1].idx)
+            read = (decode(one.body) for one in batch)
+            self.latest += [one for one in read if not isinstance(one, HighWatermark | NoOp | Answer)]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Return all of it, as JSON prints it."""
+        latest = [{"seq": one.seq, "text": line_of(one).strip()} for one in self.latest]
+        return {"health": self.health.document, "brokers": self.brokers, "latest": latest}
+
+    def draw(self) -> "RenderableType":
+        """Draw all of it."""
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        health = self.health
+        age = "unknown" if health.age_s is None else f"{health.age_s:.1f} s ago"
+        head = Text.assemble(
+            ("isrflow top  ", "bold"),
+            (health.status, _STYLES[health.status]),
+            f"  epoch {health.details['controller_epoch']}  last commit {age}  {self._name}",
+        )
+        brokers = Table(box=None, pad_edge=False, header_style="bold")
+        for heading in ("Broker", "State", "Leads", "Replicas", "InSync", "Backlog"):
+            brokers.add_column(heading)
+        for row in self.brokers:
+            style = "" if row["state"] == "active" else "red"
+            keys = ("broker", "state", "leads", "replicas", "in_sync", "backlog")
+            brokers.add_row(*(str(row[key]) for key in keys), style=style)
+        risks = [
+            Text(f"{name.replace('_', ' ')}: {' '.join(health.details[name][:SHOWN_MAX])}", "yellow")
+            for name in ("offline", "under_min_isr", "under_replicated")
+            if health.details[name]
+        ]
+        lines = [Text(line_of(one), overflow="ellipsis", no_wrap=True) for one in self.latest]
+        return Group(head, Text(), brokers, Text(), *risks, Text("Latest decisions", "bold"), *lines)
+
+
+@click.command("top")
+@click.option("--once", is_flag=True, help="Print once and exit. This is the default if the output is no terminal.")
+@click.option("--interval-ms", type=click.IntRange(100, 3_600_000), default=1_000, show_default=True, help="How often.")
+@format_option
+@with_settings
+def command(settings: Settings, once: bool, interval_ms: int, form: str) -> None:
+    """Watch the cluster live: its health, its brokers, partitions at risk, and the newest decisions. Ctrl-C ends it.
+
+    \b
+    Examples:
+      isrflow top --once
+      isrflow top --once --format json
+    """
+    from rich.console import Console
+    from rich.live import Live
+
+    bus = existing_bus(settings)
+    with contextlib.closing(bus):
+        screen = Screen(bus, settings.bus_name)
+        if form == "json":
+            show_json(screen.document)
+        elif once or not sys.stdout.isatty():
+            Console(highlight=False).print(screen.draw())
+        else:
+            with Live(get_renderable=screen.draw, screen=True, auto_refresh=False) as live:
+                while True:
+                    live.refresh()
+                    time.sleep(interval_ms / 1000)
+                    screen.look()

@@ -1,0 +1,243 @@
+"""The commands that show and change a cluster, on a bus that the rules decide in a thread."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bus.embedded import EmbeddedBus
+from bus.image import read_image
+from tests.cli.conftest import Isrflow
+from tests.cli.worked_cluster import beat, publish, started, wait_for
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[EmbeddedBus]:
+    engine = started(tmp_path)
+    bus = EmbeddedBus(tmp_path / "data" / "bus.db")
+    yield bus
+    bus.close()
+    engine.stop()
+
+
+def said(isrflow: Isrflow, *arguments: str, code: int = 0) -> Any:
+    done = isrflow(*arguments, "--format", "json")
+    assert done.exit_code == code, done.output
+    return json.loads(done.stdout)
+
+
+def test_describe_has_kafkas_columns_and_tabs(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
+    done = isrflow("topics", "describe", "orders")
+    topic, first, second = done.stdout.splitlines()
+    assert topic.split("\t")[::2] == ["Topic: orders", "PartitionCount: 2", "Configs: "]
+    assert topic.split("\t")[3] == "ReplicationFactor: 2"
+    assert first == (
+        "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\tElr: N/A\tLastKnownElr: N/A"
+        "\tLeaderEpoch: 0\tPartitionEpoch: 0\tHighWatermark: 0"
+    )
+    assert second.startswith("\tTopic: orders\tPartition: 1\tLeader: 2\tReplicas: 2,1\tIsr: 2,1\t")
+
+
+def test_the_four_filters_are_kafkas(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
+    assert said(isrflow, "topics", "alter", "orders", "--config", "min.insync.replicas=2")[0]["error"] == "NONE"
+
+    def found(name: str) -> list[tuple[str, int]]:
+        partitions = said(isrflow, "topics", "describe", f"--{name}-partitions")["partitions"]
+        assert said(isrflow, "partitions", "list", f"--{name}-partitions") == [] or partitions
+        return [(p["topic"], p["partition"]) for p in partitions]
+
+    both = [("orders", 0), ("orders", 1)]
+    assert [found(name) for name in ("under-replicated", "unavailable", "under-min-isr")] == [[], [], []]
+    assert found("at-min-isr") == [("gone-soon", 0), *both]
+    said(isrflow, "brokers", "fence", "1")
+    assert found("unavailable") == [("gone-soon", 0)]
+    assert found("under-replicated") == both
+    assert found("under-min-isr") == both
+    lines = isrflow("topics", "describe", "--unavailable-partitions").stdout.splitlines()
+    assert [line.split("\t")[3] for line in lines] == ["Leader: none"], "Kafka prints no line for the topic here"
+
+
+def test_a_dry_run_changes_nothing_and_decides_as_the_engine_then_does(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
+    before = cluster.last_seq()
+    arguments = ("topics", "create", "clicks", "--replica-assignment", "1:2,2:3")
+    would = said(isrflow, *arguments, "--dry-run")
+    assert [event for event in cluster.read(before, cluster.last_seq()) if b"clicks" in event.raw] == []
+    assert {decision["kind"] for decision in would} == {"topic", "leader_and_isr", "answer"}
+    answer = said(isrflow, *arguments)[0]
+    decided = [json.loads(one.body) for one in cluster.decisions((answer["seq"], -1), 100) if one.seq == answer["seq"]]
+
+    def essence(decisions: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+        return [(d["kind"], d.get("partition"), d.get("leader"), d.get("isr"), d["reason"]) for d in decisions]
+
+    assert essence(would) == essence(decided)
+
+
+def test_a_dry_run_knows_what_is_not_decided_yet(isrflow: Isrflow, tmp_path: Path) -> None:
+    engine = started(tmp_path)
+    engine.stop()
+    bus = EmbeddedBus(tmp_path / "data" / "bus.db")
+    publish(bus, kind="create_topic", topic="clicks", assignment={"0": [1]})
+    bus.close()
+    done = isrflow("topics", "create", "clicks", "--dry-run")
+    assert done.exit_code == 1
+    assert "TOPIC_ALREADY_EXISTS" in done.stderr
+
+
+def test_a_dry_run_says_what_would_be_refused(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
+    done = isrflow("elect", "--election-type", "unclean", "--topic", "nowhere", "--partition", "0", "--dry-run")
+    assert done.exit_code == 1
+    assert "UNKNOWN_TOPIC_OR_PARTITION" in done.stderr
+
+
+def test_leadership_is_transferred_and_stays(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
+    done = isrflow("partitions", "transfer-leadership", "orders-0", "--to", "2")
+    assert done.stdout == "Broker 2 is the preferred replica of orders-0.\nBroker 2 leads orders-0.\n"
+    partition = said(isrflow, "partitions", "describe", "orders-0")[0]
+    assert (partition["leader"], partition["replicas"], partition["isr"]) == (2, [2, 1], [1, 2])
+    assert isrflow("partitions", "transfer-leadership", "orders-0", "--to", "2").stdout == (
+        "Broker 2 leads orders-0 already.\n"
+    )
+    done = isrflow("partitions", "transfer-leadership", "orders-0", "--to", "3")
+    assert (done.exit_code, done.stderr) == (1, "Error: broker 3 is not in the ISR of orders-0: 1, 2.\n")
+
+
+def test_a_reassignment_goes_from_generate_to_verify(isrflow: Isrflow, cluster: EmbeddedBus, tmp_path: Path) -> None:
+    plans = said(isrflow, "reassign", "generate", "--topics-to-move-json-file", "topics.json", "--broker-list", "1,2,3")
+    assert plans["current"]["partitions"][0] == {
+        "topic": "orders",
+        "partition": 0,
+        "replicas": [1, 2],
+        "log_dirs": ["any", "any"],
+    }
+    (tmp_path / "current.json").write_text(json.dumps(plans["current"]))
+    plan = ("--reassignment-json-file", "plan.json")
+    said(isrflow, "reassign", "execute", *plan)
+    assert said(isrflow, "reassign", "list")[0]["adding_replicas"] == [3]
+    assert said(isrflow, "reassign", "verify", *plan, code=1)[0]["status"] == "in_progress"
+    again = isrflow("reassign", "execute", *plan)
+    assert (again.exit_code, "a reassignment is under way" in again.stderr) == (1, True)
+    publish_isr(cluster, said(isrflow, "partitions", "describe", "orders-0")[0], (1, 2, 3))
+    assert said(isrflow, "reassign", "verify", *plan)[0]["status"] == "complete"
+    said(isrflow, "reassign", "execute", "--reassignment-json-file", "current.json")
+    assert said(isrflow, "reassign", "list")[0]["adding_replicas"] == [1]
+    said(isrflow, "reassign", "cancel", "--reassignment-json-file", "current.json")
+    assert said(isrflow, "reassign", "list") == []
+    assert said(isrflow, "partitions", "describe", "orders-0")[0]["replicas"] == [2, 3]
+
+
+def publish_isr(bus: EmbeddedBus, partition: dict[str, Any], isr: tuple[int, ...]) -> None:
+    """Ask for an ISR as the leader would, whose broker epoch is its id here because it registered first."""
+    epochs = {name: partition[name] for name in ("leader_epoch", "partition_epoch")}
+    leader = partition["leader"]
+    seq = publish(
+        bus,
+        kind="alter_isr",
+        topic="orders",
+        partition=0,
+        broker=leader,
+        broker_epoch=epochs_of(bus)[leader],
+        isr=isr,
+        **epochs,
+    )
+    wait_for(bus, seq)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ('{"version":2,"partitions":[{"topic":"orders","partition":0,"replicas":[1]}]}', "version is 2: expected 1"),
+        ('{"version":1,"partitions":[]}', "names nothing"),
+        ('{"version":1,"partitions":[{"topic":"orders","partition":0,"replicas":[]}]}', "$.partitions[0].replicas"),
+        ('{"version":1,"partitions":[{"topic":"orders","partition":0,"replica":[1]}]}', "unknown field `replica`"),
+        ('{"version":1,"partitions":[{"topic":"o","partition":0,"replicas":[1],"log_dirs":["/x"]}]}', "log dirs"),
+        ("{", "Input data was truncated"),
+    ],
+)
+def test_a_wrong_plan_is_named(isrflow: Isrflow, tmp_path: Path, text: str, wrong: str) -> None:
+    (tmp_path / "plan.json").write_text(text)
+    done = isrflow("reassign", "execute", "--reassignment-json-file", "plan.json")
+    assert done.exit_code == 2
+    assert wrong in done.stderr
+
+
+def test_elections_have_kafkas_rules_of_use(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
+    preferred = ("elect", "--election-type", "preferred")
+    for arguments in (
+        ("elect", "--all-topic-partitions"),
+        preferred,
+        (*preferred, "--topic", "orders"),
+        (*preferred, "--partition", "0"),
+        (*preferred, "--all-topic-partitions", "--path-to-json-file", "elect.json"),
+        (*preferred, "--all-topic-partitions", "--topic", "orders", "--partition", "0"),
+    ):
+        assert isrflow(*arguments).exit_code == 2, arguments
+    done = isrflow(*preferred, "--topic", "orders", "--partition", "0")
+    assert (done.exit_code, done.stdout) == (0, "orders-0: no election is needed: broker 1 leads already\n")
+    assert isrflow(*preferred, "--all-topic-partitions").stdout == "No partition needs an election.\n"
+
+
+def test_a_broker_that_serves_is_not_unregistered_by_mistake(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
+    done = isrflow("brokers", "unregister", "1")
+    assert (done.exit_code, done.stderr) == (1, "Error: broker 1 is active: stop it first, or use --force.\n")
+    assert isrflow("brokers", "unregister", "4").exit_code == 0
+    assert [row["broker"] for row in said(isrflow, "brokers", "list")] == [1, 2, 3]
+    assert "there is no broker 4" in isrflow("brokers", "describe", "4").stderr
+
+
+def test_a_request_without_an_engine_ends_with_3(isrflow: Isrflow, tmp_path: Path) -> None:
+    started(tmp_path).stop()
+    done = isrflow("topics", "delete", "orders", "--timeout-ms", "50")
+    assert done.exit_code == 3
+    assert done.stderr.endswith("The engine will not begin it after this time.\n")
+
+
+def test_health_has_three_exit_codes(isrflow: Isrflow, cluster: EmbeddedBus, tmp_path: Path) -> None:
+    assert said(isrflow, "health", code=1)["reasons"] == ["broker 4 is fenced"]
+    assert isrflow("brokers", "unregister", "4").exit_code == 0
+    found = said(isrflow, "health")
+    assert (found["status"], found["reasons"], found["brokers"]) == ("healthy", [], 3)
+    assert 0 <= found["last_commit_age_ms"] < 10_000
+    assert said(isrflow, "health", "--max-age-ms", "1", code=2)["status"] == "unknown"
+    missing = said(isrflow, "health", "--bus", "gone.db", code=2)
+    assert missing["reasons"][0].startswith("there is no bus at gone.db")
+    assert said(isrflow, "brokers", "fence", "3")[0]["error"] == "NONE"
+    done = isrflow("health", "--exit-when-healthy", "--timeout-ms", "1")
+    assert done.exit_code == 1
+    assert "Reason:" in done.stdout
+
+
+def test_a_watch_ends_when_the_cluster_is_healthy(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
+    assert isrflow("brokers", "unregister", "4").exit_code == 0
+    said(isrflow, "brokers", "fence", "3")
+    beat(cluster, 3, epochs_of(cluster)[3])
+    done = isrflow("health", "--exit-when-healthy", "--timeout-ms", "20000")
+    assert done.exit_code == 0, done.output
+
+
+def test_paths_lead_through_the_state(isrflow: Isrflow, cluster: EmbeddedBus, tmp_path: Path) -> None:
+    assert isrflow("state", "cat", "/topics/orders/partitions/0/leader").stdout == "1\n"
+    tree = isrflow("state", "tree", "/topics", "--depth", "1").stdout
+    assert '  orders/\n    topic = "orders"' in tree
+    assert "    partitions/ (2)" in tree
+    done = isrflow("state", "cat", "/topics/order")
+    assert (done.exit_code, done.stderr) == (1, "Error: there is no 'order' in /topics; did you mean 'orders'?\n")
+    (tmp_path / "state.json").write_text(json.dumps(said(isrflow, "describe")))
+    assert isrflow("state", "cat", "/brokers/1/state", "--state", "state.json").stdout == '"active"\n'
+    (tmp_path / "state.json").write_text("[]")
+    assert isrflow("state", "tree", "--state", "state.json").exit_code == 2
+
+
+def test_top_shows_the_newest_decisions(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
+    shown = isrflow("top", "--once").stdout
+    assert "unhealthy" in shown
+    assert "orders-1 leader 2 epoch 0" in shown
+    document = said(isrflow, "top")
+    assert document["health"]["status"] == "unhealthy"
+    assert "gone-soon-0 leader 1 epoch 0" in " ".join(one["text"] for one in document["latest"])
+
+
+def epochs_of(bus: EmbeddedBus) -> dict[int, int]:
+    """Return each broker's epoch."""
+    return {number: broker.broker_epoch for number, broker in read_image(bus.image()).cluster.brokers.items()}
