@@ -9,8 +9,10 @@ import click
 import structlog
 
 from brokers.given_settings import parsed
+from brokers.metrics import OwnMetrics, served
 from brokers.mock.broker import Broker, DirectoryLostError
 from brokers.mock.control.lifecycle import ReplacedError
+from brokers.mock.metrics import SERIES
 from brokers.mock.settings import Identity, Settings, settings_of
 from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
@@ -26,7 +28,8 @@ async def _serve(identity: Identity, settings: Settings, bus: Bus) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, broker.stop)
-    await broker.run()
+    with served(OwnMetrics(SERIES, broker.measures), settings.metrics_host, settings.metrics_port):
+        await broker.run()
 
 
 @click.command()

@@ -17,6 +17,8 @@ from brokers.mock.control.outbox import Outbox
 from brokers.mock.decision_handler import DecisionHandler
 from brokers.mock.log.directory import LogDirectory
 from brokers.mock.metadata import Metadata
+from brokers.mock.metrics import BrokerMeasures
+from brokers.mock.replicas.partition import Role
 from brokers.mock.replicas.table import Replicas
 from brokers.mock.replicas.waiting import Purgatory
 from brokers.mock.settings import Identity, Settings
@@ -46,6 +48,7 @@ class Broker:
         self.lifecycle = Lifecycle(identity, self._outbox, settings, self._directory.previous_broker_epoch)
         self._handler = DecisionHandler(identity.broker, self._metadata, self.lifecycle, self._outbox, self.replicas)
         self._feed = DecisionFeed(bus, self._handler.apply, settings)
+        self._purgatory = Purgatory(settings.purgatory_max_requests)
         self._server = self.server_of(self._context())
         self._stopping = asyncio.Event()
         self._directory_lost = asyncio.Event()
@@ -58,7 +61,7 @@ class Broker:
             self._metadata,
             self.replicas,
             self._directory,
-            Purgatory(self._settings.purgatory_max_requests),
+            self._purgatory,
         )
 
     def server_of(self, context: Context) -> Server:
@@ -73,6 +76,23 @@ class Broker:
     @property
     def is_stopping(self) -> bool:
         return self._stopping.is_set()
+
+    def measures(self) -> BrokerMeasures:
+        """Measure this broker, from any thread."""
+        # Copied, because another thread changes them.
+        partitions = list(self.replicas.partitions.values())
+        led = [partition for partition in partitions if partition.is_leader]
+        return BrokerMeasures(
+            broker=self.identity.broker,
+            broker_epoch=self.lifecycle.broker_epoch,
+            led=len(led),
+            followed=sum(partition.role is Role.follower for partition in partitions),
+            under_replicated=sum(len(partition.isr) < len(partition.replicas) for partition in led),
+            log_records=sum(one.log.log_end_offset - one.log.log_start_offset for one in partitions),
+            uncommitted=sum(one.log.log_end_offset - one.high_watermark for one in led),
+            events=self._outbox.waiting,
+            requests=self._purgatory.waiting,
+        )
 
     def stop(self) -> None:
         """Begin an orderly stop; ``run`` returns when it is done."""

@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from brokers.given_settings import Bytes, Count, Millis, converted
+from brokers.given_settings import Bytes, Count, MetricsPort, Millis, converted
+from brokers.metrics import NO_PORT
 
 
 class Settings(
@@ -43,6 +44,8 @@ class Settings(
     max_connections: Count = 1_000
     connections_max_idle_ms: Millis = 600_000
     purgatory_max_requests: Count = 10_000
+    metrics_host: str = "127.0.0.1"
+    metrics_port: MetricsPort = NO_PORT
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):

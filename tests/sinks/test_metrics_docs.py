@@ -2,25 +2,55 @@
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
-from prometheus_client import generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
 
+from brokers.gateways.kraft import metrics as gateway_metrics
+from brokers.gateways.kraft.metrics import GatewayMeasures
+from brokers.metrics import OwnMetrics
+from brokers.metrics import Series as OwnSeries
+from brokers.mock import metrics as mock_metrics
+from brokers.mock.metrics import BrokerMeasures
 from sinks.kafka_metric_names import KAFKA
 from sinks.metric_names import OWN, Series
-from sinks.metrics import Metrics
 from tests.sinks.sample import sample
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
 
 
-def example(series: Series, lines: list[str]) -> str:
+AnySeries = Series | OwnSeries[GatewayMeasures] | OwnSeries[BrokerMeasures]
+GATEWAY = GatewayMeasures(
+    gateway=100,
+    is_serving=True,
+    leads=True,
+    quorum_epoch=2,
+    decided_seq=4_000,
+    end_offset=5_120,
+    brokers={"active": 3},
+)
+BROKER = BrokerMeasures(broker=1, broker_epoch=12, led=20, followed=40, log_records=90_000, uncommitted=7)
+
+
+def documented() -> list[tuple[str, Sequence[AnySeries], CollectorRegistry]]:
+    """List each table: its mark in the docs, its series, and a registry that has them."""
+    metrics = sample().registry
+    return [
+        ("own", OWN, metrics),
+        ("kafka", KAFKA, metrics),
+        ("gateway", gateway_metrics.SERIES, OwnMetrics(gateway_metrics.SERIES, lambda: GATEWAY).registry),
+        ("mock broker", mock_metrics.SERIES, OwnMetrics(mock_metrics.SERIES, lambda: BROKER).registry),
+    ]
+
+
+def example(series: AnySeries, lines: list[str]) -> str:
     name = f"{series.name}_count" if series.kind == "histogram" else series.exposed
     return next(line for line in lines if re.match(rf"{name}[ {{]", line))
 
 
-def table(all_series: tuple[Series, ...], metrics: Metrics) -> str:
-    lines = generate_latest(metrics.registry).decode().splitlines()
+def table(all_series: Sequence[AnySeries], registry: CollectorRegistry) -> str:
+    lines = generate_latest(registry).decode().splitlines()
     rows = [
         f"| `{series.exposed}` | {series.kind} | {series.help} | `{example(series, lines)}` |" for series in all_series
     ]
@@ -28,21 +58,27 @@ def table(all_series: tuple[Series, ...], metrics: Metrics) -> str:
 
 
 def test_the_docs_list_every_series_with_an_example() -> None:
-    metrics = sample()
     text = DOCS.read_text()
     expected = text
-    for mark, all_series in (("own", OWN), ("kafka", KAFKA)):
+    for mark, all_series, registry in documented():
         begin, end = f"<!-- {mark} -->\n", f"\n<!-- end of {mark} -->"
         head, rest = expected.split(begin)
         tail = rest.split(end)[1]
-        expected = head + begin + table(all_series, metrics) + end + tail
+        expected = head + begin + table(all_series, registry) + end + tail
     if os.environ.get("ISRFLOW_REWRITE"):
         DOCS.write_text(expected)
     assert DOCS.read_text() == expected
 
 
 def test_own_names_follow_prometheus_habits() -> None:
-    for series in OWN:
+    for series in (*OWN, *gateway_metrics.SERIES, *mock_metrics.SERIES):
         assert re.fullmatch(r"isrflow_[a-z_]+", series.name)
         assert series.kind != "counter" or not series.name.endswith("_total")
         assert not re.search(r"_(ms|millis|kb|mb)$", series.name)
+
+
+def test_the_registry_serves_exactly_the_documented_metrics() -> None:
+    served = {family.name for family in sample().registry.collect()}
+    assert served == {series.name for series in (*OWN, *KAFKA)}
+    listed = set(re.findall(r"^\| `([a-z_]+)` \|", DOCS.read_text(), re.MULTILINE))
+    assert listed == {series.exposed for _, all_series, _ in documented() for series in all_series}

@@ -11,10 +11,12 @@ import structlog
 
 from brokers.engine.retry import retry
 from brokers.gateways.kraft.gateway import Gateway, SupersededError
+from brokers.gateways.kraft.metrics import SERIES
 from brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option, copies_option
 from brokers.gateways.kraft.settings import Identity, Settings, settings_of
 from brokers.gateways.kraft.storage import StorageError
 from brokers.given_settings import parsed
+from brokers.metrics import OwnMetrics, served
 from brokers.voters import voters_of
 from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
@@ -59,7 +61,8 @@ async def _serve(identity: Identity, settings: Settings, url: str) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, gateway.stop)
-    await gateway.run()
+    with served(OwnMetrics(SERIES, gateway.measures), settings.metrics_host, settings.metrics_port):
+        await gateway.run()
 
 
 @click.command()

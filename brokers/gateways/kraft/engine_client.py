@@ -54,6 +54,11 @@ class EngineClient:
         """Say whether the bus has accepted nothing, not even heartbeats, for so long that another gateway may lead."""
         return time.monotonic() - self._published_s > self._cut_off_s
 
+    @property
+    def waiting(self) -> tuple[int, int]:
+        """Return how many events are on their way or unanswered, and how many bytes."""
+        return self._queue.held
+
     def tell(self, *events: Event, lane: Lane) -> None:
         """Publish events soon, all or none.
 

@@ -80,6 +80,11 @@ class EventQueue:
         self._lanes: dict[Lane, deque[QueuedEvent]] = {lane: deque() for lane in Lane}
         self._turn = 0
 
+    @property
+    def held(self) -> tuple[int, int]:
+        """Return how many events are held, and how many bytes."""
+        return self._held_events, self._held_bytes
+
     def put(self, events: Sequence[QueuedEvent], lane: Lane) -> None:
         """Add events of one lane, all or none. Raises ``QueueFullError``."""
         count, size = self._held_events + len(events), self._held_bytes + sum(event.size for event in events)

@@ -26,6 +26,7 @@ cases it sends brokers to the other voters.
 import asyncio
 import contextlib
 import uuid
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
@@ -42,8 +43,9 @@ from brokers.gateways.kraft.engine_client import EngineClient, NoAnswerError
 from brokers.gateways.kraft.event_queue import Lane, QueueFullError
 from brokers.gateways.kraft.handover import hand_over
 from brokers.gateways.kraft.metadata.image import Registration
+from brokers.gateways.kraft.metrics import GatewayMeasures
 from brokers.gateways.kraft.probing import Probes
-from brokers.gateways.kraft.quorum_view import QuorumView
+from brokers.gateways.kraft.quorum_view import SERVING, QuorumView
 from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.kraft.rebuilding.opening import Opening
 from brokers.gateways.kraft.resource_locks import ResourceLocks
@@ -94,8 +96,32 @@ class Gateway:
             snapshot_interval_bytes=settings.metadata_log_max_record_bytes_between_snapshots,
             rebuild_wait_max_ms=settings.rebuild_wait_max_ms,
         )
-        self._storage: Storage
+        self._storage: Storage | None = None
         self._executor = ThreadPoolExecutor(max_workers=EXECUTOR_THREADS, thread_name_prefix="executor")
+
+    def measures(self) -> GatewayMeasures:
+        """Measure this gateway, from any thread."""
+        view, storage = self._quorum_view, self._storage
+        # Copied, because another thread changes them.
+        brokers = dict(view.brokers)
+        fetched = [view.fetched.get(number, 0) for number, broker in brokers.items() if broker.state in SERVING]
+        end = storage.end_offset if storage else 0
+        events, event_bytes = self._engine.waiting
+        return GatewayMeasures(
+            gateway=self._identity.gateway,
+            is_serving=self._is_serving,
+            leads=view.leads,
+            quorum_epoch=view.quorum_epoch,
+            decided_seq=storage.decided_seq if storage else 0,
+            start_offset=storage.start_offset if storage else 0,
+            end_offset=end,
+            brokers=Counter(broker.state for broker in brokers.values()),
+            lag_max=max(0, end - min(fetched, default=end)) if view.leads else 0,
+            events=events,
+            event_bytes=event_bytes,
+            is_cut_off=self._engine.is_cut_off,
+            is_blind=self._read_watch.is_stalled,
+        )
 
     def stop(self) -> None:
         """Ask the gateway to end; ``run`` returns soon after."""
@@ -128,22 +154,22 @@ class Gateway:
             return self._bus.image()
 
         unreachable_max_ms = self._settings.bus_unreachable_max_ms
-        self._storage = await self._opening.storage(self._bus, unreachable_max_ms)
+        storage = self._storage = await self._opening.storage(self._bus, unreachable_max_ms)
         locks = ResourceLocks(self._settings.answer_timeout_ms)
         context = Context(
             self._identity,
             self._settings,
             self._engine,
             self._quorum_view,
-            self._storage,
+            storage,
             locks,
             self._executor,
             self._read_watch,
             self._probes,
         )
         held = read_image(await retry(image, unreachable_max_ms))
-        self._quorum_view.begin_from(held.cluster, self._storage.end_offset)
-        self._deletions.begin_from(held, self._storage.end_offset)
+        self._quorum_view.begin_from(held.cluster, storage.end_offset)
+        self._deletions.begin_from(held, storage.end_offset)
         limits = Limits(
             socket_request_max_bytes=self._settings.socket_request_max_bytes,
             queued_max_request_bytes=self._settings.queued_max_request_bytes,
@@ -152,22 +178,20 @@ class Gateway:
             requests_in_flight=REQUESTS_IN_FLIGHT,
         )
         applier = DecisionApplier(
-            self._identity.gateway, self._quorum_view, self._deletions, self._engine, lambda: self._storage.end_offset
+            self._identity.gateway, self._quorum_view, self._deletions, self._engine, lambda: storage.end_offset
         )
         server = Server(answering(context), limits, self._gone)
         here = self._identity.here
         port = here.port if self._identity.listen_port is None else self._identity.listen_port
         async with asyncio.TaskGroup() as group:
-            feed = DecisionFeed(self._bus, self._storage, applier.apply, self._settings, self._read_watch)
+            feed = DecisionFeed(self._bus, storage, applier.apply, self._settings, self._read_watch)
             group.create_task(feed.run())
             await feed.caught_up.wait()
             await server.start(here.host, port)
             self._say_started()
             self._is_serving = True
             changes_by = self._settings.super_users or "everybody, because super.users is not set"
-            logger.info(
-                "serving", host=here.host, port=port, end_offset=self._storage.end_offset, changes_by=changes_by
-            )
+            logger.info("serving", host=here.host, port=port, end_offset=storage.end_offset, changes_by=changes_by)
             try:
                 await self._live(group)
             finally:
@@ -249,8 +273,7 @@ class Gateway:
             self._probes.begin(broker)
 
     def _registration_of(self, broker: int) -> Registration | None:
-        held: Registration | None = self._storage.image.brokers.get(broker)
-        return held
+        return self._storage.image.brokers.get(broker) if self._storage else None
 
     def _connection_lost(self, lost: BrokerConnectionLost) -> None:
         with contextlib.suppress(QueueFullError):

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from brokers.given_settings import Bytes, Count, Millis, converted
+from brokers.given_settings import Bytes, Count, MetricsPort, Millis, converted
+from brokers.metrics import NO_PORT
 from brokers.voters import Voter
 from conf.cross_checks import GATEWAY_HEARTBEAT_MS
 from conf.super_users import SuperUsers
@@ -57,6 +58,8 @@ class Settings(
     connections_max_idle_ms: Millis = 600_000
     events_waiting_max: Events = 100_000
     super_users: SuperUsers = ""
+    metrics_host: str = "127.0.0.1"
+    metrics_port: MetricsPort = NO_PORT
 
 
 def settings_of(given: dict[str, Any]) -> Settings:

@@ -71,6 +71,11 @@ class Outbox:
         """Whether something that the engine refused waits for the answer to a heartbeat."""
         return bool(self._refused_log_ends or self._refused_reports)
 
+    @property
+    def waiting(self) -> int:
+        """How many events wait to be published, each changed log end included."""
+        return len(self._events) + len(self._changed)
+
     def apply(self, decision: AnyDecision) -> None:
         """Keep what the engine refused because of its time, and send it again once the engine accepts a heartbeat."""
         match decision:

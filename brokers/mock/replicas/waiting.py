@@ -29,6 +29,11 @@ class Purgatory:
         self._limit = limit
         self._waiting = 0
 
+    @property
+    def waiting(self) -> int:
+        """How many requests wait now."""
+        return self._waiting
+
     async def change(self, waited: Iterable[Waited], deadline: float) -> bool:
         """Wait until one of ``waited`` changes; return False if ``deadline`` (loop time) comes first."""
         loop = asyncio.get_running_loop()

@@ -1,0 +1,78 @@
+"""What a gateway tells Prometheus of itself."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from brokers.metrics import Series
+
+
+class GatewayMeasures(msgspec.Struct, frozen=True, kw_only=True):
+    """A gateway at one moment."""
+
+    gateway: int
+    is_serving: bool = False
+    leads: bool = False
+    quorum_epoch: int = 0
+    decided_seq: int = 0
+    start_offset: int = 0
+    end_offset: int = 0
+    # By state.
+    brokers: Mapping[str, int] = {}
+    # The records that the broker furthest behind has yet to fetch, of those that serve.
+    lag_max: int = 0
+    events: int = 0
+    event_bytes: int = 0
+    is_cut_off: bool = False
+    is_blind: bool = False
+
+
+STATES = ("active", "fenced", "controlled_shutdown")
+_Series = Series[GatewayMeasures]
+
+SERIES = (
+    _Series("isrflow_gateway_info", "gauge", "Always 1.", lambda m: {(str(m.gateway),): 1}, ("gateway",)),
+    _Series("isrflow_gateway_serving", "gauge", "1 while it serves brokers.", lambda m: float(m.is_serving)),
+    _Series("isrflow_gateway_leads", "gauge", "1 while it leads the metadata quorum.", lambda m: float(m.leads)),
+    _Series("isrflow_gateway_quorum_epoch", "gauge", "The quorum epoch that it knows.", lambda m: m.quorum_epoch),
+    _Series(
+        "isrflow_gateway_decided_seq",
+        "gauge",
+        "The seq of the last event whose decisions are in its metadata log.",
+        lambda m: m.decided_seq,
+    ),
+    _Series("isrflow_gateway_log_start_offset", "gauge", "Start of its metadata log.", lambda m: m.start_offset),
+    _Series("isrflow_gateway_log_end_offset", "gauge", "End of its metadata log.", lambda m: m.end_offset),
+    _Series(
+        "isrflow_gateway_brokers",
+        "gauge",
+        "Brokers that it knows, by state.",
+        lambda m: {(state,): m.brokers.get(state, 0) for state in STATES},
+        ("state",),
+    ),
+    _Series(
+        "isrflow_gateway_broker_lag_max",
+        "gauge",
+        "Records of the metadata log that the serving broker furthest behind has yet to fetch. 0 if it does not lead.",
+        lambda m: m.lag_max,
+    ),
+    _Series(
+        "isrflow_gateway_waiting_events",
+        "gauge",
+        "Events on their way to the engine.",
+        lambda m: m.events,
+    ),
+    _Series("isrflow_gateway_waiting_event_bytes", "gauge", "Their size.", lambda m: m.event_bytes),
+    _Series(
+        "isrflow_gateway_cut_off",
+        "gauge",
+        "1 if the bus has accepted nothing for so long that another gateway may lead.",
+        lambda m: float(m.is_cut_off),
+    ),
+    _Series(
+        "isrflow_gateway_blind",
+        "gauge",
+        "1 if it cannot read decisions.",
+        lambda m: float(m.is_blind),
+    ),
+)
