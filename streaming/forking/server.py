@@ -53,6 +53,8 @@ def _run(launcher: socket.socket) -> None:
     try:
         module, *arguments = _take_over(launcher)
         sys.argv = [module, *arguments]
+        # As in a cold process, where nothing has imported what is run. Python would warn of that.
+        sys.modules.pop(module, None)
         runpy.run_module(module, run_name="__main__", alter_sys=True)
         code = 0
     except SystemExit as ended:
@@ -60,11 +62,10 @@ def _run(launcher: socket.socket) -> None:
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
-        # Spark may have ended the launcher, or closed its end of a stream.
-        with contextlib.suppress(OSError):
-            sys.stdout.flush()
-            sys.stderr.flush()
-            launcher.sendall(bytes([code & 0xFF]))
+        for last in (sys.stdout.flush, sys.stderr.flush, lambda: launcher.sendall(bytes([code & 0xFF]))):
+            # The module may have closed a stream, and Spark may have ended the launcher.
+            with contextlib.suppress(OSError, ValueError):
+                last()
         os._exit(code)
 
 
