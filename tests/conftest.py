@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -9,6 +10,7 @@ import pytest
 
 from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
 from brokers.launch.kafka.preparing import prepare
+from cli.cluster.led_cluster import LedCluster
 from tests.support.scheduling import ByFile, put_in_order
 
 # py4j waits with select(), which takes no descriptor above 1,023: if tests leak them, Spark hangs.
@@ -59,3 +61,14 @@ def kafka_servers(kafka_node: KafkaCluster) -> str:
 def kafka_url(kafka_servers: str) -> str:
     """A bus of the test's own on the plain Kafka node, not made yet."""
     return f"kafka://{kafka_servers}/{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def cluster_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder for a cluster that ``isrflow cluster`` makes, plain or led. All its processes end with the test."""
+    prepare()
+    folder = tmp_path / "kafka"
+    yield folder
+    if (folder / "cluster.json").exists():
+        cluster = KafkaCluster.open(folder)
+        (LedCluster.open(cluster) or cluster).kill()

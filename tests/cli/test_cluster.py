@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,85 +35,74 @@ def status_of(folder: Path) -> tuple[int, dict[str, Any]]:
     return code, json.loads(said.splitlines()[0])
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    prepare()
-    folder = tmp_path / "kafka"
-    yield folder
-    if (folder / "cluster.json").exists():
-        led = LedCluster.open(KafkaCluster.open(folder))
-        assert led is not None
-        led.kill()
-
-
 @pytest.mark.spark
 @pytest.mark.cluster
 @pytest.mark.timeout(600)
-def test_one_command_starts_a_cluster_and_one_stops_it(folder: Path, tmp_path: Path) -> None:
+def test_one_command_starts_a_cluster_and_one_stops_it(cluster_folder: Path, tmp_path: Path) -> None:
     fetch("kafka-tools")
     conf = tmp_path / "isrflow.toml"
     conf.write_text('num.partitions = 4\nsuper.users = "User:ANONYMOUS"\n')
     places = ("--bus", str(tmp_path / "bus.db"), "--conf", str(conf))
-    code, said = on_cluster(folder, "up", "--brokers", "2", "--gateways", "2", "--heap", "384m", *places)
+    code, said = on_cluster(cluster_folder, "up", "--brokers", "2", "--gateways", "2", "--heap", "384m", *places)
     assert code == 0, said
-    assert "num.partitions=4\n" in (folder / "node-1" / "server.properties").read_text()
-    assert "User:ANONYMOUS" in (folder / "gateway-100" / "gateway.log").read_text()
+    assert "num.partitions=4\n" in (cluster_folder / "node-1" / "server.properties").read_text()
+    assert "User:ANONYMOUS" in (cluster_folder / "gateway-100" / "gateway.log").read_text()
     assert "no engine decides" in said
-    code, found = status_of(folder)
+    code, found = status_of(cluster_folder)
     assert code == 0
     assert (found["engine"]["state"], found["engine"]["decides"]) == ("running", True)
     assert [row["leads"] for row in found["gateways"]].count(True) == 1
     assert [(row["state"], row["decided"]) for row in found["nodes"]] == [("running", "active")] * 2
 
-    bootstrap = KafkaCluster.open(folder).bootstrap
+    bootstrap = KafkaCluster.open(cluster_folder).bootstrap
     run_tool(TOPICS, bootstrap, ["--create", "--topic", "t", "--partitions", "1", "--replication-factor", "2"])
-    KafkaCluster.open(folder).nodes[2].kill()
-    code, said = on_cluster(folder, "status")
+    KafkaCluster.open(cluster_folder).nodes[2].kill()
+    code, said = on_cluster(cluster_folder, "status")
     assert code == 3
     assert "not running: broker 2" in said
-    code, said = on_cluster(folder, "up")
+    code, said = on_cluster(cluster_folder, "up")
     assert code == 0, said
-    assert status_of(folder)[1]["nodes"][1]["decided"] == "active"
+    assert status_of(cluster_folder)[1]["nodes"][1]["decided"] == "active"
 
-    led = LedCluster.open(KafkaCluster.open(folder))
+    led = LedCluster.open(KafkaCluster.open(cluster_folder))
     assert led is not None
-    assert on_cluster(folder, "down", "--delete") == (0, "")
+    assert on_cluster(cluster_folder, "down", "--delete") == (0, "")
     assert [service.name for service in led.services if service.state != "stopped"] == []
-    assert not folder.exists()
+    assert not cluster_folder.exists()
     assert not (tmp_path / "bus.db").exists(), "the bus was made with the cluster"
 
 
 @pytest.mark.cluster
-def test_an_engine_that_already_decides_leads_and_is_left_alone(folder: Path, tmp_path: Path) -> None:
+def test_an_engine_that_already_decides_leads_and_is_left_alone(cluster_folder: Path, tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     engine = RulesEngine()
     engine.start(bus.path)
     try:
-        code, said = on_cluster(folder, "up", "--brokers", "1", "--heap", "384m", "--bus", str(bus.path))
+        code, said = on_cluster(cluster_folder, "up", "--brokers", "1", "--heap", "384m", "--bus", str(bus.path))
         assert code == 0, said
         assert f"an engine decides on {bus.path}" in said
-        code, found = status_of(folder)
+        code, found = status_of(cluster_folder)
         assert (code, found["engine"]["state"], found["engine"]["pid"]) == (0, "elsewhere", None)
         assert [(row["name"], row["state"]) for row in found["gateways"]] == [
             ("gateway 100", "running"),
             ("gateway 101", "running"),
         ]
-        assert on_cluster(folder, "down") == (0, "")
+        assert on_cluster(cluster_folder, "down") == (0, "")
         assert decides(bus)
         # Both gateways lose their disks, and the bus no longer has all decisions that their brokers have read.
         for gateway in (100, 101):
-            shutil.rmtree(folder / f"gateway-{gateway}" / "log")
+            shutil.rmtree(cluster_folder / f"gateway-{gateway}" / "log")
         bus.passed(bus.decided_seq())
         bus.trim(1)
-        code, said = on_cluster(folder, "rebuild", "--gateway", "101")
+        code, said = on_cluster(cluster_folder, "rebuild", "--gateway", "101")
         assert (code, "was rebuilt from" in said) == (0, True), said
-        code, said = on_cluster(folder, "up")
+        code, said = on_cluster(cluster_folder, "up")
         assert code == 0, said
-        code, said = on_cluster(folder, "rebuild", "--gateway", "101")
+        code, said = on_cluster(cluster_folder, "rebuild", "--gateway", "101")
         assert (code, "gateway 101 is running" in said) == (1, True), said
-        assert [row["decided"] for row in status_of(folder)[1]["nodes"]] == ["active"]
-        assert on_cluster(folder, "down") == (0, "")
-        code, said = on_cluster(folder, "down", "--delete")
+        assert [row["decided"] for row in status_of(cluster_folder)[1]["nodes"]] == ["active"]
+        assert on_cluster(cluster_folder, "down") == (0, "")
+        code, said = on_cluster(cluster_folder, "down", "--delete")
         assert code == 0, said
         assert bus.path.exists(), "it was there before"
     finally:

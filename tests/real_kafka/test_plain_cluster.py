@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +10,12 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from brokers.launch.kafka.cluster import KafkaCluster
-from brokers.launch.kafka.preparing import prepare
 from brokers.launch.service import ServiceError
 from tests.support.cluster_command import on_cluster
 
 pytestmark = pytest.mark.cluster
 RECORDS = 200
 TIMEOUT_S = 60.0
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    prepare()
-    folder = tmp_path / "kafka"
-    yield folder
-    if (folder / "cluster.json").exists():
-        KafkaCluster.open(folder).kill()
 
 
 def produce(bootstrap: str, first: int) -> None:
@@ -54,41 +43,43 @@ def consume(bootstrap: str, count: int) -> list[int]:
     return values
 
 
-def test_records_outlive_a_killed_broker(folder: Path) -> None:
-    code, said = on_cluster(folder, "up", "--plain", "--brokers", "2", "--heap", "384m")
+def test_records_outlive_a_killed_broker(cluster_folder: Path) -> None:
+    code, said = on_cluster(cluster_folder, "up", "--plain", "--brokers", "2", "--heap", "384m")
     assert code == 0, said
-    found = KafkaCluster.open(folder)
+    found = KafkaCluster.open(cluster_folder)
     assert said.split(": ")[-1].strip() == found.bootstrap
     admin = AdminClient({"bootstrap.servers": found.bootstrap})
     admin.create_topics([NewTopic("t", 2, 2)], operation_timeout=TIMEOUT_S)["t"].result(TIMEOUT_S)
     produce(found.bootstrap, 0)
 
     found.nodes[2].kill()
-    code, said = on_cluster(folder, "status", "--format", "json")
+    code, said = on_cluster(cluster_folder, "status", "--format", "json")
     assert code == 3
     states = {node["node"]: node["state"] for node in json.loads(said.splitlines()[0])["nodes"]}
     assert states == {1: "running", 2: "stopped"}
-    assert on_cluster(folder, "up", "--plain", "--brokers", "3")[0] == 2, "an existing cluster is not created again"
-    code, said = on_cluster(folder, "up")
+    assert on_cluster(cluster_folder, "up", "--plain", "--brokers", "3")[0] == 2, (
+        "an existing cluster is not created again"
+    )
+    code, said = on_cluster(cluster_folder, "up")
     assert code == 0, said
     produce(found.bootstrap, RECORDS)
     assert sorted(consume(found.bootstrap, 2 * RECORDS)) == list(range(2 * RECORDS))
 
-    assert on_cluster(folder, "status")[0] == 0
-    assert on_cluster(folder, "down", "--delete") == (0, "")
-    assert not folder.exists()
+    assert on_cluster(cluster_folder, "status")[0] == 0
+    assert on_cluster(cluster_folder, "down", "--delete") == (0, "")
+    assert not cluster_folder.exists()
 
 
-def test_a_node_that_does_not_start_says_why_and_leaves_nothing_running(folder: Path) -> None:
-    code, said = on_cluster(folder, "up", "--plain", "--brokers", "1", "--set", "log.retention.bytes=plenty")
+def test_a_node_that_does_not_start_says_why_and_leaves_nothing_running(cluster_folder: Path) -> None:
+    code, said = on_cluster(cluster_folder, "up", "--plain", "--brokers", "1", "--set", "log.retention.bytes=plenty")
     assert code == 3
     assert "log.retention.bytes" in said
-    assert KafkaCluster.open(folder).nodes[1].state == "stopped"
+    assert KafkaCluster.open(cluster_folder).nodes[1].state == "stopped"
 
 
-def test_a_frozen_node_is_paused_and_stops_in_the_end(folder: Path) -> None:
-    assert on_cluster(folder, "up", "--plain", "--brokers", "1", "--heap", "384m")[0] == 0
-    node = KafkaCluster.open(folder).nodes[1]
+def test_a_frozen_node_is_paused_and_stops_in_the_end(cluster_folder: Path) -> None:
+    assert on_cluster(cluster_folder, "up", "--plain", "--brokers", "1", "--heap", "384m")[0] == 0
+    node = KafkaCluster.open(cluster_folder).nodes[1]
     with pytest.raises(ServiceError, match="already runs"):
         node.start()
     node.pause()
@@ -97,4 +88,4 @@ def test_a_frozen_node_is_paused_and_stops_in_the_end(folder: Path) -> None:
         assert time.monotonic() < end
     node.terminate()
     assert node.state == "paused", "a frozen process does not stop cleanly"
-    assert on_cluster(folder, "down", "--delete")[0] == 0
+    assert on_cluster(cluster_folder, "down", "--delete")[0] == 0

@@ -19,9 +19,9 @@ ON_ONE_NODE = frozenset(
     {
         "tests/bus/test_any_bus.py",
         "tests/bus/test_replaced_image.py",
-        "tests/bus/test_kafka.py",
-        "tests/bus/test_kafka_batches.py",
-        "tests/bus/test_kafka_topics.py",
+        "tests/bus/kafka/test_bus.py",
+        "tests/bus/kafka/test_batches.py",
+        "tests/bus/kafka/test_topics.py",
         "tests/bus/test_signs_of_life.py",
         "tests/real_kafka/test_bus_on_kafka.py",
         "tests/streaming/test_kafka_source.py",

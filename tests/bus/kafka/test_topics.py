@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Iterator
 from itertools import count
 
 import pytest
@@ -24,13 +23,6 @@ from tests.support.waiting import wait_until
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 MIB = 1024 * 1024
 ALL = 2**62
-
-
-@pytest.fixture
-def bus(kafka_url: str) -> Iterator[KafkaBus]:
-    bus = KafkaBus(kafka_url)
-    yield bus
-    bus.close()
 
 
 def aborted(transaction: Transaction) -> None:

@@ -1,8 +1,5 @@
 """The bus on a real Kafka: trimmed events, a dead writer's transaction, unreachable brokers."""
 
-import uuid
-from collections.abc import Iterator
-
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -18,18 +15,6 @@ from tests.support.waiting import wait_until
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 NOBODY = "127.0.0.1:1"
-
-
-@pytest.fixture
-def prefix() -> str:
-    return uuid.uuid4().hex[:8]
-
-
-@pytest.fixture
-def bus(kafka_servers: str, prefix: str) -> Iterator[KafkaBus]:
-    bus = KafkaBus(f"kafka://{kafka_servers}/{prefix}")
-    yield bus
-    bus.close()
 
 
 def remove(bus: KafkaBus, topic: str, through: int) -> None:
@@ -70,18 +55,19 @@ def test_an_unreachable_bus_is_reported_in_time(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.cluster
-def test_a_missing_bus_is_not_created_for_reading(kafka_servers: str, prefix: str) -> None:
+def test_a_missing_bus_is_not_created_for_reading(kafka_url: str) -> None:
     for _ in range(2):
-        with pytest.raises(NoBusError, match=rf"no topic {prefix}\.events"):
-            open_bus(f"kafka://{kafka_servers}/{prefix}", create=False)
+        with pytest.raises(NoBusError, match=f"no topic {parse(kafka_url).events}"):
+            open_bus(kafka_url, create=False)
 
 
 @pytest.mark.cluster
-def test_a_topic_with_several_partitions_is_refused(kafka_servers: str, prefix: str) -> None:
-    admin = AdminClient({"bootstrap.servers": kafka_servers})
-    admin.create_topics([NewTopic(f"{prefix}.events", 2)])[f"{prefix}.events"].result(30)
-    with pytest.raises(BusError, match=rf"{prefix}\.events must have one partition, but has 2"):
-        open_bus(f"kafka://{kafka_servers}/{prefix}")
+def test_a_topic_with_several_partitions_is_refused(kafka_url: str) -> None:
+    address = parse(kafka_url)
+    admin = AdminClient({"bootstrap.servers": address.servers})
+    admin.create_topics([NewTopic(address.events, 2)])[address.events].result(30)
+    with pytest.raises(BusError, match=f"{address.events} must have one partition, but has 2"):
+        open_bus(kafka_url)
 
 
 @pytest.mark.cluster
@@ -112,9 +98,9 @@ def test_a_follower_that_missed_nothing_gets_no_error(bus: KafkaBus) -> None:
 
 @pytest.mark.cluster
 def test_an_open_transaction_of_a_dead_job_is_never_read(
-    bus: KafkaBus, kafka_servers: str, prefix: str, monkeypatch: pytest.MonkeyPatch
+    bus: KafkaBus, kafka_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dead = KafkaBus(f"kafka://{kafka_servers}/{prefix}")
+    dead = KafkaBus(kafka_url)
     first = dead.claim("dead", {}, 1).controller_epoch
     dead.commit(first, 1, [Decided(1, 0, b"done")], [Page(0, 0, b"done")])
 
@@ -140,9 +126,9 @@ def test_an_open_transaction_of_a_dead_job_is_never_read(
 
 
 @pytest.mark.cluster
-def test_only_the_claiming_job_commits(bus: KafkaBus, kafka_servers: str, prefix: str) -> None:
+def test_only_the_claiming_job_commits(bus: KafkaBus, kafka_url: str) -> None:
     epoch = bus.claim("job", {}, 1).controller_epoch
-    other = KafkaBus(f"kafka://{kafka_servers}/{prefix}")
+    other = KafkaBus(kafka_url)
     wait_until(lambda: other.claimed_epoch() == epoch, "the claim to be readable", 20)
     with pytest.raises(BusError, match="belongs to another process"):
         other.commit(epoch, 1, [], [])

@@ -78,13 +78,6 @@ def test_reports_never_reach_the_next_control_event() -> None:
 
 
 @pytest.fixture
-def bus(kafka_url: str) -> Iterator[KafkaBus]:
-    bus = KafkaBus(kafka_url)
-    yield bus
-    bus.close()
-
-
-@pytest.fixture
 def batches(bus: KafkaBus) -> Iterator[Batches]:
     batches = opened(bus)
     yield batches
