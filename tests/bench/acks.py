@@ -1,4 +1,4 @@
-"""The time of a write with acks=all on mock brokers, whose high watermarks the engine moves."""
+"""Measure writes with acks=all on mock brokers, whose high watermarks the engine decides."""
 
 import argparse
 import tempfile

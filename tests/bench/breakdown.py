@@ -2,8 +2,8 @@
 
     make bench-layers ARGS="[--partitions N] [--runs N] [--shards N] [--pages N] [--gateway] [--profile STEP]"
 
-What Spark adds is not in it. Figures are CPU seconds, the cheapest of several runs, because other work on a machine can
-only add to them.
+This does not include Spark's cost. Figures are CPU seconds, and the smallest of several runs counts, because other work
+on a machine can only add to them.
 """
 
 import argparse
@@ -83,12 +83,12 @@ def shut_down(engine: InProcess) -> list[bytes]:
 
 
 def idle(engine: InProcess) -> list[bytes]:
-    """Hear every broker, and tick."""
+    """Receive a heartbeat of every broker, and a tick."""
     return [*engine.beats(engine.load.everyone), engine.tick()]
 
 
 def one_isr(engine: InProcess) -> list[bytes]:
-    """Take the last member out of one partition's ISR."""
+    """Remove the last member from one partition's ISR."""
     topic = read_image(engine.bus.image()).topics[0]
     held = topic.partitions[0]
     asked = {"partition_epoch": held.partition_epoch, "leader_epoch": held.leader_epoch, "isr": held.isr[:-1]}
@@ -141,7 +141,7 @@ class Cost(msgspec.Struct, frozen=True):
 def run_once(
     load: Load, shards: int, pages: int, *, gateway: bool = False, profile: tuple[str, cProfile.Profile] | None = None
 ) -> list[Cost]:
-    """Play all steps on a fresh engine, and with ``gateway`` on a gateway that follows it."""
+    """Play all steps on a new engine, and with ``gateway`` also on a gateway that follows it."""
     layers = Layers(LAYERS | (GATEWAY_LAYERS if gateway else {}))
     costs = []
     with tempfile.TemporaryDirectory(prefix="isrflow-bench-") as folder:

@@ -1,4 +1,4 @@
-"""The load on the bus: brokers as events, the engine as users start it."""
+"""Play the load on the bus: brokers are events, and the engine runs as users start it."""
 
 import statistics
 import threading
@@ -25,7 +25,7 @@ _COUNTED_AT_ONCE = 50_000
 
 
 class Heartbeats(threading.Thread):
-    """The heartbeats of the brokers in ``alive``; ``beat_s`` says when each was last heard."""
+    """The thread that sends heartbeats for the brokers in ``alive``; ``beat_s`` says when it last did for each."""
 
     def __init__(self, bus_path: Path, epochs: dict[int, int], interval_s: float) -> None:
         super().__init__(name="heartbeats", daemon=True)
@@ -238,7 +238,7 @@ class BusDriver:
             left = max(0, left - len(topic.partitions))
 
     def _alterations(self, *, joining: bool) -> Iterator[bytes]:
-        """Write what leaders ask when the straggler leaves their ISRs, or joins them again."""
+        """Write the requests of leaders when the straggler leaves their ISRs, or joins them again."""
         straggler = self._load.straggler
         for topic in read_image(self.bus.image()).topics:
             for held in topic.partitions:

@@ -1,4 +1,4 @@
-"""What the protocol driver talks to: a controller of stock Kafka, or the engine behind a gateway."""
+"""The controllers that the protocol driver measures: one of stock Kafka, and the engine behind a gateway."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ KAFKAS_JVM_FLAGS = (
 
 
 class Controller(Protocol):
-    """A running controller: where it listens, of which cluster, and its processes."""
+    """A running controller: its address, its cluster and its processes."""
 
     port: int
     cluster_id: str

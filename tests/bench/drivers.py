@@ -8,7 +8,7 @@ from tests.bench.controllers import EngineBehindGateway, StockController
 from tests.bench.load import Driver, Load
 from tests.bench.protocol_driver import ProtocolDriver
 
-# At these sizes a JVM needs more memory than by default: Spark's, and the peer's.
+# From these numbers of partitions on, Spark's JVM and the peer's need more memory than by default.
 _LARGE, _VERY_LARGE = 150_000, 500_000
 
 

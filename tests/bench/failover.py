@@ -1,10 +1,10 @@
-"""How long a producer waits when a broker that leads is killed: plain Kafka's controller and the engine, in one run.
+"""Measure how long a producer waits when a leading broker is killed, under plain Kafka's controller and the engine.
 
     make bench-failover ARGS="[--kills N] [--rounds N] [--session-ms N] [--set KEY=VALUE]... [--write FILE]"
 
 Each round starts every setup from nothing, in an order that rotates by one, and does its share of the kills. A kill
-is SIGKILL of the broker that leads most partitions. The result is the longest gap between two acknowledgements on any
-partition after it. Then the broker is started again, ISRs fill up, and leaders go back.
+is a SIGKILL of the broker that leads most partitions. The result is the longest gap between two acknowledgements on any
+partition after the kill. Then the broker is started again, joins the ISRs, and gets its leaderships back.
 """
 
 import argparse
@@ -138,7 +138,7 @@ def _partitions(admin: AdminClient) -> dict[int, Any]:
 
 
 def _in_order(admin: AdminClient) -> None:
-    """Wait until all replicas are in sync and the first ones lead, equally many on each broker."""
+    """Wait until all replicas are in sync and the first ones lead, the same number on each broker."""
 
     def in_sync() -> bool:
         held = _partitions(admin)
@@ -170,7 +170,7 @@ def _killed(running: Running, admin: AdminClient, pace: Pace) -> Kill:
     began, ended = pace.longest_gap(killed_at)
     if parts:
         parts.append((ended - killed_at) * 1000 - sum(parts))
-    victim.kill()  # it has already ended; this only records that this was intended
+    victim.kill()  # it has already ended; this records that the end was intended
     victim.start()
     victim.wait_until_started()
     _in_order(admin)
@@ -178,7 +178,7 @@ def _killed(running: Running, admin: AdminClient, pace: Pace) -> Kill:
 
 
 def _decided(bus: Bus, seq: int, broker: int, killed_at: float, killed_ms: float) -> list[float]:
-    """Wait until a broker is fenced; return how long the event took, and then its decision."""
+    """Wait until a broker is fenced. Return how long the event took, and how long its decision took after that."""
     fenced: list[BrokerDecision] = []
 
     def found() -> bool:

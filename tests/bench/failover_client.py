@@ -6,7 +6,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-# librdkafka's own values, because with longer pauses between its retries the producer would measure itself.
+# Retries have librdkafka's own values, because with longer pauses the producer would measure itself.
 CONFIG = {"acks": "all", "enable.idempotence": True, "linger.ms": 0, "log_level": 0}
 
 
@@ -30,7 +30,7 @@ class Pace:
             for partition in range(len(self._last)):
                 self._producer.produce(self._topic, b"x" * 100, partition=partition, on_delivery=self._acknowledged)
             due += self._interval_s
-            # Acknowledgements are read as they arrive, because one that waited here would look like a gap.
+            # Read acknowledgements as they arrive, because one that waits here would look like a gap.
             while (left := due - time.monotonic()) > 0:
                 self._producer.poll(left)
             self._producer.poll(0)

@@ -19,7 +19,7 @@ from tests.support.spark_engine import SparkEngine
 
 BROKERS = 3
 CONTROLLER = 100
-# Kafka's defaults for the settings that tests of real brokers shorten. The benchmark must not measure shortened ones.
+# Tests of real brokers shorten these times. The benchmark needs Kafka's defaults.
 _KAFKAS_OWN = {"replica.fetch.backoff.ms": "1000", "replica.lag.time.max.ms": "30000"}
 
 

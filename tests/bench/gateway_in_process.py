@@ -1,4 +1,4 @@
-"""A gateway's way from decisions to the metadata log, behind the engine in one process."""
+"""A gateway's translation of decisions into the metadata log, in one process with the engine."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ GATEWAY_LAYERS: dict[str, tuple[str, ...]] = {
 
 
 class GatewayInProcess:
-    """The metadata log of a gateway that leads, kept up with ``engine`` after each batch."""
+    """The metadata log of a leading gateway, which is updated after each batch of ``engine``."""
 
     def __init__(self, folder: Path, engine: InProcess) -> None:
         (folder / "gateway").mkdir()
@@ -41,5 +41,5 @@ class GatewayInProcess:
 
 
 def _nobody_hears(events: Sequence[Event]) -> Iterable[None]:
-    """Take no notice."""
+    """Ignore the events, because this gateway has no brokers and no requests."""
     return ()

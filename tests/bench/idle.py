@@ -1,4 +1,4 @@
-"""CPU at rest: the engine with three mock brokers, and every controller with many brokers that send heartbeats."""
+"""Measure CPU at rest: the engine with three mock brokers, and each controller with many brokers' heartbeats."""
 
 import argparse
 import tempfile

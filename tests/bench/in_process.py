@@ -1,4 +1,4 @@
-"""An engine in one process: fan-out, operators and sink, on dictionaries in the place of Spark's state stores."""
+"""An engine in one process: fan-out, operators and sink, with dictionaries in place of Spark's state stores."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -91,11 +91,11 @@ class InProcess:
         self.followers: list[Callable[[], None]] = []
 
     def event(self, kind: str, **fields: Any) -> bytes:
-        """Write an event at the present of this engine."""
+        """Write an event with this engine's present time."""
         return msgspec.json.encode({"kind": kind, "time_ms": self._time_ms, **fields})
 
     def tick(self, after_ms: int = 1) -> bytes:
-        """Move the present on, and write the tick that says so."""
+        """Move time on, and write the tick for it."""
         self._time_ms += after_ms
         return self.event("tick", controller_epoch=self._epoch)
 

@@ -48,7 +48,7 @@ def _figures(options: argparse.Namespace) -> Iterator[Figure]:
 
 
 def measure(bus_name: str, events: int, *settings: str) -> Figure:
-    """Publish events one by one, and print how long a batch took by phase. The CPU includes ticks between them."""
+    """Publish events one by one, and print the time of a batch by phase. CPU includes the ticks between the events."""
     with (
         tempfile.TemporaryDirectory(prefix="isrflow-bench-") as name,
         running_engine(Path(name), "metrics.port=0", *settings) as bus,

@@ -1,4 +1,4 @@
-"""A clock on each layer of a run: how much CPU time was spent in named functions, without those they call."""
+"""Measure the CPU time of each layer: of named functions, without the functions of other layers that they call."""
 
 import contextlib
 import functools
@@ -12,7 +12,7 @@ REST = "the rest"
 
 
 class Layers:
-    """Add up CPU seconds by layer.
+    """The CPU seconds of each layer.
 
     ``places`` names each layer's functions as ``module:name`` in the modules that call them. If one layer calls
     another, the time counts for the inner one.
@@ -26,7 +26,7 @@ class Layers:
 
     @contextlib.contextmanager
     def measured(self) -> Iterator[dict[str, float]]:
-        """Count from here to the block's end; what no layer claims is ``REST``."""
+        """Measure until the end of the block. Time that belongs to no layer is ``REST``."""
         self.spent_s = defaultdict(float)
         with contextlib.ExitStack() as patches:
             for layer, places in self._places.items():
@@ -58,7 +58,7 @@ class Layers:
             self._enter(layer)
             try:
                 made = inner(*given, **named)
-                # A generator would otherwise work after its clock has stopped.
+                # Exhaust a generator here, because otherwise it would work after its clock has stopped.
                 return iter(list(made)) if isinstance(made, Iterator) else made
             finally:
                 self._leave()

@@ -36,7 +36,7 @@ STEPS: tuple[StepName, ...] = (
 class Load(msgspec.Struct, frozen=True, kw_only=True):
     """A cluster of ``partitions`` partitions, and the steps that it goes through.
 
-    Each step that takes a broker away has a victim of its own, because one that has left the ISRs has nothing to lose.
+    Each step that takes a broker away has its own victim, because a broker that has left its ISRs leads nothing.
     """
 
     partitions: int
@@ -46,10 +46,10 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
     replication_factor: int = 3
     session_ms: int = 9_000
     heartbeat_ms: int = 1_000
-    # How many partitions change their ISR at most in a storm, and report their replicas' log-end offsets.
+    # The most partitions that change their ISRs in a storm, or whose replicas report log-end offsets.
     storm: int = 50_000
     idle_s: float = 20.0
-    # A step has ended for a reader of the metadata log after this pause, which grows with the load.
+    # For a reader of the metadata log, a step ends when nothing came for this long. The pause grows with the load.
     quiet_s: float = 2.0
     # The broker whose session ends; the next ones are fenced on request, shut down, and out of ISRs in a storm.
     victim: int = 1
@@ -86,7 +86,7 @@ class Took(msgspec.Struct, frozen=True, kw_only=True):
     wall_s: float
     # CPU of all processes of the controller from the step's cause to its end.
     cpu_s: float
-    # Partitions that changed, or replicas whose offsets were taken in.
+    # Partitions that changed, or replicas whose offsets were reported.
     changes: int
     # From the end of the lost broker's session, if that was the cause.
     session_end_s: float | None = None

@@ -28,15 +28,15 @@ class Machine(msgspec.Struct, frozen=True):
     memory_gib: int
     system: str
     python: str
-    # Runnable processes, a minute's average, when the run began.
+    # The one-minute average of runnable processes when the run began.
     load: float
-    # Wall and CPU seconds of the reference loop, medians.
+    # Median wall and CPU seconds of the reference loop.
     reference_wall_s: float
     reference_cpu_s: float
 
 
 def machine() -> Machine:
-    """Look at the machine, and run the reference loop on it."""
+    """Describe the machine, and run the reference loop on it."""
     load = os.getloadavg()[0]
     runs = [_reference() for _ in range(REFERENCE_RUNS)]
     wall_s, cpu_s = (statistics.median(column) for column in zip(*runs, strict=True))
@@ -64,7 +64,7 @@ def _processor() -> str:
 
 
 def _reference() -> tuple[float, float]:
-    """Do what an engine does much of: dictionaries and tuples in Python, JSON, and rows into SQLite."""
+    """Do the kinds of work that an engine does most: dictionaries and tuples in Python, JSON, and rows into SQLite."""
     wall_s, cpu_s = time.monotonic(), time.process_time()
     held: dict[int, tuple[int, int]] = {}
     for number in range(_LOOPS):
@@ -80,9 +80,9 @@ def _reference() -> tuple[float, float]:
 
 
 class Meter:
-    """The CPU seconds that processes use from now on, or since they started, with everything that they start.
+    """The CPU seconds that processes and their children use from now on, or have used since their start.
 
-    What ends meanwhile is lost.
+    The time of children that end meanwhile is lost.
     """
 
     def __init__(self, pids: Sequence[int], *, from_start: bool = False) -> None:

@@ -16,7 +16,7 @@ _FENCED_LEADER_EPOCH, _UNKNOWN_LEADER_EPOCH = 74, 75
 
 
 class MetadataReader(threading.Thread):
-    """Fetch until ``stop``. ``batches`` grows by what is below the high watermark; ``error`` is what ended it."""
+    """The thread that fetches until ``stop``. It adds committed batches to ``batches``; ``error`` is what ended it."""
 
     def __init__(self, port: int, broker: int, cluster_id: str, *, keeps: bool = True) -> None:
         super().__init__(name=f"metadata-reader-{broker}", daemon=True)
@@ -78,7 +78,7 @@ class MetadataReader(threading.Thread):
                 self.batches.append(batch)
 
     def count(self) -> int:
-        """Return how many batches were read, a place for ``since``."""
+        """Return how many batches were read, as a position for ``since``."""
         if self.error is not None:
             raise RuntimeError(f"the metadata log cannot be read: {self.error!r}") from self.error
         return len(self.batches)

@@ -1,6 +1,6 @@
-"""The metadata log as a fetching broker gets it: batches, and as much of their records as the benchmarks need.
+"""Read the metadata log as a broker fetches it: batches, and the parts of their records that the benchmarks need.
 
-The gateway's own codec would take longer to read a large log than a controller to write it.
+The gateway's own codec would take longer to read a large log than a controller takes to write it.
 """
 
 import base64
@@ -29,7 +29,7 @@ class Partition(NamedTuple):
 
 
 class ReadBatch(NamedTuple):
-    """One batch and when a broker could act on it."""
+    """One batch, and when a broker could act on it."""
 
     read_s: float
     data: bytes
@@ -39,7 +39,7 @@ class ReadBatch(NamedTuple):
 
     @property
     def is_news(self) -> bool:
-        """Say whether it has more than a record that says nothing."""
+        """Say whether it has more than one empty record."""
         return self.records > 1 or any(kind != NO_OP for kind, _ in records_in(self.data))
 
 

@@ -10,16 +10,16 @@ from pathlib import Path
 from tests.bench.load import Driver, Load, Took
 from tests.bench.report import Figure
 
-# A pause before each step, in which what the step before left behind is done with.
+# A pause before each step, in which the controller finishes what the step before left.
 SETTLE_S = 2.0
 
 Make = Callable[[Path, Load], Driver]
 
 
 def rounds(loads: Sequence[Load], makes: Mapping[str, Make], count: int, settle_s: float = SETTLE_S) -> list[Figure]:
-    """Play every load on every driver ``count`` times, each time on a fresh one, and in another order.
+    """Play every load on every driver ``count`` times, each time on a new driver, and in another order.
 
-    A round that fails is reported, and the others go on.
+    A round that fails is reported, and the next ones follow.
     """
     took: dict[tuple[str, int, str], list[Took]] = defaultdict(list)
     for load in loads:
@@ -30,14 +30,14 @@ def rounds(loads: Sequence[Load], makes: Mapping[str, Make], count: int, settle_
                     for step, one in one_round(name, makes[name], load, settle_s):
                         took[name, load.partitions, step].append(one)
                 except Exception:
-                    # What the other rounds measured is worth keeping.
+                    # The figures of the other rounds are worth keeping.
                     print(f"  {name}, {load.partitions:,}: round {number + 1} failed", flush=True)
                     traceback.print_exc()
     return [Figure(name, partitions, step, all_) for (name, partitions, step), all_ in took.items()]
 
 
 def one_round(name: str, make: Make, load: Load, settle_s: float = SETTLE_S) -> Iterator[tuple[str, Took]]:
-    """Play a load once on a fresh driver. A step that comes again is named after what came before it."""
+    """Play a load once on a new driver. A step that occurs twice gets the name of the step before it too."""
     with tempfile.TemporaryDirectory(prefix="isrflow-bench-") as folder:
         driver = make(Path(folder), load)
         driver.start()

@@ -15,16 +15,16 @@ from tests.support.controller_client import ControllerClient
 JOIN_TIMEOUT_S = 120.0
 ANSWER_TIMEOUT_S = 1_200.0
 _RETRY_S = 0.1
-# A controller that is busy, or does not lead yet, is asked again.
+# After the last two, ask again: the controller is busy, or does not lead yet.
 _ANSWERED = (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_CONTROLLER)
-# So that every registration counts as taken in.
+# An offset beyond every log, so that the broker counts as having read its registration.
 _ALL_OF_THE_LOG = 1 << 40
 
 
 class ProtocolBrokers(threading.Thread):
-    """Brokers 1 to ``count``. Those in ``alive`` beat every ``interval_s``; ``beat_s`` says when each last did.
+    """Brokers 1 to ``count``. Those in ``alive`` send a heartbeat every ``interval_s``; ``beat_s`` says when each did.
 
-    A broker that ``beat`` speaks for is not in ``alive`` meanwhile.
+    While ``beat`` sends a heartbeat for a broker, that broker is not in ``alive``.
     """
 
     def __init__(self, port: int, cluster_id: str, count: int, interval_s: float) -> None:
@@ -48,7 +48,7 @@ class ProtocolBrokers(threading.Thread):
             client.wait_at_most(JOIN_TIMEOUT_S)
         for broker, client in self._clients.items():
             asked = self._registration(broker)
-            # What a controller supports may be known only once it leads.
+            # The controller may know which features it supports only once it leads.
             while (answer := client.ask("BrokerRegistration", **asked, Features=self._features()))["ErrorCode"]:
                 if time.monotonic() > deadline_s:
                     raise TimeoutError(f"broker {broker} is not registered: {answer}")
@@ -62,7 +62,7 @@ class ProtocolBrokers(threading.Thread):
         self.alive = set(self._clients)
 
     def _features(self) -> list[dict[str, Any]]:
-        """Support whatever the controller supports."""
+        """Return the features that the controller supports, as those of a broker."""
         told = self._clients[1].ask("ApiVersions", ClientSoftwareName="bench", ClientSoftwareVersion="1")
         return [
             {"Name": one["Name"], "MinSupportedVersion": one["MinVersion"], "MaxSupportedVersion": one["MaxVersion"]}
@@ -77,7 +77,7 @@ class ProtocolBrokers(threading.Thread):
             "IncarnationId": random_cluster_id(),
             "Listeners": [listener],
             "Rack": None,
-            # Any uuid does.
+            # Any uuid will do.
             "LogDirs": [random_cluster_id()],
         }
 
@@ -126,7 +126,7 @@ class ProtocolBrokers(threading.Thread):
             self.error = error
 
     def _beat_until_stopped(self) -> None:
-        """Beat; a broker whose last heartbeat has no answer yet waits for that, as real ones do."""
+        """Send heartbeats. Like a real broker, one that waits for an answer sends no further heartbeat."""
         with selectors.DefaultSelector() as selector:
             for broker, client in self._clients.items():
                 selector.register(client, selectors.EVENT_READ, broker)
@@ -146,6 +146,6 @@ class ProtocolBrokers(threading.Thread):
             client.close()
 
     def leave(self, brokers: Iterable[int]) -> None:
-        """Let brokers send nothing from now on."""
+        """Stop the heartbeats of brokers."""
         with self._turn:
             self.alive.difference_update(brokers)

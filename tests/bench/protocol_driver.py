@@ -1,4 +1,4 @@
-"""The load at the protocol of Kafka's brokers, for a controller of stock Kafka and for a gateway alike."""
+"""Play the load over the protocol of Kafka's brokers, on a controller of stock Kafka or on a gateway."""
 
 import statistics
 import time
@@ -30,14 +30,14 @@ from tests.support.controller_client import ControllerClient
 RECORDS_PER_REQUEST_MAX = 9_000
 ADMINS = 4
 ONE_ISR_RUNS = 10
-# Times come from the reader. Each look at the CPU of all processes costs some milliseconds.
+# This need not be short, because times come from the reader, and each look at all processes' CPU costs milliseconds.
 _POLL_S = 0.25
 _QUIET_S_PER_PARTITION = 1 / 40_000
 _CHANGES = frozenset({PARTITION, PARTITION_CHANGE})
 
 
 class ProtocolDriver:
-    """Simulated brokers under ``controller``; one of them fetches the metadata log for all."""
+    """Simulated brokers under ``controller``. One of them fetches the metadata log for all."""
 
     # Real brokers report no offsets to their controller, and only the engine's restart is measured.
     passes_over: frozenset[StepName] = frozenset({"offsets", "restart"})
@@ -101,7 +101,7 @@ class ProtocolDriver:
         self._brokers.leave([broker])
 
     def _played(self, cause: Callable[[], Any]) -> Took:
-        """Do something, and time until the last record that follows from it was read."""
+        """Do something, and measure the time until the last record that follows from it was read."""
         place, meter = self._reader.count(), Meter(self._controller.pids)
         began_s = time.monotonic()
         cause()
@@ -110,7 +110,7 @@ class ProtocolDriver:
         return Took(wall_s=ended_s - began_s, cpu_s=spent_s, changes=_changes(news))
 
     def _news(self, place: int, meter: Meter) -> tuple[list[ReadBatch], float]:
-        """Wait until the reader has read everything from ``place`` on; return it, and the CPU until then."""
+        """Wait until the reader has read everything from ``place`` on. Return it, and the CPU used until then."""
         quiet_s = self._load.quiet_s + self._load.partitions * _QUIET_S_PER_PARTITION
         news: list[ReadBatch] = []
         measured, last_s = meter.spent_s(), time.monotonic()
@@ -142,7 +142,7 @@ class ProtocolDriver:
         return Took(wall_s=took_s, cpu_s=spent_s, changes=_changes(news), session_end_s=took_s)
 
     def _one_by_one(self) -> Took:
-        """Shrink one partition's ISR after the other, and return the medians; the answer ends each."""
+        """Shrink the ISRs of partitions one after another, each until its answer. Return the medians."""
         took = []
         for held in list(self._storm.values())[:: self._load.partitions_per_topic][:ONE_ISR_RUNS]:
             began_s, meter = time.monotonic(), Meter(self._controller.pids)
@@ -220,7 +220,7 @@ class ProtocolDriver:
 
 
 def _requests(load: Load) -> Iterator[list[dict[str, Any]]]:
-    """Cut the topics into requests that the controllers take."""
+    """Divide the topics into requests that the controllers accept."""
     request: list[dict[str, Any]] = []
     records = 0
     for topic, size in load.topics:

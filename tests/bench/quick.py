@@ -1,9 +1,9 @@
-"""The quick benchmark: CPU of each step as a ratio to the reference loop of the same run, beside those of releases.
+"""The quick benchmark: each step's CPU, divided by that of the reference loop, beside the same figures of releases.
 
     make bench-quick ARGS="[--partitions N] [--engine] [--keep]"
 
-A ratio of CPU times depends little on the machine, and less than seconds do on what else it does. ``--engine`` also
-plays a small load on the engine with its Spark. ``--keep`` stores the ratios as the release's.
+A ratio of CPU times depends little on the machine and on other work there. ``--engine`` also plays a small load on the
+engine with Spark. ``--keep`` stores the ratios as those of this release.
 """
 
 import argparse
@@ -28,11 +28,11 @@ ENGINE_LOAD = Load(
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """What one release took."""
+    """The figures of one release."""
 
     machine: str
     partitions: int
-    # Each step's CPU seconds by those of the reference loop.
+    # By step: its CPU seconds divided by those of the reference loop.
     ratios: dict[str, float]
 
 
@@ -59,7 +59,7 @@ def main(*given: str) -> None:
         print(f"{step:<26} {ratio:9.3f}{columns}")
     if options.keep:
         held = releases.get(version("isrflow"))
-        # Steps that were not played now keep what they had.
+        # Steps that were not played now keep their stored ratios.
         ratios = (held.ratios if held is not None and held.partitions == options.partitions else {}) | ratios
         releases[version("isrflow")] = Kept(facts(), options.partitions, ratios)
         RELEASES.write_bytes(msgspec.json.format(msgspec.json.encode(releases)) + b"\n")

@@ -1,4 +1,4 @@
-"""What was measured, as a table and as JSON."""
+"""Write the figures as a table and as JSON."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from tests.bench.machine import Machine
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """One measure of one driver at one size: all rounds."""
+    """One step of one driver at one size, in all rounds."""
 
     driver: str
     partitions: int
@@ -24,7 +24,7 @@ class Figure(msgspec.Struct, frozen=True):
 
     @property
     def p99_s(self) -> float:
-        """Return the wall time that one of a hundred rounds exceeds; of fewer rounds it is the longest."""
+        """Return the wall time that one of a hundred rounds exceeds; with fewer rounds, the longest."""
         return sorted(one.wall_s for one in self.rounds)[int(len(self.rounds) * 0.99)]
 
     @property
@@ -47,7 +47,7 @@ class Report(msgspec.Struct, frozen=True):
     began: str
     command: str
     machine: Machine
-    # The load's average of a minute at the run's end.
+    # The one-minute load average at the run's end.
     load_after: float
     figures: list[Figure]
 
@@ -74,7 +74,7 @@ def table(report: Report) -> Iterator[str]:
 
 
 def order(figures: Sequence[Figure], step: str) -> int:
-    """Return a step's place: that of its first figure."""
+    """Return the index of a step's first figure."""
     return next(place for place, figure in enumerate(figures) if figure.step == step)
 
 

@@ -19,7 +19,7 @@ RUNS = {
 
 
 def main(given: Sequence[str]) -> None:
-    # Otherwise a benchmark that is told to stop would leave its controllers running.
+    # Otherwise a benchmark that gets SIGTERM would leave its controllers running.
     signal.signal(signal.SIGTERM, _stop)
     name, *rest = given if given and not given[0].startswith("-") else ("all", *given)
     run = RUNS.get(name)

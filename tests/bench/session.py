@@ -1,4 +1,4 @@
-"""One run of figures: the machine before it and after it, and the report at its end."""
+"""One run of a benchmark: the machine before and after it, and the report at the end."""
 
 import os
 import time

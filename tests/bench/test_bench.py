@@ -1,6 +1,6 @@
-"""Each driver can still be played, at a hundred partitions, and the report can be written and read.
+"""Each driver still plays its steps, with a hundred partitions, and the report can be written and read.
 
-The engine is the rules in a thread, because that starts at once.
+The rules in a thread stand for the engine, because they start at once.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from tests.bench.report import Figure, Report, table, write
 from tests.support.rules_engine import RulesEngine
 
 PARTITIONS = 100
-# Short enough to wait for, long enough that a slow machine fences nobody else.
+# Sessions are short enough to wait for, and long enough that a slow machine fences no other broker.
 LOAD = Load(partitions=PARTITIONS, brokers=5, session_ms=6_000, heartbeat_ms=500, idle_s=0.1, quiet_s=0.7)
 # Three of five brokers have a replica of each partition.
 ON_A_BROKER = PARTITIONS * 3 // 5
@@ -82,7 +82,7 @@ def test_a_load_changes_as_many_partitions_under_every_controller(name: str) -> 
 
 
 def test_every_layer_of_the_engine_has_its_clock() -> None:
-    """A layer whose function was renamed is noticed, and one that nothing calls any more has no time."""
+    """A layer whose function was renamed raises an error, and a layer that nothing calls any more has no time."""
     costs = breakdown.run_once(Load(partitions=PARTITIONS), shards=2, pages=4, gateway=True)
     assert [cost.step for cost in costs] == list(breakdown.STEPS)
     spent = sum((Counter(cost.layers_s) for cost in costs), Counter[str]())

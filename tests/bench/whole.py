@@ -1,4 +1,4 @@
-"""The load on every driver: creation, lost brokers, ISR storms, offsets, restarts."""
+"""Play the load on every driver: creation, lost brokers, ISR storms, offsets, restarts."""
 
 import argparse
 from pathlib import Path
