@@ -14,7 +14,7 @@ from state.codec import CodecError
 
 COMMANDS = (
     *("run", "publish", "topics", "partitions", "brokers", "reassign", "elect", "health", "top", "state"),
-    *("decisions", "describe", "replay", "reshard", "demo", "doctor", "cluster"),
+    *("decisions", "describe", "replay", "whatif", "reshard", "demo", "doctor", "cluster"),
 )
 
 

@@ -1,0 +1,150 @@
+"""Show what would have been decided under other settings or events."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+import msgspec
+
+from bus.interface import Bus, Entry
+from cli.errors import WrongUse
+from cli.moment import seq_named
+from cli.options import bus_option, bus_setting, conf_option, existing_bus, set_option
+from cli.output import format_option, show_json
+from conf.loader import from_sets, load, policy_text
+from history import log
+from history.comparison import Comparison, json_of
+from history.comparison_text import text_of
+from history.reach import reach_of
+from history.state_at import state_at
+from history.what_if import Changes, as_it_was, as_it_would_be
+from state.event_text import decode
+from state.events import Malformed
+
+
+@click.command("whatif")
+@click.option(
+    "--from", "start", metavar="SEQ|TIME", help="Begin with this event. Default: as far back as the bus goes."
+)
+@click.option("--to", "end", metavar="SEQ|TIME", help="End here. Default: with the last event that is decided.")
+@click.option("--without-event", "without", multiple=True, type=int, metavar="SEQ", help="Leave out an event.")
+@click.option(
+    "--add-event",
+    "files",
+    multiple=True,
+    type=click.File("rb"),
+    metavar="FILE",
+    help="Add the events of a file, one JSON object a line. Each follows the recorded event that its `seq` names, "
+    "or comes first.",
+)
+@format_option
+@conf_option
+@bus_option
+@set_option
+def command(
+    start: str | None,
+    end: str | None,
+    without: tuple[int, ...],
+    files: tuple[BinaryIO, ...],
+    form: str,
+    conf: Path | None,
+    bus: str | None,
+    sets: tuple[str, ...],
+) -> None:
+    """Decide recorded events again under other settings (--set) or with other events, and show what would differ:
+    elections, time without a leader, leaders per broker, records at risk. Nothing on the bus changes.
+
+    \b
+    Examples:
+      isrflow whatif --set unclean.leader.election.enable=true
+      isrflow whatif --set broker.session.timeout.ms=30000 --from 10 --format json
+      isrflow whatif --without-event 10
+    """
+    overrides = policy_text(from_sets(sets))
+    settings = load(conf, (*sets, *bus_setting(bus)), environment=os.environ, cross_check=False)
+    found = existing_bus(settings)
+    try:
+        after, through = _span(found, start, end)
+        changes = Changes(overrides, frozenset(without), _added(files, after, through))
+        if changes.is_nothing:
+            raise WrongUse("say what is to be different: --set, --without-event or --add-event.")
+        _check_left_out(found, changes, after, through)
+        comparison = _compared(found, after, through, changes)
+    finally:
+        found.close()
+    what = {"from": after + 1, "to": through, "set": overrides, "without_events": sorted(without)}
+    what["added_events"] = sum(map(len, changes.added.values()))
+    if form == "json":
+        show_json(json_of(comparison, what))
+        return
+    for line in text_of(comparison, _title(what)):
+        click.echo(line)
+
+
+def _compared(bus: Bus, after: int, through: int, changes: Changes) -> Comparison:
+    states = state_at(bus, after).states
+
+    def events() -> Iterator[Entry]:
+        return log.events(bus, after, through)
+
+    return Comparison(as_it_was(states, events), as_it_would_be(states, events, changes))
+
+
+def _span(bus: Bus, start: str | None, end: str | None) -> tuple[int, int]:
+    """Return the seqs between which events are decided again: after the first one, through the second one."""
+    reach = reach_of(bus)
+    through = reach.decided if end is None else seq_named(bus, "--to", end)
+    # A time stands for the last event before it.
+    after = reach.state_from if start is None else max(0, seq_named(bus, "--from", start) - start.isdigit())
+    if after > through:
+        raise WrongUse(f"--from {after + 1} is after --to {through}.")
+    return after, through
+
+
+def _check_left_out(bus: Bus, changes: Changes, after: int, through: int) -> None:
+    for seq in changes.without:
+        is_there = after < seq <= through and bus.recorded(seq - 1, seq, 1, 1)
+        if not is_there:
+            raise WrongUse(f"--without-event {seq}: there is no such event from {after + 1} through {through}.")
+
+
+class _Place(msgspec.Struct):
+    seq: int | None = None
+
+
+_place = msgspec.json.Decoder(_Place)
+
+
+def _added(files: tuple[BinaryIO, ...], after: int, through: int) -> dict[int, list[bytes]]:
+    found: dict[int, list[bytes]] = {}
+    for file in files:
+        for number, line in enumerate(file, start=1):
+            raw = line.strip()
+            if raw:
+                found.setdefault(_place_of(raw, f"{file.name}, line {number}", after, through), []).append(raw)
+    return found
+
+
+def _place_of(raw: bytes, where: str, after: int, through: int) -> int:
+    event = decode(raw)
+    if isinstance(event, Malformed):
+        raise WrongUse(f"{where}: {event.field}: {event.message}.")
+    try:
+        seq = _place.decode(raw).seq
+    except msgspec.MsgspecError as error:
+        raise WrongUse(f"{where}: seq: {error}.") from error
+    if seq is None:
+        return after
+    if not after <= seq <= through:
+        raise WrongUse(f"{where}: seq {seq} is not from {after} through {through}.")
+    return seq
+
+
+def _title(what: Mapping[str, Any]) -> str:
+    parts = [f"{key}={value}" for key, value in what["set"].items()]
+    parts += [f"without event {seq}" for seq in what["without_events"]]
+    if what["added_events"]:
+        parts.append(f"with {what['added_events']} more events")
+    return f"What if {', '.join(parts)}, from seq {what['from']} through seq {what['to']}:"

@@ -1,0 +1,181 @@
+"""What a stretch of decisions comes out as: elections, time without a leader, records at risk, leaders per broker."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from controller_logic.replay import DecisionText
+from state.cluster import State
+from state.ids import NO_LEADER, UNKNOWN_OFFSET
+from state.partition import Partition, TopicState
+
+_LEADER = b'{"kind":"leader_and_isr"'
+_TOPIC = b'{"kind":"topic"'
+_ANSWER = b'{"kind":"answer"'
+
+Name = tuple[str, int]
+
+
+class Election(NamedTuple):
+    """A change of a partition's leader; a first leader is none."""
+
+    seq: int
+    time_ms: int
+    topic: str
+    partition: int
+    # NO_LEADER: it lost its leader, and nobody was elected.
+    leader: int
+    isr: tuple[int, ...]
+    reason: str
+    unclean: bool
+    # Of an unclean election: how many records of the ISR the new leader is not known to have.
+    records_at_risk: int
+
+
+class _Told(msgspec.Struct):
+    """The fields that are counted."""
+
+    time_ms: int
+    reason: str
+    topic: str | None = None
+    partition: int = -1
+    leader: int = NO_LEADER
+    isr: tuple[int, ...] = ()
+    is_new: bool = False
+    unclean: bool = False
+    state: str = ""
+    request: str = ""
+    error: str = "NONE"
+
+
+_told = msgspec.json.Decoder(_Told)
+
+
+class Tally:
+    """The count of one way that things went."""
+
+    def __init__(self, states: Iterable[State]) -> None:
+        self.elections: list[Election] = []
+        # By topic.
+        self.offline_ms: Counter[str] = Counter()
+        # Of brokers that asked for an ISR.
+        self.refused = 0
+        self._leaders: dict[Name, int] = {}
+        self._offline_since: dict[Name, int] = {}
+        self._created_ms: dict[str, int] = {}
+        for name, partition, clock_ms in _partitions(states):
+            self._leaders[name] = partition.leader
+            if partition.leader == NO_LEADER:
+                self._offline_since[name] = clock_ms
+
+    def take(self, decisions: Iterable[DecisionText], before: Iterable[State]) -> None:
+        """Count decisions. ``before`` are the states before those of them that are unclean elections."""
+        for seq, _, body in decisions:
+            if body.startswith(_LEADER):
+                self._take_leader(seq, _told.decode(body), before)
+            elif body.startswith(_TOPIC):
+                self._take_topic(_told.decode(body))
+            elif body.startswith(_ANSWER) and b'"request":"alter_isr"' in body:
+                self.refused += _told.decode(body).error not in ("NONE", "NEW_LEADER_ELECTED")
+
+    def _take_leader(self, seq: int, told: _Told, before: Iterable[State]) -> None:
+        topic = told.topic or ""
+        name = (topic, told.partition)
+        former = self._leaders.get(name, NO_LEADER)
+        if told.leader == former and not told.is_new:
+            return
+        self._leaders[name] = told.leader
+        if told.reason == "TOPIC_DELETED":
+            self._end_offline(name, told.time_ms)
+            return
+        if told.leader == NO_LEADER:
+            self._offline_since.setdefault(name, told.time_ms)
+        elif told.is_new:
+            # It was there, and had no leader, since its topic was created.
+            self._offline_since.setdefault(name, self._created_ms.get(topic, told.time_ms))
+            self._end_offline(name, told.time_ms)
+            return
+        else:
+            self._end_offline(name, told.time_ms)
+        risk = _records_at_risk(before, name, told.leader) if told.unclean else 0
+        self.elections.append(
+            Election(seq, told.time_ms, *name, told.leader, told.isr, told.reason, told.unclean, risk)
+        )
+
+    def _take_topic(self, told: _Told) -> None:
+        topic = told.topic or ""
+        if told.state == "created":
+            self._created_ms[topic] = told.time_ms
+        elif told.state == "deleted":
+            self._created_ms.pop(topic, None)
+            for name in [name for name in self._leaders if name[0] == topic]:
+                del self._leaders[name]
+                self._end_offline(name, told.time_ms)
+
+    def _end_offline(self, name: Name, time_ms: int) -> None:
+        since = self._offline_since.pop(name, None)
+        if since is not None:
+            # The engine's clock can be set back by a claim.
+            self.offline_ms[name[0]] += max(0, time_ms - since)
+
+    def end(self, states: Iterable[State]) -> "Summary":
+        """Return what the decisions came out as, with the partitions as they are now."""
+        partitions: dict[Name, Partition] = {}
+        for name, partition, clock_ms in _partitions(states):
+            partitions[name] = partition
+            if partition.leader == NO_LEADER:
+                self._offline_since.setdefault(name, self._created_ms.get(name[0], clock_ms))
+                self._end_offline(name, clock_ms)
+        leaders = Counter(partition.leader for partition in partitions.values())
+        offline = leaders.pop(NO_LEADER, 0)
+        return Summary(self.elections, +self.offline_ms, self.refused, leaders, offline, partitions)
+
+
+class Summary(NamedTuple):
+    """What a stretch of decisions came out as."""
+
+    elections: list[Election]
+    offline_ms: Mapping[str, int]
+    refused: int
+    # At the end: how many partitions each broker leads, and how many nobody leads.
+    leaders: Mapping[int, int]
+    offline: int
+    partitions: Mapping[Name, Partition]
+
+    @property
+    def elected(self) -> int:
+        """Count the elections that somebody won."""
+        return sum(one.leader != NO_LEADER for one in self.elections)
+
+    @property
+    def unclean(self) -> int:
+        """Count the unclean elections."""
+        return sum(one.unclean for one in self.elections)
+
+    @property
+    def records_at_risk(self) -> int:
+        """Add up the records that unclean elections put at risk."""
+        return sum(one.records_at_risk for one in self.elections)
+
+
+def _partitions(states: Iterable[State]) -> Iterable[tuple[Name, Partition, int]]:
+    for state in states:
+        for topic_name in state.topics.names():
+            topic = state.topics.get(topic_name)
+            if topic is not None and topic.state == TopicState.created:
+                for partition in topic.partitions:
+                    yield (topic_name, partition.partition), partition, state.cluster.clock_ms
+
+
+def _records_at_risk(before: Iterable[State], name: Name, leader: int) -> int:
+    """Return how many records a member of the ISR had reported that ``leader`` had not."""
+    for state in before:
+        topic = state.topics.get(name[0]) if state.cluster.holds(name[0]) else None
+        if topic is not None and name[1] < len(topic.partitions):
+            partition = topic.partitions[name[1]]
+            ends = dict(zip(partition.replicas, partition.log_end_offsets, strict=False))
+            known = max([partition.high_watermark, *(ends.get(member, UNKNOWN_OFFSET) for member in partition.isr)])
+            return max(0, known - max(0, ends.get(leader, UNKNOWN_OFFSET)))
+    return 0

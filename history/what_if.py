@@ -1,0 +1,188 @@
+"""What would have been decided under other settings or events: the same log, twice through the same rules.
+
+The second way differs by overriding settings, by events that are left out, and by events that come in addition. All
+other events are as they were, so brokers answer decisions that this way may not have made. The fences of the rules
+refuse such answers, and they are counted.
+
+An added event shares the seq of the recorded event that it follows. Seqs cannot be counted anew, because a broker's
+epoch is the seq of its registration, and its later events name it.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from bus.interface import Entry
+from controller_logic.balance import event_of
+from controller_logic.replay import DecisionText, Replay, logged
+from history.tally import Summary, Tally
+from state.cluster import State
+from state.decisions import Imbalance
+from state.decisions import decode as decode_decision
+from state.event_text import decode
+from state.events import LeaderImbalance, Logged
+from state.policy import Policy
+
+BATCH_EVENTS = 2_000
+_TOGETHER_MIN = 16
+_IMBALANCE = b'{"kind":"imbalance"'
+_UNCLEAN = b'"unclean":true'
+
+# Gives the recorded events of the stretch from the start; asked twice.
+Events = Callable[[], Iterable[Entry]]
+
+
+class Changes(NamedTuple):
+    """What is different from how it was."""
+
+    # Kafka's names, text values.
+    settings: Mapping[str, str] = {}
+    # Seqs of events that are left out.
+    without: Collection[int] = ()
+    # By the seq that they follow.
+    added: Mapping[int, Sequence[bytes]] = {}
+
+    @property
+    def is_nothing(self) -> bool:
+        """Say whether nothing is different."""
+        return not (self.settings or self.without or self.added)
+
+
+def as_it_was(states: list[State], events: Events) -> Summary:
+    """Decide recorded events from ``states`` on as they were decided."""
+    way = _Way(states, {})
+    for entry in logged(events()):
+        way.take(entry)
+    return way.end()
+
+
+def as_it_would_be(states: list[State], events: Events, changes: Changes) -> Summary:
+    """Decide recorded events from ``states`` on with ``changes``."""
+    if changes.is_nothing:
+        return as_it_was(states, events)
+    way = _Way(states, changes.settings, _Balance(events()))
+    if changes.settings:
+        # The rules look at all partitions when settings change, as when an admin changes them.
+        way.add(_settings_event(changes.settings))
+    for raw in changes.added.get(way.seq, ()):
+        way.add(raw)
+    for entry in logged(events()):
+        if entry.seq not in changes.without:
+            way.take(entry)
+        for raw in changes.added.get(entry.seq, ()):
+            way.flush()
+            way.add_after(entry.seq, raw)
+    return way.end()
+
+
+def _settings_event(settings: Mapping[str, str]) -> bytes:
+    event = {"kind": "alter_config", "time_ms": 0, "entity": "cluster", "config": dict(settings)}
+    return msgspec.json.encode(event)
+
+
+class _Balance:
+    """The counts of balance checks. In another way they are other ones, so those on record do not hold for it."""
+
+    def __init__(self, events: Iterable[Entry]) -> None:
+        # The checks whose counts come back in an event on record.
+        self.recorded = set[int]()
+        for entry in events:
+            if b"leader_imbalance" in entry.raw and isinstance(event := decode(entry.raw), LeaderImbalance):
+                self.recorded.add(event.checked_seq)
+        self.counted: dict[int, LeaderImbalance] = {}
+
+    def note(self, decisions: Iterable[DecisionText]) -> list[LeaderImbalance]:
+        """Keep the counts among ``decisions``, and return those for which no event is on record."""
+        missing = []
+        for seq, _, body in decisions:
+            if body.startswith(_IMBALANCE) and isinstance(decision := decode_decision(body), Imbalance):
+                self.counted[seq] = event_of(decision)
+                if seq not in self.recorded:
+                    missing.append(self.counted[seq])
+        return missing
+
+
+class _Way:
+    """One way through the events."""
+
+    def __init__(self, states: list[State], settings: Mapping[str, str], balance: _Balance | None = None) -> None:
+        self._replay = Replay(list(states), Policy(), settings)
+        self._tally = Tally(states)
+        self._balance = balance
+        self._waiting: list[Logged] = []
+        # How many events are decided together.
+        self._together = BATCH_EVENTS
+
+    @property
+    def seq(self) -> int:
+        """The newest event that was taken in."""
+        return self._replay.states[0].cluster.seq
+
+    def take(self, entry: Logged) -> None:
+        """Decide the next recorded event, at once or soon."""
+        if self._balance is not None and isinstance(entry.event, LeaderImbalance):
+            self.flush()
+            counted = self._balance.counted.get(entry.event.checked_seq)
+            if counted is None:
+                return
+            entry = replace(entry, event=replace(counted, controller_epoch=entry.event.controller_epoch))
+        self._waiting.append(entry)
+        if len(self._waiting) >= BATCH_EVENTS:
+            self.flush()
+
+    def add(self, raw: bytes) -> None:
+        """Decide an event that is not on record, now."""
+        self.flush()
+        self.add_after(self.seq, raw)
+
+    def add_after(self, seq: int, raw: bytes) -> None:
+        """Decide an event that is not on record as if it had come right after ``seq``."""
+        self._at(seq - 1)
+        clock_ms = self._replay.states[0].cluster.clock_ms
+        self._decide([replace(one, clock_ms=clock_ms) for one in logged([(seq, raw)])])
+
+    def _at(self, seq: int) -> None:
+        states = self._replay.states
+        states[:] = [State(replace(state.cluster, seq=seq), state.topics) for state in states]
+
+    def flush(self) -> None:
+        """Decide what waits."""
+        batch, self._waiting = self._waiting, []
+        while batch:
+            some = batch[: self._together]
+            done = self._decide(some)
+            # Where cuts are near each other, long batches would be decided in vain.
+            self._together = _TOGETHER_MIN if done < len(some) else min(2 * self._together, BATCH_EVENTS)
+            batch = batch[done:]
+
+    def _decide(self, batch: list[Logged]) -> int:
+        """Decide a batch, or as much of it as can be at once; return how many events that was."""
+        before = list(self._replay.states)
+        decisions = self._replay.take(batch)
+        end = self._first_end(batch, decisions)
+        if end < len(batch):
+            # From here on the state between two of these events matters.
+            self._replay.states[:] = before
+            batch = batch[:end]
+            decisions = self._replay.take(batch)
+        self._tally.take(decisions, before)
+        for event in self._balance.note(decisions) if self._balance is not None else ():
+            self.add_after(event.checked_seq, msgspec.json.encode(event))
+        return len(batch)
+
+    def _first_end(self, batch: list[Logged], decisions: Iterable[DecisionText]) -> int:
+        """Return where to cut a batch: right before an unclean election and after it, and after a balance check."""
+        for seq, _, body in decisions:
+            place = next((nth for nth, entry in enumerate(batch) if entry.seq >= seq), len(batch))
+            if _UNCLEAN in body and body.startswith(b'{"kind":"leader_and_isr"'):
+                return place or 1
+            if self._balance is not None and body.startswith(_IMBALANCE):
+                return place + 1
+        return len(batch)
+
+    def end(self) -> Summary:
+        """Decide what waits, and return what all of it came out as."""
+        self.flush()
+        return self._tally.end(self._replay.states)

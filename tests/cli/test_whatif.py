@@ -1,0 +1,51 @@
+"""What if, on the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Isrflow
+from tests.history.test_explanation import decided
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    decided(tmp_path / "bus.db", "elections/leader_dies").close()
+    monkeypatch.setenv("ISRFLOW_BUS", str(tmp_path / "bus.db"))
+    return tmp_path
+
+
+def test_other_settings_are_compared(isrflow: Isrflow, told: Path) -> None:
+    done = isrflow("whatif", "--set", "broker.session.timeout.ms=60000", "--from", "9", "--to", "25")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("What if broker.session.timeout.ms=60000, from seq 9 through seq 25:\n")
+    assert "    - leader 2, ISR 2,3 (LEADER_FENCED)\n    + nothing changed\n" in done.stdout
+
+
+def test_an_event_is_added_after_the_one_that_it_names(isrflow: Isrflow, told: Path) -> None:
+    (told / "more.jsonl").write_text('{"kind":"broker_unregister","time_ms":0,"broker":1,"seq":10}\n')
+    done = isrflow("whatif", "--add-event", "more.jsonl", "--format", "json")
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    assert document["added_events"] == 1
+    assert [one["seq"] for one in document["elections"] if one["would"]] == [10]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "say what is to be different"),
+        (["--without-event", "999"], "--without-event 999: there is no such event from 1 through 29"),
+        (["--set", "min.insync.replica=2"], "min.insync.replicas"),
+        (["--set", "min.insync.replicas=2", "--from", "9", "--to", "3"], "--from 9 is after --to 3"),
+        (["--add-event", "wrong.jsonl"], "wrong.jsonl, line 1: kind"),
+        (["--add-event", "late.jsonl"], "late.jsonl, line 2: seq 99 is not from 0 through 29"),
+    ],
+)
+def test_a_mistake_is_named(isrflow: Isrflow, told: Path, arguments: list[str], said: str) -> None:
+    (told / "wrong.jsonl").write_text("{}\n")
+    (told / "late.jsonl").write_text('\n{"kind":"broker_unregister","time_ms":0,"broker":1,"seq":99}\n')
+    done = isrflow("whatif", *arguments)
+    assert done.exit_code == 2, done.output
+    assert said in done.stderr
