@@ -68,12 +68,13 @@ def _among_many(decisions: "_Decisions", topic: str, partition: int) -> Iterator
     ]
     for kind, name, number, count in wanted:
         rank = d.KIND_RANK[kind]
-        start = decisions.first_at((decisions.seq, rank, name, number, -1))
-        for index in range(start, start + count):
+        index = decisions.first_at((decisions.seq, rank, name, number, -1))
+        for _ in range(count):
             decision = decisions.at(index)
             if decision is None or place_of(decision)[1:4] != (rank, name, number):
                 break
             yield decision
+            index = decision.index + 1
 
 
 class _Decisions:
@@ -88,7 +89,7 @@ class _Decisions:
             self._count *= 2
 
     def at(self, index: int) -> d.AnyDecision | None:
-        """Return the decision with this index; None behind the last one."""
+        """Return the decision with this index, or the next one that retention left; None behind the last one."""
         if index not in self._held:
             found = self._bus.decisions((self.seq, index - 1), 1, passing_over=True)
             is_there = bool(found) and found[0].seq == self.seq
