@@ -27,7 +27,7 @@ class Kind(Protocol):
         ...
 
 
-# The kinds of bus by what their URLs begin with.
+# The kinds of bus, by the beginning of their URLs.
 _KINDS: dict[str, Kind] = {
     SQLITE: embedded,
     KAFKA: by_url,

@@ -22,7 +22,7 @@ from state.rules import BOUNDED_RULES, LED_RULES, STRAYS_RULES
 
 NAME_LENGTH_MAX = 249
 PARTITIONS_MAX = 100_000
-# The answer to a creation names each of them.
+# The answer to a creation names every replica.
 REPLICAS_MAX = 1_000_000
 _DEFAULT = -1
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
@@ -186,10 +186,10 @@ def _complaint_about_replicas(batch: Batch, listed: Replicas, factor: int, first
 
 
 def _is_led_by_nobody(batch: Batch, replicas: tuple[int, ...]) -> bool:
-    """Say whether no replica may lead, and brokers of Kafka 4 are concerned.
+    """Say whether no replica may lead, in a cluster with brokers of Kafka 4.
 
-    They would be told of a topic that lacks this partition, so ``ReplicationControlManager`` refuses it. In ZooKeeper
-    mode a partition may wait for its first leader.
+    Those brokers would hear of a topic that lacks this partition, so ``ReplicationControlManager`` refuses it. In
+    ZooKeeper mode a partition may wait for its first leader.
     """
     if batch.state.rules_version < LED_RULES or any(broker in batch.state.active for broker in replicas):
         return False

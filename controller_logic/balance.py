@@ -26,7 +26,7 @@ from state.events import LeaderImbalance
 from state.partition import Partition
 from state.reason import Reason
 
-# Kafka's: the first check of a new controller.
+# When a new controller makes its first check, as in Kafka.
 FIRST_CHECK_MS = 5_000
 # About how many leaderships a broker gets back in one round; see ``_is_drawn``.
 MOVES_PER_BROKER = 1_000

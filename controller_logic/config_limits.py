@@ -5,7 +5,7 @@ The settings of an entity travel in one decision. Those of the cluster and its b
 
 from collections.abc import Iterable, Mapping
 
-# The longest string of Kafka's protocol with a length of two bytes.
+# The longest string that Kafka's protocol can carry.
 VALUE_BYTES_MAX = 32_767
 KEYS_MAX = 1_000
 ENTITY_BYTES_MAX = 256 * 1024

@@ -63,7 +63,7 @@ HANDLERS: dict[type[e.AnyEvent | e.Malformed | e.Progress], Handler] = {
     e.ControllerStarted: takeover.controller_started,
     e.GatewayStarted: gateways.gateway_started,
     e.GatewayHeartbeat: gateways.gateway_heartbeat,
-    # What is no event for any rule
+    # Texts that are no event
     e.Malformed: malformed.malformed,
     e.Progress: _nothing_for_this_shard,
 }

@@ -34,7 +34,7 @@ class WorkingState:
         cluster = state.cluster
         # The cluster as stored before the batch; its shard number and shard count hold throughout.
         self.cluster = cluster
-        # The newest event taken in.
+        # The newest event that was applied.
         self.seq = cluster.seq
         # The engine's clock, and the bus's time at which it was last set.
         self.now_ms = cluster.clock_ms

@@ -33,7 +33,7 @@ class WorkingTopic:
         self.state = topic.state
         self.config = topic.config
         self.deletion_waits = topic.deletion_waits
-        # partitions[i].partition == i; a list from the first change on, because copying a tuple costs its length.
+        # partitions[i].partition == i. The first change makes it a list, because each change would copy a tuple.
         self.partitions: list[Partition] | tuple[Partition, ...] = topic.partitions
         # Whether it differs from the topic as stored.
         self.differs = False

@@ -23,7 +23,7 @@ class PartitionChange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     removed: tuple[RemovedReplica, ...] | None = None
     offline_dir_replicas: tuple[int, ...] | None = None
     unassigned_replicas: tuple[int, ...] | None = None
-    # The election says it.
+    # Set by the election itself: whether committed records may be lost.
     unclean: bool = False
     # The leader asked for it, so its leader epoch stays (KIP-497).
     by_leader: bool = False

@@ -74,7 +74,7 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     # 0 ≤ shard < shards
     shard: int = 0
     shards: int = 1
-    # The newest event taken in.
+    # The newest event that was applied.
     seq: int = 0
     # The engine's clock. Version 1 of the rules: the greatest time_ms of any event; later ones: of the engine's events.
     clock_ms: int = 0

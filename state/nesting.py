@@ -3,7 +3,7 @@
 from array import array
 from itertools import accumulate
 
-# Far more than any event has, and few enough for any reader on any stack.
+# Far more levels than any event has, and few enough for a recursive reader on any stack.
 LEVELS_MAX = 100
 _OTHERS = bytes(byte for byte in range(256) if byte not in b'"[]{}')
 _AS_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")

@@ -60,7 +60,7 @@ class RemovedReplica(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A replica that is no longer assigned, and whose broker has yet to remove the log."""
 
     broker: int
-    # The last leader epoch in which it was assigned. Only a report of a later epoch counts as one of its deletion.
+    # The last leader epoch in which it was assigned. Only a report in a later epoch counts as a report of its deletion.
     leader_epoch: int
     state: ReplicaState
 

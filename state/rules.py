@@ -33,11 +33,11 @@ BOUNDED_RULES = 2
 PLAIN_RULES = 2
 # no deletion waits for a broker of Kafka 4 that removes stray logs by itself
 STRAYS_RULES = 2
-# brokers of Kafka 4 are told of no topic that lacks a partition
+# behind a gateway, no partition is created that no replica could lead
 LED_RULES = 2
 # no process takes the id of a broker behind a gateway while its session is valid
 OWN_ID_RULES = 2
-# an election where there was no leader is told to online replicas only
+# only online replicas are told of an election where there was no leader
 ONLINE_RULES = 2
 # a high watermark that a leader had lost is decided again
 AGAIN_RULES = 2

@@ -6,7 +6,7 @@ import msgspec
 
 from state.partition import Topic, TopicState
 
-# It decides on which page a partition is stored, so it is as fixed as the number of pages.
+# This decides on which page a partition is stored, so no version may change it.
 SLICE_PARTITIONS = 1_000
 
 

@@ -26,7 +26,7 @@ class Holder(msgspec.Struct, frozen=True):
     """The process that holds a lock, and the identities of its bus."""
 
     pid: int
-    # What messages call the bus.
+    # The bus's name in messages.
     bus: str
     # ``Bus.identities``. The lock file calls them marks.
     identities: tuple[str, ...] = msgspec.field(name="marks")

@@ -38,9 +38,9 @@ class KafkaBus(KafkaHistory):
     """The ``Bus`` on six topics. An event's seq comes from its offset (``seqs``).
 
     It differs from the embedded bus where Kafka does. Seqs have gaps. ``log_end_offset`` events are in a topic of their
-    own, which ``read`` does not show. A commit can be read only some milliseconds after it was made. Retention by count
-    is the topics' own, so ``passed`` and ``trim`` do nothing. Several threads may use one instance. An instance commits
-    only for the epoch that it claimed itself.
+    own, which ``read`` does not show. A commit can be read only some milliseconds after it was made. The topics
+    themselves retain a number of events, so ``passed`` and ``trim`` do nothing. Several threads may use one instance.
+    An instance commits only for the epoch that it claimed itself.
     """
 
     kind = "kafka"
@@ -55,7 +55,7 @@ class KafkaBus(KafkaHistory):
         self._controller = Controller(self._connection)
         self._decisions = LogReader(self._connection, self.address.decisions)
         self._decisions_after: tuple[int, int] | None = None
-        # Reading moves a reader.
+        # Held while reading, because each read moves the reader.
         self._decisions_lock = threading.Lock()
 
     def publish(self, events: Sequence[bytes]) -> int:
@@ -240,7 +240,7 @@ class KafkaBus(KafkaHistory):
         pass
 
     def forget(self, through: int) -> int:
-        # A batch that is repeated after a kill reads its events again. It is the last one at most.
+        # Only the last batch can be repeated after a kill, and it reads its events again.
         return self._forget(min(through, self._controller.mark().before))
 
     def keep_snapshot(self, controller_epoch: int) -> bool:

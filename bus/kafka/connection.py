@@ -137,7 +137,7 @@ class Connection:
                     if not is_passing(error.args[0]) or time.monotonic() > deadline:
                         raise
                     if error.args[0].code() == KafkaError.FENCED_LEADER_EPOCH:
-                        # Without this the client would use the epoch that it knows for minutes.
+                        # Otherwise the client would keep using the old leader epoch for minutes.
                         self.admin.list_topics(topic, timeout=REQUEST_TIMEOUT_S)
                     time.sleep(RETRY_PAUSE_S)
 

@@ -32,7 +32,7 @@ from bus.kafka.mark import Mark, decode_mark
 from bus.kafka.transaction import Transaction
 from isrflow.kafka.seqs import seq_of
 
-# The most that may wait in the client to be sent. A writer of more has to wait.
+# The most that may wait in the client to be sent. While it is full, writing waits.
 QUEUE_KBYTES_MAX = 128 * 1024
 CLAIM_ATTEMPTS = 20
 CLAIM_PAUSE_S = (0.05, 0.5)

@@ -25,7 +25,7 @@ class KafkaHistory:
         self._has_snapshots = has_snapshots
         self._snapshots = Snapshots(connection)
         self._events = LogReader(connection, self.address.events)
-        # Reading moves the reader.
+        # Held while reading, because each read moves the reader.
         self._events_lock = threading.Lock()
 
     def last_seq(self) -> int:

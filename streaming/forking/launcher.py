@@ -19,7 +19,7 @@ def main() -> None:
     folder, hub = os.getcwd(), socket.socket(socket.AF_UNIX)
     try:
         if arguments[0] != "-m":
-            # Spark also asks for the version with -c, and no import makes that slow.
+            # Spark also asks for Python's version, with -c. That imports nothing slow, so it needs no fork.
             raise ConnectionError
         os.chdir(directory)
         hub.connect(SOCKET)

@@ -53,7 +53,7 @@ def _run(launcher: socket.socket) -> None:
     try:
         module, *arguments = _take_over(launcher)
         sys.argv = [module, *arguments]
-        # As in a cold process, where nothing has imported what is run. Python would warn of that.
+        # Forget the module that is to run. Python warns if it was imported before, which no cold process has done.
         sys.modules.pop(module, None)
         runpy.run_module(module, run_name="__main__", alter_sys=True)
         code = 0

@@ -11,7 +11,7 @@ from brokers.gateways.kraft.event_queue import Lane, QueueFullError
 from brokers.gateways.kraft.quorum_view import QuorumView
 from state.events import GatewayHeartbeat
 
-# Fetches that wait are answered as soon as another gateway leads. They get this long for that.
+# Waiting fetches are answered as soon as another gateway leads. The port stays open this long, so that they can be.
 TELL_BROKERS_S = 0.25
 
 logger = structlog.get_logger()

@@ -43,7 +43,7 @@ ENVELOPE_KEY = 58
 LONG_ANSWERS = (43, 46)
 # A gateway that has lost the bus makes a broker wait this long, and then sends it to another voter.
 CUT_OFF_PAUSE_S = 0.25
-# In characters. Kafka's strings end at 32,767 bytes.
+# In characters. A Kafka string has at most 32,767 bytes.
 MESSAGE_LENGTH_MAX = 1_000
 # The features whose lowest level in Kafka 4.1 is not 0.
 FEATURES_MIN = {"metadata.version": 7}

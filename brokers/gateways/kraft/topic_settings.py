@@ -31,7 +31,7 @@ def _number(value: str, *, low: int, high: int, also: int | None = None) -> str 
     if whole is None:
         return "is not an integer"
     sign, digits = whole.groups()
-    # Python refuses to read a number of thousands of digits.
+    # Python refuses to parse a number with thousands of digits.
     number = int(sign + (digits.lstrip("0")[:_DIGITS_MAX] or "0"))
     return None if low <= number <= high or number == also else f"is not between {low} and {high}"
 

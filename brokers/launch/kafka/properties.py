@@ -37,7 +37,7 @@ class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     heap: Annotated[str, Meta(pattern=r"^[1-9][0-9]*[mg]\Z")] = "512m"
     # Options of the JVM besides its heap. None: options that make a node start quickly on a small machine.
     jvm_flags: tuple[str, ...] | None = None
-    # Settings of Kafka's own; they win over all others.
+    # Kafka's own settings. They override all others.
     overrides: dict[str, str] = {}
 
 
