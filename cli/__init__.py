@@ -6,6 +6,7 @@ import click
 
 from bus.interface import BusError, FencedError
 from cli.errors import Interrupted, Refused, Unreachable, WrongUse
+from cli.extras import missing_extra, not_installed
 from cli.lazy_group import LazyGroup
 from conf.jars import JarsError
 from conf.java import JavaError
@@ -14,7 +15,7 @@ from state.codec import CodecError
 
 COMMANDS = (
     *("run", "publish", "topics", "partitions", "brokers", "reassign", "elect", "health", "top", "state"),
-    *("decisions", "describe", "replay", "whatif", "reshard", "demo", "doctor", "cluster"),
+    *("decisions", "describe", "replay", "whatif", "reshard", "schema", "demo", "doctor", "cluster"),
 )
 
 
@@ -32,6 +33,11 @@ class _Commands(LazyGroup):
             raise Refused(str(error)) from error
         except (BusError, CodecError, JarsError, JavaError) as error:
             raise Unreachable(str(error)) from error
+        except ModuleNotFoundError as error:
+            extra = missing_extra(error)
+            if extra is None:
+                raise
+            raise not_installed(error, extra) from error
         except BrokenPipeError:
             raise
         except OSError as error:

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from brokers.launch.kafka.preparing import prepare
-from brokers.launch.service import ServiceError
 from cli.errors import Unreachable
 from cli.findings import Finding, bus, java, versions
 from cli.options import with_settings
@@ -82,7 +80,9 @@ def _fetch(name: str) -> None:
 
 
 def _prepare() -> None:
-    # Importing Spark takes seconds, so only --prepare pays for it.
+    # Importing Spark takes seconds, so only --prepare pays for it, and an installation without Spark has a doctor too.
+    from brokers.launch.kafka.preparing import prepare
+    from brokers.launch.service import ServiceError
     from streaming.class_archive import write_class_archive
 
     _fetch("spark-files")

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 import click
 
+from cli.extras import Uninstalled, missing_extra
+
 
 class LazyGroup(click.Group):
     """A group whose commands are ``command`` of modules in one package.
@@ -23,7 +25,13 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self._names:
             return None
-        module = importlib.import_module(f"{self._package}.{cmd_name.replace('-', '_')}")
+        try:
+            module = importlib.import_module(f"{self._package}.{cmd_name.replace('-', '_')}")
+        except ModuleNotFoundError as error:
+            extra = missing_extra(error)
+            if extra is None:
+                raise
+            return Uninstalled(cmd_name, error, extra)
         command: click.Command = module.command
         return command
 

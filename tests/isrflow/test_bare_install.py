@@ -43,6 +43,29 @@ def test_commands_that_need_no_engine_work(bare: Path, tmp_path: Path) -> None:
     assert (tmp_path / "decisions.jsonl").read_text().count('"kind":"leader_and_isr"') == 2
 
 
+@pytest.mark.parametrize(
+    ("command", "missing"),
+    [
+        ("isrflow run", "isrflow[engine]"),
+        ("isrflow demo --plain", "isrflow[engine]"),
+        ("isrflow cluster up --brokers 3", "isrflow[engine]"),
+        ("isrflow publish - --bus kafka://127.0.0.1:1 </dev/null", "isrflow[kafka]"),
+    ],
+)
+def test_a_command_that_lacks_something_says_what_to_install(
+    bare: Path, command: str, missing: str, tmp_path: Path
+) -> None:
+    done = run(bare, command, tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert re.fullmatch(rf"Error: \w+ is not installed: pip install '{re.escape(missing)}'\.\n", done.stderr)
+
+
+def test_the_list_of_commands_needs_no_extra(bare: Path, tmp_path: Path) -> None:
+    done = run(bare, "isrflow --help && isrflow schema events && isrflow doctor --help", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Not installed" not in done.stdout
+
+
 def test_a_bus_on_kafka_names_the_extra_that_it_needs(bare: Path, tmp_path: Path) -> None:
     done = run(bare, "python -c 'import isrflow; isrflow.connect(\"kafka://127.0.0.1:1\")'", tmp_path)
     assert "kafka is not installed: pip install 'isrflow[kafka]'" in done.stderr
