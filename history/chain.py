@@ -40,6 +40,8 @@ class Chain(NamedTuple):
     is_whole: bool
     # There are older steps on the bus, which were not asked for.
     has_older: bool
+    # The oldest decision on the bus, if the chain goes back that far and its beginning was not found.
+    oldest_seq: int | None = None
 
 
 def chain_of(bus: Bus, topic: str, partition: int, through: int, changes_max: int) -> Chain:
@@ -61,7 +63,13 @@ def chain_of(bus: Bus, topic: str, partition: int, through: int, changes_max: in
         changes += step.change is not None
         if _is_origin(step):
             return Chain(steps[::-1], None, is_whole=True, has_older=False)
-    return Chain(steps[::-1], None, is_whole=False, has_older=False)
+    return Chain(steps[::-1], None, is_whole=False, has_older=False, oldest_seq=oldest_seq(bus))
+
+
+def oldest_seq(bus: Bus) -> int | None:
+    """Return the seq of the oldest decision that retention left; None if there is no decision."""
+    oldest = bus.decisions((0, -1), 1, passing_over=True)
+    return oldest[0].seq if oldest else None
 
 
 def _is_origin(step: Step) -> bool:

@@ -108,8 +108,8 @@ def _summary(chain: Chain, topic: str, partition: int, seq: int) -> Iterator[str
         yield f"It has been without a leader since seq {since.seq} ({shown_time(since.decisions[0].time_ms)})."
     if chain.has_older:
         yield "There are older changes: ask for more of them with --limit."
-    elif not chain.is_whole:
-        yield "Its beginning is no longer on the bus, or came before the oldest decision that was looked at."
+    elif chain.oldest_seq is not None:
+        yield f"Its beginning is not told: decisions go back to seq {chain.oldest_seq}."
 
 
 def shown_time(time_ms: int) -> str:

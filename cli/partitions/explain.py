@@ -9,6 +9,7 @@ from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_json
 from cli.partitions.name import PARTITION, PartitionName
 from conf.settings import Settings
+from history.chain import oldest_seq
 from history.explanation import CHANGES_MAX, Explanation, explain, json_of, text_of
 
 
@@ -53,5 +54,7 @@ def _explained(bus: Bus, name: PartitionName, at: str | None, limit: int) -> Exp
         raise Unreachable(f"seq {seq} is not decided yet: decisions go through seq {decided}.")
     explanation = explain(bus, name.topic, name.partition, seq, limit)
     if explanation is None:
-        raise Refused(f"nothing was decided about a partition {name} through seq {seq}, as far back as the bus goes.")
+        oldest = oldest_seq(bus)
+        reach = "" if oldest is None else f"; decisions go back to seq {oldest}"
+        raise Refused(f"nothing was decided about a partition {name} through seq {seq}{reach}.")
     return explanation

@@ -1,9 +1,15 @@
 """What every bus gives back of its past: pages bounded in count and bytes, and the seq of a time."""
 
+from pathlib import Path
+
 import pytest
 
 from bus.interface import Bus, Decided, FencedError, Image, Page, TrimmedError
 from bus.pieces import PIECE_BYTES_MAX
+from history.explanation import explain
+from state.decisions import encode, leader_and_isr_of
+from state.partition import Partition, PartitionState
+from state.reason import Reason
 from tests.support.waiting import wait_until
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
@@ -98,3 +104,28 @@ def test_what_is_forgotten_is_gone_with_its_decisions(bus: Bus) -> None:
     wait_until(lambda: bus.kept_after() == third, "the events to be gone", 20)
     assert [entry.seq for entry in bus.recorded(0, last, 100, ALL)] == [entry.seq for entry in entries[3:]]
     assert [one.seq for one in bus.decisions((0, -1), 100)] == [entry.seq for entry in entries[3:]]
+
+
+def test_a_partition_is_explained_from_its_decisions_alone(
+    bus: Bus, other: Bus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ISRFLOW_CACHE", str(tmp_path / "cache"))
+    epoch = claimed(bus)
+    seqs = [entry.seq for entry in bus.read(0, bus.publish([EVENT] * 4))][-4:]
+    decided = [leader(seq, leads) for seq, leads in zip(seqs, (1, 1, 2, 1), strict=True)]
+    bus.commit(epoch, seqs[2], decided[:3], [])
+    readable(seqs[2], other)
+    assert other.seqs_about("t", 0, seqs[3], 10).seqs == seqs[2::-1]
+    bus.commit(epoch, seqs[3], decided[3:], [])
+    readable(seqs[3], other)
+    assert other.seqs_about("t", 0, ALL, 2).seqs == [seqs[3], seqs[2]]
+    assert other.seqs_about("t", 1, ALL, 2).seqs == []
+    explanation = explain(other, "t", 0, seqs[2], 1)
+    assert explanation is not None
+    assert explanation.steps[0].sentences[:2] == ["An admin asked to delete the topic t.", "t-0: leader 1 -> 2."]
+
+
+def leader(seq: int, leads: int) -> Decided:
+    partition = Partition(0, PartitionState.OnlinePartition, (1, 2), (), (1, 2), leads, 0, 0)
+    common = {"seq": seq, "controller_epoch": 1, "time_ms": 1, "reason": Reason.PREFERRED_ELECTION, "to": ()}
+    return Decided(seq, 0, encode(leader_and_isr_of("t", "id", partition, **common)))

@@ -102,6 +102,16 @@ def test_older_changes_are_left_out_and_said_to_be_there(tmp_path: Path) -> None
     bus.close()
 
 
+def test_what_retention_removed_is_said_to_be_gone(tmp_path: Path) -> None:
+    bus = decided(tmp_path / "bus.db", "isr/shrink_and_expand")
+    seq = bus.bus.decided_seq()
+    bus.trim(1)
+    explanation = explain(bus.bus, "t", 0, seq)
+    assert explanation is not None
+    assert explanation.summary[-1] == f"Its beginning is not told: decisions go back to seq {seq}."
+    bus.close()
+
+
 def test_a_refusal_that_comes_again_and_again_is_told_once(tmp_path: Path) -> None:
     bus = decided(tmp_path / "bus.db", "elections/leader_dies")
     stale = {"kind": "alter_isr", "time_ms": 0, "topic": "t", "partition": 0, "broker": 2, "broker_epoch": 0}
