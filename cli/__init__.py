@@ -15,7 +15,7 @@ from state.codec import CodecError
 
 COMMANDS = (
     *("run", "publish", "topics", "partitions", "brokers", "reassign", "elect", "health", "top", "state"),
-    *("decisions", "describe", "replay", "whatif", "reshard", "schema", "demo", "doctor", "cluster"),
+    *("events", "decisions", "describe", "replay", "whatif", "reshard", "schema", "demo", "doctor", "cluster"),
 )
 
 

@@ -10,11 +10,11 @@ import msgspec
 
 from bus.clock import now_ms
 from bus.image import read_image
-from bus.interface import Bus, Decided, Entry, Image
+from bus.interface import AFTER_ALL_OF, Bus, Decided, Entry, Image
 from bus.open_bus import open_bus
 from cli.committed import skew_ms, warn_if_old
 from cli.decision_line import text_of
-from cli.decisions import DECISIONS_PER_READ, INDEX_MAX
+from cli.decisions import DECISIONS_PER_READ
 from cli.errors import Refused, Unreachable
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_json
@@ -123,7 +123,7 @@ def _encoded(request: Request, timeout_ms: int) -> bytes:
 
 def _decided_in(bus: Bus, seqs: range) -> list[Decided]:
     found: list[Decided] = []
-    after = (seqs[0] - 1, INDEX_MAX)
+    after = (seqs[0] - 1, AFTER_ALL_OF)
     while batch := [one for one in bus.decisions(after, DECISIONS_PER_READ) if one.seq <= seqs[-1]]:
         after = (batch[-1].seq, batch[-1].idx)
         found += [one for one in batch if one.seq in seqs]

@@ -2,55 +2,115 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import click
 import msgspec
 
-from bus.interface import Bus, Decided
+from bus.interface import AFTER_ALL_OF, Bus, Decided
+from cli.decision_line import line_of
+from cli.errors import WrongUse
+from cli.moment import start_named
 from cli.options import existing_bus, with_settings
 from conf.settings import Settings
-from state.decisions import KIND_RANK
+from history import log
+from state.decisions import KIND_RANK, decode
+from state.reason import Reason
 
 DECISIONS_PER_READ = 5_000
 POLL_INTERVAL_S = 0.1
-INDEX_MAX = 2**62
+TAIL_MAX = 1_000_000
+_LONGER = 8
 
 
 class _Selected(msgspec.Struct):
     kind: str
     topic: str | None = None
+    reason: str = ""
 
 
 _selected = msgspec.json.Decoder(_Selected)
 
 
+class Wanted(NamedTuple):
+    """Which decisions to print; an empty filter takes all."""
+
+    kinds: tuple[str, ...] = ()
+    topic: str | None = None
+    reasons: tuple[str, ...] = ()
+
+    def takes(self, body: bytes) -> bool:
+        if not self.kinds and self.topic is None and not self.reasons:
+            return True
+        selected = _selected.decode(body)
+        return (
+            (not self.kinds or selected.kind in self.kinds)
+            and (self.topic is None or selected.topic == self.topic)
+            and (not self.reasons or selected.reason in self.reasons)
+        )
+
+
 @click.command("decisions")
 @click.option("--follow", "-f", is_flag=True, help="Keep printing new decisions as they are written.")
-@click.option("--from", "from_seq", type=click.IntRange(min=0), default=0, metavar="SEQ", help="Start with this event.")
+@click.option("--from", "from_seq", type=click.IntRange(min=0), metavar="SEQ", help="Start with this event.")
+@click.option("--since", metavar="TIME", help="Start with the events since a time, or how long ago: 10m.")
+@click.option("--tail", type=click.IntRange(min=1, max=TAIL_MAX), metavar="N", help="Start with the last N decisions.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N decisions.")
 @click.option(
     "--kind", "kinds", multiple=True, type=click.Choice(list(KIND_RANK)), help="Only this kind. May be repeated."
 )
 @click.option("--topic", metavar="TOPIC", help="Only decisions about this topic.")
+@click.option(
+    "--reason",
+    "reasons",
+    multiple=True,
+    type=click.Choice([str(reason.value) for reason in Reason]),
+    metavar="REASON",
+    help="Only with this reason, such as LEADER_FENCED. May be repeated.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["json", "text"]),
+    default="json",
+    show_default=True,
+    help="Lines of JSON as they were written, or lines to read.",
+)
 @with_settings
 def command(
-    settings: Settings, follow: bool, from_seq: int, limit: int | None, kinds: tuple[str, ...], topic: str | None
+    settings: Settings,
+    follow: bool,
+    from_seq: int | None,
+    since: str | None,
+    tail: int | None,
+    limit: int | None,
+    kinds: tuple[str, ...],
+    topic: str | None,
+    reasons: tuple[str, ...],
+    form: str,
 ) -> None:
-    """Print decisions as JSON lines, ordered by (seq, index).
+    """Print decisions, ordered by (seq, index).
 
     \b
     Examples:
       isrflow decisions --from 1 --limit 20
+      isrflow decisions --tail 10 --format text
+      isrflow decisions --since 1h --reason LEADER_FENCED --reason BROKER_SESSION_EXPIRED
       isrflow decisions --follow --kind leader_and_isr --topic orders
     """
+    if from_seq is not None and since is not None:
+        raise WrongUse("--from and --since both say where to start: give one of them.")
     bus = existing_bus(settings)
+    wanted = Wanted(kinds, topic, reasons)
     left = limit if limit is not None else sys.maxsize
     try:
-        for batch in _batches(bus, from_seq, follow):
-            bodies = [decided.body for decided in batch if _is_wanted(decided.body, kinds, topic)][:left]
-            sys.stdout.buffer.write(b"".join(body + b"\n" for body in bodies))
-            sys.stdout.buffer.flush()
+        first = start_named(bus, "--since", since) if since is not None else from_seq or 0
+        _say_what_is_gone(bus, first, asked=from_seq is not None or since is not None)
+        for batch in _batches(bus, first, follow, tail, wanted):
+            bodies = [decided.body for decided in batch][:left]
+            _show(bodies, form)
             left -= len(bodies)
             if not left:
                 return
@@ -58,21 +118,49 @@ def command(
         bus.close()
 
 
-def _batches(bus: Bus, from_seq: int, follow: bool) -> Iterator[list[Decided]]:
-    after = (from_seq - 1, INDEX_MAX)
+def _batches(bus: Bus, first: int, follow: bool, tail: int | None, wanted: Wanted) -> Iterator[list[Decided]]:
+    after = (first - 1, AFTER_ALL_OF)
+    if tail is not None:
+        decided_seq = bus.decided_seq()
+        yield _last(bus, first, decided_seq, tail, wanted)
+        if not follow:
+            return
+        after = (decided_seq, AFTER_ALL_OF)
     while True:
-        batch = bus.decisions(after, DECISIONS_PER_READ)
+        batch = bus.decisions(after, DECISIONS_PER_READ, passing_over=True)
         if batch:
             after = (batch[-1].seq, batch[-1].idx)
-            yield batch
+            yield [decided for decided in batch if wanted.takes(decided.body)]
         elif follow:
             time.sleep(POLL_INTERVAL_S)
         else:
             return
 
 
-def _is_wanted(body: bytes, kinds: tuple[str, ...], topic: str | None) -> bool:
-    if not kinds and topic is None:
-        return True
-    selected = _selected.decode(body)
-    return (not kinds or selected.kind in kinds) and (topic is None or selected.topic == topic)
+def _last(bus: Bus, first: int, through: int, count: int, wanted: Wanted) -> list[Decided]:
+    """Find the last decisions, in ever longer pieces from the end, because most of what is asked for is near it."""
+    span = bus.seq_step * max(count, DECISIONS_PER_READ)
+    while True:
+        start = max(first, through - span + 1)
+        found = deque((one for one in log.decisions(bus, start - 1, through) if wanted.takes(one.body)), maxlen=count)
+        if len(found) == count or start == first:
+            return list(found)
+        span *= _LONGER
+
+
+def _say_what_is_gone(bus: Bus, first: int, *, asked: bool) -> None:
+    """Say on standard error if decisions were asked for that retention has removed."""
+    oldest = bus.decisions((0, -1), 1, passing_over=True)
+    kept_after = bus.kept_after()
+    if asked and oldest and first <= kept_after:
+        click.echo(
+            f"The oldest decision that is left is on event {oldest[0].seq}. Up to event {kept_after} only what changed "
+            "the cluster is left (history.ms, retention.ms).",
+            err=True,
+        )
+
+
+def _show(bodies: Sequence[bytes], form: str) -> None:
+    lines = bodies if form == "json" else (line_of(decode(body)).encode() for body in bodies)
+    sys.stdout.buffer.write(b"".join(line + b"\n" for line in lines))
+    sys.stdout.buffer.flush()

@@ -7,9 +7,9 @@ from typing import BinaryIO
 import click
 import msgspec
 
-from bus.interface import Bus, NoBusError
+from bus.interface import AFTER_ALL_OF, Bus, NoBusError
 from bus.open_bus import open_bus
-from cli.decisions import DECISIONS_PER_READ, INDEX_MAX
+from cli.decisions import DECISIONS_PER_READ
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.event_lines import check, chunks_of, complaint_about, never_published, refuse_binary, with_time
 from cli.options import with_settings
@@ -135,7 +135,7 @@ def wait_for_decisions(bus: Bus, seq: int, timeout_ms: int) -> None:
 def _print_answers(bus: Bus, spans: Iterable[range]) -> None:
     refused = 0
     for span in spans:
-        after = (span[0] - 1, INDEX_MAX)
+        after = (span[0] - 1, AFTER_ALL_OF)
         while batch := [d for d in bus.decisions(after, DECISIONS_PER_READ) if d.seq in span]:
             after = (batch[-1].seq, batch[-1].idx)
             for decided in batch:

@@ -9,11 +9,14 @@ from typing import IO, Any, BinaryIO, Literal, TypeVar
 import click
 import msgspec
 
-from bus.interface import Entry
+from bus.interface import Entry, Image
 from cli.errors import Unreachable, WrongUse
 from cli.options import conf_option, set_option
 from conf.loader import from_sets, load, policy_text
 from conf.settings import Settings
+from history.envelope import opened
+from history.snapshot_file import decode_snapshot
+from history.state_at import states_of
 from state.limits import TimeMs
 
 BODIES_PER_WRITE = 1_000
@@ -50,22 +53,30 @@ _is_claim: "msgspec.json.Decoder[bool | None]" = msgspec.json.Decoder(bool | Non
     default="rules",
     help="What decides: the rules alone, or the Spark query.",
 )
+@click.option(
+    "--from-snapshot",
+    "snapshot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Start from the state that 'isrflow events --snapshot FILE' wrote, and pass over the events in it.",
+)
 @conf_option
 @set_option
 def command(
     events: BinaryIO,
     out: str,
     state: Path | None,
+    snapshot: Path | None,
     engine: Literal["rules", "spark"],
     conf: Path | None,
     sets: tuple[str, ...],
 ) -> None:
-    """Decide recorded events again, from an empty state.
+    """Decide recorded events again, from an empty state or from a snapshot.
 
-    EVENTS is a file, or - for standard input. Each line is one JSON object. Its `seq` gives its place in the
-    order. Without one, the line number does. `entered_ms` and `is_claim` are facts that the bus recorded, and
-    may be missing. The engine `rules` calls the rules alone. `spark` runs the query of `isrflow run` in small
-    micro-batches. Both write the same bytes.
+    EVENTS is a file, or - for standard input. Each line is an envelope that `isrflow events` prints, or an event.
+    The `seq` of an event gives its place in the order. Without one, the line number does. `entered_ms` and
+    `is_claim` are facts that the bus recorded, and may be missing. The engine `rules` calls the rules alone.
+    `spark` runs the query of `isrflow run` in small micro-batches. Both write the same bytes.
 
     The controller_started events in the log carry the settings that were in force. --set overrides them, and
     shows what the same events would have led to.
@@ -75,10 +86,14 @@ def command(
       isrflow replay events.jsonl --out decisions.jsonl --state state.json
       isrflow replay events.jsonl --out - --set unclean.leader.election.enable=true
       isrflow replay events.jsonl --out decisions.jsonl --engine spark
+      isrflow events --from 3 --snapshot s.json | isrflow replay - --from-snapshot s.json --out decisions.jsonl
     """
     settings = load(conf, sets, environment=os.environ, cross_check=False)
     overrides = policy_text(from_sets(sets))
-    bodies, view = _decide(engine, list(entries_of(events)), settings, overrides)
+    entries = list(entries_of(events))
+    image = Image(0, []) if snapshot is None else _snapshot_in(snapshot)
+    later = [entry for entry in entries if entry.seq > image.seq]
+    bodies, view = _decide(engine, later, settings, overrides, image)
     try:
         with click.open_file(out, "wb") as stream:
             _write(stream, bodies)
@@ -88,6 +103,15 @@ def command(
         raise
     except OSError as error:
         raise WrongUse(f"cannot write {error.filename or out}: {error.strerror}") from error
+
+
+def _snapshot_in(path: Path) -> Image:
+    try:
+        return decode_snapshot(path.read_bytes())
+    except OSError as error:
+        raise WrongUse(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise WrongUse(f"--from-snapshot {path}: {error}") from error
 
 
 def _write(stream: IO[bytes], bodies: Iterable[bytes]) -> None:
@@ -107,20 +131,30 @@ def entries_of(lines: Iterable[bytes]) -> Iterator[Entry]:
         text = line.strip()
         if not text:
             continue
-        facts = _read_line_facts(text)
-        seq = _own_seq(facts, number)
-        if seq is None:
-            # In a file where only some lines have a seq, a line without one follows the line before it.
-            seq = max(number, last + 1)
-        elif seq <= last:
-            raise WrongUse(f"line {number}: seq {seq} follows seq {last}, but seqs must rise.")
-        last = seq
-        yield Entry(
-            seq,
-            text,
-            _recorded_fact(_entered, facts.entered_ms, number),
-            _recorded_fact(_is_claim, facts.is_claim, number),
-        )
+        entry = _enveloped(text, number) or _bare(text, number, last)
+        if entry.seq <= last:
+            raise WrongUse(f"line {number}: seq {entry.seq} follows seq {last}, but seqs must rise.")
+        last = entry.seq
+        yield entry
+
+
+def _enveloped(text: bytes, number: int) -> Entry | None:
+    try:
+        return opened(text)
+    except ValueError as error:
+        raise WrongUse(f"line {number}: {error}.") from error
+
+
+def _bare(text: bytes, number: int, last: int) -> Entry:
+    """Read an event without an envelope. In a file where only some have a seq, one without it follows ``last``."""
+    facts = _read_line_facts(text)
+    seq = _own_seq(facts, number)
+    return Entry(
+        max(number, last + 1) if seq is None else seq,
+        text,
+        _recorded_fact(_entered, facts.entered_ms, number),
+        _recorded_fact(_is_claim, facts.is_claim, number),
+    )
 
 
 def _read_line_facts(text: bytes) -> _LineFacts:
@@ -149,17 +183,17 @@ def _recorded_fact(decoder: "msgspec.json.Decoder[_T]", raw: msgspec.Raw, number
 
 
 def _decide(
-    engine: str, entries: list[Entry], settings: Settings, overrides: dict[str, str]
+    engine: str, entries: list[Entry], settings: Settings, overrides: dict[str, str], image: Image
 ) -> tuple[Iterable[bytes], dict[str, Any]]:
     if engine == "spark":
         # Importing Spark takes seconds, so a replay through the rules alone does not pay for it.
         from streaming.replay import replay
 
         try:
-            return replay(entries, settings, overrides)
+            return replay(entries, settings, overrides, image=image)
         except (TimeoutError, RuntimeError) as error:
             raise Unreachable(f"the Spark engine gave up: {error}") from error
     from controller_logic.replay import decide
 
-    decided = decide(entries, settings.policy, overrides=overrides)
+    decided = decide(entries, settings.policy, overrides=overrides, states=states_of(image))
     return (body for _, _, body in decided.decisions), decided.view()

@@ -53,12 +53,13 @@ def decide(
     overrides: Mapping[str, str] | None = None,
     shards: int = 1,
     batch_sizes: Iterable[int] = (BATCH_EVENTS,),
+    states: list[State] | None = None,
 ) -> Decided:
     """Decide a whole log, in rising ``seq``.
 
     Batches take their sizes from ``batch_sizes`` in turn, over and over. Neither sizes nor ``shards`` affect decisions.
     """
-    replay = Replay(first_states(shards), policy, overrides)
+    replay = Replay(first_states(shards) if states is None else states, policy, overrides)
     decisions: list[DecisionText] = []
     for batch in _batches(logged(_with_found(entries)), batch_sizes):
         decisions += replay.take(batch)
@@ -86,10 +87,13 @@ class Replay:
 
 def _with_found(entries: Iterable[Recorded]) -> Iterator[Recorded]:
     """Add to each event the time at which a later claim found it undecided, if one did."""
-    whole = [(entry[0], entry[1], *(*entry[2:], None, None)[:2]) for entry in entries]
-    found = found_in(whole)
-    for seq, raw, entered_ms, is_claim in whole:
-        yield seq, raw, entered_ms, is_claim, found_ms(seq, found)
+    whole = [(entry[0], entry[1], *(*entry[2:], None, None, None)[:3]) for entry in entries]
+    found = found_in(entry[:4] for entry in whole)
+    for seq, raw, entered_ms, is_claim, known_ms in whole:
+        # The claim that found it may be behind the end of the log, so what the log says of the event counts too.
+        found_then_ms = found_ms(seq, found)
+        known = [ms for ms in (found_then_ms, known_ms) if ms is not None]
+        yield seq, raw, entered_ms, is_claim, max(known, default=None)
 
 
 def logged(entries: Iterable[Recorded]) -> Iterator[Logged]:

@@ -24,14 +24,37 @@ def time_ms_of(text: str, now_ms: int) -> int:
         raise ValueError(f"{text!r} is no moment: {EXPECTED}") from error
 
 
+def first_seq_since(bus: Bus, text: str, now_ms: int) -> int:
+    """Return the seq that ``text`` names, or the first one that an event since the time it names can have.
+
+    Raises ``ValueError`` for a text that is neither.
+    """
+    seq = _seq_in(text)
+    return bus.seq_at(time_ms_of(text, now_ms) - 1) + 1 if seq is None else seq
+
+
+def last_seq_until(bus: Bus, text: str, now_ms: int) -> int:
+    """Return the seq that ``text`` names, or that of the last event until the time it names.
+
+    Raises ``ValueError`` for a text that is neither.
+    """
+    seq = _seq_in(text)
+    return bus.seq_at(time_ms_of(text, now_ms)) if seq is None else seq
+
+
+def _seq_in(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
 def seq_of_moment(bus: Bus, text: str, now_ms: int) -> int:
     """Return the seq that ``text`` names, or the seq of the last decided event that had come by the time it names.
 
     Raises ``ValueError`` for a text that is neither, and ``BeyondReachError`` for a time before all events that are
     left.
     """
-    if text.isascii() and text.isdigit() and len(text) < 19:
-        return int(text)
+    named = _seq_in(text)
+    if named is not None:
+        return named
     seq = bus.seq_at(time_ms_of(text, now_ms))
     if seq == 0 and bus.kept_after() > 0:
         raise BeyondReachError(f"no event from {text} or before is left: retention has removed it")

@@ -12,10 +12,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
-from bus.interface import Entry
+from bus.interface import Entry, Image
 from conf.settings import Settings
 from sinks.decision_log import DecisionLog
 from streaming.late_workers import LateWorkers
+from streaming.layout import laid_out
 from streaming.query import start_query, stop_between_batches
 from streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of
 
@@ -23,18 +24,25 @@ EVENTS_PER_BATCH = 50
 BATCHES_AT_MOST = 40
 STALL_TIMEOUT_S = 240
 DECISIONS_PER_READ = 10_000
+_EMPTY = Image(0, [])
 
 
 def replay(
-    entries: Sequence[Entry], settings: Settings, overrides: dict[str, str], max_events: int | None = None
+    entries: Sequence[Entry],
+    settings: Settings,
+    overrides: dict[str, str],
+    max_events: int | None = None,
+    image: Image = _EMPTY,
 ) -> tuple[Iterable[bytes], dict[str, Any]]:
-    """Decide ``entries`` by the Spark query, from an empty state. Return the decisions and the state.
+    """Decide ``entries`` by the Spark query, from the state in ``image``. Return the decisions and the state.
 
     ``max_events`` bounds a batch. Without it the log is cut into small batches, at most ``BATCHES_AT_MOST`` of them.
     Raises ``TimeoutError`` if the query makes no progress, and ``RuntimeError`` if Spark or the query fails.
     """
     with tempfile.TemporaryDirectory(prefix="isrflow-replay-") as directory:
         bus = EmbeddedBus(Path(directory) / "bus.db")
+        if image.pages:
+            bus.commit(0, image.seq, [], laid_out(image, settings.shards, settings.pages).pages)
         bus.load(entries)
         some = max_events or max(EVENTS_PER_BATCH, -(-len(entries) // BATCHES_AT_MOST))
         settings = msgspec.structs.replace(

@@ -1,16 +1,20 @@
 """The decision log on the command line."""
 
 import json
+import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bus.embedded import EmbeddedBus
 from bus.interface import Decided
+from cli import decisions
 from tests.cli.conftest import Isrflow
+from tests.support.recorded_bus import RecordedBus
 
 COMMAND = [sys.executable, "-c", "from cli import main; main()", "decisions"]
 
@@ -32,6 +36,12 @@ def test_all_decisions_come_in_order(isrflow: Isrflow, bus: EmbeddedBus) -> None
         (["--from", "6"], []),
         (["--from", "2", "--kind", "answer", "--limit", "2"], [(2, 2), (3, 2)]),
         (["--from", "3", "--topic", "orders"], [(3, 0), (3, 1), (3, 2)]),
+        (["--tail", "2"], [(5, 1), (5, 2)]),
+        (["--tail", "2", "--kind", "answer"], [(4, 2), (5, 2)]),
+        (["--tail", "99", "--from", "5"], [(5, 0), (5, 1), (5, 2)]),
+        (["--tail", "4", "--limit", "1"], [(4, 2)]),
+        (["--since", "1d", "--limit", "1"], [(1, 0)]),
+        (["--reason", "TOPIC_CREATED"], []),
     ],
 )
 def test_filters(isrflow: Isrflow, bus: EmbeddedBus, arguments: list[str], places: list[tuple[int, int]]) -> None:
@@ -67,3 +77,40 @@ def test_a_reader_that_closes_the_pipe_is_no_error(bus: EmbeddedBus) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(timeout=10) == 0
+
+
+def test_the_last_decisions_are_found_far_from_the_end(
+    isrflow: Isrflow, bus: EmbeddedBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decisions, "DECISIONS_PER_READ", 2)
+    rare = Decided(10, 0, b'{"kind":"config","seq":10,"index":0}')
+    bus.commit(1, 900, [rare, *(Decided(seq, 0, b'{"kind":"no_op"}') for seq in range(11, 900))], [])
+    assert [d["seq"] for d in lines(isrflow("decisions", "--tail", "1", "--kind", "config").stdout)] == [10]
+    assert isrflow("decisions", "--tail", "5", "--kind", "config").stdout.count("\n") == 1
+
+
+def test_text_is_in_the_demos_form(isrflow: Isrflow, tmp_path: Path) -> None:
+    recorded = RecordedBus(tmp_path / "data" / "bus.db", seed=7, count=200)
+    recorded.decide(200)
+    recorded.bus.close()
+    printed = isrflow("decisions", "--format", "text", "--kind", "leader_and_isr", "--tail", "3").stdout.splitlines()
+    assert len(printed) == 3
+    assert all(
+        re.fullmatch(r" *[0-9]+  \S+-[0-9]+ leader \S+ epoch [0-9]+ isr [0-9,]+( unclean)?  \([A-Z_]+\)", one)
+        for one in printed
+    )
+
+
+def test_two_places_to_start_are_refused(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+    done = isrflow("decisions", "--from", "1", "--since", "1h")
+    assert done.exit_code == 2
+    assert "--from and --since both say where to start" in done.stderr
+
+
+def test_removed_decisions_are_told_to_whoever_asks_for_them(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+    bus.passed(6)
+    bus.forget(3)
+    asked = isrflow("decisions", "--from", "1")
+    assert [d["seq"] for d in lines(asked.stdout)] == [4, 4, 4, 5, 5, 5]
+    assert "The oldest decision that is left is on event 4." in asked.stderr
+    assert isrflow("decisions").stderr == isrflow("decisions", "--from", "4").stderr == ""

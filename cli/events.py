@@ -1,0 +1,147 @@
+"""Print the event log."""
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+
+from bus.interface import Bus, Entry
+from cli.decisions import POLL_INTERVAL_S
+from cli.errors import WrongUse
+from cli.moment import end_named, start_named
+from cli.options import existing_bus, with_settings
+from conf.settings import Settings
+from history.envelope import enveloped
+from history.explanation import shown_time
+from history.log import event_pages
+from history.snapshot_file import encode_snapshot
+from history.state_at import state_at
+from history.told_events import told_event
+from state.events import AnyEvent
+
+KINDS = sorted(str(kind.__struct_config__.tag) for kind in AnyEvent.__args__)
+NEWEST = 2**62
+
+
+class _Selected(msgspec.Struct):
+    kind: str = ""
+    topic: str | None = None
+
+
+_selected = msgspec.json.Decoder(_Selected)
+
+
+@click.command("events")
+@click.option("--from", "start", metavar="SEQ|TIME", help="Start with this event, or with those since a time.")
+@click.option("--to", "end", metavar="SEQ|TIME", help="Stop after this event, or after those until a time.")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing new events as they come.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Stop after N events.")
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only this kind. May be repeated.")
+@click.option("--topic", metavar="TOPIC", help="Only events about this topic.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["json", "text"]),
+    default="json",
+    show_default=True,
+    help="Envelopes that 'isrflow replay' reads, or sentences.",
+)
+@click.option(
+    "--snapshot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the state before the first event, for 'isrflow replay --from-snapshot FILE'.",
+)
+@with_settings
+def command(
+    settings: Settings,
+    start: str | None,
+    end: str | None,
+    follow: bool,
+    limit: int | None,
+    kinds: tuple[str, ...],
+    topic: str | None,
+    form: str,
+    snapshot: Path | None,
+) -> None:
+    """Print the events on the bus in their order, each with the exact bytes that were published.
+
+    A line of JSON is an envelope: the event, its seq, and what the bus knows about it. The replay of all of them
+    leads to the same decisions, byte for byte. Where retention has removed events, a replay starts from a snapshot.
+
+    \b
+    Examples:
+      isrflow events --from 1 --limit 20 --format text
+      isrflow events --topic orders --kind create_topic
+      isrflow events | isrflow replay - --out decisions.jsonl
+      isrflow events --from 3 --snapshot before.json --limit 100
+      isrflow events --follow --from 2s
+    """
+    bus = existing_bus(settings)
+    left = limit if limit is not None else sys.maxsize
+    try:
+        after = 0 if start is None else start_named(bus, "--from", start) - 1
+        through = NEWEST if end is None else end_named(bus, "--to", end)
+        _say_what_is_gone(bus, after)
+        if snapshot is not None:
+            _write_snapshot(bus, snapshot, max(0, after))
+        for page in _pages(bus, after, through, follow):
+            wanted = [entry for entry in page if _is_wanted(entry.raw, kinds, topic)][:left]
+            _show(wanted, form)
+            left -= len(wanted)
+            if not left:
+                return
+    finally:
+        bus.close()
+
+
+def _pages(bus: Bus, after: int, through: int, follow: bool) -> Iterator[list[Entry]]:
+    while True:
+        for page in event_pages(bus, after, through):
+            after = page[-1].seq
+            yield page
+        if not follow or after >= through:
+            return
+        time.sleep(POLL_INTERVAL_S)
+
+
+def _say_what_is_gone(bus: Bus, after: int) -> None:
+    kept_after = bus.kept_after()
+    if after < kept_after:
+        click.echo(
+            f"Retention has removed events up to seq {kept_after}; those shown before it are what is left, and no "
+            "replay can start there (history.ms, history.events).",
+            err=True,
+        )
+
+
+def _write_snapshot(bus: Bus, path: Path, seq: int) -> None:
+    text = encode_snapshot(state_at(bus, seq))
+    try:
+        path.write_bytes(text)
+    except OSError as error:
+        raise WrongUse(f"cannot write {path}: {error.strerror}") from error
+
+
+def _is_wanted(raw: bytes, kinds: tuple[str, ...], topic: str | None) -> bool:
+    if not kinds and topic is None:
+        return True
+    try:
+        selected = _selected.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return (not kinds or selected.kind in kinds) and (topic is None or selected.topic == topic)
+
+
+def _show(entries: list[Entry], form: str) -> None:
+    lines = (enveloped(entry) if form == "json" else _text_of(entry).encode() for entry in entries)
+    sys.stdout.buffer.write(b"".join(line + b"\n" for line in lines))
+    sys.stdout.buffer.flush()
+
+
+def _text_of(entry: Entry) -> str:
+    when = "-" if entry.entered_ms is None else shown_time(entry.entered_ms)
+    return f"{entry.seq:>6}  {when}  {told_event(entry.raw)}"
