@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-# What a process measures of itself.
+# The measured values of a process.
 M = TypeVar("M", bound=msgspec.Struct)
 NO_PORT = -1
 
@@ -42,7 +42,7 @@ class OwnMetrics(Collector, Generic[M]):
         self.registry.register(self)
 
     def collect(self) -> Iterable[Metric]:
-        """Measure, and render what was measured."""
+        """Measure, and render the values."""
         measured = self._measure()
         for series in self._series:
             kind = CounterMetricFamily if series.kind == "counter" else GaugeMetricFamily

@@ -1,4 +1,4 @@
-"""What an embedded bus remembers, and what it forgets: pages of old events and decisions, and retention."""
+"""The past of an embedded bus: read old events and states, and remove them by retention."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ class EmbeddedHistory(LogFile):
             return self._mark("trimmed")
 
     def seq_at(self, time_ms: int) -> int:
-        """Search by halves, because the table has no index by time. Events from before entry times count as old."""
+        """Do a binary search, because the table has no index by time. Events without an entry time count as old."""
         with self._errors(), self._snapshot() as connection:
             times = self._columns.of(connection, "events", ENTERED)
             ends = "SELECT coalesce(min(seq), 1) - 1, coalesce(max(seq), 0) FROM events"
@@ -116,7 +116,7 @@ class EmbeddedHistory(LogFile):
         return done
 
     def _raise_trimmed_decisions(self, connection: sqlite3.Connection, last: tuple[int, int]) -> None:
-        """Note how far decisions are no longer whole, unless that is noted already."""
+        """Note up to where decisions may be missing, unless that is noted already."""
         if last > (self._mark("trimmed_decisions"), self._mark("trimmed_decision_idx") - 1):
             self._set_mark(connection, "trimmed_decisions", last[0])
             self._set_mark(connection, "trimmed_decision_idx", last[1] + 1)
@@ -131,7 +131,7 @@ class EmbeddedHistory(LogFile):
 
 
 def _last_within(sizes: Iterable[tuple[int, int]], bytes_max: int) -> int | None:
-    """Return the seq of the last of the rows that have ``bytes_max`` together. The first one always fits."""
+    """Return the seq of the last row that fits into ``bytes_max`` with those before it. The first one always fits."""
     last, total = None, 0
     for seq, size in sizes:
         total += size

@@ -8,9 +8,10 @@ moment. And most of the state does not change between two snapshots.
     page 3     one    two         three            pages: three      former: (3, 10) one, (3, 20) two
     page 4     one                                 pages: one
 
-The insight: nothing needs to be copied when a snapshot is taken. The commit that first replaces a page afterwards keeps
-the page's former version, under the newest snapshot, in its own transaction. So a snapshot has of each page the first
-former version from that snapshot on, or the page itself. A former version without a body says that there was no page.
+The insight: nothing needs to be copied when a snapshot is taken. The first commit that replaces a page afterwards keeps
+the page's former version, under the newest snapshot, in its own transaction. So the page of a snapshot is the first
+former version from that snapshot on, or if there is none the page itself. A former version without a body means that
+the page did not exist.
 """
 
 import sqlite3
@@ -43,12 +44,12 @@ def snapshots(connection: sqlite3.Connection) -> list[Snapshot]:
 
 
 def take(connection: sqlite3.Connection, snapshot: Snapshot) -> bool:
-    """Note that the state is to be kept as it is now. Return whether that was not noted before."""
+    """Take a snapshot of the present state. Return False if there is one already."""
     return connection.execute("INSERT OR IGNORE INTO snapshots VALUES (?, ?)", snapshot).rowcount > 0
 
 
 def keep(connection: sqlite3.Connection, places: Iterable[tuple[int, int]]) -> None:
-    """Keep the pages and pieces at ``places`` for the newest snapshot, unless it has them. They are replaced next."""
+    """Keep the pages and pieces at ``places``, before they are replaced, for the newest snapshot if it lacks them."""
     (newest,) = connection.execute("SELECT max(seq) FROM snapshots").fetchone()
     if newest is None:
         return
@@ -61,12 +62,12 @@ def keep(connection: sqlite3.Connection, places: Iterable[tuple[int, int]]) -> N
 
 
 def keep_all(connection: sqlite3.Connection) -> None:
-    """Keep all pages for the newest snapshot, because all of them are replaced next."""
+    """Keep all pages, before they are replaced, for the newest snapshot."""
     keep(connection, connection.execute("SELECT shard, page FROM pages").fetchall())
 
 
 def read(connection: sqlite3.Connection, seq: int, where: str) -> list[Page] | None:
-    """Return the pages of the snapshot at ``seq``; None if there is none. Raises ``DamagedError``, which says where."""
+    """Return the pages of the snapshot at ``seq``; None if there is none. Raises ``DamagedError``."""
     if not any(snapshot.seq == seq for snapshot in snapshots(connection)):
         return None
     rows = connection.execute(

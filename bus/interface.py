@@ -84,9 +84,9 @@ class Snapshot(NamedTuple):
 class Seqs(NamedTuple):
     """Where to look for the decisions about a partition."""
 
-    # Newest first. Some may have no such decision.
+    # Newest first. Some of them may have no decision about the partition.
     seqs: list[int]
-    # Earlier decisions are not in the index; None: none is.
+    # The first seq whose decisions are in the index; None if the index is empty.
     complete_from: int | None
 
 
@@ -200,7 +200,7 @@ class Bus(Past, Protocol):
         """Return up to ``limit`` decisions after (seq, index), in order. An ``after`` with seq 0 never raises.
 
         They have at most ``bytes_max`` bytes together, but there is at least one. Raises ``TrimmedError`` if retention
-        has removed decisions in between, unless ``passing_over`` them was asked for.
+        has removed decisions in between, except with ``passing_over``, which skips them.
         """
         ...
 

@@ -3,10 +3,10 @@
 The problem: among ten million decisions, the few about one partition must be found in well under a second. But the
 index is written in the transaction of the decisions, so each of its entries costs the engine time.
 
-The insight: most decisions need no entry, and entries need no table row each. High watermarks and requests that were
-done change no partition. The decisions on one event are in canonical order, by kind, topic and partition, so an event
-that changes thousands of partitions gets one entry, and a search by halves finds a partition among its decisions
-(``history.about``). Entries are packed:
+The insight: most decisions need no entry, and an entry needs no table row of its own. High watermarks and answers to
+requests that were carried out change no partition. The decisions on one event are in canonical order, by kind, topic
+and partition. So an event that changes thousands of partitions gets one entry, and a binary search finds a partition
+among its decisions (``history.about``). Entries are packed:
 
     index_tail        one row a commit: its entries, in no order
     partition_seqs    once the tail has ``ERA_ENTRIES``, it becomes an era: its entries in order, in ``BUCKETS`` rows
@@ -34,15 +34,15 @@ ENTRIES_PER_SEQ_MAX = 4_096
 ERA_ENTRIES = 1 << 15
 BUCKETS = 64
 EVERY = 0
-# As a partition: what is about the whole topic.
+# In place of a partition's number, for decisions about the whole topic.
 WHOLE_TOPIC = -1
 
 SCHEMA = (
     "CREATE TABLE IF NOT EXISTS index_tail (through INTEGER PRIMARY KEY, entries BLOB NOT NULL)",
     "CREATE TABLE IF NOT EXISTS partition_seqs (bucket INTEGER NOT NULL, era INTEGER NOT NULL, entries BLOB NOT NULL,"
     " PRIMARY KEY (bucket, era)) WITHOUT ROWID",
-    # The newest era is the tail. The index has every decision from first_seq on: a file may have older decisions, made
-    # by a program without an index.
+    # The newest era is the tail. The index covers the decisions from first_seq on. A file may have older decisions,
+    # written by a program without an index.
     "CREATE TABLE IF NOT EXISTS index_eras ("
     " era INTEGER PRIMARY KEY, count INTEGER NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL)",
 )
@@ -51,10 +51,10 @@ _SEQ = struct.Struct(">Q")
 _KEY_BYTES = 4
 _BUCKET_BITS = 32 - (BUCKETS - 1).bit_length()
 
-# In canonical order these come first, so their indexes count them.
+# These kinds come first in the canonical order, so a decision's index is its place among them.
 _CHANGES = (b'{"kind":"leader_and_isr"', b'{"kind":"stop_replica"', b'{"kind":"topic"')
 _OTHERS = (b'{"kind":"answer"', b'{"kind":"config"', b'{"kind":"rejected"')
-# No other text stands before the topic in these, and a topic's name needs no escape.
+# In these decisions no free text comes before the topic, and a topic's name needs no escape.
 _NAMED = re.compile(rb'"topic":"([^"]*)","topic_id":"[^"]*","partition":([0-9]+)')
 _WATERMARK = b'{"kind":"high_watermark"'
 _DONE = b'"error":"NONE"'
@@ -68,7 +68,7 @@ class _Result(msgspec.Struct):
 
 
 class _Subject(msgspec.Struct):
-    """What a decision is about."""
+    """The topic and partitions that a decision is about."""
 
     topic: str | None = None
     partition: int = WHOLE_TOPIC
@@ -199,7 +199,7 @@ def _key_at(packed: bytes, nth: int) -> bytes:
 
 
 def remove_old(connection: sqlite3.Connection, through: int) -> None:
-    """Remove the oldest era if all of its decisions are gone. Those through the event ``through`` are."""
+    """Remove the oldest era if all of its decisions are gone, because those up to ``through`` were removed."""
     oldest, *others = connection.execute("SELECT era, last_seq FROM index_eras ORDER BY era LIMIT 2").fetchall() or [
         None
     ]

@@ -1,4 +1,4 @@
-"""What is asked of a bus about its past: old events, older states, and what to remove."""
+"""The part of the bus's interface that reads the past, and removes it: old events and older states."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Past(Protocol):
     def recorded(self, after: int, through: int, limit: int, bytes_max: int) -> list[Entry]:
         """Return the first events after ``after``, through ``through``, as they were decided: up to ``limit`` of them.
 
-        They have at most ``bytes_max`` bytes together, but there is at least one. Passes over what retention removed.
+        They have at most ``bytes_max`` bytes together, but there is at least one. Removed events are skipped.
         """
         ...
 
@@ -23,13 +23,13 @@ class Past(Protocol):
         ...
 
     def seq_at(self, time_ms: int) -> int:
-        """Return the seq of the last event that came by ``time_ms`` on the bus's clock, 0 if none that is left did."""
+        """Return the seq of the last event that came by ``time_ms`` on the bus's clock; 0 if no remaining event did."""
         ...
 
     def seqs_about(self, topic: str, partition: int, before: int, limit: int) -> Seqs:
         """Return up to ``limit`` seqs before ``before`` of events that led to decisions about a partition or its topic.
 
-        High watermarks do not count. An index finds them, not a scan.
+        High watermarks do not count. The search uses an index, not a scan.
         """
         ...
 
@@ -42,7 +42,7 @@ class Past(Protocol):
         ...
 
     def keep_snapshot(self, controller_epoch: int) -> bool:
-        """Keep the state as of the last commit as a snapshot. Return whether it was not kept before.
+        """Keep the state of the last commit as a snapshot. Return False if there is one already.
 
         Raises ``FencedError`` if a later epoch was claimed.
         """
@@ -55,19 +55,18 @@ class Past(Protocol):
     def forget(self, through: int) -> int:
         """Remove a slice of the events up to ``through`` that the checkpoint has passed, and of their decisions.
 
-        A slice is small, so writers wait only briefly. Returns the number of removed things; 0 if nothing is left to
-        remove.
+        A slice is small, so writers wait only briefly. Returns how much was removed; 0 if nothing is left to remove.
         """
         ...
 
     def thin(self, through: int) -> int:
-        """Remove from a slice of the events up to ``through`` what changed nothing that lasts, if this bus can do that.
+        """Remove what had no lasting effect from a slice of the events up to ``through``, if this bus can do that.
 
-        That are ticks, heartbeats and reports that led to no decision, high watermarks, and snapshots. Returns the
-        number of events and decisions gone through; 0 if none is left.
+        These are ticks, heartbeats and reports that led to no decision, high watermarks, and snapshots. Returns how
+        many events and decisions were checked; 0 if none is left.
         """
         ...
 
     def surplus_end(self, retain: int) -> int:
-        """Return through which seq to ``forget``, so that ``retain`` events stay of those that were thinned."""
+        """Return the seq up to which to ``forget`` events, so that ``retain`` of the thinned ones stay."""
         ...

@@ -1,11 +1,11 @@
-"""Remove from old events and decisions what changed nothing that lasts, slice by slice.
+"""Remove old events and decisions that had no lasting effect, slice by slice.
 
 The problem: an idle cluster publishes some ticks a second, and its brokers send heartbeats. They would fill the log,
-and push out the events that made the cluster what it is.
+and push out the events that explain how the cluster came to be as it is.
 
-The insight: ticks, heartbeats and reports of log ends are only needed to decide the log again. Beyond the time in which
-the state can be rebuilt, only those of them matter that led to a decision: a tick that ended a session, a heartbeat
-that unfenced a broker. High watermarks are superseded by later ones.
+The insight: ticks, heartbeats and reports of log ends are needed only to decide the log again. Where the state is too
+old to be rebuilt, only those matter that led to a decision: a tick that ended a session, a heartbeat that unfenced a
+broker. High watermarks are superseded by later ones.
 """
 
 import sqlite3
@@ -29,17 +29,17 @@ _head = msgspec.json.Decoder(_Head)
 
 
 class ThinnedDecisions(NamedTuple):
-    """A slice of decisions that was gone through."""
+    """A slice of decisions that was checked."""
 
     rows: int
     # The (seq, index) of the last one.
     last: tuple[int, int]
-    # Whether there are more of them.
+    # Whether there are more decisions.
     is_cut: bool
 
 
 class ThinnedEvents(NamedTuple):
-    """A slice of events that was gone through."""
+    """A slice of events that was checked."""
 
     rows: int
     rows_kept: int
@@ -50,7 +50,7 @@ class ThinnedEvents(NamedTuple):
 def thin_decisions(
     connection: sqlite3.Connection, after: tuple[int, int], through: int, rows_max: int
 ) -> ThinnedDecisions | None:
-    """Go through the first slice of the decisions after ``after`` on events up to ``through``.
+    """Thin the first slice of the decisions after ``after`` on events up to ``through``.
 
     Return None if there is none.
     """
@@ -75,9 +75,9 @@ def thin_decisions(
 
 
 def thin_events(connection: sqlite3.Connection, after: int, through: int, rows_max: int) -> ThinnedEvents | None:
-    """Go through the first slice of the events after ``after``, through ``through``; None if there is none.
+    """Thin the first slice of the events after ``after``, through ``through``. Return None if there is none.
 
-    Their decisions have been gone through already.
+    Their decisions must have been thinned before.
     """
     rows = connection.execute(
         "SELECT seq, length(raw) FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?",

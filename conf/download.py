@@ -1,4 +1,4 @@
-"""Download a file over HTTP, with an end to waiting, to repeating and to its length."""
+"""Download a file over HTTP, with bounds on the waiting, the number of tries and the length."""
 
 import time
 import urllib.error

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Collection, Mapping
 
 PREFIX = "ISRFLOW_"
-# Variables that are no settings: the settings file, the Java, the cache, and the recording of a test's expectations.
+# Variables that are not settings: they name the settings file, the Java and the cache, or make tests record results.
 OTHERS = frozenset({"ISRFLOW_CONF", "ISRFLOW_JAVA", "ISRFLOW_CACHE", "ISRFLOW_REWRITE"})
 
 

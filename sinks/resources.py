@@ -1,4 +1,4 @@
-"""What the engine takes of its machine: the memory of its processes, and the size of the bus."""
+"""Measure what the engine uses of its machine: the memory of its processes, and the size of the bus."""
 
 import contextlib
 import os
@@ -12,17 +12,17 @@ import psutil
 from bus.interface import Bus
 from isrflow.sqlite.bus_file import BusFile
 
-# A look walks all processes of the machine, and a scraper may ask several times at once.
+# Values up to this age are served again, because a measurement walks all processes of the machine.
 AGE_S_MAX = 2.0
 PROCESSES = ("engine", "jvm", "workers")
 
 
 class Resources(msgspec.Struct, frozen=True):
-    """What was measured. ``workers`` are all other processes that the engine started."""
+    """The measured values. ``workers`` are all other processes that the engine started."""
 
-    # Resident, by process.
+    # Resident memory, by process.
     memory_bytes: Mapping[str, int] = {}
-    # None if the bus is no file.
+    # None if the bus is not a file.
     bus_bytes: int | None = None
 
 
@@ -35,7 +35,7 @@ class ResourceMeter:
         self._held_until_s = 0.0
 
     def read(self) -> Resources:
-        """Measure, or return what was measured just before."""
+        """Measure, or return values that were measured a moment ago."""
         if time.monotonic() >= self._held_until_s:
             self._held = self._measured()
             self._held_until_s = time.monotonic() + AGE_S_MAX
@@ -45,7 +45,7 @@ class ResourceMeter:
         memory = dict.fromkeys(PROCESSES, 0)
         me = psutil.Process()
         for process in (me, *me.children(recursive=True)):
-            # It may end at any moment.
+            # The process may end at any moment.
             with contextlib.suppress(psutil.Error), process.oneshot():
                 name = "engine" if process == me else "jvm" if process.name() == "java" else "workers"
                 memory[name] += process.memory_info().rss

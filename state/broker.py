@@ -11,8 +11,8 @@ from state.registration import Feature, Listener
 class BrokerState(IntEnum):
     """The life of a registered broker: fenced -> active -> controlled_shutdown -> fenced.
 
-    Decisions have two states more, which are never stored: ``shutdown_allowed`` tells a broker that it may stop, and
-    ``unregistered`` that it is gone.
+    Decisions have two more states, which are never stored: ``shutdown_allowed`` tells a broker that it may stop, and
+    ``unregistered`` says that it is gone.
     """
 
     fenced = 0
@@ -34,7 +34,7 @@ class Broker(msgspec.Struct, frozen=True, array_like=True):
     rack: str | None
     listeners: tuple[Listener, ...]
     log_dirs: tuple[str, ...]
-    # By the engine's clock. NO_TIME behind a gateway: before the first heartbeat, and after a controlled shutdown.
+    # By the engine's clock. Behind a gateway, NO_TIME before the first heartbeat and after a controlled shutdown.
     last_contact_ms: int
     # Unused; it keeps the places of the fields after it.
     offline_log_dirs: tuple[str, ...] = ()

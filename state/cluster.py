@@ -90,7 +90,7 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     watermarks_due: tuple[tuple[str, int], ...] = ()
     # Of this shard's topics.
     totals: Totals = Totals()
-    # This shard's topics whose deletion waited for reassignments, and of which a reassignment has ended since.
+    # This shard's topics whose deletion waits for reassignments, at least one of which has ended.
     deletions_due: tuple[str, ...] = ()
     # When leaders are next counted; 0 if that is not set yet.
     balance_due_ms: int = 0

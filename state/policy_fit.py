@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 # A gateway's default heartbeat interval.
 GATEWAY_HEARTBEAT_MS = 400
-# The engine's own setting that a claim brings beside the policy.
+# The one setting of the engine's own that a claim brings together with the policy.
 TICK_INTERVAL = "tick.idle.interval.ms"
 _SESSION = "broker.session.timeout.ms"
 _HEARTBEAT = "broker.heartbeat.interval.ms"

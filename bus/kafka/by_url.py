@@ -1,4 +1,4 @@
-"""A bus on Kafka by its URL, as ``open_bus`` wants it."""
+"""Open a bus on Kafka by its URL, for ``open_bus``."""
 
 import hashlib
 import re

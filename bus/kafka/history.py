@@ -1,4 +1,4 @@
-"""What a bus on Kafka gives back of its past."""
+"""The past of a bus on Kafka: read old events and states, and remove them."""
 
 import threading
 
@@ -80,7 +80,7 @@ class KafkaHistory:
         return 0
 
     def thin(self, through: int) -> int:
-        """Remove snapshots alone. Events and decisions are in the middle of a topic, where nothing can be removed."""
+        """Remove snapshots only. Kafka can remove records only from a topic's beginning, not events in between."""
         return self._snapshots.drop(through) if self._has_snapshots else 0
 
     def surplus_end(self, retain: int) -> int:
@@ -111,6 +111,6 @@ class KafkaHistory:
 
 
 def place_of(record: Record) -> tuple[int, int]:
-    """Return which decision a record holds: its seq and index."""
+    """Return the seq and index of the decision in a record."""
     seq, idx = DECISION_KEY.unpack(record.key)
     return seq, idx

@@ -6,8 +6,8 @@ a kill may come in the middle.
     partition 0    pages of 10 │ pages of 20 │ pages of 30, cut off by a kill
     partition 1    index: 10   │ index: 10 20
 
-The insight: the copy is written beside the log of decisions, and nobody waits for it. It counts only when the index
-after it does, and a reader looks for the newest index alone.
+The insight: the copy is written in the background, and nobody waits for it. It counts only once an index names it, and
+a reader reads only the newest index.
 """
 
 import struct

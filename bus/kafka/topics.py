@@ -28,7 +28,7 @@ REPLICATION_FACTOR_MAX = 3
 
 
 class Opened(NamedTuple):
-    """What was found or made."""
+    """The topics that were found or made."""
 
     # The number of partitions of the offsets topic.
     offsets_partitions: int

@@ -83,7 +83,7 @@ def _take_over(launcher: socket.socket) -> list[str]:
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
-    # Spark puts what was submitted with a job on the path.
+    # Spark puts the files that were submitted with a job on the path.
     given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[:0] = [path for path in given if path and path not in sys.path]
     return list(arguments)
@@ -92,6 +92,6 @@ def _take_over(launcher: socket.socket) -> list[str]:
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         importlib.import_module(name)
-    # Children share the pages of what was imported, as long as no collection writes to them.
+    # Children share the memory of imported modules, as long as no garbage collection writes to it.
     gc.freeze()
     serve()

@@ -1,4 +1,4 @@
-"""The server as the engine starts and ends it."""
+"""Start and end the server that forks Spark's Python processes."""
 
 import os
 import selectors
@@ -35,9 +35,9 @@ logger = structlog.get_logger("isrflow.job")
 
 
 class ForkServer:
-    """A server in ``directory``, and in ``python`` the program that Spark runs instead of Python.
+    """A server in ``directory``; ``python`` is the program that Spark runs instead of Python.
 
-    The program works from the beginning. Until the server is ready, or if it has ended, it starts Pythons cold.
+    The program works at once. Until the server is ready, or if it has ended, the program starts Python processes cold.
     """
 
     def __init__(self, directory: Path) -> None:

@@ -13,7 +13,7 @@ from conf.jars import Jar, fetch
 from conf.java import java_home
 
 LOCK = "kafka-classes.lock"
-# A node that is stopped writes the archive, which takes long on a busy machine.
+# The node writes the archive when it stops, which takes long on a busy machine.
 STOP_TIMEOUT_S = 180.0
 
 
@@ -26,7 +26,7 @@ def prepare(fetched: Callable[[Jar], None] = lambda jar: None) -> Path:
     fetch("kafka-broker", fetched)
     archive = class_archive(java_home())
     with (cache_dir() / LOCK).open("wb") as lock:
-        # Of two processes, one writes and the other one waits.
+        # If two processes prepare at once, one writes and the other one waits.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if archive.path is None:
             _write(archive)
