@@ -174,6 +174,11 @@ def test_the_makefile_is_short() -> None:
     assert (ROOT / ".ci" / "run").read_text().count("make test") == 1
 
 
+def test_no_mark_of_a_conflict_is_left() -> None:
+    marks = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)
+    assert [name for name, text in text_files() if marks.search(text)] == []
+
+
 def test_nothing_unfinished_is_left() -> None:
     marks = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|X" + r"XX|HA" + r"CK)\b")
     assert [name for name, text in text_files() if name.endswith((".py", ".md", ".toml")) and marks.search(text)] == []
