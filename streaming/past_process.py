@@ -29,8 +29,8 @@ class PastProcess:
         process = self._process
         return process is not None and process.poll() is None
 
-    def explain(self, topic: str, partition: int) -> bytes:
-        return self._ask({"topic": topic, "partition": partition})
+    def explain(self, topic: str, partition: int, seq: int | None = None) -> bytes:
+        return self._ask({"topic": topic, "partition": partition, "seq": seq})
 
     def at(self, time_ms: int) -> bytes:
         return self._ask({"time_ms": time_ms})

@@ -13,30 +13,43 @@ import msgspec
 
 from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
+from history.explanation import explain
 from history.state_at import state_at
-from sinks.web.past import PastError, shown
+from sinks.web.past import Explanation, PastError, ToldStep, shown
 from state.codec import CodecError
 
 NICENESS = 10
 
 
 class Question(msgspec.Struct):
-    """Where the state is wanted as of ``time_ms``, or else a partition's explanation."""
+    """Where the state is wanted as of ``time_ms``, or else a partition's explanation as of ``seq``."""
 
     time_ms: int | None = None
     topic: str = ""
     partition: int = -1
+    # None: as of the newest decision.
+    seq: int | None = None
 
 
 def answer_of(bus: Bus, question: Question) -> object:
     """Answer a question. Raises ``PastError``, ``BusError`` or ``CodecError``."""
     if question.time_ms is None:
-        raise PastError("explanations are not made here")
+        return _explained(bus, question)
     seq = bus.seq_at(question.time_ms)
     if seq == 0:
         raise PastError("nothing from that time is left on the bus")
     found = state_at(bus, min(seq, bus.decided_seq()))
     return shown(found.seq, found.states[0].cluster, list(found.topics()))
+
+
+def _explained(bus: Bus, question: Question) -> Explanation:
+    topic, partition, decided = question.topic, question.partition, bus.decided_seq()
+    seq = decided if question.seq is None else min(question.seq, decided)
+    found = explain(bus, topic, partition, seq)
+    if found is None:
+        raise PastError(f"nothing that is left on the bus is about {topic}-{partition}")
+    steps = [ToldStep(step.seq, step.time_ms, step.sentences, step.times) for step in found.steps]
+    return Explanation(found.summary, steps)
 
 
 def serve(bus: Bus, questions: BinaryIO, answers: BinaryIO) -> None:

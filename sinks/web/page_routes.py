@@ -74,8 +74,9 @@ class _Questions:
 
     def partition(self, request: Request) -> Response:
         topic, number = request.query_params.get("topic", ""), request.query_params.get("partition", "")
-        if not topic or len(topic) > NAME_MAX or not (number.isascii() and number.isdigit() and len(number) < 8):
-            return _refused(400, "expected ?topic=NAME&partition=NUMBER")
+        seq = request.query_params.get("seq", "")
+        if not topic or len(topic) > NAME_MAX or not _is_number(number, 7) or not (not seq or _is_number(seq, 18)):
+            return _refused(400, "expected ?topic=NAME&partition=NUMBER, and perhaps &seq=SEQ")
         partition = int(number)
         decisions = self._live.recent.of(topic, partition, DECISIONS_MAX)
         rows = self._live.picture.summary.rows
@@ -89,14 +90,16 @@ class _Questions:
         }
         if self._past:
             try:
-                answer["explanation"] = msgspec.Raw(self._asked(lambda past: past.explain(topic, partition)))
+                answer["explanation"] = msgspec.Raw(
+                    self._asked(lambda past: past.explain(topic, partition, int(seq) if seq else None))
+                )
             except PastError as error:
                 answer["why_not"] = str(error)
         return _json(answer)
 
     def past(self, request: Request) -> Response:
         text = request.query_params.get("time_ms", "")
-        if not (text.isascii() and text.isdigit() and len(text) < 16):
+        if not _is_number(text, 15):
             return _refused(400, "expected ?time_ms=MILLISECONDS since the Unix epoch")
         if self._past is None:
             return _refused(404, "this engine does not read the past")
@@ -112,6 +115,10 @@ class _Questions:
             return question(self._past)
         finally:
             self._turn.release()
+
+
+def _is_number(text: str, digits_max: int) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= digits_max
 
 
 def _json(answer: object, status: int = 200) -> Response:

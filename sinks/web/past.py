@@ -38,8 +38,8 @@ class Explanation(msgspec.Struct, frozen=True):
 class Past(Protocol):
     """Answers about the past, as JSON. Each may take seconds."""
 
-    def explain(self, topic: str, partition: int) -> bytes:
-        """Return an ``Explanation``. Raises ``PastError``."""
+    def explain(self, topic: str, partition: int, seq: int | None = None) -> bytes:
+        """Return an ``Explanation`` as of ``seq``, or of now if that is None. Raises ``PastError``."""
         ...
 
     def at(self, time_ms: int) -> bytes:

@@ -39,6 +39,11 @@ def test_the_state_as_it_was_is_read_by_another_process(decided: DecidedBus, tmp
         assert now["cluster"]["brokers"][0]["leaders"] == 4
         with pytest.raises(PastError, match="nothing from that time is left"):
             past.at(1)
+        why: Any = msgspec.json.decode(past.explain("orders", 0))
+        assert why["summary"][0].startswith("orders-0 as of seq 3: ")
+        assert why["steps"][0]["seq"] == 3
+        with pytest.raises(PastError, match="nothing that is left on the bus is about orders-0"):
+            past.explain("orders", 0, 2)
     finally:
         past.close()
 

@@ -111,10 +111,13 @@ el("live").addEventListener("click", () => timeline.choose(null));
 
 async function open(topic, partition) {
   const name = `${topic}-${partition}`;
+  const then = state.past;
   el("detail-title").textContent = name;
   el("detail-body").replaceChildren(make("p", { className: "hint" }, "Looking …"));
   if (!el("detail").open) el("detail").showModal();
-  const answer = await fetched(`/page/partition?topic=${encodeURIComponent(topic)}&partition=${partition}`);
+  const answer = await fetched(`/page/partition?topic=${encodeURIComponent(topic)}&partition=${partition}${then ? `&seq=${then.seq}` : ""}`);
+  // The facts are of now, so they are left out of the past.
+  if (then && answer.explanation) Object.assign(answer, { decisions: [], row: null });
   if (el("detail-title").textContent !== name) return;
   if (answer.error) el("detail-body").replaceChildren(make("p", {}, answer.error));
   else drawDetail(el("detail-body"), answer);

@@ -32,10 +32,14 @@ BYTES_MAX = 100_000
 class Told:
     """A past that is known."""
 
-    def explain(self, topic: str, partition: int) -> bytes:
+    def explain(self, topic: str, partition: int, seq: int | None = None) -> bytes:
         if topic != "orders":
             raise PastError(f"there is no topic {topic}")
-        return encode(Explanation(["It is whole."], [ToldStep(1, NOW_MS, [f"Event 1 created {topic}-{partition}."])]))
+        return encode(
+            Explanation(
+                [f"It is as of {seq or 'now'}."], [ToldStep(1, NOW_MS, [f"Event 1 created {topic}-{partition}."])]
+            )
+        )
 
     def at(self, time_ms: int) -> bytes:
         if time_ms < 1_000:
@@ -192,6 +196,8 @@ def test_a_partition_is_explained(served: Served) -> None:
     assert answer["explanation"]["steps"][0]["sentences"] == ["Event 1 created orders-0."]
     assert answer["row"]["problems"] == ["under_replicated"]
     assert [one["reason"] for one in answer["decisions"]] == ["LEADER_FENCED"]
+    assert answer["explanation"]["summary"] == ["It is as of now."]
+    assert served.ask(path + "&seq=3")[1]["explanation"]["summary"] == ["It is as of 3."]
     _, other = served.ask("/page/partition?topic=other&partition=0")
     assert (other["explanation"], other["why_not"]) == (None, "there is no topic other")
 
@@ -211,6 +217,7 @@ def test_the_cluster_is_shown_as_it_was(served: Served) -> None:
         "/page/partition?topic=orders&partition=-1",
         "/page/partition?topic=orders&partition=99999999",
         f"/page/partition?topic={'x' * 250}&partition=1",
+        "/page/partition?topic=orders&partition=0&seq=last",
         "/page/past",
         "/page/past?time_ms=now",
     ],
