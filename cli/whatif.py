@@ -1,6 +1,7 @@
 """Show what would have been decided under other settings or events."""
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,6 +23,9 @@ from history.state_at import state_at
 from history.what_if import Changes, as_it_was, as_it_would_be
 from state.event_text import decode
 from state.events import Malformed
+
+# As it was, to look for balance checks, and as it would be.
+_PASSES = 3
 
 
 @click.command("whatif")
@@ -85,11 +89,18 @@ def command(
 
 def _compared(bus: Bus, after: int, through: int, changes: Changes) -> Comparison:
     states = state_at(bus, after).states
+    is_watched = sys.stderr.isatty()
+    length = _PASSES * (through - after)
+    with click.progressbar(length=length, label="Deciding", file=sys.stderr, hidden=not is_watched) as bar:
 
-    def events() -> Iterator[Entry]:
-        return log.events(bus, after, through)
+        def events() -> Iterator[Entry]:
+            done = after
+            for page in log.event_pages(bus, after, through):
+                yield from page
+                bar.update(page[-1].seq - done)
+                done = page[-1].seq
 
-    return Comparison(as_it_was(states, events), as_it_would_be(states, events, changes))
+        return Comparison(as_it_was(states, events), as_it_would_be(states, events, changes))
 
 
 def _span(bus: Bus, start: str | None, end: str | None) -> tuple[int, int]:

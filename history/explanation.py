@@ -9,7 +9,7 @@ import msgspec
 
 from bus.interface import Bus
 from history.chain import Chain, Step, chain_of, offline_since
-from history.told_decisions import standing, told, told_refusal
+from history.told_decisions import brokers, standing, told, told_refusal
 from history.told_events import told_event
 from state import decisions as d
 
@@ -106,6 +106,8 @@ def _summary(chain: Chain, topic: str, partition: int, seq: int) -> Iterator[str
     since = offline_since(chain)
     if since is not None and not is_gone:
         yield f"It has been without a leader since seq {since.seq} ({shown_time(since.decisions[0].time_ms)})."
+        if last is not None:
+            yield f"Only a replica in the ISR can be elected without losing records: it waits for {brokers(last.isr)}."
     if chain.has_older:
         yield "There are older changes: ask for more of them with --limit."
     elif chain.oldest_seq is not None:

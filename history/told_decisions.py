@@ -66,7 +66,7 @@ def told(decision: d.AnyDecision, before: d.LeaderAndIsr | None) -> Iterator[str
             yield from _leader_and_isr(decision, before)
         case d.StopReplica():
             replicas = "its replica" if len(decision.to) == 1 else "their replicas"
-            yield f"Told {_brokers(decision.to)} to stop {'and delete ' if decision.delete else ''}{replicas}."
+            yield f"Told {brokers(decision.to)} to stop {'and delete ' if decision.delete else ''}{replicas}."
         case d.TopicDecision():
             yield _TOPICS[decision.state].format(decision.topic)
         case d.BrokerDecision():
@@ -111,7 +111,7 @@ def _leader_and_isr(after: d.LeaderAndIsr, before: d.LeaderAndIsr | None) -> Ite
             yield f"{name}: {', '.join(changes)}."
         else:
             leader = "nobody" if after.leader == NO_LEADER else f"broker {after.leader}"
-            yield f"Told {_brokers(after.to)} that {leader} leads {name}. Nothing else changed."
+            yield f"Told {brokers(after.to)} that {leader} leads {name}. Nothing else changed."
     yield f"Rule {after.reason}: {RULES.get(after.reason, 'see the contract')}."
     if before is None or before.leader != after.leader:
         yield from _election(after)
@@ -131,7 +131,7 @@ def _election(after: d.LeaderAndIsr) -> Iterator[str]:
         return
     later = after.replicas[after.replicas.index(after.leader) + 1 :]
     if later:
-        yield f"{_brokers(later, capital=True)} came later in the assignment."
+        yield f"{brokers(later, capital=True)} came later in the assignment."
 
 
 def _changes(before: d.LeaderAndIsr, after: d.LeaderAndIsr) -> Iterator[str]:
@@ -174,7 +174,8 @@ def _id(leader: int) -> str:
     return "none" if leader == NO_LEADER else str(leader)
 
 
-def _brokers(ids: Iterable[int], *, capital: bool = False) -> str:
+def brokers(ids: Iterable[int], *, capital: bool = False) -> str:
+    """Return ids with the word for them."""
     ids = list(ids)
     word = "broker" if len(ids) == 1 else "brokers"
     return f"{word.capitalize() if capital else word} {', '.join(map(str, ids)) or 'none'}"

@@ -1,6 +1,7 @@
 """A partition is explained after each kind of story: the stories are those of ``tests/scenarios``."""
 
 import os
+import sqlite3
 from pathlib import Path
 
 import msgspec
@@ -99,6 +100,18 @@ def test_older_changes_are_left_out_and_said_to_be_there(tmp_path: Path) -> None
     assert short.steps[-1].sentences == whole.steps[-1].sentences, "what came before is known, but not told"
     assert len(short.steps) < len(whole.steps)
     assert "--limit" in short.summary[-1]
+    bus.close()
+
+
+def test_a_bus_without_an_index_is_read_through(tmp_path: Path) -> None:
+    bus = decided(tmp_path / "bus.db", "elections/leader_dies")
+    seq = bus.bus.decided_seq()
+    expected = explain(bus.bus, "t", 0, seq)
+    connection = sqlite3.connect(tmp_path / "bus.db")
+    connection.executescript("DELETE FROM index_tail; DELETE FROM index_eras")
+    connection.close()
+    assert bus.bus.seqs_about("t", 0, seq, 10).complete_from is None
+    assert explain(bus.bus, "t", 0, seq) == expected
     bus.close()
 
 
