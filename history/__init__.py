@@ -9,6 +9,6 @@ about, chain                     the decisions about one partition, found by the
 told_events, told_decisions      events and decisions in sentences
 explanation                      why a partition is as it is
 
-what_if, tally                   the same events twice through the rules, and what comes of them
+what_if, tally                   the same events twice through the rules, and the counts of each way
 comparison, comparison_text      what differs
 """

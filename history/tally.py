@@ -1,4 +1,4 @@
-"""What a stretch of decisions comes out as: elections, time without a leader, records at risk, leaders per broker."""
+"""Count what decisions did: elections, time without a leader, records at risk, leaders per broker."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -54,7 +54,7 @@ _told = msgspec.json.Decoder(_Told)
 
 
 class Tally:
-    """The count of one way that things went."""
+    """The count of one way through the events."""
 
     def __init__(self, states: Iterable[State]) -> None:
         self.elections: list[Election] = []
@@ -121,7 +121,7 @@ class Tally:
             self.offline_ms[name[0]] += max(0, time_ms - since)
 
     def end(self, states: Iterable[State]) -> "Summary":
-        """Return what the decisions came out as, with the partitions as they are now."""
+        """Return the counts, with the partitions as they are now."""
         partitions: dict[Name, Partition] = {}
         for name, partition, clock_ms in _partitions(states):
             partitions[name] = partition
@@ -134,7 +134,7 @@ class Tally:
 
 
 class Summary(NamedTuple):
-    """What a stretch of decisions came out as."""
+    """The counts of one way through the events."""
 
     elections: list[Election]
     offline_ms: Mapping[str, int]

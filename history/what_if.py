@@ -4,8 +4,8 @@ The second way differs by overriding settings, by events that are left out, and 
 other events are as they were, so brokers answer decisions that this way may not have made. The fences of the rules
 refuse such answers, and they are counted.
 
-An added event shares the seq of the recorded event that it follows. Seqs cannot be counted anew, because a broker's
-epoch is the seq of its registration, and its later events name it.
+An added event shares the seq of the recorded event that it follows. The others keep theirs, because a broker's epoch is
+the seq of its registration, and its later events name it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ _TOGETHER_MIN = 16
 _IMBALANCE = b'{"kind":"imbalance"'
 _UNCLEAN = b'"unclean":true'
 
-# Gives the recorded events of the stretch from the start; asked twice.
+# Gives the recorded events from the start of the stretch, each time it is called.
 Events = Callable[[], Iterable[Entry]]
 
 
@@ -121,7 +121,7 @@ class _Way:
         return self._replay.states[0].cluster.seq
 
     def take(self, entry: Logged) -> None:
-        """Decide the next recorded event, at once or soon."""
+        """Take in the next recorded event. It is decided together with some that follow."""
         if self._balance is not None and isinstance(entry.event, LeaderImbalance):
             self.flush()
             counted = self._balance.counted.get(entry.event.checked_seq)
@@ -183,6 +183,6 @@ class _Way:
         return len(batch)
 
     def end(self) -> Summary:
-        """Decide what waits, and return what all of it came out as."""
+        """Decide what waits, and return the counts."""
         self.flush()
         return self._tally.end(self._replay.states)
