@@ -100,7 +100,7 @@ def _broken_service(before: Partition, after: Partition, live: Set[int]) -> list
 def _broken_shape(after: Partition, assigned: Set[int]) -> list[str]:
     broken = []
     if after.removed and not assigned.isdisjoint([entry.broker for entry in after.removed]):
-        broken.append("who is assigned is not removed")
+        broken.append("no broker is both assigned and removed")
     count = len(after.replicas)
     for held in (
         after.log_end_offsets,
@@ -111,7 +111,7 @@ def _broken_shape(after: Partition, assigned: Set[int]) -> list[str]:
         after.received_epochs,
     ):
         if held and len(held) != count:
-            broken.append("what is held of each replica is held of all")
+            broken.append("entries about replicas are one for each replica")
     return broken
 
 
@@ -119,7 +119,7 @@ def _broken_recovery(before: Partition, after: Partition) -> list[str]:
     if len(after.isr) > 1:
         return ["a leader that is recovering is alone in the ISR"]
     if before.leader_recovery_state == LeaderRecoveryState.RECOVERED and after.leader in before.isr:
-        return ["who begins to recover was not in the ISR"]
+        return ["a leader that begins to recover was not in the ISR"]
     return []
 
 

@@ -24,7 +24,7 @@ from tests.scenarios.telling import Scene
 
 WAIT_TIMEOUT_S = 120.0
 POLL_S = 0.01
-# Most stretches of blocks make one batch; long ones are cut in the middle of a block.
+# Blocks that are published together mostly make one batch. Longer ones are cut in the middle of a block.
 EVENTS_PER_BATCH = 24
 
 
@@ -102,7 +102,7 @@ class _Run:
 
     def restart(self) -> None:
         """Stop between two batches, and start again from the checkpoint alone."""
-        # The bus has a batch's decisions before Spark notes that the batch is done.
+        # Wait for Spark, because it notes the end of a batch only after the bus has the batch's decisions.
         self._wait_until(lambda: self._batch("commits") == self._batch("offsets"), "a batch did not end")
         self._query.stop()
         self._restarted_after = self._batch("commits")

@@ -1,4 +1,4 @@
-"""Play a story through the rules: one step an event."""
+"""Play a story through the rules, with one step for each event."""
 
 from collections.abc import Sequence
 from typing import Any

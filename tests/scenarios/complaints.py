@@ -1,4 +1,4 @@
-"""A second check of every trace (leaders, epochs, the ISR), with complaints in the text."""
+"""Check every trace a second time (leaders, epochs, the ISR). Complaints appear in the story's text."""
 
 from state.decisions import LeaderAndIsr
 from state.ids import NO_LEADER

@@ -14,7 +14,7 @@ NOTHING = "no decision"
 
 
 class Player(Protocol):
-    """A way to play a log. It comes in blocks, which the player may cut into batches in any way."""
+    """A way to play a log. The log comes in blocks, which the player may cut into batches in any way."""
 
     def play(self, events: Sequence[tuple[int, bytes]]) -> Sequence[Decided]:
         """Decide a block's events, (seq, raw), and return the decisions on them."""

@@ -1,7 +1,7 @@
 """A simulated broker: all parts of the real one, behind the simulated network and bus.
 
 Only the parts that touch the machine are replaced: the listening socket, the fetchers' connections (``network``),
-the bus, the clock (``wall_clocks``) and, in a crash of the machine, what a disk loses (``disk``).
+the bus, the clock (``wall_clocks``), and what a disk loses if the machine crashes (``disk``).
 """
 
 from pathlib import Path

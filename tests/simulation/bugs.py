@@ -55,7 +55,7 @@ def _without_the_last_member(partition: Record, min_isr: int, joiners: tuple[int
 
 
 def _leads_on(partition: Partition, decision: Any, high_watermark: int) -> None:
-    """Continue as the leader after another was elected: it still serves although it is fenced."""
+    """Continue as the leader after another one was elected, and so serve although fenced."""
     was_leader = partition.is_leader
     _make_follower(partition, decision, high_watermark)
     if was_leader:
@@ -87,6 +87,6 @@ BUGS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "a fenced leader serves on": lambda: patch.object(Partition, "make_follower", _leads_on),
     "an append is settled by its offset alone": lambda: patch.object(produce, "is_settled", _settles_by_offset_alone),
     "older partition epochs are accepted": lambda: patch.object(isr_rules.fencing, "fenced_version", _never),
-    "a namesake's words count": lambda: patch.object(isr_rules.fencing, "of_another_topic", _never),
+    "reports about a namesake count": lambda: patch.object(isr_rules.fencing, "of_another_topic", _never),
     "restarted members are accepted": lambda: patch.object(isr_rules, "ineligible", _never),
 }

@@ -87,8 +87,8 @@ class Client:
 class Producer(Client):
     """A producer that sends one record after another, and retries each until it is acknowledged or given up.
 
-    With ``idempotent`` all records have sequence numbers and acks=all. The fate of a record that was given up is
-    unknown, so after one the numbers restart in the next producer epoch.
+    With ``idempotent`` all records have sequence numbers and acks=all. After a record that was given up, whose fate is
+    unknown, the numbers restart in the next producer epoch.
     """
 
     idempotent = False

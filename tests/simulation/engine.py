@@ -1,6 +1,6 @@
 """The engine without Spark: the rules on the simulated bus, in shards.
 
-Batches are cut anywhere and decided late; when an engine is superseded, a batch is decided twice.
+Batches are cut anywhere and decided late. When an engine is superseded, a batch is decided twice.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The faults of a history, drawn from its seed: one now and then, each for a while.
+"""The faults of a history, drawn from its seed. One happens now and then, and lasts for a while.
 
 Admin requests come between the faults (``requests``).
 """

@@ -14,7 +14,7 @@ WORDS_MAX = 12
 LATE_S = (0.0, 0.6)
 
 
-class LateWords:
+class LateEvents:
     """The repeated events about a deleted topic of the same name, published one by one."""
 
     def __init__(self, bus: SimulatedBus, loop: VirtualLoop, rng: random.Random) -> None:

@@ -1,7 +1,7 @@
 """The simulated network: connections that delay, hang and break, and links that are cut.
 
-Connections behave like TCP: lost data arrives later, and on a cut link only after it heals. Data sent before the
-sender gave up or died may still arrive. A cut link lets nothing through in one direction.
+Connections behave like TCP: lost data arrives later, on a cut link only after the link has healed. Data sent before
+the sender gave up or died may still arrive. A cut link lets nothing through in one direction.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _Handler = Callable[[Request], Awaitable[Any]]
 
 
 class Network:
-    """Carry requests and answers; ``slow`` is the share of messages that take a detour."""
+    """The carrier of requests and answers; ``slow`` is the share of messages that take a detour."""
 
     def __init__(self, loop: VirtualLoop, rng: random.Random, slow: float, failed: Callable[[str], None]) -> None:
         self.loop = loop
@@ -68,7 +68,7 @@ class Network:
 
 
 class Connection:
-    """Stand in for ``wire.Connection``: one request, then its answer."""
+    """A connection in place of ``wire.Connection``: one request, then its answer."""
 
     def __init__(self, network: Network, client: Process, server: Process, handler: _Handler) -> None:
         self._network = network
@@ -129,7 +129,7 @@ def _fail(waiting: "asyncio.Future[Any]", error: OSError) -> None:
 
 
 def connections_over(network: Network) -> Any:
-    """Make what the fetcher opens its connections with, over ``network``."""
+    """Make the class with which the fetcher opens connections, over ``network``."""
 
     class Opening:
         @staticmethod

@@ -1,4 +1,4 @@
-"""What must be true some time after all faults are over (L of docs/invariants.md)."""
+"""Check what must be true some time after all faults are over (L of docs/invariants.md)."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 """Run histories from the command line: ``python -m tests.simulation.run --seed S --count N [--trace]``.
 
-A row of a trace: seconds since the history began, who, what it is about, what happened.
+A row of a trace has the seconds since the history began, the process, the subject, and what happened.
 """
 
 import argparse
@@ -105,7 +105,7 @@ def _ran(machine_crashes: bool, trace: bool, seed: int) -> Ran:
 
 
 def _all_of(seeds: range, machine_crashes: bool, trace: bool, jobs: int) -> Iterator[Ran]:
-    """Run all, in ``jobs`` processes; a seed is the same history in each."""
+    """Run all seeds, in ``jobs`` processes. A seed gives the same history in each."""
     one = partial(_ran, machine_crashes, trace)
     if jobs == 1:
         yield from map(one, seeds)

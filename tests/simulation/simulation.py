@@ -24,7 +24,7 @@ from tests.simulation.client import Client, Consumer, Producer
 from tests.simulation.disk import Disk
 from tests.simulation.engine import Batch, Engine
 from tests.simulation.faults import Faults
-from tests.simulation.late import LateWords
+from tests.simulation.late import LateEvents
 from tests.simulation.network import Network
 from tests.simulation.patches import in_place_of_the_machine
 from tests.simulation.quiescence import unsettled
@@ -76,7 +76,7 @@ class Simulation:
         self.network = Network(self.loop, self._random(), 0.1, lambda what: self._violate("crash", what))
         self.clocks = WallClocks(self.loop)
         self.bus = SimulatedBus(self.clocks)
-        self.late_words = LateWords(self.bus, self.loop, random.Random(seed))
+        self.late_events = LateEvents(self.bus, self.loop, random.Random(seed))
         self.checkers = Checkers(self._violate, self.row)
         self.processes: dict[int, Process] = {}
         self.brokers: dict[int, SimulatedBroker] = {}
@@ -229,7 +229,7 @@ class Simulation:
             elif process.alive:
                 self._violate("crash", f"{process.name} ended by {error!r}")
         if not process.alive:
-            return  # killed: this is only its stack going away
+            return  # it was killed, and only its stack is unwound
         process.broker = None
         process.alive = False
         self.row("fault", process.name, "stopped")
@@ -297,4 +297,4 @@ class Simulation:
     def _committed(self, batch: Batch) -> None:
         self.state = batch
         self.checkers.decided(batch)
-        self.late_words.decided(batch)
+        self.late_events.decided(batch)

@@ -19,7 +19,7 @@ FOUND_AT = {
     "a follower reports before it truncates": 4,
     "an append is settled by its offset alone": 186,
     "older partition epochs are accepted": 25,
-    "a namesake's words count": 52,
+    "reports about a namesake count": 52,
     "restarted members are accepted": 36,
 }
 

@@ -13,7 +13,7 @@ class Setting(NamedTuple):
 
 
 class WallClocks:
-    """The clocks of all hosts; a restart of a process does not change its host's clock."""
+    """The clocks of all hosts. A restart of a process does not change its host's clock."""
 
     def __init__(self, loop: VirtualLoop) -> None:
         self._loop = loop

@@ -1,4 +1,4 @@
-"""Whether a series of samples grows: the middle third of a run against its last, after a first third to warm up."""
+"""Judge whether a series of samples grows: compare the last third of a run with the middle third."""
 
 from collections.abc import Sequence
 from statistics import median

@@ -1,4 +1,4 @@
-"""Run an engine for a while under load, and see that nothing grows: ``python -m tests.soak.run --minutes M``.
+"""Run an engine for a while under load, and check that nothing grows: ``python -m tests.soak.run --minutes M``.
 
 ``make soak MINUTES=240`` writes the samples and a plot of them; ``docs/soak.md`` shows the newest long run.
 """
@@ -28,7 +28,7 @@ INTERVAL_S_MAX = 30.0
 
 
 class SoakError(Exception):
-    """The engine or its load ended during a soak; the message says which, and how. ``samples`` are those until then."""
+    """The engine or its load ended during a soak. The message says which, and how; ``samples`` are those until then."""
 
     def __init__(self, message: str, samples: Sequence[Sample] = ()) -> None:
         super().__init__(message)

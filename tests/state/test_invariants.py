@@ -45,7 +45,7 @@ def test_a_valid_change_breaks_no_rule() -> None:
         ({"leader_recovery_state": LeaderRecoveryState.RECOVERING}, "a leader that is recovering is alone in the ISR"),
         (
             {"isr": (1,), "partition_epoch": 10, "leader_recovery_state": LeaderRecoveryState.RECOVERING},
-            "who begins to recover was not in the ISR",
+            "a leader that begins to recover was not in the ISR",
         ),
         ({"replica_states": ()}, "every replica has a state"),
         ({"adding_replicas": (4,)}, "replicas that are added or removed are assigned"),
@@ -57,12 +57,12 @@ def test_a_valid_change_breaks_no_rule() -> None:
         ({"leader": 2, "partition_epoch": 10}, "another leader has another leader epoch"),
         ({"isr": (1,)}, "another ISR has another partition epoch"),
         ({"high_watermark": 6}, "the high watermark does not go back within a leader epoch"),
-        ({"log_end_offsets": (7, 7)}, "what is held of each replica is held of all"),
-        ({"offset_epochs": (4,)}, "what is held of each replica is held of all"),
-        ({"lags": (ReplicaLag(),)}, "what is held of each replica is held of all"),
-        ({"completed_epochs": (4, 4, 4, 4)}, "what is held of each replica is held of all"),
-        ({"requested_epochs": (4, 4)}, "what is held of each replica is held of all"),
-        ({"received_epochs": (4, 4)}, "what is held of each replica is held of all"),
+        ({"log_end_offsets": (7, 7)}, "entries about replicas are one for each replica"),
+        ({"offset_epochs": (4,)}, "entries about replicas are one for each replica"),
+        ({"lags": (ReplicaLag(),)}, "entries about replicas are one for each replica"),
+        ({"completed_epochs": (4, 4, 4, 4)}, "entries about replicas are one for each replica"),
+        ({"requested_epochs": (4, 4)}, "entries about replicas are one for each replica"),
+        ({"received_epochs": (4, 4)}, "entries about replicas are one for each replica"),
     ],
 )
 def test_each_rule_is_named(fields: dict[str, Any], rule: str) -> None:
@@ -73,7 +73,7 @@ def test_no_broker_is_both_assigned_and_removed() -> None:
     entry = RemovedReplica(2, 3, ReplicaState.ReplicaDeletionStarted)
     states = (ReplicaState.OnlineReplica, ReplicaState.ReplicaDeletionStarted, ReplicaState.OnlineReplica)
     before = replace(GOOD, removed=(entry,), replica_states=states)
-    assert broken_rules(before, before) == ["who is assigned is not removed"]
+    assert broken_rules(before, before) == ["no broker is both assigned and removed"]
     assert broken_rules(before, replace(before, removed=(replace(entry, broker=4),))) == []
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 TIMEOUT_S = 30
-# Nothing leaves the machine, and nothing is kept.
+# The browser sends nothing off the machine, and keeps nothing.
 ARGUMENTS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"),

@@ -12,7 +12,7 @@ from state.partition import Partition
 
 @contextlib.contextmanager
 def by_reference() -> Iterator[None]:
-    """Ask the rule for every partition meanwhile."""
+    """Ask the rule about every partition while the block runs."""
 
     def commit(self: Alike, topic: WorkingTopic, before: Partition) -> bool:
         return bool(self.rule(topic, before))

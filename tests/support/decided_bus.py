@@ -12,7 +12,7 @@ from state.codec import encode_cluster, encode_topics
 from state.policy import Policy
 from tests.support.lying_clocks import entries
 
-# Nobody claims the bus, because a claim is an event and would precede those of the test.
+# There is no claim, because a claim is an event and would come before those of the test.
 NO_CLAIM = 0
 
 

@@ -33,7 +33,7 @@ class Clocks:
         self._bus_ahead_ms = _SET[place % len(_SET)]
 
     def fields(self, cluster: Cluster, kind: str, numbers: tuple[int, int, int], now: int) -> dict[str, Any]:
-        """Return the fields of an event that tell its time, its author, and what the bus knows of it."""
+        """Return the fields of an event for its time, its author, and what the bus knows about it."""
         if cluster.rules_version < ENGINE_CLOCK_RULES:
             return {"time_ms": now}
         a, b, c = numbers
@@ -54,7 +54,7 @@ class Clocks:
 
 
 class RightClocks(Clocks):
-    """Clocks that are right; events carry no word about what the bus knows."""
+    """Clocks that are right. Events do not say what the bus knows about them."""
 
     def fields(self, cluster: Cluster, kind: str, numbers: tuple[int, int, int], now: int) -> dict[str, Any]:
         return {"time_ms": now} | ({"controller_epoch": cluster.controller_epoch} if kind in ENGINE_KINDS else {})

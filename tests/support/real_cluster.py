@@ -24,7 +24,7 @@ from tests.support.waiting import wait_until
 
 LOOPBACK = "127.0.0.1"
 SETTLE_TIMEOUT_S = 60.0
-# What an engine of real brokers is started with.
+# The settings of an engine that leads real brokers.
 POLICY = {
     "broker_session_timeout_ms": 6_000,
     "broker_connection_lost_grace_ms": 0,
@@ -142,7 +142,7 @@ class RealCluster:
     def served(self, topic: str) -> dict[int, Described]:
         """Describe a topic by the metadata that clients get."""
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        # Of all topics, because a question about one that is not there may create it.
+        # Ask about all topics, because a question about a missing one may create it.
         found = admin.list_topics(timeout=SETTLE_TIMEOUT_S).topics.get(topic)
         return {
             number: Described(held.leader, tuple(held.replicas), tuple(sorted(held.isrs)))
@@ -185,7 +185,7 @@ class RealCluster:
 
     def tool_agrees(self, topic: str) -> None:
         """Wait until Kafka's tool and the engine describe a topic alike."""
-        # The tool takes a second of CPU time, so it is asked once the answer should be right.
+        # The tool takes a second of CPU time, so ask it only once the answer should be right.
         self.agree(topic)
         wait_until(
             lambda: self.described(topic) == self._decided(topic),

@@ -15,7 +15,7 @@ from state.shard_outcome import CLUSTER_PAGE
 from tests.support.lying_clocks import entries
 from tests.support.random_logs import seeded
 
-# Nobody claims the bus, because a claim is an event and would precede those of the log.
+# There is no claim, because a claim is an event and would come before those of the log.
 NO_CLAIM = 0
 PAGES = 4
 

@@ -86,7 +86,7 @@ class RulesEngine:
                 continue
             entries = bus.read(after, min(last, after + BATCH * bus.seq_step))
             if not entries:
-                # On Kafka, the mark of a transaction: it takes an offset, and no event has its seq.
+                # On Kafka the marker of a transaction takes an offset, so no event has this seq.
                 after = last
                 continue
             outcome = step(state, list(logged(entries)), policy)
