@@ -90,7 +90,7 @@ def _with_found(entries: Iterable[Recorded]) -> Iterator[Recorded]:
     whole = [(entry[0], entry[1], *(*entry[2:], None, None, None)[:3]) for entry in entries]
     found = found_in(entry[:4] for entry in whole)
     for seq, raw, entered_ms, is_claim, known_ms in whole:
-        # The claim that found it may be behind the end of the log, so what the log says of the event counts too.
+        # The claim may come after the end of this log, so the time that the log itself gives counts too.
         found_then_ms = found_ms(seq, found)
         known = [ms for ms in (found_then_ms, known_ms) if ms is not None]
         yield seq, raw, entered_ms, is_claim, max(known, default=None)

@@ -44,7 +44,7 @@ class Reason(StrEnum):
     PREFERRED_ELECTION = "PREFERRED_ELECTION"
     # Leadership went back to the preferred leader, because the imbalance was too large; or the counts of that check.
     LEADER_BALANCE = "LEADER_BALANCE"
-    # An admin moves a partition to other brokers: the move began, got on, was cancelled, or ended.
+    # An admin moves a partition to other brokers: the move began, progressed, was cancelled, or ended.
     REASSIGNMENT = "REASSIGNMENT"
     # The leader removed a follower from the ISR.
     ISR_SHRUNK = "ISR_SHRUNK"

@@ -70,7 +70,7 @@ class Retention(threading.Thread):
         self._in_slices(lambda: self._bus.forget(self._bus.surplus_end(settings.retention_events)))
 
     def _newest_end(self, events: int) -> int:
-        """Return the seq behind which the newest events are, ``events`` of them."""
+        """Return the seq after which the newest ``events`` events come."""
         return self._bus.last_seq() - events * self._bus.seq_step
 
     def _end_before(self, span_ms: int) -> int:

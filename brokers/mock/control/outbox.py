@@ -73,7 +73,7 @@ class Outbox:
 
     @property
     def waiting(self) -> int:
-        """How many events wait to be published, each changed log end included."""
+        """Return how many events wait to be published; a changed log end counts as one."""
         return len(self._events) + len(self._changed)
 
     def apply(self, decision: AnyDecision) -> None:
