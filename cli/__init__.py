@@ -4,14 +4,8 @@ import sys
 
 import click
 
-from bus.interface import BusError, FencedError
-from cli.errors import Interrupted, Refused, Unreachable, WrongUse
-from cli.extras import missing_extra, not_installed
+from cli.expected_errors import reported
 from cli.lazy_group import LazyGroup
-from conf.jars import JarsError
-from conf.java import JavaError
-from conf.loader import SettingsError
-from state.codec import CodecError
 
 COMMANDS = (
     *("run", "publish", "topics", "partitions", "brokers", "reassign", "elect", "health", "top", "state"),
@@ -23,25 +17,8 @@ class _Commands(LazyGroup):
     """All commands. An expected error is reported in one line, with its exit code."""
 
     def invoke(self, ctx: click.Context) -> object:
-        try:
+        with reported():
             return super().invoke(ctx)
-        except KeyboardInterrupt as error:
-            raise Interrupted from error
-        except SettingsError as error:
-            raise WrongUse(str(error)) from error
-        except FencedError as error:
-            raise Refused(str(error)) from error
-        except (BusError, CodecError, JarsError, JavaError) as error:
-            raise Unreachable(str(error)) from error
-        except ModuleNotFoundError as error:
-            extra = missing_extra(error)
-            if extra is None:
-                raise
-            raise not_installed(error, extra) from error
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise Unreachable(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from error
 
 
 @click.group(

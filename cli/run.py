@@ -1,10 +1,14 @@
 """Run the engine."""
 
+import contextlib
+
 import click
 
 from cli.errors import Superseded, Unreachable
+from cli.expected_errors import reported
 from cli.options import with_settings
-from conf.logs import configure
+from conf.foreign_lines import as_json
+from conf.logs import configure, is_json, tell_end
 from conf.settings import Settings
 
 
@@ -28,12 +32,26 @@ def command(settings: Settings, standby: bool) -> None:
       isrflow run --conf conf/profiles/laptop.toml --set metrics.port=0
       isrflow run --standby --set metrics.port=9465
     """
+    configure(settings.log_format, settings.log_level)
+    # Spark and its Python processes write to the same place as the log.
+    lines = as_json() if is_json(settings.log_format) else contextlib.nullcontext()
+    try:
+        with lines, reported():
+            _run(settings, standby)
+    except click.ClickException as error:
+        if settings.log_format != "json":
+            raise
+        # Whoever asked for JSON parses the last line too.
+        tell_end(error.format_message(), error.exit_code)
+        raise click.exceptions.Exit(error.exit_code) from error
+
+
+def _run(settings: Settings, standby: bool) -> None:
     # Importing Spark takes seconds, so no other command pays for it.
     from sinks.metrics import MetricsError
     from streaming.job import run
     from streaming.job_errors import JobError, SupersededError
 
-    configure(settings.log_format)
     try:
         run(settings, standby=standby)
     except SupersededError as error:

@@ -50,6 +50,18 @@ def load(
     return settings
 
 
+def differing(settings: Settings) -> dict[str, Any]:
+    """Return the settings that differ from their defaults, by their outward names."""
+    defaults, values = _flat_values(Settings()), _flat_values(settings)
+    return {key: value for key, value in sorted(values.items()) if value != defaults[key]}
+
+
+def _flat_values(settings: Settings) -> dict[str, Any]:
+    values: dict[str, Any] = msgspec.to_builtins(settings)
+    policy: dict[str, Any] = values.pop("policy")
+    return values | policy
+
+
 def from_sets(sets: Iterable[str]) -> dict[str, Any]:
     """Parse ``key=value`` texts. A later one wins."""
     values: dict[str, Any] = {}

@@ -69,6 +69,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     metrics_port: Port = 9_464
     metrics_kafka_names: bool = field(default=True, name="metrics.kafka_names")
     log_format: Literal["auto", "json", "console"] = "auto"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @property
     def bus_name(self) -> str:

@@ -24,6 +24,7 @@ from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
 from streaming.checkpoint_place import check_usable, checkpoint_of, stacks_file
 from streaming.deadlines import LateError
 from streaming.decider import Decider
+from streaming.engine_log import EngineLog
 from streaming.imbalance_feedback import feedback_events
 from streaming.job_errors import JobError, SupersededError
 from streaming.local_dir import local_dir
@@ -199,11 +200,13 @@ class Job:
     def _decide(self, session: SparkSession, lock: CheckpointLock) -> None:
         decisions = DecisionLog(self._bus, self._tenure.controller_epoch, self._tenure.deadlines.check)
         skew = SkewLog()
+        log = EngineLog(self._settings, self._checkpoint, self._tenure.controller_epoch)
         ticker = self._tenure.ticker
 
         def write(outcomes: Iterable[bytes]) -> None:
             written = decisions.write(outcomes)
             if written:
+                log.committed(written.through, written.decisions)
                 self._bus.publish_own(feedback_events(written.decisions))
                 clusters = [decode_cluster(body) for body in written.clusters]
                 if clusters:

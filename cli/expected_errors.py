@@ -1,0 +1,36 @@
+"""Errors that a command may end with, as one line and an exit code."""
+
+import contextlib
+from collections.abc import Iterator
+
+from bus.interface import BusError, FencedError
+from cli.errors import Interrupted, Refused, Unreachable, WrongUse
+from cli.extras import missing_extra, not_installed
+from conf.jars import JarsError
+from conf.java import JavaError
+from conf.loader import SettingsError
+from state.codec import CodecError
+
+
+@contextlib.contextmanager
+def reported() -> Iterator[None]:
+    """Raise an expected error of the block as the one that click reports."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise Interrupted from error
+    except SettingsError as error:
+        raise WrongUse(str(error)) from error
+    except FencedError as error:
+        raise Refused(str(error)) from error
+    except (BusError, CodecError, JarsError, JavaError) as error:
+        raise Unreachable(str(error)) from error
+    except ModuleNotFoundError as error:
+        extra = missing_extra(error)
+        if extra is None:
+            raise
+        raise not_installed(error, extra) from error
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Unreachable(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from error

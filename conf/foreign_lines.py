@@ -1,0 +1,100 @@
+"""Lines that other programs write to this process's standard error, made into JSON.
+
+Spark's JVM, its Python workers and Python's own warnings write plain text to the same place as the log, and a reader of
+JSON could not parse it. So standard error becomes a pipe, and a thread writes each line to where standard error
+went before: as it is if it is JSON, and otherwise as the event of a JSON line.
+"""
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+import msgspec
+
+from isrflow.masking import masked
+
+STDERR = 2
+LINE_BYTES_MAX = 64 * 1024
+_CHUNK_BYTES = 64 * 1024
+# Processes that outlive this one may keep the pipe open, so its end is not waited for longer.
+DRAIN_TIMEOUT_S = 2.0
+
+
+@contextlib.contextmanager
+def as_json(write: Callable[[bytes], object] | None = None) -> Iterator[None]:
+    """Make every line on standard error a JSON line while the block runs. ``write`` takes the lines instead.
+
+    Nothing happens if Python's standard error is not the process's own, as in a test that captures it.
+    """
+    if not _is_own():
+        yield
+        return
+    sys.stderr.flush()
+    former = os.dup(STDERR)
+    reading, writing = os.pipe()
+    os.dup2(writing, STDERR)
+    os.close(writing)
+    thread = threading.Thread(target=_copy, args=(reading, write or _writer(former)), name="stderr", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(former, STDERR)
+        thread.join(DRAIN_TIMEOUT_S)
+        if not thread.is_alive():
+            os.close(former)
+
+
+def _is_own() -> bool:
+    try:
+        return sys.stderr.fileno() == STDERR
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _writer(descriptor: int) -> Callable[[bytes], object]:
+    def write(line: bytes) -> None:
+        left = memoryview(line)
+        while left:
+            left = left[os.write(descriptor, left) :]
+
+    return write
+
+
+def _copy(reading: int, write: Callable[[bytes], object]) -> None:
+    """Copy lines until the last writer has closed the pipe. A line that is too long is cut into several."""
+    rest = b""
+    # The reader of the log may have gone. Whoever writes to the pipe must not wait for it.
+    with os.fdopen(reading, "rb", buffering=0) as pipe:
+        while chunk := pipe.read(_CHUNK_BYTES):
+            *lines, rest = (rest + chunk).split(b"\n")
+            if len(rest) > LINE_BYTES_MAX:
+                lines, rest = [*lines, rest], b""
+            for line in lines:
+                _pass_on(line, write)
+        _pass_on(rest, write)
+
+
+def _pass_on(line: bytes, write: Callable[[bytes], object]) -> None:
+    if line.strip():
+        with contextlib.suppress(OSError):
+            write(json_line(line) + b"\n")
+
+
+def json_line(line: bytes) -> bytes:
+    """Return a line as it is if it is a JSON object, and otherwise as the event of one."""
+    with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+        return line
+    text = masked(line.decode(errors="backslashreplace").rstrip("\r"))
+    said = {
+        "event": text,
+        "level": "warning",
+        "source": "stderr",
+        "timestamp": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
+    }
+    return msgspec.json.encode(said)

@@ -1,0 +1,124 @@
+"""Log lines about what an engine is and does: its start, its first batch, and each fencing and election."""
+
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import structlog
+
+from bus.interface import Decided
+from conf.loader import differing
+from conf.settings import SQLITE, Settings
+from isrflow.masking import masked
+from state.reason import Reason
+
+# An engine that hands over thousands of partitions says how many more there were.
+ELECTIONS_SHOWN_MAX = 20
+_KINDS = (b'{"kind":"broker",', b'{"kind":"leader_and_isr",', b'{"kind":"quorum",')
+_ELECTIONS = frozenset(
+    {
+        Reason.LEADER_FENCED,
+        Reason.LEADER_RETURNED,
+        Reason.UNCLEAN_ELECTION,
+        Reason.PREFERRED_ELECTION,
+        Reason.LEADER_BALANCE,
+    }
+)
+
+logger = structlog.get_logger("isrflow.job")
+
+
+class _Decision(msgspec.Struct, tag_field="kind"):
+    seq: int
+    reason: str
+
+
+class _Broker(_Decision, tag="broker"):
+    broker: int
+    state: str
+
+
+class _Leader(_Decision, tag="leader_and_isr"):
+    topic: str
+    partition: int
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    unclean: bool = False
+    # An election says it if it passed over a replica.
+    passed_over: dict[str, str] | None = None
+
+
+class _Quorum(_Decision, tag="quorum"):
+    voter: int
+    quorum_epoch: int
+
+
+_decoder: "msgspec.json.Decoder[_Broker | _Leader | _Quorum]" = msgspec.json.Decoder(_Broker | _Leader | _Quorum)
+
+
+class EngineLog:
+    """The lines of one claim."""
+
+    def __init__(self, settings: Settings, checkpoint: Path, controller_epoch: int) -> None:
+        self._is_deciding = False
+        self._controller_epoch = controller_epoch
+        bus = settings.bus
+        if bus.startswith(SQLITE):
+            bus = SQLITE + str(Path(bus.removeprefix(SQLITE)).absolute())
+        logger.info(
+            "started",
+            version=version("isrflow"),
+            bus=masked(bus),
+            checkpoint=str(checkpoint.absolute()),
+            controller_epoch=controller_epoch,
+            settings={key: masked(str(value)) for key, value in differing(settings).items()},
+        )
+
+    def committed(self, through: int, decisions: Iterable[Decided]) -> None:
+        """Write the lines about a batch that was committed."""
+        if not self._is_deciding:
+            self._is_deciding = True
+            logger.info("deciding", controller_epoch=self._controller_epoch, seq=through)
+        elections = 0
+        for decided in decisions:
+            if not decided.body.startswith(_KINDS):
+                continue
+            decision = _decoder.decode(decided.body)
+            if isinstance(decision, _Broker):
+                _tell_broker(decision)
+            elif isinstance(decision, _Quorum):
+                _tell("a gateway leads", decision, voter=decision.voter, quorum_epoch=decision.quorum_epoch)
+            elif decision.reason in _ELECTIONS or decision.passed_over:
+                elections += 1
+                if elections <= ELECTIONS_SHOWN_MAX or decision.unclean:
+                    _tell_election(decision)
+        if elections > ELECTIONS_SHOWN_MAX:
+            logger.info("more elections", of=elections, shown=ELECTIONS_SHOWN_MAX)
+
+
+def _tell_broker(decision: _Broker) -> None:
+    if decision.state == "fenced":
+        _tell("a broker is fenced", decision, "warning", broker=decision.broker)
+    elif decision.reason == Reason.BROKER_UNFENCED:
+        _tell("a broker serves", decision, broker=decision.broker)
+
+
+def _tell_election(decision: _Leader) -> None:
+    is_served = decision.leader >= 0
+    _tell(
+        "a leader was elected" if is_served else "a partition has no leader",
+        decision,
+        "warning" if decision.unclean or not is_served else "info",
+        partition=f"{decision.topic}-{decision.partition}",
+        leader=decision.leader,
+        leader_epoch=decision.leader_epoch,
+        isr=list(decision.isr),
+        unclean=decision.unclean,
+    )
+
+
+def _tell(what: str, decision: _Decision, level: str = "info", **facts: Any) -> None:
+    getattr(logger, level)(what, **facts, reason=decision.reason, seq=decision.seq)

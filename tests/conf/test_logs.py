@@ -1,0 +1,80 @@
+"""Log lines: their level, and what other programs write between them."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+from conf.foreign_lines import LINE_BYTES_MAX, json_line
+
+
+def lines_of(program: str, code: int = 0) -> list[Any]:
+    """Run a program, and parse every line of its standard error."""
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, timeout=60)
+    assert done.returncode == code, done.stderr
+    return [json.loads(line) for line in done.stderr.splitlines()]
+
+
+def test_what_children_and_python_write_becomes_json_and_keeps_its_order() -> None:
+    said = b'a child says "x"\n\xff\n\n{}\n[1]\nhalf\n'
+    program = f"""
+import subprocess, sys, warnings
+from conf.foreign_lines import as_json
+from conf.logs import configure
+configure("json")
+import structlog
+with as_json():
+    structlog.get_logger().info("ours", url="kafka://user:hunter2@host:1")
+    subprocess.run([sys.executable, "-c", "import os; os.write(2, bytes.fromhex('{said.hex()}'))"])
+    warnings.warn("careful")
+print('{{"after": 1}}', file=sys.stderr)
+"""
+    ours, *foreign, after = lines_of(program)
+    assert (ours["event"], ours["level"], ours["url"]) == ("ours", "info", "kafka://***@host:1")
+    events = [line.get("event") for line in foreign]
+    assert events[:3] == ['a child says "x"', "\\xff", None]
+    assert events[3] == "[1]"
+    assert events[4] == "half"
+    assert any("careful" in event for event in events if event)
+    assert {line["source"] for line in foreign if line} == {"stderr"}
+    assert after == {"after": 1}
+
+
+def test_a_child_that_lives_on_does_not_hold_up_the_end() -> None:
+    program = """
+import subprocess
+from conf.foreign_lines import as_json
+with as_json():
+    child = subprocess.Popen(["sleep", "30"])
+child.kill()
+"""
+    assert lines_of(program) == []
+
+
+def test_a_line_has_a_bound() -> None:
+    program = f"""
+import os
+from conf.foreign_lines import as_json
+with as_json():
+    os.write(2, b"x" * {3 * LINE_BYTES_MAX})
+"""
+    events = [line["event"] for line in lines_of(program)]
+    assert sum(map(len, events)) == 3 * LINE_BYTES_MAX
+    assert len(events) > 1
+
+
+def test_less_severe_lines_are_left_out() -> None:
+    program = """
+from conf.logs import configure
+configure("json", "warning")
+import structlog
+log = structlog.get_logger()
+log.info("no")
+log.warning("yes")
+log.error("yes")
+"""
+    assert [line["level"] for line in lines_of(program)] == ["warning", "error"]
+
+
+def test_a_password_in_a_foreign_line_is_masked() -> None:
+    assert b"hunter2" not in json_line(b"cannot reach kafka://user:hunter2@host:1")
