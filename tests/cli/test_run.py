@@ -1,5 +1,6 @@
 """`isrflow run` on the command line: how it ends, and with which message."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bus.interface import BusError
 from conf.settings import Settings
 from streaming import job
 from streaming.job_errors import SupersededError
@@ -35,6 +37,22 @@ def test_a_superseded_job_ends_with_its_own_exit_code(
     done = isrflow("run", "--standby")
     assert done.exit_code == 4
     assert done.stderr.splitlines()[-1] == "Error: another job claimed controller epoch 2"
+
+
+def test_in_json_the_last_line_is_json_too(isrflow: Isrflow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def unreachable(settings: Settings, *, standby: bool) -> None:
+        raise BusError("bus kafka://user:hunter2@host:1/isrflow: no answer")
+
+    monkeypatch.setattr(job, "run", unreachable)
+    done = isrflow("run", "--set", "log.format=json")
+    assert done.exit_code == 3
+    (line,) = map(json.loads, done.stderr.splitlines())
+    assert (line["event"], line["level"], line["exit_code"]) == (
+        *("bus kafka://***@host:1/isrflow: no answer", "error"),
+        3,
+    )
 
 
 @pytest.mark.spark

@@ -1,5 +1,6 @@
 """One job decides at a time: when a second one takes over, the first stops by itself and logs why."""
 
+import json
 import signal
 from pathlib import Path
 
@@ -39,12 +40,12 @@ def controller_epochs(bus: EmbeddedBus) -> list[int]:
 def test_a_second_job_takes_over_and_the_first_stops_and_a_lost_bus_stops_the_second(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     log = [raw for _, raw in seeded(seed=5, count=300)]
-    first = Engine(tmp_path)
+    first = Engine(tmp_path, "log.format=json")
     second = None
     try:
         first.wait_ready(bus)
         decided(bus, bus.publish_own(log[:150]), engine=first)
-        second = Engine(tmp_path)
+        second = Engine(tmp_path, "log.format=json")
         assert first.wait() == SUPERSEDED
         assert "another job claimed controller epoch 2" in first.log.read_text()
         decided(bus, bus.publish_own(log[150:]), engine=second)
@@ -53,6 +54,10 @@ def test_a_second_job_takes_over_and_the_first_stops_and_a_lost_bus_stops_the_se
             (tmp_path / f"bus.db{ending}").rename(tmp_path / f"moved.db{ending}")
         assert second.wait() == UNREACHABLE
         assert_no_stacks(second)
+        # The log of both, with what their JVMs and Pythons wrote.
+        said = [json.loads(line) for line in second.log.read_text().splitlines()]
+        assert [line["controller_epoch"] for line in said if line["event"] in ("started", "deciding")] == [1, 1, 2, 2]
+        assert [line["exit_code"] for line in said if "exit_code" in line] == [SUPERSEDED, UNREACHABLE]
     finally:
         for engine in filter(None, (first, second)):
             engine.kill()
