@@ -1,6 +1,6 @@
-"""What batches leave for the page, until the page's thread takes it.
+"""Hands what a batch changed and decided over to the page's thread.
 
-A batch only puts references here, so it does not get slower. What is not taken in time has limits in count and bytes.
+A batch only puts references here, so it does not get slower. What waits here is limited in count and bytes.
 """
 
 import threading
@@ -19,13 +19,13 @@ PAGE_BYTES_MAX = 256 * 1024 * 1024
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """What batches left since the last time."""
+    """What the batches handed over since the last call of ``take``."""
 
     # The last event of the newest batch; 0 if there was no batch.
     through: int
-    # One for each shard, of the newest batch; empty if there was no batch.
+    # The newest batch's clusters, one for each shard; empty if there was no batch.
     clusters: Sequence[Cluster]
-    # The newest of each page, with the last event of its batch.
+    # The newest version of each changed page, with the last event of its batch.
     pages: dict[tuple[int, int], tuple[int, bytes]]
     # Some pages are missing, so the state must be read from the bus.
     is_stale: bool
@@ -35,7 +35,7 @@ class Taken(msgspec.Struct, frozen=True):
 
 
 class Handover:
-    """The place where batches leave what the page shows."""
+    """Keeps what batches hand over until the page's thread takes it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -54,7 +54,7 @@ class Handover:
         self._dropped = 0
 
     def begin(self) -> None:
-        """Note that a job begins to decide, perhaps on a state that another one left."""
+        """Start afresh, because this job begins to decide, perhaps on a state that another job left."""
         with self._lock:
             self._empty()
             self._is_stale = True
@@ -62,7 +62,7 @@ class Handover:
     def committed(
         self, through: int, clusters: Sequence[Cluster], pages: Sequence[Page], decisions: Sequence[Decided]
     ) -> None:
-        """Leave a batch that is committed."""
+        """Hand over a committed batch."""
         with self._lock:
             self._through, self._clusters = through, clusters
             self._put_pages(through, pages)
@@ -83,7 +83,6 @@ class Handover:
     def _put_decisions(self, decisions: Sequence[Decided]) -> None:
         if not decisions:
             return
-        # Lengths of the ends stand for all, because to add up 100,000 would take the batch's time.
         self._decisions.append(decisions)
         self._decision_count += len(decisions)
         self._decision_bytes += _estimated_bytes(decisions)
@@ -96,7 +95,7 @@ class Handover:
                 return
 
     def take(self) -> Taken:
-        """Take what is there. Pages follow only from then on if ``is_stale``."""
+        """Take all that waits, and leave nothing. Pages are collected again from now on, even if ``is_stale`` was set."""
         with self._lock:
             taken = Taken(
                 self._through, self._clusters, self._pages, self._is_stale, list(self._decisions), self._dropped
@@ -106,5 +105,6 @@ class Handover:
 
 
 def _estimated_bytes(decisions: Sequence[Decided]) -> int:
+    # A sample, because adding up the lengths of 100,000 decisions would delay the batch.
     sample = decisions[:: max(1, len(decisions) // 64)]
     return sum(len(one.body) for one in sample) * len(decisions) // len(sample)

@@ -1,7 +1,7 @@
-"""Whether the engine works: what /healthz and /readyz answer.
+"""Judges whether the engine works, for /healthz and /readyz.
 
-    /healthz   is the process worth keeping? No, if it should decide and has not for a long time: restart it.
-    /readyz    does it decide now, promptly, and with a clock that can be trusted?
+    /healthz   Is the process worth keeping? If it should decide, and has not for a long time, restart it.
+    /readyz    Does it decide now, promptly, and with a clock that can be trusted?
 
 A standby is healthy and not ready.
 """
@@ -17,28 +17,28 @@ from state.ids import NO_TIME
 COMMIT_AGE_MS_MAX = 10_000
 # The largest batch and a cold start take minutes on a slow machine, and a restart would begin them again.
 STUCK_AFTER_MS = 300_000
-# Sessions last seconds, so a clock that is off by more fences brokers wrongly.
+# Sessions last seconds, so a clock that is wrong by more than this fences brokers that are alive.
 CLOCK_OFF_MS_MAX = 10_000
 
 
 class Health(msgspec.Struct, frozen=True):
-    """An answer, and the measured values that it follows from."""
+    """The answer, and the measured values that led to it."""
 
     ok: bool
-    # Why not; empty if ok.
+    # The reasons why it is not ok; empty if it is.
     why: tuple[str, ...]
     role: str
     controller_epoch: int
     decided_seq: int
     # None before the first commit.
     last_commit_age_ms: int | None
-    # The engine's clock less its machine's, and less the bus's; None if not known.
+    # How far the engine's clock is ahead of its machine's clock, and of the bus's; None if not known.
     clock_off_ms: int | None
     bus_clock_off_ms: int | None
 
     @property
     def body(self) -> bytes:
-        """Return it as JSON."""
+        """Return the answer as JSON."""
         return msgspec.json.encode(self) + b"\n"
 
 

@@ -1,4 +1,4 @@
-"""The cluster as the page shows it now: kept by a thread beside the batches, with a bounded share of one core."""
+"""Keeps the cluster as the page shows it now, in a thread of its own that uses a limited share of one core."""
 
 import math
 import threading
@@ -25,12 +25,12 @@ from state.slices import Slice
 
 INTERVAL_S = 0.25
 RETRY_S = 5.0
-# How often a standby reads the state, and for how long after somebody looked.
+# How often a standby reads the state, and for how long after somebody last looked at the page.
 STANDBY_INTERVAL_S = 2.0
 WATCHED_S = 30.0
 # After each piece of work the thread rests this many times as long as the work took.
 REST_FACTOR = 3.0
-# A piece of work: shorter than what a batch notices.
+# The size of a piece of work: so short that it does not slow a batch.
 DECISIONS_AT_ONCE = 2_000
 PAGES_AT_ONCE = 16
 ROWS_MAX = 500
@@ -52,9 +52,10 @@ class Picture(msgspec.Struct, frozen=True):
 
 
 class Live(threading.Thread):
-    """The thread that reads what batches left, and keeps ``picture``, ``recent`` and ``timeline``.
+    """The thread that reads what batches hand over, and updates ``picture``, ``recent`` and ``timeline``.
 
-    A standby has no batches, so the thread looks at the bus. ``told`` gets the partitions at risk after each change.
+    A standby has no batches, so there the thread reads the bus. After each change it calls ``told`` with the
+    partitions at risk.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Live(threading.Thread):
         self.picture = Picture()
         self.recent = Recent()
         self.timeline = Timeline()
-        # Rises with each change of the picture, of decisions, and of the time line.
+        # Rises whenever the picture, the decisions or the time line change.
         self.version = 0
         self.dropped = 0
         self._facts: dict[str, TopicFacts] = {}
@@ -84,7 +85,10 @@ class Live(threading.Thread):
         self._read_again_s = -math.inf
 
     def watched(self) -> None:
-        """Note that somebody looks. A standby reads the bus only then, because it has to read all of the state."""
+        """Note that somebody looks at the page.
+
+        A standby reads the bus only then, because it has to read the whole state.
+        """
         self._watched_s = time.monotonic()
 
     def run(self) -> None:
@@ -102,7 +106,7 @@ class Live(threading.Thread):
         self._stopping.set()
 
     def look(self) -> None:
-        """Take in what batches left. Raises ``BusError`` or ``CodecError``."""
+        """Take in what batches handed over. Raises ``BusError`` or ``CodecError``."""
         if self._is_standby():
             self._look_at_the_bus()
             return
@@ -150,7 +154,7 @@ class Live(threading.Thread):
         cluster = clusters[0] if clusters else Cluster()
         self._policy, self._brokers = self._policy_of(cluster), cluster.brokers
         held = [((page.shard, page.page), page.body) for page in image.pages if page.page != CLUSTER_PAGE]
-        # First slices come first, because they hold what is true of the others as well.
+        # The facts first: a topic's first slice holds them, and they are needed to summarise its other slices.
         for piece in self._pieces(held, PAGES_AT_ONCE):
             for _, body in piece:
                 self._facts.update(facts_of(decode_slices(body)))
@@ -164,7 +168,7 @@ class Live(threading.Thread):
         return laid_over(laid_over(Policy(), cluster.settings), cluster.config)
 
     def _put_pages(self, pages: dict[Place, list[Slice]]) -> bool:
-        """Summarise pages again. Return False if that changes what holds for slices on other pages."""
+        """Summarise changed pages. Return False if a fact changed that summaries of other pages depend on."""
         for place, slices in pages.items():
             facts = facts_of(slices)
             is_cut = {one.topic.topic for one in slices if one.first_partition == 0 and not one.is_whole}
@@ -192,14 +196,14 @@ class Live(threading.Thread):
             self.take_decisions(decisions)
 
     def take_decisions(self, decisions: Sequence[Decided]) -> None:
-        """Take in decisions, which are later than all before."""
+        """Take in decisions. They must be later than those taken in before."""
         for piece in self._pieces(decisions, DECISIONS_AT_ONCE):
             for one, body in seen(piece):
                 self.recent.add(one, body)
                 self.timeline.add(one)
 
     def _pieces(self, all_: Iterable[_T], size: int) -> Iterable[list[_T]]:
-        """Cut work into pieces, and rest after each."""
+        """Cut work into pieces, and rest after each full one."""
         rest = iter(all_)
         while piece := list(islice(rest, size)):
             began_s = time.thread_time()

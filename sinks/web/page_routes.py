@@ -24,7 +24,7 @@ MEDIA_TYPES = {
     "icon.svg": "image/svg+xml",
     **dict.fromkeys(("page.js", "charts.js", "lists.js", "words.js"), "text/javascript"),
 }
-# Nothing from anywhere else is loaded or run, whatever a topic is called.
+# The browser loads and runs nothing from elsewhere, even if a topic's name contains markup.
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -65,7 +65,7 @@ def _events(push: Push) -> Callable[[Request], object]:
 
 
 class _Questions:
-    """What the page asks for by itself. One question about the past is answered at a time."""
+    """Answers the page's questions; those about the past one at a time."""
 
     def __init__(self, live: Live, past: Past | None) -> None:
         self._live = live

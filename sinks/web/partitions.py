@@ -1,7 +1,8 @@
-"""What the page and the metrics tell of partitions: who leads how many, and which ones are at risk.
+"""Summaries of partitions for the page and the metrics: how many each broker leads, and which ones are at risk.
 
-The problem: a cluster has 100,000 partitions and more, and a batch may change any of them. The insight: a summary of
-one page of the state is small, whatever the page holds, and summaries add up. So only changed pages are read again.
+The problem: a cluster may have more than 100,000 partitions, and a batch may change any of them. The insight: the
+summary of one page of the state is small, whatever the page holds, and summaries can be added up. So only changed
+pages are read again.
 """
 
 from collections import Counter
@@ -15,7 +16,7 @@ from state.partition import LeaderRecoveryState, Partition, TopicState
 from state.policy import Policy, complaint_about
 from state.slices import Slice
 
-# The worst ones of a page are kept, and of the rest the number.
+# So many of a page's worst partitions are kept as rows; the rest are only counted.
 ROWS_PER_PAGE_MAX = 200
 MIN_ISR = "min.insync.replicas"
 OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED = "offline", "under_min_isr", "under_replicated"
@@ -26,7 +27,7 @@ _RANK = {problem: rank for rank, problem in enumerate(PROBLEMS)}
 
 
 class TopicFacts(msgspec.Struct, frozen=True):
-    """What is known of a topic besides its partitions."""
+    """What the summary of a topic's partitions needs to know of the topic."""
 
     # None: the topic has no setting of its own.
     min_isr: int | None
@@ -49,28 +50,28 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     replicas: tuple[int, ...]
     adding: tuple[int, ...]
     removing: tuple[int, ...]
-    # At most the number of replicas.
+    # Never more than the number of replicas.
     min_isr: int
 
     @property
     def order(self) -> tuple[int, str, int]:
-        """The worst come first, then by name."""
+        """Sort by the worst problem, then by name."""
         return _RANK[self.problems[0]], self.topic, self.partition
 
 
 class Summary(msgspec.Struct, frozen=True):
     """Counts of some partitions, and the worst of them."""
 
-    # By broker.
+    # The next four: numbers of partitions by broker.
     leaders: Mapping[int, int] = {}
     preferred: Mapping[int, int] = {}
     replicas: Mapping[int, int] = {}
     in_sync: Mapping[int, int] = {}
-    # Of partitions, by problem.
+    # Numbers of partitions by problem.
     problems: Mapping[str, int] = {}
     # Partitions that have a problem.
     at_risk: int = 0
-    # In order.
+    # The worst partitions, worst first.
     rows: tuple[Row, ...] = ()
 
 
@@ -91,7 +92,7 @@ def _min_isr_of(config: Mapping[str, str]) -> int | None:
 
 
 def summarise(slices: Iterable[Slice], facts: Mapping[str, TopicFacts], policy: Policy) -> Summary:
-    """Summarise a page. ``facts`` has those of every topic on it; ``policy`` is the cluster's."""
+    """Summarise a page. ``facts`` holds the facts of every topic on it; ``policy`` is the cluster's."""
     leaders, preferred, replicas, in_sync = Counter[int](), Counter[int](), Counter[int](), Counter[int]()
     problems = Counter[str]()
     rows: list[Row] = []
@@ -112,7 +113,7 @@ def summarise(slices: Iterable[Slice], facts: Mapping[str, TopicFacts], policy: 
 
 
 def problems_of(partition: Partition, min_isr: int, is_deleting: bool) -> tuple[str, ...]:
-    """List a partition's problems, worst first. One that is being deleted has no other."""
+    """List a partition's problems, worst first. For one that is being deleted, nothing else is listed."""
     if is_deleting:
         return (DELETING,)
     in_sync, assigned = len(partition.isr), len(partition.replicas)

@@ -1,4 +1,4 @@
-"""What the page asks of the past, answered by what reads the log: explanations, and the state as it was."""
+"""The page's questions about the past: why a partition is as it is, and what the state was at a time."""
 
 from typing import Any, Protocol
 
@@ -18,12 +18,12 @@ class PastError(Exception):
 
 
 class ToldStep(msgspec.Struct, frozen=True):
-    """One event that changed a partition, in sentences."""
+    """One event that changed a partition, told in sentences."""
 
     seq: int
     time_ms: int
     sentences: list[str]
-    # How often the same came in a row.
+    # How often the same step came in a row.
     times: int = 1
 
 
@@ -39,18 +39,21 @@ class Past(Protocol):
     """Answers about the past, as JSON. Each may take seconds."""
 
     def explain(self, topic: str, partition: int, seq: int | None = None) -> bytes:
-        """Return an ``Explanation`` as of ``seq``, or of now if that is None. Raises ``PastError``."""
+        """Return an ``Explanation`` of the state after ``seq``, or of the newest state if that is None.
+
+        Raises ``PastError``.
+        """
         ...
 
     def at(self, time_ms: int) -> bytes:
-        """Return what ``shown`` makes of the state after the last event up to a time. Raises ``PastError``."""
+        """Return the state at a time, in the form that ``shown`` gives it. Raises ``PastError``."""
         ...
 
     def close(self) -> None: ...
 
 
 def shown(seq: int, cluster: Cluster, topics: list[Topic]) -> dict[str, Any]:
-    """Show a whole state as the page shows the newest one."""
+    """Return a whole state in the form in which the page gets the newest one."""
     slices = [Slice(topic, len(topic.partitions)) for topic in topics]
     policy = laid_over(laid_over(Policy(), cluster.settings), cluster.config)
     summary = added([summarise(slices, facts_of(slices), policy)], ROWS_MAX)

@@ -13,7 +13,7 @@ from sinks.web.view import GROUPS_MAX, cluster_of, decisions_of, encode, status_
 
 BROWSERS_MAX = 16
 LOOK_INTERVAL_S = 0.25
-# Proxies and browsers close what is silent for long.
+# Proxies and browsers close a stream that is silent for long.
 SILENCE_S_MAX = 10.0
 RETRY_MS = 1_000
 
@@ -33,7 +33,7 @@ class Push:
 
     @property
     def is_full(self) -> bool:
-        """Say whether no other browser may come."""
+        """Say whether no more browsers are accepted."""
         return self._browsers >= BROWSERS_MAX
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class Push:
             self._browsers -= 1
 
     def _sections(self) -> Sections:
-        """Render what all browsers share, once for each version."""
+        """Render the sections, which are the same for all browsers, once for each version."""
         live = self._live
         if self._rendered[0] != live.version:
             version = live.version

@@ -1,4 +1,4 @@
-"""The last decisions: those of one event and reason as one line, and each for its partition."""
+"""The newest decisions: grouped by event and reason for the list, and singly for each partition."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _decode = msgspec.json.Decoder(Seen).decode
 
 
 class Group(msgspec.Struct):
-    """The decisions of one kind that one event caused, for one reason."""
+    """The decisions of one kind that one event caused for one reason."""
 
     first: Seen
     count: int = 1
@@ -26,12 +26,12 @@ class Recent:
 
     def __init__(self) -> None:
         self._groups: deque[Group] = deque(maxlen=GROUPS_MAX)
-        # As JSON, because almost none is ever asked for.
+        # Kept as JSON, because almost none of them is ever asked for.
         self._kept: deque[bytes] = deque()
         self._kept_bytes = 0
 
     def add(self, one: Seen, body: bytes) -> None:
-        """Add a decision, which is later than all before."""
+        """Add a decision. It must be later than those added before."""
         newest = self._groups[-1] if self._groups else None
         if newest and _group_of(newest.first) == _group_of(one):
             newest.count += 1
@@ -45,7 +45,7 @@ class Recent:
 
     def groups(self, count: int) -> list[Group]:
         """Return the newest groups, newest first."""
-        # Copied, because another thread adds.
+        # Copied, because another thread adds groups.
         return [
             msgspec.structs.replace(group) for group, _ in zip(reversed(list(self._groups)), range(count), strict=False)
         ]
@@ -57,7 +57,7 @@ class Recent:
     def _on(self, topic: str, partition: int) -> Iterator[Seen]:
         names = b'"topic":"%s"' % topic.encode()
         numbered = b'"partition":%d,' % partition
-        # Copied, because another thread adds.
+        # Copied, because another thread adds decisions.
         for body in reversed(list(self._kept)):
             if names in body and numbered in body:
                 one = _decode(body)

@@ -1,4 +1,4 @@
-"""What is served where. Everything else is 404."""
+"""Which path serves what. Any other path is answered 404."""
 
 from collections.abc import Callable, Sequence
 
@@ -26,12 +26,12 @@ def app_of(metrics: Metrics, more: Sequence[BaseRoute] = ()) -> Starlette:
     ]
     routes = [*more, *own]
     app = Starlette(routes=routes, exception_handlers={404: _not_found(routes)})
-    # Otherwise a path with a slash at its end would be sent on, and not refused.
+    # Otherwise a path that ends in a slash would be redirected instead of refused.
     app.router.redirect_slashes = False
     return app
 
 
-# Neither coroutine functions nor quick: Starlette runs them in its threads.
+# The handlers take long, so they are plain functions: Starlette runs those in its threads.
 def _scraped(metrics: Metrics) -> Callable[[Request], Response]:
     def scrape(request: Request) -> Response:
         encode, content_type = choose_encoder(request.headers.get("accept", ""))

@@ -1,4 +1,4 @@
-"""What the page reads of a decision."""
+"""The part of a decision that the page reads."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,9 +7,9 @@ import msgspec
 from bus.interface import Decided
 from state.reason import Reason
 
-# Told by numbers elsewhere, and too many to be listed.
+# Too many to list; numbers elsewhere on the page tell of them.
 _UNSEEN = ("high_watermark", "no_op", "imbalance", "producer_ids")
-# As the engine writes them, so that most need not be read.
+# How the JSON of such a decision begins, so that it need not be decoded.
 _UNREAD = tuple(f'{{"kind":"{kind}"'.encode() for kind in _UNSEEN)
 TEXT_MAX = 200
 ELECTION, ISR, BROKER, OTHER = "elections", "isr", "brokers", "other"
@@ -28,7 +28,7 @@ _ISR_CHANGES = frozenset(
 
 
 class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A decision as the page shows it. Fields that its kind lacks are left out."""
+    """A decision as the page shows it. Fields that its kind does not have are left out."""
 
     kind: str
     seq: int
@@ -57,7 +57,7 @@ class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def lane(self) -> str:
-        """Return the kind of mark that it leaves on the time line."""
+        """Return the lane of the time line in which it is counted."""
         if self.unclean:
             return UNCLEAN
         if self.kind == "leader_and_isr":
@@ -69,7 +69,7 @@ _decode = msgspec.json.Decoder(Seen).decode
 
 
 def seen(decisions: Iterable[Decided]) -> Iterator[tuple[Seen, bytes]]:
-    """Read decisions, without those that nobody looks at one by one: watermarks, granted requests."""
+    """Read decisions, without those that nobody looks at one by one, such as high watermarks."""
     for decided in decisions:
         body = decided.body
         if body.startswith(_UNREAD):

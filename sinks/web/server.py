@@ -8,17 +8,17 @@ from starlette.types import ASGIApp
 
 from sinks.metrics import MetricsError
 
-# A request that comes while so many are open is answered 503.
+# While this many connections are open, a further request is answered 503.
 CONNECTIONS_MAX = 64
 REQUEST_HEAD_BYTES_MAX = 16 * 1024
 KEEP_ALIVE_S = 5
-# How long requests may go on once the server is closed.
+# How long open requests may still run after the server is closed.
 GRACE_S = 1
 _BACKLOG = 128
 
 
 class WebServer:
-    """An application on at most one address."""
+    """Serves an application on one address, or on none."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._config = uvicorn.Config(

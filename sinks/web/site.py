@@ -17,7 +17,7 @@ from state.cluster import Cluster
 class Site:
     """The engine's address: the page, metrics and health.
 
-    Nothing is gathered while nothing is served.
+    While nothing is served, nothing is collected for the page.
     """
 
     def __init__(self, bus: Bus, metrics: Metrics, past: Past | None = None) -> None:

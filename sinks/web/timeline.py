@@ -1,16 +1,16 @@
-"""The time line: how many elections, ISR changes and the like there were in each second, and in each minute."""
+"""The time line: how many elections, ISR changes and other decisions there were in each second and each minute."""
 
 from collections import deque
 
 from sinks.web.seen import LANES, Seen
 
-# The width of a bucket, and how many buckets are kept: ten minutes, and a day.
+# The width of a bucket, and how many of that width are kept: ten minutes of seconds, and a day of minutes.
 WIDTHS_MS = {1_000: 600, 60_000: 1_440}
 Bucket = list[int]  # its start in ms, one count for each lane, the version of its last change
 
 
 class Timeline:
-    """Counts by time, in a fixed number of buckets. A bucket without decisions is not kept."""
+    """Counts by time, in a limited number of buckets. There is no bucket for a time without decisions."""
 
     def __init__(self) -> None:
         # Rises with each change.
@@ -20,7 +20,7 @@ class Timeline:
         }
 
     def add(self, one: Seen) -> None:
-        """Count a decision, which is of the newest bucket's time or later. An earlier one counts as of that time."""
+        """Count a decision. One that is older than the newest bucket is counted in the newest bucket."""
         self.version += 1
         lane = 1 + LANES.index(one.lane)
         for width_ms, buckets in self._buckets.items():
@@ -32,11 +32,11 @@ class Timeline:
             newest[-1] = self.version
 
     def since(self, version: int) -> dict[str, list[Bucket]]:
-        """Return the buckets that changed after ``version``, by their width; all after version 0."""
+        """Return the buckets that changed after ``version``, by their width. For version 0 these are all buckets."""
         changed: dict[str, list[Bucket]] = {}
         for width_ms, buckets in self._buckets.items():
             found = []
-            # Copied, because another thread adds.
+            # Copied, because another thread adds buckets.
             for bucket in reversed(list(buckets)):
                 if bucket[-1] <= version:
                     break

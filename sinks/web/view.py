@@ -1,4 +1,4 @@
-"""What the page is sent: sections of JSON, each of bounded size whatever the size of the cluster."""
+"""The sections of JSON that the page gets. Each has a limited size, however large the cluster is."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ Section = dict[str, Any]
 
 
 def status_of(snapshot: Snapshot, steady_ms: int) -> Section:
-    """Tell how the engine is."""
+    """Return the section about the engine itself."""
     health = readiness(snapshot, steady_ms)
     return {
         "version": snapshot.version,
@@ -37,10 +37,10 @@ def status_of(snapshot: Snapshot, steady_ms: int) -> Section:
 
 
 def cluster_of(picture: Picture) -> Section:
-    """Tell the cluster's size, its brokers, and its partitions at risk, the worst of them by name."""
+    """Return the section about the cluster: its size, its brokers, and its partitions at risk; the worst are listed."""
     summary = picture.summary
     worst = summary.rows[:ROWS_MAX]
-    # Brokers that need a look come first, if not all can be shown.
+    # If not all brokers can be shown, those that are not active are kept first.
     brokers = sorted(picture.brokers.values(), key=lambda broker: (broker.is_active, broker.broker))[:BROKERS_MAX]
     return {
         "topics": picture.topics,
@@ -68,7 +68,7 @@ def _broker(broker: Broker, picture: Picture) -> Section:
 
 
 def decisions_of(groups: Sequence[Group], dropped: int) -> Section:
-    """Tell the newest decisions."""
+    """Return the section about the newest decisions."""
     return {"groups": groups, "dropped": dropped}
 
 

@@ -1,4 +1,4 @@
-// The time line: bars of what happened, and a handle that shows the cluster as it was.
+// The time line: bars that count what happened, and a handle; dragging it shows the cluster as it was then.
 
 import { LANES, clock, moment, plural } from "./words.js";
 
@@ -41,7 +41,7 @@ export class Timeline {
     this.draw();
   }
 
-  // The engine's clock, to which all times refer.
+  // The engine's clock: all times on the page are times of that clock.
   tick(nowMs) {
     if (Math.floor(nowMs / 1000) === Math.floor(this.nowMs / 1000)) return;
     this.nowMs = nowMs;
@@ -61,7 +61,7 @@ export class Timeline {
     this.draw();
   }
 
-  // A young cluster's first minutes fill the width.
+  // While a cluster is young, its few minutes fill the whole width.
   get span() {
     const [first] = this.buckets[this.width].keys();
     const age = first === undefined ? 0 : (this.nowMs - first) / this.width + 5;
@@ -112,7 +112,7 @@ export class Timeline {
     const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
     const floor = height - BOTTOM;
     const [count, columns] = this.columns(width);
-    // Logarithms, because one event may be 30,000 decisions and the next one a single decision.
+    // Logarithms, because one event may cause 30,000 decisions and the next only one.
     const most = Math.log2(1 + Math.max(7, ...[...columns.values()].map((lanes) => lanes.reduce((a, b) => a + b, 0))));
     svg.append(shape("line", { class: "grid", x1: 0, x2: width, y1: floor + 0.5, y2: floor + 0.5 }));
     this.drawTimes(svg, width, height, floor);
@@ -141,7 +141,7 @@ export class Timeline {
     let y = floor;
     for (let lane = lanes.length - 1; lane >= 0; lane -= 1) {
       if (!lanes[lane]) continue;
-      // An unclean election loses records, so it is never too small to be seen.
+      // An unclean election may lose records, so even a single one gets a bar that can be seen.
       const part = Math.max(lane === 0 ? 9 : 1.5, (tall * lanes[lane]) / total);
       y -= part;
       svg.append(shape("rect", { class: LANE_NAMES[lane], x: x + 0.5, y: Math.max(TOP, y), width: Math.max(1.5, wide - 1), height: part, rx: 1 }));

@@ -1,5 +1,5 @@
 // Tiles, brokers, partitions at risk, decisions and the detail of one partition, drawn from what the engine sent.
-// All text goes in as text, never as markup, because topics and racks are named by others.
+// All text is inserted as text, never as markup, because others choose the names of topics and racks.
 
 import { PROBLEMS, clock, laneOf, leaderOf, moment, number, plural, reason, told } from "./words.js";
 

@@ -1,4 +1,4 @@
-// The page: takes what the engine sends, draws it, and obeys the mouse and the keyboard.
+// The page: receives what the engine sends, draws it, and reacts to the mouse and the keyboard.
 
 import { Timeline } from "./charts.js";
 import { drawBrokers, drawDecisions, drawDetail, drawRows, drawTiles, make } from "./lists.js";
@@ -71,7 +71,7 @@ function goTo(ms) {
   due = setTimeout(() => ask(ms), 120);
 }
 
-// One question at a time: while the handle is dragged, only the place where it stops is asked for.
+// One question at a time: while the handle is dragged, the page asks only about the time where it stops.
 async function ask(ms) {
   if (state.asks) return;
   state.asks = true;
@@ -116,7 +116,7 @@ async function open(topic, partition) {
   el("detail-body").replaceChildren(make("p", { className: "hint" }, "Looking …"));
   if (!el("detail").open) el("detail").showModal();
   const answer = await fetched(`/page/partition?topic=${encodeURIComponent(topic)}&partition=${partition}${then ? `&seq=${then.seq}` : ""}`);
-  // The facts are of now, so they are left out of the past.
+  // These facts are about the newest state, so they are not shown for the past.
   if (then && answer.explanation) Object.assign(answer, { decisions: [], row: null });
   if (el("detail-title").textContent !== name) return;
   if (answer.error) el("detail-body").replaceChildren(make("p", {}, answer.error));
@@ -159,7 +159,7 @@ const theme = () => document.documentElement.dataset.theme ?? (dark.matches ? "d
 try {
   const kept = localStorage.getItem("theme");
   if (kept === "light" || kept === "dark") document.documentElement.dataset.theme = kept;
-} catch { /* A browser that keeps nothing follows its own setting. */ }
+} catch { /* A browser without storage uses its own setting. */ }
 el("theme").addEventListener("click", () => {
   const other = theme() === "dark" ? "light" : "dark";
   document.documentElement.dataset.theme = other;
