@@ -95,7 +95,7 @@ class Handover:
                 return
 
     def take(self) -> Taken:
-        """Take all that waits, and leave nothing. Pages are collected again from now on, even if ``is_stale`` was set."""
+        """Take all that waits. If ``is_stale`` is set, pages are collected only from now on."""
         with self._lock:
             taken = Taken(
                 self._through, self._clusters, self._pages, self._is_stale, list(self._decisions), self._dropped
