@@ -13,6 +13,7 @@ from cli.decisions import DECISIONS_PER_READ
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.event_lines import check, chunks_of, complaint_about, never_published, refuse_binary, with_time
 from cli.options import with_settings
+from cli.progress import progress
 from conf.settings import Settings
 
 EVENTS_PER_TRANSACTION = 1_000
@@ -56,13 +57,26 @@ def command(
     if checking:
         click.echo(f"{_check(events, '')} events checked, none of them wrong.")
         return
+    count = None
     if not as_is and events.seekable():
-        _check(events, " Nothing was published.")
+        count = _check(events, " Nothing was published.")
         events.seek(0)
     bus = _open(settings, create)
     spans: list[range] = []
     try:
-        click.echo(publish_lines(bus, events, spans.append, complaint=never_published if as_is else complaint_about))
+        with progress("publishing", count) as done:
+
+            def note(span: range) -> None:
+                spans.append(span)
+                done(1 + (len(span) - 1) // bus.seq_step)
+
+            last = publish_lines(
+                bus,
+                events,
+                note,
+                complaint=never_published if as_is else complaint_about,
+            )
+        click.echo(last)
         if wait and spans:
             wait_for_decisions(bus, spans[-1][-1], timeout_ms)
             _print_answers(bus, spans)

@@ -12,6 +12,7 @@ import msgspec
 from bus.interface import Entry, Image
 from cli.errors import Unreachable, WrongUse
 from cli.options import conf_option, set_option
+from cli.progress import progress
 from conf.loader import from_sets, load, policy_text
 from conf.settings import Settings
 from history.envelope import opened
@@ -195,5 +196,6 @@ def _decide(
             raise Unreachable(f"the Spark engine gave up: {error}") from error
     from controller_logic.replay import decide
 
-    decided = decide(entries, settings.policy, overrides=overrides, states=states_of(image))
+    with progress("deciding", len(entries)) as done:
+        decided = decide(entries, settings.policy, overrides=overrides, states=states_of(image), on_batch=done)
     return (body for _, _, body in decided.decisions), decided.view()

@@ -1,6 +1,6 @@
 """Run a recorded event log through the rules alone."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import cycle, islice
 from typing import Any, NamedTuple
 
@@ -54,15 +54,18 @@ def decide(
     shards: int = 1,
     batch_sizes: Iterable[int] = (BATCH_EVENTS,),
     states: list[State] | None = None,
+    on_batch: Callable[[int], None] = lambda events: None,
 ) -> Decided:
     """Decide a whole log, in rising ``seq``.
 
     Batches take their sizes from ``batch_sizes`` in turn, over and over. Neither sizes nor ``shards`` affect decisions.
+    ``on_batch`` is called after each batch, with its number of events.
     """
     replay = Replay(first_states(shards) if states is None else states, policy, overrides)
     decisions: list[DecisionText] = []
     for batch in _batches(logged(_with_found(entries)), batch_sizes):
         decisions += replay.take(batch)
+        on_batch(len(batch))
     return Decided(decisions, replay.states)
 
 

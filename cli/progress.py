@@ -1,0 +1,24 @@
+"""The progress of long work, shown on a terminal."""
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+
+
+@contextlib.contextmanager
+def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show how much of ``total`` is done while the block runs, and give a function that adds to it.
+
+    The line is on standard error, and is gone when the block ends. Nothing is shown if that is no terminal.
+    """
+    if not sys.stderr.isatty():
+        yield lambda count: None
+        return
+    # Most commands are short, so only long ones pay for this import.
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(what, total=total)
+        yield lambda count: shown.advance(task, count)
