@@ -13,7 +13,7 @@ from history.explanation import explain, json_of, text_of
 from history.told_decisions import RULES
 from state.decisions import LeaderAndIsr, decode
 from state.policy import Policy
-from tests.scenarios.story import all_stories
+from tests.scenarios.story import all_stories, parse
 from tests.scenarios.telling import scenes
 from tests.support.decided_bus import DecidedBus
 
@@ -100,6 +100,19 @@ def test_older_changes_are_left_out_and_said_to_be_there(tmp_path: Path) -> None
     assert short.steps[-1].sentences == whole.steps[-1].sentences, "what came before is known, but not told"
     assert len(short.steps) < len(whole.steps)
     assert "--limit" in short.summary[-1]
+    bus.close()
+
+
+def test_an_election_by_older_rules_does_not_say_who_was_passed_over(tmp_path: Path) -> None:
+    bus = DecidedBus(tmp_path / "bus.db")
+    told = ("rules 3", "brokers 1 2", "topic t 1,2", "silence 1", "tick 9s")
+    for scene in scenes(parse("a log", "\n".join(["# A log.", *told, "----", ""]))):
+        bus.take([event.raw for event in scene.written])
+    explanation = explain(bus.bus, "t", 0, bus.bus.decided_seq())
+    assert explanation is not None
+    assert explanation.steps[-1].sentences[-1] == (
+        "Rules before version 4 decided this, and did not say who was passed over."
+    )
     bus.close()
 
 
