@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.doc_blocks import blocks_of
 from tests.support.wheel import build_wheel, install_wheel
 
-ROOT = Path(__file__).parents[2]
 LEFT_OUT = {"pyspark", "pandas", "pyarrow", "numpy", "kafka", "confluent_kafka", "prometheus_client", "google", "jgo"}
 BYTES_MAX = 30 * 1024 * 1024
 
@@ -37,8 +37,8 @@ def test_it_is_small(bare: Path) -> None:
 
 
 def test_commands_that_need_no_engine_work(bare: Path, tmp_path: Path) -> None:
-    [example] = re.findall(r"^```bash\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)[-1:]
-    done = run(bare, f"set -eu\n{example}", tmp_path)
+    (tmp_path / ".venv").symlink_to(bare.parent)
+    done = run(bare, "\n".join(["set -eu", *blocks_of("README.md", "bash")]), tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "decisions.jsonl").read_text().count('"kind":"leader_and_isr"') == 2
 
