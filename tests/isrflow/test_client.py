@@ -1,4 +1,7 @@
-"""The package for users' programs publishes events and reads decisions, on both kinds of bus."""
+"""The package for users' programs publishes events and reads decisions, on both kinds of bus.
+
+The buses on Kafka are on the node of ``kafka_servers``.
+"""
 
 import itertools
 from pathlib import Path

@@ -23,6 +23,8 @@ ON_ONE_NODE = frozenset(
         "tests/bus/kafka/test_batches.py",
         "tests/bus/kafka/test_topics.py",
         "tests/bus/test_signs_of_life.py",
+        "tests/isrflow/test_client.py",
+        "tests/isrflow/test_producers_guide.py",
         "tests/real_kafka/test_bus_on_kafka.py",
         "tests/streaming/test_kafka_source.py",
         "tests/streaming/test_on_kafka.py",
