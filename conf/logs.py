@@ -16,8 +16,12 @@ def configure(log_format: Literal["auto", "json", "console"], level: Level = "in
     import structlog
 
     console = not is_json(log_format)
+    # Its default formatter prints local variables, and these may hold passwords.
+    plain = structlog.dev.plain_traceback
     renderer = (
-        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()) if console else structlog.processors.JSONRenderer()
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)
+        if console
+        else structlog.processors.JSONRenderer()
     )
     structlog.configure(
         processors=[

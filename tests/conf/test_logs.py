@@ -78,3 +78,19 @@ log.error("yes")
 
 def test_a_password_in_a_foreign_line_is_masked() -> None:
     assert b"hunter2" not in json_line(b"cannot reach kafka://user:hunter2@host:1")
+
+
+def test_a_stack_shows_no_local_variables() -> None:
+    program = """
+import structlog
+from conf.logs import configure
+configure("console")
+password = "-".join(["hunter", "2"])
+try:
+    1 / 0
+except ZeroDivisionError:
+    structlog.get_logger().exception("failed")
+"""
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=60)
+    assert "ZeroDivisionError" in done.stderr
+    assert "hunter-2" not in done.stderr

@@ -19,6 +19,8 @@ from tests.support.waiting import wait_until
 TIMEOUT_S = 30.0
 # These are long, so that a slow machine alone neither fences a broker nor moves a leader.
 POLICY = {"broker_session_timeout_ms": 600_000, "auto_leader_rebalance_enable": False}
+# Long too, so that a gateway that waits for a slow disk or processor does not think that it is cut off from the bus.
+GATEWAY_SETTINGS = {"controller_quorum_fetch_timeout_ms": 20_000}
 
 # The features of a broker of Kafka 4.1 that the metadata log mentions.
 SUPPORTED = [
@@ -74,7 +76,7 @@ class InProcessQuorum:
         self.engine.start(self.bus_path, **POLICY)
         self.cluster_id = random_cluster_id()
         self.voters = tuple(Voter(100 + number, LOOPBACK, port) for number, port in enumerate(free_ports(gateways)))
-        self.settings = settings
+        self.settings = GATEWAY_SETTINGS | settings
         # Brokers' copies of the log, from which gateways that start from now on may rebuild a lost one.
         self.copies: tuple[Path, ...] = ()
         self.gateways: dict[int, GatewayThread] = {}
