@@ -9,7 +9,19 @@ from cli.lazy_group import LazyGroup
 
 COMMANDS = (
     *("run", "publish", "topics", "partitions", "brokers", "reassign", "elect", "health", "top", "state"),
-    *("events", "decisions", "describe", "replay", "whatif", "reshard", "schema", "demo", "doctor", "cluster"),
+    *(
+        "events",
+        "decisions",
+        "history",
+        "describe",
+        "replay",
+        "whatif",
+        "reshard",
+        "schema",
+        "demo",
+        "doctor",
+        "cluster",
+    ),
 )
 
 

@@ -42,7 +42,7 @@ def check_reached(bus: Bus, seq: int) -> Reach:
     if seq < reach.state_from:
         raise BeyondReachError(
             f"the state as of seq {seq} can no longer be rebuilt: the oldest one that can is that of seq "
-            f"{reach.state_from}"
+            f"{reach.state_from} (history.ms and history.events say how far back that is; see 'isrflow history')"
         )
     if seq > reach.decided:
         raise BeyondReachError(f"seq {seq} is not decided yet: decisions go through seq {reach.decided}")
