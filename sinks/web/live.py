@@ -94,9 +94,10 @@ class Live(threading.Thread):
     def run(self) -> None:
         wait_s = INTERVAL_S
         while not self._stopping.wait(wait_s):
-            wait_s = INTERVAL_S
+            began_s = time.thread_time()
             try:
                 self.look()
+                wait_s = max(INTERVAL_S, (time.thread_time() - began_s) * REST_FACTOR)
             except (BusError, CodecError, msgspec.MsgspecError) as error:
                 logger.warning("the page cannot read the state now; trying again later", why=str(error))
                 self._handover.begin()

@@ -8,6 +8,7 @@ pages are read again.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from heapq import nsmallest
+from itertools import chain
 
 import msgspec
 
@@ -93,23 +94,29 @@ def _min_isr_of(config: Mapping[str, str]) -> int | None:
 
 def summarise(slices: Iterable[Slice], facts: Mapping[str, TopicFacts], policy: Policy) -> Summary:
     """Summarise a page. ``facts`` holds the facts of every topic on it; ``policy`` is the cluster's."""
-    leaders, preferred, replicas, in_sync = Counter[int](), Counter[int](), Counter[int](), Counter[int]()
+    every: list[Partition] = []
     problems = Counter[str]()
-    rows: list[Row] = []
+    # With what orders them first, because most are not kept.
+    found: list[tuple[int, str, int, tuple[str, ...], Partition, int]] = []
     for one in slices:
-        about = facts.get(one.topic.topic) or NO_FACTS
+        topic = one.topic.topic
+        about = facts.get(topic) or NO_FACTS
         min_isr = policy.min_insync_replicas if about.min_isr is None else about.min_isr
+        every += one.topic.partitions
         for partition in one.topic.partitions:
-            if partition.leader != NO_LEADER:
-                leaders[partition.leader] += 1
-            preferred[partition.replicas[0]] += 1
-            replicas.update(partition.replicas)
-            in_sync.update(partition.isr)
-            if found := problems_of(partition, min_isr, about.is_deleting):
-                problems.update(found)
-                rows.append(_row(one.topic.topic, partition, found, min_isr))
-    kept = tuple(nsmallest(ROWS_PER_PAGE_MAX, rows, key=lambda row: row.order))
-    return Summary(leaders, preferred, replicas, in_sync, problems, len(rows), kept)
+            if these := problems_of(partition, min_isr, about.is_deleting):
+                problems.update(these)
+                found.append((_RANK[these[0]], topic, partition.partition, these, partition, min_isr))
+    worst = nsmallest(ROWS_PER_PAGE_MAX, found, key=lambda each: each[:3])
+    return Summary(
+        Counter(partition.leader for partition in every if partition.leader != NO_LEADER),
+        Counter(partition.replicas[0] for partition in every),
+        Counter(chain.from_iterable(partition.replicas for partition in every)),
+        Counter(chain.from_iterable(partition.isr for partition in every)),
+        problems,
+        len(found),
+        tuple(_row(topic, partition, these, min_isr) for _, topic, _, these, partition, min_isr in worst),
+    )
 
 
 def problems_of(partition: Partition, min_isr: int, is_deleting: bool) -> tuple[str, ...]:

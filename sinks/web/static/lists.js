@@ -94,7 +94,7 @@ export function drawDecisions(at, text, sent, newest) {
     const line = make("span", {}, name, `${others}${one.kind === "broker" ? " is" : ":"} ${became}`,
       make("span", { className: "why" }, `, because ${reason(one.reason)} `),
       one.unclean ? make("span", { className: "tag bad" }, "unclean") : null);
-    return make("li", { className: `decision ${laneOf(one)}${newest && one.seq > newest ? " new" : ""}` },
+    return make("li", { className: `decision ${laneOf(one)}${newest && one.seq > newest ? " new" : ""}`, "data-seq": one.seq },
       make("time", { datetime: new Date(one.time_ms).toISOString() }, clock(one.time_ms)), make("i"), line,
       make("span", { className: "seq", title: `event ${one.seq}` }, one.reason));
   }));

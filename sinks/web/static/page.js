@@ -27,9 +27,17 @@ on("cluster", (cluster) => {
   if (!state.past) drawCluster(cluster);
 });
 on("decisions", (sent) => {
-  drawDecisions(el("decisions"), el("decisions-text"), sent, state.newestSeq);
+  const newest = state.newestSeq;
+  state.sent = sent;
   state.newestSeq = sent.groups[0]?.first.seq ?? 0;
+  drawDecisions(el("decisions"), el("decisions-text"), sent, newest);
+  dimLater();
 });
+
+// What came after the moment shown is still listed, but pale.
+function dimLater() {
+  for (const line of el("decisions").children) line.classList.toggle("later", state.past !== null && Number(line.dataset.seq) > state.past.seq);
+}
 on("timeline", (sent) => timeline.take(sent));
 
 function trouble(text) {
@@ -87,6 +95,7 @@ async function ask(ms) {
   document.body.classList.add("past");
   el("past-text").textContent = `The cluster as it was at ${moment(ms)}, after event ${number(answer.seq)}.`;
   drawCluster(answer.cluster);
+  dimLater();
 }
 
 function goLive() {
@@ -95,6 +104,7 @@ function goLive() {
   document.body.classList.remove("past");
   el("past").hidden = true;
   if (state.cluster) drawCluster(state.cluster);
+  dimLater();
 }
 
 async function fetched(url) {
