@@ -7,12 +7,12 @@ import click
 import msgspec
 from msgspec import Meta
 
-from brokers.metrics import NO_PORT
 from state import policy
 
 Millis = Annotated[int, Meta(ge=1, le=86_400_000)]
 Bytes = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+NO_PORT = -1
 # 0 takes any free port, NO_PORT none.
 MetricsPort = Annotated[int, Meta(ge=NO_PORT, le=65_535)]
 

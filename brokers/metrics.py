@@ -10,9 +10,10 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from brokers.given_settings import NO_PORT
+
 # The measured values of a process.
 M = TypeVar("M", bound=msgspec.Struct)
-NO_PORT = -1
 
 logger = structlog.get_logger()
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import msgspec
 
-from brokers.given_settings import Bytes, Count, MetricsPort, Millis, converted
-from brokers.metrics import NO_PORT
+from brokers.given_settings import NO_PORT, Bytes, Count, MetricsPort, Millis, converted
 
 
 class Settings(

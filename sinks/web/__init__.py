@@ -1,1 +1,8 @@
-"""The engine over HTTP: metrics, health, and a live page of the cluster."""
+"""The engine over HTTP: metrics, health, and a live page of the cluster.
+
+    batches ─► handover ─► live (a thread) ─► picture, recent, timeline ─► push ─► browsers
+                             partitions: one page of the state, summarised
+
+``site`` puts it together, ``server`` and ``routes`` serve it, ``health`` answers supervisors, and ``past`` says what
+the page asks of the log. In this room "the page" is the live page; pages of the state are called that.
+"""

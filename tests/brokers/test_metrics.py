@@ -6,7 +6,8 @@ import pytest
 
 from brokers.gateways.kraft import metrics as gateway_metrics
 from brokers.gateways.kraft.metrics import GatewayMeasures
-from brokers.metrics import NO_PORT, OwnMetrics, served
+from brokers.given_settings import NO_PORT
+from brokers.metrics import OwnMetrics, served
 from brokers.mock import metrics as mock_metrics
 from brokers.mock.broker import Broker
 from brokers.mock.metrics import BrokerMeasures

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from brokers.given_settings import Bytes, Count, MetricsPort, Millis, converted
-from brokers.metrics import NO_PORT
+from brokers.given_settings import NO_PORT, Bytes, Count, MetricsPort, Millis, converted
 from brokers.voters import Voter
 from conf.cross_checks import GATEWAY_HEARTBEAT_MS
 from conf.super_users import SuperUsers
