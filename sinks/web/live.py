@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 import structlog
 
-from bus.interface import Bus, BusError, Decided
+from bus.interface import AFTER_ALL_OF, Bus, BusError, Decided
 from sinks.web.handover import Handover, Taken
 from sinks.web.partitions import NO_FACTS, Row, Summary, TopicFacts, added, facts_of, summarise
 from sinks.web.recent import Recent
@@ -34,6 +34,10 @@ REST_FACTOR = 3.0
 DECISIONS_AT_ONCE = 2_000
 PAGES_AT_ONCE = 16
 ROWS_MAX = 500
+# How far back the decisions go that are shown after a start, and how much of them is read.
+RECALLED_EVENTS = 20_000
+RECALLED_PAGES_MAX = 50
+RECALLED_BYTES = 4 * 1024 * 1024
 
 logger = structlog.get_logger("isrflow.page")
 _T = TypeVar("_T")
@@ -81,6 +85,8 @@ class Live(threading.Thread):
         self._counts: dict[Place, int] = {}
         # The last event of the image that was read.
         self._image_seq = -1
+        # The newest event whose decisions were taken in.
+        self._told_seq: int | None = None
         self._watched_s = -math.inf
         self._read_again_s = -math.inf
 
@@ -111,9 +117,14 @@ class Live(threading.Thread):
         if self._is_standby():
             self._look_at_the_bus()
             return
+        if self._told_seq is None:
+            self._recall(self._bus.decided_seq())
         taken = self._handover.take()
         self.dropped += taken.dropped
         is_changed = False
+        if taken.is_stale and taken.decisions:
+            # Another job may have decided meanwhile.
+            self._recall(taken.decisions[0][0].seq - 1)
         if taken.is_stale and (taken.clusters or self._image_seq < 0):
             self._read_image()
             is_changed = True
@@ -192,12 +203,31 @@ class Live(threading.Thread):
         self.picture = Picture(seq, clock_ms, self._brokers, len(self._facts), partitions, summary)
         self._told(summary.rows)
 
+    def _recall(self, through: int) -> None:
+        """Take in the newest decisions through a seq that were made before this thread or its job began."""
+        if self._told_seq is not None and through <= self._told_seq:
+            return
+        oldest = through - RECALLED_EVENTS * self._bus.seq_step
+        place = (max(self._told_seq or 0, oldest, 0), AFTER_ALL_OF)
+        self._told_seq = through
+        for _ in range(RECALLED_PAGES_MAX):
+            page = self._bus.decisions(place, DECISIONS_AT_ONCE, RECALLED_BYTES, passing_over=True)
+            self.take_decisions([one for one in page if one.seq <= through])
+            if not page or page[-1].seq > through or self._stopping.is_set():
+                return
+            place = (page[-1].seq, page[-1].idx)
+
     def _take_decisions(self, taken: Taken) -> None:
         for decisions in taken.decisions:
-            self.take_decisions(decisions)
+            told = self._told_seq or 0
+            # Those that were recalled from the bus came before this thread's first look.
+            self.take_decisions(decisions if decisions[0].seq > told else [one for one in decisions if one.seq > told])
 
     def take_decisions(self, decisions: Sequence[Decided]) -> None:
         """Take in decisions. They must be later than those taken in before."""
+        if decisions:
+            self._told_seq = decisions[-1].seq
+            self.version += 1
         for piece in self._pieces(decisions, DECISIONS_AT_ONCE):
             for one, body in seen(piece):
                 self.recent.add(one, body)

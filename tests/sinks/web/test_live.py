@@ -130,6 +130,28 @@ def test_decisions_are_counted_and_listed(scene: Scene) -> None:
     assert sum(bucket[2] for bucket in scene.live.timeline.since(0)["1000"]) == 5_000
 
 
+def reasons(scene: Scene) -> list[str]:
+    scene.live.look()
+    return [group.first.reason for group in scene.live.recent.groups(10)]
+
+
+def test_decisions_from_before_the_start_are_recalled_once(scene: Scene) -> None:
+    def made(reason: str) -> tuple[bytes, ...]:
+        return (decision("leader_and_isr", reason, topic="t", partition=1, seq=scene.seq + 1),)
+
+    scene.batch(decisions=made("TOPIC_CREATED"), hidden=True)
+    scene.batch(decisions=made("LEADER_FENCED"), hidden=True)
+    assert reasons(scene) == ["LEADER_FENCED", "TOPIC_CREATED"]
+    scene.handover.committed(2, [scene.cluster], [], [Decided(2, 0, made("LEADER_FENCED")[0])])
+    assert len(reasons(scene)) == 2, "it was recalled already"
+    # Another job decides, and then this one again.
+    scene.batch(decisions=made("ISR_SHRUNK"), hidden=True)
+    scene.handover.begin()
+    scene.batch(decisions=made("ISR_EXPANDED"))
+    assert reasons(scene) == ["ISR_EXPANDED", "ISR_SHRUNK", "LEADER_FENCED", "TOPIC_CREATED"]
+    assert sum(sum(bucket[1:]) for bucket in scene.live.timeline.since(0)["1000"]) == 4
+
+
 def test_a_standby_reads_the_bus_while_somebody_looks(scene: Scene) -> None:
     scene.is_standby = True
     scene.batch(topic(partition(0, isr=(1, 2))), hidden=True)
