@@ -152,6 +152,12 @@ def test_decisions_from_before_the_start_are_recalled_once(scene: Scene) -> None
     assert sum(sum(bucket[1:]) for bucket in scene.live.timeline.since(0)["1000"]) == 4
 
 
+def test_a_batch_before_the_first_look_is_told_once(scene: Scene) -> None:
+    scene.batch(decisions=(decision("leader_and_isr", "LEADER_FENCED", topic="t", partition=1),))
+    assert reasons(scene) == ["LEADER_FENCED"]
+    assert sum(sum(bucket[1:]) for bucket in scene.live.timeline.since(0)["1000"]) == 1
+
+
 def test_a_standby_reads_the_bus_while_somebody_looks(scene: Scene) -> None:
     scene.is_standby = True
     scene.batch(topic(partition(0, isr=(1, 2))), hidden=True)
