@@ -3,12 +3,15 @@
 import contextlib
 from collections.abc import Iterator
 
+import click
+
 from bus.interface import BusError, FencedError
 from cli.errors import Interrupted, Refused, Unreachable, WrongUse
 from cli.extras import missing_extra, not_installed
 from conf.jars import JarsError
 from conf.java import JavaError
 from conf.loader import SettingsError
+from isrflow.masking import masked
 from state.codec import CodecError
 
 
@@ -17,6 +20,12 @@ def reported() -> Iterator[None]:
     """Raise an expected error of the block as the one that click reports."""
     try:
         yield
+    except click.ClickException as error:
+        # Click quotes what it does not understand.
+        said = error.format_message()
+        if masked(said) == said:
+            raise
+        raise click.UsageError(masked(said), getattr(error, "ctx", None)) from None
     except KeyboardInterrupt as error:
         raise Interrupted from error
     except SettingsError as error:

@@ -19,8 +19,10 @@ from isrflow.masking import masked
 STDERR = 2
 LINE_BYTES_MAX = 64 * 1024
 _CHUNK_BYTES = 64 * 1024
-# Processes that outlive this one may keep the pipe open, so its end is not waited for longer.
-DRAIN_TIMEOUT_S = 2.0
+# The reader of the log may be slow, or not read at all.
+DRAIN_TIMEOUT_S = 5.0
+# Stands behind all that was written before the end. Children may keep the pipe open for longer.
+_END = b"\0end of the log\n"
 
 
 @contextlib.contextmanager
@@ -37,16 +39,17 @@ def as_json(write: Callable[[bytes], object] | None = None) -> Iterator[None]:
     reading, writing = os.pipe()
     os.dup2(writing, STDERR)
     os.close(writing)
-    thread = threading.Thread(target=_copy, args=(reading, write or _writer(former)), name="stderr", daemon=True)
-    thread.start()
+    drained = threading.Event()
+    arguments = (reading, write or _writer(former), drained)
+    # It goes on until the process ends, because Spark's JVM lives until then.
+    threading.Thread(target=_copy, args=arguments, name="stderr", daemon=True).start()
     try:
         yield
     finally:
         sys.stderr.flush()
+        os.write(STDERR, b"\n" + _END)
         os.dup2(former, STDERR)
-        thread.join(DRAIN_TIMEOUT_S)
-        if not thread.is_alive():
-            os.close(former)
+        drained.wait(DRAIN_TIMEOUT_S)
 
 
 def _is_own() -> bool:
@@ -65,7 +68,7 @@ def _writer(descriptor: int) -> Callable[[bytes], object]:
     return write
 
 
-def _copy(reading: int, write: Callable[[bytes], object]) -> None:
+def _copy(reading: int, write: Callable[[bytes], object], drained: threading.Event) -> None:
     """Copy lines until the last writer has closed the pipe. A line that is too long is cut into several."""
     rest = b""
     # The reader of the log may have gone. Whoever writes to the pipe must not wait for it.
@@ -75,7 +78,10 @@ def _copy(reading: int, write: Callable[[bytes], object]) -> None:
             if len(rest) > LINE_BYTES_MAX:
                 lines, rest = [*lines, rest], b""
             for line in lines:
-                _pass_on(line, write)
+                if line == _END[:-1]:
+                    drained.set()
+                else:
+                    _pass_on(line, write)
         _pass_on(rest, write)
 
 

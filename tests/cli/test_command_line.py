@@ -69,3 +69,6 @@ def test_a_password_is_never_echoed(isrflow: Isrflow, option: str) -> None:
         assert done.exit_code in (2, 3)
         assert "hunter2" not in done.stderr
         assert "***" in done.stderr
+    for arguments in (["describe"], ["topics"], ["run", "--bus", "x.db"], []):
+        done = isrflow(*arguments, "kafka://user:hunter2@localhost:9092")
+        assert (done.exit_code, "hunter2" in done.stderr) == (2, False)
