@@ -7,12 +7,12 @@ from typing import Any
 import click
 import msgspec
 
-from bus.image import view_of_image
 from bus.interface import Bus
-from cli.committed import warn_if_old
-from cli.errors import Refused, Unreachable
+from cli.committed import Committed, read_committed, skew_ms, warn_if_old
+from cli.errors import Refused
 from cli.moment import AT_HELP, seq_named
 from cli.options import existing_bus, with_settings
+from cli.partition_filters import Filters, filtered
 from conf.settings import Settings
 from history.state_at import state_at
 
@@ -27,8 +27,7 @@ _PARTITION_WORDS = (
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", help="The output format.")
 @click.option("--topic", metavar="TOPIC", help="Only this topic.")
 @click.option("--broker", type=int, metavar="ID", help="Only this broker, and the partitions with a replica on it.")
-@click.option("--under-replicated", is_flag=True, help="Only partitions with fewer in-sync replicas than assigned.")
-@click.option("--unavailable", is_flag=True, help="Only partitions without a leader.")
+@filtered
 @click.option("--at", metavar="SEQ|TIME", help=AT_HELP)
 @with_settings
 def command(
@@ -36,8 +35,7 @@ def command(
     form: str,
     topic: str | None,
     broker: int | None,
-    under_replicated: bool,
-    unavailable: bool,
+    filters: Filters,
     at: str | None,
 ) -> None:
     """Print brokers, topics and partitions as last committed, or as they were.
@@ -50,10 +48,10 @@ def command(
     """
     bus = existing_bus(settings)
     try:
-        whole = _newest(bus, settings) if at is None else state_at(bus, seq_named(bus, "--at", at)).view()
+        found = _newest(bus, settings) if at is None else _as_of(bus, at)
     finally:
         bus.close()
-    view = _filtered(whole, topic, broker, under_replicated, unavailable)
+    view = _filtered(found, topic, broker, filters)
     if form == "json":
         sys.stdout.buffer.write(msgspec.json.encode(view) + b"\n")
         sys.stdout.buffer.flush()
@@ -62,29 +60,31 @@ def command(
             click.echo(line)
 
 
-def _newest(bus: Bus, settings: Settings) -> View:
-    image = bus.image()
-    if not image.pages:
-        raise Unreachable(f"the bus {settings.bus_name} has no state yet: start the engine with 'isrflow run'.")
-    whole = view_of_image(image)
-    warn_if_old(whole["time_ms"], whole["clock_skew_ms"] or 0)
-    return whole
+def _newest(bus: Bus, settings: Settings) -> Committed:
+    found = read_committed(bus, settings.bus_name)
+    warn_if_old(found.cluster.clock_ms, skew_ms(found.cluster))
+    return found
 
 
-def _filtered(view: View, topic: str | None, broker: int | None, under_replicated: bool, unavailable: bool) -> View:
-    if topic is not None and all(each["topic"] != topic for each in view["topics"]):
+def _as_of(bus: Bus, at: str) -> Committed:
+    state = state_at(bus, seq_named(bus, "--at", at))
+    return Committed(state.states[0].cluster, {topic.topic: topic for topic in state.topics()})
+
+
+def _filtered(found: Committed, topic: str | None, broker: int | None, filters: Filters) -> View:
+    view = found.view()
+    if topic is not None and topic not in found.topics:
         raise Refused(f"there is no topic {topic!r}; 'isrflow describe' lists all of them.")
-    if broker is not None and all(each["broker"] != broker for each in view["brokers"]):
+    if broker is not None and broker not in found.cluster.brokers:
         raise Refused(f"there is no broker {broker}; 'isrflow describe' lists all of them.")
     tests: list[Callable[[View], bool]] = []
     if topic is not None:
         tests.append(lambda p: p["topic"] == topic)
     if broker is not None:
         tests.append(lambda p: broker in p["replicas"])
-    if under_replicated:
-        tests.append(lambda p: len(p["isr"]) < len(p["replicas"]))
-    if unavailable:
-        tests.append(lambda p: p["leader"] < 0)
+    if any(filters):
+        wanted = {(of.topic, p.partition) for of, p in filters.matches(found, list(found.topics.values()))}
+        tests.append(lambda p: (p["topic"], p["partition"]) in wanted)
     if not tests:
         return view
     partitions = [p for p in view["partitions"] if all(test(p) for test in tests)]

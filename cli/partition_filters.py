@@ -43,23 +43,17 @@ class Filters(NamedTuple):
 def filtered(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add Kafka's four filters to a command, and pass it ``filters``."""
 
-    @click.option("--under-replicated-partitions", is_flag=True, help="Only partitions with replicas out of sync.")
-    @click.option("--unavailable-partitions", is_flag=True, help="Only partitions without a leader.")
-    @click.option("--under-min-isr-partitions", is_flag=True, help="Only partitions that refuse writes with acks=all.")
-    @click.option(
-        "--at-min-isr-partitions", is_flag=True, help="Only partitions that would refuse them with one replica less."
-    )
+    @_filter("under-replicated", "Only partitions with replicas out of sync.")
+    @_filter("unavailable", "Only partitions without a leader.")
+    @_filter("under-min-isr", "Only partitions that refuse writes with acks=all.")
+    @_filter("at-min-isr", "Only partitions that would refuse them with one replica less.")
     @functools.wraps(function)
-    def wrapped(
-        under_replicated_partitions: bool,
-        unavailable_partitions: bool,
-        under_min_isr_partitions: bool,
-        at_min_isr_partitions: bool,
-        **rest: Any,
-    ) -> Any:
-        filters = Filters(
-            under_replicated_partitions, unavailable_partitions, under_min_isr_partitions, at_min_isr_partitions
-        )
-        return function(filters=filters, **rest)
+    def wrapped(under_replicated: bool, unavailable: bool, under_min_isr: bool, at_min_isr: bool, **rest: Any) -> Any:
+        return function(filters=Filters(under_replicated, unavailable, under_min_isr, at_min_isr), **rest)
 
     return wrapped
+
+
+def _filter(name: str, purpose: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add a filter by Kafka's name for it, and by a shorter one."""
+    return click.option(f"--{name}-partitions", f"--{name}", name.replace("-", "_"), is_flag=True, help=purpose)

@@ -41,7 +41,7 @@ def command(settings: Settings, standby: bool) -> None:
     except click.ClickException as error:
         if settings.log_format != "json":
             raise
-        # Whoever asked for JSON parses the last line too.
+        # A reader that was promised JSON parses the last line too.
         tell_end(error.format_message(), error.exit_code)
         raise click.exceptions.Exit(error.exit_code) from error
 

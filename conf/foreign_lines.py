@@ -71,7 +71,7 @@ def _writer(descriptor: int) -> Callable[[bytes], object]:
 def _copy(reading: int, write: Callable[[bytes], object], drained: threading.Event) -> None:
     """Copy lines until the last writer has closed the pipe. A line that is too long is cut into several."""
     rest = b""
-    # The reader of the log may have gone. Whoever writes to the pipe must not wait for it.
+    # If the reader of the log has gone, the lines are dropped, so that no writer waits for the pipe.
     with os.fdopen(reading, "rb", buffering=0) as pipe:
         while chunk := pipe.read(_CHUNK_BYTES):
             *lines, rest = (rest + chunk).split(b"\n")

@@ -70,7 +70,11 @@ def test_json_is_the_view_of_the_contract(isrflow: Isrflow, bus: EmbeddedBus) ->
     [
         (["--topic", "orders"], [("orders", 0), ("orders", 1)]),
         (["--under-replicated"], [("audit", 0), ("orders", 1)]),
+        (["--under-replicated-partitions"], [("audit", 0), ("orders", 1)]),
         (["--unavailable"], [("audit", 0)]),
+        (["--unavailable-partitions"], [("audit", 0)]),
+        (["--under-min-isr"], [("audit", 0)]),
+        (["--at-min-isr-partitions"], [("orders", 1)]),
         (["--topic", "orders", "--under-replicated"], [("orders", 1)]),
         (["--broker", "3", "--unavailable"], [("audit", 0)]),
     ],
