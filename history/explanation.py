@@ -12,6 +12,7 @@ from history.chain import Chain, Step, chain_of, offline_since
 from history.told_decisions import brokers, standing, told, told_refusal
 from history.told_events import told_event
 from state import decisions as d
+from state.reason import Reason
 
 CHANGES_MAX = 20
 _ORDER: dict[type[d.AnyDecision], int] = {
@@ -104,7 +105,10 @@ def _summary(chain: Chain, topic: str, partition: int, seq: int) -> Iterator[str
     else:
         yield f"{name} as of seq {seq}: {standing(last)}."
     since = offline_since(chain)
-    if since is not None and not is_gone:
+    if last is not None and last.reason is Reason.TOPIC_DELETED:
+        if not is_gone:
+            yield "Its topic is being deleted."
+    elif since is not None and not is_gone:
         yield f"It has been without a leader since seq {since.seq} ({shown_time(since.decisions[0].time_ms)})."
         if last is not None:
             yield f"Only a replica in the ISR can be elected without losing records: it waits for {brokers(last.isr)}."
@@ -115,8 +119,11 @@ def _summary(chain: Chain, topic: str, partition: int, seq: int) -> Iterator[str
 
 
 def shown_time(time_ms: int) -> str:
-    """Return a time as people and programs read it, in UTC."""
-    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """Return a time as people and programs read it, in UTC. Beyond the year 9999 it is a number."""
+    try:
+        return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except (ValueError, OverflowError, OSError):
+        return f"{time_ms} ms"
 
 
 def text_of(explanation: Explanation) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from controller_logic.replay import decide
 from history import about
-from history.explanation import explain, json_of, text_of
+from history.explanation import explain, json_of, shown_time, text_of
 from history.told_decisions import RULES
 from state.decisions import LeaderAndIsr, decode
 from state.policy import Policy
@@ -28,6 +28,7 @@ EXPLAINED = {
     "controller/takeover": ("t", 0),
     "deletion/created_again": ("t", 0),
     "deletion/deleted": ("t", 0),
+    "deletion/waits_for_a_dead_broker": ("t", 0),
     "elections/leader_dies": ("t", 0),
     "elections/nobody_left": ("t", 0),
     "elections/out_of_sync_is_passed_over": ("t", 0),
@@ -88,6 +89,19 @@ def test_an_earlier_seq_shows_the_partition_as_it_was(tmp_path: Path) -> None:
     assert explanation is not None
     assert explanation.summary[0].startswith("t-0 as of seq 35: no leader, ISR 1 of replicas 1,2,3")
     assert explanation.summary[1] == "It has been without a leader since seq 22 (2023-11-14T22:13:29.000Z)."
+    bus.close()
+
+
+def test_a_time_that_no_calendar_has_is_shown_as_a_number() -> None:
+    assert shown_time(0) == "1970-01-01T00:00:00.000Z"
+    assert shown_time(2**53) == "9007199254740992 ms"
+
+
+def test_a_topic_that_is_being_deleted_waits_for_no_leader(tmp_path: Path) -> None:
+    bus = decided(tmp_path / "bus.db", "deletion/waits_for_a_dead_broker")
+    explanation = explain(bus.bus, "t", 0, 24)
+    assert explanation is not None
+    assert explanation.summary[1:] == ["Its topic is being deleted."]
     bus.close()
 
 
