@@ -26,6 +26,9 @@ START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 20.0
 SETTINGS = ("broker.heartbeat.interval.ms=300", "replica.lag.time.max.ms=3000")
 
+# A process that starts on a busy machine takes long, and the engine may wait for the processor too.
+START_TIMEOUT_S = 240.0
+
 
 class MockCluster:
     """Brokers 1 to ``size`` under ``directory``, to start, stop and kill, and the bus that they follow."""
@@ -49,7 +52,7 @@ class MockCluster:
             now = self.active()
             return all(broker in now and now[broker] != before.get(broker) for broker in starting)
 
-        wait_until(unfenced, f"brokers {starting} to be active")
+        wait_until(unfenced, f"brokers {starting} to be active", START_TIMEOUT_S)
 
     def launch(self, broker: int) -> None:
         """Start one broker without waiting for it."""
