@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
+from conf import spark_settings
 from conf.cross_checks import complaint_about
 from conf.environment import UnknownVariableError, given_in
 from conf.settings import SQLITE, Settings
@@ -16,9 +17,12 @@ from state.policy import NAMES as POLICY_KEYS
 from state.policy import Policy
 
 _TYPES: dict[str, Any] = {
-    f.encode_name: f.type for struct in (Policy, Settings) for f in msgspec.structs.fields(struct) if f.name != "policy"
+    f.encode_name: f.type
+    for struct in (Policy, Settings)
+    for f in msgspec.structs.fields(struct)
+    if f.name not in ("policy", "spark")
 }
-KEYS = frozenset(_TYPES)
+KEYS = frozenset({*_TYPES, spark_settings.MASTER})
 
 
 class SettingsError(Exception):
@@ -43,8 +47,11 @@ def load(
     values |= _from_environment(environment or {})
     values |= from_sets(sets)
     policy = {key: value for key, value in values.items() if key in POLICY_KEYS}
-    engine = {key: value for key, value in values.items() if key not in POLICY_KEYS}
-    settings = msgspec.convert(engine | {"policy": policy}, Settings)
+    spark = {key: value for key, value in values.items() if key.startswith(spark_settings.PREFIX)}
+    engine = {key: value for key, value in values.items() if key not in POLICY_KEYS and key not in spark}
+    # Empty is the default, as for the engine's own settings.
+    given = {key: value for key, value in spark.items() if value or key != spark_settings.MASTER}
+    settings = msgspec.convert(engine | {"policy": policy, "spark": given}, Settings)
     if cross_check and (complaint := complaint_about(settings, values)):
         raise SettingsError(complaint)
     return settings
@@ -120,6 +127,8 @@ def _flat(table: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def _checked(key: str, value: object, where: str, *, strict: bool) -> Any:
+    if key.startswith(spark_settings.PREFIX):
+        return _checked_for_spark(key, value, where)
     if key not in _TYPES:
         raise SettingsError(f"{where}: unknown setting {key!r}{_nearest(key)}")
     try:
@@ -128,6 +137,15 @@ def _checked(key: str, value: object, where: str, *, strict: bool) -> Any:
         raise SettingsError(
             f"{where}: {key}: {_expected(_TYPES[key], error)}, got {masked_value(as_text(value))!r}"
         ) from error
+
+
+def _checked_for_spark(key: str, value: object, where: str) -> str:
+    if not isinstance(value, str | bool | int | float):
+        raise SettingsError(f"{where}: {key}: expected text, a number, true or false, got {value!r}")
+    text = as_text(value)
+    if complaint := spark_settings.complaint_about(key, text):
+        raise SettingsError(f"{where}: {key}: {complaint}")
+    return text
 
 
 def _expected(wanted: Any, error: msgspec.ValidationError) -> str:

@@ -65,6 +65,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     super_users: SuperUsers = ""
     driver_memory: Memory = "1g"
     driver_java_options: str = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+    # Spark's own settings by their whole names; spark.master is one of them.
+    spark: dict[str, str] = {}
     metrics_host: Text = "127.0.0.1"
     metrics_port: Port = 9_464
     metrics_kafka_names: bool = field(default=True, name="metrics.kafka_names")

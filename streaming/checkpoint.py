@@ -22,7 +22,6 @@ batch is moved aside too, because Spark would read from where the bus was then, 
 import contextlib
 import shutil
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -30,6 +29,9 @@ import structlog
 
 from bus.interface import Bus
 from conf.private_dir import private_dir
+from streaming.checkpoint_place import Checkpoint
+from streaming.hadoop_path import HadoopPath
+from streaming.job_errors import JobError
 from streaming.sources.interface import Source, source_of
 
 
@@ -45,40 +47,50 @@ ASIDE = ".aside"
 SPARK_FILE = "metadata"
 
 
-def has_batches(checkpoint: Path) -> bool:
+def has_batches(checkpoint: Checkpoint) -> bool:
     """Say whether the query that wrote a checkpoint has finished any batch."""
     return bool(_numbers(checkpoint / "commits"))
 
 
-def settle(checkpoint: Path, bus: Bus) -> None:
+def settle(checkpoint: Checkpoint, bus: Bus) -> None:
     """Leave a checkpoint from which the query may continue on this bus, or none.
 
     Without a checkpoint the query starts from the bus's state. A checkpoint that does not fit is moved aside, and
     replaces the one that was moved aside before. Call this after the claim, when no other job can decide. Raises
-    ``OSError``.
+    ``OSError``, and ``JobError`` if the checkpoint is a URI and belongs to another bus.
     """
     found = _misfit(checkpoint, bus)
     if found is not None:
+        if found.get("of_bus") and isinstance(checkpoint, HadoopPath):
+            # A path has a lock that says whether the other bus's job runs. A URI has none.
+            raise JobError(
+                f"checkpoint {checkpoint} belongs to another bus: name another one in checkpoint.dir, or delete it"
+            )
         move_aside(checkpoint, **found)
     if not has_batches(checkpoint):
-        private_dir(checkpoint)
+        if isinstance(checkpoint, HadoopPath):
+            checkpoint.make()
+        else:
+            private_dir(checkpoint)
         (checkpoint / BUS_FILE).write_text(_state_id(bus))
 
 
-def move_aside(checkpoint: Path, **found: Any) -> None:
+def move_aside(checkpoint: Checkpoint, **found: Any) -> None:
     """Move a checkpoint away, in place of the previous one, and log what was ``found``. Raises ``OSError``."""
     aside = checkpoint.with_name(checkpoint.name + ASIDE)
-    if aside.is_dir() and not aside.is_symlink():
+    if isinstance(aside, HadoopPath):
+        aside.remove()
+    elif aside.is_dir() and not aside.is_symlink():
         shutil.rmtree(aside, ignore_errors=True)
     else:
         aside.unlink(missing_ok=True)
     # A user may have deleted it while the query ran.
     with contextlib.suppress(FileNotFoundError):
-        checkpoint.rename(aside)
+        checkpoint.rename(aside)  # type: ignore[arg-type]
     logger.warning("moved the checkpoint aside; starting from the state on the bus", moved_to=str(aside), **found)
 
 
-def _misfit(checkpoint: Path, bus: Bus) -> dict[str, Any] | None:
+def _misfit(checkpoint: Checkpoint, bus: Bus) -> dict[str, Any] | None:
     """Return why a checkpoint cannot be used on a bus; None if it can be, or if it is empty."""
     if not has_batches(checkpoint):
         # Spark would read from where the bus was then, with the state that the bus has now.
@@ -104,7 +116,7 @@ def _state_id(bus: Bus) -> str:
     return f"{bus.bus_id()}.{layouts}" if layouts else str(bus.bus_id())
 
 
-def shuffle_partitions(checkpoint: Path) -> int | None:
+def shuffle_partitions(checkpoint: Checkpoint) -> int | None:
     """Return over how many partitions a checkpoint's state is spread; None if no batch was planned.
 
     Spark keeps this number from the first batch on, whatever the settings say, and notes it with each batch.
@@ -119,19 +131,19 @@ def shuffle_partitions(checkpoint: Path) -> int | None:
         return None
 
 
-def _numbers(log_dir: Path) -> list[int]:
+def _numbers(log_dir: Checkpoint) -> list[int]:
     """Return the batches in one of Spark's logs."""
     return [int(path.name) for path in log_dir.glob("[0-9]*") if path.name.isdigit()]
 
 
-def _read(file: Path) -> str | None:
+def _read(file: Checkpoint) -> str | None:
     try:
         return file.read_text()
     except (OSError, UnicodeDecodeError):
         return None
 
 
-def _end(planned: Path, source: Source) -> int | None:
+def _end(planned: Checkpoint, source: Source) -> int | None:
     """Read where a batch ends, from Spark's log of planned batches; None if it cannot be read."""
     try:
         offset = msgspec.json.decode(planned.read_bytes().splitlines()[-1])

@@ -2,38 +2,76 @@
 
 import errno
 import os
+import re
 import tempfile
 from pathlib import Path
 
 from bus.open_bus import files_name
 from conf.private_dir import private_dir
 from conf.settings import Settings
+from streaming.hadoop_path import HadoopPath
 
+# A path on this machine is reached without Spark. Everything with a scheme, file: too, is reached through Hadoop.
+Checkpoint = Path | HadoopPath
 SUFFIX = ".checkpoint"
 # About as much as a small batch writes.
 PROBE_BYTES = 1 << 20
 # The directories that Spark writes into while a query runs.
 _WRITTEN_TO = ("", "offsets", "commits", "state", "sources")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
-def checkpoint_of(settings: Settings) -> Path:
-    """Return ``checkpoint.dir``, or if that is empty a place that no other bus uses."""
-    if settings.checkpoint_dir:
+def is_uri(text: str) -> bool:
+    """Say whether a checkpoint's place is a URI, and not a path on this machine."""
+    return _URI.match(text) is not None
+
+
+def checkpoint_of(settings: Settings) -> Checkpoint:
+    """Return ``checkpoint.dir``; if it is empty, a place that no other bus has."""
+    if is_uri(settings.checkpoint_dir):
+        return HadoopPath(settings.checkpoint_dir)
+    return files_place(settings)
+
+
+def files_place(settings: Settings) -> Path:
+    """Return the path that the files of a job on this machine begin with: its lock, its stacks, its local directory.
+
+    That is the checkpoint itself, if it is on this machine, and otherwise a place that no other bus has.
+    """
+    if settings.checkpoint_dir and not is_uri(settings.checkpoint_dir):
         return Path(settings.checkpoint_dir).absolute()
     file = Path(files_name(settings.bus)).absolute()
     return file.with_name(file.name + SUFFIX)
 
 
-def stacks_file(checkpoint: Path) -> Path:
-    """Return the file to which Spark logs the stack of the error that ended a query."""
-    return checkpoint.with_name(checkpoint.name + ".spark.log")
+def stacks_file(place: Path) -> Path:
+    """Return the file in which Spark keeps the stacks of what ended a query."""
+    return place.with_name(place.name + ".spark.log")
 
 
-def check_usable(checkpoint: Path) -> None:
-    """Raise ``OSError`` if a checkpoint here could not be written or could not be moved aside.
+def check_usable(checkpoint: Checkpoint) -> None:
+    """Raise ``OSError`` if a checkpoint could not be written, or not be moved aside.
 
     The checkpoint itself stays as it is, because a running job may use it.
     """
+    if isinstance(checkpoint, HadoopPath):
+        _check_through_hadoop(checkpoint)
+    else:
+        _check_here(checkpoint)
+
+
+def _check_through_hadoop(checkpoint: HadoopPath) -> None:
+    probe = checkpoint.with_name(f".probe-{os.getpid()}-{os.urandom(4).hex()}")
+    aside = probe.with_name(f"{probe.name}-aside")
+    try:
+        probe.write_bytes(bytes(PROBE_BYTES))
+        probe.rename(aside)
+    finally:
+        for left in (probe, aside):
+            left.remove()
+
+
+def _check_here(checkpoint: Path) -> None:
     private_dir(checkpoint.parent)
     _write_and_rename(checkpoint.parent)
     if not checkpoint.exists():

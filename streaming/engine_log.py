@@ -13,6 +13,7 @@ from conf.loader import differing
 from conf.settings import SQLITE, Settings
 from isrflow.masking import masked
 from state.reason import Reason
+from streaming.checkpoint_place import Checkpoint
 
 # An engine that hands over thousands of partitions says how many more there were.
 ELECTIONS_SHOWN_MAX = 20
@@ -62,7 +63,7 @@ _decoder: "msgspec.json.Decoder[_Broker | _Leader | _Quorum]" = msgspec.json.Dec
 class EngineLog:
     """The lines of one claim."""
 
-    def __init__(self, settings: Settings, checkpoint: Path, controller_epoch: int) -> None:
+    def __init__(self, settings: Settings, checkpoint: Checkpoint, controller_epoch: int) -> None:
         self._is_deciding = False
         self._controller_epoch = controller_epoch
         bus = settings.bus
@@ -72,7 +73,7 @@ class EngineLog:
             "started",
             version=version("isrflow"),
             bus=masked(bus),
-            checkpoint=str(checkpoint.absolute()),
+            checkpoint=str(checkpoint),
             controller_epoch=controller_epoch,
             settings={key: masked(str(value)) for key, value in differing(settings).items()},
         )

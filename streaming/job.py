@@ -13,6 +13,7 @@ from bus.clock import now_ms
 from bus.interface import Bus, FencedError
 from bus.open_bus import open_bus
 from conf.settings import Settings
+from conf.spark_settings import is_local
 from sinks.decision_log import DecisionLog
 from sinks.metrics import Metrics
 from sinks.resources import ResourceMeter, files_of
@@ -21,10 +22,12 @@ from state.codec import decode_cluster
 from streaming.batch_listener import BatchListener
 from streaming.checkpoint import settle
 from streaming.checkpoint_lock import CheckpointLock, Holder, checkpoint_lock
-from streaming.checkpoint_place import check_usable, checkpoint_of, stacks_file
+from streaming.checkpoint_place import check_usable, checkpoint_of, files_place, stacks_file
+from streaming.cluster import await_executors, check_fits, ship_rooms
 from streaming.deadlines import LateError
 from streaming.decider import Decider
 from streaming.engine_log import EngineLog
+from streaming.hadoop_path import HadoopPath
 from streaming.imbalance_feedback import feedback_events
 from streaming.job_errors import JobError, SupersededError
 from streaming.local_dir import local_dir
@@ -32,8 +35,9 @@ from streaming.metrics_endpoint import Endpoint
 from streaming.past_process import PastProcess
 from streaming.rehearsal import rehearse
 from streaming.retention import Retention
-from streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of, warm_up
+from streaming.session import SPARK_ERRORS, build_session, choose_java, launch, reason_of, warm_up
 from streaming.skew_log import SkewLog
+from streaming.sources.interface import source_of
 from streaming.standby import ActiveWatch, claim_in_turn
 from streaming.tenure import TICKER_STOP_TIMEOUT_S, Tenure
 from streaming.ticker import Ticker
@@ -82,6 +86,7 @@ class Job:
         self._endpoint = Endpoint(self._site, settings.metrics_host, settings.metrics_port)
         self._stopping = threading.Event()
         self._checkpoint = checkpoint_of(settings)
+        self._files_place = files_place(settings)
         self._tenure = Tenure(bus, settings)
         # Looks at the bus for the first time now, so that a silence during Spark's start counts.
         self._watch_active = ActiveWatch(bus) if standby else None
@@ -103,9 +108,10 @@ class Job:
     def _locked(self) -> Iterator[CheckpointLock]:
         with contextlib.ExitStack() as held:
             with self._checkpoint_errors():
-                check_usable(self._checkpoint)
+                if not isinstance(self._checkpoint, HadoopPath):
+                    check_usable(self._checkpoint)
                 holder = Holder.of(self._bus, self._settings.bus_name)
-                lock = held.enter_context(checkpoint_lock(self._checkpoint, holder))
+                lock = held.enter_context(checkpoint_lock(self._files_place, holder))
             yield lock
 
     @contextlib.contextmanager
@@ -113,7 +119,7 @@ class Job:
         try:
             yield
         except OSError as error:
-            where = error.filename or self._checkpoint.parent
+            where = error.filename or self._checkpoint
             raise JobError(
                 f"checkpoint {self._checkpoint} cannot be used: {where}: {error.strerror or error}; set checkpoint.dir"
             ) from error
@@ -129,18 +135,32 @@ class Job:
         elif not succeeds:
             self._endpoint.open()
         choose_java()
-        with local_dir(self._checkpoint.parent / "spark-local") as directory:
-            session = build_session(self._settings, directory, stacks_file(self._checkpoint))
+        stacks = stacks_file(self._files_place)
+        with local_dir(self._files_place.parent / "spark-local") as directory:
+            master = launch(self._settings, directory, stacks)
+            check_fits(master, self._settings, source_of(self._bus))
+            session = build_session(self._settings, directory, stacks)
             try:
                 # Again after Spark, because Spark's own handler would raise KeyboardInterrupt in the middle of a batch.
                 self._obey_signals()
-                warm_up(session)
-                if self._watch_active and not self._stopping.is_set():
+                if not is_local(master):
+                    ship_rooms(session, directory)
+                    await_executors(session, self._stopping.is_set)
+                self._warm_up(session)
+                if self._watch_active and is_local(master) and not self._stopping.is_set():
                     rehearse(session, self._settings, directory / "rehearsal")
                 if not self._stopping.is_set():
                     self._take_over(session, lock, succeeds)
             finally:
                 session.stop()
+
+    def _warm_up(self, session: SparkSession) -> None:
+        if self._stopping.is_set():
+            return
+        if isinstance(self._checkpoint, HadoopPath):
+            with self._checkpoint_errors():
+                check_usable(self._checkpoint)
+        warm_up(session)
 
     def _take_over(self, session: SparkSession, lock: CheckpointLock, succeeds: bool) -> None:
         try:

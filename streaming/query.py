@@ -11,9 +11,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from bus.interface import Bus, Image
 from conf.settings import Settings
+from conf.spark_settings import is_local
 from streaming import fan_out, shard
 from streaming.checkpoint import has_batches, shuffle_partitions
-from streaming.checkpoint_place import checkpoint_of
+from streaming.checkpoint_place import Checkpoint, checkpoint_of
 from streaming.shared_keys import shared_keys
 from streaming.sources.interface import source_of
 
@@ -38,9 +39,10 @@ def start_query(
     """
     checkpoint = checkpoint_of(settings)
     image = Image(0, []) if has_batches(checkpoint) else bus.image()
-    local_dir = Path(session.sparkContext.getConf().get("spark.local.dir") or tempfile.gettempdir())
+    # An executor on another machine cannot read a file of the driver's.
+    spool_dir = _local_dir(session) if is_local(str(session.sparkContext.master)) else None
     source = source_of(bus)
-    events = source.events(session, settings, after=image.seq, defer=defer, spool_dir=local_dir)
+    events = source.events(session, settings, after=image.seq, defer=defer, spool_dir=spool_dir)
     if settings.shuffle_partitions == 1:
         # With one partition from source to sink, Spark needs no exchange, and a batch is one stage instead of two.
         events = events.coalesce(1)
@@ -56,8 +58,12 @@ def start_query(
     return _started(outcomes, checkpoint, commit, interval_ms)
 
 
+def _local_dir(session: SparkSession) -> Path:
+    return Path(session.sparkContext.getConf().get("spark.local.dir") or tempfile.gettempdir())
+
+
 def _started(
-    outcomes: DataFrame, checkpoint: Path, commit: Callable[[Iterable[bytes]], object], interval_ms: int | None
+    outcomes: DataFrame, checkpoint: Checkpoint, commit: Callable[[Iterable[bytes]], object], interval_ms: int | None
 ) -> StreamingQuery:
     def each_batch(batch: DataFrame, batch_id: int) -> None:
         # One action only, because each further one runs the stateful plan again.

@@ -16,7 +16,7 @@ _LACKING = {
     "Disk quota exceeded": "the disk is full, and there is no room for the checkpoint",
     "Read-only file system": "the checkpoint cannot be written",
     "Too many open files": "the process may open no more files",
-    "OutOfMemoryError": "Spark's memory does not suffice: raise driver.memory",
+    "OutOfMemoryError": "Spark's memory does not suffice: raise driver.memory, or spark.executor.memory on a cluster",
 }
 
 

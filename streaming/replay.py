@@ -14,11 +14,13 @@ from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
 from bus.interface import Entry, Image
 from conf.settings import Settings
+from conf.spark_settings import MASTER
 from sinks.decision_log import DecisionLog
 from streaming.late_workers import LateWorkers
 from streaming.layout import laid_out
 from streaming.query import start_query, stop_between_batches
 from streaming.session import SPARK_ERRORS, build_session, choose_java, reason_of
+from streaming.spark_conf import default_master
 
 EVENTS_PER_BATCH = 50
 BATCHES_AT_MOST = 40
@@ -46,7 +48,12 @@ def replay(
         bus.load(entries)
         some = max_events or max(EVENTS_PER_BATCH, -(-len(entries) // BATCHES_AT_MOST))
         settings = msgspec.structs.replace(
-            settings, bus=f"sqlite:{bus.path}", checkpoint_dir=f"{directory}/checkpoint", max_events_per_batch=some
+            settings,
+            bus=f"sqlite:{bus.path}",
+            checkpoint_dir=f"{directory}/checkpoint",
+            max_events_per_batch=some,
+            # Only this machine can read that bus.
+            spark=settings.spark | {MASTER: default_master(settings)},
         )
         if entries:
             try:

@@ -22,7 +22,7 @@ from bus.image import read_image
 from bus.interface import Bus
 from conf.settings import Settings
 from streaming.checkpoint_lock import Holder, checkpoint_lock
-from streaming.checkpoint_place import checkpoint_of
+from streaming.checkpoint_place import files_place
 from streaming.job_errors import JobError
 from streaming.layout import laid_out, misfit, shards_of
 
@@ -40,7 +40,7 @@ def reshard(bus: Bus, settings: Settings) -> Resharded | None:
     Raises ``JobError`` if an engine of this machine runs, ``FencedError`` if one starts meanwhile, and ``CodecError``
     if the state cannot be read. After an error the state is as it was.
     """
-    with checkpoint_lock(checkpoint_of(settings), Holder.of(bus, settings.bus_name)) as lock:
+    with checkpoint_lock(files_place(settings), Holder.of(bus, settings.bus_name)) as lock:
         if not lock.take_or_check():
             raise JobError(f"an engine decides on {settings.bus_name}: stop it first")
         before = bus.image()

@@ -6,14 +6,14 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyspark
 import structlog
 from py4j.protocol import Py4JError
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -23,13 +23,17 @@ from conf.jars import jars, missing
 from conf.java import java_home
 from conf.python import keep_paths_safe
 from conf.settings import Settings
+from conf.spark_settings import MASTER, MASTER_EXPECTED, is_local, is_master
 from streaming.forking.service import ForkServer
+from streaming.job_errors import JobError
 from streaming.late_workers import LATE_WORKERS_MAX, LateWorkers
-from streaming.sources.event_rows import BYTES_PER_ARROW_BATCH
+from streaming.spark_conf import DRIVER_CLASS_PATH, LOCAL_FILES_CLASS, default_master, query_conf
 
 # What Spark raises itself, and what the bridge to its JVM raises, for example when the JVM is gone.
 SPARK_ERRORS = (PySparkException, Py4JError, ConnectionError)
 LOCAL_FILES = "spark-files"
+# The master that spark-submit takes if nobody names one.
+_UNTOLD = "local[*]"
 _REASON_LINES_MAX = 3
 logger = structlog.get_logger("isrflow.job")
 _starting_jvm = threading.Event()
@@ -68,38 +72,69 @@ def end_session(session: SparkSession, timeout_s: float) -> None:
         _server.stop()
 
 
-def _local_files() -> dict[str, str]:
-    """Return the settings with which Spark makes local files in Java alone, if the jar for that is in the cache.
+def launch(settings: Settings, local_dir: Path, stacks: Path | None = None) -> str:
+    """Launch Spark's JVM, if this process has none yet, and return the master on which the query will run.
 
-    Hadoop has no native code here, so it runs ``chmod`` for each file that it makes: some forty processes a batch.
+    That is ``spark.master``; if it is not set, the master of a context that runs, or that Spark was told by
+    spark-submit or spark-defaults.conf; otherwise ``default_master``. Spark logs the stacks of a failed query to the
+    file ``stacks``, or to standard error if there is none. Call ``choose_java`` first. Raises ``JobError``, or one of
+    ``SPARK_ERRORS``.
     """
-    if missing(LOCAL_FILES):
-        # Spark keeps checksums of its own beside its checkpoint files; Hadoop's would double the files of each batch.
-        return {"spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs"}
-    checkpointing = "org.apache.spark.sql.execution.streaming.checkpointing"
-    return {
-        "spark.driver.extraClassPath": os.pathsep.join(str(jar) for jar in jars(LOCAL_FILES)),
-        "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
-        "spark.sql.streaming.checkpointFileManagerClass": f"{checkpointing}.FileSystemBasedCheckpointFileManager",
-    }
+    keep_paths_safe()
+    conf = SparkConf(loadDefaults=False).setAll(list(_launch_conf(settings, stacks).items()))
+    with jvm_leaves_sigterm(), _environment(_jvm_environment(settings, local_dir)):
+        SparkContext._ensure_initialized(conf=conf)
+    running = SparkContext._active_spark_context
+    told = str(running.master) if running else _told().get(MASTER, _UNTOLD)
+    master = settings.spark.get(MASTER) or (default_master(settings) if told == _UNTOLD else told)
+    if not is_master(master):
+        raise JobError(f"{MASTER} is {master!r}: expected {MASTER_EXPECTED}")
+    return master
+
+
+def _jvm_environment(settings: Settings, local_dir: Path) -> dict[str, str]:
+    """Return what the JVM's environment says about Python. On this machine that starts the fork server.
+
+    On a cluster Spark runs the operator's set-up on this machine, in the Python that the user names, without what was
+    shipped to executors. So that Python finds isrflow's modules by its path.
+    """
+    if is_local(settings.spark.get(MASTER, "local")):
+        # It imports while the JVM starts.
+        python = str(_fork_server(local_dir).python)
+        return {"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
+    root = str(Path(__file__).resolve().parents[1])
+    return {"PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))}
+
+
+@contextlib.contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for the block."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
 
 
 def build_session(settings: Settings, local_dir: Path, stacks: Path | None = None) -> SparkSession:
-    """Start Spark from this process, configured for short micro-batches with durable, checked state.
+    """Start Spark, configured for short micro-batches with durable, checked state.
 
-    ``local_dir`` is for the files that Spark needs only while it runs. Spark logs the stack of a failed query to the
-    file ``stacks``, or if it is None to standard error. Call ``choose_java`` first. Raises one of ``SPARK_ERRORS``.
+    ``local_dir`` is for the files that Spark needs on this machine only while it runs. ``launch`` describes ``stacks``,
+    and what is raised.
     """
-    keep_paths_safe()
-    builder = SparkSession.builder.appName("isrflow").master(f"local[{max(2, settings.shuffle_partitions)}]")
-    for key, value in _conf(settings, local_dir, stacks).items():
+    master = launch(settings, local_dir, stacks)
+    conf = query_conf(settings, master, local_dir, _told(), has_local_files=_is_loadable(LOCAL_FILES_CLASS))
+    builder = SparkSession.builder
+    for key, value in conf.items():
         builder = builder.config(key, value)
-    with jvm_leaves_sigterm():
-        # It imports while the JVM starts.
-        server = _fork_server(local_dir)
-        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = str(server.python)
+    with _environment({"PYSPARK_PYTHON": _python(master, conf)}):
         session = builder.getOrCreate()
-    server.wait_ready()
+    if _server is not None:
+        _server.wait_ready()
     return session
 
 
@@ -109,6 +144,36 @@ def _fork_server(local_dir: Path) -> ForkServer:
     if _server is None or not _server.is_usable:
         _server = ForkServer(local_dir)
     return _server
+
+
+def _python(master: str, conf: Mapping[str, str]) -> str:
+    """Return the Python that runs tasks: on a cluster the one that the user names for its machines."""
+    if is_local(master):
+        return str(_server.python) if _server is not None and _server.is_usable else sys.executable
+    return conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
+
+
+def _launch_conf(settings: Settings, stacks: Path | None) -> dict[str, str]:
+    """Return what a JVM reads when it is launched, and what spark-submit would decide otherwise."""
+    ours = [] if missing(LOCAL_FILES) else [str(jar) for jar in jars(LOCAL_FILES)]
+    given = settings.spark.get(DRIVER_CLASS_PATH)
+    return {
+        **settings.spark,
+        "spark.driver.memory": settings.driver_memory,
+        "spark.driver.extraJavaOptions": java_options(settings, stacks),
+        "spark.ui.showConsoleProgress": settings.spark.get("spark.ui.showConsoleProgress", "false"),
+        DRIVER_CLASS_PATH: os.pathsep.join([*ours, *([given] if given else [])]),
+    }
+
+
+def _told() -> dict[str, str]:
+    """Return the settings that Spark's JVM was launched with."""
+    return dict(SparkConf(_jvm=SparkContext._jvm).getAll())
+
+
+def _is_loadable(name: str) -> bool:
+    jvm: Any = SparkContext._jvm
+    return bool(jvm.org.apache.spark.util.Utils.classIsLoadable(name))
 
 
 @contextlib.contextmanager
@@ -169,43 +234,3 @@ def java_options(settings: Settings, stacks: Path | None) -> str:
     to_file = f'"-Disrflow.stacks.file={stacks}" -Disrflow.stacks=file ' if stacks else ""
     shared = "".join(f'"{option}" ' for option in class_archive().options)
     return f"-Dlog4j2.configurationFile={LOG4J2.as_uri()} {to_file}{shared}{settings.driver_java_options}"
-
-
-def _conf(settings: Settings, local_dir: Path, stacks: Path | None) -> dict[str, str]:
-    state = "spark.sql.streaming.stateStore"
-    return {
-        "spark.driver.memory": settings.driver_memory,
-        "spark.driver.extraJavaOptions": java_options(settings, stacks),
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        # Spark would keep a thousand of each for its UI, even if the UI is off.
-        "spark.ui.retainedJobs": "50",
-        "spark.ui.retainedStages": "50",
-        "spark.ui.retainedTasks": "500",
-        "spark.sql.ui.retainedExecutions": "20",
-        "spark.local.dir": str(local_dir),
-        "spark.sql.warehouse.dir": str(local_dir / "warehouse"),
-        "spark.metrics.namespace": "isrflow",
-        "spark.python.worker.reuse": "true",
-        "spark.sql.shuffle.partitions": str(settings.shuffle_partitions),
-        "spark.sql.adaptive.enabled": "false",
-        # A batch's plan handles few rows, so generating code for it costs more than it saves.
-        "spark.sql.codegen.wholeStage": "false",
-        **_local_files(),
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
-        # Rows travel between Spark and Python in Arrow batches, and both sides hold several copies of one.
-        "spark.sql.execution.arrow.maxBytesPerBatch": str(BYTES_PER_ARROW_BATCH),
-        "spark.sql.streaming.stopTimeout": "20s",
-        "spark.sql.streaming.pollingDelay": "10ms",
-        "spark.sql.streaming.minBatchesToRetain": "10",
-        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-        "spark.sql.streaming.checkpoint.fileChecksum.enabled": "true",
-        f"{state}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
-        f"{state}.rocksdb.changelogCheckpointing.enabled": "true",
-        f"{state}.rocksdb.trackTotalNumberOfRows": "false",
-        f"{state}.checkpointFormatVersion": "2",
-        f"{state}.rowChecksum.enabled": "true",
-    }

@@ -31,11 +31,13 @@ def source(bus: EmbeddedBus) -> Source:
 class EmbeddedSource:
     """The ``Source`` of one SQLite file."""
 
+    is_local = True
+
     def __init__(self, bus: EmbeddedBus) -> None:
         self._bus = bus
 
     def events(
-        self, session: SparkSession, settings: Settings, *, after: int, defer: bool, spool_dir: Path
+        self, session: SparkSession, settings: Settings, *, after: int, defer: bool, spool_dir: Path | None
     ) -> DataFrame:
         session.dataSource.register(BusSource)
         return (

@@ -18,13 +18,16 @@ from conf.settings import Settings
 class Source(Protocol):
     """A bus as the source of the query."""
 
+    # Whether only processes of this machine can read the bus.
+    is_local: bool
+
     def events(
-        self, session: SparkSession, settings: Settings, *, after: int, defer: bool, spool_dir: Path
+        self, session: SparkSession, settings: Settings, *, after: int, defer: bool, spool_dir: Path | None
     ) -> DataFrame:
         """Return the stream of the events after seq ``after``, as rows (``event_rows``) in the order of seq.
 
         With ``defer``, heartbeats and offsets start no batch by themselves, if the bus can do that. The source may keep
-        files in ``spool_dir`` while the query runs.
+        files in ``spool_dir`` while the query runs. Without one, executors may be on other machines.
         """
         ...
 

@@ -2,16 +2,18 @@
 
 Spark asks one process where a batch ends, and another one for its events. To find the end, the first process must read
 the events, because their weight depends on their texts. So it puts them into a file, which the second process reads,
-and each event is fetched from Kafka once. The file exists for one batch.
+and each event is fetched from Kafka once. The file exists for one batch. Another machine cannot read it, so on a
+cluster the events travel with the task, which a batch's bound in bytes allows.
 
 Rejected: Spark's own connector. It plans batches by their number of events alone, and a planned batch is in the
 checkpoint, so a batch that does not fit into memory would fail again at each start.
 """
 
+import io
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 import pyarrow as pa
@@ -45,11 +47,13 @@ def source(bus: KafkaBus) -> Source:
 class KafkaSource:
     """The ``Source`` of the events topic and the offsets topic."""
 
+    is_local = False
+
     def __init__(self, bus: KafkaBus) -> None:
         self._bus = bus
 
     def events(
-        self, session: SparkSession, settings: Settings, *, after: int, defer: bool, spool_dir: Path
+        self, session: SparkSession, settings: Settings, *, after: int, defer: bool, spool_dir: Path | None
     ) -> DataFrame:
         session.dataSource.register(BusOnKafka)
         return (
@@ -59,7 +63,7 @@ class KafkaSource:
             .option("max_events", settings.max_events_per_batch)
             .option("max_bytes", settings.max_bytes_per_batch)
             .option("after", after)
-            .option("spool_dir", str(spool_dir))
+            .option("spool_dir", "" if spool_dir is None else str(spool_dir))
             .load()
         )
 
@@ -86,11 +90,18 @@ class Spooled(InputPartition):
         self.file = file
 
 
+class Sent(InputPartition):
+    """A batch's events, on their way to an executor with the task that reads them."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+
+
 class BusOnKafka(DataSource):
     """The data source of a bus on Kafka.
 
     Options: ``url`` and ``offsets_partitions``, the bus; ``max_events`` and ``max_bytes``, a batch's bounds; ``after``,
-    the seq where a new checkpoint starts; ``spool_dir``, where the files go.
+    the seq where a new checkpoint starts; ``spool_dir``, where the files go, or nothing if other machines read.
     """
 
     @classmethod
@@ -136,14 +147,25 @@ class KafkaReader(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         self._remove_spooled()
+        if not self.spool_dir:
+            body = io.BytesIO()
+            self._write(body, start, end)
+            return [Sent(body.getvalue())]
         with tempfile.NamedTemporaryFile(dir=self.spool_dir, prefix="events-", delete=False) as file:
             self._spooled = Path(file.name)
-            with pa.ipc.new_stream(file, ARROW_SCHEMA) as stream:
-                for rows in slices(self.batches.read(_position(start), _position(end))):
-                    stream.write_batch(rows)
+            self._write(file, start, end)
         return [Spooled(file.name)]
 
+    def _write(self, sink: IO[bytes], start: dict[str, Any], end: dict[str, Any]) -> None:
+        with pa.ipc.new_stream(sink, ARROW_SCHEMA) as stream:
+            for rows in slices(self.batches.read(_position(start), _position(end))):
+                stream.write_batch(rows)
+
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if isinstance(partition, Sent):
+            with pa.ipc.open_stream(partition.body) as stream:
+                yield from stream
+            return
         assert isinstance(partition, Spooled)
         with Path(partition.file).open("rb") as file, pa.ipc.open_stream(file) as stream:
             yield from stream

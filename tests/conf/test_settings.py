@@ -25,8 +25,8 @@ def test_the_profiles_load(profile: Path) -> None:
     assert load(profile) != Settings()
 
 
-def test_two_profiles_are_there() -> None:
-    assert {path.stem for path in conf.PROFILES.glob("*.toml")} == {"laptop", "production"}
+def test_three_profiles_are_there() -> None:
+    assert {path.stem for path in conf.PROFILES.glob("*.toml")} == {"laptop", "production", "spark-cluster"}
 
 
 @pytest.mark.parametrize("line", ['driver.memory = "1g\\n"', 'bus = "kafka://localhost:1\\n"'])
@@ -111,6 +111,22 @@ def test_a_password_in_a_message_is_masked() -> None:
     assert masked("no answer from a@b") == "no answer from a@b"
 
 
+def test_settings_of_sparks_are_kept_under_their_own_names(tmp_path: Path) -> None:
+    file = tmp_path / "isrflow.toml"
+    file.write_text('spark.master = "spark://a:7077,b:7077"\nspark.ui.enabled = true\nspark.cores.max = 4\n')
+    settings = load(file, ["spark.cores.max=8", "spark.executor.memory=2g"])
+    assert settings.spark == {
+        "spark.master": "spark://a:7077,b:7077",
+        "spark.ui.enabled": "true",
+        "spark.cores.max": "8",
+        "spark.executor.memory": "2g",
+    }
+    assert load(file, ["spark.master="]).spark.get("spark.master") is None
+    file.write_text("spark.jars = [1]\n")
+    with pytest.raises(SettingsError, match=r"spark\.jars: expected text, a number, true or false, got \[1\]"):
+        load(file)
+
+
 def test_a_controller_without_a_name_gets_one() -> None:
     assert Settings().controller_name
 
@@ -128,6 +144,11 @@ def test_a_controller_without_a_name_gets_one() -> None:
         ("driver.memory=lots", "driver.memory: expected a size such as 512m or 2g, got 'lots'"),
         ("bus=/data/bus.db", "bus: expected sqlite:PATH or kafka://host:port[,host:port][/prefix], got '/data/bus.db'"),
         ("bus=kafka://localhost", "bus: expected sqlite:PATH or kafka://host:port[,host:port][/prefix]"),
+        ("spark.master=yarn", "spark.master: expected local, local[N] or spark://host:port[,host:port], got 'yarn'"),
+        ("spark.master=local[0]", "spark.master: expected local, local[N] or spark://"),
+        ("spark.driver.memory=2g", "spark.driver.memory: the engine sets it itself: set driver.memory"),
+        ("spark.speculation=true", "spark.speculation: the engine sets it itself: two copies of a task"),
+        ("spark.my setting=1", "spark.my setting: no name of a Spark setting"),
         ("shards", "expected key=value"),
     ],
 )

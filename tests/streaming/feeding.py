@@ -1,13 +1,20 @@
-"""Run a job that dies at a crash point, and feed it until then."""
+"""Feed a job with a recorded world's events, also until it dies, and compare what it wrote with the rules."""
 
 import signal
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import msgspec
+
+from bus.image import view_of_image
 from bus.interface import Bus
-from tests.support.engine import AWAITED, Engine
+from bus.kafka.bus import KafkaBus
+from isrflow.kafka.seqs import SLOTS
+from tests.support.engine import AWAITED, Engine, by_rules, decisions_of
+from tests.support.random_logs import seeded
 
 CRASH_TIMEOUT_S = 180.0
 ROOT = Path(__file__).parents[2]
@@ -31,3 +38,32 @@ def feed_until_dead(engine: Engine, bus: Bus, log: Sequence[bytes], sent: int) -
         time.sleep(0.05)
     assert engine.process.returncode == -signal.SIGKILL, f"the job ended by itself: {engine.log.read_text()[-4000:]}"
     return sent
+
+
+def control_events(seed: int, count: int) -> list[bytes]:
+    """Return the control events of a random log, with broker epochs converted to this bus's seqs."""
+    log = []
+    for _, raw in seeded(seed=seed, count=count):
+        try:
+            event: Any = msgspec.json.decode(raw)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            event = None
+        if isinstance(event, dict) and isinstance(event.get("broker_epoch"), int):
+            raw = msgspec.json.encode(event | {"broker_epoch": event["broker_epoch"] * SLOTS})
+        if not (isinstance(event, dict) and event.get("kind") == "log_end_offset"):
+            log.append(raw)
+    return log
+
+
+def assert_as_by_rules(bus: KafkaBus) -> None:
+    """Compare with the rules alone, except for decisions about log ends, because the control log has no log ends."""
+    expected = by_rules(bus)
+    written = decisions_of(bus)
+    assert [place[:2] for place in written] == sorted({place[:2] for place in written})
+    assert [entry for entry in written if b'"high_watermark","' not in entry[2][:30]] == expected.decisions
+    assert len(expected.decisions) > 100
+    view, by_log = view_of_image(bus.image()), expected.view()
+    for partition in (*view["partitions"], *by_log["partitions"]):
+        partition.pop("high_watermark")
+    assert view["partitions"] == by_log["partitions"]
+    assert view["brokers"] == by_log["brokers"]

@@ -4,19 +4,15 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 
 from brokers.launch.kafka.cluster import KafkaCluster
 from bus.image import view_of_image
 from bus.interface import Bus
 from bus.kafka.bus import KafkaBus
-from isrflow.kafka.seqs import SLOTS
-from tests.streaming.feeding import crashing, feed_until_dead
-from tests.support.engine import AWAITED, STANDBY, Engine, by_rules, decided, decisions_of, encoded
-from tests.support.random_logs import seeded
+from tests.streaming.feeding import assert_as_by_rules, control_events, crashing, feed_until_dead
+from tests.support.engine import AWAITED, STANDBY, Engine, decided, decisions_of, encoded
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster]
@@ -35,21 +31,6 @@ def bus(kafka_url: str) -> Iterator[KafkaBus]:
     bus = KafkaBus(kafka_url)
     yield bus
     bus.close()
-
-
-def control_events(seed: int, count: int) -> list[bytes]:
-    """Return the control events of a random log, with broker epochs converted to this bus's seqs."""
-    log = []
-    for _, raw in seeded(seed=seed, count=count):
-        try:
-            event: Any = msgspec.json.decode(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            event = None
-        if isinstance(event, dict) and isinstance(event.get("broker_epoch"), int):
-            raw = msgspec.json.encode(event | {"broker_epoch": event["broker_epoch"] * SLOTS})
-        if not (isinstance(event, dict) and event.get("kind") == "log_end_offset"):
-            log.append(raw)
-    return log
 
 
 def start(directory: Path, bus: KafkaBus, *settings: str, point: str = "") -> Engine:
@@ -95,20 +76,6 @@ def test_a_job_that_is_killed_superseded_or_cut_off_leaves_one_whole_decision_lo
     # Each engine continued from its predecessor's checkpoint.
     assert "moved the checkpoint aside" not in second.log.read_text()
     assert_as_by_rules(bus)
-
-
-def assert_as_by_rules(bus: KafkaBus) -> None:
-    """Compare with the rules alone, except for decisions about log ends, because the control log has no log ends."""
-    expected = by_rules(bus)
-    written = decisions_of(bus)
-    assert [place[:2] for place in written] == sorted({place[:2] for place in written})
-    assert [entry for entry in written if b'"high_watermark","' not in entry[2][:30]] == expected.decisions
-    assert len(expected.decisions) > 100
-    view, by_log = view_of_image(bus.image()), expected.view()
-    for partition in (*view["partitions"], *by_log["partitions"]):
-        partition.pop("high_watermark")
-    assert view["partitions"] == by_log["partitions"]
-    assert view["brokers"] == by_log["brokers"]
 
 
 def watermark_follows_offsets(bus: KafkaBus, engine: Engine) -> None:

@@ -28,6 +28,7 @@ ON_ONE_NODE = frozenset(
         "tests/real_kafka/test_bus_on_kafka.py",
         "tests/streaming/test_kafka_source.py",
         "tests/streaming/test_on_kafka.py",
+        "tests/streaming/test_on_spark_cluster.py",
     }
 )
 SLOW = ("spark", "cluster")

@@ -7,6 +7,7 @@ import msgspec
 
 from conf.loader import as_text
 from conf.settings import Settings
+from conf.spark_settings import PREFIX
 from state.policy import NAMES as POLICY_KEYS
 from state.policy import TOPIC_NAMES, Policy
 from tests.support.contract_tables import in_words, table
@@ -24,11 +25,15 @@ def tables() -> str:
         for comment, lines in re.findall(r"((?:^# .*\n)+)((?:^[a-z].*\n?)+)", text, re.MULTILINE):
             told = " ".join(line[2:] for line in comment.splitlines())
             for key in re.findall(r"^([\w.]+) = ", lines, re.MULTILINE):
-                field = fields.pop(key)
-                default = as_text(field.default) if field.default != "" else '""'
+                if key.startswith(PREFIX):
+                    default, known = '""', 'Default `""`. Read when the engine starts.'
+                else:
+                    field = fields.pop(key)
+                    default = as_text(field.default) if field.default != "" else '""'
+                    known = facts(key, in_words(field.type), default)
                 overview.append((f"[`{key}`](#{anchor(key)})", f"`{default}`"))
-                parts += ["", f"### `{key}`", "", told, "", facts(key, in_words(field.type), default)]
-    assert set(fields) == {"policy"}, f"conf/reference.toml lacks {sorted(fields)}"
+                parts += ["", f"### `{key}`", "", told, "", known]
+    assert set(fields) == {"policy", "spark"}, f"conf/reference.toml lacks {sorted(fields)}"
     return "\n".join([table(("setting", "default"), overview), *parts])
 
 

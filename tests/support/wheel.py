@@ -1,6 +1,7 @@
 """Install isrflow as users do: from its wheel, into an environment without this source tree."""
 
 import shutil
+import site
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -43,6 +44,15 @@ def install_wheel(wheel: Path, directory: Path, extras: tuple[str, ...] = ("engi
         for name in {file.parts[0] for file in required.files or () if file.parts[0] not in ("..", "__pycache__")}:
             (packages / name).symlink_to(required.locate_file(name))
     return directory / "bin" / "isrflow"
+
+
+def libraries_alone(directory: Path) -> Path:
+    """Make a new environment that shares this one's libraries, without isrflow; return its Python."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", directory], check=True, timeout=BUILD_TIMEOUT_S)
+    # Python reads no .pth files in a directory that a .pth file added, so this tree's editable install stays out.
+    [packages] = (directory / "lib").glob("python*/site-packages")
+    (packages / "libraries.pth").write_text("\n".join(site.getsitepackages()) + "\n")
+    return directory / "bin" / "python"
 
 
 def _required(lines: Iterable[str], extras: set[str], own: Distribution) -> list[Distribution]:

@@ -12,7 +12,7 @@ def test_all_files_on_the_shared_kafka_node_run_on_one_worker() -> None:
     users = {
         name_of(path)
         for path in python_files("tests")
-        if re.search(r"\b(kafka_(servers|url)|bus: KafkaBus)\b", path.read_text()) and path.stem != "conftest"
+        if re.search(r"\b(kafka_(servers|url)|bus: KafkaBus)\b", path.read_text()) and path.stem.startswith("test_")
     }
     assert users - {"tests/tidy/test_scheduling.py"} == ON_ONE_NODE
     assert len({scope_of(file) for file in ON_ONE_NODE}) == 1

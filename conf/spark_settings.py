@@ -1,0 +1,61 @@
+"""Settings under Spark's own names, ``spark.…``: where Spark runs, and what goes to it as it is."""
+
+import re
+
+PREFIX = "spark."
+MASTER = "spark.master"
+MASTER_EXPECTED = "local, local[N] or spark://host:port[,host:port]"
+_LOCAL = re.compile(r"local(\[([1-9][0-9]{0,3}|\*)(,[1-9][0-9]{0,3})?\])?\Z")
+_SERVER = r"[A-Za-z0-9._\[\]:-]+:[0-9]{1,5}"
+_STANDALONE = re.compile(rf"spark://{_SERVER}(,{_SERVER})*\Z")
+_KEY = re.compile(r"spark\.[A-Za-z0-9_.-]{1,200}\Z")
+_VALUE_CHARS_MAX = 64 * 1024
+
+_STATE = "spark.sql.streaming.stateStore"
+_BY_CHECKPOINT = "the checkpoint's format and its checks depend on it"
+# What the engine sets, and why nobody else can.
+FIXED = {
+    "spark.driver.memory": "set driver.memory",
+    "spark.driver.extraJavaOptions": "set driver.java.options",
+    "spark.sql.shuffle.partitions": "set shuffle.partitions",
+    "spark.local.dir": "it is beside the checkpoint; for executors set SPARK_LOCAL_DIRS of their workers",
+    "spark.sql.warehouse.dir": "it is in spark.local.dir",
+    "spark.submit.deployMode": "the engine itself is the driver",
+    "spark.remote": "the engine itself is the driver",
+    "spark.api.mode": "the engine itself is the driver",
+    "spark.sql.session.timeZone": "times on the bus are in UTC",
+    "spark.sql.adaptive.enabled": "a shard stays on the partition of its key",
+    "spark.speculation": "two copies of a task would write the same files",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "a batch without events decides nothing",
+    "spark.sql.streaming.minBatchesToRetain": "the job compares the newest batches with the bus",
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": _BY_CHECKPOINT,
+    f"{_STATE}.providerClass": _BY_CHECKPOINT,
+    f"{_STATE}.rocksdb.changelogCheckpointing.enabled": _BY_CHECKPOINT,
+    f"{_STATE}.checkpointFormatVersion": _BY_CHECKPOINT,
+    f"{_STATE}.rowChecksum.enabled": _BY_CHECKPOINT,
+}
+# Of these the launched JVM takes its own. spark-submit launches it with what its user gave.
+OF_THE_LAUNCH = frozenset({"spark.driver.memory", "spark.driver.extraJavaOptions", "spark.submit.deployMode"})
+
+
+def is_local(master: str) -> bool:
+    """Say whether ``master`` runs all tasks in the driver's own process."""
+    return _LOCAL.match(master) is not None
+
+
+def is_master(master: str) -> bool:
+    """Say whether ``master`` is a kind of master on which the engine runs."""
+    return is_local(master) or _STANDALONE.match(master) is not None
+
+
+def complaint_about(key: str, value: str) -> str | None:
+    """Say why ``key`` cannot be given to Spark with ``value``. Return None if it can be."""
+    if not _KEY.match(key):
+        return "no name of a Spark setting"
+    if key in FIXED:
+        return f"the engine sets it itself: {FIXED[key]}"
+    if key == MASTER and value and not is_master(value):
+        return f"expected {MASTER_EXPECTED}, got {value!r}"
+    if len(value) > _VALUE_CHARS_MAX or "\n" in value or "\0" in value:
+        return f"expected one line of at most {_VALUE_CHARS_MAX} characters"
+    return None

@@ -1,0 +1,91 @@
+"""A checkpoint that is a URI is read, moved aside and refused through Hadoop."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bus.embedded import EmbeddedBus
+from conf.settings import Settings
+from streaming.checkpoint import BUS_FILE, has_batches, settle, shuffle_partitions
+from streaming.checkpoint_place import check_usable, checkpoint_of, files_place
+from streaming.hadoop_path import HadoopPath
+from streaming.job_errors import JobError
+from streaming.session import build_session, choose_java
+
+PLANNED = 'v1\n{"conf":{"spark.sql.shuffle.partitions":"3"}}\n{"seq":%d}'
+
+
+@pytest.fixture(scope="module")
+def _spark(tmp_path_factory: pytest.TempPathFactory) -> None:
+    choose_java()
+    build_session(Settings(), tmp_path_factory.mktemp("local"))
+
+
+@pytest.fixture
+def bus(tmp_path: Path) -> Iterator[EmbeddedBus]:
+    bus = EmbeddedBus(tmp_path / "bus.db")
+    bus.claim("job", {}, 1)
+    bus.publish([b"event"] * 9)
+    bus.commit(1, 5, [], [])
+    yield bus
+    bus.close()
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> HadoopPath:
+    found = checkpoint_of(Settings(checkpoint_dir=(tmp_path / "checkpoint").as_uri()))
+    assert isinstance(found, HadoopPath)
+    return found
+
+
+def write_batch(checkpoint: Path, end: int) -> None:
+    """Write the logs of one batch as Spark does."""
+    for log in ("offsets", "commits"):
+        (checkpoint / log).mkdir(parents=True, exist_ok=True)
+        (checkpoint / log / "0").write_text(PLANNED % end)
+
+
+def test_what_is_no_uri_is_a_path_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert checkpoint_of(Settings(checkpoint_dir="C:/x")) == tmp_path / "C:" / "x"
+    settings = Settings(bus="kafka://a:9092/b", checkpoint_dir="hdfs://n/c")
+    assert str(checkpoint_of(settings)) == "hdfs://n/c"
+    assert files_place(settings).parent == tmp_path / "data"
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("_spark")
+def test_a_checkpoint_on_a_uri_is_settled_like_one_on_a_path(
+    bus: EmbeddedBus, checkpoint: HadoopPath, tmp_path: Path
+) -> None:
+    here, aside = tmp_path / "checkpoint", tmp_path / "checkpoint.aside"
+    check_usable(checkpoint)
+    assert list(tmp_path.glob("*probe*")) == []
+    settle(checkpoint, bus)
+    assert (here / BUS_FILE).read_text() == str(bus.bus_id())
+    assert (has_batches(checkpoint), shuffle_partitions(checkpoint)) == (False, None)
+    write_batch(here, 5)
+    settle(checkpoint, bus)
+    assert (has_batches(checkpoint), shuffle_partitions(checkpoint)) == (True, 3)
+    for end in (8, 9):
+        write_batch(here, end)
+        settle(checkpoint, bus)
+        assert not has_batches(checkpoint)
+        assert (aside / "commits" / "0").read_text() == PLANNED % end
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("_spark")
+def test_a_checkpoint_of_another_bus_and_one_that_cannot_be_written_are_refused(
+    bus: EmbeddedBus, checkpoint: HadoopPath, tmp_path: Path
+) -> None:
+    here = tmp_path / "checkpoint"
+    write_batch(here, 5)
+    (here / BUS_FILE).write_text("7")
+    with pytest.raises(JobError, match=r"checkpoint belongs to another bus: name another one in checkpoint\.dir"):
+        settle(checkpoint, bus)
+    assert has_batches(checkpoint)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="file"):
+        check_usable(HadoopPath((tmp_path / "file" / "checkpoint").as_uri()))

@@ -1,0 +1,141 @@
+"""Shards on the executors of a Spark cluster: what they decide, and what a lost executor and a new worker change."""
+
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import cli
+from bus.kafka.bus import KafkaBus
+from conf.java import java_home
+from isrflow.kafka.seqs import offset_after
+from tests.streaming.feeding import assert_as_by_rules, control_events
+from tests.support.engine import START_TIMEOUT_S, Engine, decided
+from tests.support.spark_cluster import LOOPBACK, SPARK_HOME, SparkCluster
+from tests.support.waiting import wait_until
+from tests.support.wheel import libraries_alone
+
+pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(600)]
+
+EVENTS = 4_000
+TASKS = 2
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("spark-cluster")
+
+
+@pytest.fixture(scope="module")
+def cluster(directory: Path) -> Iterator[SparkCluster]:
+    cluster = SparkCluster(directory)
+    try:
+        cluster.start(TASKS)
+        yield cluster
+    finally:
+        cluster.kill()
+
+
+@pytest.fixture(scope="module")
+def bus(kafka_servers: str) -> Iterator[KafkaBus]:
+    bus = KafkaBus(f"kafka://{kafka_servers}/{uuid.uuid4().hex[:8]}")
+    yield bus
+    bus.close()
+
+
+@pytest.fixture(scope="module")
+def engine(cluster: SparkCluster, bus: KafkaBus, directory: Path) -> Iterator[Engine]:
+    """An engine whose executors have a Python without isrflow's own modules."""
+    engine = Engine(
+        directory,
+        f"bus={bus.address}",
+        f"checkpoint.dir={(directory / 'checkpoint').as_uri()}",
+        f"spark.master={cluster.master}",
+        f"spark.driver.host={LOOPBACK}",
+        f"spark.driver.bindAddress={LOOPBACK}",
+        f"spark.pyspark.python={libraries_alone(directory / 'python')}",
+        "spark.executor.memory=512m",
+        "spark.executor.extraJavaOptions=-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        f"shuffle.partitions={TASKS}",
+        "shards=4",
+        "pages=3",
+    )
+    try:
+        engine.wait_ready(bus)
+        yield engine
+        assert engine.stop() == 0
+    finally:
+        engine.kill()
+
+
+@pytest.fixture(scope="module")
+def log() -> list[bytes]:
+    return control_events(seed=11, count=EVENTS)
+
+
+def test_executors_decide_the_same_bytes_as_a_replay(
+    engine: Engine, bus: KafkaBus, cluster: SparkCluster, log: list[bytes]
+) -> None:
+    for first in range(0, 600, 200):
+        decided(bus, bus.publish_own(log[first : first + 200]), engine=engine)
+    assert len(cluster.executors()) == TASKS
+    assert_as_by_rules(bus)
+
+
+def test_an_executor_that_dies_in_a_batch_loses_and_doubles_nothing(
+    engine: Engine, bus: KafkaBus, cluster: SparkCluster, directory: Path, log: list[bytes]
+) -> None:
+    victim = cluster.executors()[0]
+    last = bus.publish_own(log[600:3_000])
+    wait_until(lambda: planned_to(directory) >= offset_after(last), "the batch", START_TIMEOUT_S)
+    assert bus.decided_seq() < last
+    victim.kill()
+    decided(bus, last, engine=engine)
+    wait_until(lambda: len(cluster.executors()) == TASKS, "another executor", START_TIMEOUT_S)
+    assert victim not in cluster.executors()
+    assert_as_by_rules(bus)
+    assert "moved the checkpoint aside" not in engine.log.read_text()
+
+
+def test_a_worker_that_is_added_goes_on_when_the_others_are_gone(
+    engine: Engine, bus: KafkaBus, cluster: SparkCluster, log: list[bytes]
+) -> None:
+    former = list(cluster.workers)
+    added = cluster.add_worker()
+    wait_until(lambda: bool(cluster.executors(added)), "an executor on the new worker", START_TIMEOUT_S)
+    for process in (*cluster.executors(*former), *former):
+        process.kill()
+    decided(bus, bus.publish_own(log[3_000:3_300]), engine=engine)
+    assert_as_by_rules(bus)
+    assert "moved the checkpoint aside" not in engine.log.read_text()
+
+
+def planned_to(directory: Path) -> int:
+    """Return where the newest planned batch ends in the events topic."""
+    planned = [path for path in (directory / "checkpoint" / "offsets").glob("[0-9]*") if path.name.isdigit()]
+    newest = max(planned, key=lambda path: int(path.name)).read_bytes().splitlines()[-1]
+    return int(msgspec.json.decode(newest)["events"])
+
+
+def test_spark_submit_names_the_master_and_an_embedded_bus_is_refused_there(tmp_path: Path) -> None:
+    main = Path(cli.__file__).with_name("__main__.py")
+    environment = os.environ | {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable}
+    environment |= {"SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": LOOPBACK}
+    sets = ("--set", f"bus=sqlite:{tmp_path / 'bus.db'}", "--set", "metrics.port=-1")
+    done = subprocess.run(
+        [SPARK_HOME / "bin" / "spark-submit", "--master", "spark://127.0.0.1:1", main, "run", *sets],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=START_TIMEOUT_S,
+    )
+    assert done.returncode == 3
+    # spark-submit prints what a Python program writes to standard error on its own standard output.
+    assert "Error: spark.master is spark://127.0.0.1:1, but bus " in done.stdout
+    assert "expected a bus on Kafka (bus = kafka://host:port), or spark.master = local[N]" in done.stdout
