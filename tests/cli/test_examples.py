@@ -73,7 +73,7 @@ def runnable() -> list[str]:
 
 
 def in_shell(example: str) -> bool:
-    return "|" in example or "--follow" in example
+    return "|" in example or " > " in example or "--follow" in example
 
 
 @pytest.mark.parametrize("example", [example for example in runnable() if in_shell(example)])
