@@ -8,6 +8,7 @@ from structlog.testing import capture_logs
 
 from bus.interface import Decided
 from conf.loader import load
+from streaming.checkpoint_place import checkpoint_of
 from streaming.engine_log import ELECTIONS_SHOWN_MAX, EngineLog
 from tests.support.world import World
 
@@ -26,7 +27,7 @@ def engine_log() -> EngineLog:
 def test_a_start_is_one_line_with_all_that_differs() -> None:
     settings = load(sets=["shards=4", "broker.session.timeout.ms=5000", "bus=sqlite:x.db", "pages=64"])
     with capture_logs() as lines:
-        EngineLog(settings, Path("x.db.checkpoint"), 7)
+        EngineLog(settings, checkpoint_of(settings), 7)
     (line,) = lines
     assert line["event"] == "started"
     assert line["version"]
