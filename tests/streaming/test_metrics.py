@@ -1,5 +1,7 @@
 """A running engine is scraped, and shows its decisions."""
 
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,14 @@ from tests.support.scrape import metrics_url, scrape
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.spark
+
+
+def status(url: str) -> int:
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
 
 
 @pytest.mark.timeout(400)
@@ -32,6 +42,11 @@ def test_a_running_engine_is_scraped(tmp_path: Path) -> None:
         wait_until(lambda: scrape(url).get("isrflow_brokers{state=fenced}") == 1, "the batch in the metrics", 10)
         wait_until(lambda: scrape(url)["isrflow_batch_duration_seconds_count"] > 1, "Spark's word of two batches", 10)
         seen = scrape(url)
+        address = url.removesuffix("/metrics")
+        assert [status(address + path) for path in ("/readyz", "/healthz", "/", "/foo")] == [200, 200, 200, 404]
+        why = f"{address}/page/partition?topic=orders&partition=0"
+        with urllib.request.urlopen(why, timeout=30) as answer:
+            assert b"Topic orders was created." in answer.read()
     kafka = "kafka_controller_kafkacontroller_"
     assert seen[f"{kafka}activecontrollercount"] == 1
     assert seen[f"{kafka}activebrokercount"] == 2
@@ -41,3 +56,5 @@ def test_a_running_engine_is_scraped(tmp_path: Path) -> None:
     assert seen["kafka_server_replicamanager_atminisrpartitioncount"] == 4
     assert seen["isrflow_decisions_total{kind=rejected}{reason=MALFORMED}"] == 1
     assert seen["isrflow_decision_delay_seconds_count"] > 8
+    assert seen["isrflow_process_memory_bytes{process=jvm}"] > 0
+    assert seen["isrflow_bus_bytes"] > 0

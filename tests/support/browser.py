@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-TIMEOUT_S = 30
+# A busy machine may take long to start a browser.
+TIMEOUT_S = 90
 # The browser sends nothing off the machine, and keeps nothing.
 ARGUMENTS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
