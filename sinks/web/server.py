@@ -7,6 +7,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from sinks.metrics import MetricsError
+from sinks.web.server_log import log_to_engine
 
 # While this many connections are open, a further request is answered 503.
 CONNECTIONS_MAX = 64
@@ -48,6 +49,7 @@ class WebServer:
         if port < 0:
             return None
         listening = _listen(host, port)
+        log_to_engine()
         server = self._server = uvicorn.Server(self._config)
         self._thread = threading.Thread(target=server.run, args=([listening],), name="isrflow-web", daemon=True)
         self._thread.start()

@@ -6,11 +6,16 @@ import socket
 from collections.abc import Iterator
 
 import pytest
+import structlog
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from sinks.metrics import Metrics, MetricsError
 from sinks.web.routes import app_of
 from sinks.web.server import WebServer
 from tests.sinks.sample import sample
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -82,5 +87,32 @@ def test_health_is_a_status_and_its_reasons() -> None:
         status, form, text = get(port, "/readyz")
         assert (status, form) == (503, "application/json")
         assert json.loads(text)["why"] == ["it does not decide: stopping"]
+    finally:
+        server.close()
+
+
+def test_the_servers_complaints_are_lines_of_the_engines_log(served: int, capfd: pytest.CaptureFixture[str]) -> None:
+    with structlog.testing.capture_logs() as lines:
+        with socket.create_connection(("127.0.0.1", served), 10) as connection:
+            connection.sendall(b"no HTTP\r\n\r\n")
+            assert b"400" in connection.recv(1_000)
+        wait_until(lambda: bool(lines), "a log line", 10)
+    assert [(line["log_level"], line["event"]) for line in lines] == [("warning", "Invalid HTTP request received.")]
+    assert capfd.readouterr().err == ""
+
+
+def test_a_failing_answer_is_one_line_with_its_error(capfd: pytest.CaptureFixture[str]) -> None:
+    def fail(request: Request) -> Response:
+        raise RuntimeError("broken\non two lines")
+
+    server = WebServer(app_of(Metrics(), [Route("/broken", fail)]))
+    port = server.serve("127.0.0.1", 0)
+    try:
+        with structlog.testing.capture_logs() as lines:
+            assert get(port or 0, "/broken")[0] == 500
+            wait_until(lambda: bool(lines), "a log line", 10)
+        assert [line["log_level"] for line in lines] == ["error"]
+        assert "broken" in lines[0]["error"]
+        assert capfd.readouterr().err == ""
     finally:
         server.close()
