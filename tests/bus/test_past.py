@@ -1,4 +1,7 @@
-"""What every bus gives back of its past: pages bounded in count and bytes, and the seq of a time."""
+"""What every bus gives back of its past: pages bounded in count and bytes, and the seq of a time.
+
+The buses on Kafka are on the node of ``kafka_servers``.
+"""
 
 from pathlib import Path
 

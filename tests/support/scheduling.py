@@ -18,6 +18,7 @@ FIRST = "tests/scenarios/test_stories_on_spark.py"
 ON_ONE_NODE = frozenset(
     {
         "tests/bus/test_any_bus.py",
+        "tests/bus/test_past.py",
         "tests/bus/test_replaced_image.py",
         "tests/bus/kafka/test_bus.py",
         "tests/bus/kafka/test_batches.py",
