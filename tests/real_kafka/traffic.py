@@ -10,8 +10,8 @@ from tests.support.clients import SENDERS, Sender, read_all
 from tests.support.waiting import wait_until
 
 PARTITIONS = 6
-RECORDS_A_SECOND = 100
-TRANSACTIONS_A_SECOND = 4
+RECORDS_A_SECOND = 40
+TRANSACTIONS_A_SECOND = 2
 MEMBERS = 2
 TIMEOUT_S = 120.0
 # A frozen broker keeps its connections open, so clients must not wait on them for Kafka's default of up to a minute.

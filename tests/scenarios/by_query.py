@@ -4,6 +4,7 @@ Decisions do not depend on how a log is cut into batches. But when a block shows
 the next block is decided. So blocks are published together up to the next one that shows the state.
 """
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,7 +24,9 @@ from tests.scenarios.by_operators import DECISIONS_MAX
 from tests.scenarios.telling import Scene
 
 WAIT_TIMEOUT_S = 120.0
-POLL_S = 0.01
+POLL_S = 0.02
+# Whether the query runs is asked in the JVM, and several stories ask at once.
+POLLS_PER_LOOK = 25
 # Blocks that are published together mostly make one batch. Longer ones are cut in the middle of a block.
 EVENTS_PER_BATCH = 24
 
@@ -119,16 +122,20 @@ class _Run:
 
     def _wait_until(self, condition: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + WAIT_TIMEOUT_S
-        while not condition():
-            if self._is_late():
+        for poll in itertools.count(1):
+            if condition():
+                return
+            if poll % POLLS_PER_LOOK == 0 and not self._query.isActive:
+                if not self._is_late():
+                    raise TimeoutError(f"{what}: {self._query.exception()}")
                 self._query = self._started(self._read_from)
-            if time.monotonic() > deadline or not self._query.isActive:
+            if time.monotonic() > deadline:
                 raise TimeoutError(f"{what}: {self._query.exception()}")
             time.sleep(POLL_S)
 
     def _is_late(self) -> bool:
-        """Return whether the query must start again because one of Spark's workers was late on a busy machine."""
-        if self._query.isActive or self._bus.decided_seq() > self._decided_seq:
+        """Return whether an ended query must start again because one of Spark's workers was late on a busy machine."""
+        if self._bus.decided_seq() > self._decided_seq:
             return False
         return self._late_workers.allow_another_start(str(self._query.exception()))
 

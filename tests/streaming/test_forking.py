@@ -11,7 +11,10 @@ from typing import Any
 
 import psutil
 import pytest
+import structlog
+from structlog.testing import capture_logs
 
+from streaming.forking import service
 from streaming.forking.service import ForkServer
 from tests.support.waiting import wait_until
 
@@ -137,11 +140,14 @@ def test_the_server_ends_with_the_process_that_started_it(tmp_path: Path) -> Non
 
 
 def test_a_server_that_cannot_start_costs_only_speed(
-    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streaming.forking.service.MODULES", ("no_such_module",))
+    monkeypatch.setattr(service, "MODULES", ("no_such_module",))
+    # A logger keeps the configuration that it had when it was first used.
+    monkeypatch.setattr(service, "logger", structlog.get_logger())
     server = ForkServer(tmp_path)
-    server.wait_ready()
-    assert "they start more slowly" in capsys.readouterr().out
+    with capture_logs() as lines:
+        server.wait_ready()
+    assert ["they start more slowly" in line["event"] for line in lines] == [True]
     assert run(server.python, folder)["is_warm"] is False
     server.stop()

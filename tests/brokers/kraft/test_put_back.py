@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+import time
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ from brokers.wire.errors import ErrorCode
 from brokers.wire.record_batch import decode_batches
 from bus.embedded import EmbeddedBus
 from bus.image import read_image
+from controller_logic.gateways import EPOCH_MS
 from tests.brokers.kraft.storages import beats, event, registered
 from tests.support.controller_client import LOOPBACK, ControllerClient
 from tests.support.rules_engine import RulesEngine
@@ -120,6 +122,8 @@ class Led:
         self.bus.close()
         shutil.rmtree(self.folder)
         shutil.copytree(backup, self.folder)
+        # Epochs are counted in steps of this length, and nobody restores a backup in less.
+        time.sleep(EPOCH_MS / 1_000)
         self.bus = EmbeddedBus(self.folder / "bus.db")
         self.gateway = self._process()
 
