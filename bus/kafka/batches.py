@@ -87,6 +87,8 @@ class Batches:
         self._offsets_partitions = offsets_partitions
         self._readers: dict[tuple[str, int], LogReader] = {}
         self._planned: _Batch | None = None
+        # Known since the first batch that is read, which a job does after its claim.
+        self._claims: Claims | None = None
 
     def first(self, after: int) -> Position:
         """Return the position after the control event ``after`` and before all reports.
@@ -130,11 +132,11 @@ class Batches:
         planned, self._planned = self._planned, None
         if planned is None or (planned.after, planned.end) != (after, end):
             planned = self._read_again(after, end)
-        # Claims are rare, so they are looked up only if an event may be one or has a deadline.
-        asks = any(_asks_for_claims(one.raw) for one in planned.control)
-        claims = newest_claims(self._connection) if asks else Claims()
+        # Claims are rare. A new one concerns only the batch that has it, and those that this job can no longer commit.
+        if self._claims is None or any(is_started(one.raw) for one in planned.control):
+            self._claims = newest_claims(self._connection)
         for seq, one in in_order(planned.control, planned.reports, after.seq):
-            yield _entry(seq, one, claims)
+            yield _entry(seq, one, self._claims)
 
     def _waiting_reports(self, after: Position) -> dict[int, int]:
         """Return how many offsets come after ``after`` in each partition of reports that has any."""
@@ -219,10 +221,6 @@ def _entry(seq: int, one: Taken, claims: Claims) -> Entry:
     if not one.is_control:
         return Entry(seq, one.raw, one.time_ms, False)
     return Entry(seq, one.raw, one.time_ms, one.offset in claims.offsets, found_ms(seq, claims.found))
-
-
-def _asks_for_claims(raw: bytes) -> bool:
-    return b"timeout_ms" in raw or is_started(raw)
 
 
 def _is_tick(raw: bytes) -> bool:

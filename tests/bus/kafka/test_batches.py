@@ -150,6 +150,17 @@ def test_a_repeated_batch_has_the_same_events_whatever_the_bounds_are_by_then(bu
 
 
 @pytest.mark.cluster
+def test_every_event_that_a_claim_found_undecided_carries_the_time_of_that(bus: KafkaBus, batches: Batches) -> None:
+    # The rules ask a gateway's start and a tick for it, and not only an event with a deadline.
+    waiting = bus.publish_own([b'{"kind":"gateway_started"}', TICK])
+    bus.claim("a", {}, 1)
+    found = {entry.seq: entry.found_ms for batch in cut(batches, Bounds(1, 1)) for entry in batch}
+    assert [time_ms is not None for seq, time_ms in found.items() if seq <= waiting] == [True, True]
+    after = bus.publish_own([TICK])
+    assert {entry.found_ms for batch in cut(batches, WIDE) for entry in batch if entry.seq == after} == {None}
+
+
+@pytest.mark.cluster
 def test_a_forged_claim_is_not_a_claim(bus: KafkaBus, batches: Batches) -> None:
     bus.publish_own([STARTED])
     bus.claim("a", {}, 1)
