@@ -112,6 +112,9 @@ def test_gateways_whose_disks_are_lost_take_the_log_from_each_other_and_from_bro
     same(cluster, seen)
     # First the leader's, so the other gateway leads.
     oldest = wait_until(lambda: min(snapshots_of(cluster, 101), default=None), "the other to have a snapshot", 60)
+    # A gateway gives a snapshot away from the next write on.
+    cluster.create(NewTopic("written", 1, 2))
+    same(cluster, seen)
     lose(cluster, 100)
     start(cluster, 100)
     assert max(snapshots_of(cluster, 100)) >= oldest, "a snapshot came too"
