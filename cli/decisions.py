@@ -16,6 +16,7 @@ from cli.moment import start_named
 from cli.options import existing_bus, with_settings
 from conf.settings import Settings
 from history import log
+from history.reach import oldest_seq
 from state.decisions import KIND_RANK, decode
 from state.reason import Reason
 
@@ -107,7 +108,8 @@ def command(
     left = limit if limit is not None else sys.maxsize
     try:
         first = start_named(bus, "--since", since) if since is not None else from_seq or 0
-        _say_what_is_gone(bus, first, asked=from_seq is not None or since is not None)
+        if from_seq is not None or since is not None:
+            _say_what_is_gone(bus, first)
         for batch in _batches(bus, first, follow, tail, wanted):
             bodies = [decided.body for decided in batch][:left]
             _show(bodies, form)
@@ -148,13 +150,12 @@ def _last(bus: Bus, first: int, through: int, count: int, wanted: Wanted) -> lis
         span *= _LONGER
 
 
-def _say_what_is_gone(bus: Bus, first: int, *, asked: bool) -> None:
-    """Say on standard error if decisions were asked for that retention has removed."""
-    oldest = bus.decisions((0, -1), 1, passing_over=True)
-    kept_after = bus.kept_after()
-    if asked and oldest and first <= kept_after:
+def _say_what_is_gone(bus: Bus, first: int) -> None:
+    """Say on standard error if retention has removed decisions from ``first`` on."""
+    oldest, kept_after = oldest_seq(bus), bus.kept_after()
+    if oldest is not None and first <= kept_after:
         click.echo(
-            f"The oldest decision that is left is on event {oldest[0].seq}. Up to event {kept_after} only what changed "
+            f"The oldest decision that is left is on event {oldest}. Up to event {kept_after} only what changed "
             "the cluster is left (history.ms, retention.ms).",
             err=True,
         )

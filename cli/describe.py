@@ -1,7 +1,7 @@
 """Print the state."""
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -12,9 +12,9 @@ from cli.committed import Committed, read_committed, skew_ms, warn_if_old
 from cli.errors import Refused
 from cli.moment import AT_HELP, seq_named
 from cli.options import existing_bus, with_settings
+from cli.output import columns, ids
 from cli.partition_filters import Filters, filtered
 from conf.settings import Settings
-from history.state_at import state_at
 
 View = dict[str, Any]
 _PARTITION_WORDS = (
@@ -67,6 +67,9 @@ def _newest(bus: Bus, settings: Settings) -> Committed:
 
 
 def _as_of(bus: Bus, at: str) -> Committed:
+    # Only a state of the past needs the rules, and they take a while to import.
+    from history.state_at import state_at
+
     state = state_at(bus, seq_named(bus, "--at", at))
     return Committed(state.states[0].cluster, {topic.topic: topic for topic in state.topics()})
 
@@ -101,14 +104,14 @@ def table_of(view: View) -> list[str]:
     head = f"ControllerEpoch: {view['controller_epoch']}  Seq: {view['seq']}  TimeMs: {view['time_ms']}"
     skew_ms = view["clock_skew_ms"]
     lines = [head if skew_ms is None else f"{head}  ClockSkewMs: {skew_ms}", ""]
-    lines += _columns(
+    lines += columns(
         ("Broker", "BrokerEpoch", "State", "Rack", "Backlog"),
         ((b["broker"], b["broker_epoch"], b["state"], b["rack"] or "-", b["backlog"]) for b in view["brokers"]),
     )
     if view["topics"]:
-        lines += ["", *_columns(("Topic", "TopicId", "State", "Configs"), map(_topic_row, view["topics"]))]
+        lines += ["", *columns(("Topic", "TopicId", "State", "Configs"), map(_topic_row, view["topics"]))]
     if view["partitions"]:
-        lines += ["", *_columns(_PARTITION_WORDS, map(_partition_row, view["partitions"]))]
+        lines += ["", *columns(_PARTITION_WORDS, map(_partition_row, view["partitions"]))]
     return lines
 
 
@@ -119,16 +122,6 @@ def _topic_row(t: View) -> tuple[object, ...]:
 
 def _partition_row(p: View) -> tuple[object, ...]:
     leader = p["leader"] if p["leader"] >= 0 else "none"
-    ids = (_ids(p[name]) for name in ("replicas", "isr", "adding_replicas", "removing_replicas"))
+    listed = (ids(p[name]) for name in ("replicas", "isr", "adding_replicas", "removing_replicas"))
     epochs = (p["leader_epoch"], p["partition_epoch"], p["high_watermark"])
-    return (p["topic"], p["partition"], leader, *ids, p["state"], *epochs)
-
-
-def _ids(ids: Iterable[int]) -> str:
-    return ",".join(map(str, ids)) or "-"
-
-
-def _columns(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> list[str]:
-    table = [head, *(tuple(str(cell) for cell in row) for row in rows)]
-    widths = [max(len(row[column]) for row in table) for column in range(len(head))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+    return (p["topic"], p["partition"], leader, *listed, p["state"], *epochs)

@@ -15,7 +15,7 @@ from state.events import AnyEvent, Malformed
 
 CHUNK_BYTES = 256 * 1024
 COMPLAINTS_SHOWN = 10
-_KINDS = sorted(str(kind.__struct_config__.tag) for kind in AnyEvent.__args__)
+KINDS = sorted(str(kind.__struct_config__.tag) for kind in AnyEvent.__args__)
 
 
 class _Timed(msgspec.Struct):
@@ -82,8 +82,8 @@ def complaint_about(text: bytes) -> str | None:
     if not isinstance(event, Malformed):
         return None
     if event.field == "kind" and event.request:
-        near = difflib.get_close_matches(event.request, _KINDS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; expected one of {', '.join(_KINDS)}"
+        near = difflib.get_close_matches(event.request, KINDS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; expected one of {', '.join(KINDS)}"
         return f"has the unknown kind {event.request!r}{hint}"
     return f"is no event: {event.field + ': ' if event.field else ''}{event.message}"
 

@@ -11,18 +11,15 @@ import msgspec
 from bus.interface import Bus, Entry
 from cli.decisions import POLL_INTERVAL_S
 from cli.errors import WrongUse
+from cli.event_lines import KINDS
 from cli.moment import end_named, start_named
 from cli.options import existing_bus, with_settings
 from conf.settings import Settings
 from history.envelope import enveloped
 from history.explanation import shown_time
 from history.log import event_pages
-from history.snapshot_file import encode_snapshot
-from history.state_at import state_at
 from history.told_events import told_event
-from state.events import AnyEvent
 
-KINDS = sorted(str(kind.__struct_config__.tag) for kind in AnyEvent.__args__)
 NEWEST = 2**62
 
 
@@ -119,6 +116,10 @@ def _say_what_is_gone(bus: Bus, after: int) -> None:
 
 
 def _write_snapshot(bus: Bus, path: Path, seq: int) -> None:
+    # Only a snapshot needs the rules, and they take a while to import.
+    from history.snapshot_file import encode_snapshot
+    from history.state_at import state_at
+
     text = encode_snapshot(state_at(bus, seq))
     try:
         path.write_bytes(text)

@@ -25,9 +25,8 @@ def show_json(document: Any) -> None:
 
 def show_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows below their headings: in colour on a terminal, in aligned columns elsewhere."""
-    texts = [tuple(str(cell) for cell in row) for row in rows]
     if not sys.stdout.isatty():
-        for line in columns(head, texts):
+        for line in columns(head, rows):
             click.echo(line)
         return
     # A pipe needs no colours, so only a terminal pays for this import.
@@ -38,14 +37,14 @@ def show_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in head:
         table.add_column(heading, overflow="fold")
-    for row in texts:
-        table.add_row(*(Text(cell) for cell in row))
+    for row in rows:
+        table.add_row(*(Text(str(cell)) for cell in row))
     Console().print(table)
 
 
-def columns(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def columns(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
     """Align rows below their headings."""
-    table = [tuple(head), *rows]
+    table = [tuple(head), *(tuple(str(cell) for cell in row) for row in rows)]
     widths = [max(len(row[column]) for row in table) for column in range(len(head))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
 

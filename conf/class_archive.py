@@ -29,8 +29,9 @@ class ClassArchive(NamedTuple):
     @property
     def path(self) -> Path | None:
         """Return a finished archive, if there is one."""
-        for path in self.directory.glob(f"{self._name}-*.jsa"):
-            if path.stem == f"{self._name}-{path.stat().st_size}":
+        name = self._name
+        for path in self.directory.glob(f"{name}-*.jsa"):
+            if path.stem == f"{name}-{path.stat().st_size}":
                 return path
         return None
 
@@ -47,14 +48,15 @@ class ClassArchive(NamedTuple):
         Raises ``RuntimeError`` if it wrote none.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
+        name = self._name
         # Java cannot use one archive and write another.
-        for former in self.directory.glob(f"{self._name}-*"):
+        for former in self.directory.glob(f"{name}-*"):
             former.unlink()
-        unfinished = self.directory / f"{self._name}-{os.getpid()}"
+        unfinished = self.directory / f"{name}-{os.getpid()}"
         try:
             yield [f"-XX:ArchiveClassesAtExit={unfinished}", "-Xlog:disable"]
             if not unfinished.exists():
                 raise RuntimeError(f"Java wrote no archive of classes to {unfinished}")
-            unfinished.rename(unfinished.with_name(f"{self._name}-{unfinished.stat().st_size}.jsa"))
+            unfinished.rename(unfinished.with_name(f"{name}-{unfinished.stat().st_size}.jsa"))
         finally:
             unfinished.unlink(missing_ok=True)

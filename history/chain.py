@@ -6,6 +6,7 @@ from typing import NamedTuple
 from bus.interface import Bus
 from history import log
 from history.about import decisions_about
+from history.reach import oldest_seq
 from state import decisions as d
 from state.ids import NO_LEADER
 
@@ -64,12 +65,6 @@ def chain_of(bus: Bus, topic: str, partition: int, through: int, changes_max: in
         if _is_origin(step):
             return Chain(steps[::-1], None, is_whole=True, has_older=False)
     return Chain(steps[::-1], None, is_whole=False, has_older=False, oldest_seq=oldest_seq(bus))
-
-
-def oldest_seq(bus: Bus) -> int | None:
-    """Return the seq of the oldest decision that retention left; None if there is no decision."""
-    oldest = bus.decisions((0, -1), 1, passing_over=True)
-    return oldest[0].seq if oldest else None
 
 
 def _is_origin(step: Step) -> bool:

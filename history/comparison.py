@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from history.tally import Election, Name, Summary
-from state.ids import NO_LEADER
+from history.told_events import led_by
 from state.partition import Partition
 
 
@@ -130,5 +130,4 @@ def standing(partition: Partition | None) -> str:
     """Return how a partition is led, in words."""
     if partition is None:
         return "no such partition"
-    leader = "no leader" if partition.leader == NO_LEADER else f"leader {partition.leader}"
-    return f"{leader}, ISR {','.join(map(str, partition.isr)) or 'none'}"
+    return f"{led_by(partition.leader)}, ISR {','.join(map(str, partition.isr)) or 'none'}"

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from history.comparison import Comparison, minutes, standing
 from history.explanation import shown_time
 from history.tally import Election
-from history.told_events import listed
-from state.ids import NO_LEADER
+from history.told_events import led_by, listed
 
 DIFFERENCES_MAX = 20
 _TOTALS = {
@@ -60,14 +59,6 @@ def _table(head: str, rows: Sequence[tuple[str, float, float]]) -> list[str]:
     ]
 
 
-def _number(value: float) -> str:
-    return f"{value:.3f}".rstrip("0").rstrip(".")
-
-
-def _change(value: float) -> str:
-    return "" if not value else ("+" if value > 0 else "") + _number(value)
-
-
 def _elections(comparison: Comparison, differences_max: int) -> list[str]:
     found = comparison.elections()
     lines: list[str] = []
@@ -83,9 +74,8 @@ def _told(elections: list[Election]) -> Iterator[str]:
     if not elections:
         yield "nothing changed"
     for one in elections:
-        leader = "no leader" if one.leader == NO_LEADER else f"leader {one.leader}"
         at_risk = f", unclean: {one.records_at_risk} records at risk" if one.unclean else ""
-        yield f"{leader}, ISR {listed(one.isr)} ({one.reason}){at_risk}"
+        yield f"{led_by(one.leader)}, ISR {listed(one.isr)} ({one.reason}){at_risk}"
 
 
 def _partitions(comparison: Comparison, differences_max: int) -> list[str]:

@@ -22,11 +22,16 @@ class Reach(NamedTuple):
     decided: int
 
 
+def oldest_seq(bus: Bus) -> int | None:
+    """Return the seq of the oldest decision that retention left; None if there is no decision."""
+    oldest = bus.decisions((0, -1), 1, passing_over=True)
+    return oldest[0].seq if oldest else None
+
+
 def reach_of(bus: Bus) -> Reach:
     """Return how far back ``bus`` goes now. Retention moves it on."""
     decided = bus.decided_seq()
-    oldest = bus.decisions((0, -1), 1, passing_over=True)
-    decisions_from = oldest[0].seq if oldest else None
+    decisions_from = oldest_seq(bus)
     kept_after = bus.kept_after()
     if kept_after == 0:
         return Reach(0, None, decisions_from, decided)

@@ -38,18 +38,16 @@ def state_at(bus: Bus, seq: int) -> StateAt:
 
     Raises ``BeyondReachError`` if events that it needs were removed, or if ``seq`` is not decided yet.
     """
-    check_reached(bus, seq)
-    base = _nearest(bus, seq)
+    base = _nearest(bus, seq, check_reached(bus, seq).decided)
     replay = Replay(states_of(base), Policy())
     for page in event_pages(bus, base.seq, seq):
         replay.take(list(logged(page)))
     return StateAt(seq, replay.states)
 
 
-def _nearest(bus: Bus, seq: int) -> Image:
+def _nearest(bus: Bus, seq: int, decided: int) -> Image:
     """Return the newest state on the bus that is not newer than ``seq``; the empty one if there is none."""
-    newest = bus.image()
-    if newest.seq <= seq:
+    if seq >= decided and (newest := bus.image()).seq <= seq:
         return newest
     older = [snapshot.seq for snapshot in bus.snapshots() if snapshot.seq <= seq]
     return bus.snapshot(older[-1]) if older else Image(0, [])

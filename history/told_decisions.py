@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import UNSET
 
-from history.told_events import listed
+from history.told_events import led_by, listed
 from state import decisions as d
 from state.ids import NO_LEADER
 from state.obstacle import Obstacle
@@ -161,17 +161,7 @@ def standing(decision: d.LeaderAndIsr) -> str:
         moving = f", adding {listed(decision.adding_replicas)}, removing {listed(decision.removing_replicas)}"
     recovering = ", recovering" if decision.leader_recovery_state == "RECOVERING" else ""
     replicas = f"ISR {listed(decision.isr)} of replicas {listed(decision.replicas)}{moving}"
-    return f"{_leader(decision.leader, word='leader ')}{recovering}, {replicas}, {epochs}"
-
-
-def _leader(leader: int, word: str = "broker ") -> str:
-    return (
-        "no leader"
-        if leader == NO_LEADER and word != "broker "
-        else "nobody"
-        if leader == NO_LEADER
-        else f"{word}{leader}"
-    )
+    return f"{led_by(decision.leader)}{recovering}, {replicas}, {epochs}"
 
 
 def _id(leader: int) -> str:

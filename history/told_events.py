@@ -2,6 +2,7 @@
 
 from state import events as e
 from state.event_text import decode
+from state.ids import NO_LEADER
 
 Told = e.AnyEvent | e.Malformed
 
@@ -82,6 +83,11 @@ def _named(partitions: tuple[e.TopicPartition, ...] | None) -> str:
 def _settings(event: e.AlterConfig) -> str:
     pairs = (f"{name} removed" if value is None else f"{name}={value}" for name, value in sorted(event.config.items()))
     return ", ".join(pairs) or "none"
+
+
+def led_by(leader: int) -> str:
+    """Return who leads, in words."""
+    return "no leader" if leader == NO_LEADER else f"leader {leader}"
 
 
 def listed(ids: tuple[int, ...]) -> str:

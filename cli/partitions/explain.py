@@ -9,8 +9,8 @@ from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_json
 from cli.partitions.name import PARTITION, PartitionName
 from conf.settings import Settings
-from history.chain import oldest_seq
 from history.explanation import CHANGES_MAX, Explanation, explain, json_of, text_of
+from history.reach import oldest_seq
 
 
 @click.command("explain")
