@@ -1,42 +1,24 @@
 """The metrics of a broker's or gateway's own process, served to Prometheus."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, Literal, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Generic
 
-import msgspec
 import structlog
 from prometheus_client import CollectorRegistry, start_http_server
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from brokers.given_settings import NO_PORT
-
-# The measured values of a process.
-M = TypeVar("M", bound=msgspec.Struct)
+from conf.metric_series import Labelled, M, Series, plain_family
 
 logger = structlog.get_logger()
-
-
-class Series(msgspec.Struct, Generic[M], frozen=True):
-    """A metric, and how to read its value. A counter's name has no ``_total``, because the exposition adds it."""
-
-    name: str
-    kind: Literal["gauge", "counter"]
-    help: str
-    value: Callable[[M], float | Mapping[Any, float]]
-    labels: tuple[str, ...] = ()
-
-    @property
-    def exposed(self) -> str:
-        """Return the name that Prometheus sees."""
-        return f"{self.name}_total" if self.kind == "counter" else self.name
 
 
 class OwnMetrics(Collector, Generic[M]):
     """A collector that measures at each scrape, in the scraper's thread."""
 
-    def __init__(self, series: Sequence[Series[M]], measure: Callable[[], M]) -> None:
+    def __init__(self, series: Sequence[Series[M, float | Labelled]], measure: Callable[[], M]) -> None:
         self._series = series
         self._measure = measure
         self.registry = CollectorRegistry()
@@ -45,13 +27,7 @@ class OwnMetrics(Collector, Generic[M]):
     def collect(self) -> Iterable[Metric]:
         """Measure, and render the values."""
         measured = self._measure()
-        for series in self._series:
-            kind = CounterMetricFamily if series.kind == "counter" else GaugeMetricFamily
-            family = kind(series.name, series.help, labels=series.labels)
-            value = series.value(measured)
-            for labels, number in (value if isinstance(value, Mapping) else {(): value}).items():
-                family.add_metric(labels, number)
-            yield family
+        return [plain_family(series, series.value(measured)) for series in self._series]
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from conf.settings import Settings
 from state.cluster import Cluster
 from state.ids import NO_TIME
 from state.partition import Topic
-from state.policy import TOPIC_NAMES, Policy, laid_over
+from state.policy import TOPIC_NAMES, laid_over
 from state.view import view_of
 
 OLD_AFTER_S = 10.0
@@ -26,15 +26,10 @@ class Committed(NamedTuple):
     cluster: Cluster
     topics: dict[str, Topic]
 
-    @property
-    def policy(self) -> Policy:
-        """Return the settings in force: the cluster's dynamic ones over those of the newest claim."""
-        return laid_over(laid_over(Policy(), self.cluster.settings), self.cluster.config)
-
     def min_isr(self, topic: Topic) -> int:
         """Return how many in-sync replicas a write with acks=all to ``topic`` needs."""
         own = {key: value for key, value in topic.config.items() if key in TOPIC_NAMES}
-        return laid_over(self.policy, own).min_insync_replicas
+        return laid_over(self.cluster.policy, own).min_insync_replicas
 
     def topic(self, name: str) -> Topic:
         """Return a topic. Raises ``Refused`` if there is none."""

@@ -1,10 +1,7 @@
 """Our own metrics by name: what each means, and how to read its value from a snapshot."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
-
-import msgspec
-
+from conf import metric_series
+from conf.metric_series import Labelled as Labelled
 from sinks.known_labels import KIND_REASONS, PHASES
 from sinks.metric_snapshot import Histogram, Recent, Snapshot
 from sinks.resources import PROCESSES
@@ -12,26 +9,13 @@ from state.broker import BrokerState
 from state.ids import NO_TIME
 from state.reason import Reason
 
-Labelled = Mapping[Any, float]  # by label values, in the order of the labels
 Value = float | Histogram | Recent | Labelled
 
 QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
 BROKER_STATES = (BrokerState.active, BrokerState.fenced, BrokerState.controlled_shutdown)
 
 
-class Series(msgspec.Struct, frozen=True):
-    """A metric. A counter's name has no ``_total``, because the exposition adds it."""
-
-    name: str
-    kind: Literal["gauge", "counter", "histogram", "summary"]
-    help: str
-    value: Callable[[Snapshot], Value]
-    labels: tuple[str, ...] = ()
-
-    @property
-    def exposed(self) -> str:
-        """Return the name that Prometheus sees."""
-        return f"{self.name}_total" if self.kind == "counter" else self.name
+Series = metric_series.Series[Snapshot, Value]
 
 
 def _phases(s: Snapshot) -> Labelled:

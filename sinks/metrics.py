@@ -8,16 +8,11 @@ from typing import Any
 
 import msgspec
 from prometheus_client import CollectorRegistry
-from prometheus_client.metrics_core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-    SummaryMetricFamily,
-)
+from prometheus_client.metrics_core import HistogramMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.registry import Collector
 
 from bus.clock import steady_ms
+from conf.metric_series import plain_family
 from sinks.kafka_metric_names import KAFKA
 from sinks.metric_names import OWN, QUANTILES, Series
 from sinks.metric_snapshot import SECONDS_BUCKETS, Histogram, Recent, Snapshot, count_decisions
@@ -170,11 +165,7 @@ def _family(series: Series, snapshot: Snapshot) -> Metric:
         return HistogramMetricFamily(series.name, series.help, buckets=_buckets(value), sum_value=value.sum_s)
     if isinstance(value, Recent):
         return _summary(series, value)
-    kind = CounterMetricFamily if series.kind == "counter" else GaugeMetricFamily
-    family = kind(series.name, series.help, labels=series.labels)
-    for labels, number in (value if isinstance(value, Mapping) else {(): value}).items():
-        family.add_metric(labels, number)
-    return family
+    return plain_family(series, value)
 
 
 def _summary(series: Series, recent: Recent) -> Metric:

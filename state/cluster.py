@@ -11,6 +11,7 @@ from state.decisions import AnyDecision
 from state.ids import NO_LEADER, NO_TIME, shard_of, without_collisions
 from state.metadata_quorum import Gateway, Quorum
 from state.partition import Partition, Topic
+from state.policy import Policy, laid_over
 from state.rules import FIRST_RULES
 
 STATE_VERSION = 1
@@ -108,6 +109,11 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     clock_entered_ms: int = NO_TIME
     # The settings that brokers behind gateways act on, as last announced to them.
     in_force: dict[str, str] = {}
+
+    @property
+    def policy(self) -> Policy:
+        """Return the settings in force: the dynamic ones over those of the newest claim."""
+        return laid_over(laid_over(Policy(), self.settings), self.config)
 
     @property
     def writes_cluster_decisions(self) -> bool:

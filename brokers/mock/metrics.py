@@ -2,7 +2,7 @@
 
 import msgspec
 
-from brokers.metrics import Series
+from conf.metric_series import Labelled, Series
 
 
 class BrokerMeasures(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class BrokerMeasures(msgspec.Struct, frozen=True, kw_only=True):
     requests: int = 0
 
 
-_Series = Series[BrokerMeasures]
+_Series = Series[BrokerMeasures, float | Labelled]
 
 SERIES = (
     _Series("isrflow_mock_broker_info", "gauge", "Always 1.", lambda m: {(str(m.broker),): 1}, ("broker",)),

@@ -20,7 +20,6 @@ from cli.cluster.engine import EngineProcess, decides
 from conf.loader import as_text, load
 from state.cluster import Cluster
 from state.ids import NO_LEADER
-from state.policy import Policy, laid_over
 
 FILE = "led.json"
 ENGINE = "engine"
@@ -222,8 +221,7 @@ class LedCluster:
 
 def broker_settings(cluster: Cluster) -> dict[str, str]:
     """Return the engine's settings that brokers act on but read from their file only, as they are in force."""
-    policy = laid_over(laid_over(Policy(), cluster.settings), cluster.config)
-    values = msgspec.to_builtins(policy)
+    values = msgspec.to_builtins(cluster.policy)
     return {name: as_text(values[name]) for name in BROKER_FILE_SETTINGS}
 
 

@@ -19,7 +19,7 @@ from sinks.web.timeline import Timeline
 from state.broker import Broker
 from state.cluster import Cluster
 from state.codec import CodecError, decode_cluster, decode_slices
-from state.policy import Policy, laid_over
+from state.policy import Policy
 from state.shard_outcome import CLUSTER_PAGE
 from state.slices import Slice
 
@@ -146,7 +146,7 @@ class Live(threading.Thread):
 
     def _take_state(self, taken: Taken) -> bool:
         cluster = taken.clusters[0]
-        if self._policy_of(cluster) != self._policy:
+        if cluster.policy != self._policy:
             self._read_image()
             return True
         pages = {place: body for place, (through, body) in taken.pages.items() if through > self._image_seq}
@@ -164,7 +164,7 @@ class Live(threading.Thread):
         self._facts, self._summaries, self._topics_on, self._counts = {}, {}, {}, {}
         clusters = [decode_cluster(page.body) for page in image.pages if page.page == CLUSTER_PAGE]
         cluster = clusters[0] if clusters else Cluster()
-        self._policy, self._brokers = self._policy_of(cluster), cluster.brokers
+        self._policy, self._brokers = cluster.policy, cluster.brokers
         held = [((page.shard, page.page), page.body) for page in image.pages if page.page != CLUSTER_PAGE]
         # The facts first: a topic's first slice holds them, and they are needed to summarise its other slices.
         for piece in self._pieces(held, PAGES_AT_ONCE):
@@ -175,9 +175,6 @@ class Live(threading.Thread):
         self._image_seq = image.seq
         self._show(image.seq, cluster.clock_ms, True)
         self.version += 1
-
-    def _policy_of(self, cluster: Cluster) -> Policy:
-        return laid_over(laid_over(Policy(), cluster.settings), cluster.config)
 
     def _put_pages(self, pages: dict[Place, list[Slice]]) -> bool:
         """Summarise changed pages. Return False if a fact changed that summaries of other pages depend on."""

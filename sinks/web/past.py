@@ -9,7 +9,6 @@ from sinks.web.partitions import added, facts_of, summarise
 from sinks.web.view import ROWS_MAX, cluster_of
 from state.cluster import Cluster
 from state.partition import Topic
-from state.policy import Policy, laid_over
 from state.slices import Slice
 
 
@@ -55,8 +54,7 @@ class Past(Protocol):
 def shown(seq: int, cluster: Cluster, topics: list[Topic]) -> dict[str, Any]:
     """Return a whole state in the form in which the page gets the newest one."""
     slices = [Slice(topic, len(topic.partitions)) for topic in topics]
-    policy = laid_over(laid_over(Policy(), cluster.settings), cluster.config)
-    summary = added([summarise(slices, facts_of(slices), policy)], ROWS_MAX)
+    summary = added([summarise(slices, facts_of(slices), cluster.policy)], ROWS_MAX)
     partitions = sum(len(topic.partitions) for topic in topics)
     picture = Picture(seq, cluster.clock_ms, cluster.brokers, len(topics), partitions, summary)
     return {"seq": seq, "clock_ms": cluster.clock_ms, "cluster": cluster_of(picture)}

@@ -107,7 +107,7 @@ def test_two_places_to_start_are_refused(isrflow: Isrflow, bus: EmbeddedBus) -> 
     assert "--from and --since both say where to start" in done.stderr
 
 
-def test_removed_decisions_are_told_to_whoever_asks_for_them(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+def test_asking_for_removed_decisions_says_that_they_are_gone(isrflow: Isrflow, bus: EmbeddedBus) -> None:
     bus.passed(6)
     bus.forget(3)
     asked = isrflow("decisions", "--from", "1")

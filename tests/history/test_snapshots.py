@@ -113,7 +113,7 @@ def test_thinning_leaves_what_changed_the_cluster(tmp_path: Path, monkeypatch: p
         state_at(recorded.bus, 199)
     with pytest.raises(TrimmedError):
         recorded.bus.decisions((100, 0), 10)
-    assert recorded.bus.decisions((0, -1), 1)[0].seq > 200, "whoever follows from the start gets no gaps"
+    assert recorded.bus.decisions((0, -1), 1)[0].seq > 200, "a follower from the start gets no gaps"
     thinned = len([seq for seq in left if seq <= 200])
     assert recorded.bus.surplus_end(thinned) == 0
     while end := recorded.bus.surplus_end(10):

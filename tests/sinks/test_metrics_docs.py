@@ -4,23 +4,24 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 
 from brokers.gateways.kraft import metrics as gateway_metrics
 from brokers.gateways.kraft.metrics import GatewayMeasures
 from brokers.metrics import OwnMetrics
-from brokers.metrics import Series as OwnSeries
 from brokers.mock import metrics as mock_metrics
 from brokers.mock.metrics import BrokerMeasures
+from conf.metric_series import Series
 from sinks.kafka_metric_names import KAFKA
-from sinks.metric_names import OWN, Series
+from sinks.metric_names import OWN
 from tests.sinks.sample import sample
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
 
 
-AnySeries = Series | OwnSeries[GatewayMeasures] | OwnSeries[BrokerMeasures]
+AnySeries = Series[Any, Any]
 GATEWAY = GatewayMeasures(
     gateway=100,
     is_serving=True,

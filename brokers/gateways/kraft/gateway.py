@@ -45,7 +45,7 @@ from brokers.gateways.kraft.handover import hand_over
 from brokers.gateways.kraft.metadata.image import Registration
 from brokers.gateways.kraft.metrics import GatewayMeasures
 from brokers.gateways.kraft.probing import Probes
-from brokers.gateways.kraft.quorum_view import SERVING, QuorumView
+from brokers.gateways.kraft.quorum_view import QuorumView
 from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.kraft.rebuilding.opening import Opening
 from brokers.gateways.kraft.resource_locks import ResourceLocks
@@ -104,7 +104,7 @@ class Gateway:
         view, storage = self._quorum_view, self._storage
         # Copied, because another thread changes them.
         brokers = dict(view.brokers)
-        fetched = [view.fetched.get(number, 0) for number, broker in brokers.items() if broker.state in SERVING]
+        fetched = [view.fetched.get(number, 0) for number, broker in brokers.items() if broker.is_serving]
         end = storage.end_offset if storage else 0
         events, event_bytes = self._engine.waiting
         return GatewayMeasures(

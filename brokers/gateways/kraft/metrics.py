@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from brokers.metrics import Series
+from conf.metric_series import Labelled, Series
 
 
 class GatewayMeasures(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +28,7 @@ class GatewayMeasures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 STATES = ("active", "fenced", "controlled_shutdown")
-_Series = Series[GatewayMeasures]
+_Series = Series[GatewayMeasures, float | Labelled]
 
 SERIES = (
     _Series("isrflow_gateway_info", "gauge", "Always 1.", lambda m: {(str(m.gateway),): 1}, ("gateway",)),
