@@ -147,6 +147,9 @@ def test_transactions_are_whole_and_groups_continue_where_they_were(cluster: Rea
         producer.begin_transaction()
         for _ in range(5):
             producer.produce("whole", b"%d" % number)
+        # The client must know that its partitions are in the transaction. If it ends one whose coordinator died before
+        # it could answer that, the next coordinator has no such transaction, and the client gives up for good.
+        assert producer.flush(60) == 0
         if number % 2:
             producer.abort_transaction(60)
         else:
