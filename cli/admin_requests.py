@@ -10,11 +10,10 @@ import msgspec
 
 from bus.clock import now_ms
 from bus.image import read_image
-from bus.interface import AFTER_ALL_OF, Bus, Decided, Entry, Image
+from bus.interface import Entry, Image
 from bus.open_bus import open_bus
-from cli.committed import skew_ms, warn_if_old
+from cli.committed import warn_if_old
 from cli.decision_line import text_of
-from cli.decisions import DECISIONS_PER_READ
 from cli.errors import Refused, Unreachable
 from cli.options import existing_bus, with_settings
 from cli.output import format_option, show_json
@@ -23,6 +22,7 @@ from conf.settings import Settings
 from controller_logic.guard import guarded_step
 from controller_logic.replay import logged
 from controller_logic.resharding import resharded
+from history import log
 from state.canonical import number
 from state.cluster import State
 from state.codec import decode_cluster
@@ -108,7 +108,8 @@ def answers_to(ask: Ask, requests: Sequence[Request]) -> list[AnyDecision]:
             raise Unreachable(error.message.replace("The events stay published.", lapses)) from error
         first = last - (len(bodies) - 1) * bus.seq_step
         seqs = range(first, last + 1, bus.seq_step)
-        decisions = [decode(decided.body) for decided in _decided_in(bus, seqs)]
+        found = log.decisions(bus, first - 1, last, passing_over=False)
+        decisions = [decode(one.body) for one in found if one.seq in seqs]
         return [decision for decision in decisions if isinstance(decision, Answer | Rejected)]
     finally:
         bus.close()
@@ -119,15 +120,6 @@ def _encoded(request: Request, timeout_ms: int) -> bytes:
     # A heartbeat takes no time-out, and ignores it.
     fields = {"time_ms": now_ms(), "request_id": f"cli-{secrets.token_hex(8)}", "timeout_ms": timeout_ms}
     return msgspec.json.encode(request | fields)
-
-
-def _decided_in(bus: Bus, seqs: range) -> list[Decided]:
-    found: list[Decided] = []
-    after = (seqs[0] - 1, AFTER_ALL_OF)
-    while batch := [one for one in bus.decisions(after, DECISIONS_PER_READ) if one.seq <= seqs[-1]]:
-        after = (batch[-1].seq, batch[-1].idx)
-        found += [one for one in batch if one.seq in seqs]
-    return found
 
 
 def would_decide(settings: Settings, requests: Sequence[Request]) -> list[AnyDecision]:
@@ -144,7 +136,7 @@ def would_decide(settings: Settings, requests: Sequence[Request]) -> list[AnyDec
     finally:
         bus.close()
     state = _whole(image)
-    warn_if_old(state.cluster.clock_ms, skew_ms(state.cluster))
+    warn_if_old(state.cluster)
     state = guarded_step(state, list(logged(undecided)), Policy(), overrides={}).state
     texts = [msgspec.json.encode({"time_ms": now_ms(), "request_id": "dry-run"} | request) for request in requests]
     asked = [Entry(last + nth * step_of_seq, text, now_ms()) for nth, text in enumerate(texts, start=1)]

@@ -12,9 +12,8 @@ from cli.errors import Refused, Unreachable
 from cli.options import existing_bus
 from conf.settings import Settings
 from state.cluster import Cluster
-from state.ids import NO_TIME
 from state.partition import Topic
-from state.policy import TOPIC_NAMES, laid_over
+from state.policy import for_topic
 from state.view import view_of
 
 OLD_AFTER_S = 10.0
@@ -28,8 +27,7 @@ class Committed(NamedTuple):
 
     def min_isr(self, topic: Topic) -> int:
         """Return how many in-sync replicas a write with acks=all to ``topic`` needs."""
-        own = {key: value for key, value in topic.config.items() if key in TOPIC_NAMES}
-        return laid_over(self.cluster.policy, own).min_insync_replicas
+        return for_topic(self.cluster.policy, topic.config).min_insync_replicas
 
     def topic(self, name: str) -> Topic:
         """Return a topic. Raises ``Refused`` if there is none."""
@@ -44,17 +42,12 @@ class Committed(NamedTuple):
     @property
     def age_s(self) -> float:
         """Return how long ago, by the bus's clock, the newest tick entered that was decided."""
-        return age_s(self.cluster.clock_ms, skew_ms(self.cluster))
+        return age_s(self.cluster)
 
 
-def skew_ms(cluster: Cluster) -> int:
-    """Return how far the engine's clock was ahead of the bus's at the newest tick; 0 if that is unknown."""
-    return 0 if cluster.clock_entered_ms == NO_TIME else cluster.clock_ms - cluster.clock_entered_ms
-
-
-def age_s(time_ms: int, skew_ms: int) -> float:
+def age_s(cluster: Cluster) -> float:
     """Return the age of a state. It is measured by the bus's clock, because the engine's clock may be ahead."""
-    return (now_ms() - time_ms + skew_ms) / 1000
+    return (now_ms() - cluster.clock_ms + (cluster.clock_skew_ms or 0)) / 1000
 
 
 def read_committed(bus: Bus, name: str) -> Committed:
@@ -73,13 +66,13 @@ def committed(settings: Settings) -> Committed:
         found = read_committed(bus, settings.bus_name)
     finally:
         bus.close()
-    warn_if_old(found.cluster.clock_ms, skew_ms(found.cluster))
+    warn_if_old(found.cluster)
     return found
 
 
-def warn_if_old(time_ms: int, skew_ms: int) -> None:
-    """Warn on standard error if the state is old, because a running engine ticks, and if a clock is skewed."""
-    old_s = age_s(time_ms, skew_ms)
+def warn_if_old(cluster: Cluster) -> None:
+    """Warn on standard error if a state is old, because a running engine ticks, and if a clock is skewed."""
+    old_s, skew_ms = age_s(cluster), cluster.clock_skew_ms or 0
     if old_s > OLD_AFTER_S:
         click.echo(f"This state is {old_s:.0f} s old: is the engine running?", err=True)
     if abs(skew_ms) / 1000 > OLD_AFTER_S:

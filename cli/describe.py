@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from bus.interface import Bus
-from cli.committed import Committed, read_committed, skew_ms, warn_if_old
+from cli.committed import Committed, read_committed, warn_if_old
 from cli.errors import Refused
 from cli.moment import AT_HELP, seq_named
 from cli.options import existing_bus, with_settings
@@ -62,7 +62,7 @@ def command(
 
 def _newest(bus: Bus, settings: Settings) -> Committed:
     found = read_committed(bus, settings.bus_name)
-    warn_if_old(found.cluster.clock_ms, skew_ms(found.cluster))
+    warn_if_old(found.cluster)
     return found
 
 

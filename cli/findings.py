@@ -12,7 +12,7 @@ import click
 
 from bus.interface import BusError
 from bus.open_bus import files_name
-from cli.committed import OLD_AFTER_S, read_committed, skew_ms
+from cli.committed import OLD_AFTER_S, read_committed
 from cli.errors import Unreachable
 from cli.options import existing_bus
 from conf.java import JavaError, java_home
@@ -83,7 +83,7 @@ def bus(settings: Settings) -> Iterator[Finding]:
         except (BusError, CodecError) as error:
             yield Finding("engine", False, True, str(error))
         else:
-            yield from _engine(found.age_s, skew_ms(found.cluster))
+            yield from _engine(found.age_s, found.cluster.clock_skew_ms or 0)
         finally:
             opened.close()
     yield from _writable(settings)

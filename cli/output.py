@@ -57,6 +57,6 @@ def show_fields(fields: Iterable[tuple[str, object]]) -> None:
         click.echo(f"{name + ':':<{width + 1}}  {value}".rstrip())
 
 
-def ids(brokers: Iterable[int]) -> str:
-    """Format a list of brokers as Kafka's tools do; ``-`` if it is empty."""
-    return ",".join(map(str, brokers)) or "-"
+def ids(brokers: Iterable[int], *, none: str = "-") -> str:
+    """Format a list of brokers as Kafka's tools do; ``none`` if it is empty."""
+    return ",".join(map(str, brokers)) or none

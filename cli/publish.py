@@ -7,14 +7,14 @@ from typing import BinaryIO
 import click
 import msgspec
 
-from bus.interface import AFTER_ALL_OF, Bus, NoBusError
+from bus.interface import Bus, NoBusError
 from bus.open_bus import open_bus
-from cli.decisions import DECISIONS_PER_READ
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.event_lines import check, chunks_of, complaint_about, never_published, refuse_binary, with_time
 from cli.options import with_settings
 from cli.progress import progress
 from conf.settings import Settings
+from history import log
 
 EVENTS_PER_TRANSACTION = 1_000
 POLL_INTERVAL_S = 0.02
@@ -149,13 +149,10 @@ def wait_for_decisions(bus: Bus, seq: int, timeout_ms: int) -> None:
 def _print_answers(bus: Bus, spans: Iterable[range]) -> None:
     refused = 0
     for span in spans:
-        after = (span[0] - 1, AFTER_ALL_OF)
-        while batch := [d for d in bus.decisions(after, DECISIONS_PER_READ) if d.seq in span]:
-            after = (batch[-1].seq, batch[-1].idx)
-            for decided in batch:
-                answer = _answer_decoder.decode(decided.body)
-                if answer.kind in ("answer", "rejected"):
-                    click.echo(decided.body)
-                    refused += answer.kind == "rejected" or answer.error != "NONE"
+        for decided in log.decisions(bus, span[0] - 1, span[-1], passing_over=False):
+            answer = _answer_decoder.decode(decided.body)
+            if answer.kind in ("answer", "rejected"):
+                click.echo(decided.body)
+                refused += answer.kind == "rejected" or answer.error != "NONE"
     if refused:
         raise Refused(f"{refused} of the events were refused.")

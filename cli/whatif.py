@@ -1,7 +1,6 @@
 """Show what would have been decided under other settings or events."""
 
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,6 +13,7 @@ from cli.errors import WrongUse
 from cli.moment import seq_named
 from cli.options import bus_option, bus_setting, conf_option, existing_bus, set_option
 from cli.output import format_option, show_json
+from cli.progress import progress
 from conf.loader import from_sets, load, policy_text
 from history import log
 from history.comparison import Comparison, json_of
@@ -89,15 +89,13 @@ def command(
 
 def _compared(bus: Bus, after: int, through: int, changes: Changes) -> Comparison:
     states = state_at(bus, after).states
-    is_watched = sys.stderr.isatty()
-    length = _PASSES * (through - after)
-    with click.progressbar(length=length, label="Deciding", file=sys.stderr, hidden=not is_watched) as bar:
+    with progress("deciding", _PASSES * (through - after)) as advance:
 
         def events() -> Iterator[Entry]:
             done = after
             for page in log.event_pages(bus, after, through):
                 yield from page
-                bar.update(page[-1].seq - done)
+                advance(page[-1].seq - done)
                 done = page[-1].seq
 
         return Comparison(as_it_was(states, events), as_it_would_be(states, events, changes))

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from state.partition import Partition, ReplicaState, Topic, TopicState
-from state.policy import TOPIC_NAMES, Policy, laid_over
+from state.policy import Policy, for_topic
 
 _CREATED = TopicState.created
 
@@ -42,8 +42,7 @@ class WorkingTopic:
 
     def read_config(self, policy: Policy) -> None:
         """Read the settings that rules need for a topic: its own first, then the cluster's."""
-        own = {name: self.config[name] for name in TOPIC_NAMES if name in self.config}
-        policy = laid_over(policy, own)
+        policy = for_topic(policy, self.config)
         self.min_isr = policy.min_insync_replicas
         self.unclean_allowed = policy.unclean_leader_election_enable
 

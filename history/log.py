@@ -22,13 +22,13 @@ def events(bus: Bus, after: int, through: int) -> Iterator[Entry]:
         yield from page
 
 
-def decision_pages(bus: Bus, after: int, through: int) -> Iterator[list[Decided]]:
+def decision_pages(bus: Bus, after: int, through: int, *, passing_over: bool = True) -> Iterator[list[Decided]]:
     """Give the decisions on the events after ``after``, through ``through``, in order.
 
-    Pass over those that retention removed.
+    Without ``passing_over``, raise ``TrimmedError`` if retention removed any of them.
     """
     place = (after, AFTER_ALL_OF)
-    while page := bus.decisions(place, PAGE_DECISIONS, PAGE_BYTES, passing_over=True):
+    while page := bus.decisions(place, PAGE_DECISIONS, PAGE_BYTES, passing_over=passing_over):
         wanted = page if page[-1].seq <= through else [one for one in page if one.seq <= through]
         if wanted:
             yield wanted
@@ -37,7 +37,7 @@ def decision_pages(bus: Bus, after: int, through: int) -> Iterator[list[Decided]
         place = (page[-1].seq, page[-1].idx)
 
 
-def decisions(bus: Bus, after: int, through: int) -> Iterator[Decided]:
+def decisions(bus: Bus, after: int, through: int, *, passing_over: bool = True) -> Iterator[Decided]:
     """Give what ``decision_pages`` gives, one by one."""
-    for page in decision_pages(bus, after, through):
+    for page in decision_pages(bus, after, through, passing_over=passing_over):
         yield from page

@@ -5,14 +5,12 @@ from conf.metric_series import Labelled as Labelled
 from sinks.known_labels import KIND_REASONS, PHASES
 from sinks.metric_snapshot import Histogram, Recent, Snapshot
 from sinks.resources import PROCESSES
-from state.broker import BrokerState
-from state.ids import NO_TIME
+from state.broker import REGISTERED_STATES
 from state.reason import Reason
 
 Value = float | Histogram | Recent | Labelled
 
 QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
-BROKER_STATES = (BrokerState.active, BrokerState.fenced, BrokerState.controlled_shutdown)
 
 
 Series = metric_series.Series[Snapshot, Value]
@@ -23,7 +21,7 @@ def _phases(s: Snapshot) -> Labelled:
 
 
 def _brokers(s: Snapshot) -> Labelled:
-    return {(state.name,): s.brokers.get(state.name, 0) for state in BROKER_STATES}
+    return {(state.name,): s.brokers.get(state.name, 0) for state in REGISTERED_STATES}
 
 
 def is_active(s: Snapshot) -> float:
@@ -31,11 +29,11 @@ def is_active(s: Snapshot) -> float:
 
 
 def _skew_s(s: Snapshot) -> float:
-    return (s.last_engine_ms - s.last_batch_ms) / 1000
+    return (s.clock_off_ms or 0) / 1000
 
 
 def _bus_skew_s(s: Snapshot) -> float:
-    return 0.0 if s.clock_entered_ms == NO_TIME else (s.clock_ms - s.clock_entered_ms) / 1000
+    return (s.bus_clock_off_ms or 0) / 1000
 
 
 def shrinks(s: Snapshot) -> float:

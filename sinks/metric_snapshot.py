@@ -10,7 +10,6 @@ import msgspec
 from sinks.resources import Resources
 from sinks.web.partitions import Row
 from state.cluster import Totals
-from state.ids import NO_TIME
 
 SECONDS_BUCKETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
 RECENT_BATCHES = 256
@@ -139,13 +138,19 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     decided_seq: int = 0
     seq_step: int = 1
     clock_ms: int = 0
-    clock_entered_ms: int = NO_TIME
+    # How far the engine's clock was ahead of the bus's at the newest tick; None if that is not known.
+    bus_clock_off_ms: int | None = None
     brokers: Mapping[str, int] = {}
     totals: Totals = Totals()
     backlog: Mapping[int, int] = {}
     # The worst ones.
     at_risk: tuple[Row, ...] = ()
     resources: Resources = Resources()
+
+    @property
+    def clock_off_ms(self) -> int | None:
+        """Return how far the engine's clock was ahead of its machine's at the last commit; None before the first."""
+        return self.last_engine_ms - self.last_batch_ms if self.last_batch_ms else None
 
     @property
     def lag_events(self) -> int:

@@ -153,7 +153,7 @@ def _cluster_wide(clusters: Sequence[Cluster]) -> dict[str, Any]:
     return {
         "backlog": clusters[0].shown_backlog(backlog),
         "clock_ms": max(cluster.clock_ms for cluster in clusters),
-        "clock_entered_ms": clusters[0].clock_entered_ms,
+        "bus_clock_off_ms": clusters[0].clock_skew_ms,
         "brokers": Counter(broker.state.name for broker in clusters[0].brokers.values()),
         "totals": sum((cluster.totals for cluster in clusters), Totals()),
     }

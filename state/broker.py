@@ -22,6 +22,10 @@ class BrokerState(IntEnum):
     unregistered = 4
 
 
+# Those that a registered broker can be in.
+REGISTERED_STATES = (BrokerState.active, BrokerState.fenced, BrokerState.controlled_shutdown)
+
+
 class Broker(msgspec.Struct, frozen=True, array_like=True):
     """A broker's registration (KIP-631)."""
 

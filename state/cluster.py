@@ -116,6 +116,11 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
         return laid_over(laid_over(Policy(), self.settings), self.config)
 
     @property
+    def clock_skew_ms(self) -> int | None:
+        """Return how far the engine's clock was ahead of the bus's at the newest tick; None if that is not known."""
+        return None if self.clock_entered_ms == NO_TIME else self.clock_ms - self.clock_entered_ms
+
+    @property
     def writes_cluster_decisions(self) -> bool:
         """Say whether this shard writes what all shards decide alike."""
         return self.shard == 0

@@ -83,6 +83,11 @@ def laid_over(policy: Policy, config: Mapping[str, str]) -> Policy:
         return policy
 
 
+def for_topic(policy: Policy, config: Mapping[str, str]) -> Policy:
+    """Return the settings in force for a topic: those of its own ``config`` that rules read, then the cluster's."""
+    return laid_over(policy, {name: config[name] for name in TOPIC_NAMES if name in config})
+
+
 def complaint_about(key: str, value: str, *, plainly: bool = True) -> str | None:
     """Say what is wrong with ``value`` as the setting ``key``; None if it is right, or if no rule reads it.
 

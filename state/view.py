@@ -6,7 +6,7 @@ from typing import Any
 
 from state.broker import Broker
 from state.cluster import Cluster
-from state.ids import NO_EPOCH, NO_TIME
+from state.ids import NO_EPOCH
 from state.partition import Partition, Topic, TopicState
 
 
@@ -20,7 +20,7 @@ def view_of(cluster: Cluster, topics: Iterable[Topic]) -> dict[str, Any]:
         "seq": cluster.seq,
         "time_ms": cluster.clock_ms,
         "rules_version": cluster.rules_version,
-        "clock_skew_ms": None if cluster.clock_entered_ms == NO_TIME else cluster.clock_ms - cluster.clock_entered_ms,
+        "clock_skew_ms": cluster.clock_skew_ms,
         "brokers": [_broker(cluster.brokers[broker], backlog[broker]) for broker in sorted(cluster.brokers)],
         "topics": [_topic(topic) for topic in ordered],
         "partitions": [_partition(topic.topic, partition) for topic in ordered for partition in topic.partitions],

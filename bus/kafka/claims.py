@@ -7,7 +7,6 @@ from bus.interface import BusError
 from bus.kafka.connection import RETRY_PAUSE_S, TRANSACTION_TIMEOUT_MS, Connection
 from bus.kafka.log_reader import LogReader
 from bus.kafka.mark import Mark, decode_mark
-from isrflow.kafka.address import parse
 from isrflow.kafka.seqs import seq_of
 from state.found import Found
 
@@ -44,8 +43,3 @@ def newest_claims(connection: Connection) -> Claims:
         frozenset(offset for _, offset in mark.claims),
         tuple(Found(through, seq_of(offset), time_ms) for through, offset, time_ms in mark.found),
     )
-
-
-def newest_claims_of(url: str) -> Claims:
-    """Return the newest claims of the bus at ``url``, in a process that has no connection yet."""
-    return newest_claims(Connection(parse(url)))

@@ -6,6 +6,7 @@ import click
 
 from cli.committed import Committed
 from cli.kafka_files import Move
+from cli.output import ids
 from controller_logic.reassignment import target_of
 from state.partition import Partition
 
@@ -33,12 +34,8 @@ def progress_of(partition: Partition | None, move: Move) -> tuple[str, str]:
     if partition.is_reassigning:
         if target_of(partition) == move.replicas:
             return "in_progress", f"Reassignment of partition {name} is still in progress."
-        return "other", f"Partition {name} is being moved to other replicas: {_ids(target_of(partition))}."
+        return "other", f"Partition {name} is being moved to other replicas: {ids(target_of(partition))}."
     if partition.replicas == move.replicas:
         return "complete", f"Reassignment of partition {name} is completed."
-    there, planned = _ids(partition.replicas), _ids(move.replicas)
+    there, planned = ids(partition.replicas), ids(move.replicas)
     return "other", f"There is no active reassignment of partition {name}, but its replicas are {there}, not {planned}."
-
-
-def _ids(brokers: tuple[int, ...]) -> str:
-    return ",".join(map(str, brokers))

@@ -1,12 +1,12 @@
 """Describe topics in the columns of Kafka's own tool."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import click
 
 from cli.committed import committed, properties
 from cli.options import with_settings
-from cli.output import format_option, show_json
+from cli.output import format_option, ids, show_json
 from cli.partition_filters import Filters, filtered
 from cli.topics.list import replication_factor
 from conf.settings import Settings
@@ -73,8 +73,8 @@ def _topic_line(topic: Topic) -> str:
 def _partition_line(topic: Topic, partition: Partition) -> str:
     moves = (
         (
-            f"Adding Replicas: {_ids(partition.adding_replicas)}",
-            f"Removing Replicas: {_ids(partition.removing_replicas)}",
+            f"Adding Replicas: {ids(partition.adding_replicas, none='')}",
+            f"Removing Replicas: {ids(partition.removing_replicas, none='')}",
         )
         if partition.is_reassigning
         else ()
@@ -84,8 +84,8 @@ def _partition_line(topic: Topic, partition: Partition) -> str:
         f"Topic: {topic.topic}",
         f"Partition: {partition.partition}",
         f"Leader: {partition.leader if partition.leader >= 0 else 'none'}",
-        f"Replicas: {_ids(partition.replicas)}",
-        f"Isr: {_ids(partition.isr)}",
+        f"Replicas: {ids(partition.replicas, none='')}",
+        f"Isr: {ids(partition.isr, none='')}",
         *moves,
         # There are no eligible leader replicas here (KIP-966). Kafka's tool prints this where it knows none.
         "Elr: N/A",
@@ -100,7 +100,3 @@ def _partition_line(topic: Topic, partition: Partition) -> str:
 
 def _deletion(topic: Topic) -> tuple[str, ...]:
     return () if topic.shown_state is TopicState.created else ("MarkedForDeletion: true",)
-
-
-def _ids(brokers: Iterable[int]) -> str:
-    return ",".join(map(str, brokers))

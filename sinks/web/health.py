@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from sinks.metric_snapshot import Snapshot
-from state.ids import NO_TIME
 
 # An engine commits at least at each tick, and ticks come at least every 5 s.
 COMMIT_AGE_MS_MAX = 10_000
@@ -69,7 +68,7 @@ def readiness(snapshot: Snapshot, steady_ms: int) -> Health:
         why.append("it has not committed anything yet")
     elif steady_ms - snapshot.last_commit_steady_ms > COMMIT_AGE_MS_MAX:
         why.append(f"its last commit is {(steady_ms - snapshot.last_commit_steady_ms) // 1000} s ago")
-    for off_ms, whose in ((_clock_off_ms(snapshot), "its machine's"), (_bus_clock_off_ms(snapshot), "the bus's")):
+    for off_ms, whose in ((snapshot.clock_off_ms, "its machine's"), (snapshot.bus_clock_off_ms, "the bus's")):
         if snapshot.active and off_ms is not None and abs(off_ms) > CLOCK_OFF_MS_MAX:
             direction = "ahead of" if off_ms > 0 else "behind"
             why.append(f"the engine's clock is {abs(off_ms) // 1000} s {direction} {whose}")
@@ -80,15 +79,7 @@ def _health(snapshot: Snapshot, steady_ms: int, why: list[str]) -> Health:
     committed_ms = snapshot.last_commit_steady_ms
     values: dict[str, Any] = {
         "last_commit_age_ms": None if committed_ms is None else max(0, steady_ms - committed_ms),
-        "clock_off_ms": _clock_off_ms(snapshot),
-        "bus_clock_off_ms": _bus_clock_off_ms(snapshot),
+        "clock_off_ms": snapshot.clock_off_ms,
+        "bus_clock_off_ms": snapshot.bus_clock_off_ms,
     }
     return Health(not why, tuple(why), role_of(snapshot), snapshot.controller_epoch, snapshot.decided_seq, **values)
-
-
-def _clock_off_ms(snapshot: Snapshot) -> int | None:
-    return snapshot.last_engine_ms - snapshot.last_batch_ms if snapshot.last_batch_ms else None
-
-
-def _bus_clock_off_ms(snapshot: Snapshot) -> int | None:
-    return None if snapshot.clock_entered_ms == NO_TIME else snapshot.clock_ms - snapshot.clock_entered_ms

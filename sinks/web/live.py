@@ -74,7 +74,7 @@ class Live(threading.Thread):
         self.picture = Picture()
         self.recent = Recent()
         self.timeline = Timeline()
-        # Rises whenever the picture, the decisions or the time line change.
+        # Rises with each change of the picture, and with each piece of decisions.
         self.version = 0
         self.dropped = 0
         self._facts: dict[str, TopicFacts] = {}
@@ -121,22 +121,16 @@ class Live(threading.Thread):
             self._recall(self._bus.decided_seq())
         taken = self._handover.take()
         self.dropped += taken.dropped
-        is_changed = False
         if taken.is_stale and taken.decisions:
             # Another job may have decided meanwhile.
             self._recall(taken.decisions[0][0].seq - 1)
         if taken.is_stale and (taken.clusters or self._image_seq < 0):
             self._read_image()
-            is_changed = True
         elif taken.is_stale:
             self._handover.begin()
         if taken.clusters:
-            is_changed |= self._take_state(taken)
-        if taken.decisions:
-            self._take_decisions(taken)
-            is_changed = True
-        if is_changed:
-            self.version += 1
+            self._take_state(taken)
+        self._take_decisions(taken)
 
     def _look_at_the_bus(self) -> None:
         is_due = time.monotonic() >= self._read_again_s and time.monotonic() - self._watched_s < WATCHED_S
@@ -144,20 +138,19 @@ class Live(threading.Thread):
             self._read_image()
             self._read_again_s = time.monotonic() + STANDBY_INTERVAL_S
 
-    def _take_state(self, taken: Taken) -> bool:
+    def _take_state(self, taken: Taken) -> None:
         cluster = taken.clusters[0]
         if cluster.policy != self._policy:
             self._read_image()
-            return True
+            return
         pages = {place: body for place, (through, body) in taken.pages.items() if through > self._image_seq}
         for piece in self._pieces(pages.items(), PAGES_AT_ONCE):
             if not self._put_pages({place: decode_slices(body) for place, body in piece}):
                 self._read_image()
-                return True
+                return
         is_changed = bool(pages) or cluster.brokers != self._brokers
         self._brokers = cluster.brokers
         self._show(taken.through, cluster.clock_ms, is_changed)
-        return is_changed
 
     def _read_image(self) -> None:
         image = self._bus.image()
@@ -174,7 +167,6 @@ class Live(threading.Thread):
             self._put_pages({place: decode_slices(body) for place, body in piece})
         self._image_seq = image.seq
         self._show(image.seq, cluster.clock_ms, True)
-        self.version += 1
 
     def _put_pages(self, pages: dict[Place, list[Slice]]) -> bool:
         """Summarise changed pages. Return False if a fact changed that summaries of other pages depend on."""
@@ -198,6 +190,7 @@ class Live(threading.Thread):
         summary = added(self._summaries.values(), ROWS_MAX)
         partitions = sum(self._counts.values())
         self.picture = Picture(seq, clock_ms, self._brokers, len(self._facts), partitions, summary)
+        self.version += 1
         self._told(summary.rows)
 
     def _recall(self, through: int) -> None:
@@ -224,11 +217,11 @@ class Live(threading.Thread):
         """Take in decisions. They must be later than those taken in before."""
         if decisions:
             self._told_seq = decisions[-1].seq
-            self.version += 1
         for piece in self._pieces(decisions, DECISIONS_AT_ONCE):
             for one, body in seen(piece):
                 self.recent.add(one, body)
                 self.timeline.add(one)
+            self.version += 1
 
     def _pieces(self, all_: Iterable[_T], size: int) -> Iterable[list[_T]]:
         """Cut work into pieces, and rest after each full one."""

@@ -12,14 +12,15 @@ from itertools import chain
 
 import msgspec
 
+from state.cluster import Totals, counted
 from state.ids import NO_LEADER
 from state.partition import LeaderRecoveryState, Partition, TopicState
-from state.policy import Policy, complaint_about
+from state.policy import Policy, policy_of
 from state.slices import Slice
 
+MIN_ISR = "min.insync.replicas"
 # So many of a page's worst partitions are kept as rows; the rest are only counted.
 ROWS_PER_PAGE_MAX = 200
-MIN_ISR = "min.insync.replicas"
 OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED = "offline", "under_min_isr", "under_replicated"
 RECOVERING, REASSIGNING, DELETING = "recovering", "reassigning", "deleting"
 # Worst first.
@@ -80,16 +81,20 @@ def facts_of(slices: Iterable[Slice]) -> dict[str, TopicFacts]:
     """Return the facts of the topics whose first slice is among ``slices``."""
     return {
         one.topic.topic: TopicFacts(
-            _min_isr_of(one.topic.config), one.topic.deletion_waits or one.topic.state != TopicState.created
+            _own_min_isr(one.topic.config), one.topic.deletion_waits or one.topic.state != TopicState.created
         )
         for one in slices
         if one.first_partition == 0
     }
 
 
-def _min_isr_of(config: Mapping[str, str]) -> int | None:
-    text = config.get(MIN_ISR)
-    return None if text is None or complaint_about(MIN_ISR, text, plainly=False) else int(text)
+def _own_min_isr(config: Mapping[str, str]) -> int | None:
+    if MIN_ISR not in config:
+        return None
+    try:
+        return policy_of({MIN_ISR: config[MIN_ISR]}).min_insync_replicas
+    except msgspec.ValidationError:
+        return None
 
 
 def summarise(slices: Iterable[Slice], facts: Mapping[str, TopicFacts], policy: Policy) -> Summary:
@@ -123,16 +128,17 @@ def problems_of(partition: Partition, min_isr: int, is_deleting: bool) -> tuple[
     """List a partition's problems, worst first. For one that is being deleted, nothing else is listed."""
     if is_deleting:
         return (DELETING,)
-    in_sync, assigned = len(partition.isr), len(partition.replicas)
     is_recovering = partition.leader_recovery_state == LeaderRecoveryState.RECOVERING
-    if in_sync == assigned >= min_isr and partition.leader != NO_LEADER and not is_recovering:
+    # Most partitions have every replica in sync, and the page looks at 100,000.
+    if len(partition.isr) == len(partition.replicas) and partition.leader != NO_LEADER and not is_recovering:
         return (REASSIGNING,) if partition.is_reassigning else ()
+    counts = Totals(0, *counted(partition, min_isr))
     found = (
-        (OFFLINE, partition.leader == NO_LEADER),
-        (UNDER_MIN_ISR, in_sync < min(min_isr, assigned)),
-        (UNDER_REPLICATED, in_sync < assigned - len(partition.adding_replicas)),
+        (OFFLINE, counts.offline),
+        (UNDER_MIN_ISR, counts.under_min_isr),
+        (UNDER_REPLICATED, counts.under_replicated),
         (RECOVERING, is_recovering),
-        (REASSIGNING, partition.is_reassigning),
+        (REASSIGNING, counts.reassigning),
     )
     return tuple(problem for problem, is_so in found if is_so)
 

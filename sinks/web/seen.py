@@ -7,7 +7,7 @@ import msgspec
 from bus.interface import Decided
 from state.reason import Reason
 
-# Too many to list; numbers elsewhere on the page tell of them.
+# These are too many to list. Numbers elsewhere on the page show what they did.
 _UNSEEN = ("high_watermark", "no_op", "imbalance", "producer_ids")
 # How the JSON of such a decision begins, so that it need not be decoded.
 _UNREAD = tuple(f'{{"kind":"{kind}"'.encode() for kind in _UNSEEN)
@@ -54,15 +54,19 @@ class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
     message: str = ""
     delete: bool = False
     to: tuple[int, ...] = ()
+    # The lane of the time line that counts it. Decisions have no such field: it is derived here, and sent to the page.
+    lane: str = ""
 
-    @property
-    def lane(self) -> str:
-        """Return the lane of the time line in which it is counted."""
-        if self.unclean:
-            return UNCLEAN
-        if self.kind == "leader_and_isr":
-            return ELECTION if self.reason in _ELECTIONS else ISR if self.reason in _ISR_CHANGES else OTHER
-        return BROKER if self.kind == "broker" else OTHER
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "lane", _lane_of(self))
+
+
+def _lane_of(one: Seen) -> str:
+    if one.unclean:
+        return UNCLEAN
+    if one.kind == "leader_and_isr":
+        return ELECTION if one.reason in _ELECTIONS else ISR if one.reason in _ISR_CHANGES else OTHER
+    return BROKER if one.kind == "broker" else OTHER
 
 
 _decode = msgspec.json.Decoder(Seen).decode

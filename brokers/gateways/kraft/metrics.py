@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from conf.metric_series import Labelled, Series
+from state.broker import REGISTERED_STATES
 
 
 class GatewayMeasures(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +28,6 @@ class GatewayMeasures(msgspec.Struct, frozen=True, kw_only=True):
     is_blind: bool = False
 
 
-STATES = ("active", "fenced", "controlled_shutdown")
 _Series = Series[GatewayMeasures, float | Labelled]
 
 SERIES = (
@@ -47,7 +47,7 @@ SERIES = (
         "isrflow_gateway_brokers",
         "gauge",
         "Brokers that it knows, by state.",
-        lambda m: {(state,): m.brokers.get(state, 0) for state in STATES},
+        lambda m: {(state.name,): m.brokers.get(state.name, 0) for state in REGISTERED_STATES},
         ("state",),
     ),
     _Series(

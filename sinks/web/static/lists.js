@@ -1,7 +1,7 @@
 // Tiles, brokers, partitions at risk, decisions and the detail of one partition, drawn from what the engine sent.
 // All text is inserted as text, never as markup, because others choose the names of topics and racks.
 
-import { PROBLEMS, clock, laneOf, leaderOf, moment, number, plural, reason, told } from "./words.js";
+import { PROBLEMS, clock, leaderOf, moment, number, plural, reason, told } from "./words.js";
 
 export function make(tag, options = {}, ...children) {
   const { className = "", ...attributes } = options;
@@ -94,7 +94,7 @@ export function drawDecisions(at, text, sent, newest) {
     const line = make("span", {}, name, `${others}${one.kind === "broker" ? " is" : ":"} ${became}`,
       make("span", { className: "why" }, `, because ${reason(one.reason)} `),
       one.unclean ? make("span", { className: "tag bad" }, "unclean") : null);
-    return make("li", { className: `decision ${laneOf(one)}${newest && one.seq > newest ? " new" : ""}`, "data-seq": one.seq },
+    return make("li", { className: `decision ${one.lane}${newest && one.seq > newest ? " new" : ""}`, "data-seq": one.seq },
       make("time", { datetime: new Date(one.time_ms).toISOString() }, clock(one.time_ms)), make("i"), line,
       make("span", { className: "seq", title: `event ${one.seq}` }, one.reason));
   }));
@@ -118,7 +118,7 @@ export function drawDetail(at, answer) {
     if (answer.why_not) children.push(make("h3", {}, answer.why_not));
     const lines = answer.decisions.map((one) => {
       const [, became] = told(one);
-      return make("li", { className: laneOf(one) }, make("time", {}, `${moment(one.time_ms)} · event ${number(one.seq)}`),
+      return make("li", { className: one.lane }, make("time", {}, `${moment(one.time_ms)} · event ${number(one.seq)}`),
         `${became}, because ${reason(one.reason)} `, one.unclean ? make("span", { className: "tag bad" }, "unclean") : null);
     });
     children.push(make("h3", {}, lines.length ? "Its last decisions, newest first" : "No decision on it is in reach: it is unknown, or was left alone for long."), make("ol", { className: "story" }, ...lines));

@@ -4,6 +4,7 @@ const NUMBER = new Intl.NumberFormat("en");
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
+// In the order in which the engine counts them.
 export const LANES = {
   unclean: "unclean election", elections: "election", isr: "ISR change", brokers: "broker change", other: "other",
 };
@@ -39,14 +40,6 @@ export function age(ms) {
   if (s < 10) return `${s.toFixed(1)} s`;
   if (s < 120) return `${Math.round(s)} s`;
   return s < 7200 ? `${Math.round(s / 60)} min` : `${Math.round(s / 3600)} h`;
-}
-
-export function laneOf(one) {
-  if (one.unclean) return "unclean";
-  if (one.kind === "broker") return "brokers";
-  if (one.kind !== "leader_and_isr") return "other";
-  if (/^(LEADER_FENCED|LEADER_RETURNED|PREFERRED_ELECTION|LEADER_BALANCE|CONTROLLED_SHUTDOWN)$/.test(one.reason)) return "elections";
-  return /^(ISR_|REPLICA_)/.test(one.reason) ? "isr" : "other";
 }
 
 // What was decided: the thing, and what became of it.

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, Resourc
 from bus.interface import BusError
 from bus.kafka import topics
 from bus.kafka.bus import KafkaBus
-from bus.kafka.claims import newest_claims_of
+from bus.kafka.claims import newest_claims
 from bus.kafka.connection import Connection
 from bus.kafka.log_reader import LogReader
 from bus.kafka.transaction import Transaction
@@ -157,5 +157,5 @@ def test_a_claim_says_how_much_it_found_undecided(bus: KafkaBus) -> None:
     wait_until(lambda: len(bus.read(0, ALL)) == 4, "the events to be readable", 20)
     entered_ms = {entry.seq: entry.entered_ms for entry in bus.read(0, ALL)}[second.seq]
     assert entered_ms is not None
-    assert newest_claims_of(str(bus.address)).found[-1] == Found(first.seq, second.seq, entered_ms)
+    assert newest_claims(Connection(bus.address)).found[-1] == Found(first.seq, second.seq, entered_ms)
     assert found_in(entry[:4] for entry in bus.read(0, ALL))[-1] == Found(first.seq, second.seq, entered_ms)

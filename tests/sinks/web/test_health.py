@@ -22,8 +22,7 @@ DECIDING = Snapshot(
     last_commit_steady_ms=T_MS - 400,
     last_batch_ms=50_000,
     last_engine_ms=50_000,
-    clock_ms=50_000,
-    clock_entered_ms=50_000,
+    bus_clock_off_ms=0,
 )
 
 
@@ -45,7 +44,7 @@ def test_an_engine_that_decides_is_ready_and_healthy() -> None:
         (with_(last_commit_steady_ms=None), "it has not committed anything yet"),
         (with_(last_commit_steady_ms=T_MS - COMMIT_AGE_MS_MAX - 1), "its last commit is 10 s ago"),
         (with_(last_engine_ms=65_000), "the engine's clock is 15 s ahead of its machine's"),
-        (with_(clock_ms=35_000), "the engine's clock is 15 s behind the bus's"),
+        (with_(bus_clock_off_ms=-15_000), "the engine's clock is 15 s behind the bus's"),
     ],
 )
 def test_an_engine_is_not_ready_and_says_why(snapshot: Snapshot, why: str) -> None:

@@ -28,6 +28,7 @@ def lanes(timeline: Timeline, since: int = 0) -> list[dict[str, int]]:
     [
         (one("LEADER_FENCED"), "elections"),
         (one("UNCLEAN_ELECTION", unclean=True), "unclean"),
+        (one("UNCLEAN_ELECTION"), "elections"),
         (one("ISR_SHRUNK"), "isr"),
         (one("REPLICA_FENCED"), "isr"),
         (one("BROKER_SESSION_EXPIRED", kind="broker"), "brokers"),
@@ -39,6 +40,8 @@ def test_each_decision_has_its_lane(given: Seen, lane: str) -> None:
     timeline = Timeline()
     timeline.add(given)
     assert lanes(timeline) == [dict.fromkeys(LANES, 0) | {lane: 1}]
+    # The page's list shows it in the same lane.
+    assert msgspec.to_builtins(given)["lane"] == lane
 
 
 def test_decisions_of_one_second_are_one_bucket_and_only_changes_are_sent_again() -> None:
