@@ -5,14 +5,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic
 
 import structlog
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from brokers.given_settings import NO_PORT
+from brokers.metrics_server import MetricsServer
 from conf.metric_series import Labelled, M, Series, plain_family
+from conf.security.exposure import Protection
 
 logger = structlog.get_logger()
+
+_OPEN = Protection()
 
 
 class OwnMetrics(Collector, Generic[M]):
@@ -31,7 +35,7 @@ class OwnMetrics(Collector, Generic[M]):
 
 
 @contextlib.contextmanager
-def served(metrics: OwnMetrics[M], host: str, port: int) -> Iterator[int | None]:
+def served(metrics: OwnMetrics[M], host: str, port: int, protection: Protection = _OPEN) -> Iterator[int | None]:
     """Serve /metrics, and give the port. Port 0 takes any free port, and -1 serves nothing.
 
     Raises ``OSError`` if the port is taken.
@@ -39,12 +43,10 @@ def served(metrics: OwnMetrics[M], host: str, port: int) -> Iterator[int | None]
     if port == NO_PORT:
         yield None
         return
-    server, thread = start_http_server(port, host, registry=metrics.registry)
+    server = MetricsServer(metrics.registry, host, port, protection)
     try:
-        found = int(server.server_port)
-        logger.info("serving metrics", url=f"http://{host}:{found}/metrics")
+        found = server.start()
+        logger.info("serving metrics", url=f"{protection.scheme}://{host}:{found}/metrics")
         yield found
     finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        server.stop()

@@ -4,8 +4,9 @@ import difflib
 from collections.abc import Collection, Mapping
 
 PREFIX = "ISRFLOW_"
-# Variables that are not settings: they name the settings file, the Java and the cache, or make tests record results.
-OTHERS = frozenset({"ISRFLOW_CONF", "ISRFLOW_JAVA", "ISRFLOW_CACHE", "ISRFLOW_REWRITE"})
+# Variables that are not settings: they name the settings file, the Java and the cache, hold a secret that no option may
+# give because processes show their options, or make tests record results.
+OTHERS = frozenset({"ISRFLOW_CONF", "ISRFLOW_JAVA", "ISRFLOW_CACHE", "ISRFLOW_METRICS_TOKEN", "ISRFLOW_REWRITE"})
 
 
 class UnknownVariableError(Exception):

@@ -69,6 +69,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     spark: dict[str, str] = {}
     metrics_host: Text = "127.0.0.1"
     metrics_port: Port = 9_464
+    metrics_ssl_keystore_location: MaybeText = ""
+    metrics_token_file: MaybeText = ""
     metrics_kafka_names: bool = field(default=True, name="metrics.kafka_names")
     log_format: Literal["auto", "json", "console"] = "auto"
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 from bus.clock import now_ms
 from bus.interface import Bus, FencedError
 from bus.open_bus import open_bus
+from conf.loader import SettingsError
+from conf.security.exposure import Protection, protection_of
 from conf.settings import Settings
 from conf.spark_settings import is_local
 from sinks.decision_log import DecisionLog
@@ -48,6 +50,9 @@ WATCH_INTERVAL_S = 0.2
 logger = structlog.get_logger("isrflow.job")
 
 
+_OPEN = Protection()
+
+
 class _StoppedError(Exception):
     """A signal stopped the job before it decided anything."""
 
@@ -56,8 +61,10 @@ def run(settings: Settings, *, standby: bool = False) -> None:
     """Run the engine until SIGTERM or SIGINT. With ``standby``, wait until no other engine decides.
 
     Raises ``SupersededError`` if another job claimed a later controller epoch, ``JobError`` if Spark or the query
-    failed, ``BusError`` if the bus cannot be used, and ``MetricsError`` if the metrics port cannot be opened.
+    failed, ``BusError`` if the bus cannot be used, ``MetricsError`` if the metrics port cannot be opened, and
+    ``SettingsError`` if it would be open to others.
     """
+    protection = _protection(settings)
     bus = open_bus(
         settings.bus,
         lock_timeout_s=settings.sqlite_lock_timeout_ms / 1_000,
@@ -70,19 +77,33 @@ def run(settings: Settings, *, standby: bool = False) -> None:
         meter=ResourceMeter(files_of(bus)),
     )
     try:
-        Job(bus, settings, metrics, standby=standby).run()
+        Job(bus, settings, metrics, protection, standby=standby).run()
     finally:
         bus.close()
+
+
+def _protection(settings: Settings) -> Protection:
+    try:
+        return protection_of(
+            settings.metrics_host,
+            settings.metrics_port,
+            keystore=settings.metrics_ssl_keystore_location,
+            token_file=settings.metrics_token_file,
+        )
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
 
 
 class Job:
     """One run of the engine: a claim, a query and a ticker."""
 
-    def __init__(self, bus: Bus, settings: Settings, metrics: Metrics, *, standby: bool = False) -> None:
+    def __init__(
+        self, bus: Bus, settings: Settings, metrics: Metrics, protection: Protection = _OPEN, *, standby: bool = False
+    ) -> None:
         self._bus = bus
         self._settings = settings
         self._metrics = metrics
-        self._site = Site(bus, metrics, PastProcess(settings.bus))
+        self._site = Site(bus, metrics, PastProcess(settings.bus), protection)
         self._endpoint = Endpoint(self._site, settings.metrics_host, settings.metrics_port)
         self._stopping = threading.Event()
         self._checkpoint = checkpoint_of(settings)

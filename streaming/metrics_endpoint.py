@@ -28,7 +28,7 @@ class Endpoint:
         self._retry_at_s = math.inf
         port = self._site.serve(self._host, self._port)
         if port is not None:
-            address = f"http://{self._host}:{port}"
+            address = f"{self._site.scheme}://{self._host}:{port}"
             logger.info("serving metrics", url=f"{address}/metrics", page=f"{address}/")
 
     def open_when_free(self) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import structlog
 
-from brokers.given_settings import parsed
+from brokers.given_settings import metrics_protection, parsed
 from brokers.metrics import OwnMetrics, served
 from brokers.mock.broker import Broker, DirectoryLostError
 from brokers.mock.control.lifecycle import ReplacedError
@@ -17,18 +17,19 @@ from brokers.mock.settings import Identity, Settings, settings_of
 from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
 from conf.logs import configure
+from conf.security.exposure import Protection
 
 EXIT_REFUSED, EXIT_WRONG_USE, EXIT_UNREACHABLE = 1, 2, 3
 
 logger = structlog.get_logger()
 
 
-async def _serve(identity: Identity, settings: Settings, bus: Bus) -> None:
+async def _serve(identity: Identity, settings: Settings, protection: Protection, bus: Bus) -> None:
     broker = Broker(identity, settings, bus)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, broker.stop)
-    with served(OwnMetrics(SERIES, broker.measures), settings.metrics_host, settings.metrics_port):
+    with served(OwnMetrics(SERIES, broker.measures), settings.metrics_host, settings.metrics_port, protection):
         await broker.run()
 
 
@@ -45,11 +46,12 @@ def main(
 ) -> None:
     """Run a mock broker until SIGTERM (orderly) or SIGKILL (it will recover)."""
     settings = parsed(given, settings_of)
+    protection = metrics_protection(settings)
     configure("auto")
     structlog.contextvars.bind_contextvars(broker=broker)
     identity = Identity(broker=broker, bus=bus, directory=directory, host=host, port=port, rack=rack)
     try:
-        asyncio.run(_serve(identity, settings, open_bus(bus, create=False)))
+        asyncio.run(_serve(identity, settings, protection, open_bus(bus, create=False)))
     except* (ReplacedError, DirectoryLostError) as group:
         logger.error("stopped", why=str(group.exceptions[0]))
         sys.exit(EXIT_REFUSED)

@@ -45,6 +45,8 @@ class Settings(
     purgatory_max_requests: Count = 10_000
     metrics_host: str = "127.0.0.1"
     metrics_port: MetricsPort = NO_PORT
+    metrics_ssl_keystore_location: str = ""
+    metrics_token_file: str = ""
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,12 +1,16 @@
 """The HTTP server: an ASGI application on one address, in a thread beside the engine's work."""
 
+import asyncio
 import socket
 import threading
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from conf.security.exposure import Protection
 from sinks.metrics import MetricsError
+from sinks.web.guard import Guard
+from sinks.web.patience import HandshakeLoop, PatientProtocol
 from sinks.web.server_log import log_to_engine
 
 # While this many connections are open, a further request is answered 503.
@@ -16,16 +20,19 @@ KEEP_ALIVE_S = 5
 # How long open requests may still run after the server is closed.
 GRACE_S = 1
 _BACKLOG = 128
+_OPEN = Protection()
 
 
 class WebServer:
     """Serves an application on one address, or on none."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, protection: Protection = _OPEN) -> None:
+        self.scheme = protection.scheme
+        is_https = protection.tls is not None
         self._config = uvicorn.Config(
-            app,
+            Guard(app, protection.token, is_https=is_https) if protection.token else app,
             loop="asyncio",
-            http="h11",
+            http=PatientProtocol,
             ws="none",
             lifespan="off",
             interface="asgi3",
@@ -38,6 +45,9 @@ class WebServer:
             timeout_graceful_shutdown=GRACE_S,
             h11_max_incomplete_event_size=REQUEST_HEAD_BYTES_MAX,
         )
+        self._config.load()
+        # Not its own, because that would keep the certificate of the start.
+        self._config.ssl = protection.tls
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
 
@@ -51,7 +61,7 @@ class WebServer:
         listening = _listen(host, port)
         log_to_engine()
         server = self._server = uvicorn.Server(self._config)
-        self._thread = threading.Thread(target=server.run, args=([listening],), name="isrflow-web", daemon=True)
+        self._thread = threading.Thread(target=_run, args=(server, listening), name="isrflow-web", daemon=True)
         self._thread.start()
         return int(listening.getsockname()[1])
 
@@ -61,6 +71,11 @@ class WebServer:
             self._server.should_exit = True
             self._thread.join(GRACE_S + 5)
             self._server = self._thread = None
+
+
+def _run(server: uvicorn.Server, listening: socket.socket) -> None:
+    with asyncio.Runner(loop_factory=HandshakeLoop) as runner:
+        runner.run(server.serve(sockets=[listening]))
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from bus.interface import Bus, Decided, Page
+from conf.security.exposure import Protection
 from sinks.metrics import Metrics
 from sinks.web.handover import Handover
 from sinks.web.live import Live
@@ -13,6 +14,8 @@ from sinks.web.routes import app_of
 from sinks.web.server import WebServer
 from state.cluster import Cluster
 
+_OPEN = Protection()
+
 
 class Site:
     """The engine's address: the page, metrics and health.
@@ -20,11 +23,12 @@ class Site:
     While nothing is served, nothing is collected for the page.
     """
 
-    def __init__(self, bus: Bus, metrics: Metrics, past: Past | None = None) -> None:
+    def __init__(self, bus: Bus, metrics: Metrics, past: Past | None = None, protection: Protection = _OPEN) -> None:
         self._handover = Handover()
         self._live = Live(bus, self._handover, lambda: metrics.snapshot.standby, metrics.at_risk)
         self._push = Push(metrics, self._live, has_past=past is not None)
-        self._server = WebServer(app_of(metrics, page_routes(self._push, self._live, past)))
+        self._server = WebServer(app_of(metrics, page_routes(self._push, self._live, past)), protection)
+        self.scheme = protection.scheme
         self._past = past
         self._is_served = False
 

@@ -10,6 +10,7 @@ import pytest
 
 from bus.embedded import EmbeddedBus
 from bus.interface import Claim, Page
+from conf.loader import SettingsError
 from conf.settings import Settings
 from sinks.metrics import Metrics, MetricsError
 from state.cluster import Cluster
@@ -18,7 +19,7 @@ from state.partition import Topic, TopicState
 from state.shard_outcome import CLUSTER_PAGE
 from streaming.checkpoint_lock import Holder, checkpoint_lock
 from streaming.engine_clock import EngineClock
-from streaming.job import Job
+from streaming.job import Job, run
 from streaming.job_errors import JobError, SupersededError
 from streaming.ticker import Ticker
 from streaming.watch import check_parts
@@ -53,6 +54,12 @@ def test_a_state_that_cannot_be_read_is_refused_by_its_page(bus: EmbeddedBus) ->
     bus.commit(0, 1, [], [Page(1, CLUSTER_PAGE, encode_cluster(Cluster(shards=2))), Page(1, 7, b"\x00")])
     with pytest.raises(JobError, match=r"^the state on data/bus\.db cannot be read: shard 1, page 7: state of version"):
         Job(bus, Settings(shards=2), Metrics())
+
+
+def test_an_engine_that_others_would_reach_unasked_makes_no_bus(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"metrics\.host: 0\.0\.0\.0 is not loopback"):
+        run(Settings(bus=f"sqlite:{tmp_path}/bus.db", metrics_host="0.0.0.0"))
+    assert not (tmp_path / "bus.db").exists()
 
 
 def test_an_impossible_checkpoint_is_reported_before_the_claim(bus: EmbeddedBus, tmp_path: Path) -> None:

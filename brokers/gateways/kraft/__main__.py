@@ -15,12 +15,13 @@ from brokers.gateways.kraft.metrics import SERIES
 from brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option, copies_option
 from brokers.gateways.kraft.settings import Identity, Settings, settings_of
 from brokers.gateways.kraft.storage import StorageError
-from brokers.given_settings import parsed
+from brokers.given_settings import metrics_protection, parsed
 from brokers.metrics import OwnMetrics, served
 from brokers.voters import voters_of
 from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
 from conf.logs import configure
+from conf.security.exposure import Protection
 
 # A full garbage collection walks all objects of a large cluster's image. That takes half a second, in which no broker
 # is heard, and one large request would cause several. Garbage in cycles is rare here and mostly from errors, and the
@@ -51,7 +52,7 @@ def _identity(
     )
 
 
-async def _serve(identity: Identity, settings: Settings, url: str) -> None:
+async def _serve(identity: Identity, settings: Settings, protection: Protection, url: str) -> None:
     # A gateway never creates a bus, because nobody would decide on it and its brokers would wait for ever.
     async def opened() -> Bus:
         return open_bus(url, create=False)
@@ -61,7 +62,7 @@ async def _serve(identity: Identity, settings: Settings, url: str) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, gateway.stop)
-    with served(OwnMetrics(SERIES, gateway.measures), settings.metrics_host, settings.metrics_port):
+    with served(OwnMetrics(SERIES, gateway.measures), settings.metrics_host, settings.metrics_port, protection):
         await gateway.run()
 
 
@@ -91,12 +92,13 @@ def main(
 ) -> None:
     """Run a gateway until SIGTERM."""
     settings = parsed(given, settings_of)
+    protection = metrics_protection(settings)
     identity = _identity(gateway, voters, cluster_id, directory, listen_port, copies)
     configure("auto")
     structlog.contextvars.bind_contextvars(gateway=gateway)
     gc.set_threshold(*GARBAGE_THRESHOLDS)
     try:
-        asyncio.run(_serve(identity, settings, bus))
+        asyncio.run(_serve(identity, settings, protection, bus))
     except* (SupersededError, StorageError) as group:
         logger.error("stopped", why=str(_first(group)))
         sys.exit(EXIT_REFUSED)

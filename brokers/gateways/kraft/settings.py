@@ -59,6 +59,8 @@ class Settings(
     super_users: SuperUsers = ""
     metrics_host: str = "127.0.0.1"
     metrics_port: MetricsPort = NO_PORT
+    metrics_ssl_keystore_location: str = ""
+    metrics_token_file: str = ""
 
 
 def settings_of(given: dict[str, Any]) -> Settings:

@@ -12,7 +12,11 @@ const state = { status: null, cluster: null, past: null, offsetMs: 0, newestSeq:
 const source = new EventSource("/page/events");
 const on = (name, take) => source.addEventListener(name, (event) => take(JSON.parse(event.data)));
 
-source.onerror = () => trouble("The engine does not answer. Trying again; what you see is from before.");
+source.onerror = async () => {
+  trouble("The engine does not answer. Trying again; what you see is from before.");
+  // A session has ended. The page itself then asks for the token.
+  if (source.readyState === EventSource.CLOSED && (await fetch("/page/icon.svg")).status === 401) location.reload();
+};
 source.onopen = () => trouble("");
 
 on("status", (status) => {

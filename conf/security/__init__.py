@@ -1,0 +1,1 @@
+"""TLS and tokens, as every address that isrflow listens on uses them."""

@@ -1,0 +1,57 @@
+"""Which addresses may be served, and with what protection."""
+
+import ipaddress
+import os
+import ssl
+from collections.abc import Mapping
+
+import msgspec
+
+from conf.security.tls import TlsFiles, server_context
+from conf.security.token import VARIABLE, Token, token_of
+
+KEYSTORE = "metrics.ssl.keystore.location"
+
+
+class ExposureError(ValueError):
+    """An address that others can reach would be served without protection."""
+
+
+class Protection(msgspec.Struct, frozen=True):
+    """How an HTTP address is protected."""
+
+    token: Token | None = None
+    tls: ssl.SSLContext | None = None
+
+    @property
+    def scheme(self) -> str:
+        return "https" if self.tls else "http"
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether only processes of this machine can reach ``host``. A name other than localhost may mean anything."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def protection_of(
+    host: str, port: int, *, keystore: str, token_file: str, environment: Mapping[str, str] = os.environ
+) -> Protection:
+    """Return the protection of a metrics address. Raises ``ValueError`` if it is none, or not enough for ``host``.
+
+    An address beyond loopback needs both: without the token everybody reads it, and without TLS everybody on the way
+    reads the token.
+    """
+    if port < 0:
+        return Protection()
+    token = token_of(token_file, environment)
+    tls = server_context(TlsFiles(keystore=keystore, keystore_setting=KEYSTORE)) if keystore else None
+    missing = [name for name, there in ((KEYSTORE, tls), (f"metrics.token.file or {VARIABLE}", token)) if not there]
+    if missing and not is_loopback(host):
+        raise ExposureError(
+            f"metrics.host: {host} is not loopback, so other machines reach it: also set {' and '.join(missing)}, "
+            "or serve on 127.0.0.1"
+        )
+    return Protection(token, tls)

@@ -1,0 +1,54 @@
+"""How long the server waits for clients: a connection that does not move for a while ends."""
+
+import asyncio
+import ssl
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+# A connection that brings no whole request head, or takes nothing of its answer, ends after one to two of these.
+PATIENCE_S = 5.0
+HANDSHAKE_S = 5.0
+
+
+class PatientProtocol(H11Protocol):
+    """A connection of uvicorn's that ends when its client stops.
+
+    Uvicorn itself limits only the pause between two requests.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._former: object = self
+        self._look()
+
+    def _look(self) -> None:
+        stands = self._stands()
+        if stands is not None and stands == self._former:
+            self.transport.abort()
+            return
+        self._former = stands
+        self._timer = self.loop.call_later(PATIENCE_S, self._look)
+
+    def _stands(self) -> object:
+        """Return what the connection waits for from its client, or None if it waits for nothing."""
+        if self.transport.is_closing():
+            return ("end",)
+        if self.flow.write_paused:
+            return ("write", self.transport.get_write_buffer_size())
+        if self.cycle is None or self.cycle.response_complete:
+            return ("head", id(self.cycle))
+        return None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._timer.cancel()
+        super().connection_lost(exc)
+
+
+class HandshakeLoop(asyncio.SelectorEventLoop):
+    """An event loop whose servers give a TLS handshake some seconds instead of a minute."""
+
+    async def create_server(self, *given: Any, **named: Any) -> Any:
+        if isinstance(named.get("ssl"), ssl.SSLContext):
+            named |= {"ssl_handshake_timeout": HANDSHAKE_S, "ssl_shutdown_timeout": HANDSHAKE_S}
+        return await super().create_server(*given, **named)
