@@ -26,7 +26,7 @@ from bus.new_file import make_file
 from bus.page_table import check_same_decisions, check_same_pages, read_pages, replace_pages, write_pages
 from bus.weight import last_within
 from conf.settings import SQLITE
-from isrflow.sqlite import checksums
+from isrflow.sqlite import decision_table
 from isrflow.sqlite.added_columns import CRC
 from isrflow.sqlite.bus_file import Access
 from isrflow.sqlite.deferrable import row_of
@@ -150,7 +150,7 @@ class EmbeddedBus(EmbeddedHistory):
             if through <= decided_seq:
                 return
             fresh = [decided for decided in decisions if decided.seq > decided_seq]
-            connection.executemany("INSERT INTO decisions VALUES (?, ?, ?, ?)", checksums.with_crc(fresh))
+            decision_table.write(connection, fresh)
             partition_index.add(connection, fresh, decided_seq, through)
             write_pages(connection, pages)
             self._raise_mark(connection, "decided", through)

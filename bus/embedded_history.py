@@ -102,7 +102,7 @@ class EmbeddedHistory(LogFile):
     def _thin_slice(self, connection: sqlite3.Connection, through: int) -> int:
         done, left = 0, SLICE_ROWS
         after = (self._mark("trimmed_decisions"), self._mark("trimmed_decision_idx") - 1)
-        if decisions := thin_decisions(connection, after, through, left):
+        if decisions := thin_decisions(connection, after, through, left, f"bus {self.path}"):
             done = decisions.rows
             self._raise_trimmed_decisions(connection, decisions.last)
             if decisions.is_cut:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bus import former_pages, pieces
 from bus.interface import Decided, DivergedError, Page
-from isrflow.sqlite import checksums
+from isrflow.sqlite import checksums, decision_table
 
 
 def write_pages(connection: sqlite3.Connection, pages: Sequence[Page]) -> None:
@@ -44,9 +44,7 @@ def check_same_pages(connection: sqlite3.Connection, pages: Sequence[Page], path
 
 def check_same_decisions(connection: sqlite3.Connection, decisions: Sequence[Decided], path: Path) -> None:
     """Raise ``DivergedError`` if one of ``decisions`` differs from what is written."""
-    for decided in decisions:
-        row = connection.execute(
-            "SELECT body FROM decisions WHERE seq = ? AND idx = ?", (decided.seq, decided.idx)
-        ).fetchone()
-        if row is None or row[0] != decided.body:
+    written = decision_table.bodies_at(connection, (one[:2] for one in decisions), f"bus {path}")
+    for decided, body in zip(decisions, written, strict=True):
+        if body != decided.body:
             raise DivergedError(f"bus {path}: decision ({decided.seq}, {decided.idx}) came out differently")

@@ -9,6 +9,7 @@ import sqlite3
 from pathlib import Path
 from typing import NamedTuple
 
+from isrflow.sqlite.decision_blocks import HEAD, count_of
 from isrflow.warning import warn
 
 SLICE_ROWS = 10_000
@@ -21,17 +22,19 @@ _CHECKPOINT_WAIT_MS = 50
 
 
 def remove_decisions(connection: sqlite3.Connection, through: int, rows_max: int) -> tuple[int, int, int] | None:
-    """Remove the first slice of the decisions of events up to ``through``.
+    """Remove the first slice of the decisions of events up to ``through``: some ``rows_max`` of them, in whole blocks.
 
     Returns the number of removed decisions and the (seq, index) of the last one; None if there was none.
     """
     rows = connection.execute(
-        "SELECT seq, idx, length(body) FROM decisions WHERE seq <= ? ORDER BY seq, idx LIMIT ?", (through, rows_max)
+        f"SELECT seq, idx, length(body), {HEAD} FROM decisions WHERE seq <= ? ORDER BY seq, idx LIMIT ?",
+        (through, rows_max),
     )
     count, size, last = 0, 0, (0, 0)
-    for seq, idx, length in rows:
-        count, size, last = count + 1, size + length, (seq, idx)
-        if size >= SLICE_BYTES:
+    for seq, idx, length, head in rows:
+        of_row = count_of(head)
+        count, size, last = count + of_row, size + length, (seq, idx + of_row - 1)
+        if size >= SLICE_BYTES or count >= rows_max:
             break
     if not count:
         return None

@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from bus.interface import Decided
 from bus.retention import SLICE_BYTES
+from isrflow.sqlite import decision_table
 
 ROUTINE_EVENTS = ("tick", "broker_heartbeat", "gateway_heartbeat", "log_end_offset", "leader_imbalance")
 ROUTINE_DECISIONS = frozenset({"high_watermark", "no_op", "imbalance"})
@@ -48,29 +50,33 @@ class ThinnedEvents(NamedTuple):
 
 
 def thin_decisions(
-    connection: sqlite3.Connection, after: tuple[int, int], through: int, rows_max: int
+    connection: sqlite3.Connection, after: tuple[int, int], through: int, rows_max: int, bus: str
 ) -> ThinnedDecisions | None:
-    """Thin the first slice of the decisions after ``after`` on events up to ``through``.
+    """Thin the first slice of the decisions after ``after`` on events up to ``through``: some ``rows_max`` of them.
 
-    Return None if there is none.
+    A block that loses some of its decisions is written again with the others. Return None if there is nothing to thin.
     """
     rows = connection.execute(
         f"SELECT seq, idx, body, (SELECT kind IN ({_MARKS}) FROM events WHERE events.seq = decisions.seq)"
         " FROM decisions WHERE (seq, idx) > (?, ?) AND seq <= ? ORDER BY seq, idx LIMIT ?",
         (*ROUTINE_EVENTS, *after, through, rows_max),
     )
-    count, size, last, routine = 0, 0, after, list[tuple[int, int]]()
+    count, size, last, thinned, kept = 0, 0, after, list[tuple[int, int]](), list[Decided]()
     is_cut = False
     for seq, idx, body, is_of_routine in rows:
-        count, size, last = count + 1, size + len(body), (seq, idx)
-        kind = _kind_of(body)
-        if kind in ROUTINE_DECISIONS or (kind == _ANSWER and is_of_routine):
-            routine.append(last)
-        if is_cut := size >= SLICE_BYTES or count == rows_max:
+        held = decision_table.unpacked(Decided(seq, idx, body), bus)
+        left = [one for one in held if not _is_routine(one.body, is_of_routine=is_of_routine)]
+        if len(left) < len(held):
+            thinned.append((seq, idx))
+            kept += left
+        last = held[-1][:2]
+        count, size = count + len(held), size + sum(len(one.body) for one in held)
+        if is_cut := size >= SLICE_BYTES or count >= rows_max:
             break
     if not count:
         return None
-    connection.executemany("DELETE FROM decisions WHERE seq = ? AND idx = ?", routine)
+    connection.executemany("DELETE FROM decisions WHERE seq = ? AND idx = ?", thinned)
+    decision_table.write(connection, kept)
     return ThinnedDecisions(count, last, is_cut)
 
 
@@ -96,6 +102,11 @@ def thin_events(connection: sqlite3.Connection, after: int, through: int, rows_m
         (after, last, *ROUTINE_EVENTS),
     ).rowcount
     return ThinnedEvents(count, count - gone, last)
+
+
+def _is_routine(body: bytes, *, is_of_routine: bool) -> bool:
+    kind = _kind_of(body)
+    return kind in ROUTINE_DECISIONS or (kind == _ANSWER and is_of_routine)
 
 
 def _kind_of(body: bytes) -> str:

@@ -2,6 +2,7 @@
 
 import time
 
+from isrflow.sqlite import decision_table
 from isrflow.sqlite.bus_file import Access
 from isrflow.sqlite.log_file import LogFile
 
@@ -17,8 +18,7 @@ class SqliteLog(LogFile):
     def newest_decision(self) -> tuple[int, int]:
         """Return the place of the newest decision, or a place before all decisions."""
         with self._errors(), self._snapshot() as connection:
-            row = connection.execute("SELECT seq, idx FROM decisions ORDER BY seq DESC, idx DESC LIMIT 1").fetchone()
-        return (int(row[0]), int(row[1])) if row else (0, -1)
+            return decision_table.newest(connection) or (0, -1)
 
     def wait(self, timeout_s: float) -> None:
         """Return when another process has written, or after ``timeout_s``."""

@@ -8,13 +8,13 @@ from isrflow.clock import now_ms
 from isrflow.contract import DECISIONS_BYTES_MAX, MAX_EVENT_BYTES, Decided
 from isrflow.engine_only import refuse_engine_kinds
 from isrflow.errors import BusError, NoBusError, TrimmedError
-from isrflow.sqlite import checksums
+from isrflow.sqlite import checksums, decision_table
 from isrflow.sqlite.added_columns import CRC, AddedColumns
 from isrflow.sqlite.bus_file import Access, BusFile
 from isrflow.sqlite.deferrable import Row, row_of
 from isrflow.sqlite.file_identity import check_same
 from isrflow.sqlite.lock_wait import LOCK_TIMEOUT_S, while_locked
-from isrflow.sqlite.schema import SCHEMA, SCHEMA_VERSION, TABLES
+from isrflow.sqlite.schema import BLOCKS_VERSION, SCHEMA, SCHEMA_VERSION, TABLES
 
 
 class LogFile(BusFile):
@@ -55,10 +55,12 @@ class LogFile(BusFile):
                     connection.execute(statement)
                 connection.execute("INSERT OR IGNORE INTO marks VALUES ('schema_version', ?)", (SCHEMA_VERSION,))
         version = self._mark("schema_version")
-        if version == SCHEMA_VERSION and self._access is not Access.READ:
+        if not SCHEMA_VERSION <= version <= BLOCKS_VERSION:
+            raise BusError(
+                f"bus {self.path} has schema version {version}; this isrflow reads {SCHEMA_VERSION} to {BLOCKS_VERSION}"
+            )
+        if self._access is not Access.READ:
             self._grow()
-        if version != SCHEMA_VERSION:
-            raise BusError(f"bus {self.path} has schema version {version}; this isrflow reads {SCHEMA_VERSION}")
 
     def _grow(self) -> None:
         """Add the columns that an older file lacks."""
@@ -113,19 +115,7 @@ class LogFile(BusFile):
                 # What thinning has left is not whole, so nobody may follow it.
                 after = gone
             crcs = self._columns.of(connection, "decisions", CRC)
-            rows = connection.execute(
-                f"SELECT seq, idx, body, {crcs} FROM decisions WHERE (seq, idx) > (?, ?) ORDER BY seq, idx LIMIT ?",
-                (*after, limit),
-            )
-            found: list[Decided] = []
-            size = 0
-            for seq, idx, body, crc in rows:
-                size += len(body)
-                if found and size > bytes_max:
-                    break
-                whole = checksums.check(body, crc, f"bus {self.path}: decision ({seq}, {idx})")
-                found.append(Decided(seq, idx, whole))
-            return found
+            return decision_table.read_after(connection, crcs, after, limit, bytes_max, f"bus {self.path}")
 
     def changed(self) -> bool:
         """Say whether anything may have been written since this thread last asked. Cheap enough to ask often."""

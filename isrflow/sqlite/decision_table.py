@@ -1,0 +1,81 @@
+"""The table of decisions in the file of an embedded bus, whose rows are decisions or blocks of them."""
+
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import dropwhile
+
+from isrflow.contract import Decided
+from isrflow.errors import DamagedError
+from isrflow.sqlite import checksums
+from isrflow.sqlite.decision_blocks import HEAD, count_of, decisions_in, is_block, rows_of
+from isrflow.sqlite.schema import BLOCKS_VERSION
+
+
+def write(connection: sqlite3.Connection, decisions: Sequence[Decided]) -> None:
+    """Append decisions. With the first block, older versions of isrflow can no longer read the file."""
+    rows = list(rows_of(decisions))
+    connection.executemany("INSERT INTO decisions VALUES (?, ?, ?, ?)", checksums.with_crc(rows))
+    if any(is_block(row.body) for row in rows):
+        connection.execute("UPDATE marks SET value = max(value, ?) WHERE name = 'schema_version'", (BLOCKS_VERSION,))
+
+
+def read_after(
+    connection: sqlite3.Connection, crcs: str, after: tuple[int, int], limit: int, bytes_max: int, bus: str
+) -> list[Decided]:
+    """Return up to ``limit`` decisions after a place, with up to ``bytes_max`` bytes, but at least one.
+
+    ``crcs`` is the column of checksums. Raises ``DamagedError``, which names the ``bus``.
+    """
+    rows = connection.execute(
+        f"SELECT seq, idx, body, {crcs} FROM decisions WHERE (seq, idx) > (?, ?) ORDER BY seq, idx LIMIT ?",
+        (*_before_row(connection, after), limit),
+    )
+    found: list[Decided] = []
+    size = 0
+    for seq, idx, body, crc in rows:
+        checksums.check(body, crc, f"{bus}: decision ({seq}, {idx})")
+        for one in dropwhile(lambda one: one[:2] <= after, unpacked(Decided(seq, idx, body), bus)):
+            size += len(one.body)
+            if found and (len(found) == limit or size > bytes_max):
+                return found
+            found.append(one)
+    return found
+
+
+def _before_row(connection: sqlite3.Connection, after: tuple[int, int]) -> tuple[int, int]:
+    """Return the place after which to read rows. The row at or before ``after`` may be a block that goes on."""
+    seq, idx = after
+    row = connection.execute(
+        f"SELECT idx, {HEAD} FROM decisions WHERE seq = ? AND idx <= ? ORDER BY idx DESC LIMIT 1", after
+    ).fetchone()
+    goes_on = row is not None and row[0] + count_of(row[1]) - 1 > idx
+    return (seq, row[0] - 1) if goes_on else after
+
+
+def unpacked(row: Decided, bus: str) -> list[Decided]:
+    """Return the decisions in a row. Raises ``DamagedError``, which names the ``bus``."""
+    try:
+        return decisions_in(row)
+    except (ValueError, zlib.error) as error:
+        raise DamagedError(
+            f"{bus}: the block of decisions at ({row.seq}, {row.idx}) cannot be read: {error}"
+        ) from error
+
+
+def bodies_at(connection: sqlite3.Connection, places: Iterable[tuple[int, int]], bus: str) -> Iterator[bytes | None]:
+    """Yield the text of the decision at each place; None if there is none. Raises ``DamagedError``."""
+    held: dict[tuple[int, int], bytes] = {}
+    for place in places:
+        if place not in held:
+            row = connection.execute(
+                "SELECT seq, idx, body FROM decisions WHERE seq = ? AND idx <= ? ORDER BY idx DESC LIMIT 1", place
+            ).fetchone()
+            held = {} if row is None else {one[:2]: one.body for one in unpacked(Decided(*row), bus)}
+        yield held.get(place)
+
+
+def newest(connection: sqlite3.Connection) -> tuple[int, int] | None:
+    """Return the place of the newest decision; None if there is none."""
+    row = connection.execute(f"SELECT seq, idx, {HEAD} FROM decisions ORDER BY seq DESC, idx DESC LIMIT 1").fetchone()
+    return None if row is None else (int(row[0]), int(row[1]) + count_of(row[2]) - 1)
