@@ -35,7 +35,7 @@ from isrflow.kafka.seqs import SLOTS, offset_after, seq_of
 
 
 class KafkaBus(KafkaHistory):
-    """The ``Bus`` on six topics. An event's seq comes from its offset (``seqs``).
+    """The ``Bus`` on seven topics. An event's seq comes from its offset (``seqs``).
 
     It differs from the embedded bus where Kafka does. Seqs have gaps. ``log_end_offset`` events are in a topic of their
     own, which ``read`` does not show. A commit can be read only some milliseconds after it was made. The topics
@@ -49,7 +49,7 @@ class KafkaBus(KafkaHistory):
     def __init__(self, url: str, *, create: bool = True, replication_factor: int = 0) -> None:
         connection = Connection(parse(url))
         opened = open_topics(connection, create=create, replication_factor=replication_factor)
-        super().__init__(connection, has_snapshots=opened.has_snapshots)
+        super().__init__(connection, has_history=opened.has_history)
         self.offsets_partitions = opened.offsets_partitions
         self._publisher = Publisher(self._connection, self.offsets_partitions)
         self._controller = Controller(self._connection)

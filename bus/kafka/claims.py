@@ -18,6 +18,8 @@ class Claims(NamedTuple):
     offsets: frozenset[int] = frozenset()
     # What each claim found undecided.
     found: tuple[Found, ...] = ()
+    # How far events were decided then.
+    through: int = 0
 
 
 def newest_claims(connection: Connection) -> Claims:
@@ -42,4 +44,5 @@ def newest_claims(connection: Connection) -> Claims:
     return Claims(
         frozenset(offset for _, offset in mark.claims),
         tuple(Found(through, seq_of(offset), time_ms) for through, offset, time_ms in mark.found),
+        mark.through,
     )

@@ -1,17 +1,21 @@
 """The past of a bus on Kafka: read old events and states, and remove them."""
 
 import threading
+from collections.abc import Sequence
 
 from confluent_kafka import TopicPartition
 
 from bus.engine_only import is_started
 from bus.interface import Entry, Image, Snapshot, TrimmedError
-from bus.kafka.claims import newest_claims
+from bus.kafka.claims import Claims, newest_claims
 from bus.kafka.connection import Connection
 from bus.kafka.log_reader import LogReader, Record
+from bus.kafka.mark import CLAIMS_KEPT
+from bus.kafka.reports import ReportLog
 from bus.kafka.snapshots import Snapshots
 from isrflow.kafka.records import DECISION_KEY
-from isrflow.kafka.seqs import offset_after, seq_of
+from isrflow.kafka.seqs import SLOTS, offset_after, seq_of
+from state.found import found_ms
 
 _ALL = 2**62
 
@@ -19,14 +23,16 @@ _ALL = 2**62
 class KafkaHistory:
     """The part of a bus on Kafka that reads events back."""
 
-    def __init__(self, connection: Connection, *, has_snapshots: bool) -> None:
+    def __init__(self, connection: Connection, *, has_history: bool) -> None:
         self.address = connection.address
         self._connection = connection
-        self._has_snapshots = has_snapshots
+        self._has_history = has_history
         self._snapshots = Snapshots(connection)
+        self._reports = ReportLog(connection)
         self._events = LogReader(connection, self.address.events)
         # Held while reading, because each read moves the reader.
         self._events_lock = threading.Lock()
+        self._claims: Claims | None = None
 
     def last_seq(self) -> int:
         # The newest offset may hold no event, because the commit of a claim takes an offset too.
@@ -48,18 +54,37 @@ class KafkaHistory:
         with self._events_lock:
             self._events.seek(first)
             records = self._events.take(end, limit, bytes_max)
-        # Claims are rare, so the claims are read only if one of the events may be one.
-        has_started = any(is_started(record.value) for record in records)
-        claims = newest_claims(self._connection).offsets if has_started else frozenset()
-        return [Entry(seq_of(r.offset), r.value, r.time_ms, r.offset in claims) for r in records]
+        if not records:
+            return []
+        # What is decided is no longer found undecided by a later claim.
+        if self._claims is None or seq_of(records[-1].offset) > self._claims.through:
+            self._claims = newest_claims(self._connection)
+        return [_entry(record, self._claims) for record in records]
 
     def recorded(self, after: int, through: int, limit: int, bytes_max: int) -> list[Entry]:
-        end = min(offset_after(through), self._connection.end_offset(self.address.events))
-        first = max(offset_after(after), self._connection.start_offset(self.address.events))
-        return self._entries(first, end, limit, bytes_max) if first < end else []
+        topic = self.address.events
+        end = min(offset_after(through), self._connection.end_offset(topic))
+        while after < through:
+            first = max(offset_after(after), self._connection.start_offset(topic))
+            control = self._entries(first, end, limit, bytes_max) if first < end else []
+            # Reports behind the last control event come with the next page, unless this one has all control events.
+            page_end = control[-1].seq if control and control[-1].seq < seq_of(end - 1) else through
+            reports, complete = self._reports_between(after, page_end)
+            page = _first_of(sorted([*control, *reports], key=_seq_of_entry), complete, limit, bytes_max)
+            if page or complete == through:
+                return page
+            after = complete
+        return []
+
+    def _reports_between(self, after: int, through: int) -> tuple[list[Entry], int]:
+        is_one_control_event = through == after + 1 and through % SLOTS == 0
+        return (
+            self._reports.between(after, through) if self._has_history and not is_one_control_event else ([], through)
+        )
 
     def kept_after(self) -> int:
-        return seq_of(self._connection.start_offset(self.address.events) - 1)
+        oldest = seq_of(self._connection.start_offset(self.address.events) - 1)
+        return max(oldest, self._reports.kept_after()) if self._has_history else oldest
 
     def seq_at(self, time_ms: int) -> int:
         later = self._connection.offset_since(self.address.events, time_ms + 1)
@@ -68,10 +93,10 @@ class KafkaHistory:
         return seq_of(later - 1) if later > self._connection.start_offset(self.address.events) else 0
 
     def snapshots(self) -> list[Snapshot]:
-        return self._snapshots.listed() if self._has_snapshots else []
+        return self._snapshots.listed() if self._has_history else []
 
     def snapshot(self, seq: int) -> Image:
-        image = self._snapshots.read(seq) if self._has_snapshots else None
+        image = self._snapshots.read(seq) if self._has_history else None
         if image is None:
             raise TrimmedError(f"bus {self.address}: there is no snapshot at seq {seq}, or retention has removed it")
         return image
@@ -80,8 +105,11 @@ class KafkaHistory:
         return 0
 
     def thin(self, through: int) -> int:
-        """Remove snapshots only. Kafka can remove records only from a topic's beginning, not events in between."""
-        return self._snapshots.drop(through) if self._has_snapshots else 0
+        """Remove snapshots and reports. Other events stay, because Kafka removes only from a topic's beginning."""
+        if not self._has_history:
+            return 0
+        self._reports.forget(through)
+        return self._snapshots.drop(through)
 
     def surplus_end(self, retain: int) -> int:
         return 0
@@ -93,6 +121,8 @@ class KafkaHistory:
             return 0
         # Decisions first, because a reader of old events must not find events without their decisions.
         gone = self._forget_decisions(through)
+        if self._has_history:
+            self._reports.forget(through)
         self._connection.delete_records(TopicPartition(topic, 0, end))
         return gone + end - start
 
@@ -108,6 +138,28 @@ class KafkaHistory:
         if end > start:
             self._connection.delete_records(TopicPartition(topic, 0, end))
         return max(0, end - start)
+
+
+def _entry(record: Record, claims: Claims) -> Entry:
+    is_known = len(claims.offsets) < CLAIMS_KEPT or record.offset >= min(claims.offsets)
+    is_claim = record.offset in claims.offsets if is_known or not is_started(record.value) else None
+    seq = seq_of(record.offset)
+    return Entry(seq, record.value, record.time_ms, is_claim, found_ms(seq, claims.found))
+
+
+def _seq_of_entry(entry: Entry) -> int:
+    return entry.seq
+
+
+def _first_of(entries: Sequence[Entry], through: int, limit: int, bytes_max: int) -> list[Entry]:
+    """Return the first entries through ``through``: up to ``limit`` and ``bytes_max``, and at least one."""
+    page: list[Entry] = []
+    for entry in entries:
+        bytes_max -= len(entry.raw)
+        if entry.seq > through or len(page) == limit or (page and bytes_max < 0):
+            break
+        page.append(entry)
+    return page
 
 
 def place_of(record: Record) -> tuple[int, int]:

@@ -21,6 +21,8 @@ _SMALL_SEGMENTS = {
     "min.cleanable.dirty.ratio": "0.1",
 }
 _RETAINED = {"cleanup.policy": "delete"}
+# The engine removes reports together with the history that needs them.
+_KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 _LATEST = {"cleanup.policy": "compact", "min.compaction.lag.ms": str(READ_WHOLE_TIMEOUT_MS)} | _SMALL_SEGMENTS
 # The newest offset of each replica is enough. Old ones are deleted too, because removed replicas report nothing more.
 _OFFSETS = {"cleanup.policy": "compact,delete"} | _SMALL_SEGMENTS
@@ -33,7 +35,7 @@ class Opened(NamedTuple):
     # The number of partitions of the offsets topic.
     offsets_partitions: int
     # False for a bus of an older version until an engine of this one has opened it.
-    has_snapshots: bool
+    has_history: bool
 
 
 def open_topics(connection: Connection, *, create: bool, replication_factor: int = 0) -> Opened:
@@ -49,7 +51,8 @@ def open_topics(connection: Connection, *, create: bool, replication_factor: int
     wanted = wanted_topics(connection.address, factor)
     found = {name: len(topic.partitions) for name, topic in listed.topics.items()}
     missing = [name for name in wanted if name not in found]
-    lacking = [name for name in missing if name != connection.address.snapshots]
+    of_history = {connection.address.snapshots, connection.address.reports}
+    lacking = [name for name in missing if name not in of_history]
     if lacking and not create:
         raise NoBusError(
             f"bus {connection.address}: there is no topic {lacking[0]}: start the engine with 'isrflow run' first"
@@ -62,7 +65,7 @@ def open_topics(connection: Connection, *, create: bool, replication_factor: int
     if missing and create:
         _create(connection, [wanted[name] for name in missing])
         found = {name: topic.num_partitions for name, topic in wanted.items()} | found
-    return Opened(found[connection.address.offsets], connection.address.snapshots in found)
+    return Opened(found[connection.address.offsets], of_history <= found.keys())
 
 
 def wanted_topics(address: Address, replication_factor: int) -> dict[str, NewTopic]:
@@ -76,6 +79,7 @@ def wanted_topics(address: Address, replication_factor: int) -> dict[str, NewTop
         address.state: _LATEST | size,
         address.controller: _LATEST,
         address.snapshots: _RETAINED | size,
+        address.reports: _KEPT | size,
     }
     partitions = {address.offsets: OFFSETS_PARTITIONS, address.snapshots: snapshots.PARTITIONS}
     return {

@@ -45,6 +45,11 @@ class Address(NamedTuple):
         return f"{self.prefix}.snapshots"
 
     @property
+    def reports(self) -> str:
+        """The ``log_end_offset`` events as batches took them in (``reports``)."""
+        return f"{self.prefix}.reports"
+
+    @property
     def controller(self) -> str:
         """Who has claimed, and how far decisions go (``mark``)."""
         return f"{self.prefix}.controller"

@@ -25,7 +25,10 @@ from pyspark.sql.types import StructType
 from bus.interface import Entry
 from bus.kafka.batches import Batches, Bounds, Position
 from bus.kafka.bus import KafkaBus
+from bus.kafka.connection import Connection
+from bus.kafka.reports import ReportLog, is_report
 from conf.settings import Settings
+from isrflow.kafka.address import parse
 from isrflow.kafka.seqs import offset_after
 from streaming.sources.event_rows import (
     ARROW_SCHEMA,
@@ -64,6 +67,8 @@ class KafkaSource:
             .option("max_bytes", settings.max_bytes_per_batch)
             .option("after", after)
             .option("spool_dir", "" if spool_dir is None else str(spool_dir))
+            .option("controller_epoch", self._bus.claimed_epoch())
+            .option("decided", self._bus.decided_seq())
             .load()
         )
 
@@ -101,7 +106,8 @@ class BusOnKafka(DataSource):
     """The data source of a bus on Kafka.
 
     Options: ``url`` and ``offsets_partitions``, the bus; ``max_events`` and ``max_bytes``, a batch's bounds; ``after``,
-    the seq where a new checkpoint starts; ``spool_dir``, where the files go, or nothing if other machines read.
+    the seq where a new checkpoint starts; ``spool_dir``, where the files go, or nothing if other machines read;
+    ``controller_epoch``, the job's; ``decided``, how far events were decided when it started.
     """
 
     @classmethod
@@ -115,6 +121,12 @@ class BusOnKafka(DataSource):
         return KafkaReader(self.options)
 
 
+def _write(sink: IO[bytes], entries: Sequence[Entry]) -> None:
+    with pa.ipc.new_stream(sink, ARROW_SCHEMA) as stream:
+        for rows in slices(entries):
+            stream.write_batch(rows)
+
+
 class KafkaReader(DataSourceStreamReader):
     """The bus in bounded batches. An offset is a ``Position``."""
 
@@ -124,11 +136,15 @@ class KafkaReader(DataSourceStreamReader):
         self.bounds = Bounds(int(options["max_events"]), int(options["max_bytes"]))
         self.after = int(options["after"])
         self.spool_dir = options["spool_dir"]
+        self.controller_epoch = int(options["controller_epoch"])
+        self.decided = int(options["decided"])
+        self._has_planned = False
+        self._reports: ReportLog | None = None
         self._batches: Batches | None = None
         self._spooled: Path | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_batches": None}
+        return self.__dict__ | {"_batches": None, "_reports": None}
 
     @property
     def batches(self) -> Batches:
@@ -147,19 +163,29 @@ class KafkaReader(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         self._remove_spooled()
+        entries = list(self.batches.read(_position(start), _position(end)))
+        self._note_reports(start["seq"], end["seq"], entries)
         if not self.spool_dir:
             body = io.BytesIO()
-            self._write(body, start, end)
+            _write(body, entries)
             return [Sent(body.getvalue())]
         with tempfile.NamedTemporaryFile(dir=self.spool_dir, prefix="events-", delete=False) as file:
             self._spooled = Path(file.name)
-            self._write(file, start, end)
+            _write(file, entries)
         return [Spooled(file.name)]
 
-    def _write(self, sink: IO[bytes], start: dict[str, Any], end: dict[str, Any]) -> None:
-        with pa.ipc.new_stream(sink, ARROW_SCHEMA) as stream:
-            for rows in slices(self.batches.read(_position(start), _position(end))):
-                stream.write_batch(rows)
+    def _note_reports(self, after: int, through: int, entries: Sequence[Entry]) -> None:
+        """Write down which reports the batch has, before it runs.
+
+        The first batch is written even without reports, because another job may have planned reports there. What was
+        decided before this job is not written again, because compaction may have removed reports that it had.
+        """
+        if through <= self.decided:
+            return
+        if not self._has_planned or any(map(is_report, entries)):
+            self._reports = self._reports or ReportLog(Connection(parse(self.url)))
+            self._reports.write(self.controller_epoch, after, through, entries)
+            self._has_planned = True
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if isinstance(partition, Sent):

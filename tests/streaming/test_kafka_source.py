@@ -32,6 +32,8 @@ def reader_of(bus: KafkaBus, spool_dir: Path) -> KafkaReader:
             "max_bytes": "1000",
             "after": "0",
             "spool_dir": str(spool_dir),
+            "controller_epoch": "1",
+            "decided": "0",
         }
     )
 
