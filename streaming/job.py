@@ -195,7 +195,7 @@ class Job:
                 )
             if succeeds and not self._watch_active:
                 self._endpoint.open_when_free()
-            session.streams.addListener(BatchListener(self._metrics))
+            BatchListener(self._metrics).listen_to(session)
             self._decide_until_stopped(session, lock)
         except _StoppedError:
             logger.info("stopping", controller_epoch=self._tenure.controller_epoch)
