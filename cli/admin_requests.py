@@ -31,7 +31,7 @@ from state.policy import Policy
 from state.shard_outcome import CLUSTER_PAGE
 
 Request = dict[str, Any]
-# A dry run decides what the engine has yet to decide, too. An engine that runs is not further behind.
+# A dry run first decides what the engine has yet to decide. A running engine is never further behind than this.
 UNDECIDED_MAX = 100_000
 
 
@@ -67,9 +67,9 @@ def asks(function: Callable[..., Any]) -> Callable[..., Any]:
 def perform(
     ask: Ask, requests: Sequence[Request], done: Callable[[Answer], str], harmless: frozenset[str] = frozenset()
 ) -> None:
-    """Make the requests, and print the answers, or with --dry-run the decisions that the rules would make.
+    """Make the requests and print the answers. With --dry-run, print the decisions that the rules would make.
 
-    ``done`` says what an answer without an error tells. Errors that are ``harmless`` are printed, but are no refusal.
+    ``done`` says what an answer without an error tells. ``harmless`` errors are printed, and do not count as refusals.
     Raises ``Refused`` if a request is refused, and ``Unreachable`` if there is no answer in time.
     """
     decisions = would_decide(ask.settings, requests) if ask.dry_run else answers_to(ask, requests)
@@ -145,7 +145,7 @@ def would_decide(settings: Settings, requests: Sequence[Request]) -> list[AnyDec
 
 
 def _whole(image: Image) -> State:
-    """Return the state in an image as that of one shard, which decides everything."""
+    """Return the state in an image as the state of one shard that decides everything."""
     clusters = [decode_cluster(page.body) for page in image.pages if page.page == CLUSTER_PAGE]
     ordered = sorted(clusters, key=lambda cluster: cluster.shard)
     return resharded(ordered, read_image(image).topics, 1)[0]

@@ -140,7 +140,7 @@ def _batches(bus: Bus, first: int, follow: bool, tail: int | None, wanted: Wante
 
 
 def _last(bus: Bus, first: int, through: int, count: int, wanted: Wanted) -> list[Decided]:
-    """Find the last decisions, in ever longer pieces from the end, because most of what is asked for is near it."""
+    """Find the last decisions. Begin near the end, where most of them are, and go further back each time."""
     span = bus.seq_step * max(count, DECISIONS_PER_READ)
     while True:
         start = max(first, through - span + 1)
@@ -155,8 +155,8 @@ def _say_what_is_gone(bus: Bus, first: int) -> None:
     oldest, kept_after = oldest_seq(bus), bus.kept_after()
     if oldest is not None and first <= kept_after:
         click.echo(
-            f"The oldest decision that is left is on event {oldest}. Up to event {kept_after} only what changed "
-            "the cluster is left (history.ms, retention.ms).",
+            f"The oldest decision that is left is on event {oldest}. Up to event {kept_after} only decisions that "
+            "changed the cluster are left (history.ms, retention.ms).",
             err=True,
         )
 

@@ -1,4 +1,4 @@
-"""Check what this machine has of what isrflow needs, and fetch jars."""
+"""Check whether this machine has what isrflow needs, and fetch jars."""
 
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -29,11 +29,11 @@ _FOR = {
 def command(settings: Settings, names: tuple[str, ...], fetching: bool, preparing: bool, form: str) -> None:
     """Check versions, Java, the bus, clocks and Kafka's jars. With --fetch, fetch missing jars first.
 
-    The bus is read, and it is checked whether this user may write it and the checkpoint.
+    The command reads the bus, and checks whether this user may write to it and to the checkpoint.
 
-    With --prepare, fetch spark-files and write archives of the classes that Spark and Kafka load, the latter if
-    kafka-broker is there. This takes half a minute. Then engines of this Python environment and Kafka brokers start
-    some seconds faster.
+    With --prepare, fetch spark-files and write an archive of the classes that Spark loads. If kafka-broker is there,
+    write one of Kafka's classes too. This takes half a minute. Engines of this Python environment and Kafka brokers
+    then start some seconds faster.
 
     There are three sets of jars, pinned by hash and kept in a cache (ISRFLOW_CACHE, or the user's cache): kafka-broker,
     kafka-tools and spark-files. The exit code is 3 if something is wrong: there is no Java, a jar does not match its
@@ -80,7 +80,7 @@ def _fetch(name: str) -> None:
 
 
 def _prepare() -> None:
-    # Importing Spark takes seconds, so only --prepare pays for it, and an installation without Spark has a doctor too.
+    # Importing Spark takes seconds, so only --prepare does it. Without it the command needs no Spark.
     from brokers.launch.kafka.preparing import prepare
     from brokers.launch.service import ServiceError
     from streaming.class_archive import write_class_archive

@@ -36,10 +36,10 @@ def command(
     all_topic_partitions: bool,
     path: Path | None,
 ) -> None:
-    """Elect leaders, with the rules of use of kafka-leader-election.
+    """Elect leaders, with the options of kafka-leader-election.
 
-    Exactly one of --topic with --partition, --all-topic-partitions and --path-to-json-file says where. An unclean
-    election may lose records. A partition that needs no election is no error.
+    Name the partitions in exactly one way: --topic with --partition, --all-topic-partitions or --path-to-json-file.
+    An unclean election may lose records. A partition that needs no election is not an error.
 
     \b
     Examples:

@@ -26,7 +26,7 @@ _timed = msgspec.json.Decoder(_Timed)
 
 
 class Checked(NamedTuple):
-    """What a check found: the number of events, and what is wrong with the first of the lines that are none."""
+    """What a check found: the number of events, and the first complaints about the other lines."""
 
     events: int
     complaints: list[str]
@@ -68,13 +68,13 @@ def check(stream: BinaryIO) -> Checked:
 
 
 def refuse_binary(number: int, text: bytes) -> None:
-    """Raise ``WrongUse`` if a line holds what no text holds."""
+    """Raise ``WrongUse`` if a line has a byte that text never has."""
     if b"\0" in text:
-        raise WrongUse(f"line {number} holds a zero byte: this is a binary file and no events. Nothing was published.")
+        raise WrongUse(f"line {number} holds a zero byte: this is a binary file, not events. Nothing was published.")
 
 
 def complaint_about(text: bytes) -> str | None:
-    """Say why a line is no event that a client may publish, or return None."""
+    """Say why a client may not publish a line as an event, or return None."""
     never = never_published(text)
     if never is not None:
         return never
@@ -85,7 +85,7 @@ def complaint_about(text: bytes) -> str | None:
         near = difflib.get_close_matches(event.request, KINDS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; expected one of {', '.join(KINDS)}"
         return f"has the unknown kind {event.request!r}{hint}"
-    return f"is no event: {event.field + ': ' if event.field else ''}{event.message}"
+    return f"is not an event: {event.field + ': ' if event.field else ''}{event.message}"
 
 
 def never_published(text: bytes) -> str | None:

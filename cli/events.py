@@ -109,8 +109,8 @@ def _say_what_is_gone(bus: Bus, after: int) -> None:
     kept_after = bus.kept_after()
     if after < kept_after:
         click.echo(
-            f"Retention has removed events up to seq {kept_after}; those shown before it are what is left, and no "
-            "replay can start there (history.ms, history.events).",
+            f"Retention has removed events up to seq {kept_after}; of those only the ones that changed the "
+            "cluster are left, and no replay can start there (history.ms, history.events).",
             err=True,
         )
 

@@ -1,4 +1,4 @@
-"""What an installation without all extras lacks, said in one line."""
+"""The extra that an installation lacks, named in one line."""
 
 import click
 

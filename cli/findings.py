@@ -1,4 +1,4 @@
-"""What a doctor looks at: versions, the bus, what may be written, and clocks."""
+"""What 'isrflow doctor' looks at: versions, the bus, what may be written, and clocks."""
 
 import os
 import shutil
@@ -34,7 +34,7 @@ class Finding(NamedTuple):
 
     @property
     def is_wrong(self) -> bool:
-        """Say whether this has to be mended."""
+        """Say whether this has to be fixed."""
         return self.needed and not self.there
 
 
@@ -99,7 +99,7 @@ def _engine(age_s: float, skew_ms: int) -> Iterator[Finding]:
 
 
 def _writable(settings: Settings) -> Iterator[Finding]:
-    """Find whether this user may write the bus file, if it is one, and the checkpoint, and whether there is room."""
+    """Find whether this user may write the checkpoint and a bus in a file, and whether there is room."""
     places = {"checkpoint": Path(settings.checkpoint_dir or f"{files_name(settings.bus)}.checkpoint")}
     if settings.bus.startswith(SQLITE):
         places["bus file"] = Path(settings.bus.removeprefix(SQLITE))

@@ -19,7 +19,7 @@ HEALTHY, UNHEALTHY, UNKNOWN = "healthy", "unhealthy", "unknown"
 EXIT_CODES = {HEALTHY: 0, UNHEALTHY: 1, UNKNOWN: 2}
 SHOWN_MAX = 10
 WATCH_INTERVAL_S = 0.5
-# Each with the filter of Kafka's tools that finds these partitions.
+# Each problem, with the filter that finds its partitions.
 _AT_RISK = {
     "offline": Filters(False, True, False, False),
     "under_min_isr": Filters(False, False, True, False),
@@ -44,7 +44,7 @@ class Health(NamedTuple):
 
 
 @click.command("health")
-@click.option("--watch", is_flag=True, help="Go on, and print whenever something has changed.")
+@click.option("--watch", is_flag=True, help="Keep running, and print whenever something changes.")
 @click.option("--exit-when-healthy", is_flag=True, help="Watch, and exit with 0 once the cluster is healthy.")
 @click.option("--timeout-ms", type=click.IntRange(min=1), metavar="N", help="Watch for no longer than this.")
 @click.option(
@@ -103,7 +103,7 @@ def health_of(settings: Settings, max_age_ms: int) -> Health:
 
 
 def judged(found: Committed, max_age_ms: int) -> Health:
-    """Judge a state. An old one tells nothing about the present."""
+    """Judge a state. One that is too old says nothing about the present."""
     brokers = found.cluster.brokers.values()
     away = [broker.broker for broker in brokers if broker.state is not BrokerState.active]
     topics = [topic for topic in found.topics.values() if topic.shown_state.name == "created"]

@@ -13,7 +13,7 @@ from state.partition import Partition, Topic
 
 
 class Filters(NamedTuple):
-    """Which partitions are wanted. Without any filter all are."""
+    """Which partitions are wanted: all of them, if no filter is set."""
 
     under_replicated: bool
     unavailable: bool
@@ -32,7 +32,7 @@ class Filters(NamedTuple):
         return all(found for wanted, found in checks if wanted)
 
     def matches(self, found: Committed, topics: list[Topic]) -> Iterator[tuple[Topic, Partition]]:
-        """Go through the partitions of ``topics`` that pass every filter."""
+        """Give the partitions of ``topics`` that pass every filter."""
         for topic in topics:
             min_isr = found.min_isr(topic)
             for partition in topic.partitions:
@@ -46,7 +46,7 @@ def filtered(function: Callable[..., Any]) -> Callable[..., Any]:
     @_filter("under-replicated", "Only partitions with replicas out of sync.")
     @_filter("unavailable", "Only partitions without a leader.")
     @_filter("under-min-isr", "Only partitions that refuse writes with acks=all.")
-    @_filter("at-min-isr", "Only partitions that would refuse them with one replica less.")
+    @_filter("at-min-isr", "Only partitions that would refuse such writes with one in-sync replica less.")
     @functools.wraps(function)
     def wrapped(under_replicated: bool, unavailable: bool, under_min_isr: bool, at_min_isr: bool, **rest: Any) -> Any:
         return function(filters=Filters(under_replicated, unavailable, under_min_isr, at_min_isr), **rest)

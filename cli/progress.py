@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Show how much of ``total`` is done while the block runs, and give a function that adds to it.
 
-    The line is on standard error, and is gone when the block ends. Nothing is shown if that is no terminal.
+    The line is on standard error, and is gone when the block ends. Nothing is shown without a terminal.
     """
     if not sys.stderr.isatty():
         yield lambda count: None

@@ -34,7 +34,7 @@ _answer_decoder = msgspec.json.Decoder(_Answer)
 @click.option("--timeout-ms", type=click.IntRange(min=1), default=30_000, show_default=True, help="How long to wait.")
 @click.option("--check", "checking", is_flag=True, help="Only check the lines. Nothing is published.")
 @click.option("--create", is_flag=True, help="Make the bus if there is none.")
-@click.option("--as-is", is_flag=True, help="Publish lines that are no events too. The engine rejects them.")
+@click.option("--as-is", is_flag=True, help="Publish even lines that are not events. The engine rejects them.")
 @with_settings
 def command(
     events: BinaryIO, wait: bool, timeout_ms: int, checking: bool, create: bool, as_is: bool, settings: Settings
@@ -43,8 +43,8 @@ def command(
 
     The events come from FILE, or from standard input with -. Each line is one JSON object. An event without
     time_ms gets the current time. Empty lines are skipped. All lines of a file are checked first: if one of them is
-    no event, the exit code is 2 and nothing is published. Lines from a pipe are checked and published as they
-    arrive. With --as-is a line that is no event is published too, and the engine answers with a `rejected` decision.
+    not an event, the exit code is 2 and nothing is published. Lines from a pipe are checked and published as they
+    arrive. With --as-is a line that is not an event is published too. The engine answers it with a `rejected` decision.
     Events that only the engine makes (tick, controller_started, sessions_extended, leader_imbalance) are always
     refused.
 
@@ -55,7 +55,7 @@ def command(
       echo '{"kind":"create_topic","topic":"orders","partitions":3,"replication_factor":3}' | isrflow publish -
     """
     if checking:
-        click.echo(f"{_check(events, '')} events checked, none of them wrong.")
+        click.echo(f"{_check(events, '')} events checked, all of them valid.")
         return
     count = None
     if not as_is and events.seekable():
@@ -85,7 +85,7 @@ def command(
 
 
 def _check(events: BinaryIO, consequence: str) -> int:
-    """Return the number of events. Raises ``WrongUse`` that names the lines that are none."""
+    """Return the number of events. Raises ``WrongUse``, which names the lines that are not events."""
     found = check(events)
     if found.wrong:
         more = f"\n... and {found.wrong - len(found.complaints)} more" if found.wrong > len(found.complaints) else ""
@@ -140,7 +140,7 @@ def wait_for_decisions(bus: Bus, seq: int, timeout_ms: int) -> None:
     while (decided := bus.decided_seq()) < seq:
         if time.monotonic() > deadline_s:
             raise Unreachable(
-                f"seq {seq} was not decided within {timeout_ms} ms, the engine is at {decided}: "
+                f"seq {seq} was not decided within {timeout_ms} ms, and the engine is at {decided}: "
                 "is 'isrflow run' running on this bus? The events stay published."
             )
         time.sleep(POLL_INTERVAL_S)

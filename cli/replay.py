@@ -75,8 +75,8 @@ def command(
     """Decide recorded events again, from an empty state or from a snapshot.
 
     EVENTS is a file, or - for standard input. Each line is an envelope that `isrflow events` prints, or an event.
-    The `seq` of an event gives its place in the order. Without one, the line number does. `entered_ms` and
-    `is_claim` are facts that the bus recorded, and may be missing. The engine `rules` calls the rules alone.
+    The `seq` of an event gives its place in the order; if it has none, its line number does. `entered_ms` and
+    `is_claim` are facts that the bus recorded. They may be missing. The engine `rules` calls the rules alone.
     `spark` runs the query of `isrflow run` in small micro-batches. Both write the same bytes.
 
     The controller_started events in the log carry the settings that were in force. --set overrides them, and
@@ -147,7 +147,7 @@ def _enveloped(text: bytes, number: int) -> Entry | None:
 
 
 def _bare(text: bytes, number: int, last: int) -> Entry:
-    """Read an event without an envelope. In a file where only some have a seq, one without it follows ``last``."""
+    """Read an event without an envelope. If only some lines have a seq, a line without one follows ``last``."""
     facts = _read_line_facts(text)
     seq = _own_seq(facts, number)
     return Entry(

@@ -16,7 +16,7 @@ def command(settings: Settings) -> None:
     Brokers, topics, partitions and events stay as they are, and later decisions are the same. Brokers and
     gateways may go on running. The command claims the controller like an engine, so that no engine writes
     meanwhile: one that still runs on another machine ends with code 4. All of the state changes in one
-    transaction. If the command is killed, the state is as before, or wholly in its new shards and pages.
+    transaction. If the command is killed, either all of the state has its new shards and pages, or none of it.
 
     The checkpoint is not changed. It holds the state in its old pages, so the next engine moves it aside (to
     the same name with .aside) and starts from the state on the bus. Start that engine with the new values:

@@ -22,9 +22,9 @@ def command(settings: Settings, standby: bool) -> None:
     epoch, so the job that started last decides. The previous job stops by itself with exit code 4. A
     supervisor must not restart a job that ended with 4.
 
-    With --standby the engine starts everything but claims nothing while another one decides. It takes over at once
-    when that one stops, and controller.standby.timeout.ms after its last sign of life when it dies. Of several
-    standbys one takes over. An engine that a supervisor starts with --standby may always be restarted.
+    With --standby the engine starts everything but claims nothing while another one decides. If that one
+    stops, the standby takes over at once. If it dies, the standby takes over controller.standby.timeout.ms after its
+    last sign of life. Of several standbys one takes over. A supervisor may always restart an engine with --standby.
 
     \b
     Examples:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 LATEST = 12
-# How far back the first look goes, and how many decisions one look reads.
+# How many events the first look goes back, and how many decisions one read returns.
 EVENTS_BACK = 2_000
 DECISIONS_PER_READ = 2_000
 MAX_AGE_MS = 10_000
@@ -85,7 +85,7 @@ class Screen:
 
 
 @click.command("top")
-@click.option("--once", is_flag=True, help="Print once and exit. This is the default if the output is no terminal.")
+@click.option("--once", is_flag=True, help="Print once and exit. This is the default if the output is not a terminal.")
 @click.option("--interval-ms", type=click.IntRange(100, 3_600_000), default=1_000, show_default=True, help="How often.")
 @format_option
 @with_settings

@@ -24,7 +24,7 @@ from history.what_if import Changes, as_it_was, as_it_would_be
 from state.event_text import decode
 from state.events import Malformed
 
-# As it was, to look for balance checks, and as it would be.
+# Each event is read three times: to decide it as it was, to look for balance checks, and to decide it with changes.
 _PASSES = 3
 
 
@@ -73,7 +73,7 @@ def command(
         after, through = _span(found, start, end)
         changes = Changes(overrides, frozenset(without), _added(files, after, through))
         if changes.is_nothing:
-            raise WrongUse("say what is to be different: --set, --without-event or --add-event.")
+            raise WrongUse("name at least one change: --set, --without-event or --add-event.")
         _check_left_out(found, changes, after, through)
         comparison = _compared(found, after, through, changes)
     finally:
@@ -102,7 +102,7 @@ def _compared(bus: Bus, after: int, through: int, changes: Changes) -> Compariso
 
 
 def _span(bus: Bus, start: str | None, end: str | None) -> tuple[int, int]:
-    """Return the seqs between which events are decided again: after the first one, through the second one."""
+    """Return two seqs: events after the first one, through the second one, are decided again."""
     reach = reach_of(bus)
     through = reach.decided if end is None else seq_named(bus, "--to", end)
     # A time stands for the last event before it.

@@ -1,7 +1,6 @@
 """The decisions on one event that are about one partition.
 
-An event may have led to a hundred thousand decisions. They are in canonical order, so the few that are wanted are found
-by halves.
+One event may lead to 100,000 decisions. They are in canonical order, so bisection finds the few about a partition.
 """
 
 from bisect import bisect_left
@@ -13,9 +12,9 @@ from bus.interface import Bus
 from state import decisions as d
 from state.canonical import place_of
 
-# Up to this many are simply read.
+# If an event led to fewer decisions than this, all of them are read.
 FEW = 200
-# Of the brokers that one event fenced, this many are told.
+# At most this many of the brokers that one event changed are returned.
 BROKERS_MAX = 20
 _END = (2**62, 2**62, "", 0, 0)
 
@@ -89,7 +88,7 @@ class _Decisions:
             self._count *= 2
 
     def at(self, index: int) -> d.AnyDecision | None:
-        """Return the decision with this index, or the next one that retention left; None behind the last one."""
+        """Return the decision with this index, or the next one that retention has left; None after the last one."""
         if index not in self._held:
             found = self._bus.decisions((self.seq, index - 1), 1, passing_over=True)
             is_there = bool(found) and found[0].seq == self.seq

@@ -11,7 +11,7 @@ from state import decisions as d
 from state.ids import NO_LEADER
 
 SEQS_PER_READ = 256
-# Beyond it the chain ends, even if fewer changes than asked for were found.
+# The chain ends after this many seqs, even if it has fewer changes than were asked for.
 SEQS_READ_MAX = 10_000
 _EVENT_BYTES_MAX = 1
 
@@ -27,7 +27,7 @@ class Step(NamedTuple):
 
     @property
     def change(self) -> d.LeaderAndIsr | None:
-        """The decision that says how the partition stands from here on, if one does."""
+        """The decision that says how the partition stands after this event; None if no decision does."""
         return next((one for one in self.decisions if isinstance(one, d.LeaderAndIsr)), None)
 
 
@@ -35,7 +35,7 @@ class Chain(NamedTuple):
     """The steps that led to a partition as of some seq, oldest first."""
 
     steps: list[Step]
-    # How the partition stood before the first step; None if that is not known or it was new.
+    # How the partition stood before the first step; None if that is not known, or if the partition was new.
     before: d.LeaderAndIsr | None
     # The chain begins where the partition does.
     is_whole: bool
@@ -46,7 +46,7 @@ class Chain(NamedTuple):
 
 
 def chain_of(bus: Bus, topic: str, partition: int, through: int, changes_max: int) -> Chain:
-    """Return the newest ``changes_max`` changes of a partition through the seq ``through``, with what was refused.
+    """Return the newest ``changes_max`` changes of a partition through the seq ``through``, with the refusals.
 
     The chain goes back to where the topic of this name was last created, and no further.
     """
@@ -68,7 +68,7 @@ def chain_of(bus: Bus, topic: str, partition: int, through: int, changes_max: in
 
 
 def _is_origin(step: Step) -> bool:
-    """Say whether a partition begins with this step."""
+    """Say whether the partition begins with this step."""
     for one in step.decisions:
         if isinstance(one, d.TopicDecision) and one.state == "created":
             return True

@@ -1,4 +1,4 @@
-"""What differs between how it was and how it would be."""
+"""The differences between what was decided and what would have been decided."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from state.partition import Partition
 
 
 class Difference(NamedTuple):
-    """What happened to a partition at one event, if that differs. An empty list: nothing."""
+    """An event at which a partition's elections differ. An empty list says that there was none."""
 
     seq: int
     topic: str
@@ -19,7 +19,7 @@ class Difference(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Two ways through the same events."""
+    """The same events, decided as they were and with changes."""
 
     was: Summary
     would: Summary
@@ -30,20 +30,20 @@ class Comparison(NamedTuple):
         return not self.elections() and not self.partitions() and self.was.offline_ms == self.would.offline_ms
 
     def elections(self) -> list[Difference]:
-        """List the events that changed a partition's leader in one way and not, or differently, in the other."""
+        """List the events at which a partition's elections differ."""
         was, would = _by_event(self.was.elections), _by_event(self.would.elections)
         found = [Difference(*key, was.get(key, []), would.get(key, [])) for key in sorted(was.keys() | would.keys())]
         return [one for one in found if [*map(_outcome, one.was)] != [*map(_outcome, one.would)]]
 
     def partitions(self) -> list[tuple[Name, Partition | None, Partition | None]]:
-        """List the partitions that have another leader or ISR at the end. None: there is no such partition."""
+        """List the partitions whose leader or ISR differs at the end. None: the partition does not exist."""
         was, would = self.was.partitions, self.would.partitions
         names = sorted(was.keys() | would.keys())
         pairs = ((name, was.get(name), would.get(name)) for name in names)
         return [(name, one, other) for name, one, other in pairs if _standing(one) != _standing(other)]
 
     def offline_ms(self) -> list[tuple[str, int, int]]:
-        """List how long the partitions of each topic had no leader, added up, both ways."""
+        """List how long the partitions of each topic had no leader in all, both ways."""
         was, would = self.was.offline_ms, self.would.offline_ms
         return [(topic, was.get(topic, 0), would.get(topic, 0)) for topic in sorted(was.keys() | would.keys())]
 

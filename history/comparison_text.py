@@ -1,4 +1,4 @@
-"""A comparison as lines: a table of counts, and a diff in which - is how it was and + how it would be."""
+"""A comparison as lines: a table of counts, and a diff with - before what was, and + before what would be."""
 
 from collections.abc import Iterator, Sequence
 

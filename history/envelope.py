@@ -2,8 +2,8 @@
 
     {"envelope":1,"seq":7,"entered_ms":1000,"is_claim":false,"found_ms":null,"event":{"kind":"tick","time_ms":1000}}
 
-The event stands in it as it was published, byte for byte. Bytes that cannot stand in a line of JSON are written as
-``event_base64`` instead.
+The envelope has the event as it was published, byte for byte. Bytes that cannot stand in a line of JSON are written
+as ``event_base64`` instead.
 """
 
 import msgspec
@@ -54,7 +54,7 @@ def _is_faithful(line: bytes, entry: Entry) -> bool:
 
 
 def opened(line: bytes) -> Entry | None:
-    """Take an event out of its envelope. Return None if ``line`` is not an envelope, but perhaps a bare event.
+    """Take an event out of its envelope. Return None for any other line, which may be a bare event.
 
     Raises ``ValueError`` for an envelope that is damaged or of a later version.
     """

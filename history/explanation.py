@@ -31,7 +31,7 @@ class ToldStep(NamedTuple):
     # The engine's clock.
     time_ms: int
     sentences: list[str]
-    # How often the same was refused, this time included. The others came between the step before and this one.
+    # How many times in a row the same request was refused. Only the last refusal is told.
     times: int
     step: Step
 
@@ -76,7 +76,7 @@ def _told_step(step: Step, before: d.LeaderAndIsr | None, topic: str, partition:
 
 
 def _merged(steps: Iterable[ToldStep]) -> list[ToldStep]:
-    """Leave only the last of several refusals of the same thing in a row."""
+    """Keep only the last of equal refusals in a row."""
     merged: list[ToldStep] = []
     for _, group in groupby(enumerate(steps), key=_sameness):
         same = [step for _, step in group]
@@ -113,9 +113,9 @@ def _summary(chain: Chain, topic: str, partition: int, seq: int) -> Iterator[str
         if last is not None:
             yield f"Only a replica in the ISR can be elected without losing records: it waits for {brokers(last.isr)}."
     if chain.has_older:
-        yield "There are older changes: ask for more of them with --limit."
+        yield "There are older changes: --limit shows more of them."
     elif chain.oldest_seq is not None:
-        yield f"Its beginning is not told: decisions go back to seq {chain.oldest_seq}."
+        yield f"Its beginning is not known, because decisions go back only to seq {chain.oldest_seq}."
 
 
 def shown_time(time_ms: int) -> str:
@@ -160,7 +160,7 @@ def json_of(explanation: Explanation) -> dict[str, Any]:
 
 
 def _event_of(raw: bytes | None) -> Any:
-    """Return an event's text as JSON, or as a string if it is none."""
+    """Return an event's text as JSON, or as a string if it is not JSON."""
     if raw is None:
         return None
     try:

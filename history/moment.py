@@ -1,4 +1,4 @@
-"""Which seq a user means by a seq or a time."""
+"""The seq that a user names, as a number or as a time."""
 
 import re
 from datetime import datetime
@@ -21,11 +21,11 @@ def time_ms_of(text: str, now_ms: int) -> int:
     try:
         return int(datetime.fromisoformat(text).timestamp() * 1_000)
     except (ValueError, OverflowError, OSError) as error:
-        raise ValueError(f"{text!r} is no moment: {EXPECTED}") from error
+        raise ValueError(f"{text!r} is not a moment: {EXPECTED}") from error
 
 
 def first_seq_since(bus: Bus, text: str, now_ms: int) -> int:
-    """Return the seq that ``text`` names, or the first one that an event since the time it names can have.
+    """Return the seq that ``text`` names. For a time, return the first seq that an event since then can have.
 
     Raises ``ValueError`` for a text that is neither.
     """
@@ -34,7 +34,7 @@ def first_seq_since(bus: Bus, text: str, now_ms: int) -> int:
 
 
 def last_seq_until(bus: Bus, text: str, now_ms: int) -> int:
-    """Return the seq that ``text`` names, or that of the last event until the time it names.
+    """Return the seq that ``text`` names. For a time, return the seq of the last event up to then.
 
     Raises ``ValueError`` for a text that is neither.
     """
@@ -47,7 +47,7 @@ def _seq_in(text: str) -> int | None:
 
 
 def seq_of_moment(bus: Bus, text: str, now_ms: int) -> int:
-    """Return the seq that ``text`` names, or the seq of the last decided event that had come by the time it names.
+    """Return the seq that ``text`` names. For a time, return the seq of the last decided event that had come by then.
 
     Raises ``ValueError`` for a text that is neither, and ``BeyondReachError`` for a time before all events that are
     left.

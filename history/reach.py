@@ -29,7 +29,7 @@ def oldest_seq(bus: Bus) -> int | None:
 
 
 def reach_of(bus: Bus) -> Reach:
-    """Return how far back ``bus`` goes now. Retention moves it on."""
+    """Return how far back ``bus`` goes now. Retention moves this forward."""
     decided = bus.decided_seq()
     decisions_from = oldest_seq(bus)
     kept_after = bus.kept_after()

@@ -41,7 +41,7 @@ def decode_snapshot(text: bytes) -> Image:
     try:
         found = _decoder.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"it is no snapshot: {error}; 'isrflow events --snapshot FILE' writes one") from error
+        raise ValueError(f"it is not a snapshot: {error}; 'isrflow events --snapshot FILE' writes one") from error
     if found.snapshot != _VERSION:
         raise ValueError(f"it has version {found.snapshot}; this isrflow reads version {_VERSION}")
     return Image(found.seq, [Page(page.shard, page.page, page.body) for page in found.pages])

@@ -19,13 +19,13 @@ Name = tuple[str, int]
 
 
 class Election(NamedTuple):
-    """A change of a partition's leader; a first leader is none."""
+    """A change of a partition's leader. The first leader of a new partition is not counted."""
 
     seq: int
     time_ms: int
     topic: str
     partition: int
-    # NO_LEADER: it lost its leader, and nobody was elected.
+    # NO_LEADER: the partition lost its leader, and nobody was elected.
     leader: int
     isr: tuple[int, ...]
     reason: str
@@ -35,7 +35,7 @@ class Election(NamedTuple):
 
 
 class _Told(msgspec.Struct):
-    """The fields that are counted."""
+    """The fields of a decision that the counts need."""
 
     time_ms: int
     reason: str
@@ -54,13 +54,13 @@ _told = msgspec.json.Decoder(_Told)
 
 
 class Tally:
-    """The count of one way through the events."""
+    """The counts of what decisions did, as they are taken in."""
 
     def __init__(self, states: Iterable[State]) -> None:
         self.elections: list[Election] = []
         # By topic.
         self.offline_ms: Counter[str] = Counter()
-        # Of brokers that asked for an ISR.
+        # Refused requests of leaders to change an ISR.
         self.refused = 0
         self._leaders: dict[Name, int] = {}
         self._offline_since: dict[Name, int] = {}
@@ -71,7 +71,7 @@ class Tally:
                 self._offline_since[name] = clock_ms
 
     def take(self, decisions: Iterable[DecisionText], before: Iterable[State]) -> None:
-        """Count decisions. ``before`` are the states before those of them that are unclean elections."""
+        """Count decisions. If an unclean election is among them, ``before`` are the states right before it."""
         for seq, _, body in decisions:
             if body.startswith(_LEADER):
                 self._take_leader(seq, _told.decode(body), before)
@@ -93,7 +93,7 @@ class Tally:
         if told.leader == NO_LEADER:
             self._offline_since.setdefault(name, told.time_ms)
         elif told.is_new:
-            # It was there, and had no leader, since its topic was created.
+            # The partition has existed without a leader since its topic was created.
             self._offline_since.setdefault(name, self._created_ms.get(topic, told.time_ms))
             self._end_offline(name, told.time_ms)
             return
@@ -134,7 +134,7 @@ class Tally:
 
 
 class Summary(NamedTuple):
-    """The counts of one way through the events."""
+    """The counts of what a log's decisions did."""
 
     elections: list[Election]
     offline_ms: Mapping[str, int]

@@ -43,10 +43,10 @@ FENCES: dict[str, str] = {
     "STALE_BROKER_EPOCH": "only the newest start of a broker speaks for it",
     "BROKER_ID_NOT_REGISTERED": "only a registered broker is heard",
     "FENCED_LEADER_EPOCH": "a former leader does not change the ISR",
-    "NOT_CONTROLLER": "nobody is ahead of the controller, so the sender speaks of another history",
+    "NOT_CONTROLLER": "an epoch that is ahead of the controller's comes from another history",
     "INVALID_UPDATE_VERSION": "a proposal counts only if it was made from the partition as it stands",
-    "INELIGIBLE_REPLICA": "no replica joins an ISR that is fenced, shutting down, restarted or behind",
-    "UNKNOWN_TOPIC_ID": "what is said of a deleted topic does not count for another of its name",
+    "INELIGIBLE_REPLICA": "a replica that is fenced, shutting down, restarted or behind does not join the ISR",
+    "UNKNOWN_TOPIC_ID": "a request about a deleted topic does not count for a new topic of that name",
 }
 _BROKERS: dict[Reason, str] = {
     _R.BROKER_REGISTERED: "was registered, and is fenced until its first heartbeat",
@@ -94,7 +94,7 @@ def told_refusal(answer: d.Answer, topic: str, partition: int) -> str:
         if (result.topic, result.partition) == (topic, partition):
             error, message = result.error, result.message
     if error == "NEW_LEADER_ELECTED":
-        # The change was made, and cost the sender its leadership.
+        # The change was made, and the sender lost its leadership by it.
         return f"The sender was told {error}: {message}."
     fence = f" The fence: {FENCES[error]}." if error in FENCES else ""
     return f"This was refused, {error}: {message}.{fence}"

@@ -1,11 +1,11 @@
-"""What would have been decided under other settings or events: the same log, twice through the same rules.
+"""What would have been decided under other settings or events: the same log, decided twice by the same rules.
 
-The second way differs by overriding settings, by events that are left out, and by events that come in addition. All
-other events are as they were, so brokers answer decisions that this way may not have made. The fences of the rules
-refuse such answers, and they are counted.
+The second time, settings are overridden, events are left out, or events are added. All other events stay as they were,
+so a broker may answer a decision that was not made this time. A fence refuses such an answer, and the refusals are
+counted.
 
-An added event shares the seq of the recorded event that it follows. The others keep theirs, because a broker's epoch is
-the seq of its registration, and its later events name it.
+An added event shares the seq of the recorded event that it follows. Recorded events keep their seqs, because a broker's
+epoch is the seq of its registration, and its later events name that epoch.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -30,14 +30,14 @@ _TOGETHER_MIN = 16
 _IMBALANCE = b'{"kind":"imbalance"'
 _UNCLEAN = b'"unclean":true'
 
-# Gives the recorded events from the start of the stretch, each time it is called.
+# Each call gives the recorded events from the beginning.
 Events = Callable[[], Iterable[Entry]]
 
 
 class Changes(NamedTuple):
     """What is different from how it was."""
 
-    # Kafka's names, text values.
+    # Kafka's names, with values as text.
     settings: Mapping[str, str] = {}
     # Seqs of events that are left out.
     without: Collection[int] = ()
@@ -51,7 +51,7 @@ class Changes(NamedTuple):
 
 
 def as_it_was(states: list[State], events: Events) -> Summary:
-    """Decide recorded events from ``states`` on as they were decided."""
+    """Decide recorded events as they were decided, beginning with ``states``."""
     way = _Way(states, {})
     for entry in logged(events()):
         way.take(entry)
@@ -59,12 +59,12 @@ def as_it_was(states: list[State], events: Events) -> Summary:
 
 
 def as_it_would_be(states: list[State], events: Events, changes: Changes) -> Summary:
-    """Decide recorded events from ``states`` on with ``changes``."""
+    """Decide recorded events with ``changes``, beginning with ``states``."""
     if changes.is_nothing:
         return as_it_was(states, events)
     way = _Way(states, changes.settings, _Balance(events()))
     if changes.settings:
-        # The rules look at all partitions when settings change, as when an admin changes them.
+        # An event, because the rules look at all partitions when an admin changes settings.
         way.add(_settings_event(changes.settings))
     for raw in changes.added.get(way.seq, ()):
         way.add(raw)
@@ -83,10 +83,10 @@ def _settings_event(settings: Mapping[str, str]) -> bytes:
 
 
 class _Balance:
-    """The counts of balance checks. In another way they are other ones, so those on record do not hold for it."""
+    """The counts of balance checks. After changes the counts differ too, so the recorded ones cannot be used."""
 
     def __init__(self, events: Iterable[Entry]) -> None:
-        # The checks whose counts come back in an event on record.
+        # The seqs of the checks whose counts a recorded event brings back.
         self.recorded = set[int]()
         for entry in events:
             if b"leader_imbalance" in entry.raw and isinstance(event := decode(entry.raw), LeaderImbalance):
@@ -94,7 +94,7 @@ class _Balance:
         self.counted: dict[int, LeaderImbalance] = {}
 
     def note(self, decisions: Iterable[DecisionText]) -> list[LeaderImbalance]:
-        """Keep the counts among ``decisions``, and return those for which no event is on record."""
+        """Keep the counts among ``decisions``, and return those that no recorded event brings back."""
         missing = []
         for seq, _, body in decisions:
             if body.startswith(_IMBALANCE) and isinstance(decision := decode_decision(body), Imbalance):
@@ -105,7 +105,7 @@ class _Balance:
 
 
 class _Way:
-    """One way through the events."""
+    """The rules and the counts on their way through the events, once."""
 
     def __init__(self, states: list[State], settings: Mapping[str, str], balance: _Balance | None = None) -> None:
         self._replay = Replay(list(states), Policy(), settings)
@@ -133,12 +133,12 @@ class _Way:
             self.flush()
 
     def add(self, raw: bytes) -> None:
-        """Decide an event that is not on record, now."""
+        """Decide an added event now."""
         self.flush()
         self.add_after(self.seq, raw)
 
     def add_after(self, seq: int, raw: bytes) -> None:
-        """Decide an event that is not on record as if it had come right after ``seq``."""
+        """Decide an added event as if it had come right after ``seq``."""
         self._at(seq - 1)
         clock_ms = self._replay.states[0].cluster.clock_ms
         self._decide([replace(one, clock_ms=clock_ms) for one in logged([(seq, raw)])])
@@ -153,17 +153,17 @@ class _Way:
         while batch:
             some = batch[: self._together]
             done = self._decide(some)
-            # Where cuts are near each other, long batches would be decided in vain.
+            # If cuts come close together, most of a long batch would be decided twice.
             self._together = _TOGETHER_MIN if done < len(some) else min(2 * self._together, BATCH_EVENTS)
             batch = batch[done:]
 
     def _decide(self, batch: list[Logged]) -> int:
-        """Decide a batch, or as much of it as can be at once; return how many events that was."""
+        """Decide a batch, or as much of it as can be decided at once. Return how many events that was."""
         before = list(self._replay.states)
         decisions = self._replay.take(batch)
         end = self._first_end(batch, decisions)
         if end < len(batch):
-            # From here on the state between two of these events matters.
+            # The state at this place of the batch matters, so the batch ends here.
             self._replay.states[:] = before
             batch = batch[:end]
             decisions = self._replay.take(batch)

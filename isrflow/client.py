@@ -57,8 +57,9 @@ class Client:
     def publish(self, *events: Event) -> int | None:
         """Publish events in order, and return the last one's seq, its place in the total order.
 
-        An event without ``time_ms`` gets the time of now. On SQLite all events of a call enter or none. On Kafka a
-        ``log_end_offset`` gets its seq only when it is decided; if there is no other event, the result is None.
+        An event without ``time_ms`` gets the present time. On SQLite the bus takes all events of a call or none. On
+        Kafka a ``log_end_offset`` gets its seq only when it is decided, so the result is None if there is no other
+        event.
 
         Raises ``ValueError`` for an event that cannot be written as JSON or has no ``kind``, and ``EngineOnlyError``
         for one that only the engine makes. The engine checks everything else, and answers.

@@ -1,4 +1,4 @@
-"""What everybody who uses a bus has to know of the contract (``docs/contract.md``)."""
+"""The part of the contract that every program on a bus needs (``docs/contract.md``)."""
 
 from typing import NamedTuple
 

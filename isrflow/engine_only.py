@@ -16,7 +16,7 @@ _kind = msgspec.json.Decoder(_Kind)
 
 
 def engine_kind_of(raw: bytes) -> str | None:
-    """Return an event's kind if only the engine makes it; None otherwise, also for text that is no event."""
+    """Return an event's kind if only the engine makes it; None otherwise, also for text that is not an event."""
     try:
         kind = _kind.decode(raw).kind
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -2,7 +2,7 @@
 
 import re
 
-# From the slashes to the last @ of a word. Also without a scheme, because messages may cut that off.
+# From the slashes to the last @ of a word. No scheme is needed, because messages may cut it off.
 _CREDENTIALS = re.compile(r"//[^ \t\r\n'\"]*@")
 _MASK = "//***@"
 
@@ -13,6 +13,6 @@ def masked(text: str) -> str:
 
 
 def masked_value(value: str) -> str:
-    """Return a single value, such as a URL, with ``***`` for all that an @ may end."""
+    """Return a single value, such as a URL, with ``***`` for everything before the last @."""
     scheme, slashes, rest = value.rpartition("//")
     return f"{scheme}{slashes}***@{rest.rpartition('@')[2]}" if "@" in rest else value

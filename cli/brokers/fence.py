@@ -15,8 +15,8 @@ from state.broker import BrokerState
 def command(ask: Ask, broker: int) -> None:
     """Fence a broker now: it leads nothing and leaves every ISR, as if its session had ended.
 
-    Use this for a broker that hangs. A broker that still sends heartbeats asks to be unfenced with the next one. To
-    keep it away, stop its process, and then unregister it.
+    Use this for a broker that hangs. A broker that still sends heartbeats becomes active again with the next one.
+    To keep it away, stop its process, and then unregister it.
 
     \b
     Examples:
@@ -29,7 +29,7 @@ def command(ask: Ask, broker: int) -> None:
         return
     if held.state is not BrokerState.active:
         raise Refused(f"broker {broker} is in {held.state.name}: it is fenced when its shutdown ends.")
-    # What a broker itself says when it wants to be fenced. Its epoch protects a later process of the same id.
+    # The heartbeat with which a broker itself asks to be fenced. The epoch protects a later process with the same id.
     request = {
         "kind": "broker_heartbeat",
         "broker": broker,

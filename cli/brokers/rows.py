@@ -1,4 +1,4 @@
-"""Brokers as they are shown."""
+"""Brokers as commands show them."""
 
 from collections import Counter
 from typing import Any

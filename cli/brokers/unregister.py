@@ -9,7 +9,9 @@ from cli.errors import Refused
 
 @click.command("unregister")
 @click.argument("broker", type=int, metavar="ID")
-@click.option("--force", is_flag=True, help="Also a broker that serves. It is fenced, and must register again.")
+@click.option(
+    "--force", is_flag=True, help="Also unregister a broker that serves. It is fenced, and must register again."
+)
 @asks
 def command(ask: Ask, broker: int, force: bool) -> None:
     """Remove a broker that will not come back.

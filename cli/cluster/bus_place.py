@@ -22,7 +22,7 @@ class BusPlace(NamedTuple):
 
     @property
     def path(self) -> Path | None:
-        """Return the file, or None for topics."""
+        """Return the bus's file; None for a bus on Kafka topics."""
         return None if self.url.startswith(KAFKA) else Path(self.url.removeprefix(SQLITE))
 
     def exists(self) -> bool:
@@ -42,7 +42,7 @@ class BusPlace(NamedTuple):
         return open_bus(self.url, create=create, read_only=read_only)
 
     def remove(self) -> None:
-        """Remove a file. Topics belong to their Kafka cluster, so they stay."""
+        """Remove the bus's file. Topics belong to their Kafka cluster, so they stay."""
         if self.path is not None:
             for ending in ("", "-wal", "-shm"):
                 Path(f"{self.path}{ending}").unlink(missing_ok=True)

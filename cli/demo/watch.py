@@ -19,7 +19,7 @@ JOIN_TIMEOUT_S = 5.0
 
 
 class WatchedPartition(msgspec.Struct, frozen=True):
-    """A partition as last decided. ``elected_s`` is the monotonic time at which its leader was."""
+    """A partition as last decided. ``elected_s`` is the monotonic time at which its leader was elected."""
 
     leader: int
     leader_epoch: int

@@ -1,4 +1,4 @@
-"""Show and lead partitions."""
+"""Show and explain partitions, and choose who leads them."""
 
 import click
 

@@ -27,8 +27,8 @@ from history.reach import oldest_seq
 @format_option
 @with_settings
 def command(settings: Settings, name: PartitionName, at: str | None, limit: int, form: str) -> None:
-    """Tell the events and decisions that made a partition what it is: which event, which rule, who was passed over as
-    leader and why, and whom a fence refused.
+    """Tell the events and decisions that made a partition what it is: which event, which rule, which replicas were
+    passed over as leader and why, and which requests a fence refused.
 
     \b
     Examples:

@@ -30,7 +30,7 @@ def name_of(text: str) -> PartitionName:
     """Read the name of a partition. Raises ``BadParameter``."""
     topic, dash, number = text.rpartition("-")
     if not (topic and dash and number.isascii() and number.isdecimal() and len(number) < 10):
-        raise click.BadParameter(f"{text!r} is no partition: expected a topic and a number, such as orders-0")
+        raise click.BadParameter(f"{text!r} is not a partition: expected a topic and a number, such as orders-0")
     return PartitionName(topic, int(number))
 
 

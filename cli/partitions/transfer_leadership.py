@@ -32,8 +32,8 @@ def command(ask: Ask, name: PartitionName, to: int) -> None:
     where: Request = {"topic": name.topic, "partition": name.partition}
     requests: list[Request] = [{"kind": "elect_leaders", "election_type": "preferred", "partitions": [where]}]
     if replicas != partition.replicas:
-        # Both stand one after the other in the log. If the order is refused, the election at most repeats what a
-        # balance of leaders does.
+        # The election follows the new order in the log. If the order is refused, the election does no more than a
+        # balance of leaders would.
         requests.insert(0, {"kind": "alter_reassignment", **where, "replicas": replicas})
 
     def done(answer: object) -> str:

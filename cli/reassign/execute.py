@@ -14,12 +14,12 @@ from cli.reassign.plan_option import partition_of, plan_option
 
 @click.command("execute")
 @plan_option
-@click.option("--additional", is_flag=True, help="Begin although other moves are under way, or change them.")
+@click.option("--additional", is_flag=True, help="Begin even while other moves are under way, or change those.")
 @asks
 def command(ask: Ask, plan: Path, additional: bool) -> None:
     """Begin to move the partitions of a plan.
 
-    First the present assignment is printed, which is the plan that moves everything back.
+    The command first prints the present assignment, because it is the plan that moves everything back.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""The plan of a reassignment on the command line, and how far it is."""
+"""The plan of a reassignment on the command line, and how far its moves are."""
 
 from pathlib import Path
 

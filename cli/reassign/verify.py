@@ -1,4 +1,4 @@
-"""Say how far a plan is."""
+"""Say how far a plan's moves are."""
 
 from pathlib import Path
 

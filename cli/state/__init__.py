@@ -1,4 +1,4 @@
-"""Look into the state like into a file system."""
+"""Browse the state like a file system."""
 
 import click
 
@@ -9,9 +9,9 @@ NAMES = ("cat", "tree")
 
 @click.group("state", cls=LazyGroup, package="cli.state", names=NAMES)
 def command() -> None:
-    """Look into the state like into a file system, as kafka-metadata-shell does.
+    """Browse the state like a file system, as with kafka-metadata-shell.
 
-    The state is that on the bus as last committed, or one that 'isrflow replay --state' wrote.
+    The state is the one last committed on the bus, or one that 'isrflow replay --state' wrote.
 
     \b
     Examples:

@@ -41,7 +41,7 @@ def _read(file: Path) -> Node:
     except OSError as error:
         raise WrongUse(f"cannot read {file}: {error.strerror}") from error
     except (msgspec.MsgspecError, KeyError, TypeError, RecursionError) as error:
-        raise WrongUse(f"{file} is no state: expected what 'isrflow replay --state' writes") from error
+        raise WrongUse(f"{file} is not a state: expected what 'isrflow replay --state' writes") from error
 
 
 def _complete(view: Node) -> Node:
@@ -65,7 +65,7 @@ def _nested(view: Node) -> Node:
 
 
 def found_at(tree: Node, path: str) -> Any:
-    """Return what ``path`` leads to. Raises ``Refused`` that names the nearest."""
+    """Return what ``path`` leads to. Raises ``Refused``, which suggests the nearest name."""
     node: Any = tree
     gone: list[str] = []
     for name in filter(None, path.split("/")):

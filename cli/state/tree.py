@@ -17,7 +17,7 @@ from conf.settings import Settings
 @format_option
 @with_settings
 def command(settings: Settings, path: str, file: Path | None, depth: int, form: str) -> None:
-    """Draw what is below PATH in the state. What lies deeper is counted.
+    """Draw what is below PATH in the state. Deeper levels are only counted.
 
     \b
     Examples:

@@ -12,7 +12,8 @@ from cli.topics.create import assignment_of
 @click.option("--replica-assignment", metavar="LIST", help="The replicas of each new partition, for example 1:2,2:3.")
 @asks
 def command(ask: Ask, topic: str, total: int, replica_assignment: str | None) -> None:
-    """Add partitions to a topic. Records stay where they are, so keys may be in other partitions from then on.
+    """Add partitions to a topic. Records stay where they are, but new records may go to another partition than old ones
+    with the same key.
 
     \b
     Examples:

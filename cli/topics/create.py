@@ -21,7 +21,7 @@ def assignment_of(text: str) -> dict[str, list[int]]:
 @click.option("--replication-factor", type=click.IntRange(min=1), metavar="N", help="Default: the cluster's setting.")
 @click.option("--replica-assignment", metavar="LIST", help="The replicas of each partition, for example 1:2,2:3.")
 @config_option
-@click.option("--if-not-exists", is_flag=True, help="An existing topic is no error.")
+@click.option("--if-not-exists", is_flag=True, help="An existing topic is not an error.")
 @asks
 def command(
     ask: Ask,

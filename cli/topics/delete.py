@@ -7,12 +7,12 @@ from cli.admin_requests import Ask, asks, perform
 
 @click.command("delete")
 @click.argument("topic")
-@click.option("--if-exists", is_flag=True, help="A missing topic is no error.")
+@click.option("--if-exists", is_flag=True, help="A missing topic is not an error.")
 @asks
 def command(ask: Ask, topic: str, if_exists: bool) -> None:
     """Delete a topic and its records.
 
-    The answer comes when the deletion has begun. Brokers that are away delete their part when they are back.
+    The answer comes when the deletion has begun. Brokers that are away delete their replicas when they come back.
 
     \b
     Examples:

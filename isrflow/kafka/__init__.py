@@ -1,1 +1,1 @@
-"""The part of a bus on Kafka that everybody shares."""
+"""The part of a bus on Kafka that the engine and users' programs share."""

@@ -61,6 +61,8 @@ class Address(NamedTuple):
 def parse(url: str) -> Address:
     """Read a bus's URL. Raises ``ValueError`` if it is malformed."""
     if not re.fullmatch(PATTERN, url):
-        raise ValueError(f"{masked_value(url)!r} is no bus on Kafka: expected kafka://host:port[,host:port][/prefix]")
+        raise ValueError(
+            f"{masked_value(url)!r} is not a bus on Kafka: expected kafka://host:port[,host:port][/prefix]"
+        )
     servers, _, prefix = url.removeprefix(SCHEME).partition("/")
     return Address(servers, prefix or DEFAULT_PREFIX)

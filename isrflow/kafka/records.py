@@ -35,7 +35,7 @@ _replica = msgspec.json.Decoder(Replica)
 
 
 def replica_of(raw: bytes) -> Replica | None:
-    """Return the replica whose log end an event reports; None for any other event, and for text that is no event."""
+    """Return the replica whose log end an event reports; None for other events, and for text that is not an event."""
     if b"log_end_offset" not in raw:
         return None
     try:

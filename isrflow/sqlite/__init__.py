@@ -1,1 +1,1 @@
-"""The part of an embedded bus that everybody shares: its file, and the two logs in it."""
+"""The part of an embedded bus that the engine and users' programs share: its file, and the two logs in it."""

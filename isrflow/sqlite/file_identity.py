@@ -39,7 +39,7 @@ def look(path: Path, *, make: bool) -> Identity:
     if is_empty and not make:
         raise NoBusError(f"there is no bus at {path}: the file is empty. Start the engine with 'isrflow run'.")
     if not is_sqlite:
-        raise BusError(f"{path} is no bus: expected a SQLite file")
+        raise BusError(f"{path} is not a bus: expected a SQLite file")
     return Identity(found.st_dev, found.st_ino)
 
 

@@ -46,7 +46,7 @@ class LogFile(BusFile):
         if not tables and self._access is not Access.MAKE:
             raise NoBusError(f"there is no bus at {self.path}: start the engine with 'isrflow run'.")
         if tables and not tables >= TABLES:
-            raise BusError(f"{self.path} is no bus: it is another program's SQLite file")
+            raise BusError(f"{self.path} is not a bus: it is another program's SQLite file")
         if self._access is not Access.READ:
             self._when_unlocked(self._connection(), "PRAGMA journal_mode = WAL")
         if not tables:
@@ -112,7 +112,7 @@ class LogFile(BusFile):
                         f"bus {self.path}: decisions of events up to {gone[0]} were removed: "
                         f"read on from {gone[0] + 1}, or start from the current state"
                     )
-                # What thinning has left is not whole, so nobody may follow it.
+                # Retention has left only some of these, so a reader that follows all decisions starts after them.
                 after = gone
             crcs = self._columns.of(connection, "decisions", CRC)
             return decision_table.read_after(connection, crcs, after, limit, bytes_max, f"bus {self.path}")

@@ -4,5 +4,5 @@
                              partitions: one page of the state, summarised
 
 ``site`` puts it together, ``server`` and ``routes`` serve it, ``health`` answers supervisors, and ``past`` says what
-the page asks of the log. In this room "the page" is the live page; pages of the state are called that.
+the page asks of the log. In this room "the page" is the live page, unless it is called a page of the state.
 """

@@ -1,6 +1,6 @@
-"""Hands what a batch changed and decided over to the page's thread.
+"""The way from the batches to the page's thread: what they changed and what they decided.
 
-A batch only puts references here, so it does not get slower. What waits here is limited in count and bytes.
+A batch only leaves references here, so it does not get slower. What waits here is limited in count and in bytes.
 """
 
 import threading
@@ -35,7 +35,7 @@ class Taken(msgspec.Struct, frozen=True):
 
 
 class Handover:
-    """Keeps what batches hand over until the page's thread takes it."""
+    """What batches have handed over and the page's thread has not taken yet."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -95,7 +95,7 @@ class Handover:
                 return
 
     def take(self) -> Taken:
-        """Take all that waits. If ``is_stale`` is set, pages are collected only from now on."""
+        """Take all that waits. After a stale result, pages are collected from this call on."""
         with self._lock:
             taken = Taken(
                 self._through, self._clusters, self._pages, self._is_stale, list(self._decisions), self._dropped
@@ -105,6 +105,6 @@ class Handover:
 
 
 def _estimated_bytes(decisions: Sequence[Decided]) -> int:
-    # A sample, because adding up the lengths of 100,000 decisions would delay the batch.
+    # From a sample, because adding up the lengths of 100,000 decisions would delay the batch.
     sample = decisions[:: max(1, len(decisions) // 64)]
     return sum(len(one.body) for one in sample) * len(decisions) // len(sample)

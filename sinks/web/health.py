@@ -1,6 +1,6 @@
-"""Judges whether the engine works, for /healthz and /readyz.
+"""Whether the engine works, for /healthz and /readyz.
 
-    /healthz   Is the process worth keeping? If it should decide, and has not for a long time, restart it.
+    /healthz   Is the process worth keeping? If it should decide and has not done so for a long time, restart it.
     /readyz    Does it decide now, promptly, and with a clock that can be trusted?
 
 A standby is healthy and not ready.

@@ -1,4 +1,4 @@
-"""Keeps the cluster as the page shows it now, in a thread of its own that uses a limited share of one core."""
+"""The cluster as the page shows it now. A thread of its own, limited to a share of one core, keeps it up to date."""
 
 import math
 import threading
@@ -30,11 +30,11 @@ STANDBY_INTERVAL_S = 2.0
 WATCHED_S = 30.0
 # After each piece of work the thread rests this many times as long as the work took.
 REST_FACTOR = 3.0
-# The size of a piece of work: so short that it does not slow a batch.
+# The size of a piece of work, small enough not to slow a batch.
 DECISIONS_AT_ONCE = 2_000
 PAGES_AT_ONCE = 16
 ROWS_MAX = 500
-# How far back the decisions go that are shown after a start, and how much of them is read.
+# After a start the page shows decisions on so many events, as far as they fit into so many pages of so many bytes.
 RECALLED_EVENTS = 20_000
 RECALLED_PAGES_MAX = 50
 RECALLED_BYTES = 4 * 1024 * 1024
@@ -159,7 +159,8 @@ class Live(threading.Thread):
         cluster = clusters[0] if clusters else Cluster()
         self._policy, self._brokers = cluster.policy, cluster.brokers
         held = [((page.shard, page.page), page.body) for page in image.pages if page.page != CLUSTER_PAGE]
-        # The facts first: a topic's first slice holds them, and they are needed to summarise its other slices.
+        # The facts come first, because they are in a topic's first slice, and its other slices cannot be summarised
+        # without them.
         for piece in self._pieces(held, PAGES_AT_ONCE):
             for _, body in piece:
                 self._facts.update(facts_of(decode_slices(body)))
@@ -194,7 +195,7 @@ class Live(threading.Thread):
         self._told(summary.rows)
 
     def _recall(self, through: int) -> None:
-        """Take in the newest decisions through a seq that were made before this thread or its job began."""
+        """Take in the newest decisions through a seq, which were made before this thread or its job began."""
         if self._told_seq is not None and through <= self._told_seq:
             return
         oldest = through - RECALLED_EVENTS * self._bus.seq_step
@@ -210,7 +211,7 @@ class Live(threading.Thread):
     def _take_decisions(self, taken: Taken) -> None:
         for decisions in taken.decisions:
             told = self._told_seq or 0
-            # Those that were recalled from the bus came before this thread's first look.
+            # Those through ``told`` were recalled from the bus already.
             self.take_decisions(decisions if decisions[0].seq > told else [one for one in decisions if one.seq > told])
 
     def take_decisions(self, decisions: Sequence[Decided]) -> None:

@@ -65,7 +65,7 @@ def _events(push: Push) -> Callable[[Request], object]:
 
 
 class _Questions:
-    """Answers the page's questions; those about the past one at a time."""
+    """The answers to the page's questions. Those about the past are given one at a time."""
 
     def __init__(self, live: Live, past: Past | None) -> None:
         self._live = live
@@ -110,7 +110,7 @@ class _Questions:
 
     def _asked(self, question: Callable[[Past], bytes]) -> bytes:
         if self._past is None or not self._turn.acquire(timeout=QUESTION_TIMEOUT_S):
-            raise PastError("other questions about the past take long: ask again later")
+            raise PastError("other questions about the past are taking long: ask again later")
         try:
             return question(self._past)
         finally:

@@ -19,7 +19,7 @@ from state.policy import Policy, policy_of
 from state.slices import Slice
 
 MIN_ISR = "min.insync.replicas"
-# So many of a page's worst partitions are kept as rows; the rest are only counted.
+# At most so many of a page's worst partitions are kept as rows. The rest are only counted.
 ROWS_PER_PAGE_MAX = 200
 OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED = "offline", "under_min_isr", "under_replicated"
 RECOVERING, REASSIGNING, DELETING = "recovering", "reassigning", "deleting"
@@ -101,7 +101,7 @@ def summarise(slices: Iterable[Slice], facts: Mapping[str, TopicFacts], policy: 
     """Summarise a page. ``facts`` holds the facts of every topic on it; ``policy`` is the cluster's."""
     every: list[Partition] = []
     problems = Counter[str]()
-    # With what orders them first, because most are not kept.
+    # Each begins with what orders it. Most are dropped, so only those that are kept become rows.
     found: list[tuple[int, str, int, tuple[str, ...], Partition, int]] = []
     for one in slices:
         topic = one.topic.topic
@@ -125,7 +125,7 @@ def summarise(slices: Iterable[Slice], facts: Mapping[str, TopicFacts], policy: 
 
 
 def problems_of(partition: Partition, min_isr: int, is_deleting: bool) -> tuple[str, ...]:
-    """List a partition's problems, worst first. For one that is being deleted, nothing else is listed."""
+    """List a partition's problems, worst first. Deletion hides all others."""
     if is_deleting:
         return (DELETING,)
     is_recovering = partition.leader_recovery_state == LeaderRecoveryState.RECOVERING

@@ -22,7 +22,7 @@ class ToldStep(msgspec.Struct, frozen=True):
     seq: int
     time_ms: int
     sentences: list[str]
-    # How often the same step came in a row.
+    # How many times in a row the same step came.
     times: int = 1
 
 

@@ -1,4 +1,4 @@
-"""Which path serves what. Any other path is answered 404."""
+"""The paths that are served. Any other path is answered with 404."""
 
 from collections.abc import Callable, Sequence
 

@@ -73,7 +73,7 @@ _decode = msgspec.json.Decoder(Seen).decode
 
 
 def seen(decisions: Iterable[Decided]) -> Iterator[tuple[Seen, bytes]]:
-    """Read decisions, without those that nobody looks at one by one, such as high watermarks."""
+    """Read decisions, except those that nobody looks at one by one, such as high watermarks."""
     for decided in decisions:
         body = decided.body
         if body.startswith(_UNREAD):

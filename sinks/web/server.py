@@ -24,7 +24,7 @@ _OPEN = Protection()
 
 
 class WebServer:
-    """Serves an application on one address, or on none."""
+    """The server of one application, on one address or on none."""
 
     def __init__(self, app: ASGIApp, protection: Protection = _OPEN) -> None:
         self.scheme = protection.scheme

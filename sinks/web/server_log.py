@@ -11,7 +11,7 @@ logger = structlog.get_logger("isrflow.web")
 
 
 class ToEngineLog(logging.Handler):
-    """A handler that passes records on."""
+    """A handler that writes the server's records to the engine's log."""
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None

@@ -37,10 +37,10 @@ def status_of(snapshot: Snapshot, steady_ms: int) -> Section:
 
 
 def cluster_of(picture: Picture) -> Section:
-    """Return the section about the cluster: its size, its brokers, and its partitions at risk; the worst are listed."""
+    """Return the section about the cluster: its size, its brokers, and the worst of its partitions at risk."""
     summary = picture.summary
     worst = summary.rows[:ROWS_MAX]
-    # If not all brokers can be shown, those that are not active are kept first.
+    # If not all brokers fit, those that are not active come first.
     brokers = sorted(picture.brokers.values(), key=lambda broker: (broker.is_active, broker.broker))[:BROKERS_MAX]
     return {
         "topics": picture.topics,

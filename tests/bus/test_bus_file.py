@@ -123,7 +123,7 @@ def test_a_foreign_file_stays_as_it_is(path: Path, access: Access) -> None:
     for make in (lambda: path.write_bytes(b"this is no database" * 100), lambda: _database(path)):
         make()
         before = files(path)
-        with pytest.raises(BusError, match=r"bus\.db is no bus: "):
+        with pytest.raises(BusError, match=r"bus\.db is not a bus: "):
             EmbeddedBus(path, access)
         assert files(path) == before
         path.unlink()

@@ -103,4 +103,4 @@ def test_a_file_that_is_not_a_bus_is_named(isrflow: Isrflow, tmp_path: Path) -> 
     (tmp_path / "bus.db").write_text("this is not a database, though long enough to look like one" * 10)
     done = isrflow("describe", "--bus", "bus.db")
     assert done.exit_code == 3
-    assert done.stderr == "Error: bus.db is no bus: expected a SQLite file\n"
+    assert done.stderr == "Error: bus.db is not a bus: expected a SQLite file\n"

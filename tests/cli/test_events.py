@@ -68,7 +68,7 @@ def test_what_is_no_snapshot_is_refused(isrflow: Isrflow, tmp_path: Path) -> Non
     (tmp_path / "no.json").write_text("{}")
     done = isrflow("replay", "-", "--from-snapshot", "no.json", "--out", "-", text="")
     assert done.exit_code == 2
-    assert "it is no snapshot: " in done.stderr and "isrflow events --snapshot FILE" in done.stderr
+    assert "it is not a snapshot: " in done.stderr and "isrflow events --snapshot FILE" in done.stderr
     assert isrflow("replay", "-", "--from-snapshot", "gone.json", "--out", "-", text="").exit_code == 2
 
 
@@ -105,7 +105,7 @@ def test_filters(isrflow: Isrflow, bus: EmbeddedBus, arguments: list[str], seqs:
 def test_an_impossible_time_is_named(isrflow: Isrflow, bus: EmbeddedBus) -> None:
     done = isrflow("events", "--from", "noon")
     assert done.exit_code == 2
-    assert "--from: 'noon' is no moment: expected a seq, a time such as" in done.stderr
+    assert "--from: 'noon' is not a moment: expected a seq, a time such as" in done.stderr
 
 
 def test_text_is_a_sentence_an_event(isrflow: Isrflow, bus: EmbeddedBus) -> None:

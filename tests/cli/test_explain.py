@@ -33,8 +33,8 @@ def test_it_is_explained_as_of_a_seq(isrflow: Isrflow, told: None) -> None:
     [
         (["u-0"], 1, "nothing was decided about a partition u-0 through seq 29; decisions go back to seq 2."),
         (["t-0", "--at", "999"], 3, "seq 999 is not decided yet"),
-        (["t-0", "--at", "noon"], 2, "--at: 'noon' is no moment: expected a seq"),
-        (["t"], 2, "'t' is no partition"),
+        (["t-0", "--at", "noon"], 2, "--at: 'noon' is not a moment: expected a seq"),
+        (["t"], 2, "'t' is not a partition"),
     ],
 )
 def test_what_cannot_be_explained_is_refused(

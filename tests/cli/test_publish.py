@@ -62,16 +62,16 @@ def test_all_lines_of_a_file_are_checked_before_any_is_published(isrflow: Isrflo
         done = isrflow("publish", "-", *arguments, text=wrong)
         assert done.exit_code == 2
         second, third, fourth = done.stderr.splitlines()
-        assert second.startswith("Error: line 2 is no event: not a JSON object")
+        assert second.startswith("Error: line 2 is not an event: not a JSON object")
         assert third == "line 3 has the unknown kind 'delete_topc'; did you mean 'delete_topic'?"
-        assert fourth.startswith("line 4 is no event: topic: ")
+        assert fourth.startswith("line 4 is not an event: topic: ")
         assert fourth.endswith("Nothing was published.") == (not arguments)
     assert bus.last_seq() == 6
 
 
 def test_a_check_publishes_nothing_and_needs_no_bus(isrflow: Isrflow, tmp_path: Path) -> None:
     done = isrflow("publish", "-", "--check", text=delete("a", "b"))
-    assert (done.exit_code, done.stdout) == (0, "2 events checked, none of them wrong.\n")
+    assert (done.exit_code, done.stdout) == (0, "2 events checked, all of them valid.\n")
     assert not (tmp_path / "data").exists()
 
 
@@ -196,4 +196,4 @@ def test_wait_prints_the_answers(isrflow: Isrflow, bus: EmbeddedBus, errors: lis
 def test_wait_has_a_bound(isrflow: Isrflow, bus: EmbeddedBus) -> None:
     done = isrflow("publish", "-", "--wait", "--timeout-ms", "50", text=delete("a"))
     assert done.exit_code == 3
-    assert "seq 7 was not decided within 50 ms, the engine is at 6" in done.stderr
+    assert "seq 7 was not decided within 50 ms, and the engine is at 6" in done.stderr

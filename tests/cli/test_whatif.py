@@ -35,7 +35,7 @@ def test_an_event_is_added_after_the_one_that_it_names(isrflow: Isrflow, told: P
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "say what is to be different"),
+        ([], "name at least one change"),
         (["--without-event", "999"], "--without-event 999: there is no such event from 1 through 29"),
         (["--set", "min.insync.replica=2"], "min.insync.replicas"),
         (["--set", "min.insync.replicas=2", "--from", "9", "--to", "3"], "--from 9 is after --to 3"),

@@ -148,7 +148,7 @@ def test_what_retention_removed_is_said_to_be_gone(tmp_path: Path) -> None:
     bus.trim(1)
     explanation = explain(bus.bus, "t", 0, seq)
     assert explanation is not None
-    assert explanation.summary[-1] == f"Its beginning is not told: decisions go back to seq {seq}."
+    assert explanation.summary[-1] == f"Its beginning is not known, because decisions go back only to seq {seq}."
     bus.close()
 
 

@@ -100,5 +100,5 @@ def test_a_time_is_read_in_every_form() -> None:
     assert time_ms_of("1970-01-01T00:00:01Z", 0) == 1_000
     assert time_ms_of("1970-01-01T01:00:00.250+01:00", 0) == 250
     assert time_ms_of("10m", 700_000) == time_ms_of("-600s", 700_000) == 100_000
-    with pytest.raises(ValueError, match="'noon' is no moment: expected a seq, a time such as"):
+    with pytest.raises(ValueError, match="'noon' is not a moment: expected a seq, a time such as"):
         time_ms_of("noon", 0)

@@ -101,7 +101,7 @@ def test_a_missing_bus_is_not_made(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["kafka://", "kafka://host", "kafka://host:1/a/b"])
 def test_a_malformed_url_is_an_error(url: str) -> None:
-    with pytest.raises(isrflow.BusError, match="is no bus on Kafka: expected kafka://host:port"):
+    with pytest.raises(isrflow.BusError, match="is not a bus on Kafka: expected kafka://host:port"):
         isrflow.connect(url)
 
 

@@ -16,7 +16,7 @@ function shape(name, attributes, text = "") {
 }
 
 export class Timeline {
-  // `moved` is called with a time in ms, or null for now.
+  // The function `moved` gets a time in ms, or null for now.
   constructor(at, text, moved) {
     this.at = at;
     this.text = text;
@@ -41,7 +41,7 @@ export class Timeline {
     this.draw();
   }
 
-  // The engine's clock: all times on the page are times of that clock.
+  // All times on the page are those of the engine's clock.
   tick(nowMs) {
     if (Math.floor(nowMs / 1000) === Math.floor(this.nowMs / 1000)) return;
     this.nowMs = nowMs;

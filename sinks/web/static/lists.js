@@ -44,7 +44,7 @@ export function drawBrokers(at, text, cluster) {
   });
   at.replaceChildren(...children);
   const left = cluster.brokers_left_out ? `, ${number(cluster.brokers_left_out)} more not shown` : "";
-  text.textContent = brokers.length ? `partitions led; the tick is what each should lead${left}` : "no broker has registered yet";
+  text.textContent = brokers.length ? `partitions led; the tick shows how many it should lead${left}` : "no broker has registered yet";
 }
 
 function newBroker(broker) {
@@ -79,7 +79,7 @@ export function drawRows(at, calm, text, cluster) {
   at.parentElement.hidden = !cluster.rows.length;
   calm.hidden = cluster.rows.length > 0;
   const all = cluster.partitions === 1 ? "The one partition has" : `All ${number(cluster.partitions)} partitions have`;
-  const nothing = cluster.partitions ? `${all} a leader and every replica in sync.` : "Create a topic, and its partitions appear here when they need a look.";
+  const nothing = cluster.partitions ? `${all} a leader and every replica in sync.` : "Create a topic. Its partitions appear here when they are at risk.";
   calm.replaceChildren(make("b", {}, cluster.partitions ? "No partition is at risk" : "No topic yet"), nothing);
   const more = cluster.at_risk - cluster.rows.length;
   text.textContent = more > 0 ? `The ${number(cluster.rows.length)} worst of ${number(cluster.at_risk)}. Find any other by its name.` : "";
@@ -121,7 +121,7 @@ export function drawDetail(at, answer) {
       return make("li", { className: one.lane }, make("time", {}, `${moment(one.time_ms)} · event ${number(one.seq)}`),
         `${became}, because ${reason(one.reason)} `, one.unclean ? make("span", { className: "tag bad" }, "unclean") : null);
     });
-    children.push(make("h3", {}, lines.length ? "Its last decisions, newest first" : "No decision on it is in reach: it is unknown, or was left alone for long."), make("ol", { className: "story" }, ...lines));
+    children.push(make("h3", {}, lines.length ? "Its last decisions, newest first" : "No decision about it can be read. There is no such partition, or its last change was long ago."), make("ol", { className: "story" }, ...lines));
   }
   at.replaceChildren(...children);
 }

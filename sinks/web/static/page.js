@@ -13,8 +13,8 @@ const source = new EventSource("/page/events");
 const on = (name, take) => source.addEventListener(name, (event) => take(JSON.parse(event.data)));
 
 source.onerror = async () => {
-  trouble("The engine does not answer. Trying again; what you see is from before.");
-  // A session has ended. The page itself then asks for the token.
+  trouble("The engine does not answer. The page tries again, and shows what it last knew.");
+  // If the session has ended, the page asks for the token after a reload.
   if (source.readyState === EventSource.CLOSED && (await fetch("/page/icon.svg")).status === 401) location.reload();
 };
 source.onopen = () => trouble("");
@@ -38,7 +38,7 @@ on("decisions", (sent) => {
   dimLater();
 });
 
-// What came after the moment shown is still listed, but pale.
+// Decisions after the moment that is shown stay in the list, but pale.
 function dimLater() {
   for (const line of el("decisions").children) line.classList.toggle("later", state.past !== null && Number(line.dataset.seq) > state.past.seq);
 }

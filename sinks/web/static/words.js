@@ -4,7 +4,7 @@ const NUMBER = new Intl.NumberFormat("en");
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
-// In the order in which the engine counts them.
+// In the order of the engine's counts.
 export const LANES = {
   unclean: "unclean election", elections: "election", isr: "ISR change", brokers: "broker change", other: "other",
 };
@@ -18,7 +18,7 @@ const REASONS = {
   BROKER_UNFENCED: "it asked to serve", BROKER_SESSION_EXPIRED: "it fell silent", BROKER_CONNECTION_LOST: "its connection was lost",
   BROKER_ASKED_FENCE: "it asked to be fenced", BROKER_UNREGISTERED: "it was unregistered", CONTROLLED_SHUTDOWN: "a broker is shutting down",
   TOPIC_CREATED: "the topic was created", TOPIC_DELETED: "the topic is deleted", PARTITIONS_CREATED: "partitions were added",
-  LEADER_FENCED: "its leader was fenced", LEADER_RETURNED: "a replica that may lead returned", REPLICA_FENCED: "a replica was fenced",
+  LEADER_FENCED: "its leader was fenced", LEADER_RETURNED: "a replica that may lead came back", REPLICA_FENCED: "a replica was fenced",
   REPLICA_ONLINE: "a replica is online again", UNCLEAN_ELECTION: "no in-sync replica was left", PREFERRED_ELECTION: "its preferred leader was asked for",
   LEADER_BALANCE: "leaders are balanced", REASSIGNMENT: "replicas are reassigned", ISR_SHRUNK: "the leader removed a replica that lags",
   ISR_EXPANDED: "the leader added a replica that caught up", ISR_ALTERED: "the leader changed it", LEADER_RECOVERED: "the leader recovered",
