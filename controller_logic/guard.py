@@ -14,6 +14,7 @@ from state.decisions import AnyDecision, Rejected
 from state.events import Logged, Progress
 from state.policy import Policy
 from state.reason import Reason
+from state.runs import parts_of
 
 
 class Guarded(NamedTuple):
@@ -59,7 +60,7 @@ def guarded_step(state: State, events: Sequence[Logged], policy: Policy, *, over
 
 
 def _checked(outcome: Outcome) -> Guarded:
-    parts = [part_of(decision) for decision in outcome.said]
+    parts = parts_of(outcome.said)
     if parts_clash(parts):
         raise ValueError("two decisions in one place")
     return Guarded(outcome.state, outcome.changes, outcome.said, parts)

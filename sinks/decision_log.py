@@ -64,7 +64,7 @@ class DecisionLog:
             return None
         through = max(shard.seq for shard in shards)
         parts = (part for shard in shards for part in shard.parts)
-        decisions = [Decided(seq, index, body) for seq, index, body in number(parts)]
+        decisions = list(map(Decided._make, number(parts)))
         pages = [Page(shard.shard, page, body) for shard in shards for page, body in shard.pages]
         expires_ms = min((shard.expires_ms for shard in shards if shard.expires_ms is not None), default=None)
         if expires_ms is not None:

@@ -13,6 +13,8 @@ from msgspec.structs import replace
 from state.decisions import AnyDecision, LeaderAndIsr, StopReplica, encode
 
 _encode_name = msgspec.json.Encoder().encode
+# Before it is numbered, a decision has this index.
+NOT_NUMBERED = b"0"
 
 
 class Pattern(msgspec.Struct, frozen=True, gc=False):
@@ -20,7 +22,7 @@ class Pattern(msgspec.Struct, frozen=True, gc=False):
 
     # Its topic, partition and epochs are blank.
     common: LeaderAndIsr | StopReplica
-    # The text of ``common``, with a place for each value of a row.
+    # The text of ``common``, with a place for the index, and for each value of a row.
     text: bytes
     has_partition_epoch: bool
 
@@ -49,6 +51,7 @@ def pattern_of(decision: LeaderAndIsr | StopReplica) -> Pattern:
     text = encode(common).replace(
         b'"topic":"","topic_id":"","partition":0', b'"topic":%b,"topic_id":%b,"partition":%d', 1
     )
+    text = text.replace(b'"index":0', b'"index":%b', 1)
     text = text.replace(b'"leader_epoch":0', b'"leader_epoch":%d', 1)
     return Pattern(common, text.replace(b'"partition_epoch":0', b'"partition_epoch":%d', 1), has_partition_epoch)
 
@@ -73,6 +76,17 @@ def decisions_of(said: Iterable[Said]) -> list[AnyDecision]:
 
 def encoded(row: AlikeDecision) -> bytes:
     """Return the bytes of a row's decision, those of ``encode``."""
-    pattern, topic, topic_id, partition, leader_epoch, partition_epoch = row
-    values = (_encode_name(topic), _encode_name(topic_id), partition, leader_epoch)
-    return pattern.text % ((*values, partition_epoch) if pattern.has_partition_epoch else values)
+    return encoded_about(row, encoded_name(row.topic), encoded_name(row.topic_id), NOT_NUMBERED)
+
+
+def encoded_name(name: str) -> bytes:
+    """Return a name as it is in a decision's text."""
+    return _encode_name(name)
+
+
+def encoded_about(row: AlikeDecision, topic: bytes, topic_id: bytes, index: bytes) -> bytes:
+    """Return the text of a row's decision, with its topic's name, id and the index as given."""
+    pattern, _, _, partition, leader_epoch, partition_epoch = row
+    if pattern.has_partition_epoch:
+        return pattern.text % (index, topic, topic_id, partition, leader_epoch, partition_epoch)
+    return pattern.text % (index, topic, topic_id, partition, leader_epoch)

@@ -17,6 +17,7 @@ shard are in one place, ``has_clash`` finds it before they leave the shard.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -44,14 +45,18 @@ RESULTS_MAX = 10_000
 
 
 class Part(NamedTuple):
-    """One encoded decision of a shard, with its place in the canonical order."""
+    """One encoded decision of a shard, with its place in the canonical order; or a run of them (``state.runs``)."""
 
     seq: int
     rank: int
     topic: str
+    # The first decision's in a run.
     partition: int
     broker: int
+    # Of a run: the texts in lines, with ``%d`` in the place of each index.
     body: bytes
+    # How many they are.
+    decisions: int = 1
 
 
 Place = tuple[int, int, str, int, int]
@@ -60,7 +65,7 @@ Place = tuple[int, int, str, int, int]
 def part_of(decision: Said) -> Part:
     """Encode a decision with its place."""
     if isinstance(decision, AlikeDecision):
-        rank = _LEADER_AND_ISR_RANK if decision.pattern.has_partition_epoch else _STOP_REPLICA_RANK
+        rank = LEADER_AND_ISR_RANK if decision.pattern.has_partition_epoch else STOP_REPLICA_RANK
         common = decision.pattern.common
         return Part(common.seq, rank, decision.topic, decision.partition, -1, encoded(decision))
     return Part(*place_of(decision), encode(decision))
@@ -103,6 +108,11 @@ def number(parts: Iterable[Part]) -> list[tuple[int, int, bytes]]:
     seq, index = -1, -1
     for part in _merged(sorted(parts, key=_place)):
         seq, index = (seq, index + 1) if part.seq == seq else (part.seq, 0)
+        if part.decisions > 1:
+            indexes = range(index, index + part.decisions)
+            numbered += zip(repeat(seq), indexes, (part.body % (*indexes,)).split(b"\n"), strict=False)
+            index = indexes[-1]
+            continue
         # The first "index" is the decision's own, because it comes before any free text.
         body = part.body if index == 0 else part.body.replace(b'"index":0', b'"index":%d' % index, 1)
         numbered.append((seq, index, body))
@@ -112,8 +122,8 @@ def number(parts: Iterable[Part]) -> list[tuple[int, int, bytes]]:
 _RANKS = {kind: rank for rank, kind in enumerate(AnyDecision.__args__)}
 _place = itemgetter(0, 1, 2, 3, 4)
 
-_LEADER_AND_ISR_RANK = KIND_RANK["leader_and_isr"]
-_STOP_REPLICA_RANK = KIND_RANK["stop_replica"]
+LEADER_AND_ISR_RANK = KIND_RANK["leader_and_isr"]
+STOP_REPLICA_RANK = KIND_RANK["stop_replica"]
 _IMBALANCE_RANK = KIND_RANK["imbalance"]
 _REJECTED_RANK = KIND_RANK["rejected"]
 _ADDED_UP_RANKS = frozenset({KIND_RANK["answer"], KIND_RANK["broker"]})

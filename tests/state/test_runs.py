@@ -1,0 +1,82 @@
+"""Runs: decisions that are encoded together get the bytes and numbers of decisions that are encoded one by one."""
+
+import random
+from typing import Any
+
+import pytest
+
+from sinks.outcome_rows import outcomes_of, rows_of
+from state import runs
+from state.alike import AlikeDecision, Pattern, Said, decision_of, pattern_of
+from state.canonical import number, part_of, parts_clash
+from state.decisions import HighWatermark, LeaderAndIsr, Rejected, StopReplica
+from state.reason import Reason
+from state.runs import parts_of
+from state.shard_outcome import ShardOutcome
+
+TOPICS = ("plain", "100%d", 'quo"te', "näme", "two\nlines")
+
+
+def led(seq: int) -> Pattern:
+    common: dict[str, Any] = {"seq": seq, "controller_epoch": 1, "time_ms": 5, "reason": Reason.LEADER_FENCED}
+    lists = {"isr": (2,), "replicas": (1, 2), "adding_replicas": (), "removing_replicas": (), "to": (2,)}
+    rest = {"leader": 2, "leader_recovery_state": "RECOVERED", "is_new": False, "unclean": False}
+    place = {"topic": "", "topic_id": "", "partition": 0, "leader_epoch": 0, "partition_epoch": 0}
+    return pattern_of(LeaderAndIsr(**common, **place, **lists, **rest))
+
+
+def stopped(seq: int) -> Pattern:
+    common: dict[str, Any] = {"seq": seq, "controller_epoch": 1, "time_ms": 5, "reason": Reason.CONTROLLED_SHUTDOWN}
+    place = {"topic": "", "topic_id": "", "partition": 0, "leader_epoch": 0}
+    return pattern_of(StopReplica(**common, **place, delete=False, to=(1,)))
+
+
+def row(pattern: Pattern, topic: str, partition: int) -> AlikeDecision:
+    return AlikeDecision(pattern, topic, f"id of {topic}", partition, 7, 9)
+
+
+def watermark(seq: int, topic: str, partition: int) -> HighWatermark:
+    where: dict[str, Any] = {"topic": topic, "partition": partition, "leader_epoch": 0, "high_watermark": 1}
+    return HighWatermark(seq=seq, controller_epoch=1, time_ms=5, reason=Reason.REPLICATED, **where)
+
+
+def refused(seq: int) -> Rejected:
+    why: dict[str, Any] = {"raw": '{"index":0} 100%', "field": "", "message": "%d"}
+    return Rejected(seq=seq, controller_epoch=1, time_ms=5, reason=Reason.MALFORMED, **why)
+
+
+def mixed() -> list[Said]:
+    """Return decisions of all forms in an order in which no rule makes them."""
+    said: list[Said] = []
+    for seq in (3, 4):
+        said += [row(pattern, topic, n) for topic in TOPICS for n in range(5) for pattern in (led(seq), stopped(seq))]
+        said += [decision_of(row(led(seq), topic, n)) for topic in TOPICS for n in range(5, 9)]
+        said += [watermark(seq, topic, n) for topic in TOPICS for n in range(3)]
+        said += [row(led(seq), "alone", 3), refused(seq)]
+    random.Random(1).shuffle(said)
+    return said
+
+
+@pytest.mark.parametrize("most", [1, 2, 4, runs.RUN_DECISIONS_MAX])
+def test_runs_are_numbered_as_their_decisions_are_one_by_one(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(runs, "RUN_DECISIONS_MAX", most)
+    said = mixed()
+    parts = parts_of(said)
+    assert number(parts) == number(map(part_of, said))
+    assert not parts_clash(parts)
+    assert max(part.decisions for part in parts) == min(most, 9)
+    assert sum(part.decisions for part in parts) == len(said)
+
+
+def test_runs_of_several_shards_are_merged_on_their_way_through_rows() -> None:
+    said = mixed()
+    shards = [[one for one in said if getattr(one, "topic", "") in topics] for topics in (TOPICS[:2], TOPICS[2:])]
+    rows = [packed for nth, some in enumerate(shards) for packed in rows_of(ShardOutcome(nth, 4, parts_of(some), []))]
+    parts = [part for outcome in outcomes_of(reversed(rows)) for part in outcome.parts]
+    assert number(parts) == number(map(part_of, shards[0] + shards[1]))
+
+
+def test_two_decisions_in_one_place_still_clash() -> None:
+    twice: list[Said] = [row(led(3), "t", 1), row(led(3), "t", 2), row(led(3), "t", 1)]
+    assert parts_clash(parts_of(twice))
+    assert not parts_clash(parts_of(twice[:2]))
