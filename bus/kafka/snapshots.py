@@ -11,16 +11,16 @@ a reader reads only the newest index.
 """
 
 import struct
-import time
 
 import msgspec
 from confluent_kafka import Producer, TopicPartition
 
 from bus import pieces
 from bus.interface import BusError, Image, Page, Snapshot
-from bus.kafka.connection import REQUEST_TIMEOUT_S, Connection
+from bus.kafka.connection import Connection
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.log_reader import LogReader
+from bus.kafka.sending import flush, send
 
 PARTITIONS = 2
 _PAGES, _INDEX = 0, 1
@@ -115,20 +115,11 @@ class Snapshots:
         return gone
 
     def _send(self, producer: Producer, partition: int, key: bytes, value: bytes, reports: DeliveryReports) -> None:
-        deadline = time.monotonic() + REQUEST_TIMEOUT_S
-        while True:
-            try:
-                producer.produce(self._topic, key=key, value=value, partition=partition, on_delivery=reports.add)
-                return
-            except BufferError as error:
-                if time.monotonic() > deadline:
-                    raise BusError(f"bus {self._connection.address}: a snapshot cannot be sent") from error
-                producer.poll(0.05)
+        send(producer, self._connection.address, self._topic, key, value, partition=partition, reports=reports)
 
     def _flush(self, producer: Producer) -> None:
-        left = len(producer)
-        while producer.flush(REQUEST_TIMEOUT_S):
-            if len(producer) >= left:
-                producer.purge()
-                raise BusError(f"bus {self._connection.address}: no answer in {REQUEST_TIMEOUT_S:.0f} s")
-            left = len(producer)
+        try:
+            flush(producer, self._connection.address)
+        except BusError:
+            producer.purge()
+            raise

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 import msgspec
 from confluent_kafka import KafkaException, Producer
 
-from bus.interface import BusError, Decided
+from bus.interface import Decided
 from bus.kafka.connection import REQUEST_TIMEOUT_S, TRANSACTION_TIMEOUT_MS, is_fenced
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.mark import Mark
+from bus.kafka.sending import Headers, flush, send
 from isrflow.kafka.address import Address
 from isrflow.kafka.records import DECISION_KEY, PREVIOUS
-
-Headers = dict[str, str | bytes | None]
 
 
 class Transaction:
@@ -33,24 +32,7 @@ class Transaction:
         reports: DeliveryReports | None = None,
     ) -> None:
         """Hand a record to the client, as soon as there is room for it. A record without a value deletes ``key``."""
-        deadline = time.monotonic() + REQUEST_TIMEOUT_S
-        while True:
-            try:
-                self.producer.produce(
-                    topic,
-                    key=key,
-                    value=value,
-                    partition=0,
-                    headers=headers,
-                    on_delivery=reports.add if reports else None,
-                )
-                return
-            except BufferError as error:
-                if time.monotonic() > deadline:
-                    raise BusError(
-                        f"bus {self._address}: the client's queue stays full, so a batch cannot be sent"
-                    ) from error
-                self.producer.poll(0.05)
+        send(self.producer, self._address, topic, key, value, headers=headers, reports=reports)
 
     def write_decisions(self, before: Mark, decisions: Sequence[Decided]) -> Mark:
         """Write the decisions that come after ``before``, and return the mark after them."""
@@ -67,12 +49,8 @@ class Transaction:
         return msgspec.structs.replace(before, last_decision=last, decisions_end=reports.last_offset() + 1)
 
     def flush(self) -> None:
-        """Wait until everything is written, as long as something is written in each interval."""
-        left = len(self.producer)
-        while self.producer.flush(REQUEST_TIMEOUT_S):
-            if len(self.producer) >= left:
-                raise BusError(f"bus {self._address}: no answer in {REQUEST_TIMEOUT_S:.0f} s")
-            left = len(self.producer)
+        """Wait until everything is written."""
+        flush(self.producer, self._address)
 
     def end(self) -> None:
         """Commit. Abort what cannot be committed."""
