@@ -1,12 +1,19 @@
 """Settings from the environment: ``ISRFLOW_BROKER_SESSION_TIMEOUT_MS`` for ``broker.session.timeout.ms``."""
 
 import difflib
+import re
 from collections.abc import Collection, Mapping
 
 PREFIX = "ISRFLOW_"
 # Variables that are not settings: they name the settings file, the Java and the cache, hold a secret that no option may
 # give because processes show their options, or make tests record results.
 OTHERS = frozenset({"ISRFLOW_CONF", "ISRFLOW_JAVA", "ISRFLOW_CACHE", "ISRFLOW_METRICS_TOKEN", "ISRFLOW_REWRITE"})
+
+# Kubernetes sets such variables in each pod beside a Service whose name begins with isrflow.
+_OF_A_SERVICE = re.compile(
+    r"[A-Z0-9_]+_(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
+)
+_ADDRESS = re.compile(r"(tcp|udp|sctp)://", re.IGNORECASE)
 
 
 class UnknownVariableError(Exception):
@@ -26,13 +33,18 @@ def given_in(environment: Mapping[str, str], keys: Collection[str]) -> dict[str,
     variables = {variable_of(key): key for key in keys}
     found: dict[str, tuple[str, str]] = {}
     for name, text in sorted(environment.items()):
-        if not name.startswith(PREFIX) or name in OTHERS:
+        if not name.startswith(PREFIX) or name in OTHERS or _is_of_a_service(name, text):
             continue
         if name not in variables:
             raise UnknownVariableError(f"{name}: no setting has this variable{_nearest(name, variables)}")
         if text:
             found[variables[name]] = (name, text)
     return found
+
+
+def _is_of_a_service(name: str, text: str) -> bool:
+    """Say whether Kubernetes set a variable. A setting may end in ``_PORT`` too, but has no address."""
+    return bool(_OF_A_SERVICE.fullmatch(name) or (name.endswith("_PORT") and _ADDRESS.match(text)))
 
 
 def _nearest(name: str, variables: Collection[str]) -> str:

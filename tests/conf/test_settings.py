@@ -90,6 +90,21 @@ def test_a_wrong_variable_is_named(variable: str, text: str, said: str) -> None:
     assert said in str(error.value)
 
 
+def test_variables_that_kubernetes_sets_for_a_service_are_no_settings() -> None:
+    of_a_service = {
+        "ISRFLOW_SERVICE_HOST": "10.0.0.7",
+        "ISRFLOW_SERVICE_PORT": "9464",
+        "ISRFLOW_SERVICE_PORT_METRICS": "9464",
+        "ISRFLOW_PORT": "tcp://10.0.0.7:9464",
+        "ISRFLOW_PORT_9464_TCP": "tcp://10.0.0.7:9464",
+        "ISRFLOW_PORT_9464_TCP_PROTO": "tcp",
+        "ISRFLOW_UI_SVC_PORT_4040_TCP_ADDR": "10.0.0.7",
+    }
+    assert load(environment=of_a_service | {"ISRFLOW_METRICS_PORT": "7"}).metrics_port == 7
+    with pytest.raises(SettingsError, match=r"ISRFLOW_METRIC_PORT: .* did you mean ISRFLOW_METRICS_PORT"):
+        load(environment={"ISRFLOW_METRIC_PORT": "7"})
+
+
 SECRET = "hunter2"
 
 

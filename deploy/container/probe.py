@@ -1,0 +1,41 @@
+"""Ask the engine in this container for /healthz or /readyz. End with 0 if the answer is yes, otherwise with 1.
+
+``python probe.py /healthz`` reads the same settings as the engine, so it asks where the engine answers, with its token.
+"""
+
+import os
+import ssl
+import sys
+import urllib.request
+from pathlib import Path
+
+from conf.loader import load
+from conf.security.token import VARIABLE
+
+TIMEOUT_S = 8.0
+
+
+def main(path: str) -> int:
+    """Return the exit code."""
+    file = os.environ.get("ISRFLOW_CONF")
+    settings = load(Path(file) if file else None, environment=os.environ)
+    scheme = "https" if settings.metrics_ssl_keystore_location else "http"
+    host = "127.0.0.1" if settings.metrics_host in ("0.0.0.0", "::") else settings.metrics_host
+    request = urllib.request.Request(f"{scheme}://{host}:{settings.metrics_port}{path}")
+    token = Path(settings.metrics_token_file).read_text() if settings.metrics_token_file else os.environ.get(VARIABLE)
+    if token:
+        request.add_header("Authorization", f"Bearer {token.strip()}")
+    # The certificate names the engine's own name, and this stays in its container.
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=context):
+            return 0
+    except OSError as error:
+        print(f"{path}: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,132 @@
+"""The recipe of the container image, what starts in it, and how its health is asked."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conf.environment import given_in
+from conf.loader import KEYS
+from conf.security.authority import Authority
+from conf.security.exposure import protection_of
+from sinks.metrics import Metrics
+from sinks.web.routes import app_of
+from sinks.web.server import WebServer
+from tests.deploy.commands import understood
+from tests.deploy.documents import DEPLOY
+from tests.support.rooms import ROOMS
+
+ROOT = DEPLOY.parent
+CONTAINER = DEPLOY / "container"
+# Each instruction of the recipe on one line.
+LINES = re.sub(r"\\\n\s*", "", (CONTAINER / "Containerfile").read_text()).splitlines()
+TIMEOUT_S = 60
+
+
+def instructions(word: str) -> list[str]:
+    return [line.removeprefix(f"{word} ") for line in LINES if line.startswith(f"{word} ")]
+
+
+def locked(path: Path) -> dict[str, str]:
+    """Return the packages of a lock, each with its version and hashes. What they are for may be said differently."""
+    lines = path.read_text().replace("\\\n", "").splitlines()
+    return {line.split()[0]: " ".join(re.findall(r"--hash=\S+", line)) for line in lines if re.match(r"\w", line)}
+
+
+def test_the_image_has_what_an_engine_needs_and_exactly_the_locked_versions() -> None:
+    copied = {words[0] for line in instructions("COPY") if len(words := line.split()) == 2}
+    assert set(ROOMS) <= copied
+    sources = [word for line in instructions("COPY") if "--from" not in line for word in line.split()[:-1]]
+    assert [source for source in sources if not (ROOT / source).exists()] == []
+    installs = [part for line in instructions("RUN") for part in line.split("&&") if "pip install" in part]
+    assert installs
+    assert [part for part in installs if "--require-hashes" not in part and "--no-deps" not in part] == []
+    every, engine = locked(DEPLOY / "requirements.lock"), locked(CONTAINER / "engine.lock")
+    assert {name: every.get(name) for name in engine} == engine
+    assert any(name.startswith("pyspark==") for name in engine)
+    assert not any(name.startswith("pytest==") for name in engine)
+    assert all("openjdk-17-jre-headless" in line for line in instructions("RUN") if "apt-get install" in line)
+
+
+def test_the_image_runs_as_a_user_and_takes_sigterm() -> None:
+    assert instructions("USER") == ["10001:10001"]
+    assert instructions("STOPSIGNAL") == ["SIGTERM"]
+    (entry,), (command,) = map(json.loads, instructions("ENTRYPOINT")), map(json.loads, instructions("CMD"))
+    assert entry[0] == "tini"
+    assert understood(command)["standby"] is False
+    (health,) = instructions("HEALTHCHECK")
+    for path in (entry[-1], json.loads(health.partition(" CMD ")[2])[1]):
+        assert Path(path).is_relative_to("/opt/isrflow/container")
+        assert f"deploy/container/{Path(path).name}" in " ".join(instructions("COPY"))
+    environment = dict(pair.split("=", 1) for line in instructions("ENV") for pair in shlex.split(line))
+    given_in(environment, KEYS)
+
+
+def test_the_image_prepares_its_java() -> None:
+    (line,) = [line for line in instructions("RUN") if "doctor" in line]
+    assert understood(shlex.split(line)[1:])["preparing"] is True
+
+
+@pytest.mark.parametrize(
+    ("given", "started"),
+    [
+        (["run", "--standby"], "isrflow run --standby"),
+        (
+            [
+                "driver",
+                "--properties-file",
+                "/opt/spark/conf/spark.properties",
+                "--class",
+                "a.B",
+                "local:///m.py",
+                "run",
+            ],
+            "spark-submit --conf spark.driver.bindAddress=10.0.0.7 --deploy-mode client "
+            "--properties-file /opt/spark/conf/spark.properties --class a.B local:///m.py run",
+        ),
+    ],
+)
+def test_the_entry_point_becomes_what_it_starts(given: list[str], started: str, tmp_path: Path) -> None:
+    for name in ("isrflow", "spark-submit"):
+        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@" $$\n')
+        (tmp_path / name).chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SPARK_DRIVER_BIND_ADDRESS": "10.0.0.7"}
+    script = subprocess.Popen(
+        ["bash", CONTAINER / "entrypoint.sh", *given], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    said, _ = script.communicate(timeout=TIMEOUT_S)
+    assert said.split() == [*started.split(), str(script.pid)]
+
+
+def test_the_probe_asks_the_engine_of_the_settings(tmp_path: Path) -> None:
+    keystore = str(Authority(tmp_path / "ca").issue("engine"))
+    token = tmp_path / "metrics.token"
+    token.write_text("not-a-secret-but-long-enough\n")
+    protection = protection_of("0.0.0.0", 1, keystore=keystore, token_file=str(token), environment={})
+    server = WebServer(app_of(Metrics(kafka_names=False)), protection)
+    port = server.serve("127.0.0.1", 0)
+    settings = tmp_path / "engine.toml"
+    lines = ('metrics.host = "0.0.0.0"', f"metrics.port = {port}", f'metrics.token.file = "{token}"')
+    settings.write_text("\n".join([*lines, f'metrics.ssl.keystore.location = "{keystore}"']))
+
+    def probe(path: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, CONTAINER / "probe.py", path],
+            env={"ISRFLOW_CONF": str(settings), "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+        )
+        return done.returncode, done.stderr.strip()
+
+    try:
+        assert probe("/healthz") == (0, "")
+        # It has not begun to decide.
+        assert probe("/readyz") == (1, "/readyz: HTTP Error 503: Service Unavailable")
+    finally:
+        server.close()
+    assert probe("/healthz")[0] == 1

@@ -1,0 +1,93 @@
+"""The systemd units start a command that exists, in places that they own, and restart what should be restarted."""
+
+import shlex
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import click
+import pytest
+
+from cli import errors
+from conf.environment import given_in
+from conf.loader import KEYS, load
+from tests.deploy.commands import understood
+from tests.deploy.documents import DEPLOY
+
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+PRODUCTION = DEPLOY.parent / "conf" / "profiles" / "production.toml"
+COMMAND = "/opt/isrflow/bin/isrflow"
+
+
+def service(path: Path) -> dict[str, list[str]]:
+    """Return the settings of a unit, each with all of its values."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for line in path.read_text().splitlines():
+        name, equals, value = line.partition("=")
+        if equals and not line.startswith("#"):
+            found[name].append(value)
+    return found
+
+
+def by_name(name: str) -> dict[str, list[str]]:
+    return service(DEPLOY / "systemd" / f"{name}.service")
+
+
+def test_there_is_a_unit_for_one_engine_and_one_for_a_pair() -> None:
+    assert [path.stem for path in UNITS] == ["isrflow-standby", "isrflow"]
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
+def test_systemd_understands_the_unit(path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / path.name
+    # It checks that the command is there too.
+    copy.write_text(path.read_text().replace(COMMAND, sys.executable))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", copy], capture_output=True, text=True, timeout=120, check=False
+    )
+    complaints = [line for line in done.stderr.splitlines() if path.name in line]
+    assert complaints == []
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
+def test_a_unit_starts_a_command_with_its_own_places(path: Path) -> None:
+    unit = service(path)
+    ((program, *words),) = map(shlex.split, unit["ExecStart"])
+    assert program == COMMAND
+    assert understood(words)["standby"] == (path.stem == "isrflow-standby")
+    environment = dict(pair.split("=", 1) for pair in unit["Environment"])
+    given_in(environment, KEYS)
+    assert Path(environment["ISRFLOW_CONF"]).parent == Path("/etc", *unit["ConfigurationDirectory"])
+    assert Path(environment["ISRFLOW_CACHE"]) == Path("/var/cache", *unit["CacheDirectory"])
+    # docs/running.md installs the production profile as the settings.
+    state = Path("/var/lib", *unit["StateDirectory"])
+    assert Path(load(PRODUCTION).bus.removeprefix("sqlite:")).is_relative_to(state)
+
+
+def test_only_what_may_start_again_is_restarted() -> None:
+    one, pair = by_name("isrflow"), by_name("isrflow-standby")
+    wrong, superseded = errors.WrongUse.exit_code, errors.Superseded.exit_code
+    assert wrong == click.UsageError.exit_code
+    assert one["RestartPreventExitStatus"] == [f"{wrong} {superseded}"]
+    assert one["SuccessExitStatus"] == [str(superseded)]
+    assert pair["RestartPreventExitStatus"] == [str(wrong)]
+    for unit in (one, pair):
+        assert unit["Restart"] == ["always"]
+        assert unit["Type"] == ["exec"]
+        assert int(unit["TimeoutStopSec"][0]) >= 60
+        # Only the engine gets SIGTERM; its JVM must not end before it.
+        assert unit["KillMode"] == ["mixed"]
+
+
+def test_the_units_are_hardened_alike() -> None:
+    one, pair = by_name("isrflow"), by_name("isrflow-standby")
+    differing = {name for name in {*one, *pair} if one[name] != pair[name]}
+    assert differing == {"Description", "ExecStart", "RestartPreventExitStatus", "SuccessExitStatus", "Conflicts"}
+    for name in ("NoNewPrivileges", "PrivateTmp", "PrivateDevices", "ProtectHome", "RestrictSUIDSGID"):
+        assert one[name] == ["yes"]
+    assert one["ProtectSystem"] == ["strict"]
+    # Java's compiler writes code and runs it.
+    assert "MemoryDenyWriteExecute" not in one
