@@ -4,11 +4,12 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import structlog
 
+from brokers.wire.admission import Admission
 from brokers.wire.messages import (
     FRAME_LENGTH_BYTES,
     Api,
@@ -22,7 +23,28 @@ from brokers.wire.messages import (
 
 
 class Peer:
-    """The identity of one open connection."""
+    """The identity of one open connection, and who is at its other end."""
+
+    def __init__(self, principal: str = "", host: str = "") -> None:
+        # In Kafka's form; empty if the server does not ask.
+        self.principal = principal
+        self.host = host
+
+
+class NotAuthenticatedError(Exception):
+    """A client did not prove who it is, so its connection ends."""
+
+
+class Door(Protocol):
+    """Lets clients in."""
+
+    async def admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
+        """Return the principal at the other end of a new connection.
+
+        It may read and write, and change the connection to TLS. Raises ``NotAuthenticatedError``, ``OSError``,
+        ``EOFError`` or ``WireError``.
+        """
+        ...
 
 
 Handler = Callable[[Request], Awaitable[Any | None]]
@@ -42,6 +64,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     socket_request_max_bytes: int = 100 * 1024 * 1024
     max_connections: int = 1_000
+    max_connections_per_ip: int = 1_000
+    # Of a server with a door: how many may be before it, and how long.
+    max_connections_unauthenticated: int = 200
+    authentication_timeout_ms: int = 10_000
     connections_max_idle_ms: int = 600_000
     requests_in_flight: int = 64
     write_timeout_ms: int = 30_000
@@ -92,12 +118,19 @@ class Server:
     leave in that order.
     """
 
-    def __init__(self, answer: Answer, limits: Limits, gone: Gone = lambda peer: None) -> None:
+    def __init__(
+        self, answer: Answer, limits: Limits, gone: Gone = lambda peer: None, door: Door | None = None
+    ) -> None:
         self._answer = answer
         self._limits = limits
         self._gone = gone
+        self._door = door
         self._server: asyncio.Server | None = None
-        self._connections: set[asyncio.Task[None]] = set()
+        self._connections = Admission(
+            total_max=limits.max_connections,
+            host_max=limits.max_connections_per_ip,
+            unauthenticated_max=limits.max_connections_unauthenticated,
+        )
         self._room = _Room(limits.queued_max_request_bytes)
 
     async def start(self, host: str, port: int) -> int:
@@ -109,26 +142,47 @@ class Server:
         """Close the socket and every connection."""
         if self._server is not None:
             self._server.close()
-        for task in list(self._connections):
+        tasks = self._connections.tasks
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        if len(self._connections) >= self._limits.max_connections:
-            logger.warning("connection refused", limit=self._limits.max_connections)
+        # None if the client has already left.
+        address = writer.get_extra_info("peername") or ("",)
+        host = str(address[0])
+        if not self._connections.enter(task, host, is_authenticated=self._door is None):
             writer.close()
             return
-        self._connections.add(task)
         try:
-            connection = _Connection(self._answer, self._limits, self._room, reader, writer)
+            principal = await self._admitted(reader, writer, host) if self._door else ""
+            if principal is None:
+                return
+            self._connections.authenticated(task)
+            peer = Peer(principal, host)
             try:
-                await connection.serve()
+                await _Connection(self._answer, self._limits, self._room, reader, writer, peer).serve()
             finally:
-                self._gone(connection.peer)
+                self._gone(peer)
         finally:
-            self._connections.discard(task)
+            self._connections.leave(task)
+
+    async def _admitted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str) -> str | None:
+        """Ask who the client is. Close the connection and return None if it does not say so in time."""
+        assert self._door is not None
+        try:
+            async with asyncio.timeout(self._limits.authentication_timeout_ms / 1000):
+                return await self._door.admit(reader, writer)
+        except (NotAuthenticatedError, WireError, OSError, EOFError, TimeoutError) as error:
+            logger.info("not authenticated", host=host, why=str(error) or type(error).__name__)
+        except asyncio.CancelledError:
+            # The server stops, or needs the place. The connection ends, and nobody waits for this task.
+            logger.debug("connection ended before it was authenticated", host=host)
+        # Nothing is owed to this client, so its socket is not kept until it takes what was sent.
+        writer.transport.abort()
+        return None
 
 
 class _Connection:
@@ -139,8 +193,9 @@ class _Connection:
         room: _Room,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
+        peer: Peer,
     ) -> None:
-        self.peer = Peer()
+        self._peer = peer
         self._answer = answer
         self._limits = limits
         self._room = room
@@ -162,8 +217,11 @@ class _Connection:
                 self._answers.get_nowait().cancel()
             await asyncio.gather(*sides, return_exceptions=True)
             self._writer.close()
-            with contextlib.suppress(OSError, asyncio.TimeoutError):
-                await asyncio.wait_for(self._writer.wait_closed(), 1)
+            with contextlib.suppress(OSError):
+                try:
+                    await asyncio.wait_for(self._writer.wait_closed(), 1)
+                except TimeoutError:
+                    self._writer.transport.abort()
 
     async def _read(self) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError, OSError, TimeoutError):
@@ -172,7 +230,7 @@ class _Connection:
                     frame = await self._frame()
                 if frame is None:
                     return
-                answer = asyncio.ensure_future(self._answer(frame, self.peer))
+                answer = asyncio.ensure_future(self._answer(frame, self._peer))
                 if len(frame) > LARGE_REQUEST_BYTES:
                     answer.add_done_callback(partial(self._free, len(frame)))
                 # A full queue stops the reading, so the client waits in TCP and not in our memory.

@@ -1,5 +1,6 @@
 """A client of a controller's listener, like a broker's: one message at a time, in the gateway's own codec."""
 
+import ssl
 from typing import Any
 
 from brokers.gateways.kraft.messages import decode_response, encode_message, encode_request, framed, layouts
@@ -34,8 +35,8 @@ def principal_bytes(principal: str) -> bytes:
 class ControllerClient(FrameConnection):
     """One connection to a controller."""
 
-    def __init__(self, port: int) -> None:
-        super().__init__(LOOPBACK, port, TIMEOUT_S)
+    def __init__(self, port: int, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(LOOPBACK, port, TIMEOUT_S, tls)
         self._correlation_id = 0
 
     def ask(self, name: str, version: int | None = None, **values: Any) -> Values:

@@ -1,13 +1,16 @@
 """A connection that sends bytes and reads Kafka's frames: four bytes of length, then the message."""
 
 import socket
+import ssl
 
 
 class FrameConnection:
     """A connection that does not interpret the messages it carries."""
 
-    def __init__(self, host: str, port: int, timeout_s: float) -> None:
+    def __init__(self, host: str, port: int, timeout_s: float, tls: ssl.SSLContext | None = None) -> None:
         self._socket = socket.create_connection((host, port), timeout=timeout_s)
+        if tls is not None:
+            self._socket = tls.wrap_socket(self._socket, server_hostname=host)
 
     def send_bytes(self, data: bytes) -> None:
         self._socket.sendall(data)

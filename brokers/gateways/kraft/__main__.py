@@ -13,6 +13,7 @@ from brokers.engine.retry import retry
 from brokers.gateways.kraft.gateway import Gateway, SupersededError
 from brokers.gateways.kraft.metrics import SERIES
 from brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option, copies_option
+from brokers.gateways.kraft.security.settings import security_of
 from brokers.gateways.kraft.settings import Identity, Settings, settings_of
 from brokers.gateways.kraft.storage import StorageError
 from brokers.given_settings import metrics_protection, parsed
@@ -93,6 +94,10 @@ def main(
     """Run a gateway until SIGTERM."""
     settings = parsed(given, settings_of)
     protection = metrics_protection(settings)
+    try:
+        security_of(settings)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--set") from error
     identity = _identity(gateway, voters, cluster_id, directory, listen_port, copies)
     configure("auto")
     structlog.contextvars.bind_contextvars(gateway=gateway)

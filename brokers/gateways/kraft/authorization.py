@@ -1,8 +1,8 @@
 """Who may change anything through a gateway: ``super.users``, or everybody if none are named.
 
 Brokers pass on clients' requests with the client's principal. They do not check what the client may do, because in
-Kafka the controller does (``ControllerApis``). The gateway's own port has no authentication, so a caller that connects
-to it is ANONYMOUS.
+Kafka the controller does (``ControllerApis``). A caller that connects to the gateway itself has the principal that its
+connection proved, and is ANONYMOUS if the listener asks nobody.
 """
 
 import ipaddress
@@ -36,6 +36,8 @@ class Caller(NamedTuple):
     principal: str
     # Empty if the caller is connected to the gateway itself.
     host: str = ""
+    # Whether a caller that is connected to the gateway itself may act as a broker.
+    is_broker: bool = True
 
     @property
     def is_direct(self) -> bool:
@@ -77,7 +79,7 @@ def refused_to(caller: Caller, request: Request, super_users: str) -> Values | N
     """Return the refusal of a change for a caller that is no super user, or None if the change is allowed."""
     if not super_users or request.name in READING or caller.principal in _named(super_users):
         return None
-    if caller.is_direct and _is_of_brokers(request):
+    if caller.is_direct and caller.is_broker and _is_of_brokers(request):
         return None
     logger.info("not authorized", api=request.name, principal=caller.principal, host=caller.host or "direct")
     if request.name in _OF_RESOURCES:

@@ -49,6 +49,8 @@ from brokers.gateways.kraft.quorum_view import QuorumView
 from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.kraft.rebuilding.opening import Opening
 from brokers.gateways.kraft.resource_locks import ResourceLocks
+from brokers.gateways.kraft.security.door import door_of
+from brokers.gateways.kraft.security.settings import Client, security_of
 from brokers.gateways.kraft.serving import answering
 from brokers.gateways.kraft.settings import Identity, Settings
 from brokers.gateways.kraft.storage import Storage
@@ -84,6 +86,8 @@ class Gateway:
         self._settings = settings
         self._bus = bus
         self._incarnation = uuid.uuid4().hex
+        # Raises ``ValueError`` if a file or setting cannot be used.
+        self._security = security_of(settings)
         self._stopping = asyncio.Event()
         self._is_serving = False
         self._engine = EngineClient(bus, self._incarnation, settings)
@@ -95,6 +99,7 @@ class Gateway:
             identity,
             snapshot_interval_bytes=settings.metadata_log_max_record_bytes_between_snapshots,
             rebuild_wait_max_ms=settings.rebuild_wait_max_ms,
+            client=self._security.client if self._security else Client(),
         )
         self._storage: Storage | None = None
         self._executor = ThreadPoolExecutor(max_workers=EXECUTOR_THREADS, thread_name_prefix="executor")
@@ -166,6 +171,7 @@ class Gateway:
             self._executor,
             self._read_watch,
             self._probes,
+            self._security,
         )
         held = read_image(await retry(image, unreachable_max_ms))
         self._quorum_view.begin_from(held.cluster, storage.end_offset)
@@ -176,11 +182,14 @@ class Gateway:
             max_connections=self._settings.max_connections,
             connections_max_idle_ms=self._settings.connections_max_idle_ms,
             requests_in_flight=REQUESTS_IN_FLIGHT,
+            max_connections_per_ip=self._settings.max_connections_per_ip,
+            max_connections_unauthenticated=self._settings.max_connections_unauthenticated,
+            authentication_timeout_ms=self._settings.authentication_timeout_ms,
         )
         applier = DecisionApplier(
             self._identity.gateway, self._quorum_view, self._deletions, self._engine, lambda: storage.end_offset
         )
-        server = Server(answering(context), limits, self._gone)
+        server = Server(answering(context), limits, self._gone, door_of(context))
         here = self._identity.here
         port = here.port if self._identity.listen_port is None else self._identity.listen_port
         async with asyncio.TaskGroup() as group:
@@ -191,7 +200,15 @@ class Gateway:
             self._say_started()
             self._is_serving = True
             changes_by = self._settings.super_users or "everybody, because super.users is not set"
-            logger.info("serving", host=here.host, port=port, end_offset=storage.end_offset, changes_by=changes_by)
+            protocol = self._settings.security_protocol
+            logger.info(
+                "serving",
+                host=here.host,
+                port=port,
+                protocol=protocol,
+                end_offset=storage.end_offset,
+                changes_by=changes_by,
+            )
             try:
                 await self._live(group)
             finally:

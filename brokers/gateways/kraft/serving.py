@@ -29,6 +29,13 @@ from brokers.gateways.kraft.messages import (
     framed,
 )
 from brokers.gateways.kraft.refusals import refusal_of
+from brokers.gateways.kraft.security.access import refused_by_name
+from brokers.gateways.kraft.security.sasl import (
+    AUTHENTICATE_KEY,
+    AUTHENTICATE_VERSION_MAX,
+    HANDSHAKE_KEY,
+    HANDSHAKE_VERSION,
+)
 from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
@@ -39,6 +46,7 @@ Handler = Callable[[Context, Request, Peer], Awaitable[Values]]
 logger = structlog.get_logger()
 
 ENVELOPE_KEY = 58
+SASL_KEYS = (HANDSHAKE_KEY, AUTHENTICATE_KEY)
 # Short requests that may have long answers: ElectLeaders and ListPartitionReassignments of all partitions.
 LONG_ANSWERS = (43, 46)
 # A gateway that has lost the bus makes a broker wait this long, and then sends it to another voter.
@@ -63,7 +71,17 @@ class Api(NamedTuple):
 
 async def api_versions(context: Context, request: Request, peer: Peer) -> Values:
     """Return the APIs that are served, and the finalized features."""
-    keys = [{"ApiKey": key, "MinVersion": api.min_version, "MaxVersion": api.max_version} for key, api in APIS.items()]
+    return versions_of(context, request)
+
+
+def versions_of(context: Context, request: Request) -> Values:
+    """Return the answer to ApiVersions, which a client may also request before it is authenticated."""
+    is_sasl = context.security is not None and bool(context.security.mechanisms)
+    keys = [
+        {"ApiKey": key, "MinVersion": api.min_version, "MaxVersion": api.max_version}
+        for key, api in APIS.items()
+        if is_sasl or key not in SASL_KEYS
+    ]
     features = sorted(context.image.features.items())
     # Version 3 clients cannot read a feature whose lowest level is 0 (KAFKA-17492).
     lowest = [(name, FEATURES_MIN.get(name, 0), level) for name, level in features]
@@ -76,6 +94,11 @@ async def api_versions(context: Context, request: Request, peer: Peer) -> Values
             {"Name": name, "MaxVersionLevel": level, "MinVersionLevel": level} for name, level in features
         ],
     }
+
+
+async def already_known(context: Context, request: Request, peer: Peer) -> Values:
+    """Refuse to authenticate again: a connection belongs to one principal as long as it lasts."""
+    return {"ErrorCode": ErrorCode.ILLEGAL_SASL_STATE}
 
 
 async def fetch(context: Context, request: Request, peer: Peer) -> Values:
@@ -127,9 +150,11 @@ async def envelope(context: Context, request: Request, peer: Peer) -> Values:
 APIS: dict[int, Api] = {
     1: Api(12, 18, fetch, is_leaders=False),
     API_VERSIONS_KEY: Api(0, 4, api_versions, is_leaders=False),
+    HANDSHAKE_KEY: Api(HANDSHAKE_VERSION, HANDSHAKE_VERSION, already_known, is_leaders=False),
     19: Api(2, 7, topics.create_topics, is_forwarded=True),
     20: Api(1, 6, topics.delete_topics, is_forwarded=True),
     33: Api(0, 2, configs.alter_configs, is_forwarded=True),
+    AUTHENTICATE_KEY: Api(0, AUTHENTICATE_VERSION_MAX, already_known, is_leaders=False),
     37: Api(0, 3, topics.create_partitions, is_forwarded=True),
     43: Api(0, 2, elections.elect_leaders, is_forwarded=True),
     44: Api(0, 1, configs.incremental_alter_configs, is_forwarded=True),
@@ -158,7 +183,14 @@ def answering(context: Context) -> Answer:
         api = APIS.get(request.api_key)
         if api is None or not api.min_version <= request.version <= api.max_version:
             raise WireError(f"{request.name} version {request.version} is not served")
-        return framed(await _served(context, request, peer, DIRECT, len(frame)))
+        if context.security is None:
+            return framed(await _served(context, request, peer, DIRECT, len(frame)))
+        refusal = refused_by_name(context.security, peer, request)
+        if refusal is not None:
+            return framed(_encoded(request, refusal))
+        is_broker = context.security.brokers.node_of(peer.principal) is not None
+        caller = Caller(peer.principal, is_broker=is_broker)
+        return framed(await _served(context, request, peer, caller, len(frame)))
 
     return answer
 

@@ -1,11 +1,12 @@
 """The settings of a gateway: who it is among the voters, and its limits."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
+from brokers.gateways.kraft.security.settings import ClientAuthSetting, MaybeFile, Rules, SecurityProtocol
 from brokers.given_settings import NO_PORT, Bytes, Count, MetricsPort, Millis, converted
 from brokers.voters import Voter
 from conf.cross_checks import GATEWAY_HEARTBEAT_MS
@@ -56,7 +57,22 @@ class Settings(
     max_connections: Count = 2_000
     connections_max_idle_ms: Millis = 600_000
     events_waiting_max: Events = 100_000
+    max_connections_per_ip: Count = 1_000
+    max_connections_unauthenticated: Count = 200
+    authentication_timeout_ms: Millis = 10_000
     super_users: SuperUsers = ""
+    security_protocol: SecurityProtocol = "PLAINTEXT"
+    ssl_keystore_location: MaybeFile = ""
+    ssl_truststore_location: MaybeFile = ""
+    ssl_client_auth: ClientAuthSetting = ""
+    ssl_endpoint_identification_algorithm: Literal["https", ""] = "https"
+    ssl_principal_mapping_rules: Rules = "DEFAULT"
+    broker_principal: str = "User:broker-<id>"
+    gateway_principal: str = "User:gateway-<id>"
+    sasl_enabled_mechanisms: str = "SCRAM-SHA-512"
+    sasl_credentials_file: MaybeFile = ""
+    sasl_username: str = ""
+    sasl_password_file: MaybeFile = ""
     metrics_host: str = "127.0.0.1"
     metrics_port: MetricsPort = NO_PORT
     metrics_ssl_keystore_location: str = ""

@@ -20,6 +20,7 @@ from brokers.gateways.kraft.log.errors import DamagedError, LackingError, Storag
 from brokers.gateways.kraft.log.metadata_log import MetadataLog
 from brokers.gateways.kraft.rebuilding import peer
 from brokers.gateways.kraft.rebuilding.adoption import adopt
+from brokers.gateways.kraft.security.settings import Client
 from brokers.gateways.kraft.settings import Identity
 from brokers.gateways.kraft.storage import Storage
 from brokers.voters import Voter
@@ -38,12 +39,24 @@ HINT = (
 )
 
 
+_OPEN = Client()
+
+
 class Opening:
     """The locked directory of a log, and the storage in it once it is open."""
 
-    def __init__(self, identity: Identity, *, snapshot_interval_bytes: int, rebuild_wait_max_ms: int) -> None:
+    def __init__(
+        self,
+        identity: Identity,
+        *,
+        snapshot_interval_bytes: int,
+        rebuild_wait_max_ms: int,
+        client: Client = _OPEN,
+    ) -> None:
         """Lock the directory. Raises ``StorageError`` when another process has the lock."""
         self._identity = identity
+        # How other gateways are reached.
+        self._client = client
         self._directory = identity.directory
         self._snapshot_interval_bytes = snapshot_interval_bytes
         self._wait_max_s = rebuild_wait_max_ms / 1000
@@ -122,7 +135,7 @@ class Opening:
         """Copy the log of another gateway. Return an empty string, or why that failed."""
         into = directories.start_replacement(self._directory)
         try:
-            await peer.copy(voter, self._identity.cluster_id, into)
+            await peer.copy(voter, self._identity.cluster_id, into, self._client)
             _check(into, bus)
         except (peer.PeerError, StorageError) as error:
             return str(error)

@@ -10,6 +10,8 @@ import msgspec
 from brokers.files import flush_directory, write_all
 from brokers.gateways.kraft.apis.gateway_log import GATEWAY_LOG_TOPIC, LIST, id_of
 from brokers.gateways.kraft.messages import decode_response, encode_request, framed
+from brokers.gateways.kraft.security.connecting import connect
+from brokers.gateways.kraft.security.settings import Client
 from brokers.voters import Voter
 from brokers.wire.errors import ErrorCode
 from brokers.wire.messages import FRAME_LENGTH_BYTES, WireError
@@ -23,19 +25,22 @@ _FRAME_BYTES_MAX = 16 << 20
 _FILES_MAX, _COPY_BYTES_MAX = 1_000, 64 << 30
 
 
+_PLAIN = Client()
+
+
 class PeerError(Exception):
     """Another gateway does not give its log; the message says which and why."""
 
 
-async def copy(voter: Voter, cluster_id: str, into: Path) -> None:
+async def copy(voter: Voter, cluster_id: str, into: Path, client: Client = _PLAIN) -> None:
     """Copy the log of ``voter`` into an empty directory, and force it to disk.
 
     Raises ``PeerError``, and ``OSError`` for errors of this disk.
     """
     try:
         async with asyncio.timeout(_TIMEOUT_S):
-            reader, writer = await asyncio.open_connection(voter.host, voter.port)
-    except (OSError, TimeoutError) as error:
+            reader, writer = await connect(voter.host, voter.port, client)
+    except (OSError, EOFError, TimeoutError) as error:
         raise PeerError(f"gateway {voter} cannot be reached ({error or 'no answer'})") from error
     try:
         line = _Line(voter, cluster_id, reader, writer)

@@ -1,0 +1,71 @@
+"""What a principal may request on a gateway's listener: brokers' requests are for brokers, each in its own name.
+
+Clients' requests that a broker passes on have the client's principal, and ``authorization`` decides on them.
+"""
+
+import structlog
+
+from brokers.gateways.kraft.apis.gateway_log import GATEWAY_LOG_TOPIC
+from brokers.gateways.kraft.authorization import ANONYMOUS
+from brokers.gateways.kraft.messages import Request
+from brokers.gateways.kraft.refusals import refusal_of
+from brokers.gateways.kraft.security.settings import Security
+from brokers.wire.errors import ErrorCode
+from brokers.wire.schema import Values
+from brokers.wire.server import Peer
+
+logger = structlog.get_logger()
+
+# The brokers' requests, each with the field that names the broker.
+_BROKER_FIELDS = {
+    "AllocateProducerIds": "BrokerId",
+    "AlterPartition": "BrokerId",
+    "BrokerHeartbeat": "BrokerId",
+    "BrokerRegistration": "BrokerId",
+    "Envelope": "",
+    "Fetch": "ReplicaId",
+    "FetchSnapshot": "ReplicaId",
+}
+# What a client may ask that has proved nothing.
+_FOR_ALL = frozenset({"ApiVersions", "DescribeCluster", "DescribeQuorum", "SaslHandshake", "SaslAuthenticate"})
+# A reader that is no replica.
+_NOBODY = -1
+
+
+def refused_by_name(security: Security, peer: Peer, request: Request) -> Values | None:
+    """Return the refusal of a request that is not ``peer``'s to make, or None if it may go on."""
+    if request.name in _BROKER_FIELDS:
+        may = _may(security, peer.principal, request)
+    else:
+        may = peer.principal != ANONYMOUS or request.name in _FOR_ALL
+    if may:
+        return None
+    logger.warning("not authorized", api=request.name, principal=peer.principal, host=peer.host)
+    return refusal_of(request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+
+
+def _may(security: Security, principal: str, request: Request) -> bool:
+    if _is_of_gateways(request):
+        return security.gateways.node_of(principal) is not None
+    broker = security.brokers.node_of(principal)
+    return broker is not None and _named(request) in (broker, None)
+
+
+def _is_of_gateways(request: Request) -> bool:
+    """Say whether any of a gateway's own files is requested."""
+    if request.name != "FetchSnapshot":
+        return False
+    return any(topic["Name"] == GATEWAY_LOG_TOPIC for topic in request.values["Topics"])
+
+
+def _named(request: Request) -> int | None:
+    """Return the broker that a request names as its sender, or None if it names none."""
+    values = request.values
+    if request.name == "Fetch":
+        replica = values.get("ReplicaState") or {}
+        found = {values.get("ReplicaId", _NOBODY), replica.get("ReplicaId", _NOBODY)} - {_NOBODY}
+        # Two different ones are nobody's.
+        return next(iter(found)) if len(found) == 1 else None if not found else _NOBODY
+    field = _BROKER_FIELDS[request.name]
+    number = int(values[field]) if field else _NOBODY
+    return None if number == _NOBODY and request.name in ("Envelope", "FetchSnapshot") else number

@@ -1,0 +1,62 @@
+"""A connection to a gateway, by its security settings: TLS with this side's certificate, then SASL."""
+
+import asyncio
+
+from brokers.gateways.kraft.messages import decode_response, encode_request, framed
+from brokers.gateways.kraft.security.credentials import PLAIN
+from brokers.gateways.kraft.security.sasl import (
+    AUTHENTICATE_KEY,
+    AUTHENTICATE_VERSION_MAX,
+    FRAME_BYTES_MAX,
+    HANDSHAKE_KEY,
+    HANDSHAKE_VERSION,
+)
+from brokers.gateways.kraft.security.scram import ScramClient, ScramError
+from brokers.gateways.kraft.security.settings import Client
+from brokers.wire.messages import FRAME_LENGTH_BYTES, WireError
+from brokers.wire.schema import Values
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class NotLetInError(OSError):
+    """The other side does not accept who this side is."""
+
+
+async def connect(host: str, port: int, client: Client) -> Streams:
+    """Open a connection. The caller bounds the time. Raises ``OSError`` or ``EOFError``."""
+    context = client.tls() if client.tls else None
+    reader, writer = await asyncio.open_connection(host, port, ssl=context)
+    try:
+        if client.mechanism:
+            await _prove(reader, writer, client)
+    except BaseException:
+        writer.close()
+        raise
+    return reader, writer
+
+
+async def _prove(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client: Client) -> None:
+    async def ask(key: int, version: int, **values: object) -> Values:
+        writer.write(framed(encode_request(key, version, 0, "gateway", values)))
+        await writer.drain()
+        size = int.from_bytes(await reader.readexactly(FRAME_LENGTH_BYTES), "big", signed=True)
+        if not 0 < size <= FRAME_BYTES_MAX:
+            raise NotLetInError(f"a response of {size} bytes to authentication")
+        answer = decode_response(key, version, await reader.readexactly(size)).values
+        if answer["ErrorCode"]:
+            raise NotLetInError(f"{client.mechanism} of {client.user!r} is refused with error {answer['ErrorCode']}")
+        return answer
+
+    async def prove(data: bytes) -> bytes:
+        return bytes((await ask(AUTHENTICATE_KEY, AUTHENTICATE_VERSION_MAX, AuthBytes=data))["AuthBytes"] or b"")
+
+    try:
+        await ask(HANDSHAKE_KEY, HANDSHAKE_VERSION, Mechanism=client.mechanism)
+        if client.mechanism == PLAIN:
+            await prove(f"\0{client.user}\0{client.password()}".encode())
+            return
+        exchange = ScramClient(client.mechanism, client.user, client.password())
+        exchange.verify(await prove(exchange.final(await prove(exchange.first()))))
+    except (WireError, ScramError, ValueError) as error:
+        raise NotLetInError(str(error)) from error

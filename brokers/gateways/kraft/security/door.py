@@ -1,0 +1,55 @@
+"""Lets clients into a gateway: TLS, then a certificate or SASL, and the principal that follows."""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from functools import partial
+from typing import cast
+
+from brokers.gateways.kraft.authorization import ANONYMOUS
+from brokers.gateways.kraft.context import Context
+from brokers.gateways.kraft.messages import Request
+from brokers.gateways.kraft.security.principals import Subject
+from brokers.gateways.kraft.security.sasl import SaslExchange
+from brokers.gateways.kraft.security.settings import Security
+from brokers.gateways.kraft.serving import versions_of
+from brokers.wire.schema import Values
+from brokers.wire.server import NotAuthenticatedError
+
+
+def door_of(context: Context) -> "GatewayDoor | None":
+    """Return the door of a gateway; None if its listener asks nobody who they are."""
+    if context.security is None:
+        return None
+    timeout_s = context.settings.authentication_timeout_ms / 1000
+    return GatewayDoor(context.security, partial(versions_of, context), timeout_s)
+
+
+class GatewayDoor:
+    """The way into one gateway. ``api_versions`` answers that request, which clients of SASL begin with."""
+
+    def __init__(self, security: Security, api_versions: Callable[[Request], Values], handshake_timeout_s: float):
+        self._security = security
+        self._api_versions = api_versions
+        self._handshake_timeout_s = handshake_timeout_s
+
+    async def admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
+        """Return the client's principal (``brokers.wire.server.Door``)."""
+        security = self._security
+        if security.tls is not None:
+            # First of all, before the event loop reads anything of the connection.
+            await writer.start_tls(security.tls, ssl_handshake_timeout=self._handshake_timeout_s)
+        if security.credentials is not None:
+            exchange = SaslExchange(reader, writer, security.mechanisms, security.credentials, self._api_versions)
+            return f"User:{await exchange.user()}"
+        return self._of_certificate(writer)
+
+    def _of_certificate(self, writer: asyncio.StreamWriter) -> str:
+        connection = writer.get_extra_info("ssl_object")
+        certificate = connection.getpeercert() if isinstance(connection, ssl.SSLObject) else None
+        if not certificate:
+            return ANONYMOUS
+        principal = self._security.rules.principal_of(cast(Subject, certificate.get("subject", ())))
+        if principal is None:
+            raise NotAuthenticatedError("no rule of ssl.principal.mapping.rules applies to the certificate")
+        return principal

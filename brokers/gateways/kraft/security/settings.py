@@ -1,0 +1,152 @@
+"""A gateway's settings about security, read and checked once: certificates, mechanisms, and whose principal is what."""
+
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Literal, Protocol
+
+import msgspec
+from msgspec import Meta
+
+from brokers.gateways.kraft.security.credentials import MECHANISMS, PLAIN, Credentials
+from brokers.gateways.kraft.security.principals import NodePrincipals, PrincipalRules
+from conf.security.tls import ClientAuth, TlsFiles, client_contexts, server_context
+
+SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+# Empty: required with SSL, where only a certificate says who a client is, and none with SASL_SSL.
+ClientAuthSetting = Literal["", "none", "requested", "required"]
+MaybeFile = Annotated[str, Meta(max_length=4_096)]
+Rules = Annotated[str, Meta(max_length=65_536)]
+_PASSWORD_MAX = 4_096
+
+
+class SecurityError(ValueError):
+    """Settings about security do not fit each other. The message names them, and shows no secret."""
+
+
+class Given(Protocol):
+    """The settings, of a gateway or of what talks to one."""
+
+    @property
+    def security_protocol(self) -> SecurityProtocol: ...
+    @property
+    def ssl_keystore_location(self) -> str: ...
+    @property
+    def ssl_truststore_location(self) -> str: ...
+    @property
+    def ssl_client_auth(self) -> ClientAuthSetting: ...
+    @property
+    def ssl_endpoint_identification_algorithm(self) -> Literal["https", ""]: ...
+    @property
+    def ssl_principal_mapping_rules(self) -> str: ...
+    @property
+    def sasl_enabled_mechanisms(self) -> str: ...
+    @property
+    def sasl_credentials_file(self) -> str: ...
+    @property
+    def sasl_username(self) -> str: ...
+    @property
+    def sasl_password_file(self) -> str: ...
+    @property
+    def broker_principal(self) -> str: ...
+    @property
+    def gateway_principal(self) -> str: ...
+
+
+class Client(msgspec.Struct, frozen=True):
+    """How this gateway connects to another one."""
+
+    tls: Callable[[], ssl.SSLContext] | None = None
+    # Empty without SASL.
+    mechanism: str = ""
+    user: str = ""
+    password: Callable[[], str] = lambda: ""
+
+
+class Security(msgspec.Struct, frozen=True):
+    """How a gateway's listener knows its peers."""
+
+    is_tls: bool
+    client_auth: ClientAuth
+    rules: PrincipalRules
+    brokers: NodePrincipals
+    gateways: NodePrincipals
+    # Empty without SASL.
+    mechanisms: tuple[str, ...]
+    credentials: Credentials | None
+    tls: ssl.SSLContext | None
+    client: Client
+
+
+def security_of(settings: Given) -> Security | None:
+    """Read the settings and their files; None for PLAINTEXT. Raises ``ValueError`` that names the setting."""
+    protocol = settings.security_protocol
+    if protocol == "PLAINTEXT":
+        return None
+    is_tls, is_sasl = protocol.endswith("SSL"), protocol.startswith("SASL")
+    client_auth = _client_auth(settings, is_sasl)
+    if is_tls and not settings.ssl_keystore_location:
+        raise SecurityError(f"security.protocol={protocol} needs ssl.keystore.location")
+    if client_auth != "none" and is_tls and not settings.ssl_truststore_location:
+        raise SecurityError(f"ssl.client.auth={client_auth} needs ssl.truststore.location")
+    files = TlsFiles(keystore=settings.ssl_keystore_location, truststore=settings.ssl_truststore_location)
+    mechanisms = _mechanisms(settings, is_tls) if is_sasl else ()
+    return Security(
+        is_tls=is_tls,
+        client_auth=client_auth,
+        rules=PrincipalRules(settings.ssl_principal_mapping_rules),
+        brokers=NodePrincipals("broker.principal", settings.broker_principal),
+        gateways=NodePrincipals("gateway.principal", settings.gateway_principal),
+        mechanisms=mechanisms,
+        credentials=Credentials(settings.sasl_credentials_file) if is_sasl else None,
+        tls=server_context(files, client_auth) if is_tls else None,
+        client=_client(settings, files, is_tls, mechanisms),
+    )
+
+
+def _client_auth(settings: Given, is_sasl: bool) -> ClientAuth:
+    given = settings.ssl_client_auth
+    if given == "":
+        return "none" if is_sasl else "required"
+    if given == "none" and not is_sasl:
+        raise SecurityError(
+            "security.protocol=SSL with ssl.client.auth=none: nobody could prove to be a broker; "
+            "set ssl.client.auth to required or requested, or use SASL_SSL"
+        )
+    return given
+
+
+def _mechanisms(settings: Given, is_tls: bool) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in settings.sasl_enabled_mechanisms.split(",") if name.strip())
+    if not names or set(names) - set(MECHANISMS):
+        raise SecurityError(f"sasl.enabled.mechanisms: expected some of {', '.join(MECHANISMS)}")
+    if PLAIN in names and not is_tls:
+        raise SecurityError("sasl.enabled.mechanisms: PLAIN sends passwords as they are, so it needs SASL_SSL")
+    if not settings.sasl_credentials_file:
+        raise SecurityError(f"security.protocol={settings.security_protocol} needs sasl.credentials.file")
+    return names
+
+
+def _client(settings: Given, files: TlsFiles, is_tls: bool, mechanisms: tuple[str, ...]) -> Client:
+    checks_host = settings.ssl_endpoint_identification_algorithm == "https"
+    tls = client_contexts(files, checks_host=checks_host) if is_tls else None
+    if not mechanisms or not settings.sasl_username:
+        return Client(tls)
+    file = settings.sasl_password_file
+    _password(file)
+    # A password that is proved before one that is sent.
+    strongest = next(name for name in reversed(MECHANISMS) if name in mechanisms)
+    return Client(tls, strongest, settings.sasl_username, lambda: _password(file))
+
+
+def _password(file: str) -> str:
+    try:
+        with Path(file).open(encoding="utf-8") as opened:
+            password = opened.read(_PASSWORD_MAX + 2).rstrip("\r\n")
+    except OSError as error:
+        raise SecurityError(f"sasl.password.file: {file or 'not set'}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise SecurityError(f"sasl.password.file: {file}: expected UTF-8 text") from None
+    if not 0 < len(password) <= _PASSWORD_MAX:
+        raise SecurityError(f"sasl.password.file: {file}: expected a password of 1 to {_PASSWORD_MAX} characters")
+    return password
