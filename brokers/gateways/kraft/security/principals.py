@@ -9,8 +9,8 @@ import re
 from typing import NamedTuple
 
 # A rule is DEFAULT, or a pattern, a replacement, and perhaps L or U.
-_RULE = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)\s*(?:,\s*|\Z)")
-_DEFAULT = re.compile(r"DEFAULT\s*(?:,\s*|\Z)")
+_RULE = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)[ \t\r\n]*(?:,[ \t\r\n]*|\Z)")
+_DEFAULT = re.compile(r"DEFAULT[ \t\r\n]*(?:,[ \t\r\n]*|\Z)")
 _REFERENCE = re.compile(r"\\(.)|\$([0-9]+)", re.DOTALL)
 # The keywords of RFC 2253, as Java's X500Principal.getName writes them.
 _KEYWORDS = {
