@@ -176,20 +176,10 @@ class Gateway:
         held = read_image(await retry(image, unreachable_max_ms))
         self._quorum_view.begin_from(held.cluster, storage.end_offset)
         self._deletions.begin_from(held, storage.end_offset)
-        limits = Limits(
-            socket_request_max_bytes=self._settings.socket_request_max_bytes,
-            queued_max_request_bytes=self._settings.queued_max_request_bytes,
-            max_connections=self._settings.max_connections,
-            connections_max_idle_ms=self._settings.connections_max_idle_ms,
-            requests_in_flight=REQUESTS_IN_FLIGHT,
-            max_connections_per_ip=self._settings.max_connections_per_ip,
-            max_connections_unauthenticated=self._settings.max_connections_unauthenticated,
-            authentication_timeout_ms=self._settings.authentication_timeout_ms,
-        )
         applier = DecisionApplier(
             self._identity.gateway, self._quorum_view, self._deletions, self._engine, lambda: storage.end_offset
         )
-        server = Server(answering(context), limits, self._gone, door_of(context))
+        server = Server(answering(context), _limits(self._settings), self._gone, door_of(context))
         here = self._identity.here
         port = here.port if self._identity.listen_port is None else self._identity.listen_port
         async with asyncio.TaskGroup() as group:
@@ -200,15 +190,9 @@ class Gateway:
             self._say_started()
             self._is_serving = True
             changes_by = self._settings.super_users or "everybody, because super.users is not set"
-            protocol = self._settings.security_protocol
-            logger.info(
-                "serving",
-                host=here.host,
-                port=port,
-                protocol=protocol,
-                end_offset=storage.end_offset,
-                changes_by=changes_by,
-            )
+            protocol, end = self._settings.security_protocol, storage.end_offset
+            told = {"host": here.host, "port": port, "protocol": protocol, "end_offset": end}
+            logger.info("serving", **told, changes_by=changes_by)
             try:
                 await self._live(group)
             finally:
@@ -296,3 +280,16 @@ class Gateway:
         with contextlib.suppress(QueueFullError):
             # Without this event the broker's session ends by itself.
             self._engine.tell(lost, lane=Lane.BROKER)
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        socket_request_max_bytes=settings.socket_request_max_bytes,
+        queued_max_request_bytes=settings.queued_max_request_bytes,
+        max_connections=settings.max_connections,
+        connections_max_idle_ms=settings.connections_max_idle_ms,
+        requests_in_flight=REQUESTS_IN_FLIGHT,
+        max_connections_per_ip=settings.max_connections_per_ip,
+        max_connections_unauthenticated=settings.max_connections_unauthenticated,
+        authentication_timeout_ms=settings.authentication_timeout_ms,
+    )
