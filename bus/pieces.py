@@ -12,7 +12,7 @@ PIECE_BYTES_MAX = 4 * 1024 * 1024
 # No encoded state starts with this: its first byte is a version, and versions count up from 1.
 _CUT = b"\xffcut"
 _COUNT = struct.Struct(">I")
-# The further pieces of a page have page numbers beyond those of all pages.
+# The first piece of a page has the page's number. The others have numbers above those of all pages.
 _NEXT_PIECE = 1 << 40
 
 

@@ -1,10 +1,10 @@
 """Move a partition to other brokers without losing a record (KIP-455; ``KafkaController.onPartitionReassignment``).
 
-The problem: the replicas that a partition has (ORS) must hand over to those that it shall have (TRS). The added ones
-have to catch up first, which can take hours, while brokers go and come and an admin changes the target or cancels.
+The problem: the replicas that a partition has (ORS) must hand over to those that it is to have (TRS). The added ones
+have to catch up first, which can take hours, while brokers come and go and an admin changes the target or cancels.
 
 The insight is Kafka's: during the move the partition has both sets, and the whole move is in its record, so any
-controller can go on with it. ``replicas`` begins with the target.
+controller can continue it. ``replicas`` begins with the target.
 
     ORS = 1,2   TRS = 2,3
 

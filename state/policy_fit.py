@@ -1,10 +1,10 @@
-"""Which settings of the policy must fit each other, and how often time passes."""
+"""The settings of the policy that must fit each other, and the engine's tick interval, which must fit them."""
 
 from collections.abc import Collection, Mapping
 
 # A gateway's default heartbeat interval.
 GATEWAY_HEARTBEAT_MS = 400
-# The one setting of the engine's own that a claim brings together with the policy.
+# A claim carries the policy and this one of the engine's other settings.
 TICK_INTERVAL = "tick.idle.interval.ms"
 _SESSION = "broker.session.timeout.ms"
 _HEARTBEAT = "broker.heartbeat.interval.ms"
@@ -16,7 +16,7 @@ def complaint_about_fit(values: Mapping[str, int], named: Collection[str]) -> st
     """Say which of the ``values`` cannot work together, and what was expected. Return None if all can.
 
     Brokers have their own settings, so the heartbeat interval is compared with the session only if it is ``named``. A
-    claim of an older isrflow brings no tick interval.
+    claim of an older isrflow carries no tick interval.
     """
     if TICK_INTERVAL in values and values[TICK_INTERVAL] >= values[_SESSION]:
         return expected(values, TICK_INTERVAL, "<", _SESSION, "sessions end at ticks")
@@ -29,6 +29,6 @@ def complaint_about_fit(values: Mapping[str, int], named: Collection[str]) -> st
 
 
 def expected(values: Mapping[str, int], lesser: str, relation: str, greater: str, because: str = "") -> str:
-    """Say that two settings were expected in another relation."""
+    """Say which relation between two settings was expected."""
     wanted = f"expected {lesser} {relation} {greater}{because and f', because {because}'}"
     return f"{lesser} is {values[lesser]}, and {greater} is {values[greater]}: {wanted}"

@@ -15,7 +15,7 @@ from isrflow.masking import masked
 from state.reason import Reason
 from streaming.checkpoint_place import Checkpoint
 
-# An engine that hands over thousands of partitions says how many more there were.
+# Of the elections of one batch, this many get a line each. One more line says how many there were.
 ELECTIONS_SHOWN_MAX = 20
 _KINDS = (b'{"kind":"broker",', b'{"kind":"leader_and_isr",', b'{"kind":"quorum",')
 _ELECTIONS = frozenset(
@@ -48,7 +48,7 @@ class _Leader(_Decision, tag="leader_and_isr"):
     leader_epoch: int
     isr: tuple[int, ...]
     unclean: bool = False
-    # An election says it if it passed over a replica.
+    # Only elections that passed over a replica have it.
     passed_over: dict[str, str] | None = None
 
 

@@ -23,7 +23,7 @@ def command(ask: Ask, topic: str, config: dict[str, str], deleted: tuple[str, ..
     both = sorted(set(config) & set(deleted))
     if both or not (config or deleted):
         what = (
-            f"{', '.join(both)} cannot be set and removed"
+            f"{', '.join(both)} cannot be both set and removed"
             if both
             else "name a setting with --config or --delete-config"
         )

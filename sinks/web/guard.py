@@ -1,8 +1,8 @@
-"""Asks for the token before anything is served.
+"""The door of the server: it asks for the token before anything is served.
 
 Programs send ``Authorization: Bearer TOKEN`` with each request. A browser cannot, so a person types the token once into
 a form, and the browser gets a cookie instead: the time at which it ends, signed with the token. Nothing is remembered
-here. The token never is in an address, because addresses are logged and shown.
+here. The token is never in an address, because addresses are logged and shown.
 """
 
 import asyncio
@@ -84,7 +84,7 @@ class Guard:
 
 
 async def _typed(request: Request) -> str | None:
-    """Read the form; None if it is too long, too slow, or none."""
+    """Read the token from the form; None if the form is too long, too slow, or not one."""
     body = b""
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):

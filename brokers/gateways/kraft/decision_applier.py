@@ -15,7 +15,7 @@ class SupersededError(Exception):
 
 
 class DecisionApplier:
-    """The way of decisions to the parts of ``gateway``; ``end_offset`` returns the end of the log that can be read.
+    """What passes decisions on to the parts of ``gateway``. ``end_offset`` returns the end of the log that can be read.
 
     One event may have a hundred thousand decisions, so they are applied in portions. The first portion says who leads
     and which brokers serve. It is applied in the step in which the records become readable, so a fetch never sees

@@ -45,7 +45,7 @@ class Log:
     ) -> None:
         """Open the log in ``directory``; unless the last stop was ``clean``, check the CRCs of the newest segment.
 
-        ``lost`` is called first when an append has an I/O error.
+        If an append has an I/O error, ``lost`` is called before the error is raised.
         """
         self._lost = lost
         directory.mkdir(parents=True, exist_ok=True)

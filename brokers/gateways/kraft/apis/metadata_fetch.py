@@ -47,7 +47,7 @@ async def fetch(context: Context, request: Request, peer: Peer) -> Values:
 
 
 def _is_ahead(context: Context, replica: int, wanted_partition: Values) -> bool:
-    """Say whether a broker has read more of its epoch than this log has, so that the log lacks what was served before.
+    """Say whether a broker has read more of its epoch than this log has. Then this log lacks records that were served.
 
     The log may come from a backup, and may have continued in a later epoch. A broker that learned of that would stop
     and set its partitions aside. So the broker is told to ask again, until a gateway leads that has that log. The
@@ -65,7 +65,7 @@ def _is_ahead(context: Context, replica: int, wanted_partition: Values) -> bool:
         offset=offset,
         epoch=epoch,
         ends_at=ends.end_offset,
-        hint="were the bus and this log put back from a backup? Brokers that have read on cannot be led by it",
+        hint="were the bus and this log put back from a backup? They cannot lead brokers that have read more",
     )
     return True
 
@@ -94,7 +94,7 @@ def _refused(context: Context, epoch: int) -> Values | None:
 
 
 def _elsewhere(context: Context, wanted_partition: Values) -> Values | None:
-    """Send a reader that is behind the log's start to a snapshot, and one whose log differs to where that begins."""
+    """Answer a reader that cannot continue: name a snapshot, or where the reader's log differs from this one."""
     log, offset, epoch = context.storage, wanted_partition["FetchOffset"], wanted_partition["LastFetchedEpoch"]
     bounds = {"HighWatermark": log.end_offset, "LogStartOffset": log.start_offset, "Records": b""}
     snapshot = log.snapshot_for(offset, epoch)

@@ -1,4 +1,4 @@
-"""Read decisions from a bus by whole events, never a part of the decisions on one."""
+"""Read decisions from a bus in whole events: all decisions on an event, or none of them."""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -10,7 +10,8 @@ from bus.interface import AFTER_ALL_OF, DECISIONS_BYTES_MAX, Bus, Decided
 from state.decisions import AnyDecision, decode
 
 CHUNK = 5_000
-# No decision is longer than the other half, so a lighter chunk was not cut because of its bytes.
+# A chunk ends where the next decision would exceed the limit in bytes. No decision takes half of that limit, so a chunk
+# below the other half was not cut.
 SURELY_UNCUT_BYTES = DECISIONS_BYTES_MAX // 2
 
 
