@@ -13,9 +13,9 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 from conf.security.exposure import Protection
 
 CONNECTIONS_MAX = 16
-# A scraper that sends or takes nothing for so long is left; also one that does not end its TLS handshake.
+# The connection of a scraper that sends or takes nothing for this long is closed, also during its TLS handshake.
 SILENCE_S_MAX = 5.0
-# However it spreads what it sends.
+# A whole request may take no longer than this, in however small pieces the scraper sends it.
 CONNECTION_S_MAX = 30.0
 _HOW = b"Send the header Authorization: Bearer TOKEN\n"
 
@@ -23,7 +23,7 @@ App = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 
 class MetricsServer:
-    """Serves a registry at one address."""
+    """The server of one registry, on one address."""
 
     def __init__(self, registry: CollectorRegistry, host: str, port: int, protection: Protection) -> None:
         app = make_wsgi_app(registry)
@@ -114,4 +114,4 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
             self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: a scraper that has gone is no fault of this process."""
+        """Say nothing: a scraper that has gone is not an error of this process."""

@@ -16,7 +16,7 @@ def steady_ms() -> int:
 
 
 class StallWatch:
-    """Measures how much longer than planned a wait took.
+    """A watch that measures how much longer than planned a wait took.
 
     A wait is too long when the process was stopped, or when its machine stalled or was suspended. Every busy machine
     wakes a sleeper somewhat late, so lateness below ``lateness_ms_min`` counts as none.

@@ -49,7 +49,7 @@ def weight_of(raw: bytes) -> int:
 
 
 def partitions_named(raw: bytes) -> int:
-    """Return the most partitions that an event may create, from its text alone; 0 if it is no event."""
+    """Return the most partitions that an event may create, from its text alone; 0 if it is not an event."""
     try:
         decoded = _creating.decode(raw)
     except (msgspec.MsgspecError, ValueError, RecursionError):

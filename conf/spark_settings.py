@@ -51,7 +51,7 @@ def is_master(master: str) -> bool:
 def complaint_about(key: str, value: str) -> str | None:
     """Say why ``key`` cannot be given to Spark with ``value``. Return None if it can be."""
     if not _KEY.match(key):
-        return "no name of a Spark setting"
+        return "it is not the name of a Spark setting"
     if key in FIXED:
         return f"the engine sets it itself: {FIXED[key]}"
     if key == MASTER and value and not is_master(value):

@@ -55,7 +55,7 @@ def create_topic(batch: Batch, event: CreateTopic) -> None:
 
 
 def create_partitions(batch: Batch, event: CreatePartitions) -> None:
-    """Add partitions to a topic, with as many replicas as its first one; with ``validate_only`` only say which."""
+    """Add partitions to a topic, with as many replicas as its first one. With ``validate_only``, only answer which."""
     topic = batch.state.topic(event.topic)
     if topic is None or topic.is_queued_for_deletion:
         message = f"there is no topic {event.topic}"

@@ -18,7 +18,7 @@ from state.ids import NO_TIME
 from state.reason import Reason
 
 # A claim continues the clock only if the clock is at most this far ahead of it. A tick may advance the clock by at most
-# this much more than the time that passed on the bus. It is no setting, because an engine must be able to rely on it.
+# this much more than the time that passed on the bus. This is not a setting, because engines rely on it.
 LEAP_MS_MAX = 60_000
 
 

@@ -7,11 +7,11 @@ down one pipeline:
 
     change ─► settle ─► apply ─► check ─► count ─► record ─► the partition as it stands
                 │         │        │        │         │
-                │         │        │        │         └ tell the brokers, with the reason
+                │         │        │        │         └ a decision for the brokers, with its reason
                 │         │        │        └ totals and backlog
                 │         │        └ a change that breaks an invariant is withheld and reported
                 │         └ epochs go up, here alone
-                └ if the change lets a reassignment end, it ends in the same change
+                └ if the change completes a reassignment, both are one change
 
 Settling comes first because it replaces the change. A replica that joins the ISR may be the last one that a
 reassignment waits for. If that were two changes, the leader epoch would go up twice, and between the two a failure

@@ -42,7 +42,7 @@ def complaint_about_growth(batch: Batch, before: Mapping[str, str], after: Mappi
 
 
 def _complaint_about_sizes(batch: Batch, before: dict[str, str], after: dict[str, str]) -> str | None:
-    """Do the same, and check the settings that all shards share too."""
+    """Say which settings are too large: those of the entity, or those that all shards share together."""
     if batch.state.rules_version < BOUNDED_RULES:
         return None
     held = (batch.state.config, *batch.state.broker_config.values())
@@ -180,7 +180,7 @@ def _alter_broker(batch: Batch, name: str | None, event: AlterConfig) -> None:
 
 
 def _broker_named(name: str | None) -> int | None:
-    """Read a broker's id, which may have leading zeros; None if it is no id."""
+    """Read a broker's id, which may have leading zeros; None if it is not an id."""
     if name is None or not (name.isascii() and name.isdecimal()):
         return None
     digits = name.lstrip("0") or "0"

@@ -44,7 +44,7 @@ def stale_broker_epoch(broker: Broker, broker_epoch: int) -> Refusal:
 
 
 def of_another_topic(batch: Batch, event: OfReplica) -> Refusal | None:
-    """Refuse what is said about a deleted topic whose name another topic has by now (KIP-516)."""
+    """Refuse a request about a deleted topic whose name a newer topic has (KIP-516)."""
     topic = batch.state.topic(event.topic)
     if event.topic_id is None or topic is None or event.topic_id == topic.topic_id:
         return None

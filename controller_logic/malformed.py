@@ -6,6 +6,6 @@ from state.reason import Reason
 
 
 def malformed(batch: Batch, event: Malformed) -> None:
-    """Reject an event that is no event, naming the field and what was expected."""
+    """Reject text that is not an event. Name the field and what was expected."""
     batch.recorder.reject(event.field, event.message, Reason.MALFORMED)
     batch.recorder.answer_if_requested("INVALID_REQUEST", event.message)

@@ -1,6 +1,6 @@
 """Place replicas on brokers (Kafka's ``AdminUtils.assignReplicasToBrokers``, KIP-36).
 
-Kafka draws a start and a shift at random. Here both come from the topic's id, so that a replay places alike.
+Kafka draws a start and a shift at random. Here both come from the topic's id, so a replay places replicas as before.
 """
 
 import zlib

@@ -1,4 +1,4 @@
-"""How far each replica is with what its broker was asked to do (a state change's life in the replication design V2).
+"""How far each replica has carried out what its broker was asked (a state change's life in the replication design V2).
 
     requested    a decision is addressed to the replica's broker
     received     the broker reports on the replica in that leader epoch, even an error

@@ -63,7 +63,7 @@ HANDLERS: dict[type[e.AnyEvent | e.Malformed | e.Progress], Handler] = {
     e.ControllerStarted: takeover.controller_started,
     e.GatewayStarted: gateways.gateway_started,
     e.GatewayHeartbeat: gateways.gateway_heartbeat,
-    # Texts that are no event
+    # Text that is not an event
     e.Malformed: malformed.malformed,
     e.Progress: _nothing_for_this_shard,
 }

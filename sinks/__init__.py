@@ -1,1 +1,1 @@
-"""What leaves the engine: the decision log and the metrics."""
+"""What leaves the engine: the decision log, the metrics, and the live page (``web``)."""

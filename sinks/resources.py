@@ -27,7 +27,7 @@ class Resources(msgspec.Struct, frozen=True):
 
 
 class ResourceMeter:
-    """Measures this process with its children, and the files of the bus."""
+    """The meter of this process with its children, and of the files of the bus."""
 
     def __init__(self, bus_files: Sequence[Path] = ()) -> None:
         self._bus_files = tuple(bus_files)

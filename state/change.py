@@ -1,4 +1,4 @@
-"""What a rule wants of a partition."""
+"""What a rule decides about a partition: a change that is not applied yet."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Read events from their JSON text, and say what is wrong with a text that is no event."""
+"""Read events from their JSON text, and say what is wrong with a text that is not an event."""
 
 import re
 from typing import TypeVar
@@ -31,10 +31,10 @@ _MISSING = re.compile(r"missing required field `([^`]*)`")
 
 
 def decode(raw: bytes) -> AnyEvent | Malformed:
-    """Read one event from its JSON text; return ``Malformed`` if it is none.
+    """Read one event from its JSON text; return ``Malformed`` if it is not an event.
 
     Never raises, and gives the same result wherever it is called. ``field`` is the path of the field in question
-    (``isr[1]``), or empty if the whole text is no JSON object.
+    (``isr[1]``), or empty if the whole text is not a JSON object.
     """
     if is_too_deep(raw):
         return Malformed(field="", message=f"it nests deeper than {LEVELS_MAX} levels")

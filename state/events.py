@@ -128,7 +128,8 @@ class ReplicaReport(OfReplica, frozen=True, kw_only=True, tag="replica_report"):
 class CreateTopic(AdminEvent, frozen=True, kw_only=True, tag="create_topic"):
     """An admin creates a topic, by size or by an explicit assignment.
 
-    Sizes are plain integers here, because a size out of range is an error in the answer and no malformed event.
+    Sizes are plain integers here, because a size out of range does not make an event malformed. It is an error in the
+    answer.
     """
 
     topic: Text
@@ -250,7 +251,7 @@ AnyEvent = (
 
 
 class Malformed(msgspec.Struct, frozen=True, kw_only=True):
-    """A text that is no event."""
+    """A text that is not an event."""
 
     # The wrong field; empty if the whole text is wrong.
     field: str

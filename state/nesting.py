@@ -14,7 +14,7 @@ def is_too_deep(text: bytes) -> bool:
 
     A recursive reader gives up at the end of its stack, and how far that is depends on its caller. One text would be
     an event in one place and malformed in another. This limit is far from the end of any stack. Time and memory are
-    proportional to the text. In a text that is no JSON, only the part that a reader would get through counts.
+    proportional to the text. In a text that is not JSON, only the part that a reader would get through counts.
     """
     if text.count(b"[") + text.count(b"{") <= LEVELS_MAX:
         return False

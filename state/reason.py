@@ -72,7 +72,7 @@ class Reason(StrEnum):
     REQUEST_DONE = "REQUEST_DONE"
     # A request was refused. Its answer has the error.
     REQUEST_REFUSED = "REQUEST_REFUSED"
-    # A text is no event, or a field has a value that it cannot have.
+    # A text is not an event, or a field has a value that it cannot have.
     MALFORMED = "MALFORMED"
     # An event claims a time too far in the future.
     TIME_AHEAD = "TIME_AHEAD"

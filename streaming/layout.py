@@ -31,7 +31,7 @@ def misfit(image: Image, settings: Settings) -> str | None:
     ):
         return None
     pages = _pages_of(places, settings.shards)
-    other = f"set pages = {pages}" if pages else "set pages to what it was when that was written"
+    other = f"set pages = {pages}" if pages else "set pages to the value with which the state was written"
     return _said("pages", settings.pages, settings, f"its topics are on other pages than these: {other}")
 
 

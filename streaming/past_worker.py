@@ -22,7 +22,7 @@ NICENESS = 10
 
 
 class Question(msgspec.Struct):
-    """Where the state is wanted as of ``time_ms``, or else a partition's explanation as of ``seq``."""
+    """What the state was at ``time_ms``, or else why a partition is as it is as of ``seq``."""
 
     time_ms: int | None = None
     topic: str = ""

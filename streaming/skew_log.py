@@ -13,7 +13,7 @@ logger = structlog.get_logger("isrflow.clock")
 
 
 class SkewLog:
-    """Logs how far the engine's clock is off: when that starts, when it has doubled or halved, and when it ends."""
+    """Lines on how far the engine's clock is off: when that begins, has doubled or halved, and ends."""
 
     def __init__(self) -> None:
         self._said_ms = 0

@@ -34,7 +34,7 @@ logger = structlog.get_logger("isrflow.job")
 
 
 class ActiveWatch:
-    """A watch on the job that decides: what the bus shows of it, and for how long that has been nothing new."""
+    """A watch on the job that decides: which one it is, and for how long the bus has shown no new sign of it."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus

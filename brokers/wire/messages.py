@@ -18,7 +18,7 @@ FRAME_LENGTH_BYTES = 4
 
 
 class WireError(Exception):
-    """These bytes are no message of the protocol; the connection that they came on must be closed."""
+    """These bytes are not a message of the protocol. The connection on which they came must be closed."""
 
 
 class Api(NamedTuple):

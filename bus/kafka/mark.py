@@ -51,4 +51,4 @@ def decode_mark(body: bytes) -> Mark:
     try:
         return _decoder.decode(body)
     except msgspec.MsgspecError as error:
-        raise BusError(f"the controller topic holds a record that is no mark: {error}") from error
+        raise BusError(f"the controller topic holds a record that is not a mark: {error}") from error

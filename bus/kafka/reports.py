@@ -10,7 +10,7 @@ written again. Whatever was planned before from the same place on is then void:
     written by epoch 1:   10 ─► 20    20 ─► 30    30 ─► 40 (never committed)
     written by epoch 2:                           30 ─► 35    35 ─► 41
 
-A superseded job may still write, so jobs count before places in the topic.
+A superseded job may still write, so a record's epoch counts before its place in the topic.
 """
 
 import struct
@@ -56,7 +56,7 @@ class ReportLog:
         self._producer: Producer | None = None
 
     def write(self, epoch: int, after: int, through: int, entries: Iterable[Entry]) -> None:
-        """Write down which of ``entries`` are reports. Raises ``BusError`` if that cannot be done."""
+        """Write down the reports among ``entries``. Raises ``BusError`` if that cannot be done."""
         delivered = DeliveryReports()
         with self._connection.errors():
             producer = self._producer = self._producer or self._connection.producer(**{"linger.ms": 0})

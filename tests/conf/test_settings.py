@@ -163,7 +163,7 @@ def test_a_controller_without_a_name_gets_one() -> None:
         ("spark.master=local[0]", "spark.master: expected local, local[N] or spark://"),
         ("spark.driver.memory=2g", "spark.driver.memory: the engine sets it itself: set driver.memory"),
         ("spark.speculation=true", "spark.speculation: the engine sets it itself: two copies of a task"),
-        ("spark.my setting=1", "spark.my setting: no name of a Spark setting"),
+        ("spark.my setting=1", "spark.my setting: it is not the name of a Spark setting"),
         ("shards", "expected key=value"),
     ],
 )

@@ -65,7 +65,7 @@ def test_no_number_of_pages_is_named_when_none_fits() -> None:
     *pages, last = image(NAMES, 16, 64).pages
     said = misfit(Image(1, [*pages, last._replace(page=last.page + 1)]), Settings())
     assert said is not None
-    assert said.endswith("set pages to what it was when that was written")
+    assert said.endswith("set pages to the value with which the state was written")
 
 
 @pytest.mark.parametrize("pages", [64, 7])

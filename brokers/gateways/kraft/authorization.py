@@ -76,7 +76,7 @@ def principal_of(data: bytes | None) -> str:
 
 
 def refused_to(caller: Caller, request: Request, super_users: str) -> Values | None:
-    """Return the refusal of a change for a caller that is no super user, or None if the change is allowed."""
+    """Return the refusal of a change for a caller that is not a super user, or None if the change is allowed."""
     if not super_users or request.name in READING or caller.principal in _named(super_users):
         return None
     if caller.is_direct and caller.is_broker and _is_of_brokers(request):

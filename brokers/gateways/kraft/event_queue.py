@@ -1,4 +1,4 @@
-"""The events that are on their way to the engine, within limits, and in which order they go."""
+"""The events on their way to the engine: how many there may be, and in which order they go."""
 
 import asyncio
 from collections import deque

@@ -21,7 +21,7 @@ or none of it on disk, and with and without the loss of unforced writes):
 * within the batches or before their ends: nobody has read them, and the next start cuts them off;
 * after the ends, before any fetch sees them: the next start finds them in the log, and continues after them;
 * within a snapshot: it has no name yet, and the next start removes it;
-* after the ends, before ``add``: as before. If the process ends in order at this point, it writes no further note.
+* after the ends, before ``add``: as before. If the process ends cleanly at this point, it writes no further note.
 
 After a failed append this process appends nothing more, because it no longer knows what is on disk.
 

@@ -27,9 +27,9 @@ class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     roles: tuple[Role, ...]
     # The controllers: those that the node is one of, or that it connects to.
     voters: tuple[Voter, ...]
-    # Where clients connect; None for a node that is no broker.
+    # Where clients connect; None for a node that is not a broker.
     port: Port | None = None
-    # Where the controller listens; None for a node that is no controller.
+    # Where the controller listens; None for a node that is not a controller.
     controller_port: Port | None = None
     rack: str | None = None
     # How many log directories the node has.

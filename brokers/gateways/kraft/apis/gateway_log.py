@@ -19,7 +19,7 @@ _FILE = re.compile(r"([0-9]{20})(?:(\.log)|(\.ends)|-([0-9]{10})\.checkpoint)")
 
 
 def id_of(name: str) -> Values | None:
-    """Return the snapshot id under which a file is requested; None if it is no file of a log."""
+    """Return the snapshot id under which a file is requested; None if it is not a file of a log."""
     match = _FILE.fullmatch(name)
     if match is None:
         return None

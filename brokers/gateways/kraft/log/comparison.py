@@ -158,7 +158,7 @@ def _of_state(bus: Bus, log: MetadataLog) -> Begun:
 
 
 def events(bus: Bus, after: int) -> Iterator[list[AnyDecision]]:
-    """Yield the decisions after ``after`` by whole events, up to the last event that is decided by now."""
+    """Yield the decisions after ``after`` in whole events, up to the last event that is decided now."""
     through = bus.decided_seq()
     while groups := whole_events(bus, after):
         for group in groups:

@@ -21,7 +21,7 @@ _KEY, _VERSION = 59, 1
 _TIMEOUT_S = 10.0
 _PIECE_BYTES = 1 << 20
 _FRAME_BYTES_MAX = 16 << 20
-# More than a log with its snapshots ever needs; a peer that lists more is no gateway.
+# More than a log with its snapshots ever needs; a peer that lists more is not a gateway.
 _FILES_MAX, _COPY_BYTES_MAX = 1_000, 64 << 30
 
 
