@@ -78,7 +78,7 @@ def create_partitions(batch: Batch, event: CreatePartitions) -> None:
 
 
 def _add_partitions(batch: Batch, topic: WorkingTopic, assignment: Replicas, reason: Reason) -> None:
-    alike = AlikeNew(batch, topic, lambda topic, replicas: _add_partition(batch, topic, replicas, reason))
+    alike = AlikeNew(batch, topic, reason, lambda topic, replicas: _add_partition(batch, topic, replicas, reason))
     for replicas in assignment:
         alike.commit(replicas)
 

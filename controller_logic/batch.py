@@ -1,6 +1,7 @@
 """What a rule is given: the event at hand, the state so far, and the recorder of decisions."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from controller_logic.decision_recorder import DecisionRecorder
 from controller_logic.working_state import WorkingState
@@ -14,12 +15,14 @@ _NO_EVENT = Logged(0, 0, Progress(), b"")
 class Batch:
     """A batch of events while it is applied to a shard's state."""
 
-    __slots__ = ("logged", "recorder", "state")
+    __slots__ = ("logged", "new_partitions", "recorder", "state")
 
     def __init__(self, state: State, policy: Policy, overrides: Mapping[str, str]) -> None:
         self.logged = _NO_EVENT
         self.state = WorkingState(state, policy, overrides)
         self.recorder = DecisionRecorder(self.state)
+        # What ``commit_alike.AlikeNew`` remembers from one event to the next.
+        self.new_partitions: dict[object, Any] = {}
 
     def begin(self, logged: Logged) -> None:
         """Begin the next event."""

@@ -28,12 +28,15 @@ from msgspec.structs import astuple, replace
 from controller_logic.batch import Batch
 from controller_logic.running_totals import Difference
 from controller_logic.working_topic import WorkingTopic
-from state.alike import Pattern, Said, pattern_of
+from state.alike import Pattern, Said, pattern_of, pattern_on
 from state.decisions import LeaderAndIsr, StopReplica
 from state.ids import NO_EPOCH
 from state.partition import LeaderRecoveryState, Partition, PartitionState, ReplicaState
+from state.reason import Reason
 
 _RECOVERED = LeaderRecoveryState.RECOVERED
+# So many lists of replicas are remembered in a batch.
+REMEMBERED_MAX = 10_000
 
 # Depends on the given partition alone, and changes nothing but this partition and the counts.
 Rule = Callable[[WorkingTopic, Partition], bool | None]
@@ -192,17 +195,22 @@ class _New(msgspec.Struct, frozen=True, gc=False):
 
 
 class AlikeNew:
-    """The rule that adds a partition to a topic, at one event."""
+    """The rule that adds a partition to a topic, at one event.
 
-    def __init__(self, batch: Batch, topic: WorkingTopic, rule: NewRule) -> None:
+    What it did to a list of replicas holds for the later topics of the batch too, as long as the brokers' states, the
+    topic's min.insync.replicas and the reason are the same.
+    """
+
+    def __init__(self, batch: Batch, topic: WorkingTopic, reason: Reason, rule: NewRule) -> None:
         self._batch = batch
         self.topic = topic
         self.rule = rule
+        self._condition = (batch.state.broker_readings, topic.min_isr, reason)
         self._made: dict[tuple[int, ...], _New] = {}
 
     def commit(self, replicas: tuple[int, ...]) -> None:
         """Add a partition on ``replicas``, as the rule does."""
-        made = self._made.get(replicas)
+        made = self._made.get(replicas) or self._made_before(replicas)
         if made is None:
             self._ask(replicas)
             return
@@ -219,4 +227,19 @@ class AlikeNew:
         patterns = _patterns(after, recorder.said[count:])
         if patterns is not None:
             difference = Difference.between(None, after, topic.min_isr)
-            self._made[replicas] = _New(astuple(after)[1:], patterns, difference)
+            made = self._made[replicas] = _New(astuple(after)[1:], patterns, difference)
+            remembered = self._batch.new_partitions
+            if len(remembered) >= REMEMBERED_MAX:
+                remembered.clear()
+            remembered[self._condition, replicas] = made
+
+    def _made_before(self, replicas: tuple[int, ...]) -> _New | None:
+        """Return what was made of ``replicas`` at an earlier event of the batch, with patterns for this one."""
+        former: _New | None = self._batch.new_partitions.get((self._condition, replicas))
+        if former is None:
+            return None
+        state = self._batch.state
+        event = {"seq": state.seq, "controller_epoch": state.controller_epoch, "time_ms": state.now_ms}
+        patterns = tuple([pattern_on(pattern, **event) for pattern in former.patterns])
+        made = self._made[replicas] = replace(former, patterns=patterns)
+        return made

@@ -67,6 +67,8 @@ class WorkingState:
         self._removed: set[str] = set()
         self._names: list[str] | None = None
         self._twins: dict[str, str | None] = {}
+        # Rises when the sets of brokers are read. While it stays, so do the brokers' states and the rules' version.
+        self.broker_readings = 0
         self._read_policy()
         self._read_brokers()
 
@@ -195,6 +197,7 @@ class WorkingState:
 
     def _read_brokers(self) -> None:
         brokers = self._brokers
+        self.broker_readings += 1
         # May lead and join an ISR.
         self.active = frozenset(b.broker for b in brokers.values() if b.is_active)
         # Serve requests. active ⊆ live

@@ -13,6 +13,8 @@ from msgspec.structs import replace
 from state.decisions import AnyDecision, LeaderAndIsr, StopReplica, encode
 
 _encode_name = msgspec.json.Encoder().encode
+# What the text of a pattern says of its event.
+_EVENT = b'"seq":%d,"index":%%b,"controller_epoch":%d,"time_ms":%d,"reason":'
 # Before it is numbered, a decision has this index.
 NOT_NUMBERED = b"0"
 
@@ -54,6 +56,16 @@ def pattern_of(decision: LeaderAndIsr | StopReplica) -> Pattern:
     text = text.replace(b'"index":0', b'"index":%b', 1)
     text = text.replace(b'"leader_epoch":0', b'"leader_epoch":%d', 1)
     return Pattern(common, text.replace(b'"partition_epoch":0', b'"partition_epoch":%d', 1), has_partition_epoch)
+
+
+def pattern_on(pattern: Pattern, *, seq: int, controller_epoch: int, time_ms: int) -> Pattern:
+    """Return the pattern for the decisions that another event leads to."""
+    former = pattern.common
+    common = replace(former, seq=seq, controller_epoch=controller_epoch, time_ms=time_ms)
+    text = pattern.text.replace(
+        _EVENT % (former.seq, former.controller_epoch, former.time_ms), _EVENT % (seq, controller_epoch, time_ms), 1
+    )
+    return Pattern(common, text, pattern.has_partition_epoch)
 
 
 def decision_of(row: AlikeDecision) -> LeaderAndIsr | StopReplica:

@@ -12,10 +12,12 @@ from controller_logic.availability import broker_started, brokers_failed
 from controller_logic.batch import Batch
 from controller_logic.replay import Decided, decide
 from controller_logic.shutdown import ask_shutdown
-from state.alike import AlikeDecision, decision_of, encoded, pattern_of
+from controller_logic.step import step
+from state.alike import AlikeDecision, decision_of, encoded, pattern_of, pattern_on
 from state.broker import Broker, BrokerState
 from state.cluster import Cluster, MappedTopics, State
 from state.decisions import AnyDecision, LeaderAndIsr, StopReplica, encode
+from state.event_text import decode
 from state.events import ControlledShutdown, Logged
 from state.ids import NO_EPOCH, NO_LEADER
 from state.partition import (
@@ -180,6 +182,63 @@ def test_each_change_of_many_partitions_repeats_effects() -> None:
     outcomes = (made, lost, returned, world.outcome)
     # Twelve of fifteen, and those that a broker in shutdown follows are told in two decisions.
     assert [len([one for one in o.said if isinstance(one, AlikeDecision)]) for o in outcomes] == [12, 12, 12, 20]
+
+
+def _created(between: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Create two topics on the same replicas, one after some events and one before, in one batch."""
+    lists = {str(n): replicas for n, replicas in enumerate([[1, 2], [2, 1], [1, 2], [3, 1], [4, 3]])}
+    create = {"kind": "create_topic", "assignment": lists}
+    register = {"kind": "broker_register", "listeners": [], "rack": None}
+    beat = {"kind": "broker_heartbeat", "want_fence": False, "want_shutdown": False}
+    return [
+        {"kind": "controller_started", "controller_id": "c", "controller_epoch": 1, "settings": {}},
+        *(register | {"broker": n, "incarnation": f"i{n}"} for n in range(1, 5)),
+        *(beat | {"broker": n, "broker_epoch": n + 1} for n in range(1, 4)),
+        create | {"topic": "first"},
+        *between,
+        create | {"topic": "second", "config": {"min.insync.replicas": "2"}},
+        create | {"topic": "third"},
+        {"kind": "create_partitions", "topic": "third", "total": 9},
+    ]
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        [],
+        [{"kind": "controlled_shutdown", "broker": 1, "broker_epoch": 2}],
+        [{"kind": "broker_unregister", "broker": 4}],
+        [{"kind": "broker_heartbeat", "broker": 4, "broker_epoch": 5, "want_fence": False, "want_shutdown": False}],
+        [{"kind": "alter_config", "entity": "cluster", "config": {"min.insync.replicas": "2"}}],
+        [{"kind": "controller_started", "controller_id": "d", "controller_epoch": 2, "settings": {}}],
+        [{"kind": "broker_register", "broker": 2, "incarnation": "again", "listeners": [], "rack": None}],
+    ],
+)
+def test_later_topics_of_a_batch_get_what_the_rule_decides(between: list[dict[str, Any]]) -> None:
+    events = _created(between)
+    log = [(n, msgspec.json.encode(event | {"time_ms": 10 * n})) for n, event in enumerate(events, start=1)]
+    repeated = decide(log, POLICY)
+    with by_reference():
+        reference = decide(log, POLICY)
+    assert repeated.decisions == reference.decisions
+    assert held(repeated) == held(reference)
+    assert not [body for _, _, body in reference.decisions if b'"kind":"rejected"' in body]
+
+
+def test_a_later_topic_of_a_batch_repeats_the_effects_on_the_first() -> None:
+    raws = [msgspec.json.encode(event | {"time_ms": 10 * n}) for n, event in enumerate(_created([]), start=1)]
+    events = [Logged(n, 10 * n, decode(raw), raw) for n, raw in enumerate(raws, start=1)]
+    said = step(State(Cluster(), MappedTopics()), events, POLICY).said
+    rows = [one.topic for one in said if isinstance(one, AlikeDecision)]
+    # Of four lists the first topic has one twice. The second has its own min.insync.replicas.
+    assert [rows.count(topic) for topic in ("first", "second")] == [1, 1]
+    assert rows.count("third") >= 5
+
+
+def test_a_pattern_is_made_over_for_another_event() -> None:
+    for decision in (LED, STOPPED):
+        other = replace(decision, seq=123456, controller_epoch=78, time_ms=90)
+        assert pattern_on(pattern_of(decision), seq=123456, controller_epoch=78, time_ms=90) == pattern_of(other)
 
 
 COMMON = {"seq": 7, "controller_epoch": 2, "time_ms": 9}
