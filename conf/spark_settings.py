@@ -1,4 +1,4 @@
-"""Settings under Spark's own names, ``spark.…``: where Spark runs, and what goes to it as it is."""
+"""Settings under Spark's own names, ``spark.…``: where Spark runs, and what is passed to it unchanged."""
 
 import re
 
@@ -34,7 +34,7 @@ FIXED = {
     f"{_STATE}.checkpointFormatVersion": _BY_CHECKPOINT,
     f"{_STATE}.rowChecksum.enabled": _BY_CHECKPOINT,
 }
-# Of these the launched JVM takes its own. spark-submit launches it with what its user gave.
+# A JVM reads these when it is launched, so if spark-submit launched it, the values of its user hold.
 OF_THE_LAUNCH = frozenset({"spark.driver.memory", "spark.driver.extraJavaOptions", "spark.submit.deployMode"})
 
 

@@ -38,13 +38,18 @@ async def _serve(identity: Identity, settings: Settings, protection: Protection,
 @click.option("--bus", required=True, metavar="PATH|URL", help="The bus.")
 @click.option("--dir", "directory", required=True, type=click.Path(path_type=Path), help="Where its logs live.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on and to be found at.")
-@click.option("--port", default=0, type=click.IntRange(0, 65_535), help="0: its last one, or a free one.")
+@click.option(
+    "--port",
+    default=0,
+    type=click.IntRange(0, 65_535),
+    help="The port to listen on. 0: the last one that it had, or a free one.",
+)
 @click.option("--rack", default=None, help="The broker's rack.")
 @click.option("--set", "given", multiple=True, metavar="KEY=VALUE", help="A setting, under Kafka's name.")
 def main(
     broker: int, bus: str, directory: Path, host: str, port: int, rack: str | None, given: tuple[str, ...]
 ) -> None:
-    """Run a mock broker until SIGTERM (orderly) or SIGKILL (it will recover)."""
+    """Run a mock broker until SIGTERM, which stops it cleanly, or SIGKILL, from which it recovers."""
     settings = parsed(given, settings_of)
     protection = metrics_protection(settings)
     configure("auto")

@@ -6,7 +6,7 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-# A connection that brings no whole request head, or takes nothing of its answer, ends after one to two of these.
+# A connection ends after one to two of these if its client sends no whole request head, or takes nothing of its answer.
 PATIENCE_S = 5.0
 HANDSHAKE_S = 5.0
 

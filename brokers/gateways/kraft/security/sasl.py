@@ -24,7 +24,7 @@ from brokers.wire.schema import Values
 from brokers.wire.server import NotAuthenticatedError
 
 HANDSHAKE_KEY, AUTHENTICATE_KEY = 17, 36
-# In version 0 the proofs that follow are no requests. No client of the last years sends it.
+# Version 0 is not served: proofs are not Kafka requests there, and clients have not used it for years.
 HANDSHAKE_VERSION = 1
 AUTHENTICATE_VERSION_MAX = 2
 FRAME_BYTES_MAX = 64 * 1024
