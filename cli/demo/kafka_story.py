@@ -51,7 +51,7 @@ class KafkaStory(Story):
             to_new_leader_s, to_first_ack_s = self.fail_over(writer)
             self._move()
             self._elect_preferred()
-            waited_s = self._stop_in_order(writer)
+            waited_s = self._stop_cleanly(writer)
         finally:
             writer.stop()
         more = (("longest wait for a record while a broker stopped cleanly", f"{waited_s:.1f} s"),)
@@ -88,7 +88,7 @@ class KafkaStory(Story):
         self.over(", ".join(moved))
         time.sleep(CALM_S)
 
-    def _stop_in_order(self, writer: Writer) -> float:
+    def _stop_cleanly(self, writer: Writer) -> float:
         """Stop a leader cleanly, and return the longest wait for an acknowledgement in its partition."""
         self.wait_for("ISR of three on every partition", is_whole)
         broker = self.watch.partitions[STOPPED_PARTITION].leader
