@@ -14,6 +14,7 @@ from state.partition import Partition, TopicState
 _LEADER = b'{"kind":"leader_and_isr"'
 _TOPIC = b'{"kind":"topic"'
 _ANSWER = b'{"kind":"answer"'
+_OF_NEW_PARTITIONS = b'"request":"create_partitions"'
 
 Name = tuple[str, int]
 
@@ -48,6 +49,7 @@ class _Told(msgspec.Struct):
     state: str = ""
     request: str = ""
     error: str = "NONE"
+    assignment: dict[str, tuple[int, ...]] | None = None
 
 
 _told = msgspec.json.Decoder(_Told)
@@ -65,6 +67,8 @@ class Tally:
         self._leaders: dict[Name, int] = {}
         self._offline_since: dict[Name, int] = {}
         self._created_ms: dict[str, int] = {}
+        # Of partitions that a topic got later.
+        self._added_ms: dict[Name, int] = {}
         for name, partition, clock_ms in _partitions(states):
             self._leaders[name] = partition.leader
             if partition.leader == NO_LEADER:
@@ -72,6 +76,11 @@ class Tally:
 
     def take(self, decisions: Iterable[DecisionText], before: Iterable[State]) -> None:
         """Count decisions. If an unclean election is among them, ``before`` are the states right before it."""
+        decisions = list(decisions)
+        # An event's answer comes after its leaders.
+        for _, _, body in decisions:
+            if body.startswith(_ANSWER) and _OF_NEW_PARTITIONS in body:
+                self._take_added(_told.decode(body))
         for seq, _, body in decisions:
             if body.startswith(_LEADER):
                 self._take_leader(seq, _told.decode(body), before)
@@ -93,8 +102,8 @@ class Tally:
         if told.leader == NO_LEADER:
             self._offline_since.setdefault(name, told.time_ms)
         elif told.is_new:
-            # The partition has existed without a leader since its topic was created.
-            self._offline_since.setdefault(name, self._created_ms.get(topic, told.time_ms))
+            # The partition has existed without a leader since it was created.
+            self._offline_since.setdefault(name, self._since(name, told.time_ms))
             self._end_offline(name, told.time_ms)
             return
         else:
@@ -104,12 +113,21 @@ class Tally:
             Election(seq, told.time_ms, *name, told.leader, told.isr, told.reason, told.unclean, risk)
         )
 
+    def _take_added(self, told: _Told) -> None:
+        if told.error == "NONE":
+            self._added_ms |= {(told.topic or "", int(number)): told.time_ms for number in told.assignment or ()}
+
+    def _since(self, name: Name, otherwise_ms: int) -> int:
+        """Return when a partition was created that never had a leader."""
+        return self._added_ms.get(name, self._created_ms.get(name[0], otherwise_ms))
+
     def _take_topic(self, told: _Told) -> None:
         topic = told.topic or ""
         if told.state == "created":
             self._created_ms[topic] = told.time_ms
         elif told.state == "deleted":
             self._created_ms.pop(topic, None)
+            self._added_ms = {name: time_ms for name, time_ms in self._added_ms.items() if name[0] != topic}
             for name in [name for name in self._leaders if name[0] == topic]:
                 del self._leaders[name]
                 self._end_offline(name, told.time_ms)
@@ -126,7 +144,7 @@ class Tally:
         for name, partition, clock_ms in _partitions(states):
             partitions[name] = partition
             if partition.leader == NO_LEADER:
-                self._offline_since.setdefault(name, self._created_ms.get(name[0], clock_ms))
+                self._offline_since.setdefault(name, self._since(name, clock_ms))
                 self._end_offline(name, clock_ms)
         leaders = Counter(partition.leader for partition in partitions.values())
         offline = leaders.pop(NO_LEADER, 0)

@@ -97,7 +97,8 @@ def told_refusal(answer: d.Answer, topic: str, partition: int) -> str:
         # The change was made, and the sender lost its leadership by it.
         return f"The sender was told {error}: {message}."
     fence = f" The fence: {FENCES[error]}." if error in FENCES else ""
-    return f"This was refused, {error}: {message}.{fence}"
+    stop = "" if message.endswith(("?", ".")) else "."
+    return f"This was refused, {error}: {message}{stop}{fence}"
 
 
 def _leader_and_isr(after: d.LeaderAndIsr, before: d.LeaderAndIsr | None) -> Iterator[str]:

@@ -69,6 +69,20 @@ def test_settings_hold_at_once_for_a_partition_that_was_offline_before() -> None
     assert comparison.totals()["minutes_offline"][1] == 0
 
 
+def test_a_partition_that_was_added_later_was_not_offline_before() -> None:
+    entries = log_of("brokers 1 2", "topic t 1,2", "tick 60s", "create-partitions t 3", "tick 60s")
+    totals = compared(entries, UNCLEAN).totals()
+    assert totals["minutes_offline"] == (0, 0)
+
+
+def test_an_added_partition_that_gets_its_leader_later_counts_from_when_it_was_added() -> None:
+    entries = log_of(
+        *("brokers 1 2 3", "topic t 1", "silence 3", "tick 60s", "create-partitions t 2 3", "tick 60s", "heartbeat 3")
+    )
+    totals = compared(entries, UNCLEAN).totals()
+    assert totals["minutes_offline"][0] == pytest.approx(1, abs=0.1)
+
+
 def test_without_an_event_what_it_led_to_does_not_come() -> None:
     entries = log_of("brokers 1 2", "topic t 1,2", "shutdown 1")
     last = entries[-1].seq
