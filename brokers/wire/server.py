@@ -36,7 +36,7 @@ class NotAuthenticatedError(Exception):
 
 
 class Door(Protocol):
-    """Lets clients in."""
+    """What lets clients in, or keeps them out."""
 
     async def admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
         """Return the principal at the other end of a new connection.

@@ -12,7 +12,7 @@ WORD = b"\x00\x00\x00\x01x"
 
 
 class Door:
-    """Lets in who sends a byte other than 'n'."""
+    """A door that lets in clients that send a byte other than 'n'."""
 
     async def admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
         if await reader.readexactly(1) == b"n":

@@ -1,4 +1,4 @@
-"""Blocks of decisions in the embedded bus: whoever asks gets the decisions as they were written, one by one."""
+"""Blocks of decisions in the embedded bus: readers get the decisions as they were written, one by one."""
 
 from collections.abc import Iterator
 from pathlib import Path
