@@ -4,10 +4,11 @@ import click
 
 from cli.admin_requests import Ask, Request, asks, perform
 from cli.topics.create import assignment_of
+from cli.topics.topic_argument import topic_argument
 
 
 @click.command("add-partitions")
-@click.argument("topic")
+@topic_argument
 @click.option("--partitions", "total", type=int, required=True, metavar="N", help="How many it will have in all.")
 @click.option("--replica-assignment", metavar="LIST", help="The replicas of each new partition, for example 1:2,2:3.")
 @asks

@@ -4,10 +4,11 @@ import click
 
 from cli.admin_requests import Ask, asks, perform
 from cli.topics.settings_option import config_option
+from cli.topics.topic_argument import topic_argument
 
 
 @click.command("alter")
-@click.argument("topic")
+@topic_argument
 @config_option
 @click.option("--delete-config", "deleted", multiple=True, metavar="KEY", help="Remove a setting. May be repeated.")
 @asks

@@ -4,6 +4,7 @@ import click
 
 from cli.admin_requests import Ask, Request, asks, perform
 from cli.topics.settings_option import config_option
+from cli.topics.topic_argument import topic_argument
 
 
 def assignment_of(text: str) -> dict[str, list[int]]:
@@ -16,7 +17,7 @@ def assignment_of(text: str) -> dict[str, list[int]]:
 
 
 @click.command("create")
-@click.argument("topic")
+@topic_argument
 @click.option("--partitions", type=click.IntRange(min=1), metavar="N", help="Default: num.partitions.")
 @click.option("--replication-factor", type=click.IntRange(min=1), metavar="N", help="Default: the cluster's setting.")
 @click.option("--replica-assignment", metavar="LIST", help="The replicas of each partition, for example 1:2,2:3.")

@@ -3,10 +3,11 @@
 import click
 
 from cli.admin_requests import Ask, asks, perform
+from cli.topics.topic_argument import topic_argument
 
 
 @click.command("delete")
-@click.argument("topic")
+@topic_argument
 @click.option("--if-exists", is_flag=True, help="A missing topic is not an error.")
 @asks
 def command(ask: Ask, topic: str, if_exists: bool) -> None:

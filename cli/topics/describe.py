@@ -16,10 +16,11 @@ from state.view import view_of
 
 @click.command("describe")
 @click.argument("names", nargs=-1, metavar="[TOPIC]...")
+@click.option("--topic", "named", multiple=True, metavar="TOPIC", help="The same as an argument TOPIC.")
 @format_option
 @filtered
 @with_settings
-def command(settings: Settings, names: tuple[str, ...], form: str, filters: Filters) -> None:
+def command(settings: Settings, names: tuple[str, ...], named: tuple[str, ...], form: str, filters: Filters) -> None:
     """Describe topics and their partitions: all of them, or those that are named.
 
     The columns are those of kafka-topics --describe, separated by tabs, and then LeaderEpoch, PartitionEpoch and
@@ -32,7 +33,7 @@ def command(settings: Settings, names: tuple[str, ...], form: str, filters: Filt
       isrflow topics describe --unavailable-partitions --format json
     """
     found = committed(settings)
-    topics = [found.topic(name) for name in names] or list(found.topics.values())
+    topics = [found.topic(name) for name in (*names, *named)] or list(found.topics.values())
     matches = list(filters.matches(found, topics))
     if form == "json":
         matching = {(topic.topic, partition.partition) for topic, partition in matches}

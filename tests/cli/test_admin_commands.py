@@ -59,6 +59,16 @@ def test_the_four_filters_are_kafkas(isrflow: Isrflow, cluster: EmbeddedBus) -> 
     assert [line.split("\t")[3] for line in lines] == ["Leader: none"], "Kafka prints no line for the topic here"
 
 
+def test_a_topic_may_be_named_as_for_kafkas_tool(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
+    named = isrflow("topics", "describe", "--topic", "orders").stdout
+    assert named == isrflow("topics", "describe", "orders").stdout
+    assert isrflow("topics", "delete", "--topic", "orders", "--dry-run").exit_code == 0
+    twice = isrflow("topics", "delete", "orders", "--topic", "orders")
+    assert (twice.exit_code, "give the topic once" in twice.stderr) == (2, True)
+    missing = isrflow("topics", "alter", "--config", "min.insync.replicas=2")
+    assert (missing.exit_code, "Missing argument 'TOPIC'" in missing.stderr) == (2, True)
+
+
 def test_a_dry_run_changes_nothing_and_decides_as_the_engine_then_does(isrflow: Isrflow, cluster: EmbeddedBus) -> None:
     before = cluster.last_seq()
     arguments = ("topics", "create", "clicks", "--replica-assignment", "1:2,2:3")
