@@ -4,10 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from bus.interface import Decided
 from conf.loader import load
+from state.decisions import LeaderAndIsr, encode
+from state.reason import Reason
 from streaming.checkpoint_place import checkpoint_of
 from streaming.engine_log import ELECTIONS_SHOWN_MAX, EngineLog
 from tests.support.world import World
@@ -81,3 +84,26 @@ def test_the_elections_of_one_batch_have_a_bound() -> None:
     events = [line["event"] for line in lines_about(world, log)]
     assert events.count("a leader was elected") == ELECTIONS_SHOWN_MAX
     assert events[-1] == "more elections"
+
+
+def test_unclean_elections_are_lines_beyond_the_bound() -> None:
+    log = engine_log()
+    world = World(1, 2)
+    world.create("t", *[(1,)] * (ELECTIONS_SHOWN_MAX + 5))
+    elected = [one for one in world.decisions if isinstance(one, LeaderAndIsr)]
+    unclean = [replace(one, reason=Reason.UNCLEAN_ELECTION, unclean=True) for one in elected]
+    with capture_logs() as lines:
+        log.committed(9, [Decided(9, index, encode(one)) for index, one in enumerate(unclean)])
+    assert [line["event"] for line in lines].count("a leader was elected") == len(unclean)
+
+
+def test_an_election_that_passed_a_replica_over_is_a_line_for_any_reason() -> None:
+    log = engine_log()
+    world = World(1, 2)
+    world.create("t", (1, 2))
+    (moved,) = [one for one in world.decisions if isinstance(one, LeaderAndIsr)]
+    moved = replace(moved, reason=Reason.REASSIGNMENT)
+    chosen = replace(moved, passed_over={"2": "BROKER_FENCED"})
+    with capture_logs() as lines:
+        log.committed(9, [Decided(9, index, encode(one)) for index, one in enumerate((moved, chosen))])
+    assert [line["event"] for line in lines] == ["deciding", "a leader was elected"]
