@@ -5,7 +5,6 @@ decisions have in common, and it is encoded once. A decision then costs a row an
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -29,7 +28,7 @@ class Pattern(msgspec.Struct, frozen=True, gc=False):
     has_partition_epoch: bool
 
 
-class AlikeDecision(NamedTuple):
+class AlikeDecision(msgspec.Struct, frozen=True, gc=False):
     """A row: one decision, as the values that fill in a pattern."""
 
     pattern: Pattern
@@ -98,7 +97,7 @@ def encoded_name(name: str) -> bytes:
 
 def encoded_about(row: AlikeDecision, topic: bytes, topic_id: bytes, index: bytes) -> bytes:
     """Return the text of a row's decision, with its topic's name, id and the index as given."""
-    pattern, _, _, partition, leader_epoch, partition_epoch = row
+    pattern = row.pattern
     if pattern.has_partition_epoch:
-        return pattern.text % (index, topic, topic_id, partition, leader_epoch, partition_epoch)
-    return pattern.text % (index, topic, topic_id, partition, leader_epoch)
+        return pattern.text % (index, topic, topic_id, row.partition, row.leader_epoch, row.partition_epoch)
+    return pattern.text % (index, topic, topic_id, row.partition, row.leader_epoch)
