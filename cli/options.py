@@ -11,6 +11,7 @@ import click
 from bus.interface import Bus, BusError
 from bus.open_bus import open_bus
 from cli.errors import Unreachable
+from conf.environment import variable_of
 from conf.loader import bus_url, load
 from conf.settings import Settings
 
@@ -40,9 +41,20 @@ def with_settings(function: Callable[..., Any]) -> Callable[..., Any]:
     @set_option
     @functools.wraps(function)
     def wrapped(conf: Path | None, bus: str | None, sets: tuple[str, ...], **rest: Any) -> Any:
-        return function(settings=load(conf, (*sets, *bus_setting(bus)), environment=os.environ), **rest)
+        settings = load(conf, (*sets, *bus_setting(bus)), environment=os.environ)
+        name_client_config(settings)
+        return function(settings=settings, **rest)
 
     return wrapped
+
+
+def name_client_config(settings: Settings) -> None:
+    """Name the file of ``kafka.client.config`` where every client of a bus looks for it.
+
+    This process and those that it starts find it there, also the Python processes of Spark.
+    """
+    if settings.kafka_client_config:
+        os.environ[variable_of("kafka.client.config")] = str(Path(settings.kafka_client_config).absolute())
 
 
 def bus_setting(bus: str | None) -> list[str]:

@@ -11,7 +11,7 @@ import msgspec
 from bus.interface import Bus, Entry
 from cli.errors import WrongUse
 from cli.moment import seq_named
-from cli.options import bus_option, bus_setting, conf_option, existing_bus, set_option
+from cli.options import bus_option, bus_setting, conf_option, existing_bus, name_client_config, set_option
 from cli.output import format_option, show_json
 from cli.progress import progress
 from conf.loader import from_sets, load, policy_text
@@ -68,6 +68,7 @@ def command(
     """
     overrides = policy_text(from_sets(sets))
     settings = load(conf, (*sets, *bus_setting(bus)), environment=os.environ, cross_check=False)
+    name_client_config(settings)
     found = existing_bus(settings)
     try:
         after, through = _span(found, start, end)

@@ -46,6 +46,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     bus: BusUrl = DEFAULT_BUS
     sqlite_lock_timeout_ms: Wait = 600_000
     kafka_topics_replication_factor: Replicas = 0
+    kafka_client_config: MaybeText = ""
     checkpoint_dir: MaybeText = ""
     controller_id: str = ""
     shards: Shards = 16

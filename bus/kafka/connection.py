@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from bus.interface import BusError, FencedError
 from isrflow.kafka.address import Address
+from isrflow.kafka.client_config import client_config
 
 REQUEST_TIMEOUT_S = 20.0
 RETRY_PAUSE_S = 0.05
@@ -32,6 +33,7 @@ _PASSING = frozenset(
         KafkaError._TRANSPORT,
     }
 )
+_REFUSALS = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
 # The client's log lines are dropped, because its calls report the same errors.
 _silent = logging.getLogger("isrflow.bus.kafka.client")
 _silent.addHandler(logging.NullHandler())
@@ -53,11 +55,21 @@ class Connection:
 
     def __init__(self, address: Address) -> None:
         self.address = address
-        self.admin = AdminClient(self._common(), logger=_silent)
+        # Why Kafka does not let this client in; empty if it does.
+        self._refusal = ""
+        self._config = client_config()
+        with self.errors():
+            self.admin = AdminClient(self._common(), logger=_silent)
 
     def _common(self) -> dict[str, Any]:
-        # An error of the whole client is ignored, because then calls get no answer in time.
-        return {"bootstrap.servers": self.address.servers, "error_cb": lambda error: None}
+        """Return the settings of every client. They hold passwords, so they are never shown."""
+        own = {"bootstrap.servers": self.address.servers, "error_cb": self._noted}
+        return own | self._config.for_librdkafka()
+
+    def _noted(self, error: KafkaError) -> None:
+        # Another error of the whole client is ignored, because then calls get no answer in time.
+        if error.code() in _REFUSALS:
+            self._refusal = f" ({error.str()})"
 
     def producer(self, **settings: Any) -> Producer:
         """Make an idempotent producer. It never splits what fits in one record batch."""
@@ -155,6 +167,6 @@ class Connection:
             # A fatal error is not wrapped, and any call may raise it.
             cause = error.args[0] if isinstance(error, KafkaException) else error
             kind = FencedError if is_fenced(cause) else BusError
-            raise kind(f"bus {self.address}: {cause.str()}") from error
+            raise kind(f"bus {self.address}: {cause.str()}{self._refusal}") from error
         except TimeoutError as error:
-            raise BusError(f"bus {self.address}: no answer in {REQUEST_TIMEOUT_S:.0f} s") from error
+            raise BusError(f"bus {self.address}: no answer in {REQUEST_TIMEOUT_S:.0f} s{self._refusal}") from error

@@ -13,6 +13,7 @@ from isrflow.contract import MAX_EVENT_BYTES, Decided
 from isrflow.engine_only import refuse_engine_kinds
 from isrflow.errors import BusError, NoBusError, TrimmedError
 from isrflow.kafka.address import parse
+from isrflow.kafka.client_config import client_config
 from isrflow.kafka.records import DECISION_KEY, PREVIOUS, replica_of
 from isrflow.kafka.seqs import seq_of
 
@@ -39,7 +40,7 @@ class KafkaLog:
             self._address = parse(url)
         except ValueError as error:
             raise BusError(str(error)) from error
-        servers = self._address.servers.split(",")
+        common = {"bootstrap_servers": self._address.servers.split(","), **client_config().for_kafka_python()}
         self._decisions = TopicPartition(self._address.decisions, 0)
         self._lock = threading.Lock()
         # The place after which the consumer stands.
@@ -49,7 +50,7 @@ class KafkaLog:
         try:
             with self._errors():
                 self._consumer = KafkaConsumer(
-                    bootstrap_servers=servers,
+                    **common,
                     bootstrap_timeout_ms=int(REQUEST_TIMEOUT_S * 1000),
                     isolation_level="read_committed",
                     enable_auto_commit=False,
@@ -61,7 +62,7 @@ class KafkaLog:
                 self._offsets_partitions = self._check_topics()
                 self._consumer.assign([self._decisions])
                 self._producer = KafkaProducer(
-                    bootstrap_servers=servers,
+                    **common,
                     acks="all",
                     max_request_size=MESSAGE_BYTES_MAX,
                     max_block_ms=int(REQUEST_TIMEOUT_S * 1000),

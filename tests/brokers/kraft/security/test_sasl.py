@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from brokers.gateways.kraft.rebuilding import peer
 from brokers.gateways.kraft.security.credentials import MECHANISMS
@@ -14,6 +15,7 @@ from brokers.gateways.kraft.settings import settings_of
 from brokers.wire.errors import ErrorCode
 from tests.support.controller_client import ControllerClient
 from tests.support.secure_quorum import SecureQuorum
+from tests.support.waiting import wait_until
 
 PASSWORD = "canary-of-sasl"
 VERSIONS = {"ClientSoftwareName": "a", "ClientSoftwareVersion": "1"}
@@ -142,6 +144,24 @@ def test_replayed_messages_of_scram_are_refused(quorum: SaslQuorum) -> None:
         heard.append(b"%d" % answer["ErrorCode"])
         client.close()
     assert heard[1:] == [b"0", b"%d" % ErrorCode.SASL_AUTHENTICATION_FAILED]
+
+
+def test_no_output_has_a_password(quorum: SaslQuorum) -> None:
+    with capture_logs() as logs:
+        for proof in (f"\0broker-1\0{PASSWORD}x", f"{PASSWORD}\0x\0y", f"\0x\0{PASSWORD}"):
+            client = quorum.stranger()
+            assert handshake(client) == 0
+            answer = client.ask("SaslAuthenticate", AuthBytes=proof.encode())
+            client.close()
+            assert answer["ErrorCode"] and PASSWORD not in str(answer)
+        client = quorum.client()
+        client.ask("BrokerRegistration", **quorum.registration(2))
+        client.close()
+        wait_until(lambda: any(line["event"] == "not authorized" for line in logs), "the log line", 30)
+    gateway = quorum.gateways[100].gateway
+    stored = b"".join(file.read_bytes() for file in quorum.directory.glob("bus.db*"))
+    shown = f"{logs} {gateway.measures()} {quorum.view()}".encode()
+    assert PASSWORD.encode() not in shown + stored
 
 
 @pytest.mark.parametrize(
