@@ -2,10 +2,11 @@
 
 import subprocess
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import click
 
-from cli.errors import Unreachable
+from cli.errors import Unreachable, WrongUse
 from cli.findings import Finding, bus, java, versions
 from cli.options import with_settings
 from cli.output import format_option, show_json
@@ -24,9 +25,30 @@ _FOR = {
 @click.argument("names", nargs=-1, type=click.Choice(SETS), metavar="[SET]...")
 @click.option("--fetch", "fetching", is_flag=True, help="Fetch the missing jars of the named sets, or of all sets.")
 @click.option("--prepare", "preparing", is_flag=True, help="Make engines start faster from now on.")
+@click.option(
+    "--broker",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Compare a broker's server.properties with a gateway's settings, and check nothing else.",
+)
+@click.option(
+    "--gateway-set",
+    "gateway_sets",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="With --broker: a setting that the gateway is started with. May be repeated.",
+)
 @format_option
 @with_settings
-def command(settings: Settings, names: tuple[str, ...], fetching: bool, preparing: bool, form: str) -> None:
+def command(
+    settings: Settings,
+    names: tuple[str, ...],
+    fetching: bool,
+    preparing: bool,
+    broker: Path | None,
+    gateway_sets: tuple[str, ...],
+    form: str,
+) -> None:
     """Check versions, Java, the bus, clocks and Kafka's jars. With --fetch, fetch missing jars first.
 
     The command reads the bus, and checks whether this user may write to it and to the checkpoint.
@@ -34,6 +56,9 @@ def command(settings: Settings, names: tuple[str, ...], fetching: bool, preparin
     With --prepare, fetch spark-files and write an archive of the classes that Spark loads. If kafka-broker is there,
     write one of Kafka's classes too. This takes half a minute. Engines of this Python environment and Kafka brokers
     then start some seconds faster.
+
+    With --broker and --gateway-set, compare a broker's server.properties with the settings of a gateway: protocols,
+    certificates, mechanisms and passwords, and whether the broker's principal is its node id (docs/security.md).
 
     There are three sets of jars, pinned by hash and kept in a cache (ISRFLOW_CACHE, or the user's cache): kafka-broker,
     kafka-tools and spark-files. The exit code is 3 if something is wrong: there is no Java, a jar does not match its
@@ -47,6 +72,9 @@ def command(settings: Settings, names: tuple[str, ...], fetching: bool, preparin
       isrflow doctor --fetch kafka-broker
       isrflow doctor --prepare
     """
+    if broker or gateway_sets:
+        _compare(broker, gateway_sets, form)
+        return
     sets = names or SETS
     for name in sets if fetching else ():
         _fetch(name)
@@ -57,6 +85,19 @@ def command(settings: Settings, names: tuple[str, ...], fetching: bool, preparin
     wrong = [finding.name for finding in findings if finding.is_wrong]
     if wrong:
         raise Unreachable(f"missing or damaged: {', '.join(wrong)}.")
+
+
+def _compare(broker: Path | None, gateway_sets: Sequence[str], form: str) -> None:
+    # This loads the codec of Kafka's messages, which nothing else here needs.
+    from cli.security_findings import broker_and_gateway
+
+    if broker is None:
+        raise WrongUse("--gateway-set needs --broker")
+    findings = list(broker_and_gateway(broker, gateway_sets))
+    _show(findings, form)
+    wrong = [finding.name for finding in findings if finding.is_wrong]
+    if wrong:
+        raise Unreachable(f"the broker and the gateway do not fit each other: {', '.join(wrong)}.")
 
 
 def _show(findings: Sequence[Finding], form: str) -> None:

@@ -16,6 +16,8 @@ from brokers.voters import Voter
 from bus.image import read_image
 from bus.interface import BusError
 from cli.cluster.bus_place import BusPlace
+from cli.cluster.certificates import FOLDER as SECURITY
+from cli.cluster.certificates import Certificates
 from cli.cluster.engine import EngineProcess, decides
 from conf.loader import as_text, load
 from state.cluster import Cluster
@@ -51,6 +53,8 @@ class _Remembered(msgspec.Struct, frozen=True, kw_only=True):
     voters: tuple[Voter, ...]
     conf: str | None = None
     engine_settings: tuple[str, ...] = ()
+    # Whether gateways ask brokers for certificates.
+    secure: bool = False
 
 
 class LedCluster:
@@ -64,6 +68,7 @@ class LedCluster:
         self._conf = Path(remembered.conf) if remembered.conf else None
         self._engine_settings = remembered.engine_settings
         self.engine = EngineProcess(self.folder / ENGINE, self.bus.url, remembered.engine_settings, self._conf)
+        self._certificates = Certificates(self.folder) if remembered.secure else None
         copies = [node.data[0] / METADATA_DIRECTORY for node in kafka.nodes.values()]
         self.gateways = {
             voter.voter: GatewayProcess(
@@ -72,6 +77,7 @@ class LedCluster:
                 kafka.cluster_id,
                 remembered.bus,
                 self.folder / f"gateway-{voter.voter}",
+                self._certificates.gateway_settings(voter.voter) if self._certificates else {},
                 copies=copies,
             )
             for voter in remembered.voters
@@ -89,6 +95,7 @@ class LedCluster:
         conf: Path | None = None,
         engine_settings: Sequence[str] = (),
         overrides: dict[str, str] | None = None,
+        secure: bool = False,
         **rest: object,
     ) -> "LedCluster":
         """Describe a cluster in a folder that has none yet. ``rest`` goes into each broker's ``NodeSpec``.
@@ -108,12 +115,18 @@ class LedCluster:
             voters=voters,
             conf=str(conf.resolve()) if conf else None,
             engine_settings=tuple(engine_settings),
+            secure=secure,
         )
+        specs = broker_specs(brokers, voters, **rest)
         if not (folder / CLUSTER_FILE).exists():
-            refuse_existing(folder / name for name in (ENGINE, *(f"gateway-{voter.voter}" for voter in voters)))
+            own = (ENGINE, SECURITY, *(f"gateway-{voter.voter}" for voter in voters))
+            refuse_existing(folder / name for name in own)
+        if secure:
+            certificates = Certificates(folder.resolve())
+            specs = tuple(certificates.given_to(spec) for spec in specs)
         # Written together: brokers without this file would count as led from elsewhere.
         beside = {FILE: msgspec.json.format(msgspec.json.encode(remembered))}
-        return cls(KafkaCluster.create(folder, broker_specs(brokers, voters, **rest), cluster_id, beside), remembered)
+        return cls(KafkaCluster.create(folder, specs, cluster_id, beside), remembered)
 
     @classmethod
     def open(cls, kafka: KafkaCluster) -> "LedCluster | None":
@@ -144,6 +157,9 @@ class LedCluster:
             stopped = [service.name for service in self.services[1:] if service.state == "stopped"]
             if stopped:
                 say(f"starting {', '.join(stopped)}")
+            if self._certificates:
+                nodes = (("gateway", self.gateways), ("broker", self.kafka.nodes))
+                self._certificates.issue(f"{kind}-{number}" for kind, of_kind in nodes for number in of_kind)
             super_users = load(self._conf, self._engine_settings).super_users
             for gateway in self.gateways.values():
                 if gateway.state == "stopped":
@@ -215,7 +231,7 @@ class LedCluster:
             finally:
                 bus.close()
             self.bus.remove()
-        remove([self.engine.folder, *(gateway.folder for gateway in self.gateways.values())])
+        remove([self.engine.folder, self.folder / SECURITY, *(gateway.folder for gateway in self.gateways.values())])
         self.kafka.delete(with_them=[self.folder / FILE])
 
 

@@ -15,7 +15,7 @@ from cli.cluster.folder import dir_option, open_cluster
 from cli.cluster.led_cluster import FILE as LED_FILE
 from cli.cluster.led_cluster import GATEWAYS, GATEWAYS_MAX, BusTakenError, LedCluster
 from cli.errors import Refused, Unreachable, WrongUse
-from cli.options import bus_option, bus_setting, conf_option
+from cli.options import bus_option, bus_setting, conf_option, name_client_config
 from conf.jars import KAFKA_VERSION, fetch, missing
 from conf.loader import load
 
@@ -48,6 +48,9 @@ def _settings(context: click.Context, parameter: click.Parameter, texts: Sequenc
 @click.option(
     "--voters", callback=_voters, metavar="ID@HOST:PORT,...", help="Start only brokers, led by these gateways."
 )
+@click.option(
+    "--secure", is_flag=True, help="Make certificates. Gateways then ask brokers for theirs (docs/security.md)."
+)
 @cluster_id_option("Kafka's cluster id. Default: random.")
 @click.option("--heap", metavar="SIZE", help="Each broker's Java heap, for example 512m.")
 @click.option(
@@ -70,6 +73,7 @@ def command(version: str, plain: bool, conf: Path | None, bus: str | None, folde
     \b
     Examples:
       isrflow cluster up --brokers 3 --gateways 1
+      isrflow cluster up --secure
       isrflow cluster up --plain
       isrflow cluster up --voters 100@127.0.0.1:9093
     """
@@ -118,10 +122,13 @@ def _create_cluster(
     folder: Path, plain: bool, conf: Path | None, bus: str | None, described: dict[str, Any]
 ) -> tuple[KafkaCluster, LedCluster | None]:
     voters, cluster_id, gateways = described["voters"], described["cluster_id"], described["gateways"]
-    if plain and (voters or gateways or _is_typed("bus") or _is_typed("conf")):
-        raise WrongUse("--plain excludes --voters, --gateways, --bus and --conf")
-    if voters and (gateways or _is_typed("bus") or _is_typed("conf")):
-        raise WrongUse("--voters names gateways that run already, so it excludes --gateways, --bus and --conf")
+    of_led = gateways or described["secure"] or _is_typed("bus") or _is_typed("conf")
+    if plain and (voters or of_led):
+        raise WrongUse("--plain excludes --voters, --gateways, --secure, --bus and --conf")
+    if voters and of_led:
+        raise WrongUse(
+            "--voters names gateways that run already, so it excludes --gateways, --secure, --bus and --conf"
+        )
     brokers = described["brokers"] or BROKERS
     rest = {"overrides": described["overrides"]} | ({"heap": described["heap"]} if described["heap"] else {})
     if plain or voters:
@@ -130,6 +137,7 @@ def _create_cluster(
         (folder / LED_FILE).unlink(missing_ok=True)
         return KafkaCluster.create(folder, specs, cluster_id), None
     settings = load(conf, bus_setting(bus), environment=os.environ)
+    name_client_config(settings)
     led = LedCluster.create(
         folder,
         settings.bus,
@@ -137,6 +145,7 @@ def _create_cluster(
         gateways=gateways or GATEWAYS,
         cluster_id=cluster_id,
         conf=conf,
+        secure=described["secure"],
         **rest,
     )
     return led.kafka, led

@@ -1,6 +1,12 @@
 """Which of the engine's settings brokers get in their files."""
 
-from cli.cluster.led_cluster import broker_settings
+from pathlib import Path
+
+from brokers.gateways.kraft.security.settings import security_of
+from brokers.gateways.kraft.settings import settings_of
+from brokers.launch.kafka.cluster import KafkaCluster
+from cli.cluster.certificates import FOLDER, Certificates
+from cli.cluster.led_cluster import LedCluster, broker_settings
 from state.cluster import Cluster
 
 
@@ -12,3 +18,22 @@ def test_brokers_files_get_the_engines_settings_in_force() -> None:
         "num.partitions": "6",
         "replica.lag.time.max.ms": "30000",
     }
+
+
+def test_a_secure_cluster_is_described_with_certificates_that_up_makes(tmp_path: Path) -> None:
+    folder = tmp_path / "kafka"
+    led = LedCluster.create(folder, tmp_path / "bus.db", brokers=2, gateways=1, secure=True)
+    kafka = KafkaCluster.open(folder)
+    opened = LedCluster.open(kafka)
+    assert opened
+    for cluster in (led, opened):
+        [gateway] = cluster.gateways.values()
+        assert f"ssl.keystore.location={folder}/{FOLDER}/gateway-100.pem" in gateway.command()
+        assert "security.protocol=SSL" in gateway.command()
+    keystores = {node.spec.overrides["listener.name.controller.ssl.keystore.location"] for node in kafka.nodes.values()}
+    assert keystores == {f"{folder}/{FOLDER}/broker-1.pem", f"{folder}/{FOLDER}/broker-2.pem"}
+    Certificates(folder).issue(["gateway-100"])
+    # A gateway starts with them.
+    assert security_of(settings_of(opened.gateways[100].settings))
+    opened.delete()
+    assert not folder.exists()

@@ -1,0 +1,54 @@
+"""The certificates of a cluster on this machine, and the settings of gateways and brokers that go with them."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from brokers.launch.kafka.properties import CONTROLLER_LISTENER, LISTENER, NodeSpec
+
+FOLDER = "security"
+# The common name alone is the principal, such as User:broker-1.
+RULES = "RULE:^CN=([^,]+)$/$1/,DEFAULT"
+_CLIENT = "client"
+
+
+class Certificates:
+    """An authority in a cluster's folder, and a certificate of it for each gateway and broker."""
+
+    def __init__(self, cluster: Path) -> None:
+        self._folder = cluster / FOLDER
+        self._authority_file = self._folder / "ca.pem"
+
+    def issue(self, names: Iterable[str]) -> None:
+        """Make a new certificate for each name, and one for clients. Make the authority first if there is none."""
+        # Loaded here, because only a secure cluster needs it.
+        from conf.security.authority import Authority
+
+        authority = Authority(self._folder)
+        for name in (*names, _CLIENT):
+            authority.issue(name)
+
+    def gateway_settings(self, gateway: int) -> dict[str, str]:
+        """Return the settings with which a gateway asks for certificates."""
+        return {
+            "security.protocol": "SSL",
+            "ssl.keystore.location": str(self._file(f"gateway-{gateway}")),
+            "ssl.truststore.location": str(self._authority_file),
+            "ssl.principal.mapping.rules": RULES,
+        }
+
+    def given_to(self, spec: NodeSpec) -> NodeSpec:
+        """Return a broker with the settings by which it shows its certificate to gateways. Its own overrides win."""
+        prefix = f"listener.name.{CONTROLLER_LISTENER.lower()}.ssl"
+        settings = {
+            "listener.security.protocol.map": f"{LISTENER}:PLAINTEXT,{CONTROLLER_LISTENER}:SSL",
+            f"{prefix}.keystore.type": "PEM",
+            f"{prefix}.keystore.location": str(self._file(f"broker-{spec.node_id}")),
+            f"{prefix}.truststore.type": "PEM",
+            f"{prefix}.truststore.location": str(self._authority_file),
+        }
+        return replace(spec, overrides=settings | spec.overrides)
+
+    def _file(self, name: str) -> Path:
+        return self._folder / f"{name}.pem"

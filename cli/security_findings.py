@@ -1,0 +1,154 @@
+"""Whether a broker and a gateway will understand each other: their settings, compared without starting either.
+
+TLS is tried out in memory, with the files of both. So what a doctor says of certificates is what the two will say.
+"""
+
+import re
+import ssl
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from brokers.gateways.kraft.authorization import ANONYMOUS
+from brokers.gateways.kraft.security.credentials import PLAIN
+from brokers.gateways.kraft.security.settings import Security, security_of
+from brokers.gateways.kraft.settings import settings_of
+from brokers.given_settings import parsed
+from brokers.voters import voters_of
+from cli.findings import Finding
+from conf.security.tls import TlsFiles, client_contexts
+
+_LINE = re.compile(r"[ \t]*([^#!=: \t][^=: \t]*)[ \t]*[=:][ \t]*(.*)")
+_JAAS_OPTION = re.compile(r'(username|password)[ \t]*=[ \t]*"([^"]*)"')
+_ROUNDS_MAX = 10
+
+
+class _BrokerFile:
+    """A broker's ``server.properties``, as its connections to controllers read it."""
+
+    def __init__(self, file: Path) -> None:
+        found = (_LINE.fullmatch(line) for line in file.read_text(encoding="utf-8").splitlines())
+        self._values = {one[1]: one[2].strip() for one in found if one}
+        self.listener = self._values.get("controller.listener.names", "").split(",")[0].strip()
+
+    def value(self, key: str, default: str = "") -> str:
+        """Return a setting that no listener has of its own."""
+        return self._values.get(key, default)
+
+    def of_controllers(self, key: str, default: str = "") -> str:
+        """Return a setting of the connections to controllers, or else the general one."""
+        own = f"listener.name.{self.listener.lower()}.{key}"
+        return self._values.get(own, self._values.get(key, default))
+
+    @property
+    def protocol(self) -> str:
+        pairs = (pair.split(":") for pair in self.value("listener.security.protocol.map").split(",") if ":" in pair)
+        found = {name.strip(): protocol.strip() for name, protocol in pairs}
+        return found.get(self.listener, self.listener or "PLAINTEXT")
+
+
+def broker_and_gateway(file: Path, given: Sequence[str]) -> Iterator[Finding]:
+    """Compare a broker's file with the settings that a gateway is started with (``--set``)."""
+    try:
+        broker = _BrokerFile(file)
+    except (OSError, UnicodeDecodeError) as error:
+        yield Finding("broker", False, True, f"{file}: {getattr(error, 'strerror', None) or 'expected UTF-8 text'}")
+        return
+    try:
+        settings = parsed(given, settings_of)
+        security = security_of(settings)
+    except (ValueError, click.BadParameter) as error:
+        yield Finding("gateway", False, True, error.message if isinstance(error, click.BadParameter) else str(error))
+        return
+    protocol = settings.security_protocol
+    same = broker.protocol == protocol
+    told = f"the broker has {broker.protocol} for {broker.listener or 'no controller listener'}, the gateway {protocol}"
+    yield Finding("protocol", same, True, protocol if same else told)
+    if not same or security is None:
+        return
+    principal = ANONYMOUS
+    if security.is_tls:
+        tls, principal = _tls(security, broker)
+        yield tls
+    if security.mechanisms:
+        sasl, principal = _sasl(security, broker)
+        yield sasl
+    yield _node(security, broker, principal)
+
+
+def _tls(security: Security, broker: _BrokerFile) -> tuple[Finding, str]:
+    """Shake hands in memory. Return what was found, and the broker's principal."""
+    wrong = [
+        key
+        for key in ("ssl.keystore", "ssl.truststore")
+        if broker.of_controllers(f"{key}.location") and broker.of_controllers(f"{key}.type", "JKS") != "PEM"
+    ]
+    if wrong:
+        return Finding("tls", False, False, f"the broker's {wrong[0]} is not PEM, so it cannot be read here"), ANONYMOUS
+    files = TlsFiles(
+        keystore=broker.of_controllers("ssl.keystore.location"),
+        truststore=broker.of_controllers("ssl.truststore.location"),
+    )
+    checks_host = broker.of_controllers("ssl.endpoint.identification.algorithm", "https") == "https"
+    try:
+        host = voters_of(broker.value("controller.quorum.voters"))[0].host
+        context = client_contexts(files, checks_host=checks_host)()
+        certificate = _handshake(context, security.tls, host)
+    except ssl.SSLError as error:
+        why = getattr(error, "verify_message", "") or error.reason or str(error)
+        return Finding("tls", False, True, f"the handshake fails: {why}"), ANONYMOUS
+    except (OSError, ValueError) as error:
+        return Finding("tls", False, True, f"the broker's {error}"), ANONYMOUS
+    name = security.rules.principal_of(certificate.get("subject", ())) if certificate else ANONYMOUS  # type: ignore[arg-type]
+    return Finding("tls", True, True, f"a handshake of both sides' certificates, for {host}"), name or ""
+
+
+def _handshake(client: ssl.SSLContext, server: ssl.SSLContext | None, host: str) -> Mapping[str, object]:
+    """Let both sides talk until they agree, and return the client's certificate. Raises ``ssl.SSLError``."""
+    assert server is not None
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    sides = [
+        client.wrap_bio(to_client, to_server, server_hostname=host),
+        server.wrap_bio(to_server, to_client, server_side=True),
+    ]
+    waiting = list(sides)
+    for _ in range(_ROUNDS_MAX):
+        for side in list(waiting):
+            try:
+                side.do_handshake()
+                waiting.remove(side)
+            except ssl.SSLWantReadError:
+                pass
+    if waiting:
+        raise ssl.SSLError("no end of the handshake")
+    return sides[1].getpeercert() or {}
+
+
+def _sasl(security: Security, broker: _BrokerFile) -> tuple[Finding, str]:
+    mechanism = broker.value("sasl.mechanism.controller.protocol", "GSSAPI")
+    if mechanism not in security.mechanisms:
+        accepted = ", ".join(security.mechanisms)
+        text = f"sasl.mechanism.controller.protocol is {mechanism}, and the gateway accepts {accepted}"
+        return Finding("sasl", False, True, text), ANONYMOUS
+    prefix = "plain" if mechanism == PLAIN else mechanism.lower()
+    options = dict(_JAAS_OPTION.findall(broker.of_controllers(f"{prefix}.sasl.jaas.config")))
+    user = options.get("username", "")
+    assert security.credentials is not None
+    if not security.credentials.is_password(user, options.get("password", "")):
+        text = f"{prefix}.sasl.jaas.config: user {user!r} or its password is not in sasl.credentials.file"
+        return Finding("sasl", False, True, text), f"User:{user}"
+    return Finding("sasl", True, True, f"{mechanism} of {user!r}"), f"User:{user}"
+
+
+def _node(security: Security, broker: _BrokerFile, principal: str) -> Finding:
+    wanted = broker.value("node.id")
+    found = security.brokers.node_of(principal)
+    if found is not None and str(found) == wanted:
+        return Finding("principal", True, True, f"{principal or 'none'} is broker {found}")
+    is_what = f"is broker {found}" if found is not None else "is no broker"
+    hint = "see broker.principal and ssl.principal.mapping.rules of the gateway"
+    text = (
+        f"{principal or 'the certificate maps to none, which'} {is_what}, and node.id is {wanted or 'not set'}: {hint}"
+    )
+    return Finding("principal", False, True, text)

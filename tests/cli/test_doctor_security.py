@@ -1,0 +1,116 @@
+"""A doctor compares a broker's file with the settings that a gateway is started with."""
+
+import datetime
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from brokers.launch.kafka.cluster import broker_specs
+from brokers.launch.kafka.properties import server_properties
+from brokers.voters import Voter
+from cli import command
+from cli.cluster.certificates import FOLDER, Certificates
+from conf.security.authority import Authority
+
+CANARY = "canary-of-a-broker"
+
+
+class Pair:
+    """A broker and a gateway that fit each other, as 'isrflow cluster up --secure' makes them."""
+
+    def __init__(self, folder: Path) -> None:
+        certificates = Certificates(folder)
+        certificates.issue(["broker-1", "broker-2", "gateway-100"])
+        self.authority = Authority(folder / FOLDER)
+        (spec,) = broker_specs(1, [Voter(100, "127.0.0.1", 9093)])
+        self.file = folder / "server.properties"
+        self.file.write_text(server_properties(certificates.given_to(spec), folder, 1))
+        self.gateway = certificates.gateway_settings(100)
+
+    def change(self, former: str, now: str) -> None:
+        text = self.file.read_text()
+        assert former in text
+        self.file.write_text(text.replace(former, now))
+
+    def compared(self) -> tuple[int, str]:
+        sets = (part for key, value in self.gateway.items() for part in ("--gateway-set", f"{key}={value}"))
+        result = CliRunner().invoke(command, ["doctor", "--broker", str(self.file), *sets])
+        assert CANARY not in result.output
+        return result.exit_code, result.output
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Pair:
+    return Pair(tmp_path)
+
+
+def test_what_fits_is_fine(pair: Pair) -> None:
+    code, said = pair.compared()
+    assert code == 0, said
+    assert "ok      principal  User:broker-1 is broker 1" in said
+
+
+def test_different_protocols_are_found(pair: Pair) -> None:
+    pair.gateway = {}
+    code, said = pair.compared()
+    assert code == 3
+    assert "the broker has SSL for CONTROLLER, the gateway PLAINTEXT" in said
+
+
+def test_another_brokers_certificate_is_found(pair: Pair) -> None:
+    pair.change("broker-1.pem", "broker-2.pem")
+    code, said = pair.compared()
+    assert code == 3
+    assert "User:broker-2 is broker 2, and node.id is 1" in said
+
+
+def test_rules_that_make_no_broker_are_found(pair: Pair) -> None:
+    pair.gateway["ssl.principal.mapping.rules"] = "DEFAULT"
+    code, said = pair.compared()
+    assert code == 3
+    assert "User:CN=broker-1 is no broker, and node.id is 1" in said
+
+
+def test_certificates_that_the_other_side_refuses_are_found(pair: Pair, tmp_path: Path) -> None:
+    now, day = datetime.datetime.now(datetime.UTC), datetime.timedelta(days=1)
+    pair.authority.issue("broker-1", begin=now - 3 * day, valid=day)
+    code, said = pair.compared()
+    assert code == 3
+    assert "the handshake fails: certificate has expired" in said
+    pair.authority.issue("broker-1")
+    pair.authority.issue("gateway-100", ["gateway.example"])
+    assert "the handshake fails: IP address mismatch" in pair.compared()[1]
+    stranger = Authority(tmp_path / "other")
+    pair.authority.issue("gateway-100")
+    pair.change("broker-1.pem", "stranger.pem")
+    stranger.issue("broker-1").replace(tmp_path / FOLDER / "stranger.pem")
+    assert "the handshake fails: " in pair.compared()[1]
+    (tmp_path / FOLDER / "stranger.pem").unlink()
+    assert "the broker's ssl.keystore.location: " in pair.compared()[1]
+
+
+def test_passwords_are_compared_and_not_shown(pair: Pair, tmp_path: Path) -> None:
+    users = tmp_path / "users.toml"
+    users.write_text(f'[broker-1]\npassword = "{CANARY}"\n')
+    pair.gateway |= {"security.protocol": "SASL_SSL", "sasl.credentials.file": str(users)}
+    pair.change("CONTROLLER:SSL", "CONTROLLER:SASL_SSL")
+    assert "sasl.mechanism.controller.protocol is GSSAPI, and the gateway accepts SCRAM-SHA-512" in pair.compared()[1]
+    module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+    jaas = f'{module} required username="broker-1" password="{CANARY}";'
+    with pair.file.open("a") as file:
+        file.write("sasl.mechanism.controller.protocol=SCRAM-SHA-512\n")
+        file.write(f"listener.name.controller.scram-sha-512.sasl.jaas.config={jaas}\n")
+    code, said = pair.compared()
+    assert code == 0, said
+    pair.change(CANARY, CANARY + "x")
+    assert "user 'broker-1' or its password is not in sasl.credentials.file" in pair.compared()[1]
+
+
+def test_settings_that_a_gateway_refuses_are_found(pair: Pair) -> None:
+    pair.gateway["ssl.keystore.location"] = "/none.pem"
+    code, said = pair.compared()
+    assert code == 3
+    assert "ssl.keystore.location: /none.pem: No such file" in said
+    result = CliRunner().invoke(command, ["doctor", "--gateway-set", "security.protocol=SSL"])
+    assert (result.exit_code, "needs --broker" in result.output) == (2, True)
