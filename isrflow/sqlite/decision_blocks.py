@@ -88,7 +88,10 @@ def decisions_in(row: Decided) -> list[Decided]:
     if not is_block(row.body):
         return [row]
     _, count, length = _HEAD.unpack_from(row.body)
-    lines = zlib.decompress(row.body[_HEAD.size :], bufsize=length).split(b"\n")
-    if len(lines) != count:
-        raise ValueError(f"a block of {count} decisions has {len(lines)}")
+    unpacking = zlib.decompressobj()
+    # With room for one byte more it reads to the end, and a damaged block cannot grow without a bound.
+    text = unpacking.decompress(row.body[_HEAD.size :], length + 1)
+    lines = text.split(b"\n")
+    if not unpacking.eof or unpacking.unused_data or (len(text), len(lines)) != (length, count):
+        raise ValueError(f"expected {count} decisions in {length} bytes")
     return [Decided(row.seq, idx, line) for idx, line in enumerate(lines, row.idx)]

@@ -155,8 +155,10 @@ def test_a_file_with_rows_alone_goes_on_with_blocks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("keeps_checksum", [True, False])
-def test_a_damaged_block_is_named(bus: EmbeddedBus, *, keeps_checksum: bool) -> None:
-    broken = rows(bus)[1].body[:-9] + b"otherwise"
+@pytest.mark.parametrize(("left_out", "added"), [(9, b"otherwise"), (0, b"more"), (1, b"")])
+def test_a_damaged_block_is_named(bus: EmbeddedBus, left_out: int, added: bytes, *, keeps_checksum: bool) -> None:
+    whole = rows(bus)[1].body
+    broken = whole[: len(whole) - left_out] + added
     execute(bus.path, "UPDATE decisions SET body = ? WHERE seq = 2 AND idx = 0", broken)
     if not keeps_checksum:
         execute(bus.path, "UPDATE decisions SET crc = NULL WHERE seq = 2 AND idx = 0")
