@@ -10,7 +10,7 @@ from tests.support.clients import SENDERS, Sender, read_all
 from tests.support.waiting import wait_until
 
 PARTITIONS = 6
-RECORDS_A_SECOND = 40
+RECORDS_A_SECOND = 20
 TRANSACTIONS_A_SECOND = 2
 MEMBERS = 2
 TIMEOUT_S = 120.0
