@@ -1,7 +1,9 @@
 """How long the server waits for clients: a connection that does not move for a while ends."""
 
 import asyncio
+import socket
 import ssl
+import weakref
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -9,6 +11,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 # A connection ends after one to two of these if its client sends no whole request head, or takes nothing of its answer.
 PATIENCE_S = 5.0
 HANDSHAKE_S = 5.0
+SOCKETS_MAX = 256
 
 
 class PatientProtocol(H11Protocol):
@@ -43,6 +46,29 @@ class PatientProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._timer.cancel()
         super().connection_lost(exc)
+
+
+class BoundedListener(socket.socket):
+    """A listening socket that keeps at most ``SOCKETS_MAX`` connections, those in a handshake included.
+
+    Uvicorn counts a connection only when TLS is done, and then answers 503 if there are too many.
+    """
+
+    __slots__ = ("_accepted",)
+
+    def __init__(self, listening: socket.socket) -> None:
+        """Take over ``listening``."""
+        super().__init__(listening.family, listening.type, listening.proto, fileno=listening.detach())
+        self._accepted: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        accepted, address = super().accept()
+        if sum(one.fileno() >= 0 for one in self._accepted) >= SOCKETS_MAX:
+            accepted.close()
+            # To the event loop: nobody else waits at the moment.
+            raise BlockingIOError
+        self._accepted.add(accepted)
+        return accepted, address
 
 
 class HandshakeLoop(asyncio.SelectorEventLoop):

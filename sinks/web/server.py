@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 from conf.security.exposure import Protection
 from sinks.metrics import MetricsError
 from sinks.web.guard import Guard
-from sinks.web.patience import HandshakeLoop, PatientProtocol
+from sinks.web.patience import BoundedListener, HandshakeLoop, PatientProtocol
 from sinks.web.server_log import log_to_engine
 
 # While this many connections are open, a further request is answered 503.
@@ -81,7 +81,7 @@ def _run(server: uvicorn.Server, listening: socket.socket) -> None:
 def _listen(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        return socket.create_server(address, family=family, backlog=_BACKLOG)
+        return BoundedListener(socket.create_server(address, family=family, backlog=_BACKLOG))
     except OSError as error:
         raise MetricsError(
             f"cannot serve metrics on {host}:{port}: {error.strerror}; "

@@ -1,5 +1,6 @@
 """Who may read metrics, health and the page: with a token, over TLS, and on loopback without either."""
 
+import contextlib
 import http.client
 import re
 import socket
@@ -191,3 +192,28 @@ def test_plain_text_to_the_tls_port_gets_nothing(authority: Authority, port: int
     old.maximum_version = ssl.TLSVersion.TLSv1_2
     with socket.create_connection(("127.0.0.1", port), 30) as plain, pytest.raises(ssl.SSLError):
         old.wrap_socket(plain, server_hostname="127.0.0.1")
+
+
+def test_connections_that_never_shake_hands_are_limited(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "HANDSHAKE_S", 120.0)
+    monkeypatch.setattr(patience, "SOCKETS_MAX", 10)
+    tls = server_context(TlsFiles(keystore=str(authority.issue("engine"))))
+    server = WebServer(app_of(sample()), Protection(None, tls))
+    port = server.serve("127.0.0.1", 0)
+    assert port
+    with contextlib.ExitStack() as stack:
+        stack.callback(server.close)
+        silent = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(13)]
+        for one in silent[10:]:
+            one.settimeout(30)
+            with contextlib.suppress(ConnectionError):
+                assert one.recv(1) == b"", "it was refused"
+        silent[0].close()
+        wait_until(lambda: _is_served(authority, port), "room for another one", 30)
+
+
+def _is_served(authority: Authority, port: int) -> bool:
+    try:
+        return asked(authority, port, "/healthz")[0] in (200, 503)
+    except OSError:
+        return False
