@@ -100,7 +100,9 @@ class SaslExchange:
             raise NotAuthenticatedError("SaslAuthenticate before SaslHandshake")
         data = bytes(request.values["AuthBytes"] or b"")
         try:
-            answer, is_complete = self._plain(data) if self._mechanism == PLAIN else self._of_scram(data)
+            # In a thread, because deriving keys from passwords takes long on purpose, and brokers are waiting.
+            verify = self._plain if self._mechanism == PLAIN else self._of_scram
+            answer, is_complete = await asyncio.to_thread(verify, data)
         except ScramError as error:
             await asyncio.sleep(FAILED_DELAY_S)
             refused = {"ErrorCode": ErrorCode.SASL_AUTHENTICATION_FAILED, "ErrorMessage": _FAILED}
