@@ -19,6 +19,7 @@ import struct
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import repeat
 from operator import itemgetter
 
 from isrflow.contract import Decided
@@ -83,10 +84,10 @@ def _end_of_neighbours(decisions: Sequence[Decided], start: int) -> int:
     return end if are_neighbours else start + 1
 
 
-def decisions_in(row: Decided) -> list[Decided]:
-    """Return the decisions in a row."""
+def decisions_in(row: Decided, first_idx: int = 0, limit: int | None = None) -> list[Decided]:
+    """Return the decisions in a row, from an index on, and up to ``limit`` of them."""
     if not is_block(row.body):
-        return [row]
+        return [row] if row.idx >= first_idx else []
     _, count, length = _HEAD.unpack_from(row.body)
     unpacking = zlib.decompressobj()
     # With room for one byte more it reads to the end, and a damaged block cannot grow without a bound.
@@ -94,4 +95,7 @@ def decisions_in(row: Decided) -> list[Decided]:
     lines = text.split(b"\n")
     if not unpacking.eof or unpacking.unused_data or (len(text), len(lines)) != (length, count):
         raise ValueError(f"expected {count} decisions in {length} bytes")
-    return [Decided(row.seq, idx, line) for idx, line in enumerate(lines, row.idx)]
+    start = max(0, first_idx - row.idx)
+    wanted = lines[start:] if limit is None else lines[start : start + limit]
+    first = row.idx + start
+    return list(map(Decided._make, zip(repeat(row.seq), range(first, first + len(wanted)), wanted, strict=False)))

@@ -3,7 +3,7 @@
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import dropwhile
+from itertools import accumulate
 
 from isrflow.contract import Decided
 from isrflow.errors import DamagedError
@@ -35,12 +35,25 @@ def read_after(
     size = 0
     for seq, idx, body, crc in rows:
         checksums.check(body, crc, f"{bus}: decision ({seq}, {idx})")
-        for one in dropwhile(lambda one: one[:2] <= after, unpacked(Decided(seq, idx, body), bus)):
-            size += len(one.body)
-            if found and (len(found) == limit or size > bytes_max):
-                return found
-            found.append(one)
+        row = Decided(seq, idx, body)
+        if is_block(body):
+            some = unpacked(row, bus, after[1] + 1 if seq == after[0] else 0, limit - len(found))
+            size += sum([len(one.body) for one in some])
+            found += some
+        else:
+            size += len(body)
+            found.append(row)
+        if size > bytes_max:
+            return _within(found, bytes_max)
+        if len(found) == limit:
+            break
     return found
+
+
+def _within(found: list[Decided], bytes_max: int) -> list[Decided]:
+    """Return the first decisions that have up to ``bytes_max`` bytes, but at least one."""
+    ends = accumulate(len(one.body) for one in found)
+    return found[: max(1, sum(end <= bytes_max for end in ends))]
 
 
 def _before_row(connection: sqlite3.Connection, after: tuple[int, int]) -> tuple[int, int]:
@@ -53,10 +66,10 @@ def _before_row(connection: sqlite3.Connection, after: tuple[int, int]) -> tuple
     return (seq, row[0] - 1) if goes_on else after
 
 
-def unpacked(row: Decided, bus: str) -> list[Decided]:
-    """Return the decisions in a row. Raises ``DamagedError``, which names the ``bus``."""
+def unpacked(row: Decided, bus: str, first_idx: int = 0, limit: int | None = None) -> list[Decided]:
+    """Return what ``decisions_in`` does. Raises ``DamagedError``, which names the ``bus``."""
     try:
-        return decisions_in(row)
+        return decisions_in(row, first_idx, limit)
     except (ValueError, zlib.error) as error:
         raise DamagedError(
             f"{bus}: the block of decisions at ({row.seq}, {row.idx}) cannot be read: {error}"
