@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, get_args
 
 import msgspec
 
@@ -85,7 +85,15 @@ def complaint_about(text: bytes) -> str | None:
         near = difflib.get_close_matches(event.request, KINDS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; expected one of {', '.join(KINDS)}"
         return f"has the unknown kind {event.request!r}{hint}"
-    return f"is not an event: {event.field + ': ' if event.field else ''}{event.message}"
+    return f"is not an event: {event.field + ': ' if event.field else ''}{event.message}{_allowed(event)}"
+
+
+def _allowed(event: Malformed) -> str:
+    """List what a field may be that has one of few values, because the message about it does not."""
+    struct = next((kind for kind in AnyEvent.__args__ if kind.__struct_config__.tag == event.request), None)
+    types = {field.encode_name: field.type for field in msgspec.structs.fields(struct)} if struct else {}
+    allowed = [str(value) for value in get_args(types.get(event.field)) if isinstance(value, str)]
+    return f"; expected one of {', '.join(allowed)}" if allowed else ""
 
 
 def never_published(text: bytes) -> str | None:

@@ -197,3 +197,10 @@ def test_wait_has_a_bound(isrflow: Isrflow, bus: EmbeddedBus) -> None:
     done = isrflow("publish", "-", "--wait", "--timeout-ms", "50", text=delete("a"))
     assert done.exit_code == 3
     assert "seq 7 was not decided within 50 ms, and the engine is at 6" in done.stderr
+
+
+def test_a_field_of_few_values_is_told_with_them(isrflow: Isrflow, tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    file.write_text('{"kind":"alter_config","time_ms":1,"entity":"topik","config":{}}\n')
+    said = isrflow("publish", str(file), "--check").stderr
+    assert "entity: Invalid enum value 'topik'; expected one of cluster, topic, broker" in said

@@ -7,7 +7,7 @@ import msgspec
 
 from conf.loader import as_text
 from conf.settings import Settings
-from conf.spark_settings import PREFIX
+from conf.spark_settings import MASTER_EXPECTED, PREFIX
 from state.policy import NAMES as POLICY_KEYS
 from state.policy import TOPIC_NAMES, Policy
 from tests.support.contract_tables import in_words, table
@@ -26,7 +26,8 @@ def tables() -> str:
             told = " ".join(line[2:] for line in comment.splitlines())
             for key in re.findall(r"^([\w.]+) = ", lines, re.MULTILINE):
                 if key.startswith(PREFIX):
-                    default, known = '""', 'Default `""`. Read when the engine starts.'
+                    default = '""'
+                    known = facts(key, MASTER_EXPECTED, default)
                 else:
                     field = fields.pop(key)
                     default = as_text(field.default) if field.default != "" else '""'
