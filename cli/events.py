@@ -107,7 +107,7 @@ def _pages(bus: Bus, after: int, through: int, follow: bool) -> Iterator[list[En
 
 def _say_what_is_gone(bus: Bus, after: int) -> None:
     kept_after = bus.kept_after()
-    if after < kept_after:
+    if 0 < kept_after > after:
         click.echo(
             f"Retention has removed events up to seq {kept_after}; of those only the ones that changed the "
             "cluster are left, and no replay can start there (history.ms, history.events).",

@@ -102,6 +102,11 @@ def test_filters(isrflow: Isrflow, bus: EmbeddedBus, arguments: list[str], seqs:
     assert [json.loads(line)["seq"] for line in done.stdout.splitlines()] == seqs
 
 
+def test_a_whole_log_is_not_told_as_trimmed(isrflow: Isrflow, bus: EmbeddedBus) -> None:
+    done = isrflow("events", "--from", "0", "--limit", "1")
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
 def test_an_impossible_time_is_named(isrflow: Isrflow, bus: EmbeddedBus) -> None:
     done = isrflow("events", "--from", "noon")
     assert done.exit_code == 2
