@@ -57,6 +57,7 @@ class Connection:
         self.address = address
         # Why Kafka does not let this client in; empty if it does.
         self._refusal = ""
+        self.admin: Any = None
         self._config = client_config()
         with self.errors():
             self.admin = AdminClient(self._common(), logger=_silent)
@@ -167,6 +168,14 @@ class Connection:
             # A fatal error is not wrapped, and any call may raise it.
             cause = error.args[0] if isinstance(error, KafkaException) else error
             kind = FencedError if is_fenced(cause) else BusError
-            raise kind(f"bus {self.address}: {cause.str()}{self._refusal}") from error
+            raise kind(f"bus {self.address}: {cause.str()}{self._why_refused()}") from error
         except TimeoutError as error:
-            raise BusError(f"bus {self.address}: no answer in {REQUEST_TIMEOUT_S:.0f} s{self._refusal}") from error
+            raise BusError(
+                f"bus {self.address}: no answer in {REQUEST_TIMEOUT_S:.0f} s{self._why_refused()}"
+            ) from error
+
+    def _why_refused(self) -> str:
+        if self.admin is not None:
+            # The client tells what it has noted only when it is asked.
+            self.admin.poll(0)
+        return self._refusal

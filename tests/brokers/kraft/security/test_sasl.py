@@ -13,8 +13,13 @@ from brokers.gateways.kraft.security.scram import ScramClient
 from brokers.gateways.kraft.security.settings import Client, security_of
 from brokers.gateways.kraft.settings import settings_of
 from brokers.wire.errors import ErrorCode
+from bus.interface import BusError
+from bus.kafka.connection import Connection
+from isrflow.kafka.address import parse
+from isrflow.kafka.client_config import VARIABLE
 from tests.support.controller_client import ControllerClient
 from tests.support.secure_quorum import SecureQuorum
+from tests.support.waiting import wait_until
 
 PASSWORD = "canary-of-sasl"
 VERSIONS = {"ClientSoftwareName": "a", "ClientSoftwareVersion": "1"}
@@ -143,6 +148,31 @@ def test_replayed_messages_of_scram_are_refused(quorum: SaslQuorum) -> None:
         heard.append(b"%d" % answer["ErrorCode"])
         client.close()
     assert heard[1:] == [b"0", b"%d" % ErrorCode.SASL_AUTHENTICATION_FAILED]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_librdkafka_proves_a_password_and_says_why_it_is_refused(
+    quorum: SaslQuorum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mechanism: str
+) -> None:
+    file = tmp_path / "client.properties"
+    monkeypatch.setenv(VARIABLE, str(file))
+
+    def client(password: str) -> Connection:
+        file.write_text(
+            f"security.protocol=SASL_SSL\nsasl.mechanism={mechanism}\nsasl.username=eve\nsasl.password={password}\n"
+            f"ssl.truststore.location={quorum.authority.certificate_file}\n"
+        )
+        return Connection(parse(f"kafka://127.0.0.1:{quorum.port}"))
+
+    def refusal(kafka: Connection) -> str:
+        with pytest.raises(BusError) as caught, kafka.errors():
+            # A gateway does not serve it.
+            kafka.admin.list_topics(timeout=1)
+        return str(caught.value)
+
+    wrong, said = client("another-canary"), "Authentication failed: Invalid username or password"
+    wait_until(lambda: said in refusal(wrong), "the refusal", 60)
+    assert "uthentication" not in refusal(client(PASSWORD))
 
 
 def test_no_output_has_a_password(quorum: SaslQuorum, capfd: pytest.CaptureFixture[str]) -> None:
