@@ -21,6 +21,7 @@ SCHEMAS = Path(__file__).parent / "schemas"
 ROOT = DEPLOY.parent
 CONTAINERFILE = (DEPLOY / "container" / "Containerfile").read_text()
 SETTINGS = load(KUBERNETES / "common" / "engine.toml")
+SECRETS = (SETTINGS.metrics_ssl_keystore_location, SETTINGS.metrics_token_file, SETTINGS.kafka_client_config)
 DOCUMENTS = list(documents())
 PODS = [(kind_of(one), pod) for one in DOCUMENTS if (pod := pod_of(one))]
 RENDERED = ("base", "monitored", "kubeflow", "apache")
@@ -97,7 +98,7 @@ def test_the_settings_are_settings_for_a_bus_on_kafka_and_a_checkpoint_on_the_vo
         assert "emptyDir" not in volumes.get("state", {})
         if "state" in volumes:
             assert volumes["state"]["persistentVolumeClaim"]["claimName"] in claimed
-        for secret in (SETTINGS.metrics_ssl_keystore_location, SETTINGS.metrics_token_file):
+        for secret in SECRETS:
             assert Path(secret).parent == Path(mounts["secrets"])
         (made,) = read(KUBERNETES / "common" / "kustomization.yaml")["configMapGenerator"]
         assert volumes["settings"]["configMap"]["name"] == made["name"]
