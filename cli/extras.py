@@ -5,7 +5,18 @@ import click
 from cli.errors import Unreachable
 
 _KAFKA = ("confluent_kafka", "kafka")
-_ENGINE = ("google", "immutables", "pandas", "prometheus_client", "psutil", "py4j", "pyarrow", "pyspark", "starlette")
+_ENGINE = (
+    "cryptography",
+    "google",
+    "immutables",
+    "pandas",
+    "prometheus_client",
+    "psutil",
+    "py4j",
+    "pyarrow",
+    "pyspark",
+    "starlette",
+)
 
 
 def missing_extra(error: ModuleNotFoundError) -> str | None:
