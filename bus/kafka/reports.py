@@ -48,12 +48,14 @@ class Taken(NamedTuple):
 
 
 class ReportLog:
-    """The reports that batches took in. Not for several threads at once."""
+    """The reports that batches took in. Only one thread at a time may write."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._topic = connection.address.reports
         self._producer: Producer | None = None
+        # The oldest offset, and what is kept after it.
+        self._kept = (-1, 0)
 
     def write(self, epoch: int, after: int, through: int, entries: Iterable[Entry]) -> None:
         """Write down the reports among ``entries``. Raises ``BusError`` if that cannot be done."""
@@ -74,9 +76,11 @@ class ReportLog:
 
         That is ``through``, or less if there are very many.
         """
+        start, end = self._ends()
+        if start == end:
+            return [], through
         reader = LogReader(self._connection, self._topic)
         try:
-            start, end = self._connection.start_offset(self._topic), self._connection.end_offset(self._topic)
             reader.seek_first(lambda record: _place(record)[2] > after, start, end)
             reader.seek(max(start, reader.next_offset - MARGIN))
             taken, complete = _read(reader, end, after, through)
@@ -88,7 +92,12 @@ class ReportLog:
 
     def kept_after(self) -> int:
         """Return the seq after which every batch's reports are here. A bus of an older version lacks those before."""
-        start, end = self._connection.start_offset(self._topic), self._connection.end_offset(self._topic)
+        start, end = self._ends()
+        if start == end:
+            return 0
+        kept_start, kept_after = self._kept
+        if kept_start == start:
+            return kept_after
         reader = LogReader(self._connection, self._topic)
         try:
             oldest = reader.first_at(start, end)
@@ -97,19 +106,25 @@ class ReportLog:
         if oldest is None:
             return 0
         _, after, through, nth = _place(oldest)
-        return through if nth else after
+        self._kept = (start, through if nth else after)
+        return self._kept[1]
 
     def forget(self, through: int) -> None:
         """Remove the reports of batches that end at ``through`` or before."""
+        start, end = self._ends()
+        if end - start <= MARGIN:
+            return
         reader = LogReader(self._connection, self._topic)
         try:
-            start, end = self._connection.start_offset(self._topic), self._connection.end_offset(self._topic)
             reader.seek_first(lambda record: _place(record)[2] > through, start, end)
             first = reader.next_offset - MARGIN
         finally:
             reader.close()
         if first > start:
             self._connection.delete_records(TopicPartition(self._topic, 0, first))
+
+    def _ends(self) -> tuple[int, int]:
+        return self._connection.start_offset(self._topic), self._connection.end_offset(self._topic)
 
 
 def is_report(entry: Entry) -> bool:
