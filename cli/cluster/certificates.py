@@ -1,5 +1,6 @@
 """The certificates of a cluster on this machine, and the settings of gateways and brokers that go with them."""
 
+import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from brokers.launch.kafka.properties import CONTROLLER_LISTENER, LISTENER, NodeS
 FOLDER = "security"
 # The common name alone is the principal, such as User:broker-1.
 RULES = "RULE:^CN=([^,]+)$/$1/,DEFAULT"
-_CLIENT = "client"
+_ENGINE, _CLIENT = "engine", "client"
+_TOKEN_BYTES = 24
 
 
 class Certificates:
@@ -19,15 +21,27 @@ class Certificates:
     def __init__(self, cluster: Path) -> None:
         self._folder = cluster / FOLDER
         self._authority_file = self._folder / "ca.pem"
+        self._token_file = self._folder / "metrics.token"
 
     def issue(self, names: Iterable[str]) -> None:
-        """Make a new certificate for each name, and one for clients. Make the authority first if there is none."""
+        """Make a new certificate for each name, for the engine and for clients.
+
+        Make the authority first, and the token of the metrics, if there is none.
+        """
         # Loaded here, because only a secure cluster needs it.
         from conf.security.authority import Authority
 
         authority = Authority(self._folder)
-        for name in (*names, _CLIENT):
+        for name in (*names, _ENGINE, _CLIENT):
             authority.issue(name)
+        if not self._token_file.exists():
+            self._token_file.touch(0o600)
+            self._token_file.write_text(secrets.token_urlsafe(_TOKEN_BYTES) + "\n")
+
+    def engine_settings(self) -> tuple[str, ...]:
+        """Return the settings with which an engine serves its page and metrics by HTTPS, to who knows the token."""
+        keystore = f"metrics.ssl.keystore.location={self._file(_ENGINE)}"
+        return (keystore, f"metrics.token.file={self._token_file}")
 
     def gateway_settings(self, gateway: int) -> dict[str, str]:
         """Return the settings with which a gateway asks for certificates."""

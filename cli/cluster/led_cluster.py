@@ -114,7 +114,7 @@ class LedCluster:
             made_bus=not is_there,
             voters=voters,
             conf=str(conf.resolve()) if conf else None,
-            engine_settings=tuple(engine_settings),
+            engine_settings=(*(Certificates(folder.resolve()).engine_settings() if secure else ()), *engine_settings),
             secure=secure,
         )
         specs = broker_specs(brokers, voters, **rest)
@@ -153,13 +153,13 @@ class LedCluster:
         ``BusError``, ``JarsError`` or ``JavaError``.
         """
         with ExitStack() as undo:
+            if self._certificates:
+                nodes = (("gateway", self.gateways), ("broker", self.kafka.nodes))
+                self._certificates.issue(f"{kind}-{number}" for kind, of_kind in nodes for number in of_kind)
             self.start_engine(say, undo)
             stopped = [service.name for service in self.services[1:] if service.state == "stopped"]
             if stopped:
                 say(f"starting {', '.join(stopped)}")
-            if self._certificates:
-                nodes = (("gateway", self.gateways), ("broker", self.kafka.nodes))
-                self._certificates.issue(f"{kind}-{number}" for kind, of_kind in nodes for number in of_kind)
             super_users = load(self._conf, self._engine_settings).super_users
             for gateway in self.gateways.values():
                 if gateway.state == "stopped":

@@ -7,6 +7,8 @@ from brokers.gateways.kraft.settings import settings_of
 from brokers.launch.kafka.cluster import KafkaCluster
 from cli.cluster.certificates import FOLDER, Certificates
 from cli.cluster.led_cluster import LedCluster, broker_settings
+from conf.loader import load
+from conf.security.exposure import protection_of
 from state.cluster import Cluster
 
 
@@ -33,6 +35,11 @@ def test_a_secure_cluster_is_described_with_certificates_that_up_makes(tmp_path:
     keystores = {node.spec.overrides["listener.name.controller.ssl.keystore.location"] for node in kafka.nodes.values()}
     assert keystores == {f"{folder}/{FOLDER}/broker-1.pem", f"{folder}/{FOLDER}/broker-2.pem"}
     Certificates(folder).issue(["gateway-100"])
+    engine = load(None, (text for text in opened.engine.command() if "=" in text and text.startswith("metrics.")))
+    held = {"keystore": engine.metrics_ssl_keystore_location, "token_file": engine.metrics_token_file}
+    # So protected, others may reach it.
+    assert protection_of("0.0.0.0", 1, **held, environment={}).token
+    assert (folder / FOLDER / "metrics.token").stat().st_mode & 0o777 == 0o600
     # A gateway starts with them.
     assert security_of(settings_of(opened.gateways[100].settings))
     opened.delete()
