@@ -34,8 +34,9 @@ class Certificates:
         authority = Authority(self._folder)
         for name in (*names, _ENGINE, _CLIENT):
             authority.issue(name)
-        if not self._token_file.exists():
-            self._token_file.touch(0o600)
+        self._token_file.touch(0o600)
+        # Also after a kill in the middle of this.
+        if not self._token_file.stat().st_size:
             self._token_file.write_text(secrets.token_urlsafe(_TOKEN_BYTES) + "\n")
 
     def engine_settings(self) -> tuple[str, ...]:
