@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,11 @@ def test_the_image_has_what_an_engine_needs_and_exactly_the_locked_versions() ->
     assert [part for part in installs if "--require-hashes" not in part and "--no-deps" not in part] == []
     every, engine = locked(DEPLOY / "requirements.lock"), locked(CONTAINER / "engine.lock")
     assert {name: every.get(name) for name in engine} == engine
-    assert any(name.startswith("pyspark==") for name in engine)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["kafka"], *extras["engine"]]
+    names = {re.split(r"[\[<>=]", one)[0] for one in wanted} - {"isrflow"}
+    assert names - {name.partition("==")[0] for name in engine} == set(), "run make lock"
     assert not any(name.startswith("pytest==") for name in engine)
     assert all("openjdk-17-jre-headless" in line for line in instructions("RUN") if "apt-get install" in line)
 
