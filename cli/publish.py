@@ -55,7 +55,9 @@ def command(
       echo '{"kind":"create_topic","topic":"orders","partitions":3,"replication_factor":3}' | isrflow publish -
     """
     if checking:
-        click.echo(f"{_check(events, '')} events checked, all of them valid.")
+        checked = _check(events, "")
+        one, several = "1 event checked, and it is valid.", f"{checked} events checked, all of them valid."
+        click.echo(one if checked == 1 else several)
         return
     count = None
     if not as_is and events.seekable():

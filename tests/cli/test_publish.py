@@ -72,6 +72,8 @@ def test_all_lines_of_a_file_are_checked_before_any_is_published(isrflow: Isrflo
 def test_a_check_publishes_nothing_and_needs_no_bus(isrflow: Isrflow, tmp_path: Path) -> None:
     done = isrflow("publish", "-", "--check", text=delete("a", "b"))
     assert (done.exit_code, done.stdout) == (0, "2 events checked, all of them valid.\n")
+    done = isrflow("publish", "-", "--check", text=delete("a"))
+    assert (done.exit_code, done.stdout) == (0, "1 event checked, and it is valid.\n")
     assert not (tmp_path / "data").exists()
 
 
