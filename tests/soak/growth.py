@@ -27,6 +27,7 @@ LIMITS = (
     Limit("threads", 12, 0, 1.5, "threads of all processes"),
     Limit("driver_mib", 4, 0.03, 10, "memory of the driver, MiB"),
     Limit("jvm_mib", 16, 0.05, 10, "memory of the JVM, MiB"),
+    Limit("live_heap_mib", 4, 0.05, 10, "live heap of the JVM, MiB"),
     Limit("worker_mib", 8, 0.05, 10, "memory of Python workers, MiB"),
     Limit("checkpoint_mib", 1, 0.25, 10, "checkpoint, MiB"),
     Limit("checkpoint_files", 40, 0.25, 10, "files of the checkpoint"),

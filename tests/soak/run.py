@@ -24,7 +24,10 @@ SETTINGS = ("metrics.port=0", "broker.session.timeout.ms=4000", "broker.heartbea
 RETENTION = "retention.events=1000"
 SETTLE_S = 10.0
 SAMPLES_MIN = 60
+LOG_CHARS_SHOWN = 4_000
 INTERVAL_S_MAX = 30.0
+# In a shorter run the samples follow each other so quickly that collecting would be most of the load.
+COLLECTS_MINUTES_MIN = 10.0
 
 
 class SoakError(Exception):
@@ -45,12 +48,14 @@ def soak(directory: Path, minutes: float, settings: Sequence[str] = ()) -> list[
         cluster.start()
         load.start()
         time.sleep(SETTLE_S)
-        samples = _sampled(Sampler(engine.process.pid, directory, metrics_url(engine.log)), minutes, engine, load)
+        collects = minutes >= COLLECTS_MINUTES_MIN
+        sampler = Sampler(engine.process.pid, directory, metrics_url(engine.log), collects=collects)
+        samples = _sampled(sampler, minutes, engine, load)
         load.stop()
         if load.errors:
             raise SoakError(f"the load failed: {load.errors[0]!r}")
         if engine.stop() != 0:
-            raise SoakError(f"the engine ended with an error: {engine.log.read_text()[-2_000:]}")
+            raise SoakError(f"the engine ended with an error: {engine.log.read_text()[-LOG_CHARS_SHOWN:]}")
         return samples
     finally:
         load.stop()
@@ -65,9 +70,10 @@ def _sampled(sampler: Sampler, minutes: float, engine: Engine, load: Load) -> li
     while time.monotonic() < end_s:
         time.sleep(interval_s)
         if engine.process.poll() is not None:
-            raise SoakError(f"the engine ended: {engine.log.read_text()[-2_000:]}", samples)
+            raise SoakError(f"the engine ended: {engine.log.read_text()[-LOG_CHARS_SHOWN:]}", samples)
         if load.errors:
-            raise SoakError(f"the load failed: {load.errors[0]!r}", samples)
+            said = engine.log.read_text()[-LOG_CHARS_SHOWN:]
+            raise SoakError(f"the load failed: {load.errors[0]!r}; the engine's log ends with:\n{said}", samples)
         samples.append(sampler.take())
     return samples
 

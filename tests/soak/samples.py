@@ -1,6 +1,7 @@
 """Resources of a running engine, sampled from outside: descriptors, threads, memory, files, and the scrape time."""
 
 import contextlib
+import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -10,11 +11,15 @@ import msgspec
 import psutil
 
 SCRAPE_TIMEOUT_S = 30.0
+HEAP_TIMEOUT_S = 60.0
 MIB = 2**20
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """An engine's resources at one moment; memory is resident, and shared pages count for each process."""
+    """An engine's resources at one moment; memory is resident, and shared pages count for each process.
+
+    ``live_heap_mib`` is what the JVM's heap holds after a full collection. It is 0 if the sampler does not collect.
+    """
 
     at_s: float
     batches: int
@@ -31,15 +36,21 @@ class Sample(msgspec.Struct, frozen=True):
     wal_mib: float
     scrape_ms: float
     scrape_bytes: int
+    live_heap_mib: float
 
 
 class Sampler:
-    """A sampler of one engine: its process, its folder (bus and checkpoint), and its metrics endpoint."""
+    """A sampler of one engine: its process, its folder (bus and checkpoint), and its metrics endpoint.
 
-    def __init__(self, pid: int, directory: Path, url: str) -> None:
+    With ``collects`` each sample makes the JVM collect its whole heap, which stops it for a moment. Without it a heap
+    that is touched for the first time cannot be told from one that leaks.
+    """
+
+    def __init__(self, pid: int, directory: Path, url: str, *, collects: bool) -> None:
         self._process = psutil.Process(pid)
         self._directory = directory
         self._url = url
+        self._collects = collects
         self._started_s = time.monotonic()
 
     def take(self) -> Sample:
@@ -49,6 +60,7 @@ class Sampler:
             scraped = answer.read()
         scrape_ms = (time.monotonic() - started_s) * 1_000
         parts = self._parts()
+        live_heap_mib = _live_heap_mib(parts["jvm"]) if self._collects else 0.0
         sizes = [size for file in _files(self._directory / "checkpoint") if (size := _size(file)) is not None]
         return Sample(
             at_s=started_s - self._started_s,
@@ -66,6 +78,7 @@ class Sampler:
             wal_mib=(_size(self._directory / "bus.db-wal") or 0) / MIB,
             scrape_ms=scrape_ms,
             scrape_bytes=len(scraped),
+            live_heap_mib=live_heap_mib,
         )
 
     def _parts(self) -> dict[str, list[psutil.Process]]:
@@ -91,6 +104,17 @@ def _resident_mib(processes: list[psutil.Process]) -> float:
         # Spark may end an idle worker between the listing and the look.
         with contextlib.suppress(psutil.NoSuchProcess):
             total += process.memory_info().rss / MIB
+    return total
+
+
+def _live_heap_mib(jvms: list[psutil.Process]) -> float:
+    """Have each JVM collect its heap, and return what is left."""
+    total = 0.0
+    for jvm in jvms:
+        # The histogram counts live objects, so the JVM collects first. Its last line is: Total, objects, bytes.
+        command = [str(Path(jvm.exe()).with_name("jcmd")), str(jvm.pid), "GC.class_histogram"]
+        told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=HEAP_TIMEOUT_S).stdout
+        total += int(told.split()[-1]) / MIB
     return total
 
 

@@ -25,6 +25,7 @@ from tests.support.waiting import wait_until
 # A process that starts on a busy machine takes long, and the engine may wait for the processor too.
 START_TIMEOUT_S = 240.0
 STOP_TIMEOUT_S = 20.0
+DECIDE_TIMEOUT_S = 240.0
 SETTINGS = ("broker.heartbeat.interval.ms=300", "replica.lag.time.max.ms=3000")
 
 
@@ -138,7 +139,7 @@ class MockCluster:
         request_id = uuid.uuid4().hex
         event = {"kind": kind, "time_ms": now_ms(), "request_id": request_id, **fields}
         seq = self.bus.publish([msgspec.json.encode(event)])
-        wait_until(lambda: self.bus.decided_seq() >= seq, f"{kind} to be decided")
+        wait_until(lambda: self.bus.decided_seq() >= seq, f"{kind} to be decided", DECIDE_TIMEOUT_S)
         answers = [msgspec.json.decode(d.body) for d in self.bus.decisions((seq, -1), 1_000) if d.seq == seq]
         answer = next(a for a in answers if a["kind"] == "answer" and a["request_id"] == request_id)
         assert answer["error"] == "NONE", answer
