@@ -19,7 +19,7 @@ DESCRIPTORS_LEFT_MAX = 100
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | None:
-    """Run the tests of a file on one worker, in an order that keeps both busy."""
+    """Run the tests of a file on one worker, in an order that keeps all busy."""
     return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 

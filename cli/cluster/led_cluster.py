@@ -8,9 +8,10 @@ import msgspec
 
 from brokers.launch.gateway import GatewayProcess
 from brokers.launch.kafka.cluster import FILE as CLUSTER_FILE
-from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, free_ports, refuse_existing, remove
+from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, refuse_existing, remove
 from brokers.launch.kafka.node import KafkaError
 from brokers.launch.kafka.properties import LOOPBACK, METADATA_DIRECTORY
+from brokers.launch.ports import free_ports
 from brokers.launch.service import Service, kill_all
 from brokers.voters import Voter
 from bus.image import read_image

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from brokers.launch.kafka.cluster import free_ports
+from brokers.launch.ports import free_ports
 from brokers.launch.service import Service, kill_all
 from bus.embedded import EmbeddedBus
 

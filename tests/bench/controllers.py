@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Protocol
 
 from brokers.launch.gateway import GatewayProcess
-from brokers.launch.kafka.cluster import KafkaCluster, free_ports, random_cluster_id
+from brokers.launch.kafka.cluster import KafkaCluster, random_cluster_id
 from brokers.launch.kafka.properties import LOOPBACK, NodeSpec
+from brokers.launch.ports import free_ports
 from brokers.voters import Voter
 from bus.embedded import EmbeddedBus
 from conf.jars import fetch

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, free_ports
+from brokers.launch.kafka.cluster import KafkaCluster, broker_specs
 from brokers.launch.kafka.properties import LOOPBACK, NodeSpec
+from brokers.launch.ports import free_ports
 from brokers.voters import Voter
 from bus.interface import Bus
 from conf.jars import fetch

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from brokers.launch.kafka.cluster import KafkaCluster, free_ports
+from brokers.launch.kafka.cluster import KafkaCluster
 from brokers.launch.kafka.node import KafkaError
 from brokers.launch.kafka.preparing import prepare
 from brokers.launch.kafka.tools import TOPICS, run_tool
+from brokers.launch.ports import free_ports
 from bus.clock import now_ms
 from bus.embedded import EmbeddedBus
 from bus.interface import Bus, BusError, Entry, NoBusError

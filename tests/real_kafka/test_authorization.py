@@ -17,7 +17,7 @@ from confluent_kafka.admin import (
 )
 from msgspec.structs import replace
 
-from brokers.launch.kafka.cluster import free_ports
+from brokers.launch.ports import free_ports
 from tests.support.real_cluster import LOOPBACK, RealCluster, led_by_rules
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(200)]

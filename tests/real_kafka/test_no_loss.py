@@ -9,8 +9,8 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import NewTopic
 from msgspec.structs import replace
 
-from brokers.launch.kafka.cluster import free_ports
 from brokers.launch.kafka.node import KafkaNode
+from brokers.launch.ports import free_ports
 from bus.image import read_image
 from tests.faults.disks import small_disk_under
 from tests.real_kafka.traffic import PARTITIONS, Traffic

@@ -9,9 +9,10 @@ import pytest
 
 import bus.kafka.topics as topics
 import isrflow
-from brokers.launch.kafka.cluster import KafkaCluster, free_ports, plain_specs
+from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
 from brokers.launch.kafka.preparing import prepare
 from brokers.launch.kafka.properties import LOOPBACK
+from brokers.launch.ports import free_ports
 from bus.interface import BusError
 from bus.open_bus import open_bus
 from conf.security.authority import Authority

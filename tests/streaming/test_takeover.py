@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from brokers.launch.kafka.cluster import free_ports
+from brokers.launch.ports import free_ports
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
 from controller_logic.replay import decide

@@ -7,7 +7,8 @@ from typing import Any
 
 from brokers.gateways.kraft.gateway import Gateway
 from brokers.gateways.kraft.settings import Identity, settings_of
-from brokers.launch.kafka.cluster import free_ports, random_cluster_id
+from brokers.launch.kafka.cluster import random_cluster_id
+from brokers.launch.ports import free_ports
 from brokers.voters import Voter
 from bus.embedded import EmbeddedBus
 from bus.image import read_image, view_of_image

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from brokers.launch.gateway import GatewayProcess
-from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, free_ports, random_cluster_id
+from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, random_cluster_id
 from brokers.launch.kafka.node import KafkaNode
 from brokers.launch.kafka.preparing import prepare
 from brokers.launch.kafka.properties import METADATA_DIRECTORY
 from brokers.launch.kafka.tools import run_tool
+from brokers.launch.ports import free_ports
 from brokers.voters import Voter
 from bus.embedded import EmbeddedBus
 from bus.image import view_of_image

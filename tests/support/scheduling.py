@@ -1,8 +1,8 @@
-"""The order in which two workers run the test files, so that both have work until the end.
+"""The order in which the workers run the test files, so that all have work until the end.
 
 xdist would start with the files that have the most tests, and hand out further files before a worker has done the ones
 that it has. The longest tests stand alone in their files. So they would come last, several of them would wait on one
-worker, and the other one would have nothing to do. Here the files that start Spark or brokers come first, and the many
+worker, and the others would have nothing to do. Here the files that start Spark or brokers come first, and the many
 quick ones fill the end.
 """
 
@@ -14,7 +14,7 @@ from xdist.scheduler import LoadFileScheduling
 
 # Its many stories take minutes, on one worker.
 FIRST = "tests/scenarios/test_stories_on_spark.py"
-# They share one Kafka node, which lives as long as its worker. Both workers would start one.
+# They share one Kafka node, which lives as long as its worker. Otherwise each worker would start one.
 ON_ONE_NODE = frozenset(
     {
         "tests/bus/test_any_bus.py",

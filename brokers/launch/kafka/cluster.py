@@ -4,10 +4,8 @@ import base64
 import contextlib
 import os
 import shutil
-import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from pathlib import Path
 from types import MappingProxyType
 
@@ -15,6 +13,7 @@ import msgspec
 
 from brokers.launch.kafka.node import KafkaError, KafkaNode
 from brokers.launch.kafka.properties import LOOPBACK, NodeSpec
+from brokers.launch.ports import free_ports
 from brokers.launch.service import START_TIMEOUT_S, STOP_TIMEOUT_S, kill_all
 from brokers.voters import Voter
 from conf.private_dir import private_dir
@@ -33,15 +32,6 @@ def random_cluster_id() -> str:
     while (drawn := base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")).startswith("-"):
         pass
     return drawn
-
-
-def free_ports(count: int) -> list[int]:
-    """Find ports on loopback on which nobody listens at the moment."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind((LOOPBACK, 0))
-        return [int(one.getsockname()[1]) for one in sockets]
 
 
 def broker_specs(count: int, voters: Sequence[Voter], **rest: object) -> tuple[NodeSpec, ...]:

@@ -12,7 +12,8 @@ import pytest
 from brokers.gateways.kraft.gateway import SupersededError
 from brokers.gateways.kraft.storage import StorageError
 from brokers.launch.gateway import GatewayProcess
-from brokers.launch.kafka.cluster import free_ports, random_cluster_id
+from brokers.launch.kafka.cluster import random_cluster_id
+from brokers.launch.ports import free_ports
 from brokers.launch.service import ServiceError
 from brokers.voters import Voter
 from brokers.wire.errors import ErrorCode

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from brokers.launch.gateway import GatewayProcess
-from brokers.launch.kafka.cluster import free_ports, random_cluster_id
+from brokers.launch.kafka.cluster import random_cluster_id
+from brokers.launch.ports import free_ports
 from brokers.voters import Voter
 from brokers.wire.errors import ErrorCode
 from brokers.wire.record_batch import decode_batches
