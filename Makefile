@@ -10,10 +10,10 @@ setup: .venv/setup.stamp
 .venv/setup.stamp: deploy/requirements.lock pyproject.toml deploy/setup.sh
 	@bash deploy/setup.sh
 
-# Three test files run at a time on two cores, because tests mostly wait for processes to start and for time-outs.
+# Two test files run at a time, because tests mostly wait for processes to start and for time-outs.
 # tests/support/scheduling.py says in which order.
 test: setup lint
-	@$(BIN)/python -m pytest --numprocesses=3 --dist=loadfile
+	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
 
 test-fast: setup
 	@$(BIN)/python -m pytest -m "not spark and not cluster"

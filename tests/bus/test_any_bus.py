@@ -23,6 +23,7 @@ from bus.interface import (
 from bus.kafka.connection import MESSAGE_BYTES_MAX
 from bus.open_bus import open_bus
 from state.rules import NEWEST_RULES
+from tests.support.commits import readable
 from tests.support.waiting import wait_until
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
@@ -32,12 +33,6 @@ ALL = 2**62
 
 def claimed(bus: Bus) -> int:
     return bus.claim("job", {}, 1).controller_epoch
-
-
-def readable(through: int, *buses: Bus) -> None:
-    """Wait until a commit can be read, which on Kafka takes a moment."""
-    for bus in buses:
-        wait_until(lambda bus=bus: bus.decided_seq() == bus.image().seq == through, f"seq {through} to be readable", 20)
 
 
 def test_seq_rises_and_events_stay_as_they_are(bus: Bus, other: Bus) -> None:

@@ -13,14 +13,11 @@ from history.explanation import explain
 from state.decisions import encode, leader_and_isr_of
 from state.partition import Partition, PartitionState
 from state.reason import Reason
+from tests.support.commits import readable
 from tests.support.waiting import wait_until
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 ALL = 2**62
-
-
-def readable(through: int, bus: Bus) -> None:
-    wait_until(lambda: bus.decided_seq() == through, f"seq {through} to be readable", 20)
 
 
 def claimed(bus: Bus) -> int:

@@ -7,17 +7,12 @@ import pytest
 
 from bus.interface import Bus, Decided, DivergedError, FencedError, Image, Page
 from bus.kafka.connection import MESSAGE_BYTES_MAX
+from tests.support.commits import readable
 from tests.support.waiting import wait_until
 
 
 def claimed(bus: Bus) -> int:
     return bus.claim("job", {}, 1).controller_epoch
-
-
-def readable(through: int, *buses: Bus) -> None:
-    """Wait until a commit can be read, which on Kafka takes a moment."""
-    for bus in buses:
-        wait_until(lambda bus=bus: bus.decided_seq() == bus.image().seq == through, f"seq {through} to be readable", 20)
 
 
 def test_an_image_is_replaced_as_a_whole(bus: Bus, other: Bus) -> None:

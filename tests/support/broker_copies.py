@@ -1,5 +1,6 @@
 """Brokers' copies of a metadata log: their directories, written as Kafka lays them out."""
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,11 +10,23 @@ from brokers.wire.batch_header import batches_in
 from brokers.wire.record_batch import decode_batches
 
 CLUSTER_ID = "cccccccccccccccccccccc"
+READS_MAX = 100
+
+
+def files_of(directory: Path, *suffixes: str) -> dict[str, bytes]:
+    """Read the files with these suffixes, in order of their names.
+
+    A gateway that runs may remove one after it was listed. Then all are read again.
+    """
+    for _ in range(READS_MAX):
+        with contextlib.suppress(FileNotFoundError):
+            return {path.name: path.read_bytes() for path in sorted(directory.glob("*")) if path.suffix in suffixes}
+    raise AssertionError(f"files of {directory} went away each of {READS_MAX} times that they were read")
 
 
 def log_of(directory: Path) -> bytes:
     """Read all segments of a gateway's or a broker's log, in order."""
-    return b"".join(path.read_bytes() for path in sorted(directory.glob("*.log")))
+    return b"".join(files_of(directory, ".log").values())
 
 
 def cuts_of(data: bytes) -> Iterator[int]:

@@ -18,7 +18,7 @@ from brokers.gateways.kraft.rebuilding.opening import Opening
 from brokers.gateways.kraft.settings import Identity
 from brokers.gateways.kraft.storage import StorageError
 from tests.brokers.kraft.storages import topic
-from tests.support.broker_copies import broker_copy, log_of
+from tests.support.broker_copies import broker_copy, files_of, log_of
 from tests.support.gateway_in_process import TIMEOUT_S, InProcessQuorum
 from tests.support.waiting import wait_until
 
@@ -70,7 +70,7 @@ def quorum(tmp_path: Path) -> Iterator[Lossy]:
 
 
 def files(directory: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in directory.iterdir() if path.suffix in (".log", ".checkpoint")}
+    return files_of(directory, ".log", ".checkpoint")
 
 
 def same(quorum: Lossy) -> None:
