@@ -1,13 +1,13 @@
 """The settings of a broker's or gateway's process, as its command line gives them: ``--set KEY=VALUE``."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import click
 import msgspec
 from msgspec import Meta
 
-from conf.security.exposure import Protection, protection_of
+from conf.security.exposure import MetricsSettings, Protection, protection_of_metrics
 from state import policy
 
 Millis = Annotated[int, Meta(ge=1, le=86_400_000)]
@@ -18,19 +18,6 @@ NO_PORT = -1
 MetricsPort = Annotated[int, Meta(ge=NO_PORT, le=65_535)]
 
 S = TypeVar("S", bound=msgspec.Struct)
-
-
-class MetricsSettings(Protocol):
-    """The settings of the address at which a process serves its metrics."""
-
-    @property
-    def metrics_host(self) -> str: ...
-    @property
-    def metrics_port(self) -> int: ...
-    @property
-    def metrics_ssl_keystore_location(self) -> str: ...
-    @property
-    def metrics_token_file(self) -> str: ...
 
 
 def converted(given: Mapping[str, Any], kind: type[S]) -> S:
@@ -58,11 +45,6 @@ def parsed(given: Sequence[str], settings_of: Callable[[dict[str, Any]], S]) -> 
 def metrics_protection(settings: MetricsSettings) -> Protection:
     """Return how the address of the metrics is protected. Raises ``click.BadParameter`` if that is not enough."""
     try:
-        return protection_of(
-            settings.metrics_host,
-            settings.metrics_port,
-            keystore=settings.metrics_ssl_keystore_location,
-            token_file=settings.metrics_token_file,
-        )
+        return protection_of_metrics(settings)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--set") from error

@@ -11,13 +11,13 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
 from conf.security.exposure import Protection
+from conf.security.token import CHALLENGE, HOW_TO_CALL
 
 CONNECTIONS_MAX = 16
 # The connection of a scraper that sends or takes nothing for this long is closed, also during its TLS handshake.
 SILENCE_S_MAX = 5.0
 # A whole request may take no longer than this, in however small pieces the scraper sends it.
 CONNECTION_S_MAX = 30.0
-_HOW = b"Send the header Authorization: Bearer TOKEN\n"
 
 App = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
@@ -50,8 +50,8 @@ def _guarded(app: App, protection: Protection) -> App:
     def ask(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         if token.is_in(environ.get("HTTP_AUTHORIZATION", "")):
             return app(environ, start_response)
-        start_response("401 Unauthorized", [("WWW-Authenticate", 'Bearer realm="isrflow"')])
-        return [_HOW]
+        start_response("401 Unauthorized", [("WWW-Authenticate", CHALLENGE)])
+        return [HOW_TO_CALL.encode()]
 
     return ask
 

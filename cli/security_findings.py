@@ -68,8 +68,8 @@ def broker_and_gateway(file: Path, given: Sequence[str]) -> Iterator[Finding]:
     if not same or security is None:
         return
     principal = ANONYMOUS
-    if security.is_tls:
-        tls, principal = _tls(security, broker)
+    if security.tls is not None:
+        tls, principal = _tls(security, security.tls, broker)
         yield tls
     if security.mechanisms:
         sasl, principal = _sasl(security, broker)
@@ -77,7 +77,7 @@ def broker_and_gateway(file: Path, given: Sequence[str]) -> Iterator[Finding]:
     yield _node(security, broker, principal)
 
 
-def _tls(security: Security, broker: _BrokerFile) -> tuple[Finding, str]:
+def _tls(security: Security, server: ssl.SSLContext, broker: _BrokerFile) -> tuple[Finding, str]:
     """Shake hands in memory. Return what was found, and the broker's principal."""
     wrong = [
         key
@@ -94,7 +94,7 @@ def _tls(security: Security, broker: _BrokerFile) -> tuple[Finding, str]:
     try:
         host = voters_of(broker.value("controller.quorum.voters"))[0].host
         context = client_contexts(files, checks_host=checks_host)()
-        certificate = _handshake(context, security.tls, host)
+        certificate = _handshake(context, server, host)
     except ssl.SSLError as error:
         why = getattr(error, "verify_message", "") or error.reason or str(error)
         return Finding("tls", False, True, f"the handshake fails: {why}"), ANONYMOUS
@@ -104,9 +104,8 @@ def _tls(security: Security, broker: _BrokerFile) -> tuple[Finding, str]:
     return Finding("tls", True, True, f"a handshake of both sides' certificates, for {host}"), name or ""
 
 
-def _handshake(client: ssl.SSLContext, server: ssl.SSLContext | None, host: str) -> Mapping[str, object]:
+def _handshake(client: ssl.SSLContext, server: ssl.SSLContext, host: str) -> Mapping[str, object]:
     """Let both sides talk until they agree, and return the client's certificate. Raises ``ssl.SSLError``."""
-    assert server is not None
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     sides = [
         client.wrap_bio(to_client, to_server, server_hostname=host),

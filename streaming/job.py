@@ -13,7 +13,7 @@ from bus.clock import now_ms
 from bus.interface import Bus, FencedError
 from bus.open_bus import open_bus
 from conf.loader import SettingsError
-from conf.security.exposure import Protection, protection_of
+from conf.security.exposure import Protection, protection_of_metrics
 from conf.settings import Settings
 from conf.spark_settings import is_local
 from sinks.decision_log import DecisionLog
@@ -84,12 +84,7 @@ def run(settings: Settings, *, standby: bool = False) -> None:
 
 def _protection(settings: Settings) -> Protection:
     try:
-        return protection_of(
-            settings.metrics_host,
-            settings.metrics_port,
-            keystore=settings.metrics_ssl_keystore_location,
-            token_file=settings.metrics_token_file,
-        )
+        return protection_of_metrics(settings)
     except ValueError as error:
         raise SettingsError(str(error)) from error
 

@@ -24,6 +24,7 @@ from bus.interface import BusError, Entry
 from bus.kafka.connection import REQUEST_TIMEOUT_S, Connection
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.log_reader import LogReader, Record
+from bus.kafka.sending import send
 from isrflow.kafka.seqs import SLOTS
 
 RECORD_BYTES = 1024 * 1024
@@ -64,7 +65,7 @@ class ReportLog:
             producer = self._producer = self._producer or self._connection.producer(**{"linger.ms": 0})
             for nth, body in enumerate(_bodies(entries)):
                 key = _KEY.pack(epoch, after, through, nth)
-                producer.produce(self._topic, key=key, value=body, partition=0, on_delivery=delivered.add)
+                send(producer, self._connection.address, self._topic, key, body, reports=delivered)
             if producer.flush(REQUEST_TIMEOUT_S):
                 producer.purge()
                 self._producer = None

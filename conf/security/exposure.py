@@ -4,6 +4,7 @@ import ipaddress
 import os
 import ssl
 from collections.abc import Mapping
+from typing import Protocol
 
 import msgspec
 
@@ -34,6 +35,29 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+class MetricsSettings(Protocol):
+    """The settings of the address at which a process serves its metrics."""
+
+    @property
+    def metrics_host(self) -> str: ...
+    @property
+    def metrics_port(self) -> int: ...
+    @property
+    def metrics_ssl_keystore_location(self) -> str: ...
+    @property
+    def metrics_token_file(self) -> str: ...
+
+
+def protection_of_metrics(settings: MetricsSettings) -> Protection:
+    """Return the protection that ``settings`` describe. Raises like ``protection_of``."""
+    return protection_of(
+        settings.metrics_host,
+        settings.metrics_port,
+        keystore=settings.metrics_ssl_keystore_location,
+        token_file=settings.metrics_token_file,
+    )
 
 
 def protection_of(

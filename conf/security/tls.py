@@ -74,7 +74,7 @@ def server_context(
         return context
 
     newest = Reread(files.paths, made, look_interval_s)
-    context = made()
+    context = newest.newest
     # Called in each handshake, also when the client names no server.
     context.sni_callback = lambda connection, name, first: setattr(connection, "context", newest.newest)
     return context

@@ -10,6 +10,9 @@ from conf.security.reread import LOOK_INTERVAL_S, Reread
 
 VARIABLE = "ISRFLOW_METRICS_TOKEN"
 SETTING = "metrics.token.file"
+# What a caller without the token is answered: the header WWW-Authenticate, and a text.
+CHALLENGE = 'Bearer realm="isrflow"'
+HOW_TO_CALL = "Send the header Authorization: Bearer TOKEN\n"
 LENGTH_MIN = 16
 _LENGTH_MAX = 4_096
 

@@ -15,7 +15,7 @@ from starlette.requests import Request, cookie_parser
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from conf.security.token import Token
+from conf.security.token import CHALLENGE, HOW_TO_CALL, Token
 
 LOGIN = "/login"
 SESSION_S = 12 * 3600
@@ -100,8 +100,8 @@ async def _typed(request: Request) -> str | None:
 def _refusal(headers: Headers) -> Response:
     if "text/html" in headers.get("accept", ""):
         return _form(401, "This page needs the token of the engine.")
-    asked = {"WWW-Authenticate": 'Bearer realm="isrflow"', "Cache-Control": "no-store"}
-    return PlainTextResponse("Send the header Authorization: Bearer TOKEN\n", 401, headers=asked)
+    asked = {"WWW-Authenticate": CHALLENGE, "Cache-Control": "no-store"}
+    return PlainTextResponse(HOW_TO_CALL, 401, headers=asked)
 
 
 def _form(status: int, said: str) -> Response:

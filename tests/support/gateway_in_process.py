@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from brokers.gateways.kraft.gateway import Gateway
+from brokers.gateways.kraft.security.settings import security_of
 from brokers.gateways.kraft.settings import Identity, settings_of
 from brokers.launch.kafka.cluster import random_cluster_id
 from brokers.launch.ports import free_ports
@@ -39,7 +40,8 @@ class GatewayThread:
         self.bus = EmbeddedBus(bus_path)
         self._loop = asyncio.new_event_loop()
         named = {name.replace("_", "."): value for name, value in settings.items()}
-        self.gateway = Gateway(identity, settings_of(named), self.bus)
+        given = settings_of(named)
+        self.gateway = Gateway(identity, given, self.bus, security_of(given))
         self._thread = threading.Thread(target=self._run, name=f"gateway-{identity.gateway}", daemon=True)
         self._thread.start()
 

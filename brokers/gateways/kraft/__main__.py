@@ -13,7 +13,7 @@ from brokers.engine.retry import retry
 from brokers.gateways.kraft.gateway import Gateway, SupersededError
 from brokers.gateways.kraft.metrics import SERIES
 from brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option, copies_option
-from brokers.gateways.kraft.security.settings import security_of
+from brokers.gateways.kraft.security.settings import Security, security_of
 from brokers.gateways.kraft.settings import Identity, Settings, settings_of
 from brokers.gateways.kraft.storage import StorageError
 from brokers.given_settings import metrics_protection, parsed
@@ -53,13 +53,15 @@ def _identity(
     )
 
 
-async def _serve(identity: Identity, settings: Settings, protection: Protection, url: str) -> None:
+async def _serve(
+    identity: Identity, settings: Settings, security: Security | None, protection: Protection, url: str
+) -> None:
     # A gateway never creates a bus, because nobody would decide on it and its brokers would wait for ever.
     async def opened() -> Bus:
         return open_bus(url, create=False)
 
     bus = await retry(opened, settings.bus_unreachable_max_ms)
-    gateway = Gateway(identity, settings, bus)
+    gateway = Gateway(identity, settings, bus, security)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, gateway.stop)
@@ -95,7 +97,7 @@ def main(
     settings = parsed(given, settings_of)
     protection = metrics_protection(settings)
     try:
-        security_of(settings)
+        security = security_of(settings)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--set") from error
     identity = _identity(gateway, voters, cluster_id, directory, listen_port, copies)
@@ -103,7 +105,7 @@ def main(
     structlog.contextvars.bind_contextvars(gateway=gateway)
     gc.set_threshold(*GARBAGE_THRESHOLDS)
     try:
-        asyncio.run(_serve(identity, settings, protection, bus))
+        asyncio.run(_serve(identity, settings, security, protection, bus))
     except* (SupersededError, StorageError) as group:
         logger.error("stopped", why=str(_first(group)))
         sys.exit(EXIT_REFUSED)

@@ -50,7 +50,7 @@ from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.kraft.rebuilding.opening import Opening
 from brokers.gateways.kraft.resource_locks import ResourceLocks
 from brokers.gateways.kraft.security.door import door_of
-from brokers.gateways.kraft.security.settings import Client, security_of
+from brokers.gateways.kraft.security.settings import Client, Security
 from brokers.gateways.kraft.serving import answering
 from brokers.gateways.kraft.settings import Identity, Settings
 from brokers.gateways.kraft.storage import Storage
@@ -79,15 +79,14 @@ REQUESTS_IN_FLIGHT = 4
 
 
 class Gateway:
-    """One gateway, from its start to its end."""
+    """One gateway, from its start to its end. ``security`` is what ``settings`` say about it (``security_of``)."""
 
-    def __init__(self, identity: Identity, settings: Settings, bus: Bus) -> None:
+    def __init__(self, identity: Identity, settings: Settings, bus: Bus, security: Security | None) -> None:
         self._identity = identity
         self._settings = settings
         self._bus = bus
         self._incarnation = uuid.uuid4().hex
-        # Raises ``ValueError`` if a file or setting cannot be used.
-        self._security = security_of(settings)
+        self._security = security
         self._stopping = asyncio.Event()
         self._is_serving = False
         self._engine = EngineClient(bus, self._incarnation, settings)

@@ -66,14 +66,13 @@ class Client(msgspec.Struct, frozen=True):
 class Security(msgspec.Struct, frozen=True):
     """How a gateway's listener knows its peers."""
 
-    is_tls: bool
-    client_auth: ClientAuth
     rules: PrincipalRules
     brokers: NodePrincipals
     gateways: NodePrincipals
     # Empty without SASL.
     mechanisms: tuple[str, ...]
     credentials: Credentials | None
+    # None without TLS.
     tls: ssl.SSLContext | None
     client: Client
 
@@ -92,8 +91,6 @@ def security_of(settings: Given) -> Security | None:
     files = TlsFiles(keystore=settings.ssl_keystore_location, truststore=settings.ssl_truststore_location)
     mechanisms = _mechanisms(settings, is_tls) if is_sasl else ()
     return Security(
-        is_tls=is_tls,
-        client_auth=client_auth,
         rules=PrincipalRules(settings.ssl_principal_mapping_rules),
         brokers=NodePrincipals("broker.principal", settings.broker_principal),
         gateways=NodePrincipals("gateway.principal", settings.gateway_principal),
