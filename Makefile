@@ -11,9 +11,10 @@ setup: .venv/setup.stamp
 	@bash deploy/setup.sh
 
 # Two test files run at a time, because tests mostly wait for processes to start and for time-outs.
-# tests/support/scheduling.py says in which order.
+# tests/support/scheduling.py says in which order. What failed (status 1) runs again, alone: tests/README.md says why.
 test: setup lint
-	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
+	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile || \
+		{ test $$? -eq 1 && $(BIN)/python -m pytest --last-failed --last-failed-no-failures=none; }
 
 test-fast: setup
 	@$(BIN)/python -m pytest -m "not spark and not cluster"

@@ -12,9 +12,10 @@ _SEED = 42
 
 def shared_keys(session: SparkSession, partitions: int) -> tuple[int, ...]:
     """Return a negative key for each of ``partitions``. Keys are processed in order, so rows of these come first."""
-    # The type stubs do not know the JVM's classes.
-    murmur3 = session._jvm.org.apache.spark.unsafe.hash.Murmur3_x86_32  # type: ignore[union-attr]
-    return keys_of(partitions, lambda key: int(murmur3.hashInt(key, _SEED)))
+    # An object's method, because the class also has a static one of this name: which of the two py4j finds by name
+    # alone depends on the order in which the JVM lists them. The type stubs do not know the JVM's classes.
+    murmur3 = session._jvm.org.apache.spark.unsafe.hash.Murmur3_x86_32(_SEED)  # type: ignore[union-attr]
+    return keys_of(partitions, lambda key: int(murmur3.hashInt(key)))
 
 
 def keys_of(partitions: int, hash_of: Callable[[int], int]) -> tuple[int, ...]:

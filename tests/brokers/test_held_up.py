@@ -22,13 +22,12 @@ from tests.support.engine import Engine, by_rules, decided, decisions_of, encode
 from tests.support.gateway_in_process import SUPPORTED, heartbeat
 from tests.support.mock_cluster import MockCluster
 from tests.support.rules_engine import RulesEngine
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 pytestmark = pytest.mark.cluster
 SESSION_MS = 2_000
 FROZEN_S = 5.0
 AFTER_S = 5.0
-TIMEOUT_S = 60.0
 BROKERS = (1, 2, 3)
 
 
@@ -70,7 +69,7 @@ def test_a_frozen_engine_fences_no_broker_and_carries_out_no_expired_request(tmp
         assert answers(cluster.bus) == {"late": "REQUEST_TIMED_OUT", "patient": "NONE"}
         # A broker that falls silent is fenced as before.
         cluster.kill(2)
-        wait_until(lambda: [one.broker for one in fenced(cluster.bus, seq)] == [2], "it to be fenced", TIMEOUT_S)
+        wait_until(lambda: [one.broker for one in fenced(cluster.bus, seq)] == [2], "it to be fenced")
         assert cluster.bus.claimed_epoch() == 2, "its own, once more"
         assert engine.stop() == 0
         assert decisions_of(cluster.bus) == by_rules(cluster.bus).decisions
@@ -102,7 +101,7 @@ class Beating:
             self._epoch = answer["BrokerEpoch"]
             return bool(answer["ErrorCode"] == ErrorCode.NONE)
 
-        wait_until(registered, "the broker to be registered", TIMEOUT_S)
+        wait_until(registered, "the broker to be registered")
         self._broker = broker
         self._ended = threading.Event()
         self.answers: list[bool] = []
@@ -144,10 +143,10 @@ def gateway(tmp_path: Path, cluster_id: str) -> Iterator[GatewayProcess]:
 
 def test_a_frozen_gateway_causes_no_fencing(gateway: GatewayProcess, cluster_id: str, tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
-    wait_until(lambda: any(isinstance(one, QuorumDecision) for one in _all(bus)), "the gateway to lead", TIMEOUT_S)
+    wait_until(lambda: any(isinstance(one, QuorumDecision) for one in _all(bus)), "the gateway to lead")
     brokers = [Beating(broker, gateway.voter, cluster_id) for broker in BROKERS]
     try:
-        wait_until(lambda: all(any(one.answers) for one in brokers), "all to be active", TIMEOUT_S)
+        wait_until(lambda: all(any(one.answers) for one in brokers), "all to be active")
         seq = bus.last_seq()
         for _ in range(2):
             gateway.pause()
@@ -157,7 +156,7 @@ def test_a_frozen_gateway_causes_no_fencing(gateway: GatewayProcess, cluster_id:
         assert fenced(bus, seq) == []
         assert all(one.answers[-1] for one in brokers)
         brokers.pop().stop()
-        wait_until(lambda: [one.broker for one in fenced(bus, seq)] == [BROKERS[-1]], "it to be fenced", TIMEOUT_S)
+        wait_until(lambda: [one.broker for one in fenced(bus, seq)] == [BROKERS[-1]], "it to be fenced")
     finally:
         for one in brokers:
             one.stop()

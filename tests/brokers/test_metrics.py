@@ -48,7 +48,7 @@ def test_a_gateway_measures_itself(tmp_path: Path) -> None:
         client.close()
         gateway = quorum.gateways[100].gateway
         metrics = OwnMetrics(gateway_metrics.SERIES, gateway.measures)
-        wait_until(lambda: scraped(metrics)["isrflow_gateway_brokers{state=active}"] == 1, "an active broker", 20)
+        wait_until(lambda: scraped(metrics)["isrflow_gateway_brokers{state=active}"] == 1, "an active broker")
         seen = scraped(metrics)
         assert seen["isrflow_gateway_info{gateway=100}"] == seen["isrflow_gateway_leads"] == 1
         assert seen["isrflow_gateway_serving"] == 1

@@ -19,7 +19,6 @@ pytestmark = pytest.mark.cluster
 
 
 # tests/real_kafka kills leaders under the Spark job with both clients, and the demo does so with these brokers.
-@pytest.mark.timeout(400)
 @pytest.mark.parametrize("client", sorted(SENDERS))
 def test_leaders_are_killed_and_come_back_five_times(cluster: MockCluster, client: str) -> None:
     cluster.create_topic("t", ASSIGNMENT, min_insync_replicas="2")

@@ -78,8 +78,8 @@ def test_a_claim_takes_an_epoch_and_publishes_an_event(bus: Bus, other: Bus) -> 
     first = bus.claim("a", {"min.insync.replicas": "2"}, 5)
     second = other.claim("b", {}, 6)
     assert (first.controller_epoch, second.controller_epoch) == (1, 2)
-    wait_until(lambda: bus.claimed_epoch() == other.claimed_epoch() == 2, "the claim to be readable", 20)
-    wait_until(lambda: len(bus.read(0, ALL)) == 3, "the event to be readable", 20)
+    wait_until(lambda: bus.claimed_epoch() == other.claimed_epoch() == 2, "the claim to be readable")
+    wait_until(lambda: len(bus.read(0, ALL)) == 3, "the event to be readable")
     entries = {entry.seq: msgspec.json.decode(entry.raw) for entry in bus.read(0, ALL)}
     assert entries[first.seq] == {
         "kind": "controller_started",
@@ -98,7 +98,7 @@ def test_the_bus_knows_its_claims_and_entry_times(bus: Bus, other: Bus) -> None:
     before_ms = now_ms() - 1_000
     first, between = bus.claim("a", {}, 5), bus.publish_own([forged, EVENT])
     second = other.claim("b", {}, 6)
-    wait_until(lambda: len(bus.read(0, ALL)) == 4, "the events to be readable", 20)
+    wait_until(lambda: len(bus.read(0, ALL)) == 4, "the events to be readable")
     entries = bus.read(0, ALL)
     claims = {entry.seq: entry.is_claim for entry in entries}
     assert claims == {first.seq: True, between - bus.seq_step: False, between: False, second.seq: True}
@@ -123,8 +123,8 @@ def test_claims_at_the_same_moment_get_different_epochs(bus: Bus, other: Bus) ->
     for thread in threads:
         thread.join(120)
     assert len(claims) == 4
-    wait_until(lambda: bus.claimed_epoch() == max(claims)[0], "the claim to be readable", 20)
-    wait_until(lambda: len(bus.read(0, ALL)) >= 4, "the events to be readable", 20)
+    wait_until(lambda: bus.claimed_epoch() == max(claims)[0], "the claim to be readable")
+    wait_until(lambda: len(bus.read(0, ALL)) >= 4, "the events to be readable")
     started = [(msgspec.json.decode(entry.raw)["controller_epoch"], entry.seq) for entry in bus.read(0, ALL)]
     assert len({epoch for epoch, _ in started}) == len(started)
     assert {claim[:2] for claim in claims} <= set(started)
@@ -228,7 +228,7 @@ def test_a_follower_is_woken_by_a_commit(bus: Bus, other: Bus) -> None:
     readable(1, other)
     assert other.decisions((0, -1), 10) == [Decided(1, 0, b"one")]
     bus.commit(epoch, 2, [Decided(2, 0, b"two")], [])
-    wait_until(other.changed, "word of the second", 20)
+    wait_until(other.changed, "word of the second")
     readable(2, other)
     assert other.decisions((1, 0), 10) == [Decided(2, 0, b"two")]
 
@@ -256,7 +256,7 @@ def test_a_bus_has_an_identity_from_its_first_claim_on(bus: Bus, other: Bus, tmp
     assert drawn > 0
     bus.commit(epoch, 1, [], [])
     claimed(other)
-    wait_until(lambda: bus.claimed_epoch() == 2, "the claim to be readable", 20)
+    wait_until(lambda: bus.claimed_epoch() == 2, "the claim to be readable")
     assert bus.bus_id() == other.bus_id() == drawn
     second = open_bus(f"sqlite:{tmp_path / 'second.db'}")
     claimed(second)
@@ -268,6 +268,6 @@ def test_the_seqs_of_events_published_together_are_known(bus: Bus) -> None:
     events = [EVENT, OFFSET, EVENT, OFFSET, EVENT]
     last = bus.publish(events)
     first = last - (bus.count_sequenced(events) - 1) * bus.seq_step
-    wait_until(lambda: bus.last_seq() >= last, "the events to be readable", 20)
+    wait_until(lambda: bus.last_seq() >= last, "the events to be readable")
     seqs = [entry.seq for entry in bus.read(0, last) if entry.raw == EVENT]
     assert (seqs[0], seqs[-1], len(seqs)) == (first, last, 3)

@@ -84,7 +84,7 @@ def test_only_the_newest_job_keeps_a_snapshot(bus: Bus, other: Bus) -> None:
     bus.commit(epoch, 1, [], [Page(0, 0, b"page")])
     readable(1, bus)
     claimed(other)
-    wait_until(lambda: bus.claimed_epoch() == epoch + 1, "the other claim to be readable", 20)
+    wait_until(lambda: bus.claimed_epoch() == epoch + 1, "the other claim to be readable")
     with pytest.raises(FencedError):
         bus.keep_snapshot(epoch)
     assert other.snapshots() == []
@@ -101,7 +101,7 @@ def test_what_is_forgotten_is_gone_with_its_decisions(bus: Bus) -> None:
     third = entries[2].seq
     while bus.forget(third):
         pass
-    wait_until(lambda: bus.kept_after() == third, "the events to be gone", 20)
+    wait_until(lambda: bus.kept_after() == third, "the events to be gone")
     assert [entry.seq for entry in bus.recorded(0, last, 100, ALL)] == [entry.seq for entry in entries[3:]]
     assert [one.seq for one in bus.decisions((0, -1), 100)] == [entry.seq for entry in entries[3:]]
 

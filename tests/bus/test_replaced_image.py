@@ -22,7 +22,7 @@ def test_an_image_is_replaced_as_a_whole(bus: Bus, other: Bus) -> None:
     readable(2, bus, other)
     image = Image(2, [Page(0, -1, b"d"), Page(0, 9, b"moved")])
     bus.replace_image(epoch, image)
-    wait_until(lambda: other.image() == bus.image() == image, "the new image to be readable", 20)
+    wait_until(lambda: other.image() == bus.image() == image, "the new image to be readable")
     assert (bus.layouts(), other.layouts(), other.decided_seq()) == (1, 1, 2)
     assert other.decisions((0, -1), 10) == [Decided(2, 0, b"two")]
     assert claimed(other) == epoch + 1

@@ -113,7 +113,7 @@ def test_trimming_runs_beside_the_job_until_done(bus: EmbeddedBus) -> None:
     fill(bus, events=100, decisions=30)
     thread = Retention(bus, Settings(history_events=5, retention_events=7, history_ms=-1), 0, interval_s=0.001)
     thread.start()
-    wait_until(lambda: count(bus, "events") == 5 + 7, "retention to be done", 20)
+    wait_until(lambda: count(bus, "events") == 5 + 7, "retention to be done")
     thread.stop()
     thread.join(20)
 
@@ -122,7 +122,7 @@ def retained(bus: EmbeddedBus, until: Callable[[], bool], **settings: int) -> No
     """Run the thread until something is so."""
     thread = Retention(bus, msgspec.structs.replace(Settings(), **settings), 0, interval_s=0.001)
     thread.start()
-    wait_until(until, "retention to be done", 20)
+    wait_until(until, "retention to be done")
     thread.stop()
     thread.join(20)
 

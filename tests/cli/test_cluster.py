@@ -38,7 +38,6 @@ def status_of(folder: Path) -> tuple[int, dict[str, Any]]:
 
 @pytest.mark.spark
 @pytest.mark.cluster
-@pytest.mark.timeout(600)
 def test_one_command_starts_a_cluster_and_one_stops_it(cluster_folder: Path, tmp_path: Path) -> None:
     fetch("kafka-tools")
     conf = tmp_path / "isrflow.toml"

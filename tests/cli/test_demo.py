@@ -98,7 +98,6 @@ def test_the_longest_wait_counts_records_acknowledged_since_a_time() -> None:
 
 @pytest.mark.spark
 @pytest.mark.cluster
-@pytest.mark.timeout(700)
 def test_the_demo_from_a_wheel_loses_no_record_and_leaves_no_process(tmp_path: Path) -> None:
     isrflow = install_wheel(build_wheel(tmp_path), tmp_path / "venv")
     # A user's own modules in the working directory must not be taken for isrflow's.

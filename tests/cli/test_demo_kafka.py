@@ -13,7 +13,7 @@ from conf.jars import fetch
 from tests.support.rules_engine import RulesEngine
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.cluster
 
 
 class Cluster(KafkaDemoCluster):

@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.support.doc_blocks import blocks, blocks_of
 from tests.support.rules_engine import RulesEngine
 
@@ -42,7 +40,6 @@ def test_the_readmes_example_works(tmp_path: Path) -> None:
     assert (tmp_path / "decisions.jsonl").read_text().count('"kind":"leader_and_isr"') == 2
 
 
-@pytest.mark.timeout(180)
 def test_the_tutorial_works(tmp_path: Path) -> None:
     engine = RulesEngine()
     engine.start(tmp_path / "data" / "bus.db", broker_session_timeout_ms=3_000)

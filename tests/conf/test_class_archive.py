@@ -8,7 +8,7 @@ import pytest
 from conf.class_archive import ClassArchive
 from conf.java import java_home
 
-TIMEOUT_S = 60
+TIMEOUT_S = 120
 
 
 @pytest.fixture

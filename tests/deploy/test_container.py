@@ -25,7 +25,7 @@ ROOT = DEPLOY.parent
 CONTAINER = DEPLOY / "container"
 # Each instruction of the recipe on one line.
 LINES = re.sub(r"\\\n\s*", "", (CONTAINER / "Containerfile").read_text()).splitlines()
-TIMEOUT_S = 60
+TIMEOUT_S = 120
 
 
 def instructions(word: str) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-MOUNT_TIMEOUT_S = 30
+MOUNT_TIMEOUT_S = 120
 _BLOCK = b"\0" * (1 << 16)
 
 

@@ -11,7 +11,7 @@ from tests.faults.disks import Disk, small_disk
 from tests.support.engine import Engine, by_rules, decided, decisions_of
 from tests.support.random_logs import seeded
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 CANNOT_REACH = 3
 
 

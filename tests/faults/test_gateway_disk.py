@@ -11,8 +11,7 @@ from tests.support.engine import decided, encoded
 from tests.support.gateway_in_process import GatewayThread, InProcessQuorum
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
-TIMEOUT_S = 30.0
+pytestmark = pytest.mark.cluster
 QUICK = {"gateway_heartbeat_interval_ms": 50}
 TOPICS = 200
 HURT, OTHER = 100, 101
@@ -28,7 +27,7 @@ def create_topics(quorum: InProcessQuorum, prefix: str) -> None:
 
 
 def assert_ended_by_its_disk(gateway: GatewayThread) -> None:
-    wait_until(lambda: gateway.has_ended, "the gateway to end", TIMEOUT_S)
+    wait_until(lambda: gateway.has_ended, "the gateway to end")
     with pytest.raises(BaseExceptionGroup) as ended:
         gateway.stop()
     assert ended.group_contains(OSError, match="No space")
@@ -54,7 +53,7 @@ def test_another_gateway_leads_until_there_is_room_again(tmp_path: Path) -> None
             disk.fill()
             create_topics(quorum, "during")
             assert_ended_by_its_disk(quorum.gateways.pop(HURT))
-            wait_until(lambda: quorum.state.voter == OTHER, "the other gateway to lead", TIMEOUT_S)
+            wait_until(lambda: quorum.state.voter == OTHER, "the other gateway to lead")
             disk.free()
             disk.read_only(True)
             with pytest.raises(OSError, match="Read-only"):
@@ -62,6 +61,6 @@ def test_another_gateway_leads_until_there_is_room_again(tmp_path: Path) -> None
             disk.read_only(False)
             quorum.start(HURT)
             create_topics(quorum, "after")
-            wait_until(lambda: are_alike(tmp_path), "both to hold the same log", TIMEOUT_S)
+            wait_until(lambda: are_alike(tmp_path), "both to hold the same log")
         finally:
             quorum.stop()

@@ -139,7 +139,7 @@ def test_no_kill_makes_a_past_state_wrong(tmp_path: Path) -> None:
     for goal in (40, 90, 140, 190, 240):
         child = multiprocessing.get_context("spawn").Process(target=decide_and_remove, args=(path,))
         child.start()
-        wait_until(lambda goal=goal: watched.bus.decided_seq() >= goal, f"seq {goal} to be decided", 60)
+        wait_until(lambda goal=goal: watched.bus.decided_seq() >= goal, f"seq {goal} to be decided")
         assert child.pid is not None
         os.kill(child.pid, signal.SIGKILL)
         child.join(60)

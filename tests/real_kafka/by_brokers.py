@@ -10,7 +10,6 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from functools import partial
 from typing import Any
 
 from confluent_kafka import ElectionType, TopicPartition
@@ -30,14 +29,12 @@ from tests.scenarios.arguments import ids, partition_of, settings_in
 from tests.scenarios.picture import partition_lines
 from tests.scenarios.rendering import Rendering
 from tests.scenarios.story import Block, Command, Story
-from tests.support.real_cluster import LOOPBACK, RealCluster
-from tests.support.waiting import wait_until
+from tests.support.real_cluster import RealCluster
+from tests.support.waiting import TIMEOUT_S, wait_until
 
-SETTLE_TIMEOUT_S = 60.0
 # How long to wait for unexpected lines after all expected ones have come.
 QUIET_S = 0.7
 POLL_S = 0.05
-ASK_TIMEOUT_S = 30
 _OF_A_PARTITION = re.compile(r"[A-Za-z0-9._-]+-\d+ ")
 _OF_A_TOPIC_THAT_GOES = re.compile(r"topic (\S+) \(id \d+\) (deleting|ineligible|deleted)")
 _ISRS = re.compile(r"(isr[ =])(\d+(?:,\d+)*(?: -> \d+(?:,\d+)*)?)")
@@ -79,10 +76,6 @@ def _admin(*addresses: str) -> AdminClient:
     return AdminClient({"bootstrap.servers": ",".join(addresses), "log_level": 0})
 
 
-def _has_heard(address: str, brokers: Iterable[int]) -> bool:
-    return not set(brokers) & set(_admin(address).list_topics(timeout=ASK_TIMEOUT_S).brokers)
-
-
 class ByBrokers:
     """A cluster of real brokers, and the topics that a story has created there."""
 
@@ -106,7 +99,7 @@ class ByBrokers:
             if command.word == "topic":
                 introduced.append(command.arguments[0])
         expected = compared(block.expected)
-        deadline = time.monotonic() + SETTLE_TIMEOUT_S
+        deadline = time.monotonic() + TIMEOUT_S
         is_quiet = False
         while True:
             read = self._cluster.bus.decisions((self._told_up_to, _LISTED), _LISTED)
@@ -128,15 +121,11 @@ class ByBrokers:
             self._told_up_to = read[-1].seq
         return lines
 
-    def _addresses(self) -> list[str]:
-        nodes = [node for node in self._cluster.kafka.nodes.values() if node.state != "stopped"]
-        return [f"{LOOPBACK}:{node.spec.port}" for node in nodes]
-
     def _ask(self, ask: Callable[[AdminClient], Iterable[Future[Any]]], *, is_sure: bool = True) -> None:
         """Ask with a new client, because an older one would keep asking a broker that died."""
-        admin = _admin(*self._addresses())
+        admin = _admin(*self._cluster.addresses)
         for future in ask(admin):
-            if (error := future.exception(ASK_TIMEOUT_S)) is not None and is_sure:
+            if (error := future.exception(TIMEOUT_S)) is not None and is_sure:
                 raise error
 
     def _shown(self, described: list[str]) -> list[str]:
@@ -166,12 +155,6 @@ class ByBrokers:
         for node in nodes:
             node.wait_until_started()
 
-    def _wait_for_the_end_of(self, *brokers: int) -> None:
-        """Wait until the other brokers know it too, because they refer clients to the brokers that they know."""
-        wait_until(lambda: {self._cluster.states()[one] for one in brokers} == {"fenced"}, f"{brokers} to be fenced")
-        for address in self._addresses():
-            wait_until(partial(_has_heard, address, brokers), f"{address} to hear that {brokers} are")
-
     # Words
 
     def brokers(self, command: Command) -> None:
@@ -198,14 +181,14 @@ class ByBrokers:
         brokers = [int(text) for text in command.arguments]
         for broker in brokers:
             self._cluster.broker(broker).kill()
-        self._wait_for_the_end_of(*brokers)
+        self._cluster.wait_for_the_end_of(*brokers)
 
     connection_lost = silence
 
     def shutdown(self, command: Command) -> None:
         broker = int(command.arguments[0])
-        assert self._cluster.broker(broker).stop(SETTLE_TIMEOUT_S)
-        self._wait_for_the_end_of(broker)
+        assert self._cluster.broker(broker).stop(TIMEOUT_S)
+        self._cluster.wait_for_the_end_of(broker)
 
     def rules(self, command: Command) -> None:
         """Decide by the newest rules: the engine does."""
@@ -234,7 +217,7 @@ class ByBrokers:
             held = self._cluster.partitions(name)[number]
             return set(held["isr"]) == wanted & set(held["replicas"]) and not held["adding_replicas"]
 
-        wait_until(has_it, f"the ISR of {command.arguments[0]} to be {command.options['isr']}", SETTLE_TIMEOUT_S)
+        wait_until(has_it, f"the ISR of {command.arguments[0]} to be {command.options['isr']}")
 
     def elect(self, command: Command) -> None:
         kind, *named = command.arguments
@@ -263,7 +246,7 @@ class ByBrokers:
 
     def _move(self, command: Command, replicas: list[int] | None) -> None:
         partition: Any = Partition(*partition_of(command.arguments[0]))
-        admin = KafkaAdminClient(bootstrap_servers=self._addresses())
+        admin = KafkaAdminClient(bootstrap_servers=self._cluster.addresses)
         try:
             assert admin.alter_partition_reassignments({partition: replicas}) == {partition: None}
         finally:

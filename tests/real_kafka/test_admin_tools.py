@@ -13,9 +13,9 @@ from kafka.admin import KafkaAdminClient
 
 from bus.clock import now_ms
 from tests.support.real_cluster import POLICY, RealCluster, led_by_rules
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module")
@@ -67,16 +67,16 @@ def test_a_topic_of_a_dead_broker_is_deleted_and_its_name_is_free(cluster: RealC
     """The broker comes back with the old topic's log, sets it aside, and serves only the new topic's records."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     old = NewTopic("ghost", 1, replica_assignment=[[3, 1]])
-    admin.create_topics([old])["ghost"].result(30)
+    admin.create_topics([old])["ghost"].result(TIMEOUT_S)
     cluster.wait_for_isr("ghost", 2)
     produce(cluster, "ghost", [b"old"] * 20)
     cluster.broker(3).kill()
-    wait_until(lambda: cluster.states()[3] == "fenced", "broker 3 to be fenced")
+    cluster.wait_for_the_end_of(3)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.delete_topics(["ghost"])["ghost"].result(30)
+    admin.delete_topics(["ghost"])["ghost"].result(TIMEOUT_S)
     wait_until(lambda: cluster.partitions("ghost") == {}, "the topic to be gone")
     new = NewTopic("ghost", 1, replica_assignment=[[1, 2]])
-    admin.create_topics([new])["ghost"].result(30)
+    admin.create_topics([new])["ghost"].result(TIMEOUT_S)
     records = [b"new %d" % number for number in range(5)]
     produce(cluster, "ghost", records)
     cluster.restart(3)
@@ -96,7 +96,7 @@ def produce(cluster: RealCluster, topic: str, records: list[bytes]) -> None:
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "message.timeout.ms": 30_000})
     for record in records:
         producer.produce(topic, record)
-    assert producer.flush(30) == 0
+    assert producer.flush(TIMEOUT_S) == 0
 
 
 def consume(cluster: RealCluster, topic: str, count: int) -> list[bytes | None]:
@@ -107,7 +107,7 @@ def consume(cluster: RealCluster, topic: str, count: int) -> list[bytes | None]:
         consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
         found: list[bytes | None] = []
         while len(found) < count:
-            message = consumer.poll(30)
+            message = consumer.poll(TIMEOUT_S)
             assert message is not None, "neither a record nor the end in time"
             if (error := message.error()) is not None:
                 assert error.code() == KafkaError._PARTITION_EOF, error
@@ -120,7 +120,7 @@ def consume(cluster: RealCluster, topic: str, count: int) -> list[bytes | None]:
 
 def test_a_topic_without_sizes_gets_those_of_the_engine(cluster: RealCluster) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.create_topics([NewTopic("sized")])["sized"].result(30)
+    admin.create_topics([NewTopic("sized")])["sized"].result(TIMEOUT_S)
     assert [len(held["replicas"]) for held in cluster.partitions("sized").values()] == [2, 2, 2]
 
 
@@ -133,7 +133,7 @@ def test_brokers_keep_to_the_engines_min_isr(cluster: RealCluster) -> None:
         NewTopic("own", 1, replica_assignment=[[1, 2]], config=own),
     ]
     for future in admin.create_topics(wanted).values():
-        future.result(30)
+        future.result(TIMEOUT_S)
     for topic in ("safe", "own"):
         cluster.wait_for_isr(topic, 2)
         assert refusal_of_a_write(cluster, topic) is None
@@ -157,14 +157,14 @@ def refusal_of_a_write(cluster: RealCluster, topic: str) -> str | None:
     fields = {"acks": "all", "retries": 0, "message.timeout.ms": 30_000}
     producer = Producer({"bootstrap.servers": cluster.bootstrap} | fields)
     producer.produce(topic, b"record", on_delivery=lambda error, _: errors.append(error))
-    assert producer.flush(30) == 0
+    assert producer.flush(TIMEOUT_S) == 0
     [error] = errors
     return None if error is None else str(error.name())
 
 
 def test_settings_are_altered_step_by_step(cluster: RealCluster) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.create_topics([NewTopic("set", 1, 3)])["set"].result(30)
+    admin.create_topics([NewTopic("set", 1, 3)])["set"].result(TIMEOUT_S)
     for operation, value in [
         (AlterConfigOpType.SET, "compact"),
         (AlterConfigOpType.APPEND, "delete"),
@@ -172,13 +172,13 @@ def test_settings_are_altered_step_by_step(cluster: RealCluster) -> None:
     ]:
         entry = ConfigEntry("cleanup.policy", value, incremental_operation=operation)
         resource = ConfigResource(ResourceType.TOPIC, "set", incremental_configs=[entry])
-        admin.incremental_alter_configs([resource])[resource].result(30)
+        admin.incremental_alter_configs([resource])[resource].result(TIMEOUT_S)
     [topic] = [held for held in cluster.view()["topics"] if held["topic"] == "set"]
     assert topic["config"] == {"cleanup.policy": "delete"}
     resource = ConfigResource(ResourceType.TOPIC, "set")
 
     def as_brokers_say() -> bool:
-        entry = admin.describe_configs([resource])[resource].result(30)["cleanup.policy"]
+        entry = admin.describe_configs([resource])[resource].result(TIMEOUT_S)["cleanup.policy"]
         return bool(entry.value == "delete" and not entry.is_default)
 
     wait_until(as_brokers_say, "the brokers to have the setting")
@@ -186,15 +186,15 @@ def test_settings_are_altered_step_by_step(cluster: RealCluster) -> None:
 
 def test_the_engines_refusals_have_kafkas_wording(cluster: RealCluster) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.create_topics([NewTopic("twice", 1, 1)])["twice"].result(30)
+    admin.create_topics([NewTopic("twice", 1, 1)])["twice"].result(TIMEOUT_S)
     for topic, code in [
         (NewTopic("twice", 1, 1), "TOPIC_ALREADY_EXISTS"),
         (NewTopic("wide", 1, 9), "INVALID_REPLICATION_FACTOR"),
     ]:
-        error = admin.create_topics([topic])[topic.topic].exception(30)
+        error = admin.create_topics([topic])[topic.topic].exception(TIMEOUT_S)
         assert error is not None
         assert error.args[0].name() == code
-    error = admin.delete_topics(["nowhere"])["nowhere"].exception(30)
+    error = admin.delete_topics(["nowhere"])["nowhere"].exception(TIMEOUT_S)
     assert error is not None
     assert error.args[0].name() == "UNKNOWN_TOPIC_OR_PART"
     assert "wide" not in {held["topic"] for held in cluster.view()["topics"]}

@@ -19,10 +19,10 @@ from msgspec.structs import replace
 
 from brokers.launch.ports import free_ports
 from tests.support.real_cluster import LOOPBACK, RealCluster, led_by_rules
+from tests.support.waiting import TIMEOUT_S
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(200)]
+pytestmark = pytest.mark.cluster
 PASSWORDS = {"admin": "of-admin", "mallory": "of-mallory"}
-ASK_TIMEOUT_S = 30
 Ask = Callable[[AdminClient], dict[Any, Future[Any]]]
 
 
@@ -67,7 +67,7 @@ def conf(addresses: dict[str | None, str], user: str | None, **more: Any) -> dic
 def error_of(ask: Ask, admin: AdminClient) -> str:
     [future] = ask(admin).values()
     try:
-        future.result(ASK_TIMEOUT_S)
+        future.result(TIMEOUT_S)
     except KafkaException as error:
         return str(error.args[0].name())
     return "NONE"
@@ -91,7 +91,7 @@ def test_only_super_users_change_anything(addresses: dict[str | None, str]) -> N
     for user in (None, "mallory"):
         other = AdminClient(conf(addresses, user))
         assert [error_of(ask, other) for ask in changes] == ["TOPIC_AUTHORIZATION_FAILED"] * len(changes), user
-    known = admin.list_topics(timeout=ASK_TIMEOUT_S).topics
+    known = admin.list_topics(timeout=TIMEOUT_S).topics
     assert ("mine" in known, len(known["kept"].partitions)) == (False, 1)
     assert [error_of(ask, admin) for ask in changes] == ["NONE"] * len(changes)
 
@@ -102,11 +102,11 @@ def test_a_group_keeps_reading_topics_that_brokers_created(addresses: dict[str |
     assert error_of(lambda one: one.create_topics([NewTopic("read", 1, 1)]), admin) == "NONE"
     producer = Producer(conf(addresses, "admin", acks="all", message_timeout_ms=30_000))
     producer.produce("read", b"record")
-    assert producer.flush(ASK_TIMEOUT_S) == 0
+    assert producer.flush(TIMEOUT_S) == 0
     consumer = Consumer(conf(addresses, "admin", group_id="readers", auto_offset_reset="earliest"))
     try:
         consumer.subscribe(["read"])
-        message = consumer.poll(ASK_TIMEOUT_S)
+        message = consumer.poll(TIMEOUT_S)
         assert message is not None
         assert message.value() == b"record"
         consumer.commit(message, asynchronous=False)

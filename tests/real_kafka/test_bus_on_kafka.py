@@ -18,12 +18,11 @@ from cli import command
 from cli.cluster.led_cluster import LedCluster
 from conf.jars import fetch
 from tests.support.clients import ConfluentSender, read_all
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 TOPIC, PARTITIONS = "led", 4
 RECORDS = 200
-TIMEOUT_S = 120.0
 
 
 def isrflow(*arguments: str) -> str:
@@ -85,9 +84,9 @@ def the_past_is_told(kafka_url: str, folder: Path) -> None:
     report = {"kind": "log_end_offset", "topic": TOPIC, "partition": 0, "broker": 99, "log_end_offset": 7}
     (folder / "report.jsonl").write_text(json.dumps(report | {"time_ms": moved["time_ms"], "leader_epoch": 0}))
     isrflow("publish", str(folder / "report.jsonl"), *bus)
-    wait_until(lambda: lines_of("events", "--kind", "log_end_offset", *bus), "the report to be taken in", TIMEOUT_S)
+    wait_until(lambda: lines_of("events", "--kind", "log_end_offset", *bus), "the report to be taken in")
     taken = lines_of("events", "--kind", "log_end_offset", *bus)[-1]["seq"]
-    wait_until(lambda: json.loads(isrflow("describe", "--format", "json", *bus))["seq"] > taken, "a batch", TIMEOUT_S)
+    wait_until(lambda: json.loads(isrflow("describe", "--format", "json", *bus))["seq"] > taken, "a batch")
     last = json.loads(isrflow("describe", "--format", "json", *bus))["seq"]
     events = folder / "events.jsonl"
     events.write_text(isrflow("events", "--to", str(last), *bus))
@@ -135,7 +134,7 @@ def test_a_cluster_works_with_its_bus_on_another_kafka(led: LedCluster, kafka_ur
         def moved() -> bool:
             return {held["leader"] for held in view_of_image(bus.image())["partitions"]} == {2}
 
-        wait_until(moved, "the other broker to lead", TIMEOUT_S)
+        wait_until(moved, "the other broker to lead")
         sent |= send(led, "without one").acknowledged
         # A restarted gateway does not rewrite its log on disk.
         for gateway in led.gateways.values():
@@ -150,7 +149,7 @@ def test_a_cluster_works_with_its_bus_on_another_kafka(led: LedCluster, kafka_ur
         def in_sync() -> bool:
             return all(len(held["isr"]) == 2 for held in view_of_image(bus.image())["partitions"])
 
-        wait_until(in_sync, "both to be in sync", TIMEOUT_S)
+        wait_until(in_sync, "both to be in sync")
     finally:
         bus.close()
     sent |= send(led, "after").acknowledged

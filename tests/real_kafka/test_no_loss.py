@@ -17,9 +17,9 @@ from tests.real_kafka.traffic import PARTITIONS, Traffic
 from tests.support.clients import read_all
 from tests.support.real_cluster import POLICY, RealCluster
 from tests.support.spark_engine import SparkEngine
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 FROZEN_S = 8.0
 
 
@@ -149,7 +149,7 @@ def test_transactions_are_whole_and_groups_continue_where_they_were(cluster: Rea
             producer.produce("whole", b"%d" % number)
         # The client must know that its partitions are in the transaction. If it ends one whose coordinator died before
         # it could answer that, the next coordinator has no such transaction, and the client gives up for good.
-        assert producer.flush(60) == 0
+        assert producer.flush(TIMEOUT_S) == 0
         if number % 2:
             producer.abort_transaction(60)
         else:
@@ -202,7 +202,7 @@ def test_a_second_process_with_a_brokers_id_is_refused(cluster: RealCluster, tmp
     records = [b"%d" % number for number in range(10)]
     for record in records:
         producer.produce("guarded", record)
-    assert producer.flush(60) == 0
+    assert producer.flush(TIMEOUT_S) == 0
     registered = {held["broker"]: held["incarnation"] for held in cluster.view()["brokers"]}
     first = _leader(cluster)
     cluster.gateways[first].kill()

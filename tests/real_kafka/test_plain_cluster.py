@@ -12,10 +12,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from brokers.launch.kafka.cluster import KafkaCluster
 from brokers.launch.service import ServiceError
 from tests.support.cluster_command import on_cluster
+from tests.support.waiting import TIMEOUT_S
 
 pytestmark = pytest.mark.cluster
 RECORDS = 200
-TIMEOUT_S = 60.0
 
 
 def produce(bootstrap: str, first: int) -> None:

@@ -16,10 +16,10 @@ from tests.support.controller_client import ControllerClient
 from tests.support.gateway_in_process import heartbeat
 from tests.support.real_cluster import POLICY, RealCluster
 from tests.support.rules_engine import RulesEngine
+from tests.support.waiting import TIMEOUT_S
 
 pytestmark = pytest.mark.cluster
 RECORDS = 100
-TIMEOUT_S = 60.0
 
 
 @pytest.fixture

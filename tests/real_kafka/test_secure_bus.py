@@ -88,5 +88,5 @@ def test_a_bus_behind_tls_and_a_password(
         said.append(str(caught.value))
         return "authentication" in said[-1].lower()
 
-    wait_until(is_refused_by_name, "the reason of the refusal", 60)
+    wait_until(is_refused_by_name, "the reason of the refusal")
     assert CANARY not in str(said)

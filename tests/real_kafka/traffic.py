@@ -7,13 +7,12 @@ from collections import Counter, defaultdict
 from confluent_kafka import Consumer, KafkaException, Message, Producer
 
 from tests.support.clients import SENDERS, Sender, read_all
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 PARTITIONS = 6
 RECORDS_A_SECOND = 20
 TRANSACTIONS_A_SECOND = 2
 MEMBERS = 2
-TIMEOUT_S = 120.0
 # A frozen broker keeps its connections open, so clients must not wait on them for Kafka's default of up to a minute.
 QUICK = {"confluent-kafka": {"socket.timeout.ms": 10_000}, "kafka-python": {"request_timeout_ms": 10_000}}
 
@@ -166,7 +165,7 @@ class Traffic:
                 len(sender.acknowledged) > before[name] + RECORDS_A_SECOND for name, sender in self.senders.items()
             )
 
-        wait_until(gone_on, "records to be acknowledged", TIMEOUT_S)
+        wait_until(gone_on, "records to be acknowledged")
 
     def end(self) -> None:
         """Stop sending, and compare the cluster's records and the consumed ones with the acknowledged ones."""
@@ -208,7 +207,7 @@ class Traffic:
                 for partition in range(PARTITIONS)
             )
 
-        wait_until(all_came, "the group to consume all", TIMEOUT_S)
+        wait_until(all_came, "the group to consume all")
         time.sleep(1.0)  # nothing more may come
         self._group.end()
         assert self._group.wrong == []

@@ -18,7 +18,7 @@ from tests.scenarios.by_rules import ByRules
 from tests.scenarios.story import Story, all_stories
 from tests.scenarios.telling import scenes, tell
 
-JVM_END_TIMEOUT_S = 60.0
+JVM_END_TIMEOUT_S = 120.0
 AT_ONCE = (os.cpu_count() or 1) + 1
 STORIES = all_stories()
 RESTARTED = frozenset(story.name for story in STORIES[::4])

@@ -17,7 +17,7 @@ DEPLOY = Path(__file__).parents[2] / "deploy"
 RULES = DEPLOY / "prometheus" / "isrflow.rules.yml"
 RULES_TEST = RULES.with_name("isrflow.rules.test.yml")
 DASHBOARD = DEPLOY / "grafana" / "isrflow.json"
-TIMEOUT_S = 60
+TIMEOUT_S = 120
 NO_PROMTOOL = "needs promtool (Debian's package prometheus)"
 
 

@@ -28,7 +28,6 @@ def replay(directory: Path, engine: str) -> tuple[bytes, bytes]:
     return out.read_bytes(), state.read_bytes()
 
 
-@pytest.mark.timeout(500)
 def test_replay_writes_the_same_bytes_by_either_engine(tmp_path: Path) -> None:
     lines = [raw.replace(b"\n", b" ") for _, raw in seeded(seed=31, count=500)]
     (tmp_path / "events.jsonl").write_bytes(b"\n".join(lines) + b"\n")

@@ -30,7 +30,6 @@ def assert_died_at(point: str, checkpoint: Path, bus: EmbeddedBus) -> None:
         assert (bus.decided_seq() == through) == (point == "commit"), point
 
 
-@pytest.mark.timeout(600)
 def test_a_job_killed_at_each_commit_point_leaves_one_whole_decision_log(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     log = [raw for _, raw in seeded(seed=11, count=6_000)]

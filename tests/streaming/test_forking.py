@@ -16,9 +16,8 @@ from structlog.testing import capture_logs
 
 from streaming.forking import service
 from streaming.forking.service import ForkServer
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
-TIMEOUT_S = 60.0
 # It says what it was given, and what it did not have to import.
 PROGRAM = """
 import json, os, sys
@@ -121,7 +120,7 @@ def test_spark_sees_that_a_forked_process_was_killed(server: ForkServer, folder:
             servers = [one for one in psutil.Process().children() if "streaming.forking.server" in one.cmdline()]
             return [child for one in servers for child in one.children()]
 
-        wait_until(forked, "the forked process", TIMEOUT_S)
+        wait_until(forked, "the forked process")
         [child] = forked()
         child.send_signal(signal.SIGKILL)
         assert launcher.wait(TIMEOUT_S) == 1

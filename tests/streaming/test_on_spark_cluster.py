@@ -20,7 +20,7 @@ from tests.support.spark_cluster import LOOPBACK, SPARK_HOME, SparkCluster
 from tests.support.waiting import wait_until
 from tests.support.wheel import libraries_alone
 
-pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
 EVENTS = 4_000
 TASKS = 2

@@ -29,7 +29,7 @@ def decided(tmp_path: Path) -> Iterator[DecidedBus]:
 
 def test_the_state_as_it_was_is_read_by_another_process(decided: DecidedBus, tmp_path: Path) -> None:
     before_ms = now_ms()
-    wait_until(lambda: now_ms() > before_ms, "the next millisecond", 5)
+    wait_until(lambda: now_ms() > before_ms, "the next millisecond")
     decided.take([encoded("create_topic", topic="orders", partitions=4, replication_factor=1)])
     past = PastProcess(str(tmp_path / "bus.db"))
     try:
@@ -85,7 +85,7 @@ def test_closing_does_not_wait_for_an_answer() -> None:
 
     asking = threading.Thread(target=ask)
     asking.start()
-    wait_until(lambda: never.is_running, "the process", 10)
+    wait_until(lambda: never.is_running, "the process")
     never.close()
     asking.join(10)
     assert len(failed) == 1

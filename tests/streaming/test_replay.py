@@ -13,7 +13,6 @@ from tests.support.random_logs import seeded
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("seed", "count", "max_events", "settings"),
     [
@@ -31,7 +30,6 @@ def test_rules_and_spark_decide_the_same(seed: int, count: int, max_events: int 
     assert view == expected.view()
 
 
-@pytest.mark.timeout(600)
 def test_a_log_with_gaps_is_decided_by_other_settings() -> None:
     log = [Entry(seq * 1_000, raw) for seq, raw in seeded(4, 200)]
     overrides = {"unclean.leader.election.enable": "true", "broker.session.timeout.ms": "2000"}

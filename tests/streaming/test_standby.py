@@ -23,7 +23,6 @@ def stands_by(engine: Engine) -> bool:
     return "standing by" in engine.log.read_text()
 
 
-@pytest.mark.timeout(600)
 def test_a_standby_takes_over_from_a_killed_engine_in_mid_batch_and_from_one_that_stops(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     log = [raw for _, raw in seeded(seed=12, count=600)]

@@ -19,7 +19,6 @@ def jvm_runs(engine: Engine) -> bool:
     return any("java" in child.name() for child in psutil.Process(engine.process.pid).children())
 
 
-@pytest.mark.timeout(400)
 def test_a_job_whose_spark_does_not_start_claims_nothing(tmp_path: Path) -> None:
     engine = Engine(tmp_path, "driver.java.options=-Xms2g")
     try:
@@ -32,7 +31,6 @@ def test_a_job_whose_spark_does_not_start_claims_nothing(tmp_path: Path) -> None
     assert EmbeddedBus(tmp_path / "bus.db").claimed_epoch() == 0
 
 
-@pytest.mark.timeout(400)
 def test_a_job_that_is_stopped_while_spark_starts_claims_nothing(tmp_path: Path) -> None:
     engine = Engine(tmp_path)
     try:
@@ -46,7 +44,6 @@ def test_a_job_that_is_stopped_while_spark_starts_claims_nothing(tmp_path: Path)
     assert list((tmp_path / "spark-local").iterdir()) == []
 
 
-@pytest.mark.timeout(400)
 def test_a_job_that_is_stopped_while_it_waits_for_the_checkpoint_stops(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     with checkpoint_lock(tmp_path / "checkpoint", Holder.of(bus, "bus.db")) as lock:

@@ -36,7 +36,6 @@ def controller_epochs(bus: EmbeddedBus) -> list[int]:
     return [epoch for epoch in dict.fromkeys(epochs) if epoch]
 
 
-@pytest.mark.timeout(600)
 def test_a_second_job_takes_over_and_the_first_stops_and_a_lost_bus_stops_the_second(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     log = [raw for _, raw in seeded(seed=5, count=300)]
@@ -69,13 +68,12 @@ def test_a_second_job_takes_over_and_the_first_stops_and_a_lost_bus_stops_the_se
     bus.close()
 
 
-@pytest.mark.timeout(600)
 def test_one_of_two_jobs_started_at_once_decides(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     log = [raw for _, raw in seeded(seed=7, count=200)]
     jobs = [Engine(tmp_path), Engine(tmp_path, log=tmp_path / "other.log")]
     try:
-        wait_until(lambda: any(job.process.poll() is not None for job in jobs), "one of them to give way", 120)
+        wait_until(lambda: any(job.process.poll() is not None for job in jobs), "one of them to give way")
         gave_way, decides = sorted(jobs, key=lambda job: job.process.poll() is None)
         assert gave_way.wait() == SUPERSEDED
         assert_no_stacks(gave_way)
@@ -90,7 +88,6 @@ def test_one_of_two_jobs_started_at_once_decides(tmp_path: Path) -> None:
     bus.close()
 
 
-@pytest.mark.timeout(600)
 def test_a_frozen_job_does_not_delay_its_successor_and_writes_nothing_after_it(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     log = [raw for _, raw in seeded(seed=6, count=200)]
@@ -107,7 +104,7 @@ def test_a_frozen_job_does_not_delay_its_successor_and_writes_nothing_after_it(t
         frozen.signal_all(signal.SIGCONT)
         assert frozen.wait() == SUPERSEDED
         decided(bus, bus.publish([AWAITED]), engine=second)
-        wait_until(lambda: second.log.read_text().count("serving metrics") == 2, "the second one's metrics", 30)
+        wait_until(lambda: second.log.read_text().count("serving metrics") == 2, "the second one's metrics")
         assert second.stop() == 0
         assert_no_stacks(second)
     finally:
@@ -118,7 +115,6 @@ def test_a_frozen_job_does_not_delay_its_successor_and_writes_nothing_after_it(t
     bus.close()
 
 
-@pytest.mark.timeout(600)
 def test_without_a_usable_checkpoint_the_job_continues_from_the_state_on_the_bus(tmp_path: Path) -> None:
     bus = EmbeddedBus(tmp_path / "bus.db")
     log = [raw for _, raw in seeded(seed=9, count=400)]
@@ -128,9 +124,9 @@ def test_without_a_usable_checkpoint_the_job_continues_from_the_state_on_the_bus
         assert engine.stop() == 0
         (tmp_path / "checkpoint").rename(tmp_path / "lost")
         engine = Engine(tmp_path)
-        wait_until(lambda: bus.claimed_epoch() == 2, "the second job's claim", 60)
+        wait_until(lambda: bus.claimed_epoch() == 2, "the second job's claim")
         decided(bus, bus.publish_own(log[200:300]), engine=engine)
-        wait_until(lambda: mark_of(bus.path, "passed") > 200, "the batch after", 60)
+        wait_until(lambda: mark_of(bus.path, "passed") > 200, "the batch after")
         assert engine.stop() == 0
         assert "moved the checkpoint aside" not in engine.log.read_text()
         # The first job's checkpoint is now behind, and the events that it would read next were removed.

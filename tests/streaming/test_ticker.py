@@ -49,7 +49,7 @@ def stop(ticker: Ticker) -> None:
 def test_an_idle_bus_gets_a_tick_at_each_idle_interval(bus: EmbeddedBus) -> None:
     ticker = ticker_of(bus, 40)
     ticker.start()
-    wait_until(lambda: len(ticks(bus)) >= 4, "four ticks", 30)
+    wait_until(lambda: len(ticks(bus)) >= 4, "four ticks")
     stop(ticker)
     times = [tick.time_ms for tick in ticks(bus)]
     # The engine's clock approaches the wall clock by at most a tenth of the time that passes.
@@ -60,12 +60,12 @@ def test_an_idle_bus_gets_a_tick_at_each_idle_interval(bus: EmbeddedBus) -> None
 def test_offsets_bring_the_next_tick_forward_and_heartbeats_do_not(bus: EmbeddedBus) -> None:
     ticker = ticker_of(bus)
     ticker.start()
-    wait_until(lambda: len(ticks(bus)) == 1, "the first tick", 30)
+    wait_until(lambda: len(ticks(bus)) == 1, "the first tick")
     bus.publish([encoded("broker_heartbeat", broker=1)])
     time.sleep(20 * BUSY_MS / 1000)
     assert len(ticks(bus)) == 1
     bus.publish([encoded("log_end_offset", topic="t", partition=0)])
-    wait_until(lambda: len(ticks(bus)) == 2, "a tick after the offset", 30)
+    wait_until(lambda: len(ticks(bus)) == 2, "a tick after the offset")
     stop(ticker)
 
 
@@ -95,7 +95,7 @@ def test_a_delayed_ticker_reports_the_delay(bus: EmbeddedBus, monkeypatch: pytes
     monkeypatch.setattr(bus, "claimed_epoch", slow_once)
     ticker = ticker_of(bus, BUSY_MS)
     ticker.start()
-    wait_until(lambda: len(extensions(bus)) >= 1, "an extension", 30)
+    wait_until(lambda: len(extensions(bus)) >= 1, "an extension")
     stop(ticker)
     assert extensions(bus)[0] >= 590
 
@@ -108,9 +108,9 @@ def test_a_set_wall_clock_neither_stops_ticks_nor_makes_them_leap(
     monkeypatch.setattr("streaming.engine_clock.now_ms", lambda: now_ms() + by_ms)
     ticker = ticker_of(bus, 20)
     ticker.start()
-    wait_until(lambda: len(ticks(bus)) >= 1, "the first tick", 30)
+    wait_until(lambda: len(ticks(bus)) >= 1, "the first tick")
     by_ms = set_by_ms
-    wait_until(lambda: len(ticks(bus)) >= 5, "ticks after it", 30)
+    wait_until(lambda: len(ticks(bus)) >= 5, "ticks after it")
     stop(ticker)
     times = [tick.time_ms for tick in ticks(bus)]
     assert times == sorted(set(times))
@@ -121,13 +121,13 @@ def test_a_set_wall_clock_neither_stops_ticks_nor_makes_them_leap(
 def test_ticks_continue_from_the_rules_clock(bus: EmbeddedBus) -> None:
     ticker = ticker_of(bus, 20)
     ticker.start()
-    wait_until(lambda: len(ticks(bus)) >= 3, "ticks", 30)
+    wait_until(lambda: len(ticks(bus)) >= 3, "ticks")
     first, clock_ms = bus.read(0, 99)[1], ticks(bus)[0].time_ms + 5_000
     for _ in range(3):
         # A reading from before the shift shifts the clock no further.
         ticker.decided(first.seq, clock_ms)
     count = len(ticks(bus))
-    wait_until(lambda: len(ticks(bus)) > count + 1, "ticks after it", 30)
+    wait_until(lambda: len(ticks(bus)) > count + 1, "ticks after it")
     stop(ticker)
     assert clock_ms < ticks(bus)[-1].time_ms < clock_ms + 5_000
 
@@ -151,10 +151,10 @@ def test_a_bus_that_somebody_has_locked_is_waited_for(tmp_path: Path, monkeypatc
     ticker = ticker_of(bus, BUSY_MS)
     with capture_logs() as said:
         ticker.start()
-        wait_until(lambda: len(said) > 3, "word that it is locked", 30)
+        wait_until(lambda: len(said) > 3, "word that it is locked")
         assert ticks(bus) == []
         holder.let_go()
-        wait_until(lambda: len(ticks(bus)) > 1, "two ticks", 30)
+        wait_until(lambda: len(ticks(bus)) > 1, "two ticks")
     ticker.stop()
     ticker.join(10)
     assert ticker.error is None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 # A busy machine may take long to start a browser.
-TIMEOUT_S = 90
+TIMEOUT_S = 120
 # The browser sends nothing off the machine, and keeps nothing.
 ARGUMENTS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),

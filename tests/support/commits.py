@@ -1,9 +1,7 @@
 """Wait until what was committed can be read."""
 
 from bus.interface import Bus
-from tests.support.waiting import wait_until
-
-TIMEOUT_S = 20.0
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 
 def readable(through: int, *buses: Bus) -> None:

@@ -8,7 +8,7 @@ from brokers.wire.schema import Values
 from tests.support.frames import FrameConnection
 
 LOOPBACK = "127.0.0.1"
-TIMEOUT_S = 30
+TIMEOUT_S = 120
 _ENVELOPE = "Envelope"
 _METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 

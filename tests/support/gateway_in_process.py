@@ -16,9 +16,8 @@ from bus.image import read_image, view_of_image
 from state.metadata_quorum import Quorum as QuorumState
 from tests.support.controller_client import LOOPBACK, ControllerClient
 from tests.support.rules_engine import RulesEngine
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
-TIMEOUT_S = 30.0
 # These are long, so that a slow machine alone neither fences a broker nor moves a leader.
 POLICY = {"broker_session_timeout_ms": 600_000, "auto_leader_rebalance_enable": False}
 # Long too, so that a gateway that waits for a slow disk or processor does not think that it is cut off from the bus.
@@ -102,9 +101,9 @@ class InProcessQuorum:
             assert not started.has_ended, started.error
             return any(b'"gateway_started"' in entry.raw for entry in self.bus.read(seq, self.bus.decided_seq()))
 
-        wait_until(has_started, f"the start of gateway {gateway} to be decided", TIMEOUT_S)
+        wait_until(has_started, f"the start of gateway {gateway} to be decided")
         client = self.client(gateway)
-        wait_until(lambda: self._knows_leader(client), f"gateway {gateway} to know which gateway leads", TIMEOUT_S)
+        wait_until(lambda: self._knows_leader(client), f"gateway {gateway} to know which gateway leads")
         client.close()
 
     def start_elsewhere(self, gateway: int, directory: Path) -> int:

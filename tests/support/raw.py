@@ -7,7 +7,7 @@ from typing import Any
 from brokers.wire.messages import encode_request
 from tests.support.frames import FrameConnection
 
-TIMEOUT_S = 15
+TIMEOUT_S = 120
 
 
 class RawClient(FrameConnection):

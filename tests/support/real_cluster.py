@@ -3,6 +3,7 @@
 import re
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -21,10 +22,9 @@ from bus.embedded import EmbeddedBus
 from bus.image import view_of_image
 from conf.jars import fetch
 from tests.support.rules_engine import RulesEngine
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 LOOPBACK = "127.0.0.1"
-SETTLE_TIMEOUT_S = 60.0
 # The settings of an engine that leads real brokers.
 POLICY = {
     "broker_session_timeout_ms": 6_000,
@@ -41,6 +41,11 @@ class Described(NamedTuple):
     leader: int
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
+
+
+def _names_none(address: str, brokers: tuple[int, ...]) -> bool:
+    admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
+    return not set(brokers) & set(admin.list_topics(timeout=TIMEOUT_S).brokers)
 
 
 class RealCluster:
@@ -105,6 +110,12 @@ class RealCluster:
     def bootstrap(self) -> str:
         return self.kafka.bootstrap
 
+    @property
+    def addresses(self) -> list[str]:
+        """The addresses of the brokers that have not ended."""
+        nodes = [node for node in self.kafka.nodes.values() if node.state == "running"]
+        return [f"{LOOPBACK}:{node.spec.port}" for node in nodes]
+
     def broker(self, number: int) -> KafkaNode:
         return self.kafka.nodes[number]
 
@@ -112,6 +123,15 @@ class RealCluster:
         """Start a broker that has ended, and wait until it is unfenced."""
         self.broker(broker).start()
         self.broker(broker).wait_until_started()
+
+    def wait_for_the_end_of(self, *brokers: int) -> None:
+        """Wait until the engine and all other brokers know that ``brokers`` are gone.
+
+        A client asks the broker that others name as the controller, and does not ask again while that one is gone.
+        """
+        wait_until(lambda: {self.states()[one] for one in brokers} == {"fenced"}, f"{brokers} to be fenced")
+        for address in self.addresses:
+            wait_until(partial(_names_none, address, brokers), f"{address} to hear that {brokers} are fenced")
 
     # What the engine says
 
@@ -130,7 +150,7 @@ class RealCluster:
         def in_sync() -> bool:
             return all(len(held["isr"]) == size for held in self.partitions(topic).values())
 
-        wait_until(in_sync, f"{size} members in the ISRs of {topic}", SETTLE_TIMEOUT_S)
+        wait_until(in_sync, f"{size} members in the ISRs of {topic}")
 
     # What any client can ask
 
@@ -138,13 +158,13 @@ class RealCluster:
         """Create topics."""
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
         for created in admin.create_topics(list(topics)).values():
-            created.result(SETTLE_TIMEOUT_S)
+            created.result(TIMEOUT_S)
 
     def served(self, topic: str) -> dict[int, Described]:
         """Describe a topic by the metadata that clients get."""
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
         # Ask about all topics, because a question about a missing one may create it.
-        found = admin.list_topics(timeout=SETTLE_TIMEOUT_S).topics.get(topic)
+        found = admin.list_topics(timeout=TIMEOUT_S).topics.get(topic)
         return {
             number: Described(held.leader, tuple(held.replicas), tuple(sorted(held.isrs)))
             for number, held in (found.partitions if found else {}).items()
@@ -155,7 +175,6 @@ class RealCluster:
         wait_until(
             lambda: self.served(topic) == self._decided(topic),
             f"brokers and the engine to describe {topic} alike",
-            SETTLE_TIMEOUT_S,
         )
 
     def _decided(self, topic: str) -> dict[int, Described]:
@@ -191,7 +210,6 @@ class RealCluster:
         wait_until(
             lambda: self.described(topic) == self._decided(topic),
             f"Kafka's tool and the engine to describe {topic} alike",
-            SETTLE_TIMEOUT_S,
         )
 
 

@@ -12,7 +12,6 @@ from tests.support.controller_client import ControllerClient
 from tests.support.gateway_in_process import InProcessQuorum, heartbeat
 from tests.support.waiting import wait_until
 
-TIMEOUT_S = 30.0
 # The gateways' own timeout; the engine's is two seconds.
 QUICK = {"controller_quorum_fetch_timeout_ms": 250, "gateway_heartbeat_interval_ms": 50}
 
@@ -42,20 +41,18 @@ def test_brokers_find_the_new_leading_gateway(tmp_path: Path, monkeypatch: pytes
         wait_until(
             lambda: fetch(old, end, 1)["ErrorCode"] == ErrorCode.BROKER_NOT_AVAILABLE,
             "a broker to be sent away",
-            TIMEOUT_S,
         )
         assert fetch(old, 0, 1)["Records"], "what it holds it gives"
-        wait_until(lambda: quorum.state.voter == 101, "the other to lead", TIMEOUT_S)
+        wait_until(lambda: quorum.state.voter == 101, "the other to lead")
         after = quorum.state.quorum_epoch
         assert old.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))["ErrorCode"] == ErrorCode.NOT_CONTROLLER
-        wait_until(lambda: fetch(new, end, after)["ErrorCode"] == ErrorCode.NONE, "the other to know it", TIMEOUT_S)
+        wait_until(lambda: fetch(new, end, after)["ErrorCode"] == ErrorCode.NONE, "the other to know it")
         assert fetch(new, end, 1)["CurrentLeader"] == {"LeaderId": 101, "LeaderEpoch": after}
         assert new.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))["ErrorCode"] == ErrorCode.NONE
         monkeypatch.undo()
         wait_until(
             lambda: fetch(old, end, after)["ErrorCode"] == ErrorCode.NOT_LEADER_OR_FOLLOWER,
             "the first to hear of it",
-            TIMEOUT_S,
         )
         old.close()
         new.close()
@@ -76,7 +73,7 @@ def test_a_gateway_that_cannot_read_decisions_stops_leading(tmp_path: Path, monk
         bus = quorum.gateways[100].bus
         monkeypatch.setattr(bus, "changed", unreadable)
         monkeypatch.setattr(bus, "decisions", unreadable)
-        wait_until(lambda: quorum.state.voter == 101, "the other to lead", TIMEOUT_S)
+        wait_until(lambda: quorum.state.voter == 101, "the other to lead")
         assert old.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))["ErrorCode"] == ErrorCode.NOT_CONTROLLER
         assert fetch(old, end, 1)["ErrorCode"] == ErrorCode.BROKER_NOT_AVAILABLE
         monkeypatch.undo()
@@ -84,7 +81,6 @@ def test_a_gateway_that_cannot_read_decisions_stops_leading(tmp_path: Path, monk
         wait_until(
             lambda: fetch(old, 0, new_epoch)["ErrorCode"] == ErrorCode.NOT_LEADER_OR_FOLLOWER,
             "the first to hear of it",
-            TIMEOUT_S,
         )
         old.close()
     finally:
@@ -98,11 +94,11 @@ def test_the_only_gateway_continues_when_the_bus_is_back(tmp_path: Path, monkeyp
         epochs = quorum.join(client, 1)
         end = fetch(client, 0, 1)["HighWatermark"]
         cut_off(quorum, monkeypatch)
-        wait_until(lambda: fetch(client, end, 1)["ErrorCode"] != ErrorCode.NONE, "a broker to be sent away", TIMEOUT_S)
+        wait_until(lambda: fetch(client, end, 1)["ErrorCode"] != ErrorCode.NONE, "a broker to be sent away")
         assert client.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))["ErrorCode"] == ErrorCode.NOT_CONTROLLER
         assert client.ask("ApiVersions")["ErrorCode"] == ErrorCode.NONE
         monkeypatch.undo()
-        wait_until(lambda: fetch(client, end, 1)["ErrorCode"] == ErrorCode.NONE, "the gateway to go on", TIMEOUT_S)
+        wait_until(lambda: fetch(client, end, 1)["ErrorCode"] == ErrorCode.NONE, "the gateway to go on")
         response = client.ask("BrokerHeartbeat", **heartbeat(1, epochs[1]))
         assert (response["ErrorCode"], response["IsFenced"]) == (ErrorCode.NONE, False)
         assert quorum.state.quorum_epoch == 1

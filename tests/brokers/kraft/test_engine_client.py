@@ -15,7 +15,7 @@ from state.event_text import decode
 from state.events import AlterIsr, AnyEvent, DeleteTopic, GatewayHeartbeat, Malformed
 
 EVENTS_MAX = 1_000
-TAKEN_TIMEOUT_S = 60.0
+TAKEN_TIMEOUT_S = 120.0
 
 
 class MemoryBus:

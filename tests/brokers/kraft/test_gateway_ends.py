@@ -14,7 +14,6 @@ from bus.interface import BusError
 from tests.support.gateway_in_process import InProcessQuorum
 from tests.support.waiting import wait_until
 
-TIMEOUT_S = 30.0
 QUICK = {"gateway_heartbeat_interval_ms": 20}
 
 
@@ -23,7 +22,7 @@ def test_a_run_that_never_led_ends_when_another_replaces_it(tmp_path: Path) -> N
     first = quorum.gateways[101]
     try:
         quorum.start_elsewhere(101, tmp_path / "elsewhere")
-        wait_until(lambda: first.has_ended, "the first to stop", TIMEOUT_S)
+        wait_until(lambda: first.has_ended, "the first to stop")
         with pytest.raises(BaseExceptionGroup) as ended:
             first.stop()
         assert ended.group_contains(SupersededError, match="another start of gateway 101 has replaced this one")

@@ -24,17 +24,16 @@ from tests.brokers.kraft.storages import beats, event, follow, opened, registere
 from tests.support.controller_client import LOOPBACK, ControllerClient
 from tests.support.gateway_in_process import InProcessQuorum
 from tests.support.rules_engine import RulesEngine
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.cluster
 KILLS = 20
-TIMEOUT_S = 60.0
 
 
 def join(bus: EmbeddedBus) -> None:
     """Register and unfence three brokers."""
     seq = bus.publish([registered(broker) for broker in (1, 2, 3)])
-    wait_until(lambda: bus.decided_seq() >= seq, "the registrations", TIMEOUT_S)
+    wait_until(lambda: bus.decided_seq() >= seq, "the registrations")
     epochs = {broker.broker: broker.broker_epoch for broker in read_image(bus.image()).cluster.brokers.values()}
     bus.publish(beats(*epochs.items()))
 
@@ -77,7 +76,7 @@ class Gateways:
         """Publish one more event, and wait until both gateways have all decisions."""
         before = {gateway: len(self.log(gateway)) for gateway in self.processes}
         seq = self.bus.publish([topic(f"last-{time.monotonic_ns()}")])
-        wait_until(lambda: self.bus.decided_seq() >= seq, "the end", TIMEOUT_S)
+        wait_until(lambda: self.bus.decided_seq() >= seq, "the end")
         sizes = dict.fromkeys(self.processes, -1)
 
         def quiet() -> bool:
@@ -86,7 +85,7 @@ class Gateways:
             time.sleep(0.5)
             return sizes == last and all(sizes[gateway] > before[gateway] for gateway in sizes)
 
-        wait_until(quiet, "the logs to stand still", TIMEOUT_S)
+        wait_until(quiet, "the logs to stand still")
 
     def stop(self) -> None:
         for process in self.processes.values():
@@ -146,7 +145,7 @@ def test_a_gateway_killed_at_any_moment_continues_with_the_same_bytes(gateways: 
             held = gateways.log(100)
             killed.kill()
             # The other gateway has the same bytes there, so everything that was served has lasted.
-            wait_until(lambda held=held: gateways.log(101).startswith(held), "the other to have as much", TIMEOUT_S)
+            wait_until(lambda held=held: gateways.log(101).startswith(held), "the other to have as much")
             killed.start()
         killed.wait_until_started(TIMEOUT_S)
     finally:
@@ -160,7 +159,7 @@ def test_a_gateway_killed_at_any_moment_continues_with_the_same_bytes(gateways: 
 def test_a_gateway_does_not_start_on_another_clusters_bus(gateways: Gateways, tmp_path: Path) -> None:
     gateways.start(100)
     gateways.bus.publish([topic(f"t{number}") for number in range(5)])
-    wait_until(lambda: b"t4" in gateways.log(100), "the topics to be in the log", TIMEOUT_S)
+    wait_until(lambda: b"t4" in gateways.log(100), "the topics to be in the log")
     assert gateways.processes[100].stop()
     held = gateways.log(100)
 
@@ -175,7 +174,7 @@ def test_a_gateway_does_not_start_on_another_clusters_bus(gateways: Gateways, tm
     engine.start(tmp_path / "other.db")
     join(other)
     seq = other.publish([topic(f"u{number}") for number in range(99)])
-    wait_until(lambda: other.decided_seq() >= seq, "all to be decided", TIMEOUT_S)
+    wait_until(lambda: other.decided_seq() >= seq, "all to be decided")
     engine.stop()
     other.close()
     said = _refused(gateways, tmp_path / "other.db")
@@ -197,16 +196,16 @@ def _refused(gateways: Gateways, bus: Path) -> str:
 def test_a_frozen_gateway_no_longer_leads_when_it_wakes(gateways: Gateways) -> None:
     gateways.start(100)
     gateways.start(101)
-    wait_until(lambda: gateways.leader[0] == 100, "the first to lead", TIMEOUT_S)
+    wait_until(lambda: gateways.leader[0] == 100, "the first to lead")
     epoch = gateways.leader[1]
     frozen = gateways.client(100)
-    wait_until(lambda: frozen.fetch(0, epoch)["ErrorCode"] == ErrorCode.NONE, "the first to know it", TIMEOUT_S)
+    wait_until(lambda: frozen.fetch(0, epoch)["ErrorCode"] == ErrorCode.NONE, "the first to know it")
     gateways.processes[100].pause()
-    wait_until(lambda: gateways.leader[0] == 101, "the other to lead", TIMEOUT_S)
+    wait_until(lambda: gateways.leader[0] == 101, "the other to lead")
     after = gateways.leader[1]
     gateways.bus.publish([topic("while-frozen")])
     leading = gateways.client(101)
-    wait_until(lambda: b"while-frozen" in leading.fetch(0, after)["Records"], "the topic", TIMEOUT_S)
+    wait_until(lambda: b"while-frozen" in leading.fetch(0, after)["Records"], "the topic")
     gateways.processes[100].resume()
 
     def is_refused() -> bool:
@@ -215,7 +214,7 @@ def test_a_frozen_gateway_no_longer_leads_when_it_wakes(gateways: Gateways) -> N
         assert leading.fetch(0, after)["Records"].startswith(response["Records"])
         return bool(response["ErrorCode"] == ErrorCode.FENCED_LEADER_EPOCH)
 
-    wait_until(is_refused, "the old epoch to be refused", TIMEOUT_S)
+    wait_until(is_refused, "the old epoch to be refused")
     response = frozen.fetch(0, after)
     assert response["ErrorCode"] == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert response["CurrentLeader"] == {"LeaderId": 101, "LeaderEpoch": after}
@@ -230,7 +229,7 @@ def test_a_gateway_that_was_started_again_elsewhere_stops(tmp_path: Path) -> Non
     try:
         shutil.copytree(tmp_path / "gateway-100", tmp_path / "copy")
         port = quorum.start_elsewhere(100, tmp_path / "copy")
-        wait_until(lambda: first.has_ended, "the first to stop", TIMEOUT_S)
+        wait_until(lambda: first.has_ended, "the first to stop")
         with pytest.raises(BaseExceptionGroup) as ended:
             first.stop()
         assert ended.group_contains(SupersededError, match="another start of gateway 100 leads")
@@ -239,7 +238,6 @@ def test_a_gateway_that_was_started_again_elsewhere_stops(tmp_path: Path) -> Non
         wait_until(
             lambda: second.fetch(0, quorum.state.quorum_epoch)["ErrorCode"] == ErrorCode.NONE,
             "the second to lead",
-            TIMEOUT_S,
         )
     finally:
         quorum.stop()

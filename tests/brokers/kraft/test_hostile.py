@@ -197,11 +197,11 @@ def test_connections_are_limited_and_freed_again(quorum: InProcessQuorum) -> Non
         return False
 
     # Connections that ended a moment ago may count yet.
-    wait_until(is_full, "the limit", 30)
-    wait_until(lambda: is_full() or len(clients) == CONNECTIONS, "all that may be open", 30)
+    wait_until(is_full, "the limit")
+    wait_until(lambda: is_full() or len(clients) == CONNECTIONS, "all that may be open")
     for client in clients:
         client.close()
     clients.clear()
-    wait_until(lambda: not is_full(), "a connection to come free", 30)
+    wait_until(lambda: not is_full(), "a connection to come free")
     clients.pop().close()
     goes_on(quorum)

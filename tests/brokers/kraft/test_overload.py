@@ -90,7 +90,7 @@ def test_a_gateway_continues_when_its_own_events_find_no_room(
     assert client.forward("DeleteTopics", Topics=[{"Name": "held"}])["Responses"][0]["ErrorCode"] == (
         ErrorCode.REQUEST_TIMED_OUT
     )
-    wait_until(lambda: tries >= 4, "heartbeats to be left out", 30)
+    wait_until(lambda: tries >= 4, "heartbeats to be left out")
     monkeypatch.undo()
     assert not quorum.gateways[100].has_ended
     created(client, "after-all", replicas=1)

@@ -20,10 +20,9 @@ from controller_logic.gateways import EPOCH_MS
 from tests.brokers.kraft.storages import beats, event, registered
 from tests.support.controller_client import LOOPBACK, ControllerClient
 from tests.support.rules_engine import RulesEngine
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
-TIMEOUT_S = 60.0
+pytestmark = pytest.mark.cluster
 _ALL = 1_000_000
 # With no-op records an idle log grows too, and is soon longer than the lost one.
 SETTINGS = {"broker_session_timeout_ms": 600_000, "metadata_max_idle_interval_ms": 300}
@@ -60,7 +59,7 @@ class Led:
     def take(self, *events: bytes) -> None:
         """Publish events, and wait until they are decided."""
         seq = self.bus.publish(events)
-        wait_until(lambda: self.bus.decided_seq() >= seq, "the events to be decided", TIMEOUT_S)
+        wait_until(lambda: self.bus.decided_seq() >= seq, "the events to be decided")
 
     def join(self, broker: int) -> None:
         self.take(registered(broker))
@@ -84,7 +83,7 @@ class Led:
             found = client.fetch(0, 0)["CurrentLeader"]["LeaderEpoch"]
             return found > after and client.fetch(0, found)["ErrorCode"] == ErrorCode.NONE
 
-        wait_until(leads, f"an epoch after {after}", TIMEOUT_S)
+        wait_until(leads, f"an epoch after {after}")
         client.close()
         return found
 
@@ -104,7 +103,7 @@ class Led:
                     return True
             return False
 
-        wait_until(is_told, f"topic {name} in the log", TIMEOUT_S)
+        wait_until(is_told, f"topic {name} in the log")
         client.close()
         return at, last_epoch
 
@@ -153,7 +152,7 @@ def check_who_is_led(led: Led, epoch: int, kept: tuple[int, int], lost: list[tup
     """Check that brokers that have read the lost part get no records, and that another broker continues."""
     # Although the log has grown beyond the lost records, these brokers do not get the new ones.
     client = led.client()
-    wait_until(lambda: client.fetch(*kept[:1], epoch, kept[1])["HighWatermark"] > lost[-1][0] + 5, "more", TIMEOUT_S)
+    wait_until(lambda: client.fetch(*kept[:1], epoch, kept[1])["HighWatermark"] > lost[-1][0] + 5, "more")
     for offset, last_epoch in lost:
         for broker in (1, 2):
             response = client.fetch(offset, epoch, last_epoch, replica=broker)
@@ -195,7 +194,7 @@ def test_a_restored_backup_repeats_no_epoch(tmp_path: Path, is_engine_first: boo
             led.start_gateway()
             led.start_engine()
         after = led.until_led(max(known))
-        wait_until(lambda: led.epochs()[-1] == after, "the epoch on the bus", TIMEOUT_S)
+        wait_until(lambda: led.epochs()[-1] == after, "the epoch on the bus")
         assert min(set(led.epochs()) - set(known)) > max(given_out)
 
         check_who_is_led(led, after, kept, lost)

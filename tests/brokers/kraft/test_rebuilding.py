@@ -22,7 +22,7 @@ from tests.support.broker_copies import broker_copy, files_of, log_of
 from tests.support.gateway_in_process import TIMEOUT_S, InProcessQuorum
 from tests.support.waiting import wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.cluster
 SNAPSHOT_EVERY_BYTES = 1_500
 RETAINED = 3
 
@@ -42,13 +42,13 @@ class Lossy(InProcessQuorum):
 
     def publish(self, *events: bytes) -> None:
         seq = self.bus.publish(list(events))
-        wait_until(lambda: self.bus.decided_seq() >= seq, "what was published", TIMEOUT_S)
+        wait_until(lambda: self.bus.decided_seq() >= seq, "what was published")
 
     def create(self, name: str, topics: int = 12) -> None:
         """Create topics one by one, and wait until both running gateways have written them."""
         for number in range(topics):
             self.publish(topic(f"{name}-{number}", 3))
-        wait_until(self._all_have(f"{name}-{topics - 1}".encode()), "the gateways to write the last of them", TIMEOUT_S)
+        wait_until(self._all_have(f"{name}-{topics - 1}".encode()), "the gateways to write the last of them")
 
     def _all_have(self, text: bytes) -> Callable[[], bool]:
         running = [number for number, gateway in self.gateways.items() if not gateway.has_ended]

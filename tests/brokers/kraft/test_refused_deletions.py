@@ -12,7 +12,6 @@ from tests.support.gateway_in_process import InProcessQuorum
 from tests.support.waiting import wait_until
 
 HOUR_MS = 3_600_000
-TIMEOUT_S = 30.0
 
 
 def test_a_topic_does_not_stay_in_deletion_after_its_report_was_refused(
@@ -40,10 +39,10 @@ def test_a_topic_does_not_stay_in_deletion_after_its_report_was_refused(
             fetch()
             return all(topic["topic"] != "t" for topic in quorum.view()["topics"])
 
-        wait_until(is_refused, "the report to be refused", TIMEOUT_S)
+        wait_until(is_refused, "the report to be refused")
         assert not is_deleted()
         monkeypatch.setattr(deletions, "now_ms", now_ms)
-        wait_until(is_deleted, "the topic to be gone", TIMEOUT_S)
+        wait_until(is_deleted, "the topic to be gone")
     finally:
         client.close()
         quorum.stop()

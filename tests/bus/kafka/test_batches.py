@@ -15,6 +15,7 @@ from bus.kafka.publisher import BATCH_EVENTS_MAX
 from bus.weight import PARTITION_BYTES
 from isrflow.kafka.seqs import SLOTS, offset_after, seq_of, slots_after
 from tests.support.engine import encoded
+from tests.support.waiting import TIMEOUT_S
 
 TICK, BEAT, BAD = b'{"kind":"tick","time_ms":1}', b'{"kind":"broker_heartbeat"}', b"\xff"
 ASKED = b'{"kind":"create_topic","timeout_ms":5}'
@@ -200,7 +201,7 @@ def test_aborted_records_are_in_no_batch(bus: KafkaBus, batches: Batches) -> Non
     producer.init_transactions(30)
     producer.begin_transaction()
     producer.produce(bus.address.events, BAD, partition=0)
-    producer.flush(30)
+    producer.flush(TIMEOUT_S)
     producer.abort_transaction(30)
     bus.publish([BEAT])
     assert texts(cut(batches, Bounds(1, 1_000))) == [[BEAT]]
@@ -212,4 +213,4 @@ def remove(bus: KafkaBus, *places: TopicPartition) -> None:
     """Do what retention does."""
     admin = AdminClient({"bootstrap.servers": bus.address.servers})
     for removed in admin.delete_records(list(places)).values():
-        removed.result(30)
+        removed.result(TIMEOUT_S)

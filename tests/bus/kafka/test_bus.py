@@ -11,7 +11,7 @@ from bus.kafka.transaction import Transaction
 from bus.open_bus import open_bus
 from isrflow.kafka.address import Address, parse
 from isrflow.kafka.seqs import SLOTS
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 NOBODY = "127.0.0.1:1"
@@ -22,11 +22,11 @@ def remove(bus: KafkaBus, topic: str, through: int) -> None:
     place = TopicPartition(topic, 0, through + 1)
     # The variable keeps the client alive until its answer arrives.
     admin = AdminClient({"bootstrap.servers": bus.address.servers})
-    admin.delete_records([place])[place].result(30)
+    admin.delete_records([place])[place].result(TIMEOUT_S)
 
 
 def readable(bus: KafkaBus, through: int) -> None:
-    wait_until(lambda: bus.decided_seq() == bus.image().seq == through, f"seq {through} to be readable", 20)
+    wait_until(lambda: bus.decided_seq() == bus.image().seq == through, f"seq {through} to be readable")
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_missing_bus_is_not_created_for_reading(kafka_url: str) -> None:
 def test_a_topic_with_several_partitions_is_refused(kafka_url: str) -> None:
     address = parse(kafka_url)
     admin = AdminClient({"bootstrap.servers": address.servers})
-    admin.create_topics([NewTopic(address.events, 2)])[address.events].result(30)
+    admin.create_topics([NewTopic(address.events, 2)])[address.events].result(TIMEOUT_S)
     with pytest.raises(BusError, match=f"{address.events} must have one partition, but has 2"):
         open_bus(kafka_url)
 
@@ -129,7 +129,7 @@ def test_an_open_transaction_of_a_dead_job_is_never_read(
 def test_only_the_claiming_job_commits(bus: KafkaBus, kafka_url: str) -> None:
     epoch = bus.claim("job", {}, 1).controller_epoch
     other = KafkaBus(kafka_url)
-    wait_until(lambda: other.claimed_epoch() == epoch, "the claim to be readable", 20)
+    wait_until(lambda: other.claimed_epoch() == epoch, "the claim to be readable")
     with pytest.raises(BusError, match="belongs to another process"):
         other.commit(epoch, 1, [], [])
     other.close()

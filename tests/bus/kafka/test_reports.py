@@ -114,7 +114,7 @@ def test_the_past_is_whole_from_the_first_batch_whose_reports_are_kept(
         log.write(1, after, after + 1, [Entry(after + 1, b"x", after, False)])
     assert bus.kept_after() == 5
     bus.thin(8)
-    wait_until(lambda: bus.kept_after() == 7, "the reports to be gone", 20)
+    wait_until(lambda: bus.kept_after() == 7, "the reports to be gone")
     assert [entry.seq for entry in log.between(7, 9)[0]] == [8, 9]
 
 
@@ -141,7 +141,7 @@ def test_what_was_decided_before_the_job_is_not_written_again(bus: KafkaBus, tmp
     epoch = bus.claim("a", {}, 1).controller_epoch
     through = bus.publish_own([TICK])
     bus.commit(epoch, through, [], [])
-    wait_until(lambda: bus.decided_seq() == through, "the commit to be readable", 20)
+    wait_until(lambda: bus.decided_seq() == through, "the commit to be readable")
     reader = KafkaReader(
         {"url": str(bus.address), "offsets_partitions": str(bus.offsets_partitions), "max_events": "9"}
         | {"max_bytes": "1000", "after": "0", "spool_dir": str(tmp_path), "controller_epoch": "2"}

@@ -18,7 +18,7 @@ from bus.open_bus import open_bus
 from isrflow.kafka.address import parse
 from isrflow.kafka.seqs import seq_of
 from state.found import Found, found_in
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 EVENT = b'{"kind":"delete_topic","time_ms":1,"topic":"t"}'
 MIB = 1024 * 1024
@@ -87,8 +87,8 @@ def test_a_topic_with_other_settings_is_refused(
     name, large = f"{kafka_url.rpartition('/')[2]}.{topic}", {"max.message.bytes": str(32 * MIB)} if settings else {}
     made = NewTopic(name, 1, config=settings | large)
     admin = AdminClient({"bootstrap.servers": kafka_url.split("/")[2]})
-    admin.create_topics([made])[name].result(30)
-    wait_until(lambda: name in admin.list_topics(timeout=20).topics, "the topic to be listed", 20)
+    admin.create_topics([made])[name].result(TIMEOUT_S)
+    wait_until(lambda: name in admin.list_topics(timeout=TIMEOUT_S).topics, "the topic to be listed")
     with pytest.raises(BusError, match=f"topic {name} has {said}"):
         open_bus(kafka_url)
 
@@ -127,7 +127,7 @@ def test_an_acknowledged_record_is_on_all_replicas_but_one(factor: int, in_sync:
 @pytest.mark.cluster
 def test_topics_are_created_with_bounded_segments(bus: KafkaBus, kafka_url: str) -> None:
     admin = AdminClient({"bootstrap.servers": bus.address.servers})
-    listed = admin.list_topics(timeout=20)
+    listed = admin.list_topics(timeout=TIMEOUT_S)
     for name in (bus.address.events, bus.address.decisions, bus.address.state, bus.address.controller):
         partitions = listed.topics[name].partitions
         assert [len(partition.replicas) for partition in partitions.values()] == [1], "of one broker"
@@ -143,7 +143,7 @@ def test_topics_are_created_with_bounded_segments(bus: KafkaBus, kafka_url: str)
 
 def settings_of(admin: AdminClient, topic: str, *names: str) -> list[str]:
     resource = ConfigResource(ResourceType.TOPIC, topic)
-    found = admin.describe_configs([resource])[resource].result(20)
+    found = admin.describe_configs([resource])[resource].result(TIMEOUT_S)
     return [found[name].value for name in names]
 
 
@@ -154,7 +154,7 @@ def test_a_claim_says_how_much_it_found_undecided(bus: KafkaBus) -> None:
     bus.commit(first.controller_epoch, first.seq, [], [])
     bus.publish([EVENT])
     second = bus.claim("b", {}, 6)
-    wait_until(lambda: len(bus.read(0, ALL)) == 4, "the events to be readable", 20)
+    wait_until(lambda: len(bus.read(0, ALL)) == 4, "the events to be readable")
     entered_ms = {entry.seq: entry.entered_ms for entry in bus.read(0, ALL)}[second.seq]
     assert entered_ms is not None
     assert newest_claims(Connection(bus.address)).found[-1] == Found(first.seq, second.seq, entered_ms)

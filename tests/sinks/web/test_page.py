@@ -22,10 +22,9 @@ from state.slices import slices_of
 from tests.sinks.sample import NOW_MS, decision
 from tests.sinks.web.test_live import BROKERS
 from tests.sinks.web.test_partitions import partition, topic
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 STATIC = Path(push.__file__).parent / "static"
-TIMEOUT_S = 10
 BYTES_MAX = 100_000
 
 
@@ -183,7 +182,7 @@ def test_too_many_browsers_are_refused_and_one_that_left_makes_room(
     assert served.get("/page/events")[0] == 503
     streams.pop().close()
     served.batch(partition(0))
-    wait_until(lambda: Stream(served.port).answer.status == 200, "room for another browser", TIMEOUT_S)
+    wait_until(lambda: Stream(served.port).answer.status == 200, "room for another browser")
     streams.pop().close()
 
 
@@ -191,7 +190,7 @@ def test_a_partition_is_explained(served: Served) -> None:
     fenced = decision("leader_and_isr", "LEADER_FENCED", topic="orders", partition=0, leader=2)
     served.batch(partition(0, isr=(1, 2)), decisions=(json.dumps(json.loads(fenced), separators=(",", ":")).encode(),))
     path = "/page/partition?topic=orders&partition=0"
-    wait_until(lambda: bool(served.ask(path)[1]["decisions"]), "the decision", TIMEOUT_S)
+    wait_until(lambda: bool(served.ask(path)[1]["decisions"]), "the decision")
     _, answer = served.ask(path)
     assert answer["explanation"]["steps"][0]["sentences"] == ["Event 1 created orders-0."]
     assert answer["row"]["problems"] == ["under_replicated"]

@@ -209,7 +209,7 @@ def test_connections_that_never_shake_hands_are_limited(authority: Authority, mo
             with contextlib.suppress(ConnectionError):
                 assert one.recv(1) == b"", "it was refused"
         silent[0].close()
-        wait_until(lambda: _is_served(authority, port), "room for another one", 30)
+        wait_until(lambda: _is_served(authority, port), "room for another one")
 
 
 def _is_served(authority: Authority, port: int) -> bool:

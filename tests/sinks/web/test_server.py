@@ -96,7 +96,7 @@ def test_the_servers_complaints_are_lines_of_the_engines_log(served: int, capfd:
         with socket.create_connection(("127.0.0.1", served), 10) as connection:
             connection.sendall(b"no HTTP\r\n\r\n")
             assert b"400" in connection.recv(1_000)
-        wait_until(lambda: bool(lines), "a log line", 10)
+        wait_until(lambda: bool(lines), "a log line")
     assert [(line["log_level"], line["event"]) for line in lines] == [("warning", "Invalid HTTP request received.")]
     assert capfd.readouterr().err == ""
 
@@ -110,7 +110,7 @@ def test_a_failing_answer_is_one_line_with_its_error(capfd: pytest.CaptureFixtur
     try:
         with structlog.testing.capture_logs() as lines:
             assert get(port or 0, "/broken")[0] == 500
-            wait_until(lambda: bool(lines), "a log line", 10)
+            wait_until(lambda: bool(lines), "a log line")
         assert [line["log_level"] for line in lines] == ["error"]
         assert "broken" in lines[0]["error"]
         assert capfd.readouterr().err == ""

@@ -105,7 +105,7 @@ def test_another_process_gets_a_brokers_id_only_when_the_former_is_known_to_be_d
             assert quorum.broker(17)["state"] == "active"
         # The listener is gone, but no connection ended, so the gateway finds out when the next process registers.
         assert refused(impostor, request)
-        wait_until(lambda: is_lost(quorum), "the broker to be known as dead", 30)
+        wait_until(lambda: is_lost(quorum), "the broker to be known as dead")
         assert refused(impostor, request), "it has another disk"
         assert let_in(impostor, quorum.registration(17, "C")) > responses["BrokerEpoch"]
         impostor.close()
@@ -132,7 +132,7 @@ def let_in(client: ControllerClient, request: dict[str, object]) -> int:
         assert responses[-1]["ErrorCode"] in (ErrorCode.NONE, ErrorCode.DUPLICATE_BROKER_REGISTRATION)
         return responses[-1]["ErrorCode"] == ErrorCode.NONE
 
-    wait_until(is_let_in, "the former process to be known as dead", 30)
+    wait_until(is_let_in, "the former process to be known as dead")
     return responses[-1]["BrokerEpoch"]
 
 
@@ -190,7 +190,7 @@ def test_a_broker_may_stop_when_it_leads_nothing_and_the_others_have_heard(
         assert beat["ErrorCode"] == ErrorCode.NONE
         return bool(beat["ShouldShutDown"])
 
-    wait_until(may_stop, "the broker to be let go", 30)
+    wait_until(may_stop, "the broker to be let go")
     held = quorum.partition("left")
     assert held["leader"] in (1, 2)
     assert 15 not in held["isr"]

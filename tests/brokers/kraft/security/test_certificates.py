@@ -54,7 +54,7 @@ def test_changed_certificates_are_in_force_without_a_restart(quorum: SecureQuoru
         client.close()
         return True
 
-    wait_until(is_in_force, "the new certificates to be in force", 30)
+    wait_until(is_in_force, "the new certificates to be in force")
     # The former authority's certificates count no longer, except where a connection is open.
     old = TlsFiles(
         keystore=str(quorum.authority.folder / "broker-1.pem"),
