@@ -18,6 +18,8 @@ _FOR = {
     "kafka-broker": "for real Kafka brokers",
     "kafka-tools": "for Kafka's own admin tools",
     "spark-files": "for shorter batches",
+    "zookeeper-broker": "for Kafka brokers in ZooKeeper mode",
+    "zookeeper-tools": "for the admin tools of that version",
 }
 
 
@@ -60,9 +62,9 @@ def command(
     With --broker and --gateway-set, compare a broker's server.properties with the settings of a gateway: protocols,
     certificates, mechanisms and passwords, and whether the broker's principal is its node id (docs/security.md).
 
-    There are three sets of jars, pinned by hash and kept in a cache (ISRFLOW_CACHE, or the user's cache): kafka-broker,
-    kafka-tools and spark-files. The exit code is 3 if something is wrong: there is no Java, a jar does not match its
-    hash, a clock is skewed, or a place cannot be written.
+    There are five sets of jars, pinned by hash and kept in a cache (ISRFLOW_CACHE, or the user's cache): kafka-broker,
+    kafka-tools, spark-files, zookeeper-broker and zookeeper-tools. The exit code is 3 if something is wrong: there is
+    no Java, a jar does not match its hash, a clock is skewed, or a place cannot be written.
 
     \b
     Examples:

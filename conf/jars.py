@@ -7,6 +7,7 @@ The sets (``SETS``) and their hashes are in ``jars.lock.toml``, which ``make loc
 
 * ``kafka-broker``  a Kafka broker or controller of ``KAFKA_VERSION``, with a binding for its logs
 * ``kafka-tools``   the stock admin tools of the same version
+* ``zookeeper-broker``, ``zookeeper-tools``  the same of ``ZOOKEEPER_KAFKA_VERSION``, with ZooKeeper's server
 * ``spark-files``   a local file system for Spark that does not fork a process for each file it makes
 
 A jar comes from a local Maven repository (``M2_REPO``, or ``~/.m2/repository``), otherwise from Maven Central. It is
@@ -32,7 +33,9 @@ from conf.cache import cache_dir
 from conf.download import download
 
 KAFKA_VERSION = "4.1.0"
-SETS = ("kafka-broker", "kafka-tools", "spark-files")
+# The last line of Kafka whose brokers know ZooKeeper.
+ZOOKEEPER_KAFKA_VERSION = "3.9.1"
+SETS = ("kafka-broker", "kafka-tools", "spark-files", "zookeeper-broker", "zookeeper-tools")
 LOCK_NAME = "jars.lock.toml"
 FETCHES_AT_ONCE = 4
 # In pieces, because no file of this tree spells out where packages come from (``tests/tidy``).

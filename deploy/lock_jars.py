@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jgo.maven import MavenContext
 
-from conf.jars import KAFKA_VERSION, LOCK_NAME
+from conf.jars import KAFKA_VERSION, LOCK_NAME, ZOOKEEPER_KAFKA_VERSION
 
 PLACE = Path(__file__).parents[1] / "conf" / LOCK_NAME
 # Matches the slf4j that Kafka ships. Without a binding its brokers log nothing.
@@ -14,6 +14,9 @@ LOG_BINDING = "org.slf4j:slf4j-reload4j:1.7.36"
 WITH_DEPENDENCIES = {
     "kafka-broker": [f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}", LOG_BINDING],
     "kafka-tools": [f"org.apache.kafka:kafka-tools:{KAFKA_VERSION}", LOG_BINDING],
+    # These bring ZooKeeper and what its server needs.
+    "zookeeper-broker": [f"org.apache.kafka:kafka_2.13:{ZOOKEEPER_KAFKA_VERSION}", LOG_BINDING],
+    "zookeeper-tools": [f"org.apache.kafka:kafka-tools:{ZOOKEEPER_KAFKA_VERSION}", LOG_BINDING],
 }
 BY_NAME = {
     # Depends only on Hadoop's client, which Spark ships.

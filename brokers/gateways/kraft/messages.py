@@ -1,167 +1,32 @@
-"""Kafka's messages on a controller's listener, by API key and version, from the layouts in ``layouts/``.
+"""Kafka's messages on a controller's listener, from the layouts in ``layouts/`` (``brokers.wire.catalogue``).
 
-    decode_request(frame) -> Request              encode_response(api_key, version, correlation_id, values) -> frame
-    encode_message(name, version, values)         decode_message(name, version, data) -> values
-    encode_request(api_key, version, correlation_id, client_id, values) -> frame
-    decode_response(api_key, version, frame) -> Response
-
-A frame here is the bytes between two length prefixes, header included: exactly the content of an Envelope.
-``framed(frame)`` adds the prefix of four bytes. ``values`` are dicts as in ``brokers.wire.schema``: Kafka's field
-names, uuids as text. All functions raise ``MessageError`` if bytes or values do not fit their layout. Its subclass
-``UnsupportedError`` is for a request whose API or version has no layout, and has the request's header for the answer.
 Metadata records are in ``record_frame``.
 """
 
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
-from typing import NamedTuple
 
-from brokers.wire.layout import Layout, read_layout
-from brokers.wire.messages import FRAME_LENGTH_BYTES
-from brokers.wire.plain import Reader
-from brokers.wire.schema import Message, MessageError, Values
+from brokers.wire.catalogue import API_VERSIONS_KEY as API_VERSIONS_KEY
+from brokers.wire.catalogue import Catalogue
+from brokers.wire.catalogue import Request as Request
+from brokers.wire.catalogue import RequestHeader as RequestHeader
+from brokers.wire.catalogue import Response as Response
+from brokers.wire.catalogue import UnsupportedError as UnsupportedError
+from brokers.wire.catalogue import framed as framed
+from brokers.wire.layout import Layout
+from brokers.wire.schema import MessageError as MessageError
 
-API_VERSIONS_KEY = 18
+CATALOGUE = Catalogue("brokers.gateways.kraft")
 
-
-class RequestHeader(NamedTuple):
-    """The header of every request."""
-
-    api_key: int
-    version: int
-    correlation_id: int
-    client_id: str | None
-
-
-class Request(NamedTuple):
-    """A decoded request; ``name`` is the schema's, without its ``Request``."""
-
-    api_key: int
-    version: int
-    correlation_id: int
-    client_id: str | None
-    name: str
-    values: Values
+message = CATALOGUE.message
+decode_header = CATALOGUE.decode_header
+decode_request = CATALOGUE.decode_request
+encode_request = CATALOGUE.encode_request
+encode_response = CATALOGUE.encode_response
+decode_response = CATALOGUE.decode_response
+encode_message = CATALOGUE.encode_message
+decode_message = CATALOGUE.decode_message
 
 
-class Response(NamedTuple):
-    """A decoded response."""
-
-    correlation_id: int
-    values: Values
-
-
-class UnsupportedError(MessageError):
-    """No layout fits a request; ``header`` is all that could be read of it."""
-
-    def __init__(self, header: RequestHeader) -> None:
-        super().__init__(f"API {header.api_key} in version {header.version} has no layout here")
-        self.header = header
-
-
-@cache
 def layouts() -> Mapping[str, Layout]:
     """Return every layout by its message's name; they are read once."""
-    folder = files(__package__) / "layouts"
-    read = [read_layout(file.read_bytes()) for file in folder.iterdir() if file.name.endswith(".json")]
-    return {layout.name: layout for layout in sorted(read, key=lambda layout: layout.name)}
-
-
-@cache
-def message(name: str) -> Message:
-    """Return the codec of the message ``name``. Raises ``MessageError`` if it has no layout."""
-    if name not in layouts():
-        raise MessageError(f"{name}: there is no layout of this name")
-    return Message(layouts()[name])
-
-
-@cache
-def _of_key(kind: str) -> dict[int, Message]:
-    return {
-        found.api_key: message(found.name)
-        for found in layouts().values()
-        if found.kind == kind and found.api_key is not None
-    }
-
-
-def decode_header(frame: bytes | memoryview) -> RequestHeader:
-    """Read the header of a request, whether its API is known or not."""
-    values = message("RequestHeader").read(1, Reader(frame))
-    return RequestHeader(
-        values["RequestApiKey"], values["RequestApiVersion"], values["CorrelationId"], values["ClientId"]
-    )
-
-
-def decode_request(frame: bytes | memoryview) -> Request:
-    """Read a request with its header. Raises ``MessageError``, or ``UnsupportedError`` if there is no layout."""
-    header = decode_header(frame)
-    found = _of_key("request").get(header.api_key)
-    if found is None or header.version not in found.layout.valid:
-        raise UnsupportedError(header)
-    reader = Reader(frame)
-    message("RequestHeader").read(2 if found.flexible(header.version) else 1, reader)
-    values = _last(found, header.version, reader)
-    return Request(*header, found.name.removesuffix("Request"), values)
-
-
-def encode_request(api_key: int, version: int, correlation_id: int, client_id: str | None, values: Values) -> bytes:
-    """Write a request with its header."""
-    found = _known(_of_key("request"), api_key)
-    body = found.encode(version, values)
-    header = {
-        "RequestApiKey": api_key,
-        "RequestApiVersion": version,
-        "CorrelationId": correlation_id,
-        "ClientId": client_id,
-    }
-    return message("RequestHeader").encode(2 if found.flexible(version) else 1, header) + body
-
-
-def encode_response(api_key: int, version: int, correlation_id: int, values: Values) -> bytes:
-    """Write a response with its header."""
-    found = _known(_of_key("response"), api_key)
-    body = found.encode(version, values)
-    return message("ResponseHeader").encode(_response_header(found, version), {"CorrelationId": correlation_id}) + body
-
-
-def decode_response(api_key: int, version: int, frame: bytes | memoryview) -> Response:
-    """Read a response with its header."""
-    found = _known(_of_key("response"), api_key)
-    reader = Reader(frame)
-    header = message("ResponseHeader").read(_response_header(found, version), reader)
-    return Response(header["CorrelationId"], _last(found, version, reader))
-
-
-def encode_message(name: str, version: int, values: Values) -> bytes:
-    """Write a message without a header, such as ``LeaderChangeMessage``."""
-    return message(name).encode(version, values)
-
-
-def decode_message(name: str, version: int, data: bytes | memoryview) -> Values:
-    """Read a message without a header."""
-    return message(name).decode(version, data)
-
-
-def framed(frame: bytes) -> bytes:
-    """Put the length prefix in front."""
-    return len(frame).to_bytes(FRAME_LENGTH_BYTES, "big") + frame
-
-
-def _response_header(found: Message, version: int) -> int:
-    # The response to ApiVersions has the oldest header, because the client does not know yet which one to expect
-    # (KIP-511).
-    return 1 if found.flexible(version) and found.layout.api_key != API_VERSIONS_KEY else 0
-
-
-def _known(found: Mapping[int, Message], api_key: int) -> Message:
-    if api_key not in found:
-        raise MessageError(f"API {api_key} has no layout here")
-    return found[api_key]
-
-
-def _last(found: Message, version: int, reader: Reader) -> Values:
-    values = found.read(version, reader)
-    if reader.left:
-        raise MessageError(f"{found.name} v{version}: {reader.left} bytes are left over")
-    return values
+    return CATALOGUE.layouts

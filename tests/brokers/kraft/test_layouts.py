@@ -4,67 +4,24 @@ import json
 import re
 import subprocess
 import sys
-import zipfile
-from functools import cache
 from importlib.resources import files
-from typing import Any
 
 import pytest
 
 from brokers.gateways.kraft.messages import layouts
 from brokers.wire.layout import Versions, versions
 from conf.jars import KAFKA_VERSION, fetch
-
-JARS_WITH_SCHEMAS = ("kafka-clients", "kafka-metadata")
-Shape = dict[str, Any]
+from tests.support.schemas import Shape, ignorable, schemas_in, shape_of
 
 
-@cache
 def released() -> dict[str, Shape]:
-    """Read every schema that the jars carry, by its message's name."""
-    found: dict[str, Shape] = {}
-    for path in fetch("kafka-broker"):
-        if path.name.removesuffix(f"-{KAFKA_VERSION}.jar") in JARS_WITH_SCHEMAS:
-            with zipfile.ZipFile(path) as jar:
-                names = [name for name in jar.namelist() if re.fullmatch(r"common/(message|metadata)/\w+\.json", name)]
-                for name in names:
-                    lines = jar.read(name).decode().splitlines()
-                    schema = json.loads("\n".join(line for line in lines if not line.lstrip().startswith("//")))
-                    found[schema["name"]] = schema
-    return found
+    return schemas_in(fetch("kafka-broker"), KAFKA_VERSION)
 
 
 def ours(name: str) -> Shape:
     text = (files("brokers.gateways.kraft") / "layouts" / f"{name}.json").read_text()
     read: Shape = json.loads(text)
     return read
-
-
-def within(field: Shape, key: str, version: int) -> bool:
-    return version in versions(field.get(key, "none"))
-
-
-def shape_of(message: Shape, version: int) -> list[Shape]:
-    """Say which fields a message has in one version, and what each is there."""
-    common = {struct["name"]: struct["fields"] for struct in message.get("commonStructs", [])}
-
-    def shape(field: Shape) -> Shape:
-        inner = field.get("fields", common.get(field["type"].removeprefix("[]")))
-        return {
-            "name": field["name"],
-            "type": field["type"],
-            "nullable": within(field, "nullableVersions", version),
-            "tag": field["tag"] if within(field, "taggedVersions", version) else None,
-            "default": field.get("default"),
-            "flexible": version in versions(field.get("flexibleVersions", message["flexibleVersions"])),
-            "fields": None if inner is None else [shape(one) for one in inner if within(one, "versions", version)],
-        }
-
-    return [shape(field) for field in message["fields"] if within(field, "versions", version)]
-
-
-def ignorable(fields: list[Shape]) -> dict[str, bool]:
-    return {field["name"]: bool(field.get("ignorable", False)) for field in fields}
 
 
 @pytest.mark.parametrize("name", sorted(layouts()))

@@ -1,0 +1,107 @@
+"""The cluster as decisions describe it: what a controller in ZooKeeper mode holds in its context."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from state.decisions import AnyDecision, BrokerDecision, ConfigDecision, LeaderAndIsr, QuorumDecision, TopicDecision
+
+# The states in which a broker is told what is decided.
+_LIVE = ("active", "controlled_shutdown")
+
+
+class Place(NamedTuple):
+    """The name of a partition."""
+
+    topic: str
+    partition: int
+
+
+class TopicView:
+    """A topic with the newest decision about each of its partitions that ever had a leader."""
+
+    def __init__(self, name: str, topic_id: str) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.state = "created"
+        self.config: dict[str, str] = {}
+        self.partitions: dict[int, LeaderAndIsr] = {}
+
+    @property
+    def is_deleting(self) -> bool:
+        """Say whether brokers remove it. A deletion that waits for a reassignment is only announced."""
+        return self.state in ("deleting", "ineligible") and all(one.leader < 0 for one in self.partitions.values())
+
+
+class ClusterView:
+    """Brokers, topics, settings and the leading gateway, after the decisions so far. It does no I/O."""
+
+    def __init__(self) -> None:
+        self.brokers: dict[int, BrokerDecision] = {}
+        self.topics: dict[str, TopicView] = {}
+        self.configs: dict[tuple[str, str | None], dict[str, str]] = {}
+        self.quorum: QuorumDecision | None = None
+        self.controller_epoch = 0
+
+    def apply(self, decision: AnyDecision) -> None:
+        """Take one decision in. They must come in order."""
+        self.controller_epoch = max(self.controller_epoch, decision.controller_epoch)
+        match decision:
+            case BrokerDecision(state="unregistered"):
+                self.brokers.pop(decision.broker, None)
+            case BrokerDecision():
+                self.brokers[decision.broker] = decision
+            case TopicDecision(state="deleted"):
+                self.topics.pop(decision.topic, None)
+            case TopicDecision():
+                self._topic(decision)
+            case LeaderAndIsr():
+                # Within an event, the decisions about a new topic's partitions come before the one about the topic.
+                topic = self._topic_of(decision.topic, decision.topic_id)
+                topic.partitions[decision.partition] = decision
+            case ConfigDecision(entity="topic", name=str(name)) if name in self.topics:
+                self.topics[name].config = decision.config
+            case ConfigDecision():
+                self.configs[decision.entity, decision.name] = decision.in_force or decision.config
+            case QuorumDecision():
+                self.quorum = decision
+
+    def _topic(self, decision: TopicDecision) -> None:
+        held = self._topic_of(decision.topic, decision.topic_id)
+        held.state, held.config = decision.state, decision.config
+
+    def _topic_of(self, name: str, topic_id: str) -> TopicView:
+        held = self.topics.get(name)
+        if held is None or held.topic_id != topic_id:
+            held = self.topics[name] = TopicView(name, topic_id)
+        return held
+
+    @property
+    def live(self) -> list[BrokerDecision]:
+        """List the brokers that are told what is decided, by id."""
+        return [held for _, held in sorted(self.brokers.items()) if held.state in _LIVE]
+
+    def is_live(self, broker: int) -> bool:
+        held = self.brokers.get(broker)
+        return held is not None and held.state in _LIVE
+
+    def partition(self, place: Place) -> LeaderAndIsr | None:
+        topic = self.topics.get(place.topic)
+        return topic.partitions.get(place.partition) if topic else None
+
+    def topic_of_id(self, topic_id: str) -> TopicView | None:
+        return next((topic for topic in self.topics.values() if topic.topic_id == topic_id), None)
+
+    def places(self) -> Iterator[Place]:
+        """Name every partition that ever had a leader, in order."""
+        for name, topic in sorted(self.topics.items()):
+            for number in sorted(topic.partitions):
+                yield Place(name, number)
+
+    def led_by(self, broker: int) -> list[Place]:
+        """Name the partitions that a broker leads and that have other replicas."""
+        return [
+            Place(name, number)
+            for name, topic in sorted(self.topics.items())
+            for number, held in sorted(topic.partitions.items())
+            if held.leader == broker and len(held.replicas) > 1
+        ]

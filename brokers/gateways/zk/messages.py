@@ -1,0 +1,45 @@
+"""The messages between a controller and brokers in ZooKeeper mode, and the versions that they speak.
+
+Admins' requests and those that brokers of Kafka 4 send too have the layouts of ``brokers.gateways.kraft``.
+"""
+
+from typing import NamedTuple
+
+from brokers.wire.catalogue import Catalogue
+
+CATALOGUE = Catalogue("brokers.gateways.kraft", "brokers.gateways.zk")
+
+LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, CONTROLLED_SHUTDOWN = 4, 5, 6, 7
+CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS = 19, 20, 37
+ALTER_PARTITION, ALLOCATE_PRODUCER_IDS = 56, 67
+
+
+class Versions(NamedTuple):
+    """The versions of the requests to brokers, by ``inter.broker.protocol.version``."""
+
+    leader_and_isr: int
+    update_metadata: int
+    stop_replica: int
+
+    def of(self, api_key: int) -> int:
+        """Return the version of one of the three requests."""
+        return {
+            LEADER_AND_ISR: self.leader_and_isr,
+            UPDATE_METADATA: self.update_metadata,
+            STOP_REPLICA: self.stop_replica,
+        }[api_key]
+
+
+# Kafka's ControllerChannelManager has these versions.
+IBP_3_9 = Versions(leader_and_isr=7, update_metadata=8, stop_replica=4)
+IBP_2_6 = Versions(leader_and_isr=4, update_metadata=6, stop_replica=3)
+
+# The requests that brokers and admins send, with the versions that are answered.
+SERVED: dict[int, tuple[int, int]] = {
+    CONTROLLED_SHUTDOWN: (3, 3),
+    CREATE_TOPICS: (2, 7),
+    DELETE_TOPICS: (1, 6),
+    CREATE_PARTITIONS: (0, 3),
+    ALTER_PARTITION: (2, 3),
+    ALLOCATE_PRODUCER_IDS: (0, 0),
+}

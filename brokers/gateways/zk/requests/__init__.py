@@ -1,0 +1,1 @@
+"""What brokers are told: from decisions to requests, and from answers to reports."""

@@ -1,0 +1,208 @@
+"""From a batch to requests, in the order of Kafka's ``AbstractControllerBrokerRequestBatch``.
+
+A broker makes no fetcher for a leader that it does not know to be alive, and says so only in its log. So the brokers
+that live come first, then who leads, then what everybody should know, then what stops. Every UpdateMetadata request
+replaces the whole list of live brokers, so each one has them all.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple, TypeVar
+
+from brokers.gateways.zk.cluster_view import ClusterView, Place
+from brokers.gateways.zk.messages import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA
+from brokers.gateways.zk.requests.pending import Batch
+from brokers.wire.schema import Values
+from state.decisions import BrokerDecision, LeaderAndIsr, StopReplica
+from state.ids import EPOCH_DURING_DELETE, NO_LEADER
+from state.registration import Listener
+
+# Kafka's LeaderAndIsr.LeaderDuringDelete. It removes a partition from a broker's metadata.
+LEADER_DURING_DELETE = -2
+PARTITIONS_PER_REQUEST_MAX = 2_000
+# Kafka's SecurityProtocol, by name.
+PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+RECOVERY = {"RECOVERED": 0, "RECOVERING": 1}
+
+T = TypeVar("T")
+
+
+class Sender(NamedTuple):
+    """The gateway as brokers know their controller."""
+
+    controller: int
+    controller_epoch: int
+    # Where it answers what brokers and clients ask the controller.
+    listener: Listener
+    # The name of the listener on which brokers talk to each other.
+    inter_broker_listener: str
+
+
+class Told(NamedTuple):
+    """One partition of a request, as the answer's codes must be read."""
+
+    topic_id: str
+    leader_epoch: int
+    leads: bool = False
+    delete: bool = False
+
+
+class Outgoing(NamedTuple):
+    """One request to a broker; ``told`` has the partitions of a LeaderAndIsr or StopReplica request."""
+
+    api_key: int
+    values: Values
+    told: Mapping[Place, Told]
+
+
+# The newest (topic id, leader epoch) that a broker has answered for each partition.
+Answered = dict[Place, tuple[str, int]]
+
+
+def requests_of(
+    batch: Batch, broker: BrokerDecision, view: ClusterView, sender: Sender, answered: Answered
+) -> Iterator[Outgoing]:
+    """Yield the requests that tell ``batch`` to a broker.
+
+    A leader epoch that the broker has answered is left out: it would refuse it as stale.
+    """
+    building = _Building(broker, view, sender)
+    if batch.live or batch.deleted:
+        for gone in _parts(list(batch.deleted.items()), at_least_one=True):
+            yield building.deleted(dict(gone))
+    held = {place: found for place in batch.leader_and_isr if (found := view.partition(place)) is not None}
+    news = [
+        (place, decision, batch.leader_and_isr[place])
+        for place, decision in held.items()
+        if broker.broker in decision.replicas and _is_news(decision, answered.get(place))
+    ]
+    for part in _parts(news):
+        yield building.leader_and_isr(part)
+    known = [(place, found) for place in batch.metadata if (found := view.partition(place)) is not None]
+    for some in _parts(known):
+        yield building.metadata(some)
+    for stops in _parts(list(batch.stops.items())):
+        yield building.stop(stops)
+
+
+def _is_news(decision: LeaderAndIsr, answered: tuple[str, int] | None) -> bool:
+    return answered is None or answered[0] != decision.topic_id or answered[1] < decision.leader_epoch
+
+
+def _parts(items: Sequence[T], *, at_least_one: bool = False) -> Iterator[Sequence[T]]:
+    if at_least_one and not items:
+        yield items
+    left = iter(items)
+    while part := list(islice(left, PARTITIONS_PER_REQUEST_MAX)):
+        yield part
+
+
+class _Building:
+    def __init__(self, broker: BrokerDecision, view: ClusterView, sender: Sender) -> None:
+        self._broker = broker
+        self._view = view
+        self._sender = sender
+        self._common: Values = {
+            "ControllerId": sender.controller,
+            "ControllerEpoch": sender.controller_epoch,
+            "BrokerEpoch": zookeeper_epoch(broker),
+        }
+
+    def leader_and_isr(self, part: Sequence[tuple[Place, LeaderAndIsr, bool]]) -> Outgoing:
+        leaders = sorted({decision.leader for _, decision, _ in part} - {NO_LEADER})
+        live = [self._leader(leader) for leader in leaders if self._view.is_live(leader)]
+        states = [(place, decision.topic_id, self._isr(decision, is_new)) for place, decision, is_new in part]
+        values = self._common | {"LiveLeaders": live, "TopicStates": _by_topic(states)}
+        told = {
+            place: Told(decision.topic_id, decision.leader_epoch, leads=decision.leader == self._broker.broker)
+            for place, decision, _ in part
+        }
+        return Outgoing(LEADER_AND_ISR, values, told)
+
+    def _isr(self, decision: LeaderAndIsr, is_new: bool) -> Values:
+        return {
+            "PartitionIndex": decision.partition,
+            "ControllerEpoch": self._sender.controller_epoch,
+            "Leader": decision.leader,
+            "LeaderEpoch": decision.leader_epoch,
+            "Isr": list(decision.isr),
+            "PartitionEpoch": decision.partition_epoch,
+            "Replicas": list(decision.replicas),
+            "AddingReplicas": list(decision.adding_replicas),
+            "RemovingReplicas": list(decision.removing_replicas),
+            "IsNew": is_new,
+            "LeaderRecoveryState": RECOVERY[decision.leader_recovery_state],
+        }
+
+    def _leader(self, leader: int) -> Values:
+        listeners = self._view.brokers[leader].listeners
+        found = listener_named(listeners, self._sender.inter_broker_listener)
+        return {"BrokerId": leader, "HostName": found.host, "Port": found.port}
+
+    def metadata(self, part: Sequence[tuple[Place, LeaderAndIsr]]) -> Outgoing:
+        return self._update((place, decision.topic_id, self._known(decision)) for place, decision in part)
+
+    def deleted(self, part: Mapping[Place, LeaderAndIsr]) -> Outgoing:
+        gone = {"Leader": LEADER_DURING_DELETE}
+        return self._update(
+            (place, decision.topic_id, self._known(decision) | gone) for place, decision in part.items()
+        )
+
+    def _known(self, decision: LeaderAndIsr) -> Values:
+        return {
+            "PartitionIndex": decision.partition,
+            "ControllerEpoch": self._sender.controller_epoch,
+            "Leader": decision.leader,
+            "LeaderEpoch": decision.leader_epoch,
+            "Isr": list(decision.isr),
+            "ZkVersion": decision.partition_epoch,
+            "Replicas": list(decision.replicas),
+            "OfflineReplicas": [replica for replica in decision.replicas if not self._view.is_live(replica)],
+        }
+
+    def _update(self, states: Iterable[tuple[Place, str, Values]]) -> Outgoing:
+        live = [
+            {"Id": held.broker, "Endpoints": [_endpoint(one) for one in held.listeners], "Rack": held.rack}
+            for held in self._view.live
+        ]
+        live.append({"Id": self._sender.controller, "Endpoints": [_endpoint(self._sender.listener)], "Rack": None})
+        return Outgoing(UPDATE_METADATA, self._common | {"TopicStates": _by_topic(states), "LiveBrokers": live}, {})
+
+    def stop(self, part: Sequence[tuple[Place, StopReplica]]) -> Outgoing:
+        topics: dict[str, list[Values]] = {}
+        for place, stop in part:
+            epoch = EPOCH_DURING_DELETE if stop.delete and stop.leader_epoch < 0 else stop.leader_epoch
+            values = {"PartitionIndex": place.partition, "LeaderEpoch": epoch, "DeletePartition": stop.delete}
+            topics.setdefault(place.topic, []).append(values)
+        states = [{"TopicName": topic, "PartitionStates": partitions} for topic, partitions in topics.items()]
+        told = {place: Told(stop.topic_id, stop.leader_epoch, delete=stop.delete) for place, stop in part}
+        return Outgoing(STOP_REPLICA, self._common | {"TopicStates": states}, told)
+
+
+def zookeeper_epoch(broker: BrokerDecision) -> int:
+    """Return a broker's epoch as it knows it: the transaction that made its znode, which is its incarnation here."""
+    return int(broker.incarnation)
+
+
+def listener_named(listeners: Sequence[Listener], name: str) -> Listener:
+    """Return the listener of a name, or the first one."""
+    return next((one for one in listeners if one.name == name), listeners[0])
+
+
+def _endpoint(listener: Listener) -> Values:
+    return {
+        "Port": listener.port,
+        "Host": listener.host,
+        "Listener": listener.name,
+        "SecurityProtocol": PROTOCOLS[listener.protocol],
+    }
+
+
+def _by_topic(states: Iterable[tuple[Place, str, Values]]) -> list[Values]:
+    topics: dict[tuple[str, str], list[Values]] = {}
+    for place, topic_id, values in states:
+        topics.setdefault((place.topic, topic_id), []).append(values)
+    return [
+        {"TopicName": topic, "TopicId": topic_id, "PartitionStates": partitions}
+        for (topic, topic_id), partitions in topics.items()
+    ]

@@ -1,0 +1,148 @@
+"""What a broker has yet to be told, folded to the newest for each partition while it is slow.
+
+A batch names partitions and holds no states. What they are is read from the view when the batch is sent, so that a
+broker that took long hears of the newest decision only. A log that is removed is an order by itself: it must not
+overtake, or be overtaken by, what is said about a new topic of the same name. So the requests are in batches, and
+such a partition begins another one.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from brokers.gateways.zk.cluster_view import ClusterView, Place
+from state.decisions import AnyDecision, BrokerDecision, LeaderAndIsr, StopReplica, TopicDecision
+from state.reason import Reason
+
+# A partition that is told about takes at most this many bytes here.
+BYTES_EACH = 400
+
+
+class Batch:
+    """What a broker is told together."""
+
+    def __init__(self) -> None:
+        # Whether the list of live brokers may differ from what the broker knows.
+        self.live = False
+        # The partitions of which the broker has a replica, and whether that replica is new.
+        self.leader_and_isr: dict[Place, bool] = {}
+        # Those about which it only needs to know.
+        self.metadata: dict[Place, None] = {}
+        # Partitions of deleted topics, as they were last decided.
+        self.deleted: dict[Place, LeaderAndIsr] = {}
+        self.stops: dict[Place, StopReplica] = {}
+
+    def __bool__(self) -> bool:
+        return self.live or self.count > 0
+
+    @property
+    def count(self) -> int:
+        return len(self.leader_and_isr) + len(self.metadata) + len(self.deleted) + len(self.stops)
+
+
+class Pending:
+    """The batches that one broker has yet to be told, in order.
+
+    Beyond ``partitions_max`` or ``bytes_max`` it forgets them all and says everything instead, which is never more
+    than the partitions that there are.
+    """
+
+    def __init__(self, partitions_max: int, bytes_max: int) -> None:
+        self._count_max = min(partitions_max, bytes_max // BYTES_EACH)
+        self._batches: deque[Batch] = deque()
+        self._is_overfull = False
+
+    @property
+    def count(self) -> int:
+        return sum(batch.count for batch in self._batches)
+
+    @property
+    def is_overfull(self) -> bool:
+        """Say whether something was forgotten, so that everything must be told."""
+        return self._is_overfull
+
+    def take(self) -> Batch | None:
+        """Return the next batch; None if there is none."""
+        return self._batches.popleft() if self._batches else None
+
+    def put_back(self, batch: Batch) -> None:
+        """Return a batch that was not sent."""
+        self._batches.appendleft(batch)
+
+    def clear(self) -> None:
+        self._batches.clear()
+        self._is_overfull = False
+
+    def tell_all(self, view: ClusterView, broker: int) -> None:
+        """Say everything: who lives, all partitions, the replicas of this broker, and which logs it must remove."""
+        self.clear()
+        batch = self._last()
+        batch.live = True
+        for place in view.places():
+            held = view.partition(place)
+            topic = view.topics[place.topic]
+            if held is None:
+                continue
+            if topic.is_deleting:
+                batch.deleted[place] = held
+                continue
+            batch.metadata[place] = None
+            if broker in held.replicas:
+                batch.leader_and_isr[place] = held.is_new
+
+    def tell(self, broker: int, decisions: Sequence[AnyDecision], view: ClusterView) -> None:
+        """Say what an event's decisions mean for this broker. ``view`` has taken them in already."""
+        for decision in decisions:
+            match decision:
+                case LeaderAndIsr():
+                    self._partition(broker, decision)
+                case StopReplica() if broker in decision.to:
+                    self._stop(decision)
+                case BrokerDecision():
+                    self._last().live = True
+                case TopicDecision(state="deleting" | "ineligible"):
+                    self._deleted(view, decision.topic)
+        if self.count > self._count_max:
+            self.clear()
+            self._is_overfull = True
+
+    def _last(self) -> Batch:
+        if not self._batches:
+            self._batches.append(Batch())
+        return self._batches[-1]
+
+    def _partition(self, broker: int, decision: LeaderAndIsr) -> None:
+        place = Place(decision.topic, decision.partition)
+        if decision.reason == Reason.TOPIC_DELETED:
+            self._forget(place)
+            self._last().deleted[place] = decision
+            return
+        last = self._last()
+        if place in last.stops or place in last.deleted:
+            last = Batch()
+            self._batches.append(last)
+        last.metadata[place] = None
+        if broker in decision.to:
+            last.leader_and_isr[place] = decision.is_new or last.leader_and_isr.get(place, False)
+
+    def _stop(self, decision: StopReplica) -> None:
+        place = Place(decision.topic, decision.partition)
+        for batch in self._batches:
+            batch.leader_and_isr.pop(place, None)
+        self._last().stops[place] = decision
+
+    def _deleted(self, view: ClusterView, name: str) -> None:
+        topic = view.topics.get(name)
+        if topic is not None and topic.is_deleting:
+            for number, held in topic.partitions.items():
+                self._forget(Place(name, number))
+                self._last().deleted[Place(name, number)] = held
+
+    def _forget(self, place: Place) -> None:
+        for batch in self._batches:
+            batch.leader_and_isr.pop(place, None)
+            batch.metadata.pop(place, None)
+
+
+def addressed(decisions: Iterable[AnyDecision]) -> bool:
+    """Say whether decisions mean anything to brokers."""
+    return any(isinstance(one, LeaderAndIsr | StopReplica | BrokerDecision | TopicDecision) for one in decisions)

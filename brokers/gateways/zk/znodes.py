@@ -1,0 +1,204 @@
+"""The texts in ZooKeeper that brokers and Kafka's tools read and write (Kafka's ``ZkData``)."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from brokers.gateways.zk.cluster_view import Place, TopicView
+from state.decisions import LeaderAndIsr
+from state.registration import Listener
+
+CONTROLLER, CONTROLLER_EPOCH = "/controller", "/controller_epoch"
+BROKERS, TOPICS = "/brokers/ids", "/brokers/topics"
+TOPIC_CONFIGS, CONFIG_CHANGES = "/config/topics", "/config/changes"
+CONFIG_CHANGE = f"{CONFIG_CHANGES}/config_change_"
+DELETE_TOPICS = "/admin/delete_topics"
+REASSIGN_PARTITIONS = "/admin/reassign_partitions"
+# Made beforehand, because brokers and tools expect them. /latest_producer_id_block is not among them: an empty one
+# kills brokers that read it.
+PERSISTENT = (
+    BROKERS,
+    TOPICS,
+    TOPIC_CONFIGS,
+    CONFIG_CHANGES,
+    DELETE_TOPICS,
+    "/isr_change_notification",
+    "/log_dir_event_notification",
+)
+_ENDPOINT = re.compile(r"([A-Za-z0-9_.-]+)://(\[[0-9a-fA-F:.]+\]|[^:/]*):([0-9]+)")
+
+
+class ZnodeError(ValueError):
+    """A znode's text is not what Kafka writes; the message names the znode and the field."""
+
+
+class BrokerZnode(msgspec.Struct, frozen=True):
+    """What a broker says of itself. ``epoch`` is the transaction that made the znode."""
+
+    broker: int
+    epoch: int
+    listeners: tuple[Listener, ...]
+    rack: str | None
+
+
+class _Broker(msgspec.Struct):
+    endpoints: list[str]
+    listener_security_protocol_map: dict[str, str] = {}
+    rack: str | None = None
+
+
+class ControllerZnode(msgspec.Struct):
+    """Who is the controller."""
+
+    brokerid: int
+
+
+class TopicZnode(msgspec.Struct):
+    """A topic's assignment, and its id if the cluster has topic ids."""
+
+    partitions: dict[int, tuple[int, ...]]
+    adding_replicas: dict[int, tuple[int, ...]] = {}
+    removing_replicas: dict[int, tuple[int, ...]] = {}
+    topic_id: str | None = None
+
+
+class StateZnode(msgspec.Struct):
+    """Who leads a partition and who is in sync."""
+
+    leader: int
+    leader_epoch: int
+    controller_epoch: int
+    isr: tuple[int, ...]
+
+
+class _Config(msgspec.Struct):
+    config: dict[str, str] = {}
+
+
+class _Reassigned(msgspec.Struct):
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+
+
+class _Reassignments(msgspec.Struct):
+    partitions: list[_Reassigned] = []
+
+
+def _read(path: str, data: bytes, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(data, type=kind, strict=False)
+    except msgspec.MsgspecError as error:
+        raise ZnodeError(f"{path}: {error}") from error
+
+
+def broker_of(path: str, data: bytes, created_by: int) -> BrokerZnode:
+    """Read ``/brokers/ids/N``, which transaction ``created_by`` made. Raises ``ZnodeError``."""
+    read: _Broker = _read(path, data, _Broker)
+    listeners = []
+    for text in read.endpoints:
+        match = _ENDPOINT.fullmatch(text)
+        if match is None:
+            raise ZnodeError(f"{path}: endpoints: {text!r} is not NAME://HOST:PORT")
+        name = match[1]
+        protocol = read.listener_security_protocol_map.get(name, name)
+        listeners.append(Listener(name, match[2].strip("[]"), int(match[3]), protocol))
+    if not listeners:
+        raise ZnodeError(f"{path}: endpoints: at least one is expected")
+    return BrokerZnode(number_in(path), created_by, tuple(listeners), read.rack)
+
+
+def number_in(path: str) -> int:
+    """Return the id at the end of a path. Raises ``ZnodeError``."""
+    last = path.rpartition("/")[2]
+    if not (last.isascii() and last.isdigit()):
+        raise ZnodeError(f"{path}: a number is expected at the end")
+    return int(last)
+
+
+def controller_of(data: bytes) -> ControllerZnode:
+    """Read ``/controller``. Raises ``ZnodeError``."""
+    read: ControllerZnode = _read(CONTROLLER, data, ControllerZnode)
+    return read
+
+
+def controller_text(controller: int, time_ms: int) -> bytes:
+    """Write ``/controller``."""
+    values = {"version": 2, "brokerid": controller, "timestamp": str(time_ms), "kraftControllerEpoch": -1}
+    return msgspec.json.encode(values)
+
+
+def epoch_of(data: bytes) -> int:
+    """Read ``/controller_epoch``. Raises ``ZnodeError``."""
+    if not re.fullmatch(rb"[0-9]{1,10}", data):
+        raise ZnodeError(f"{CONTROLLER_EPOCH}: {data[:40]!r} is not a number")
+    return int(data)
+
+
+def topic_path(topic: str) -> str:
+    return f"{TOPICS}/{topic}"
+
+
+def state_path(place: Place) -> str:
+    return f"{TOPICS}/{place.topic}/partitions/{place.partition}/state"
+
+
+def topic_of(path: str, data: bytes) -> TopicZnode:
+    """Read ``/brokers/topics/T``. Raises ``ZnodeError``."""
+    read: TopicZnode = _read(path, data, TopicZnode)
+    return read
+
+
+def topic_text(topic: TopicView) -> bytes:
+    """Write ``/brokers/topics/T``."""
+    held = sorted(topic.partitions.items())
+    values = {
+        "version": 3,
+        "partitions": {str(number): one.replicas for number, one in held},
+        "adding_replicas": {str(number): one.adding_replicas for number, one in held if one.adding_replicas},
+        "removing_replicas": {str(number): one.removing_replicas for number, one in held if one.removing_replicas},
+        "topic_id": topic.topic_id,
+    }
+    return msgspec.json.encode(values)
+
+
+def state_of(path: str, data: bytes) -> StateZnode:
+    """Read the state of a partition. Raises ``ZnodeError``."""
+    read: StateZnode = _read(path, data, StateZnode)
+    return read
+
+
+def state_text(decision: LeaderAndIsr, controller_epoch: int) -> bytes:
+    """Write the state of a partition."""
+    values = {
+        "version": 1,
+        "leader": decision.leader,
+        "leader_epoch": decision.leader_epoch,
+        "controller_epoch": controller_epoch,
+        "isr": decision.isr,
+    }
+    return msgspec.json.encode(values)
+
+
+def config_of(path: str, data: bytes) -> dict[str, str]:
+    """Read the settings of a topic or broker. Raises ``ZnodeError``."""
+    read: _Config = _read(path, data, _Config)
+    return read.config
+
+
+def config_text(config: Mapping[str, str]) -> bytes:
+    """Write the settings of a topic or broker."""
+    return msgspec.json.encode({"version": 1, "config": dict(config)})
+
+
+def config_change_text(topic: str) -> bytes:
+    """Write the note that tells brokers to read a topic's settings again."""
+    return msgspec.json.encode({"version": 2, "entity_path": f"topics/{topic}"})
+
+
+def reassignments_of(data: bytes) -> dict[Place, tuple[int, ...]]:
+    """Read ``/admin/reassign_partitions``. Raises ``ZnodeError``."""
+    read: _Reassignments = _read(REASSIGN_PARTITIONS, data, _Reassignments)
+    return {Place(one.topic, one.partition): one.replicas for one in read.partitions}

@@ -1,0 +1,123 @@
+"""From decisions to requests: order, folding, and what a broker that is slow or starts is told."""
+
+from brokers.gateways.zk.messages import LEADER_AND_ISR
+from state.reason import Reason
+from tests.brokers.zk.decided import ID, OTHER_ID, T0, Told, broker, led, lines, stop, topic
+
+BROKERS = [broker(1), broker(2), broker(3)]
+
+
+def standing(number: int = 1) -> Told:
+    """A broker that has been told of three brokers and one partition."""
+    told = Told(number)
+    told.hear(*BROKERS)
+    told.hear(led(is_new=True), topic())
+    told.sent()
+    return told
+
+
+def test_a_new_topic_is_told_in_kafkas_order() -> None:
+    told = Told()
+    told.hear(*BROKERS)
+    # Within an event the partitions come before their topic.
+    told.hear(led(is_new=True), topic())
+    assert lines(told.sent()) == [
+        "UpdateMetadata live=1,2,3,100",
+        "LeaderAndIsr t-0:1@0 new",
+        "UpdateMetadata live=1,2,3,100 t-0:1@0",
+    ]
+
+
+def test_a_broker_without_a_replica_gets_metadata_only() -> None:
+    told = Told(4)
+    told.hear(*BROKERS, broker(4))
+    told.hear(led(is_new=True), topic())
+    assert lines(told.sent())[1:] == ["UpdateMetadata live=1,2,3,4,100 t-0:1@0"]
+
+
+def test_another_isr_in_the_same_leader_epoch_is_metadata_only() -> None:
+    told = standing()
+    told.hear(led(1, 0, 1, isr=(1, 2)))
+    assert lines(told.sent()) == ["UpdateMetadata live=1,2,3,100 t-0:1@0"]
+
+
+def test_a_slow_broker_hears_of_the_newest_leader_only() -> None:
+    told = standing(2)
+    told.hear(broker(1, "fenced"), led(2, 1, 1, isr=(2, 3), to=(2, 3)))
+    told.hear(led(3, 2, 2, isr=(3,), to=(2, 3)))
+    assert lines(told.sent()) == [
+        "UpdateMetadata live=2,3,100",
+        "LeaderAndIsr t-0:3@2",
+        "UpdateMetadata live=2,3,100 t-0:3@2",
+    ]
+    assert told.sent() == []
+
+
+def test_a_fenced_replica_is_shown_as_offline() -> None:
+    told = standing(2)
+    told.hear(broker(1, "fenced"), led(2, 1, 1, isr=(2, 3), to=(2, 3)))
+    [state] = told.sent()[-1].values["TopicStates"][0]["PartitionStates"]
+    assert (state["OfflineReplicas"], state["ZkVersion"]) == ([1], 1)
+
+
+def test_a_deleted_topic_leaves_the_metadata_before_its_log_is_removed() -> None:
+    told = standing()
+    told.hear(led(-1, 1, 1, to=(), reason=Reason.TOPIC_DELETED), stop(1, 2, 3), topic("deleting"))
+    assert lines(told.sent()) == ["UpdateMetadata live=1,2,3,100 t-0:-2@1", "StopReplica t-0:delete"]
+
+
+def test_a_topic_that_is_created_again_does_not_overtake_the_removal_of_the_former_one() -> None:
+    told = standing()
+    told.hear(led(2, 1, 1, to=(1, 2, 3)))
+    told.hear(led(-1, 2, 2, to=(), reason=Reason.TOPIC_DELETED), stop(1, 2, 3), topic("deleting"))
+    told.hear(topic("deleted"))
+    told.hear(led(topic_id=OTHER_ID, is_new=True), topic(topic_id=OTHER_ID))
+    sent = told.sent()
+    assert lines(sent) == [
+        "UpdateMetadata live=1,2,3,100 t-0:-2@2",
+        "StopReplica t-0:delete",
+        "LeaderAndIsr t-0:1@0 new",
+        "UpdateMetadata live=1,2,3,100 t-0:1@0",
+    ]
+    assert [sent[0].values["TopicStates"][0]["TopicId"], sent[2].told[T0].topic_id] == [ID, OTHER_ID]
+
+
+def test_a_broker_that_starts_is_told_everything() -> None:
+    told = standing()
+    told.answered.clear()
+    told.pending.tell_all(told.view, 1)
+    assert lines(told.sent()) == [
+        "UpdateMetadata live=1,2,3,100",
+        "LeaderAndIsr t-0:1@0 new",
+        "UpdateMetadata live=1,2,3,100 t-0:1@0",
+    ]
+
+
+def test_a_queue_that_would_be_too_long_is_emptied_and_everything_is_told_instead() -> None:
+    told = Told(1, partitions_max=10)
+    told.hear(*BROKERS)
+    told.hear(*[led(partition=number) for number in range(6)], topic())
+    assert told.pending.is_overfull
+    assert told.pending.count == 0
+    told.pending.tell_all(told.view, 1)
+    [_, request, _] = told.sent()
+    assert len(request.told) == 6
+
+
+def test_requests_have_a_bound() -> None:
+    told = Told(1, partitions_max=100_000)
+    told.hear(*BROKERS)
+    told.hear(*[led(partition=number) for number in range(2_001)], topic())
+    sizes = [len(request.told) for request in told.sent() if request.api_key == LEADER_AND_ISR]
+    assert sizes == [2_000, 1]
+
+
+def test_requests_carry_the_epochs_of_zookeeper() -> None:
+    told = standing()
+    told.hear(led(2, 1, 4, to=(1, 2, 3), adding_replicas=(3,)))
+    request = told.sent()[0]
+    assert request.api_key == LEADER_AND_ISR
+    assert [request.values[name] for name in ("ControllerId", "ControllerEpoch", "BrokerEpoch")] == [100, 7, 1_000]
+    assert request.values["LiveLeaders"] == [{"BrokerId": 2, "HostName": "host-2", "Port": 9_092}]
+    [state] = request.values["TopicStates"][0]["PartitionStates"]
+    assert (state["ControllerEpoch"], state["PartitionEpoch"], state["AddingReplicas"]) == (7, 4, [3])
