@@ -16,7 +16,8 @@ from state.decisions import (
 
 def line_of(decision: AnyDecision) -> str:
     """Format a decision as one line, with its reason."""
-    return f"{decision.seq:>6}  {text_of(decision)}  ({decision.reason})"
+    by = f", by {decision.principal}" if decision.principal else ""
+    return f"{decision.seq:>6}  {text_of(decision)}  ({decision.reason}{by})"
 
 
 def text_of(decision: AnyDecision) -> str:

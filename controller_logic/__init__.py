@@ -29,6 +29,9 @@ What stands before a rule:
   ``clock`` and ``deadline``; ``fencing`` refuses senders with stale epochs, and ``config_limits`` refuses settings
   that are too large; ``broker_settings`` announces the settings that brokers act on
 
+What comes after a rule:
+  ``principal`` names in each decision the admin whose request caused it
+
 The working state has ``working_topic`` for each topic in use and ``running_totals`` for what is counted; ``apply``
 adds a change to a partition, the one place where epochs go up.
 

@@ -14,6 +14,7 @@ from controller_logic import (
     isr,
     liveness,
     malformed,
+    principal,
     producer_ids,
     report,
     requested_election,
@@ -89,8 +90,10 @@ def step(
     for logged in events:
         if logged.seq > working.seq:
             batch.begin(logged)
+            said_before = len(batch.recorder.said)
             if working.rules_version < ENGINE_CLOCK_RULES or clock.is_admitted(batch):
                 event = logged.event
                 if not (isinstance(event, e.AdminEvent) and deadline.is_over(batch, event)):
                     HANDLERS[type(event)](batch, event)
+            principal.name_in_decisions(batch, said_before)
     return batch.outcome()

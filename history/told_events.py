@@ -39,25 +39,26 @@ def _of_broker(event: Told) -> str | None:
 
 
 def _of_admin(event: Told) -> str | None:
+    who = getattr(event, "principal", None) or "An admin"
     match event:
         case e.CreateTopic():
-            return f"An admin asked for the topic {event.topic}."
+            return f"{who} asked for the topic {event.topic}."
         case e.CreatePartitions():
-            return f"An admin asked for {event.total} partitions of {event.topic}."
+            return f"{who} asked for {event.total} partitions of {event.topic}."
         case e.DeleteTopic():
-            return f"An admin asked to delete the topic {event.topic}."
+            return f"{who} asked to delete the topic {event.topic}."
         case e.AlterReassignment():
             what = "to cancel the move of" if event.replicas is None else "to move"
             target = "" if event.replicas is None else f" to replicas {listed(event.replicas)}"
-            return f"An admin asked {what} {event.topic}-{event.partition}{target}."
+            return f"{who} asked {what} {event.topic}-{event.partition}{target}."
         case e.ElectLeaders():
             which = "an unclean" if event.election_type == "unclean" else "a preferred"
-            return f"An admin asked for {which} election in {_named(event.partitions)}."
+            return f"{who} asked for {which} election in {_named(event.partitions)}."
         case e.AlterConfig():
             entity = "the cluster" if event.entity == "cluster" else f"{event.entity} {event.name}"
-            return f"An admin changed settings of {entity}: {_settings(event)}."
+            return f"{who} changed settings of {entity}: {_settings(event)}."
         case e.BrokerUnregister():
-            return f"An admin unregistered broker {event.broker}."
+            return f"{who} unregistered broker {event.broker}."
     return None
 
 

@@ -24,6 +24,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     controller_epoch: int
     time_ms: int
     reason: Reason
+    # Of the admin whose request caused it, if the request says so.
+    principal: str | UnsetType = UNSET
 
 
 class LeaderAndIsr(Decision, frozen=True, kw_only=True, tag="leader_and_isr", gc=False):

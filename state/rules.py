@@ -20,10 +20,11 @@ differently on events that are already on some bus, because a replay must repeat
 4: settings are checked when they are changed as they are when an engine starts: a name that misspells a setting of the
    rules is refused, and so are values that cannot work together.
    An election names the replicas that it passed over, and why.
+5: a decision names the principal of the admin whose request caused it. Requests about ACLs are carried out.
 """
 
 FIRST_RULES = 1
-NEWEST_RULES = 4
+NEWEST_RULES = 5
 # The version from which on ...
 # only the engine's own events move the clock
 ENGINE_CLOCK_RULES = 2
@@ -51,3 +52,5 @@ ANNOUNCING_RULES = 2
 CHECKED_RULES = 4
 # an election names the replicas that it passed over
 EXPLAINED_RULES = 4
+# decisions name the principal whose request caused them
+NAMED_RULES = 5

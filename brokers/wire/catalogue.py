@@ -42,6 +42,8 @@ class Request(NamedTuple):
     client_id: str | None
     name: str
     values: Values
+    # Who asks; empty if nobody is known.
+    principal: str = ""
 
 
 class Response(NamedTuple):

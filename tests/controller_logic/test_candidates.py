@@ -3,7 +3,7 @@
 from msgspec import UNSET
 
 from state.decisions import LeaderAndIsr
-from state.rules import NEWEST_RULES
+from state.rules import EXPLAINED_RULES, NEWEST_RULES
 from tests.support.world import World
 
 
@@ -66,7 +66,7 @@ def test_an_unclean_election_names_its_leader_too_because_a_clean_one_passed_it_
 
 def test_older_rules_name_nobody() -> None:
     world = World()
-    world.publish("controller_started", controller_id="c", controller_epoch=1, rules_version=NEWEST_RULES - 1)
+    world.publish("controller_started", controller_id="c", controller_epoch=1, rules_version=EXPLAINED_RULES - 1)
     world.tick()
     for broker in (1, 2):
         world.join(broker)

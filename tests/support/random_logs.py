@@ -73,8 +73,8 @@ def _walk(drawn: list[Draw], policy: Policy, clocks: Clocks) -> Iterator[tuple[S
 
 
 # The claim of the first epoch, under the first or the newest rules.
-_FIRST: Draw = ("started", 4, -4 % NEWEST_RULES, 1)
-_NEWEST: Draw = ("started", 4, -5 % NEWEST_RULES, 1)
+_FIRST: Draw = ("started", 4, 2 * NEWEST_RULES - 4, 1)
+_NEWEST: Draw = ("started", 4, 2 * NEWEST_RULES - 5, 1)
 _OPENING: list[Draw] = [("register", broker, 0, 0) for broker in range(4)] + [
     ("beat", broker, 0, 0) for broker in range(4)
 ]

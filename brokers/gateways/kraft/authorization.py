@@ -28,6 +28,8 @@ READING = frozenset({"ListPartitionReassignments", "DescribeQuorum"})
 _OF_TOPICS = frozenset({"CreateTopics", "DeleteTopics", "CreatePartitions"})
 _OF_RESOURCES = frozenset({"AlterConfigs", "IncrementalAlterConfigs"})
 _VERSION_BYTES = 2
+# Of a field of an event (``state.limits.Text``).
+PRINCIPAL_CHARS_MAX = 4_096
 
 
 class Caller(NamedTuple):
@@ -48,17 +50,23 @@ class Caller(NamedTuple):
 DIRECT = Caller(ANONYMOUS)
 
 
-def caller_of(envelope: Values, super_users: str) -> Caller:
-    """Return the client whose request a broker passes on. Read the principal only if ``super_users`` are named.
+def caller_of(envelope: Values, *, must_be_known: bool) -> Caller:
+    """Return the client whose request a broker passes on.
 
-    A broker with its own principal builder may write principals that nobody else can read.
+    A broker with its own principal builder may write principals that nobody else can read. These are empty, unless the
+    principal ``must_be_known``.
     Raises ``RefusedError`` with the error that answers the Envelope.
     """
     try:
         host = str(ipaddress.ip_address(envelope["ClientHostAddress"]))
     except ValueError as error:
         raise RefusedError(ErrorCode.INVALID_REQUEST, f"the client's address: {error}") from error
-    return Caller(principal_of(envelope["RequestPrincipal"]) if super_users else "", host)
+    try:
+        return Caller(principal_of(envelope["RequestPrincipal"]), host)
+    except RefusedError:
+        if must_be_known:
+            raise
+        return Caller("", host)
 
 
 def principal_of(data: bytes | None) -> str:
@@ -73,6 +81,12 @@ def principal_of(data: bytes | None) -> str:
     except WireError as error:
         raise RefusedError(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, str(error)) from error
     return f"{values['Type']}:{values['Name']}"
+
+
+def shown_principal(caller: Caller) -> str:
+    """Return the principal that events and decisions name; empty if nobody is known."""
+    known = caller.principal not in ("", ANONYMOUS) and len(caller.principal) <= PRINCIPAL_CHARS_MAX
+    return caller.principal if known else ""
 
 
 def refused_to(caller: Caller, request: Request, super_users: str) -> Values | None:

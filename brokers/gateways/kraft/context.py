@@ -6,9 +6,11 @@ from concurrent.futures import Executor
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from brokers.gateways.kraft.engine_client import EngineClient
 from brokers.gateways.kraft.event_queue import Lane
+from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import MetadataImage, TopicState
 from brokers.gateways.kraft.probing import Probes
 from brokers.gateways.kraft.quorum_view import QuorumView
@@ -17,7 +19,6 @@ from brokers.gateways.kraft.resource_locks import ResourceLocks
 from brokers.gateways.kraft.security.settings import Security
 from brokers.gateways.kraft.settings import Identity, Settings
 from brokers.gateways.kraft.storage import Storage
-from brokers.wire.schema import Values
 from state.decisions import Answer
 from state.event import AdminEvent
 
@@ -54,11 +55,16 @@ class Context(msgspec.Struct, frozen=True):
             return work(*given)
         return await asyncio.get_running_loop().run_in_executor(self.executor, work, *given)
 
-    async def ask_as_admin(self, body: Values, events: Sequence[AdminEvent]) -> list[Answer]:
-        """Pass an admin's request to the engine. Wait as long as the client waits, up to the answer time-out."""
-        longest_ms = self.settings.answer_timeout_ms
+    async def ask_as_admin(self, request: Request, events: Sequence[AdminEvent]) -> list[Answer]:
+        """Pass an admin's request to the engine, in the name of whoever asks.
+
+        Wait as long as the client waits, up to the answer time-out.
+        """
+        longest_ms, body = self.settings.answer_timeout_ms, request.values
         requested_ms = next((body[name] for name in ("TimeoutMs", "timeoutMs") if name in body), 0)
         timeout_ms = min(requested_ms, longest_ms) if requested_ms > 0 else longest_ms
+        if request.principal:
+            events = [replace(event, principal=request.principal) for event in events]
         return await self.engine.ask(*events, lane=Lane.ADMIN, timeout_ms=timeout_ms)
 
     @property

@@ -16,7 +16,7 @@ from brokers.gateways.kraft.apis import (
     registration,
     topics,
 )
-from brokers.gateways.kraft.authorization import DIRECT, Caller, caller_of, refused_to
+from brokers.gateways.kraft.authorization import DIRECT, Caller, caller_of, refused_to, shown_principal
 from brokers.gateways.kraft.context import BYTES_PER_ITEM, OFFLOAD_ITEMS_MIN, Context
 from brokers.gateways.kraft.engine_client import NoAnswerError, TooLargeError
 from brokers.gateways.kraft.event_queue import QueueFullError
@@ -128,7 +128,7 @@ async def envelope(context: Context, request: Request, peer: Peer) -> Values:
     """
     data = request.values["RequestData"]
     try:
-        caller = caller_of(request.values, context.settings.super_users)
+        caller = caller_of(request.values, must_be_known=bool(context.settings.super_users))
     except RefusedError as refusal:
         logger.warning("unreadable envelope", why=str(refusal))
         return {"ErrorCode": refusal.code}
@@ -197,6 +197,7 @@ def answering(context: Context) -> Answer:
 
 async def _served(context: Context, request: Request, peer: Peer, caller: Caller, size: int) -> bytes:
     """Write the response, whatever happens: a broker whose connection is closed would repeat the request first."""
+    request = request._replace(principal=shown_principal(caller))
     things = OFFLOAD_ITEMS_MIN if request.api_key in LONG_ANSWERS else size // BYTES_PER_ITEM
     try:
         values = await _handled(context, request, peer, caller, things)

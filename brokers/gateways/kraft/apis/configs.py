@@ -37,7 +37,7 @@ async def incremental_alter_configs(context: Context, request: Request, peer: Pe
             changed[one["Name"]] = _after(held.get(one["Name"], default), one)
         return changed
 
-    return await _alter(context, request.values, changes)
+    return await _alter(context, request, changes)
 
 
 async def alter_configs(context: Context, request: Request, peer: Peer) -> Values:
@@ -47,11 +47,12 @@ async def alter_configs(context: Context, request: Request, peer: Peer) -> Value
         held = config_of(context.image, resource["ResourceType"], resource["ResourceName"])
         return dict.fromkeys(held) | {one["Name"]: one["Value"] for one in resource["Configs"]}
 
-    return await _alter(context, request.values, changes)
+    return await _alter(context, request, changes)
 
 
-async def _alter(context: Context, body: Values, changes: Any) -> Values:
+async def _alter(context: Context, request: Request, changes: Any) -> Values:
     """Ask for all changes at once. Other requests cannot change these settings between the reading and the change."""
+    body = request.values
     named = [(resource["ResourceType"], resource["ResourceName"]) for resource in body["Resources"]]
     times = Counter(named)
     outcomes: dict[tuple[int, str], AlterConfig | RefusedError] = {}
@@ -64,7 +65,7 @@ async def _alter(context: Context, body: Values, changes: Any) -> Values:
             except RefusedError as refusal:
                 outcomes[place] = refusal
         alterations = [one for one in outcomes.values() if isinstance(one, AlterConfig)]
-        answers = await context.ask_as_admin(body, alterations)
+        answers = await context.ask_as_admin(request, alterations)
     return await context.offload(len(outcomes), _response, outcomes, iter(answers))
 
 

@@ -33,7 +33,7 @@ async def alter_partition_reassignments(context: Context, request: Request, peer
         for (name, one), refusal in zip(requested, refused, strict=True)
         if refusal is None
     ]
-    answers = iter(await context.ask_as_admin(request.values, events))
+    answers = iter(await context.ask_as_admin(request, events))
     responses = [
         (name, refusal or _reassignment_response(one, next(answers)))
         for (name, one), refusal in zip(requested, refused, strict=True)
@@ -121,7 +121,7 @@ async def elect_leaders(context: Context, request: Request, peer: Peer) -> Value
     if named is not None:
         partitions = tuple(TopicPartition(one["Topic"], number) for one in named for number in one["Partitions"])
     event = ElectLeaders(time_ms=now_ms(), election_type=_TYPES[body["ElectionType"]], partitions=partitions)
-    [answer] = await context.ask_as_admin(body, [event])
+    [answer] = await context.ask_as_admin(request, [event])
     results = answer.results if isinstance(answer.results, tuple) else ()
     if answer.error != "NONE" and not results:
         return refusal_of(request, code_of(answer.error), text(answer))

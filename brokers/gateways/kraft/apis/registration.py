@@ -174,5 +174,5 @@ async def _ask(context: Context, event: BrokerHeartbeat, timeout_ms: int) -> lis
 async def unregister_broker(context: Context, request: Request, peer: Peer) -> Values:
     """Remove the registration of a broker that will not come back."""
     event = BrokerUnregister(time_ms=now_ms(), broker=request.values["BrokerId"])
-    [answer] = await context.ask_as_admin(request.values, [event])
+    [answer] = await context.ask_as_admin(request, [event])
     return {"ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}

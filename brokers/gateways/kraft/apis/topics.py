@@ -32,7 +32,7 @@ async def create_topics(context: Context, request: Request, peer: Peer) -> Value
         outcomes[topic["Name"]] = refusal or {}
         if refusal is None:
             requested.append(_creation(topic, body["validateOnly"]))
-    answers = await context.ask_as_admin(body, requested)
+    answers = await context.ask_as_admin(request, requested)
     async for event, answer in in_slices(zip(requested, answers, strict=True)):
         outcomes[event.topic] = _creation_response(event.topic, answer)
     return {"Topics": list(outcomes.values())}
@@ -89,7 +89,7 @@ async def delete_topics(context: Context, request: Request, peer: Peer) -> Value
     requested += [(one["Name"], one["TopicId"]) for one in request.values["Topics"]]
     found = [context.topic(topic_id) if name is None else context.topic_named(name) for name, topic_id in requested]
     events = [_deletion(name, topic) for (name, _), topic in zip(requested, found, strict=True)]
-    answers = iter(await context.ask_as_admin(request.values, [event for event in events if event is not None]))
+    answers = iter(await context.ask_as_admin(request, [event for event in events if event is not None]))
     responses = [
         _deletion_response(one, topic, None if event is None else next(answers))
         for one, topic, event in zip(requested, found, events, strict=True)
@@ -132,7 +132,7 @@ async def create_partitions(context: Context, request: Request, peer: Peer) -> V
         )
         for topic in body["Topics"]
     ]
-    answers = await context.ask_as_admin(body, events)
+    answers = await context.ask_as_admin(request, events)
     results = [
         {"Name": topic["Name"], "ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
         for topic, answer in zip(body["Topics"], answers, strict=True)

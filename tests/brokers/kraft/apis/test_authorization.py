@@ -150,3 +150,13 @@ def test_a_principal_is_read_as_kafka_writes_it() -> None:
     assert principal_of(bytes.fromhex("0000 05") + b"User" + bytes.fromhex("06") + b"alice" + bytes(2)) == "User:alice"
     with pytest.raises(RefusedError, match="PRINCIPAL_DESERIALIZATION_FAILURE"):
         principal_of(bytes.fromhex("0000"))
+
+
+def test_events_and_decisions_name_who_asked(quorum: InProcessQuorum, client: ControllerClient) -> None:
+    before = quorum.bus.last_seq()
+    assert errors_in(client.forward("CreateTopics", principal=ADMIN, Topics=[new_topic("named", 1, 3)])) == []
+    told = [one.body for one in quorum.bus.decisions((before, 2**31), 1_000) if b'"topic":"named"' in one.body]
+    asked = [entry.raw for entry in quorum.bus.read(before, quorum.bus.last_seq()) if b'"named"' in entry.raw]
+    assert len(asked) == 1
+    assert len(told) >= 3
+    assert all(b'"principal":"User:admin"' in text for text in [*asked, *told])
