@@ -28,7 +28,7 @@ def brokers_failed(batch: Batch, failed: Set[int]) -> None:
         if topic.is_deleting:
             deletion.brokers_failed(batch, topic, failed)
             continue
-        for partition in topic.partitions:
+        for partition in topic.on(failed):
             removed = removal.held_up(batch, partition, failed) if partition.removed else ()
             if removed != partition.removed:
                 _fail(batch, topic, partition, failed, removed)
@@ -71,7 +71,7 @@ def broker_started(batch: Batch, broker: int) -> None:
         if topic.is_deleting:
             deletion.broker_started(batch, topic, broker)
             continue
-        for partition in topic.partitions:
+        for partition in topic.on({broker}):
             if broker in partition.replicas:
                 alike.commit(topic, partition)
             elif partition.removed:
@@ -84,7 +84,7 @@ def broker_unregistered(batch: Batch, broker: int) -> None:
         if topic.is_deleting:
             deletion.broker_unregistered(batch, topic)
             continue
-        for partition in topic.partitions:
+        for partition in topic.moving():
             if removal.is_removed(partition, broker):
                 removal.broker_unregistered(batch, topic, partition, broker)
 
@@ -127,7 +127,7 @@ def elect_leaderless(batch: Batch, topic: WorkingTopic) -> None:
 
 def recheck_reassignments(batch: Batch, topic: WorkingTopic) -> None:
     """End the reassignments of a topic that wait for nothing more. Call this when fewer in-sync replicas may do."""
-    for partition in topic.partitions:
+    for partition in topic.moving():
         recheck_reassignment(batch, topic, partition)
 
 

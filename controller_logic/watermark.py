@@ -86,7 +86,7 @@ def _noting_a_shorter_log(partition: Partition, event: LogEndOffset) -> Partitio
 def forget_log_ends(batch: Batch, broker: int) -> None:
     """Forget what the former incarnation of ``broker`` reported, because its log may have lost its end."""
     for topic in batch.state.topics():
-        for partition in topic.partitions:
+        for partition in topic.on({broker}):
             after = forgotten(partition, broker)
             if after is not None:
                 commit_log_end(batch, topic, after)

@@ -1,7 +1,9 @@
 """A topic while a batch of events is applied to it."""
 
 from collections import Counter
+from collections.abc import Iterable, Set
 
+from controller_logic.working_partitions import WorkingPartitions
 from state.partition import Partition, ReplicaState, Topic, TopicState
 from state.policy import Policy, for_topic
 
@@ -33,8 +35,8 @@ class WorkingTopic:
         self.state = topic.state
         self.config = topic.config
         self.deletion_waits = topic.deletion_waits
-        # partitions[i].partition == i. The first change makes it a list, because each change would copy a tuple.
-        self.partitions: list[Partition] | tuple[Partition, ...] = topic.partitions
+        # partitions[i].partition == i
+        self.partitions = WorkingPartitions(topic.partitions)
         # Whether it differs from the topic as stored.
         self.differs = False
         self._replicas_in_state: Counter[ReplicaState] | None = None
@@ -54,7 +56,7 @@ class WorkingTopic:
     @property
     def is_reassigning(self) -> bool:
         """Say whether any of the topic's partitions is being reassigned."""
-        return any(partition.is_reassigning for partition in self.partitions)
+        return any(partition.is_reassigning for partition in self.moving())
 
     @property
     def is_queued_for_deletion(self) -> bool:
@@ -81,20 +83,28 @@ class WorkingTopic:
         """Find a partition by its number."""
         return self.partitions[number] if 0 <= number < len(self.partitions) else None
 
+    def on(self, brokers: Set[int]) -> Iterable[Partition]:
+        """Go in order through the partitions that have a replica on one of ``brokers`` or move, and maybe others.
+
+        Only these are read from their bytes.
+        """
+        return self.partitions.on(brokers)
+
+    def moving(self) -> Iterable[Partition]:
+        """Go in order through the partitions that ``state.packed.is_moving`` tells of, and maybe others."""
+        return self.partitions.moving()
+
     def put(self, partition: Partition) -> None:
         """Put a partition in the place of the one with its number."""
-        if not isinstance(self.partitions, list):
-            self.partitions = list(self.partitions)
         if self._replicas_in_state is not None:
             self._replicas_in_state.subtract(self.partitions[partition.partition].replica_states)
             self._replicas_in_state.update(partition.replica_states)
-        self.partitions[partition.partition] = partition
+        self.partitions.put(partition)
         self.differs = True
 
     def append(self, partition: Partition) -> None:
         """Append a new partition."""
-        self.partitions = [*self.partitions] if not isinstance(self.partitions, list) else self.partitions
-        self.partitions.append(partition)
+        self.partitions.put(partition)
         self.differs = True
 
     def put_config(self, config: dict[str, str], policy: Policy) -> None:
@@ -108,4 +118,5 @@ class WorkingTopic:
 
     def frozen(self) -> Topic:
         """Return the topic as it stands, to be stored."""
-        return Topic(self.topic, self.topic_id, self.state, self.config, tuple(self.partitions), self.deletion_waits)
+        partitions = self.partitions.frozen()
+        return Topic(self.topic, self.topic_id, self.state, self.config, partitions, self.deletion_waits)

@@ -8,16 +8,19 @@ import msgspec
 from state.cluster import STATE_VERSION, Cluster
 from state.partition import Topic
 from state.rules import NEWEST_RULES
-from state.slices import Slice, whole
+from state.slices import Slice, StoredSlice, read, stored, whole
 
 _T = TypeVar("_T")
 _VERSION_BYTE = bytes([STATE_VERSION])
 # A page in which some topics are not whole. Older code refuses this byte; otherwise it would take a slice for a topic.
 _SLICES_BYTE = bytes([2])
+# A page whose partitions are packed (``state.packed``). The engine writes this version, and reads all three.
+_PACKED_BYTE = bytes([3])
 _encoder = msgspec.msgpack.Encoder()
 _cluster = msgspec.msgpack.Decoder(Cluster)
 _topics = msgspec.msgpack.Decoder(list[Topic])
 _slices = msgspec.msgpack.Decoder(list[Slice])
+_stored = msgspec.msgpack.Decoder(list[StoredSlice])
 
 
 class CodecError(Exception):
@@ -46,8 +49,14 @@ def encode_topics(topics: list[Topic]) -> bytes:
 
 
 def decode_topics(body: bytes) -> list[Topic]:
-    """Read one page of topics; raises ``CodecError``."""
-    return _decoded(_topics, body)
+    """Read one page of topics, each of which is whole; raises ``CodecError``."""
+    if body[:1] == _PACKED_BYTE:
+        return joined_topics([body])
+    return [_with_tuple(topic) for topic in _decoded(_topics, body)]
+
+
+def _with_tuple(topic: Topic) -> Topic:
+    return msgspec.structs.replace(topic, partitions=tuple(topic.partitions))
 
 
 def encode_slices(slices: list[Slice]) -> bytes:
@@ -59,9 +68,30 @@ def encode_slices(slices: list[Slice]) -> bytes:
 
 def decode_slices(body: bytes) -> list[Slice]:
     """Read one page of topics, whole or in slices; raises ``CodecError``."""
+    if body[:1] == _PACKED_BYTE:
+        return _read(decode_stored(body))
     if body[:1] == _SLICES_BYTE:
-        return _decoded(_slices, body, _SLICES_BYTE)
+        return [Slice(_with_tuple(one.topic), one.count) for one in _decoded(_slices, body, _SLICES_BYTE)]
     return [Slice(topic, len(topic.partitions)) for topic in decode_topics(body)]
+
+
+def encode_stored(slices: list[StoredSlice]) -> bytes:
+    """Write one page of slices as they are stored."""
+    return _PACKED_BYTE + _encoder.encode(slices)
+
+
+def decode_stored(body: bytes) -> list[StoredSlice]:
+    """Read one page of any version, and leave its partitions packed; raises ``CodecError``."""
+    if body[:1] == _PACKED_BYTE:
+        return _decoded(_stored, body, _PACKED_BYTE)
+    return [stored(one) for one in decode_slices(body)]
+
+
+def _read(slices: list[StoredSlice]) -> list[Slice]:
+    try:
+        return [read(one) for one in slices]
+    except (msgspec.DecodeError, ValueError) as error:
+        raise CodecError(f"state cannot be read: {error}") from error
 
 
 def joined_topics(bodies: Iterable[bytes]) -> list[Topic]:

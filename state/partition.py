@@ -12,6 +12,7 @@ Rejected: sets and maps of replicas, because the order in which one is walked wo
 Values are stored as arrays, so a new field goes to the end and gets a default.
 """
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 import msgspec
@@ -156,8 +157,8 @@ class Topic(msgspec.Struct, frozen=True, array_like=True):
     state: TopicState
     # The topic's own settings. Values are text, as in Kafka.
     config: dict[str, str]
-    # partitions[i].partition = i
-    partitions: tuple[Partition, ...]
+    # partitions[i].partition = i. A tuple, or read from their bytes one by one (``state.stored_partitions``).
+    partitions: Sequence[Partition]
     # Its deletion was asked for, and begins when no partition is reassigned.
     deletion_waits: bool = False
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from state.packed import Packed, Unpacked, pack
 from state.partition import Topic, TopicState
 
 # This decides on which page a partition is stored, so no version may change it.
@@ -33,20 +34,42 @@ class Slice(msgspec.Struct, frozen=True, array_like=True):
         """Say whether it is the whole topic."""
         return self.first_partition == 0 and self.count == len(self.topic.partitions)
 
-    def is_same_as(self, other: "Slice") -> bool:
-        """Say whether nothing changed. Unchanged partitions are the same objects."""
-        mine, theirs = self.topic, other.topic
-        return (
-            self.count == other.count
-            and len(mine.partitions) == len(theirs.partitions)
-            and all(one is another for one, another in zip(mine.partitions, theirs.partitions, strict=True))
-            and msgspec.structs.replace(mine, partitions=()) == msgspec.structs.replace(theirs, partitions=())
-        )
+
+class StoredSlice(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A slice as it is stored, with its partitions as bytes."""
+
+    topic: str
+    topic_id: str
+    # As in Slice, only the first slice has these four as they are now.
+    state: TopicState
+    config: dict[str, str]
+    deletion_waits: bool
+    count: int
+    first_partition: int
+    partitions: Packed
+
+    @property
+    def nth(self) -> int:
+        """Return its place among the slices, from 0 on."""
+        return self.first_partition // SLICE_PARTITIONS
+
+
+def stored(one: Slice) -> StoredSlice:
+    """Write a slice's partitions as bytes."""
+    topic = one.topic
+    head = (topic.topic, topic.topic_id, topic.state, topic.config, topic.deletion_waits)
+    return StoredSlice(*head, one.count, one.first_partition, pack(topic.partitions))
+
+
+def read(one: StoredSlice) -> Slice:
+    """Read all partitions of a slice."""
+    partitions = tuple(Unpacked(one.partitions).all())
+    return Slice(Topic(one.topic, one.topic_id, one.state, one.config, partitions, one.deletion_waits), one.count)
 
 
 def slices_of(topic: Topic) -> list[Slice]:
     """Cut a topic into slices. Most topics have one."""
-    partitions = topic.partitions
+    partitions = tuple(topic.partitions)
     if len(partitions) <= SLICE_PARTITIONS:
         return [Slice(topic, len(partitions))]
     first = msgspec.structs.replace(topic, partitions=partitions[:SLICE_PARTITIONS])

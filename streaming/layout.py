@@ -7,7 +7,7 @@ from bus.interface import Image, Page
 from conf.settings import Settings
 from controller_logic.resharding import resharded
 from state.cluster import MappedTopics, State
-from state.codec import CodecError, decode_cluster, decode_slices, encode_cluster, joined_topics
+from state.codec import CodecError, decode_cluster, decode_stored, encode_cluster, joined_topics
 from state.ids import page_of, topic_hash
 from state.shard_outcome import CLUSTER_PAGE
 from streaming.paged_topics import PagedTopics
@@ -77,7 +77,7 @@ def _layout(image: Image) -> tuple[int | None, Places]:
     for page in image.pages:
         try:
             if page.page != CLUSTER_PAGE:
-                places |= {(one.topic.topic, one.nth): page.page for one in decode_slices(page.body)}
+                places |= {(one.topic, one.nth): page.page for one in decode_stored(page.body)}
             else:
                 shards = decode_cluster(page.body).shards
         except CodecError as error:

@@ -1,15 +1,19 @@
 """A shard's topics in pages, each loaded when it is first needed."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Protocol
 
+from controller_logic.working_partitions import WorkingPartitions
 from state.cluster import Changes
-from state.codec import decode_slices, encode_slices
+from state.codec import decode_stored, encode_stored
 from state.ids import page_of, without_collisions
-from state.partition import Topic
-from state.slices import Slice, slices_of, whole
+from state.packed import Unpacked, pack
+from state.partition import Partition, Topic, TopicState
+from state.slices import SLICE_PARTITIONS, StoredSlice, slices_of, stored
+from state.stored_partitions import StoredPartitions
 
-Page = dict[str, Slice]
+Page = dict[str, StoredSlice]
 
 
 class PageStore(Protocol):
@@ -58,35 +62,25 @@ class _Loaded:
         self.load_all()
         return (name for page, held in self._loaded.items() if page < self.pages for name in held)
 
-    def slices(self, topic: str) -> list[Slice]:
-        """Return a topic's slices in order; none if the topic does not exist."""
-        page = self.home_of(topic)
-        first = self.page(page).get(topic)
-        if first is None:
-            return []
-        slices, held = [first], len(first.topic.partitions)
-        while held < first.count:
-            page += self.pages
-            other = self.page(page).get(topic)
-            if other is None:
-                break
-            slices.append(other)
-            held += len(other.topic.partitions)
-        return slices
+    def slice(self, topic: str, nth: int) -> StoredSlice | None:
+        """Return a slice of a topic; None if there is none."""
+        return self.page(self.home_of(topic) + nth * self.pages).get(topic)
 
     def topic(self, name: str) -> Topic | None:
-        """Return a topic, put together from its slices."""
+        """Return a topic, whose partitions are read from their slices when they are asked for."""
         topic = self._topics.get(name)
         if topic is None:
-            slices = self.slices(name)
-            topic = whole(slices) if slices else None
-            if topic is not None:
-                self._topics[name] = topic
+            first = self.slice(name, 0)
+            if first is None:
+                return None
+            partitions = StoredPartitions(first, partial(self.slice, name))
+            topic = Topic(name, first.topic_id, first.state, first.config, partitions, first.deletion_waits)
+            self._topics[name] = topic
         return topic
 
 
 def _read(body: bytes) -> Page:
-    return {one.topic.topic: one for one in decode_slices(body)}
+    return {one.topic: one for one in decode_stored(body)}
 
 
 class PagedTopics:
@@ -126,18 +120,55 @@ class PagedTopics:
         """Encode the pages whose slices ``changes`` touched. A page without topics is encoded as an empty list."""
         touched: dict[int, Page] = {}
         for name in changes:
-            topic = self.get(name)
-            before, after = self._stored.slices(name), [] if topic is None else slices_of(topic)
-            for nth in range(max(len(before), len(after))):
-                now = after[nth] if nth < len(after) else None
-                if now is not None and nth < len(before) and now.is_same_as(before[nth]):
-                    continue
-                page = self._stored.home_of(name) + nth * self._stored.pages
+            home = self._stored.home_of(name)
+            for nth, now in _slices(self._stored.topic(name), self.get(name)):
+                page = home + nth * self._stored.pages
                 held = touched.setdefault(page, dict(self._stored.page(page)))
                 if now is None:
                     held.pop(name, None)
                 else:
                     held[name] = now
         return [
-            (page, encode_slices([one for _, one in sorted(held.items())])) for page, held in sorted(touched.items())
+            (page, encode_stored([one for _, one in sorted(held.items())])) for page, held in sorted(touched.items())
         ]
+
+
+def _slices(before: Topic | None, after: Topic | None) -> list[tuple[int, StoredSlice | None]]:
+    """List the slices that differ after a change, each with its place; None for one that is no more."""
+    held = before.partitions if before is not None else None
+    count = held.slices if isinstance(held, StoredPartitions) else 0
+    if before is None or after is None or not isinstance(held, StoredPartitions) or not _is_over(after, held):
+        cut = [] if after is None else slices_of(after)
+        return [*enumerate(map(stored, cut)), *((nth, None) for nth in range(len(cut), count))]
+    changed = _changed_places(after)
+    if len(after.partitions) != len(held) or _head(before) != _head(after):
+        changed.setdefault(0, {})
+    return [(nth, _slice(after, held, nth, places)) for nth, places in sorted(changed.items())]
+
+
+def _is_over(topic: Topic, held: StoredPartitions) -> bool:
+    """Say whether a topic's partitions are changes over ``held``, which has slices of the usual length."""
+    partitions = topic.partitions
+    return isinstance(partitions, WorkingPartitions) and partitions.stored is held and held.is_cut
+
+
+def _changed_places(topic: Topic) -> dict[int, dict[int, Partition]]:
+    """Return the changed partitions of each slice by their places in it."""
+    assert isinstance(topic.partitions, WorkingPartitions)
+    places: dict[int, dict[int, Partition]] = {}
+    for number, partition in topic.partitions.changed.items():
+        nth, place = divmod(number, SLICE_PARTITIONS)
+        places.setdefault(nth, {})[place] = partition
+    return places
+
+
+def _slice(topic: Topic, held: StoredPartitions, nth: int, changed: dict[int, Partition]) -> StoredSlice:
+    unpacked = held.unpacked(nth) if nth < held.slices else Unpacked(pack(()))
+    packed = unpacked.with_changes(changed) if changed else unpacked.packed
+    if nth == 0:
+        return StoredSlice(*_head(topic), len(topic.partitions), 0, packed)
+    return StoredSlice(topic.topic, topic.topic_id, TopicState.created, {}, False, 0, nth * SLICE_PARTITIONS, packed)
+
+
+def _head(topic: Topic) -> tuple[str, str, TopicState, dict[str, str], bool]:
+    return topic.topic, topic.topic_id, topic.state, topic.config, topic.deletion_waits

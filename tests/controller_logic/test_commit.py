@@ -21,12 +21,12 @@ from tests.support.world import World
 
 ROOM = Path(__file__).resolve().parents[2] / "controller_logic"
 PIPELINE = {"batch", "commit", "commit_cluster", "commit_topic", "decision_recorder", "working_state", "working_topic"}
-PIPELINE |= {"running_totals", "commit_alike"}
+PIPELINE |= {"running_totals", "commit_alike", "working_partitions"}
 # Runs the rules on a log, and keeps the states between batches. No rule calls it.
 DRIVERS = {"replay"}
 RULES = sorted(path for path in ROOM.glob("*.py") if path.stem not in PIPELINE | DRIVERS)
 READS = {"topic", "topics", "twin_of", "live_replicas", "leaderless", "has_replica_in", "partition", "frozen"}
-READS |= {"is_deleting", "is_reassigning", "is_queued_for_deletion", "shown_state", "policy_under"}
+READS |= {"on", "moving", "is_deleting", "is_reassigning", "is_queued_for_deletion", "shown_state", "policy_under"}
 READS |= {"brokers", "gateways", "watermarks_due", "deletions_due", "totals", "backlog"}
 
 

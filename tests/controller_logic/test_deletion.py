@@ -7,6 +7,7 @@ import pytest
 from controller_logic import deletion
 from controller_logic.batch import Batch
 from controller_logic.replay import decide
+from controller_logic.working_partitions import WorkingPartitions
 from state.decisions import Answer, TopicDecision
 from state.events import ReplicaReport
 from state.partition import Partition
@@ -72,7 +73,7 @@ def test_a_whole_deletion_may_be_in_one_batch(world: World) -> None:
     assert at_once.states[0].topics.names() == ["t", "u"]
 
 
-class WalkedPartitions(list[Partition]):
+class WalkedPartitions(WorkingPartitions):
     """Partitions that count how often all of them are visited."""
 
     walks = 0

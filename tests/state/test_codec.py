@@ -19,6 +19,7 @@ from state.codec import (
     encode_topics,
     joined_topics,
 )
+from state.packed import Packed
 from state.partition import (
     LeaderRecoveryState,
     Partition,
@@ -31,7 +32,7 @@ from state.partition import (
 )
 from state.registration import Listener
 from state.rules import NEWEST_RULES
-from state.slices import Slice
+from state.slices import Slice, StoredSlice
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 BROKER = Broker(
@@ -107,6 +108,8 @@ BORN: dict[type[msgspec.Struct], str] = {
     ReplicaLag: "caught_up_time_ms report_time_ms leader_end_offset",
     Topic: "topic topic_id state config partitions",
     Slice: "topic count",
+    StoredSlice: "topic topic_id state config deletion_waits count first_partition partitions",
+    Packed: "count body lengths replicas_each replicas moving",
     Partition: "partition state replicas replica_states isr leader leader_epoch partition_epoch leader_recovery_state"
     " adding_replicas removing_replicas high_watermark high_watermark_epoch log_end_offsets offset_epochs",
 }

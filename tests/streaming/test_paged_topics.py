@@ -16,6 +16,7 @@ from state.decisions import Answer
 from state.event_text import decode
 from state.events import Logged
 from state.ids import page_of
+from state.packed import _many, _one
 from state.partition import ReplicaLag, Topic
 from state.policy import Policy
 from state.slices import SLICE_PARTITIONS, slices_of, whole
@@ -100,9 +101,10 @@ def big(partitions: int = BIG) -> bytes:
 
 
 def topic_of(shard: PagedShard, name: str) -> Topic:
+    """Return a topic as it is stored now."""
     topic = PagedTopics(shard.pages, 1, PAGES).get(name)
     assert topic is not None
-    return topic
+    return replace(topic, partitions=tuple(topic.partitions))
 
 
 def written(shard: PagedShard, *raws: bytes) -> list[int]:
@@ -145,6 +147,38 @@ def test_only_the_slices_that_changed_are_stored(shard: PagedShard) -> None:
         home + 3 * PAGES,
     ]
     assert len(topic_of(shard, "big").partitions) == total
+
+
+def test_a_change_of_one_partition_loads_only_its_slice(shard: PagedShard) -> None:
+    home = page_of("big", 1, PAGES)
+    shard.batch(big())
+    shard.pages.reads = 0
+    assert written(shard, reported(BIG - 1), encoded("tick")) == [home + 2 * PAGES]
+    # The first slice, and the one with the partition.
+    assert shard.pages.reads == 2
+
+
+@pytest.fixture
+def read_partitions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The lengths of the bytes from which partitions are read."""
+    found: list[int] = []
+    monkeypatch.setattr("state.packed._one", lambda body: found.append(len(body)) or _one(body))
+    monkeypatch.setattr("state.packed._many", lambda body: found.append(len(body)) or _many(body))
+    return found
+
+
+def test_a_lost_broker_reads_and_writes_only_the_partitions_on_it(
+    shard: PagedShard, read_partitions: list[int]
+) -> None:
+    shard.batch(
+        encoded("broker_register", broker=2, incarnation="i"),
+        encoded("create_topic", topic="mixed", assignment={str(n): [2 if n % 10 == 0 else 1] for n in range(100)}),
+    )
+    read_partitions.clear()
+    fence = encoded("broker_heartbeat", broker=1, broker_epoch=1, want_fence=True, want_shutdown=False, request_id="r")
+    assert shard.batch(fence) == ["NONE"]
+    assert len(read_partitions) == 90 + 50
+    assert [one.leader for one in topic_of(shard, "mixed").partitions[9:11]] == [-1, -1]
 
 
 def test_a_topic_recreated_smaller_has_no_old_slices(shard: PagedShard) -> None:

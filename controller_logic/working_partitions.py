@@ -1,0 +1,83 @@
+"""A topic's partitions while a batch of events is applied to them."""
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from typing import overload
+
+from state.partition import Partition
+from state.stored_partitions import StoredPartitions
+
+
+class WorkingPartitions(Sequence[Partition]):
+    """The partitions of a topic as stored, with changes laid over them.
+
+    The stored ones are read when a rule asks for them, and those that nobody changed are not written again.
+    """
+
+    __slots__ = ("_count", "changed", "stored")
+
+    def __init__(self, stored: Sequence[Partition]) -> None:
+        # By number.
+        self.changed: dict[int, Partition] = {}
+        self.stored = stored
+        self._count = len(stored)
+        if isinstance(stored, WorkingPartitions):
+            # An earlier part of the same batch has changed them.
+            self.stored, self.changed = stored.stored, dict(stored.changed)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Partition: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Partition, ...]: ...
+    def __getitem__(self, index: int | slice) -> Partition | tuple[Partition, ...]:
+        if isinstance(index, slice):
+            return tuple(self)[index]
+        number = index + self._count if index < 0 else index
+        found = self.changed.get(number)
+        return self.stored[number] if found is None else found
+
+    def __iter__(self) -> Iterator[Partition]:
+        """Go through all, each as it then is. A rule may change those that it has come to."""
+        changed = self.changed
+        for number, partition in enumerate(self.stored):
+            yield changed.get(number, partition)
+        for number in range(len(self.stored), self._count):
+            yield changed[number]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def put(self, partition: Partition) -> None:
+        """Lay a changed partition over the stored one, or append a new one."""
+        number = partition.partition
+        self.changed[number] = partition
+        if number >= self._count:
+            self._count = number + 1
+
+    def on(self, brokers: Set[int]) -> Iterable[Partition]:
+        """Go in order through the partitions that have a replica on one of ``brokers`` or move, and maybe others."""
+        return self._with_changed(self.stored.on(brokers)) if isinstance(self.stored, StoredPartitions) else self
+
+    def moving(self) -> Iterable[Partition]:
+        """Go in order through the partitions with replicas to add or to remove, and maybe others."""
+        return self._with_changed(self.stored.moving()) if isinstance(self.stored, StoredPartitions) else self
+
+    def _with_changed(self, found: list[Partition]) -> Iterable[Partition]:
+        if not self.changed:
+            return found
+        merged = {partition.partition: partition for partition in found} | self.changed
+        return [merged[number] for number in sorted(merged)]
+
+    def frozen(self) -> Sequence[Partition]:
+        """Return the partitions as they are now. Those that are read from bytes stay so."""
+        if isinstance(self.stored, StoredPartitions):
+            return self
+        made = list(self.stored)
+        for number, partition in sorted(self.changed.items()):
+            made[number : number + 1] = [partition]
+        return tuple(made)

@@ -1,0 +1,138 @@
+"""Partitions as the bytes that are stored, each read when it is asked for.
+
+The problem: an event needs few partitions of a page. A lost broker needs those that have a replica on it, and an ISR
+change needs one. To read, free and write a partition costs as much as to decide about it.
+
+The insight: a partition that nobody asks for can stay the bytes that it is. Columns beside these bytes say how long
+each partition is, and which brokers have its replicas. So a partition is found without reading the others, and one
+that nobody changed is copied.
+
+    body       |p0......|p1.....|p2.......|   MessagePack, one partition after another
+    lengths     8        7       9
+    replicas    1 2 3    2 3 1   3 1 2        as many for each partition
+    moving                  1                 places of those with replicas to add or to remove
+"""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import accumulate, chain
+
+import msgspec
+
+from state.columns import column_of, numbers_in
+from state.partition import Partition
+
+_encode = msgspec.msgpack.Encoder().encode
+_one = msgspec.msgpack.Decoder(Partition).decode
+_many = msgspec.msgpack.Decoder(tuple[Partition, ...]).decode
+
+
+class Packed(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Some partitions of a topic, in order."""
+
+    count: int
+    body: bytes
+    lengths: bytes
+    # So many for each partition. One with fewer names its last replica again.
+    replicas_each: int
+    replicas: bytes
+    moving: tuple[int, ...]
+
+
+def is_moving(partition: Partition) -> bool:
+    """Say whether the partition has replicas to add or to remove, or to be removed by their brokers."""
+    return bool(partition.adding_replicas or partition.removing_replicas or partition.removed)
+
+
+def pack(partitions: Iterable[Partition]) -> Packed:
+    """Write partitions."""
+    partitions = list(partitions)
+    bodies = [_encode(partition) for partition in partitions]
+    return Packed(len(bodies), b"".join(bodies), column_of([len(body) for body in bodies]), *_columns(partitions))
+
+
+def _columns(partitions: Sequence[Partition]) -> tuple[int, bytes, tuple[int, ...]]:
+    lists: list[tuple[int, ...]] = [partition.replicas for partition in partitions]
+    each = max(map(len, lists), default=0)
+    if each and min(map(len, lists)) < each:
+        lists = [(*ids, *(ids[-1:] or (0,)) * (each - len(ids))) for ids in lists]
+    moving = tuple([place for place, partition in enumerate(partitions) if is_moving(partition)])
+    return each, column_of(list(chain.from_iterable(lists))), moving
+
+
+class Unpacked:
+    """Packed partitions, and those of them that were read. A partition is read once, so it stays the same object."""
+
+    __slots__ = ("_ends", "_read", "_view", "packed")
+
+    def __init__(self, packed: Packed) -> None:
+        self.packed = packed
+        self._view = memoryview(packed.body)
+        self._ends: list[int] | None = None
+        self._read: dict[int, Partition] = {}
+
+    def __len__(self) -> int:
+        return self.packed.count
+
+    @property
+    def _bounds(self) -> list[int]:
+        """Where each partition begins, and at last the end."""
+        if self._ends is None:
+            self._ends = list(accumulate(numbers_in(self.packed.lengths, self.packed.count), initial=0))
+        return self._ends
+
+    def at(self, place: int) -> Partition:
+        """Return the partition at a place."""
+        found = self._read.get(place)
+        if found is None:
+            bounds = self._bounds
+            found = self._read[place] = _one(self._view[bounds[place] : bounds[place + 1]])
+        return found
+
+    def some(self, places: Sequence[int]) -> list[Partition]:
+        """Return the partitions at these places."""
+        read, view, bounds = self._read, self._view, self._bounds
+        found = []
+        for place in places:
+            partition = read.get(place)
+            if partition is None:
+                partition = read[place] = _one(view[bounds[place] : bounds[place + 1]])
+            found.append(partition)
+        return found
+
+    def all(self) -> Sequence[Partition]:
+        """Return all partitions."""
+        count, read = self.packed.count, self._read
+        if len(read) < count:
+            everyone = _many(b"\xdd" + count.to_bytes(4) + self.packed.body)
+            self._read = dict(enumerate(everyone)) | read
+        return [self._read[place] for place in range(count)]
+
+    def on(self, brokers: Set[int]) -> list[int]:
+        """List the places of the partitions that have a replica on one of ``brokers``, and of those that move."""
+        each, moving = self.packed.replicas_each, self.packed.moving
+        ids = numbers_in(self.packed.replicas, self.packed.count * each)
+        found = [nth // each for nth, broker in enumerate(ids) if broker in brokers]
+        return sorted({*found, *moving}) if moving else list(dict.fromkeys(found))
+
+    def with_changes(self, changed: Mapping[int, Partition]) -> Packed:
+        """Write the partitions with those at some places changed or appended; the bytes of the others are copied."""
+        if max(changed, default=0) >= self.packed.count:
+            merged = dict(enumerate(self.all())) | dict(changed)
+            return pack([merged[place] for place in sorted(merged)])
+        packed, view, bounds = self.packed, self._view, self._bounds
+        lengths = list(numbers_in(packed.lengths, packed.count))
+        pieces: list[bytes | memoryview] = []
+        copied, same_columns = 0, True
+        for place in sorted(changed):
+            partition, before = changed[place], self.at(place)
+            if bounds[place] > copied:
+                pieces.append(view[copied : bounds[place]])
+            body = _encode(partition)
+            pieces.append(body)
+            copied, lengths[place] = bounds[place + 1], len(body)
+            same_columns &= partition.replicas == before.replicas and is_moving(partition) == is_moving(before)
+        pieces.append(view[copied:])
+        columns = packed.replicas_each, packed.replicas, packed.moving
+        if not same_columns:
+            columns = _columns([changed.get(place, partition) for place, partition in enumerate(self.all())])
+        return Packed(packed.count, b"".join(pieces), column_of(lengths), *columns)

@@ -1,0 +1,80 @@
+"""The partitions of a stored topic, in slices that are loaded when they are needed."""
+
+from collections.abc import Callable, Iterator, Sequence, Set
+from typing import overload
+
+from state.packed import Unpacked
+from state.partition import Partition
+from state.slices import SLICE_PARTITIONS, StoredSlice
+
+
+class StoredPartitions(Sequence[Partition]):
+    """The partitions of a topic, whose first slice is ``first``. ``load`` finds the others by their place."""
+
+    __slots__ = ("_count", "_first", "_load", "_others", "_size")
+
+    def __init__(self, first: StoredSlice, load: Callable[[int], StoredSlice | None]) -> None:
+        self._count = first.count
+        self._first = Unpacked(first.partitions)
+        # A topic that an early version stored whole has one slice, however large it is.
+        self._size = max(SLICE_PARTITIONS, len(self._first))
+        self._load = load
+        self._others: dict[int, Unpacked] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Partition: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Partition, ...]: ...
+    def __getitem__(self, index: int | slice) -> Partition | tuple[Partition, ...]:
+        if isinstance(index, slice):
+            return tuple(self)[index]
+        if not -self._count <= index < self._count:
+            raise IndexError(index)
+        nth, place = divmod(index % self._count, self._size)
+        return self.unpacked(nth).at(place)
+
+    def __iter__(self) -> Iterator[Partition]:
+        for nth in range(self.slices):
+            yield from self.unpacked(nth).all()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    @property
+    def slices(self) -> int:
+        """The number of slices."""
+        return -(-self._count // self._size) or 1
+
+    @property
+    def is_cut(self) -> bool:
+        """Say whether the slices are as long as they are now written."""
+        return self._size == SLICE_PARTITIONS
+
+    def unpacked(self, nth: int) -> Unpacked:
+        """Return a slice's partitions. Raises ``ValueError`` if the slice is missing."""
+        if nth == 0:
+            return self._first
+        found = self._others.get(nth)
+        if found is None:
+            stored = self._load(nth)
+            if stored is None:
+                raise ValueError(f"a topic of {self._count} partitions has no slice {nth}")
+            found = self._others[nth] = Unpacked(stored.partitions)
+        return found
+
+    def on(self, brokers: Set[int]) -> list[Partition]:
+        """List, in order, the partitions that have a replica on one of ``brokers`` or move."""
+        return [one for nth in range(self.slices) for one in self._some(nth, self.unpacked(nth).on(brokers))]
+
+    def moving(self) -> list[Partition]:
+        """List, in order, the partitions that have replicas to add or to remove, or to be removed by their brokers."""
+        return [one for nth in range(self.slices) for one in self._some(nth, self.unpacked(nth).packed.moving)]
+
+    def _some(self, nth: int, places: Sequence[int]) -> list[Partition]:
+        return self.unpacked(nth).some(places) if places else []

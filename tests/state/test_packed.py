@@ -1,0 +1,166 @@
+"""Partitions stay the bytes that they are until they are asked for, and are found without reading the others."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from state.codec import CodecError, decode_slices, decode_stored, decode_topics, encode_stored, encode_topics
+from state.columns import column_of, numbers_in
+from state.packed import Packed, Unpacked, is_moving, pack
+from state.partition import Partition, PartitionState, RemovedReplica, ReplicaState, Topic, TopicState
+from state.slices import SLICE_PARTITIONS, Slice, StoredSlice, slices_of, stored
+from state.stored_partitions import StoredPartitions
+from tests.state.test_codec import GOLDEN, LAST_GROWN_PARTITION, PARTITION
+
+ONLINE, STARTED = ReplicaState.OnlineReplica, ReplicaState.ReplicaDeletionStarted
+
+
+def partition(number: int, *replicas: int, adding: tuple[int, ...] = (), removed: tuple[int, ...] = ()) -> Partition:
+    return Partition(
+        number,
+        PartitionState.OnlinePartition,
+        replicas,
+        (ONLINE,) * len(replicas),
+        replicas,
+        replicas[0] if replicas else -1,
+        adding_replicas=adding,
+        removed=tuple(RemovedReplica(broker, 0, STARTED) for broker in removed),
+    )
+
+
+ids = st.lists(st.sampled_from([0, 1, 2, 255, 256, 70_000, 2**31 - 1]), unique=True, max_size=4).map(tuple)
+lists = st.lists(st.tuples(ids, ids.map(lambda some: some[:1]), st.booleans()), max_size=12)
+
+
+def made(drawn: list[tuple[tuple[int, ...], tuple[int, ...], bool]], first: int = 0) -> list[Partition]:
+    return [
+        partition(first + number, *replicas, adding=replicas[:1] if adds else (), removed=removed)
+        for number, (replicas, removed, adds) in enumerate(drawn)
+    ]
+
+
+@given(lists)
+def test_what_is_packed_is_read_back_one_by_one_and_all_at_once(drawn: list) -> None:
+    held = made(drawn)
+    packed = msgspec.msgpack.decode(msgspec.msgpack.encode(pack(held)), type=Packed)
+    unpacked = Unpacked(packed)
+    assert [unpacked.at(place) for place in reversed(range(len(held)))] == held[::-1]
+    assert list(Unpacked(packed).all()) == Unpacked(packed).some(range(len(held))) == held
+
+
+@given(lists, st.sets(st.sampled_from([0, 1, 255, 256, 70_000, 2**31 - 1])))
+def test_the_partitions_on_brokers_and_those_that_move_are_found(drawn: list, brokers: set[int]) -> None:
+    held = made(drawn)
+    found = Unpacked(pack(held)).on(brokers)
+    wanted = [one.partition for one in held if brokers.intersection(one.replicas) or is_moving(one)]
+    assert found == sorted(set(found))
+    assert set(wanted) <= set(found)
+    # A partition without replicas may be found for broker 0.
+    assert all(held[place].partition in wanted or not held[place].replicas for place in found)
+
+
+@given(lists, lists, st.data())
+def test_changed_partitions_are_written_as_if_all_were(drawn: list, others: list, data: st.DataObject) -> None:
+    held, after = made(drawn), made(others)
+    chosen = data.draw(st.sets(st.sampled_from(range(len(held))))) if held else set()
+    changed = {one.partition: one for one in after if one.partition in chosen}
+    # More partitions follow those that there were.
+    changed |= {one.partition: one for one in after[len(held) :]}
+    merged = [changed.get(number, one) for number, one in enumerate(held)] + after[len(held) :]
+    assert Unpacked(pack(held)).with_changes(changed) == pack(merged)
+
+
+def test_a_partition_that_was_read_stays_the_same_object() -> None:
+    unpacked = Unpacked(pack([partition(number, 1, 2) for number in range(5)]))
+    third = unpacked.at(3)
+    assert unpacked.all()[3] is unpacked.some([2, 3])[1] is unpacked.at(3) is third
+
+
+@pytest.mark.parametrize("numbers", [[], [0], [255, 1], [256], [1, 2**16], [2**32 - 1]])
+def test_a_column_is_read_back(numbers: list[int]) -> None:
+    assert list(numbers_in(column_of(numbers), len(numbers))) == numbers
+
+
+@pytest.mark.parametrize(("column", "count"), [(b"\0\0\0", 1), (b"\0", 0), (b"", 1), (b"\0\0\0", 2)])
+def test_a_column_of_another_length_is_refused(column: bytes, count: int) -> None:
+    with pytest.raises(ValueError, match="no column of"):
+        numbers_in(column, count)
+
+
+# Version 3 of a page
+
+FIRST = Slice(Topic("sliced", "id", TopicState.deleting, {"a": "b"}, (PARTITION,), True), 2)
+OTHER = Slice(Topic("sliced", "id", TopicState.created, {}, (replace(LAST_GROWN_PARTITION, partition=1),)))
+V3 = Path(GOLDEN) / "topics-v3-packed.bin"
+
+
+def test_packed_slices_of_version_3_are_read() -> None:
+    assert decode_slices(V3.read_bytes()) == [FIRST, OTHER]
+    assert encode_stored([stored(FIRST), stored(OTHER)]) == V3.read_bytes()
+
+
+def test_pages_of_all_versions_are_read_packed() -> None:
+    topics = [Topic("a", "id", TopicState.created, {}, (PARTITION,)), Topic("b", "id", TopicState.created, {}, ())]
+    packed = [stored(one) for topic in topics for one in slices_of(topic)]
+    assert decode_stored(encode_topics(topics)) == decode_stored(encode_stored(packed)) == packed
+    assert decode_topics(encode_stored(packed)) == topics
+
+
+@pytest.mark.parametrize("cut", [1, 20, 60])
+def test_a_packed_page_that_is_cut_short_is_refused(cut: int) -> None:
+    with pytest.raises(CodecError):
+        decode_slices(V3.read_bytes()[:-cut])
+
+
+def test_columns_that_do_not_fit_are_refused() -> None:
+    wrong = replace(stored(FIRST), partitions=replace(pack([PARTITION]), count=2))
+    with pytest.raises(CodecError):
+        decode_slices(encode_stored([wrong]))
+
+
+# The partitions of a stored topic
+
+LARGE = Topic("t", "id", TopicState.created, {}, tuple(partition(n, n % 7, 7 + n % 5) for n in range(2_500)))
+
+
+class Slices(dict[int, StoredSlice]):
+    """The slices of a topic, which note those that are asked for."""
+
+    def __init__(self, topic: Topic) -> None:
+        super().__init__(enumerate(map(stored, slices_of(topic))))
+        self.asked: list[int] = []
+
+    def load(self, nth: int) -> StoredSlice | None:
+        self.asked.append(nth)
+        return self.get(nth)
+
+
+def test_only_the_slice_of_a_partition_is_loaded() -> None:
+    slices = Slices(LARGE)
+    partitions = StoredPartitions(slices[0], slices.load)
+    assert partitions[2_499] == LARGE.partitions[2_499]
+    assert partitions[-1] is partitions[2_499]
+    assert partitions[3] == LARGE.partitions[3]
+    assert slices.asked == [2]
+    assert len(partitions) == 2_500
+    assert partitions[998:1_002] == LARGE.partitions[998:1_002]
+    assert partitions == LARGE.partitions
+    with pytest.raises(IndexError):
+        partitions[2_500]
+
+
+def test_partitions_are_found_in_all_slices() -> None:
+    slices = Slices(LARGE)
+    found = StoredPartitions(slices[0], slices.load).on({3, 11})
+    assert found == [one for one in LARGE.partitions if {3, 11}.intersection(one.replicas)]
+
+
+def test_a_slice_that_is_missing_is_an_error() -> None:
+    slices = Slices(LARGE)
+    del slices[1]
+    with pytest.raises(ValueError, match="2500 partitions has no slice 1"):
+        StoredPartitions(slices[0], slices.load)[SLICE_PARTITIONS]
