@@ -16,7 +16,7 @@ from state.decisions import Answer
 from state.event_text import decode
 from state.events import Logged
 from state.ids import page_of
-from state.packed import _many, _one
+from state.packed import Unpacked
 from state.partition import ReplicaLag, Topic
 from state.policy import Policy
 from state.slices import SLICE_PARTITIONS, slices_of, whole
@@ -158,26 +158,19 @@ def test_a_change_of_one_partition_loads_only_its_slice(shard: PagedShard) -> No
     assert shard.pages.reads == 2
 
 
-@pytest.fixture
-def read_partitions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The lengths of the bytes from which partitions are read."""
-    found: list[int] = []
-    monkeypatch.setattr("state.packed._one", lambda body: found.append(len(body)) or _one(body))
-    monkeypatch.setattr("state.packed._many", lambda body: found.append(len(body)) or _many(body))
-    return found
-
-
-def test_a_lost_broker_reads_and_writes_only_the_partitions_on_it(
-    shard: PagedShard, read_partitions: list[int]
-) -> None:
+def test_a_lost_broker_asks_only_for_the_partitions_on_it(shard: PagedShard, monkeypatch: pytest.MonkeyPatch) -> None:
     shard.batch(
         encoded("broker_register", broker=2, incarnation="i"),
         encoded("create_topic", topic="mixed", assignment={str(n): [2 if n % 10 == 0 else 1] for n in range(100)}),
     )
-    read_partitions.clear()
+    asked: list[int] = []
+    some = Unpacked.some
+    monkeypatch.setattr(Unpacked, "some", lambda self, places: asked.append(len(places)) or some(self, places))
+    monkeypatch.setattr(Unpacked, "all", lambda self: pytest.fail("all partitions were read"))
     fence = encoded("broker_heartbeat", broker=1, broker_epoch=1, want_fence=True, want_shutdown=False, request_id="r")
     assert shard.batch(fence) == ["NONE"]
-    assert len(read_partitions) == 90 + 50
+    monkeypatch.undo()
+    assert sum(asked) == 90 + 50
     assert [one.leader for one in topic_of(shard, "mixed").partitions[9:11]] == [-1, -1]
 
 
