@@ -149,15 +149,16 @@ class Connection:
                 except KafkaException as error:
                     if not is_passing(error.args[0]) or time.monotonic() > deadline:
                         raise
-                    if error.args[0].code() == KafkaError.FENCED_LEADER_EPOCH:
-                        # Otherwise the client would keep using the old leader epoch for minutes.
-                        self.admin.list_topics(topic, timeout=REQUEST_TIMEOUT_S)
                     time.sleep(RETRY_PAUSE_S)
+                    # Otherwise the client may keep for long what it knows: an old leader epoch, or no leader at all.
+                    self.admin.list_topics(topic, timeout=REQUEST_TIMEOUT_S)
 
     def ask_offsets(self, specs: dict[TopicPartition, OffsetSpec], isolation: IsolationLevel) -> list[int]:
         """Ask once, and return the offsets in the order of ``specs``. Raises ``TimeoutError`` or ``KafkaException``."""
         futures = self.admin.list_offsets(specs, isolation_level=isolation, request_timeout=REQUEST_TIMEOUT_S)
-        return [int(futures[place].result(REQUEST_TIMEOUT_S + 1).offset) for place in specs]
+        offsets = [int(futures[place].result(REQUEST_TIMEOUT_S + 1).offset) for place in specs]
+        self._refusal = ""
+        return offsets
 
     @contextlib.contextmanager
     def errors(self) -> Iterator[None]:

@@ -21,10 +21,10 @@ import msgspec
 from confluent_kafka import Producer, TopicPartition
 
 from bus.interface import BusError, Entry
-from bus.kafka.connection import REQUEST_TIMEOUT_S, Connection
+from bus.kafka.connection import Connection
 from bus.kafka.delivery_reports import DeliveryReports
 from bus.kafka.log_reader import LogReader, Record
-from bus.kafka.sending import send
+from bus.kafka.sending import flush, send
 from isrflow.kafka.seqs import SLOTS
 
 RECORD_BYTES = 1024 * 1024
@@ -66,10 +66,12 @@ class ReportLog:
             for nth, body in enumerate(_bodies(entries)):
                 key = _KEY.pack(epoch, after, through, nth)
                 send(producer, self._connection.address, self._topic, key, body, reports=delivered)
-            if producer.flush(REQUEST_TIMEOUT_S):
+            try:
+                flush(producer, self._connection.address)
+            except BusError:
                 producer.purge()
                 self._producer = None
-                raise BusError(f"bus {self._connection.address}: no answer in {REQUEST_TIMEOUT_S:.0f} s")
+                raise
             delivered.last_offset()
 
     def between(self, after: int, through: int) -> tuple[list[Entry], int]:

@@ -22,11 +22,13 @@ from brokers.gateways.kraft.engine_client import NoAnswerError, TooLargeError
 from brokers.gateways.kraft.event_queue import QueueFullError
 from brokers.gateways.kraft.messages import (
     API_VERSIONS_KEY,
+    API_VERSIONS_MAX,
     Request,
     UnsupportedError,
     decode_request,
     encode_response,
     framed,
+    versions_refusal,
 )
 from brokers.gateways.kraft.refusals import refusal_of
 from brokers.gateways.kraft.security.access import refused_by_name
@@ -149,7 +151,7 @@ async def envelope(context: Context, request: Request, peer: Peer) -> Values:
 
 APIS: dict[int, Api] = {
     1: Api(12, 18, fetch, is_leaders=False),
-    API_VERSIONS_KEY: Api(0, 4, api_versions, is_leaders=False),
+    API_VERSIONS_KEY: Api(0, API_VERSIONS_MAX, api_versions, is_leaders=False),
     HANDSHAKE_KEY: Api(HANDSHAKE_VERSION, HANDSHAKE_VERSION, already_known, is_leaders=False),
     19: Api(2, 7, topics.create_topics, is_forwarded=True),
     20: Api(1, 6, topics.delete_topics, is_forwarded=True),
@@ -179,7 +181,7 @@ def answering(context: Context) -> Answer:
         try:
             request = await context.offload(len(frame) // BYTES_PER_ITEM, decode_request, frame)
         except UnsupportedError as error:
-            return _unsupported(error)
+            return versions_refusal(error)
         api = APIS.get(request.api_key)
         if api is None or not api.min_version <= request.version <= api.max_version:
             raise WireError(f"{request.name} version {request.version} is not served")
@@ -258,13 +260,3 @@ def _clipped(values: Any) -> Any:
 
 def _short(message: str | None) -> str | None:
     return message if message is None or len(message) <= MESSAGE_LENGTH_MAX else f"{message[:MESSAGE_LENGTH_MAX]}..."
-
-
-def _unsupported(error: UnsupportedError) -> bytes:
-    """Answer an ApiVersions request of a future version (KIP-511). Other unknown requests cannot be answered."""
-    header = error.header
-    if header.api_key != API_VERSIONS_KEY:
-        raise error
-    keys = [{"ApiKey": API_VERSIONS_KEY, "MinVersion": 0, "MaxVersion": 4}]
-    values = {"ErrorCode": ErrorCode.UNSUPPORTED_VERSION, "ApiKeys": keys}
-    return framed(encode_response(API_VERSIONS_KEY, 0, header.correlation_id, values))

@@ -113,6 +113,7 @@ def test_an_unknown_version_of_api_versions_is_answered_with_the_known_ones(clie
     assert frame[:4] == bytes.fromhex("00000007")
     response = decode_message("ApiVersionsResponse", 0, frame[4:])
     assert response["ErrorCode"] == ErrorCode.UNSUPPORTED_VERSION
+    assert [(one["ApiKey"], one["MaxVersion"]) for one in response["ApiKeys"]] == [(18, 4)]
     assert client.ask("ApiVersions")["ErrorCode"] == ErrorCode.NONE
 
 

@@ -15,6 +15,7 @@ from brokers.gateways.kraft.messages import (
     decode_request,
     encode_response,
     framed,
+    versions_refusal,
 )
 from brokers.gateways.kraft.security.credentials import PLAIN, Credentials
 from brokers.gateways.kraft.security.scram import ScramError, ScramServer
@@ -63,10 +64,7 @@ class SaslExchange:
             try:
                 request = decode_request(frame)
             except UnsupportedError as error:
-                if error.header.api_key != API_VERSIONS_KEY:
-                    raise
-                refusal = {"ErrorCode": ErrorCode.UNSUPPORTED_VERSION, "ApiKeys": []}
-                await self._send(API_VERSIONS_KEY, 0, error.header.correlation_id, refusal)
+                await self._send(versions_refusal(error))
                 continue
             if request.api_key == API_VERSIONS_KEY:
                 await self._answer(request, self._api_versions(request))
@@ -136,8 +134,8 @@ class SaslExchange:
         return await self._reader.readexactly(size)
 
     async def _answer(self, request: Request, values: dict[str, Any]) -> None:
-        await self._send(request.api_key, request.version, request.correlation_id, values)
+        await self._send(framed(encode_response(request.api_key, request.version, request.correlation_id, values)))
 
-    async def _send(self, api_key: int, version: int, correlation_id: int, values: dict[str, Any]) -> None:
-        self._writer.write(framed(encode_response(api_key, version, correlation_id, values)))
+    async def _send(self, frame: bytes) -> None:
+        self._writer.write(frame)
         await self._writer.drain()

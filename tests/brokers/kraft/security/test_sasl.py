@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from brokers.gateways.kraft.messages import decode_message, framed
 from brokers.gateways.kraft.rebuilding import peer
 from brokers.gateways.kraft.security.credentials import MECHANISMS
 from brokers.gateways.kraft.security.scram import ScramClient
@@ -105,6 +106,12 @@ def test_nothing_is_answered_before_the_proof(quorum: SaslQuorum) -> None:
     with pytest.raises(ConnectionError):
         client.frame()
     client.close()
+    future = quorum.stranger()
+    future.send_bytes(framed(bytes.fromhex("0012007f00000007000178000000 00")))
+    refusal = decode_message("ApiVersionsResponse", 0, future.frame()[4:])
+    assert [(one["ApiKey"], one["MaxVersion"]) for one in refusal["ApiKeys"]] == [(18, 4)]
+    assert handshake(future) == ErrorCode.NONE, "the client asks again in a version that is known"
+    future.close()
     early = quorum.stranger()
     assert early.ask("SaslAuthenticate", AuthBytes=b"")["ErrorCode"] == ErrorCode.ILLEGAL_SASL_STATE
     assert is_closed(early)
