@@ -1,6 +1,7 @@
 """A decision as one line that a person reads."""
 
 from state.decisions import (
+    AclsDecision,
     Answer,
     AnyDecision,
     BrokerDecision,
@@ -44,6 +45,8 @@ def text_of(decision: AnyDecision) -> str:
         case ConfigDecision():
             values = ",".join(f"{key}={value}" for key, value in decision.config.items()) or "none"
             what = f"{decision.entity}{f' {decision.name}' if decision.name else ''} settings {values}"
+        case AclsDecision():
+            what = f"ACLs: {len(decision.created)} created, {len(decision.deleted)} deleted"
         case Answer(error="NONE"):
             what = f"{decision.request} done"
         case Answer():

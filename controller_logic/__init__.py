@@ -17,7 +17,8 @@ asks a rule about one of many partitions that are alike, and commits the same fo
 Rules, one for each kind of event:
   brokers    ``liveness``, ``registration``, ``sessions``, ``shutdown``, ``isr``, ``watermark``, ``report``,
              ``producer_ids``
-  admins     ``admin``, ``deletion``, ``requested_reassignment``, ``requested_election``, ``config``
+  admins     ``admin``, ``deletion``, ``requested_reassignment``, ``requested_election``, ``config``,
+             ``acls``
   the engine ``tick``, ``takeover``, ``balance``, ``no_op``, ``gateways``, ``malformed``
 
 What rules call about one partition at a time, mostly to get a ``PartitionChange``:

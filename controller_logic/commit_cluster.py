@@ -7,11 +7,13 @@ count, record. There is nothing to settle, and no invariant ties two of these va
 from collections.abc import Mapping
 
 from controller_logic.batch import Batch
+from state.acl import Acl
 from state.broker import Broker
 from state.metadata_quorum import Gateway, Quorum
 from state.reason import Reason
 
 NO_CHECK = -1
+_NONE: Mapping[str, Acl] = {}
 
 
 def commit_broker(batch: Batch, broker: Broker, reason: Reason | None = None) -> None:
@@ -80,6 +82,14 @@ def commit_announced_settings(batch: Batch, in_force: dict[str, str]) -> None:
     """Commit the announcement of the cluster's settings, with those in force if gateways can write them."""
     batch.state.in_force = in_force
     batch.recorder.say_config("cluster", None, batch.state.config, in_force)
+
+
+def commit_acls(
+    batch: Batch, acls: dict[str, Acl], *, created: Mapping[str, Acl] = _NONE, deleted: Mapping[str, Acl] = _NONE
+) -> None:
+    """Commit all ACLs as they are from now on, and record those that were created or deleted."""
+    batch.state.acls = acls
+    batch.recorder.say_acls(created, deleted)
 
 
 def commit_broker_config(batch: Batch, name: str, config: dict[str, str]) -> None:

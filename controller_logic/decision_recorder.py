@@ -9,6 +9,7 @@ its own topics (a partition's leader, its part of an answer) is always recorded;
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import starmap
 from typing import Any
 
 from msgspec import UNSET
@@ -17,9 +18,11 @@ from msgspec.structs import replace
 from controller_logic.routing import TOPIC_EVENTS
 from controller_logic.working_state import WorkingState
 from controller_logic.working_topic import WorkingTopic
+from state.acl import Acl, with_id
 from state.alike import AlikeDecision, Pattern, Said, decisions_of
 from state.broker import Broker, BrokerState
 from state.decisions import (
+    AclsDecision,
     Answer,
     AnyDecision,
     BrokerDecision,
@@ -94,6 +97,11 @@ class DecisionRecorder:
             "time_ms": state.now_ms,
             "reason": reason,
         }
+
+    def _say(self, kind: type[AnyDecision], reason: Reason, **fields: Any) -> None:
+        """Record on one shard what all shards decide alike."""
+        if self.writes:
+            self.said.append(kind(**self._common(reason), **fields))
 
     # Partitions and topics
 
@@ -199,42 +207,34 @@ class DecisionRecorder:
         self, entity: str, name: str | None, config: dict[str, str], in_force: dict[str, str] | None = None
     ) -> None:
         """Record the settings of an entity as they now stand."""
-        if self.writes:
-            common = self._common(Reason.CONFIG_CHANGED)
-            self.said.append(
-                ConfigDecision(**common, entity=entity, name=name, config=config, in_force=in_force or UNSET)
-            )
+        told = {"entity": entity, "name": name, "config": config, "in_force": in_force or UNSET}
+        self._say(ConfigDecision, Reason.CONFIG_CHANGED, **told)
 
     def say_quorum(self, quorum: Quorum, reason: Reason) -> None:
         """Record which gateway leads the metadata quorum."""
-        if self.writes:
-            self.said.append(
-                QuorumDecision(
-                    **self._common(reason),
-                    voter=quorum.voter,
-                    incarnation=quorum.incarnation,
-                    voters=quorum.voters,
-                    quorum_epoch=quorum.quorum_epoch,
-                    metadata_format=UNSET if quorum.metadata_format == FIRST_FORMAT else quorum.metadata_format,
-                )
-            )
+        self._say(
+            QuorumDecision,
+            reason,
+            voter=quorum.voter,
+            incarnation=quorum.incarnation,
+            voters=quorum.voters,
+            quorum_epoch=quorum.quorum_epoch,
+            metadata_format=UNSET if quorum.metadata_format == FIRST_FORMAT else quorum.metadata_format,
+        )
 
     def say_no_op(self) -> None:
         """Record a decision that changes nothing, so that an idle metadata log gets a record."""
-        if self.writes:
-            self.said.append(NoOp(**self._common(Reason.MAX_IDLE_INTERVAL)))
+        self._say(NoOp, Reason.MAX_IDLE_INTERVAL)
+
+    def say_acls(self, created: Mapping[str, Acl], deleted: Mapping[str, Acl]) -> None:
+        """Record the ACLs that were created or deleted."""
+        added, removed = (tuple(starmap(with_id, some.items())) for some in (created, deleted))
+        self._say(AclsDecision, Reason.ACLS_CHANGED, created=added, deleted=removed)
 
     def say_producer_ids(self, broker: Broker, next_producer_id: int) -> None:
         """Record that a broker got the block of producer ids that ends before ``next_producer_id``."""
-        if self.writes:
-            self.said.append(
-                ProducerIds(
-                    **self._common(Reason.PRODUCER_IDS_ALLOCATED),
-                    broker=broker.broker,
-                    broker_epoch=broker.broker_epoch,
-                    next_producer_id=next_producer_id,
-                )
-            )
+        ids = {"broker": broker.broker, "broker_epoch": broker.broker_epoch, "next_producer_id": next_producer_id}
+        self._say(ProducerIds, Reason.PRODUCER_IDS_ALLOCATED, **ids)
 
     def say_imbalance(self, counts: Mapping[int, tuple[int, int]]) -> None:
         """Record what a balance check counted on this shard; the shards' parts are added up."""

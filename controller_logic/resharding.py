@@ -35,7 +35,11 @@ def resharded(clusters: Sequence[Cluster], topics: Iterable[Topic], shards: int)
     held: list[dict[str, Topic]] = [{} for _ in range(shards)]
     for topic in topics:
         held[shard_of(topic.topic, shards)][topic.topic] = topic
-    return [_counted(replace(shared, shard=shard), MappedTopics(of), due) for shard, of in enumerate(held)]
+    others = replace(shared, acls={})
+    return [
+        _counted(replace(others if shard else shared, shard=shard), MappedTopics(of), due)
+        for shard, of in enumerate(held)
+    ]
 
 
 def _counted(cluster: Cluster, topics: MappedTopics, due: _Due) -> State:

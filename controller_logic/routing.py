@@ -1,5 +1,6 @@
 """Which shard takes in an event."""
 
+from state.acl_events import ACL_EVENTS
 from state.events import (
     AlterIsr,
     AlterReassignment,
@@ -32,11 +33,11 @@ def route(event: AnyEvent | Malformed | Progress, shards: int) -> int | None:
     """Name the shard that takes in ``event``; None if every shard does.
 
     A topic's events go to the shard to which the topic belongs, whether it exists or not. Malformed events go to
-    shard 0, which writes what all shards would decide alike.
+    shard 0, which writes what all shards would decide alike, and so do those about ACLs, which it alone keeps.
     """
     if isinstance(event, TOPIC_EVENTS):
         return shard_of(event.topic, shards)
-    return 0 if isinstance(event, Malformed) else None
+    return 0 if isinstance(event, (Malformed, *ACL_EVENTS)) else None
 
 
 def batch_for(shard: int, shards: int, batch: list[Logged]) -> list[Logged]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from controller_logic import (
+    acls,
     admin,
     balance,
     clock,
@@ -57,6 +58,8 @@ HANDLERS: dict[type[e.AnyEvent | e.Malformed | e.Progress], Handler] = {
     e.ElectLeaders: requested_election.elect_leaders,
     e.AlterConfig: config.alter_config,
     e.BrokerUnregister: liveness.unregister,
+    e.CreateAcls: acls.create_acls,
+    e.DeleteAcls: acls.delete_acls,
     # What the engine and its gateways say
     e.Tick: tick.tick,
     e.SessionsExtended: liveness.sessions_extended,

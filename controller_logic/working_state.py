@@ -56,6 +56,7 @@ class WorkingState:
         self.balance_due_ms = cluster.balance_due_ms
         self.imbalance_seq = cluster.imbalance_seq
         self.next_producer_id = cluster.next_producer_id
+        self.acls = cluster.acls
         # Partitions whose high watermark is derived at the next tick.
         self._watermarks_due = set(cluster.watermarks_due)
         # Topics whose deletion waited for a reassignment, which has ended.
@@ -276,6 +277,7 @@ class WorkingState:
             gateways=self._gateways,
             quorum=self.quorum,
             next_producer_id=self.next_producer_id,
+            acls=self.acls,
             backlog=self.totals.backlog(),
             totals=self.totals.totals(),
         )

@@ -57,6 +57,10 @@ def _of_admin(event: Told) -> str | None:
         case e.AlterConfig():
             entity = "the cluster" if event.entity == "cluster" else f"{event.entity} {event.name}"
             return f"{who} changed settings of {entity}: {_settings(event)}."
+        case e.CreateAcls():
+            return f"{who} created {len(event.acls)} ACLs."
+        case e.DeleteAcls():
+            return f"{who} deleted ACLs."
         case e.BrokerUnregister():
             return f"{who} unregistered broker {event.broker}."
     return None

@@ -26,6 +26,7 @@ _BY_KIND: dict[str, tuple[R, ...]] = {
     "quorum": (R.GATEWAY_STARTED, R.GATEWAY_SILENT, R.GATEWAY_STOPPED, R.CONTROLLER_STARTED),
     "producer_ids": (R.PRODUCER_IDS_ALLOCATED,),
     "no_op": (R.MAX_IDLE_INTERVAL,),
+    "acls": (R.ACLS_CHANGED,),
 }
 KIND_REASONS: tuple[KindReason, ...] = tuple(
     (kind, reason.value) for kind, reasons in _BY_KIND.items() for reason in reasons

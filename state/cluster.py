@@ -5,6 +5,7 @@ from typing import Protocol
 
 import msgspec
 
+from state.acl import Acl
 from state.alike import Said, decisions_of
 from state.broker import Broker
 from state.decisions import AnyDecision
@@ -109,6 +110,8 @@ class Cluster(msgspec.Struct, frozen=True, array_like=True):
     clock_entered_ms: int = NO_TIME
     # The settings that brokers behind gateways act on, as last announced to them.
     in_force: dict[str, str] = {}
+    # By id, in its order. Only shard 0 has them.
+    acls: dict[str, Acl] = {}
 
     @property
     def policy(self) -> Policy:

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from state.acl import Acl, AclWithId
 from state.broker import Broker
 from state.partition import LeaderRecoveryState, Partition
 from state.reason import Reason
@@ -187,6 +188,8 @@ class Answer(Decision, frozen=True, kw_only=True, tag="answer"):
     quorum_epoch: int | UnsetType = UNSET
     # How many results did not fit.
     results_left_out: int | UnsetType = UNSET
+    # Answers delete_acls: those that were deleted.
+    acls: tuple[Acl, ...] | UnsetType = UNSET
 
 
 class ConfigDecision(Decision, frozen=True, kw_only=True, tag="config"):
@@ -247,6 +250,13 @@ class NoOp(Decision, frozen=True, kw_only=True, tag="no_op"):
     """
 
 
+class AclsDecision(Decision, frozen=True, kw_only=True, tag="acls"):
+    """ACLs that were created or deleted."""
+
+    created: tuple[AclWithId, ...] = ()
+    deleted: tuple[AclWithId, ...] = ()
+
+
 AnyDecision = (
     LeaderAndIsr
     | StopReplica
@@ -260,6 +270,7 @@ AnyDecision = (
     | QuorumDecision
     | ProducerIds
     | NoOp
+    | AclsDecision
 )
 
 KIND_RANK: dict[str, int] = {kind.__struct_config__.tag: rank for rank, kind in enumerate(AnyDecision.__args__)}

@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from state.acl_events import CreateAcls as CreateAcls
+from state.acl_events import DeleteAcls as DeleteAcls
 from state.event import AdminEvent as AdminEvent
 from state.event import EngineEvent
 from state.event import Event as Event
@@ -247,6 +249,8 @@ AnyEvent = (
     | AllocateProducerIds
     | SessionsExtended
     | Tick
+    | CreateAcls
+    | DeleteAcls
 )
 
 

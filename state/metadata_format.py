@@ -7,11 +7,14 @@ newest one that all live gateways can write.
 1: the first one. A ``quorum`` decision without a format has it.
 2: the cluster's settings that brokers act on are those in force, including the engine's own.
 3: a ``no_op`` becomes a record.
+4: ACLs become records.
 """
 
 FIRST_FORMAT = 1
-NEWEST_FORMAT = 3
+NEWEST_FORMAT = 4
 # From this format on, the settings in force are written.
 IN_FORCE_FORMAT = 2
 # From this format on, an idle log gets empty records.
 NO_OP_FORMAT = 3
+# From this format on, there are ACLs.
+ACL_FORMAT = 4

@@ -66,6 +66,8 @@ class Reason(StrEnum):
     MAX_IDLE_INTERVAL = "MAX_IDLE_INTERVAL"
     # Dynamic settings changed, or the settings in force did.
     CONFIG_CHANGED = "CONFIG_CHANGED"
+    # An admin created or deleted ACLs.
+    ACLS_CHANGED = "ACLS_CHANGED"
     # The high watermark moved, because replicas reported their log ends.
     REPLICATED = "REPLICATED"
     # A request was carried out.

@@ -54,3 +54,5 @@ CHECKED_RULES = 4
 EXPLAINED_RULES = 4
 # decisions name the principal whose request caused them
 NAMED_RULES = 5
+# ACLs are kept
+ACL_RULES = 5

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec.structs import asdict
+
 from state.broker import Broker
 from state.cluster import Cluster
 from state.ids import NO_EPOCH
@@ -11,11 +13,11 @@ from state.partition import Partition, Topic, TopicState
 
 
 def view_of(cluster: Cluster, topics: Iterable[Topic]) -> dict[str, Any]:
-    """Describe the whole state, from the ``cluster`` of any shard and the ``topics`` of all shards."""
+    """Describe the whole state, from the ``cluster`` of shard 0 and the ``topics`` of all shards."""
     ordered = sorted(topics, key=lambda topic: topic.topic)
     served = (partition for topic in ordered if topic.state == TopicState.created for partition in topic.partitions)
     backlog = cluster.shown_backlog(Counter(broker for partition in served for broker in partition.backlog))
-    return {
+    return _with_acls(cluster) | {
         "controller_epoch": cluster.controller_epoch,
         "seq": cluster.seq,
         "time_ms": cluster.clock_ms,
@@ -25,6 +27,12 @@ def view_of(cluster: Cluster, topics: Iterable[Topic]) -> dict[str, Any]:
         "topics": [_topic(topic) for topic in ordered],
         "partitions": [_partition(topic.topic, partition) for topic in ordered for partition in topic.partitions],
     }
+
+
+def _with_acls(cluster: Cluster) -> dict[str, Any]:
+    # Most clusters have none.
+    listed = [{"acl_id": acl_id} | asdict(acl) for acl_id, acl in sorted(cluster.acls.items())]
+    return {"acls": listed} if listed else {}
 
 
 def _broker(broker: Broker, backlog: int) -> dict[str, Any]:

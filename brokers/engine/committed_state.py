@@ -1,6 +1,7 @@
 """The last committed state as decisions, so that a broker that starts now can act as if it had heard them all."""
 
 from collections.abc import Iterator
+from itertools import starmap
 from typing import Any
 
 from msgspec import UNSET
@@ -8,9 +9,11 @@ from msgspec.structs import replace
 
 from bus.image import read_image
 from bus.interface import Image
+from state.acl import with_id
 from state.broker import Broker
 from state.cluster import Cluster
 from state.decisions import (
+    AclsDecision,
     AnyDecision,
     BrokerDecision,
     ConfigDecision,
@@ -62,6 +65,8 @@ class _Teller:
                 broker_epoch=NO_EPOCH,
                 next_producer_id=self._cluster.next_producer_id,
             )
+        if self._cluster.acls:
+            yield AclsDecision(**self._common(), created=tuple(starmap(with_id, self._cluster.acls.items())))
 
     def topic(self, topic: Topic) -> Iterator[AnyDecision]:
         yield TopicDecision(

@@ -1,11 +1,25 @@
 """What the contract's tables say about fields that have no comment in their type, about limits, and about errors."""
 
-from controller_logic import admin, clock, config_limits, decision_recorder
+from controller_logic import acls, admin, clock, config_limits, decision_recorder
 from isrflow.contract import MAX_EVENT_BYTES
 from state import canonical, event_text, nesting
 
 # By the field's name, which means the same everywhere; "kind.field" is an exception to it.
 FIELDS = {
+    "Acl.host": "The client's address, or `*` for any.",
+    "AclWithId.host": "The client's address, or `*` for any.",
+    "AclFilter.host": "The address or `*` that the entry names.",
+    "AclFilter.principal": "The principal that the entry names.",
+    "AclFilter.resource_name": "The name that the entry has, or with MATCH that of a resource.",
+    "AclWithId.acl_id": "Its id, as Kafka prints a Uuid. Equal entries have one id.",
+    "acls": "The entries.",
+    "created": "Those that are new.",
+    "deleted": "Those that are gone.",
+    "filters": "What selects the entries.",
+    "operation": "What it is about.",
+    "permission_type": "What it does. DENY takes precedence.",
+    "resource_type": "The type of the resources.",
+    "pattern_type": "How the name is compared.",
     "adding_replicas": "The replicas that a reassignment adds.",
     "answer.broker": "The broker that the request was about.",
     "answer.isr": "The ISR as it stands.",
@@ -98,6 +112,9 @@ LIMITS = (
     ("bytes of an entity's settings", config_limits.ENTITY_BYTES_MAX, "INVALID_CONFIG"),
     ("bytes of the settings of cluster and brokers", config_limits.SHARED_BYTES_MAX, "INVALID_CONFIG"),
     ("milliseconds that one tick may move the clock ahead", clock.LEAP_MS_MAX, "`rejected`, TIME_AHEAD"),
+    ("ACLs", acls.ACLS_MAX, "POLICY_VIOLATION"),
+    ("bytes of all ACLs", acls.ACLS_BYTES_MAX, "POLICY_VIOLATION"),
+    ("filters of `delete_acls` that leave something open", acls.OPEN_FILTERS_MAX, "POLICY_VIOLATION"),
     ("characters of a complaint", event_text.MESSAGE_CHARS_MAX, "the rest is cut off"),
     ("characters of `raw`", decision_recorder.RAW_CHARS_MAX, "the rest is cut off"),
 )
@@ -121,6 +138,7 @@ ERRORS = {
     "NEW_LEADER_ELECTED": (108, "The request ended a reassignment, and the sender leads no more."),
     "NO_REASSIGNMENT_IN_PROGRESS": (85, "There is no move to cancel."),
     "NOT_CONTROLLER": (41, "The sender knows a newer epoch than the engine: this engine is behind."),
+    "POLICY_VIOLATION": (44, "There would be too many ACLs, or the request names too many."),
     "PREFERRED_LEADER_NOT_AVAILABLE": (80, "The preferred replica is not in sync, or not online."),
     "REASSIGNMENT_IN_PROGRESS": (60, "The topic's partitions are being moved."),
     "REQUEST_TIMED_OUT": (7, "The request's `timeout_ms` was over before it was decided. Nothing was done."),

@@ -14,8 +14,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec import inspect as types
 
+from state import acl, registration
 from state import reason as reasons
-from state import registration
 from state.decisions import AnyDecision, Decision, PartitionResult
 from state.engine_events import ENGINE_KINDS
 from state.event import AdminEvent
@@ -24,9 +24,10 @@ from tests.support.contract_notes import FIELDS
 
 RULES = Path(__file__).parents[2] / "controller_logic"
 _LEFT_OUT = "not known"
+_PARTS = (registration.Listener, registration.Feature, acl.Acl, acl.AclWithId, acl.AclFilter)
 _POWERS = {2**31 - 1: "2^31-1", 2**63 - 1: "2^63-1", 2**53: "2^53"}
-# In the rules' text, but no error of an answer: a broker reports the first, and the others are states.
-NO_ERRORS = {"KAFKA_STORAGE_ERROR", "RECOVERED", "RECOVERING"}
+# In the rules' text, but no error of an answer: a type of resource, what a broker reports, and states.
+NO_ERRORS = {"CLUSTER", "KAFKA_STORAGE_ERROR", "RECOVERED", "RECOVERING"}
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -41,7 +42,7 @@ def events() -> str:
     parts = ["### Every event", "", _fields(Event, set())]
     parts += ["", "### Every request of an admin", "", _fields(AdminEvent, shared)]
     for kind in AnyEvent.__args__:
-        of_admin = {"timeout_ms"} if issubclass(kind, AdminEvent) else set()
+        of_admin = {"principal", "timeout_ms"} if issubclass(kind, AdminEvent) else set()
         parts += _kind(kind, shared | of_admin, _mark(kind))
     return "\n".join(parts)
 
@@ -58,7 +59,7 @@ def decisions() -> str:
 def named_values() -> str:
     """Describe the structs that events and decisions contain."""
     parts: list[str] = []
-    for struct in (registration.Listener, registration.Feature, TopicPartition, PartitionResult):
+    for struct in (*_PARTS, TopicPartition, PartitionResult):
         parts += _kind(struct, set(), "")
     return "\n".join(parts).lstrip("\n")
 

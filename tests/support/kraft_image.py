@@ -17,6 +17,7 @@ class Broker:
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.features: dict[str, int] = {}
         self.next_producer_id = -1
+        self.acls: dict[str, NAME] = {}
 
     def take(self, value: bytes) -> None:
         name, _, values = decode_record(value)
@@ -82,6 +83,14 @@ class Broker:
         else:
             assert config.get(values["Name"]) != values["Value"]
             config[values["Name"]] = values["Value"]
+
+    def _AccessControlEntryRecord(self, values: NAME) -> None:
+        assert values["Id"] not in self.acls
+        assert {**values, "Id": ""} not in [{**held, "Id": ""} for held in self.acls.values()]
+        self.acls[values["Id"]] = values
+
+    def _RemoveAccessControlEntryRecord(self, values: NAME) -> None:
+        del self.acls[values["Id"]]
 
     def _NoOpRecord(self, values: NAME) -> None:
         assert values == {}

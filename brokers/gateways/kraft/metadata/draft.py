@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from brokers.gateways.kraft.metadata.acl_numbers import acl_of
 from brokers.gateways.kraft.metadata.image import (
     TOPIC_RESOURCE,
     MetadataImage,
@@ -38,6 +39,7 @@ class MetadataDraft:
         self.configs = image.configs
         self.next_producer_id = image.next_producer_id
         self.quorum_epoch = image.quorum_epoch
+        self.acls = image.acls
         self._opened: dict[str, OpenPartitions] = {}
 
     def partitions(self, topic_id: str) -> Partitions | OpenPartitions:
@@ -65,6 +67,7 @@ class MetadataDraft:
             self.configs,
             self.next_producer_id,
             self.quorum_epoch,
+            self.acls,
         )
 
     def replay(self, record: Record) -> None:
@@ -95,7 +98,7 @@ class MetadataDraft:
             case "BeginTransactionRecord" | "EndTransactionRecord" | "NoOpRecord":
                 pass
             case _:
-                raise ReplayError(f"a {record.name} has no place in this log")
+                self._change_acls(record)
 
     def _broker(self, values: Values) -> Registration:
         held: Registration | None = self.brokers.get(values["BrokerId"])
@@ -145,6 +148,28 @@ class MetadataDraft:
             self.configs = self.configs.set(key, config)
         elif key in self.configs:
             self.configs = self.configs.delete(key)
+
+    def _change_acls(self, record: Record) -> None:
+        match record.name:
+            case "AccessControlEntryRecord":
+                self._add_acl(record.values)
+            case "RemoveAccessControlEntryRecord":
+                self._remove_acl(record.values)
+            case _:
+                raise ReplayError(f"a {record.name} has no place in this log")
+
+    def _add_acl(self, values: Values) -> None:
+        if values["Id"] in self.acls:
+            raise ReplayError(f"there is an ACL with the id {values['Id']} already")
+        try:
+            self.acls = self.acls.set(values["Id"], acl_of(values))
+        except ValueError as error:
+            raise ReplayError(f"ACL {values['Id']}: {error}") from error
+
+    def _remove_acl(self, values: Values) -> None:
+        if values["Id"] not in self.acls:
+            raise ReplayError(f"there is no ACL with the id {values['Id']}")
+        self.acls = self.acls.delete(values["Id"])
 
 
 def registration_of(values: Values) -> Registration:

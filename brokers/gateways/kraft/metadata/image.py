@@ -9,6 +9,7 @@ from immutables import Map
 from brokers.gateways.kraft.metadata.partition_state import Ids as Ids
 from brokers.gateways.kraft.metadata.partition_state import PartitionState as PartitionState
 from brokers.gateways.kraft.metadata.partition_table import Partitions
+from state.acl import Acl
 
 NO_QUORUM = 0
 NO_PRODUCER_ID = -1
@@ -62,6 +63,8 @@ class MetadataImage(NamedTuple):
     next_producer_id: int = NO_PRODUCER_ID
     # Of the last record; NO_QUORUM before the quorum's first leader.
     quorum_epoch: int = NO_QUORUM
+    # By id.
+    acls: Map[str, Acl] = Map()
 
 
 Values = Mapping[str, Any]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from brokers.gateways.kraft.metadata.acls import acl_record
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.image import NO_PRODUCER_ID, MetadataImage
 from brokers.gateways.kraft.metadata.partition_bytes import id_bytes, partition_record
@@ -36,6 +37,8 @@ def records_of(image: MetadataImage) -> Iterator[bytes]:
             yield encode_record(*config_record(resource, name, value))
     if image.next_producer_id != NO_PRODUCER_ID:
         yield encode_record(*producer_ids(_NO_BROKER, _NO_BROKER, image.next_producer_id))
+    for acl_id in sorted(image.acls):
+        yield encode_record(*acl_record(acl_id, image.acls[acl_id]))
 
 
 def producer_ids(broker: int, broker_epoch: int, next_producer_id: int) -> Record:

@@ -11,7 +11,7 @@ nothing but the decisions and the image that its own earlier records give; it re
 
 All records of one event go into the log together, so a broker never sees a fenced broker without the elections that
 follow from it. Their order is such that a record comes after those that it refers to: removed topics, brokers, created
-topics, settings, partitions, producer ids, and last the empty records.
+topics, settings, partitions, producer ids, ACLs, and last the empty records.
 
 Before the quorum has its first leader there is no epoch to write in. Decisions until then only change the image. The
 records of that image become the first ones of the log, after the features.
@@ -28,6 +28,7 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec import UNSET
 
 from brokers.gateways.kraft.log.errors import UnknownFormatError
+from brokers.gateways.kraft.metadata.acls import acl_records
 from brokers.gateways.kraft.metadata.draft import MetadataDraft
 from brokers.gateways.kraft.metadata.image import NO_QUORUM, MetadataImage
 from brokers.gateways.kraft.metadata.partitions import (
@@ -41,6 +42,7 @@ from brokers.gateways.kraft.metadata.snapshot import producer_ids, records_of
 from brokers.gateways.kraft.metadata.topics import config_records, created_topics, removed_topics
 from brokers.gateways.kraft.record_frame import Record, encode_record
 from state.decisions import (
+    AclsDecision,
     AnyDecision,
     BrokerDecision,
     ConfigDecision,
@@ -152,6 +154,8 @@ def _replayed(draft: MetadataDraft, decisions: _ByKind) -> list[bytes]:
         written += translation.records(decided)
     for ids in decisions.of(ProducerIds):
         say([producer_ids(ids.broker, ids.broker_epoch, ids.next_producer_id)])
+    for acls in decisions.of(AclsDecision):
+        say(acl_records(draft, acls))
     say(NO_OP for _ in decisions.of(NoOp))
     return written
 

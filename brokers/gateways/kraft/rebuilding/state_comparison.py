@@ -27,6 +27,8 @@ def differences(image: MetadataImage, state: Image) -> str:
     ]
     if image.next_producer_id != committed.next_producer_id:
         found.append("producer ids")
+    if image.acls != committed.acls:
+        found.append("ACLs")
     return ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
 
 

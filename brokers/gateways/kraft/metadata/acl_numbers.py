@@ -1,0 +1,70 @@
+"""Kafka's numbers for what ACLs are made of (``AclOperation`` and the like)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from state.acl import Acl
+
+RESOURCE_TYPES = {"TOPIC": 2, "GROUP": 3, "CLUSTER": 4, "TRANSACTIONAL_ID": 5, "DELEGATION_TOKEN": 6, "USER": 7}
+PATTERN_TYPES = {"LITERAL": 3, "PREFIXED": 4}
+OPERATIONS = {
+    "ALL": 2,
+    "READ": 3,
+    "WRITE": 4,
+    "CREATE": 5,
+    "DELETE": 6,
+    "ALTER": 7,
+    "DESCRIBE": 8,
+    "CLUSTER_ACTION": 9,
+    "DESCRIBE_CONFIGS": 10,
+    "ALTER_CONFIGS": 11,
+    "IDEMPOTENT_WRITE": 12,
+    "CREATE_TOKENS": 13,
+    "DESCRIBE_TOKENS": 14,
+    "TWO_PHASE_COMMIT": 15,
+}
+PERMISSION_TYPES = {"DENY": 2, "ALLOW": 3}
+# In filters: any of them, and for names the patterns that apply to a resource.
+ANY = 1
+MATCH = 2
+
+
+def names_of(numbers: Mapping[str, int]) -> dict[int, str]:
+    """Return the names by their numbers."""
+    return {number: name for name, number in numbers.items()}
+
+
+_RESOURCE_NAMES, _PATTERN_NAMES = names_of(RESOURCE_TYPES), names_of(PATTERN_TYPES)
+_OPERATION_NAMES, _PERMISSION_NAMES = names_of(OPERATIONS), names_of(PERMISSION_TYPES)
+
+
+def acl_of(values: Mapping[str, Any], pattern_type: str = "PatternType") -> Acl:
+    """Read an ACL out of a record or a request, in which its pattern's type has the given name.
+
+    Raises ``ValueError`` that says what it cannot have.
+    """
+    fields = {
+        "resource_type": _RESOURCE_NAMES.get(values["ResourceType"], values["ResourceType"]),
+        "resource_name": values["ResourceName"],
+        "pattern_type": _PATTERN_NAMES.get(values[pattern_type], values[pattern_type]),
+        "principal": values["Principal"],
+        "host": values["Host"],
+        "operation": _OPERATION_NAMES.get(values["Operation"], values["Operation"]),
+        "permission_type": _PERMISSION_NAMES.get(values["PermissionType"], values["PermissionType"]),
+    }
+    return msgspec.convert(fields, Acl)
+
+
+def values_of(acl: Acl) -> dict[str, Any]:
+    """Write an ACL as the fields that records and responses have."""
+    return {
+        "ResourceType": RESOURCE_TYPES[acl.resource_type],
+        "ResourceName": acl.resource_name,
+        "PatternType": PATTERN_TYPES[acl.pattern_type],
+        "Principal": acl.principal,
+        "Host": acl.host,
+        "Operation": OPERATIONS[acl.operation],
+        "PermissionType": PERMISSION_TYPES[acl.permission_type],
+    }

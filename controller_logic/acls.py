@@ -1,0 +1,81 @@
+"""Add and remove ACLs (``AclControlManager``). Shard 0 alone keeps them."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from controller_logic.batch import Batch
+from controller_logic.commit_cluster import commit_acls
+from state.acl import CLUSTER_NAME, Acl, acl_id_of, selected
+from state.acl_events import CreateAcls, DeleteAcls
+from state.metadata_format import ACL_FORMAT
+from state.reason import Reason
+from state.rules import ACL_RULES
+
+# They are stored as a whole with each batch.
+ACLS_MAX = 10_000
+ACLS_BYTES_MAX = 1024 * 1024
+# Filters that are compared with every ACL.
+OPEN_FILTERS_MAX = 100
+
+
+def create_acls(batch: Batch, event: CreateAcls) -> None:
+    """Add ACLs, all or none."""
+    if _cannot_be_kept(batch, event):
+        return
+    if any(acl.resource_type == "CLUSTER" and acl.resource_name != CLUSTER_NAME for acl in event.acls):
+        batch.recorder.answer("INVALID_REQUEST", f"the only resource of type CLUSTER is {CLUSTER_NAME}")
+        return
+    held = batch.state.acls
+    created = {acl_id: acl for acl in event.acls if (acl_id := acl_id_of(acl)) not in held}
+    after = dict(sorted((held | created).items()))
+    complaint = _complaint_about_size(after) if created else None
+    if complaint is not None:
+        batch.recorder.answer("POLICY_VIOLATION", complaint)
+        return
+    if created:
+        commit_acls(batch, after, created=created)
+    batch.recorder.answer()
+
+
+def delete_acls(batch: Batch, event: DeleteAcls) -> None:
+    """Remove ACLs. The answer names them."""
+    if _cannot_be_kept(batch, event):
+        return
+    open_filters = sum(not one.is_exact for one in event.filters)
+    if open_filters > OPEN_FILTERS_MAX:
+        message = f"{open_filters} filters leave something open: at most {OPEN_FILTERS_MAX} may"
+        batch.recorder.answer("POLICY_VIOLATION", message)
+        return
+    held = batch.state.acls
+    gone: set[str] = set()
+    for wanted in event.filters:
+        gone |= selected(held, wanted).keys()
+    deleted = {acl_id: held[acl_id] for acl_id in sorted(gone)}
+    if deleted:
+        commit_acls(batch, {acl_id: acl for acl_id, acl in held.items() if acl_id not in gone}, deleted=deleted)
+    batch.recorder.answer(acls=tuple(deleted.values()))
+
+
+def _cannot_be_kept(batch: Batch, event: CreateAcls | DeleteAcls) -> bool:
+    """Refuse the event if its decision could not become records, and say whether it could not."""
+    if batch.state.rules_version < ACL_RULES:
+        kind = str(event.__struct_config__.tag)
+        message = f"version {batch.state.rules_version} of the rules has no {kind}"
+        batch.recorder.reject("kind", message, Reason.MALFORMED)
+        batch.recorder.answer_if_requested("INVALID_REQUEST", message)
+        return True
+    if batch.state.quorum.metadata_format < ACL_FORMAT:
+        message = f"no gateway leads, or one of them cannot write metadata format {ACL_FORMAT}: upgrade all gateways"
+        batch.recorder.answer("UNSUPPORTED_VERSION", message)
+        return True
+    return False
+
+
+def _complaint_about_size(after: Mapping[str, Acl]) -> str | None:
+    if len(after) > ACLS_MAX:
+        return f"there would be {len(after)} ACLs: at most {ACLS_MAX} are allowed"
+    size = sum(len(part.encode()) for acl in after.values() for part in msgspec.structs.astuple(acl))
+    if size > ACLS_BYTES_MAX:
+        return f"all ACLs together would have {size} bytes: at most {ACLS_BYTES_MAX} are allowed"
+    return None
