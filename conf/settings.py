@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, field
 
-from conf.super_users import SuperUsers
+from conf.super_users import AuthorizerClass, SuperUsers
 from state.policy import Count, Policy
 
 DEFAULT_BUS = "sqlite:data/bus.db"
@@ -64,6 +64,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename=lambda n: n.rep
     takeover_timeout_ms: Wait = 15_000
     controller_standby_timeout_ms: Wait = 3_000
     super_users: SuperUsers = ""
+    authorizer_class_name: AuthorizerClass = ""
+    allow_everyone_if_no_acl_found: bool = False
     driver_memory: Memory = "1g"
     driver_java_options: str = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
     # Spark's own settings by their whole names; spark.master is one of them.

@@ -1,6 +1,6 @@
-"""``super.users`` in Kafka's form: principals separated by semicolons."""
+"""``super.users`` in Kafka's form, principals separated by semicolons, and ``authorizer.class.name``."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -12,6 +12,10 @@ SuperUsers = Annotated[
         description="principals such as User:alice;User:bob",
     ),
 ]
+
+
+# Kafka's authorizer, which keeps ACLs in the metadata log; empty is none.
+AuthorizerClass = Literal["", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"]
 
 
 def super_users_of(text: str) -> frozenset[str]:

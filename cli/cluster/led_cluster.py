@@ -21,6 +21,7 @@ from cli.cluster.certificates import FOLDER as SECURITY
 from cli.cluster.certificates import Certificates
 from cli.cluster.engine import EngineProcess, decides
 from conf.loader import as_text, load
+from conf.settings import Settings
 from state.cluster import Cluster
 from state.ids import NO_LEADER
 
@@ -44,6 +45,15 @@ Say = Callable[[str], None]
 
 class BusTakenError(Exception):
     """The bus has brokers of another cluster. The message names them."""
+
+
+def _access_settings(given: Settings) -> dict[str, str]:
+    """Return the settings of gateways about who may do what, which are the same for all of them."""
+    return {
+        "super.users": given.super_users,
+        "authorizer.class.name": given.authorizer_class_name,
+        "allow.everyone.if.no.acl.found": as_text(given.allow_everyone_if_no_acl_found),
+    }
 
 
 class _Remembered(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,10 +171,10 @@ class LedCluster:
             stopped = [service.name for service in self.services[1:] if service.state == "stopped"]
             if stopped:
                 say(f"starting {', '.join(stopped)}")
-            super_users = load(self._conf, self._engine_settings).super_users
+            given = load(self._conf, self._engine_settings)
             for gateway in self.gateways.values():
                 if gateway.state == "stopped":
-                    gateway.settings["super.users"] = super_users
+                    gateway.settings |= _access_settings(given)
                     gateway.start()
                     undo.callback(gateway.kill)
             # Formatting takes as long as starting the engine and the gateways, so it runs meanwhile.

@@ -22,6 +22,8 @@ ASKED: dict[str, dict[str, Any]] = {
     "elect_leaders": {"election_type": "unclean", "partitions": None},
     "alter_config": {"entity": "topic", "name": "t", "config": {"retention.ms": "1"}},
     "broker_unregister": {"broker": 2},
+    "create_acls": {"acls": []},
+    "delete_acls": {"filters": [{}]},
 }
 
 

@@ -75,7 +75,7 @@ def test_a_no_op_comes_only_when_every_gateway_can_write_it(world: World) -> Non
     start(world, metadata_format=NO_OP_FORMAT - 1)
     assert list(no_ops(world, 10_000)) == []
     start(world, "b")
-    assert world.one(QuorumDecision).metadata_format == NO_OP_FORMAT
+    assert world.one(QuorumDecision).metadata_format == NEWEST_FORMAT
     assert len(list(no_ops(world, 10_000, "b"))) == 2
 
 

@@ -56,6 +56,8 @@ MINIMAL: dict[str, dict[str, Any]] = {
     "gateway_heartbeat": {"gateway": 100, "incarnation": "i"},
     "allocate_producer_ids": {"broker": 1, "broker_epoch": 1},
     "sessions_extended": {"by_ms": 1},
+    "create_acls": {"acls": []},
+    "delete_acls": {"filters": []},
 }
 
 

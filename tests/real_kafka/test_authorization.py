@@ -1,4 +1,4 @@
-"""A broker with Kafka's authorizer forwards requests; the gateway lets only super users change anything."""
+"""A broker and a gateway, both with Kafka's authorizer: super users and ACLs say who may change what."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -7,29 +7,38 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
     NewPartitions,
     NewTopic,
+    ResourcePatternType,
     ResourceType,
 )
 from msgspec.structs import replace
 
+from brokers.launch.kafka.tools import run_tool
 from brokers.launch.ports import free_ports
 from tests.support.real_cluster import LOOPBACK, RealCluster, led_by_rules
-from tests.support.waiting import TIMEOUT_S
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 pytestmark = pytest.mark.cluster
+AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+GATEWAY = "the gateway"
 PASSWORDS = {"admin": "of-admin", "mallory": "of-mallory"}
 Ask = Callable[[AdminClient], dict[Any, Future[Any]]]
 
 
 @pytest.fixture(scope="module")
 def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str | None, str]]:
-    """The broker's addresses by user: without authentication for None, with a password for the others."""
-    cluster = RealCluster(tmp_path_factory.mktemp("real"), brokers=1, gateway_settings={"super.users": "User:admin"})
+    """The broker's addresses by user, without authentication for None, with a password for others; the gateway's."""
+    access = {"super.users": "User:admin", "authorizer.class.name": AUTHORIZER}
+    cluster = RealCluster(tmp_path_factory.mktemp("real"), brokers=1, gateway_settings=access)
     node = cluster.broker(1)
     [port] = free_ports(1)
     plain, sasl = f"{LOOPBACK}:{node.spec.port}", f"{LOOPBACK}:{port}"
@@ -47,13 +56,13 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str | N
             "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
                 f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
             ),
-            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "authorizer.class.name": AUTHORIZER,
             # For the other brokers, and for clients that do not authenticate.
             "super.users": "User:ANONYMOUS;User:admin",
         },
     )
     with led_by_rules(cluster):
-        yield {None: plain} | dict.fromkeys(PASSWORDS, sasl)
+        yield {None: plain, GATEWAY: f"{LOOPBACK}:{cluster.voters[0].port}"} | dict.fromkeys(PASSWORDS, sasl)
 
 
 def conf(addresses: dict[str | None, str], user: str | None, **more: Any) -> dict[str, Any]:
@@ -112,3 +121,37 @@ def test_a_group_keeps_reading_topics_that_brokers_created(addresses: dict[str |
         consumer.commit(message, asynchronous=False)
     finally:
         consumer.close()
+
+
+def allowed(kind: ResourceType, name: str, pattern: ResourcePatternType, who: str, what: AclOperation) -> AclBinding:
+    return AclBinding(kind, name, pattern, who, "*", what, AclPermissionType.ALLOW)
+
+
+def test_acls_reach_the_gateway_and_the_broker(addresses: dict[str | None, str]) -> None:
+    """A client creates ACLs through the broker, and a tool lists and deletes them at the gateway."""
+    admin, mallory = AdminClient(conf(addresses, "admin")), AdminClient(conf(addresses, "mallory"))
+    of_mallory = (ResourceType.TOPIC, "m-", ResourcePatternType.PREFIXED, "User:mallory")
+    whole = (ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL, "User:ANONYMOUS", AclOperation.ALTER)
+    bindings = [allowed(*of_mallory, AclOperation.CREATE), allowed(*of_mallory, AclOperation.WRITE), allowed(*whole)]
+    for future in admin.create_acls(bindings).values():
+        future.result(TIMEOUT_S)
+    assert error_of(lambda one: one.create_topics([NewTopic("m-1", 1, 1)]), mallory) == "NONE"
+    assert error_of(lambda one: one.create_topics([NewTopic("n-1", 1, 1)]), mallory) == "TOPIC_AUTHORIZATION_FAILED"
+
+    everything = (ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY)
+    wait_until(
+        lambda: len(admin.describe_acls(AclBindingFilter(*everything)).result(TIMEOUT_S)) == len(bindings),
+        "the broker to have read all ACLs",
+    )
+    errors: list[Any] = []
+    producer = Producer(conf(addresses, "mallory", message_timeout_ms=30_000))
+    producer.produce("m-1", b"record", on_delivery=lambda error, _: errors.append(error))
+    assert (producer.flush(TIMEOUT_S), errors) == (0, [None])
+
+    listed = run_tool("AclCommand", addresses[GATEWAY], ["--list"], is_controller=True)
+    assert listed.count("User:mallory") == 2
+    ended = (
+        "--remove --force --allow-principal User:mallory --operation Create --topic m- --resource-pattern-type prefixed"
+    )
+    run_tool("AclCommand", addresses[GATEWAY], ended.split(), is_controller=True)
+    assert error_of(lambda one: one.create_topics([NewTopic("m-2", 1, 1)]), mallory) == "TOPIC_AUTHORIZATION_FAILED"

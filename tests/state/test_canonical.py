@@ -55,6 +55,7 @@ def test_kinds_are_ordered_as_in_the_contract() -> None:
         "quorum",
         "producer_ids",
         "no_op",
+        "acls",
     ]
 
 

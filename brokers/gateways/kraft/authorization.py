@@ -9,16 +9,12 @@ import ipaddress
 from functools import lru_cache
 from typing import NamedTuple
 
-import structlog
-
 from brokers.gateways.kraft.messages import Request, decode_message
 from brokers.gateways.kraft.refusals import refusal_of, refusal_of_resources
 from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
 from conf.super_users import super_users_of
-
-logger = structlog.get_logger()
 
 ANONYMOUS = "User:ANONYMOUS"
 # Brokers create these topics in their own name and without an Envelope.
@@ -36,18 +32,16 @@ class Caller(NamedTuple):
     """Who asks, and from which host."""
 
     principal: str
-    # Empty if the caller is connected to the gateway itself.
-    host: str = ""
-    # Whether a caller that is connected to the gateway itself may act as a broker.
-    is_broker: bool = True
+    host: str
+    # Whether the caller is connected to the gateway itself.
+    is_direct: bool = False
+    # Whether such a caller may act as a broker.
+    is_broker: bool = False
 
     @property
-    def is_direct(self) -> bool:
-        """Say whether the caller is connected to the gateway itself."""
-        return not self.host
-
-
-DIRECT = Caller(ANONYMOUS)
+    def connection(self) -> str:
+        """Say how the request came."""
+        return "direct" if self.is_direct else "broker"
 
 
 def caller_of(envelope: Values, *, must_be_known: bool) -> Caller:
@@ -91,18 +85,22 @@ def shown_principal(caller: Caller) -> str:
 
 def refused_to(caller: Caller, request: Request, super_users: str) -> Values | None:
     """Return the refusal of a change for a caller that is not a super user, or None if the change is allowed."""
-    if not super_users or request.name in READING or caller.principal in _named(super_users):
+    if not super_users or request.name in READING or is_super_user(caller, super_users):
         return None
-    if caller.is_direct and caller.is_broker and _is_of_brokers(request):
+    if caller.is_direct and caller.is_broker and is_of_brokers(request):
         return None
-    logger.info("not authorized", api=request.name, principal=caller.principal, host=caller.host or "direct")
     if request.name in _OF_RESOURCES:
         return refusal_of_resources(request.values)
     error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     return refusal_of(request, ErrorCode.TOPIC_AUTHORIZATION_FAILED if request.name in _OF_TOPICS else error)
 
 
-def _is_of_brokers(request: Request) -> bool:
+def is_super_user(caller: Caller, super_users: str) -> bool:
+    """Say whether a caller is one of those that may do anything."""
+    return caller.principal in _named(super_users)
+
+
+def is_of_brokers(request: Request) -> bool:
     """Say whether a broker makes this request in its own name, for the topics that hold groups and transactions."""
     return request.name == "CreateTopics" and {one["Name"] for one in request.values["Topics"]} <= INTERNAL_TOPICS
 

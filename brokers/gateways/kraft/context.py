@@ -16,6 +16,7 @@ from brokers.gateways.kraft.probing import Probes
 from brokers.gateways.kraft.quorum_view import QuorumView
 from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.kraft.resource_locks import ResourceLocks
+from brokers.gateways.kraft.security.access_control import AccessControl
 from brokers.gateways.kraft.security.settings import Security
 from brokers.gateways.kraft.settings import Identity, Settings
 from brokers.gateways.kraft.storage import Storage
@@ -41,6 +42,7 @@ class Context(msgspec.Struct, frozen=True):
     executor: Executor
     read_watch: ReadWatch
     probes: Probes
+    access: AccessControl
     # None if the listener asks nobody who they are.
     security: Security | None = None
 

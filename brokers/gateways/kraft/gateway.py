@@ -49,6 +49,7 @@ from brokers.gateways.kraft.quorum_view import QuorumView
 from brokers.gateways.kraft.read_watch import ReadWatch
 from brokers.gateways.kraft.rebuilding.opening import Opening
 from brokers.gateways.kraft.resource_locks import ResourceLocks
+from brokers.gateways.kraft.security.access_control import AccessControl
 from brokers.gateways.kraft.security.door import door_of
 from brokers.gateways.kraft.security.settings import Client, Security
 from brokers.gateways.kraft.serving import answering
@@ -87,6 +88,7 @@ class Gateway:
         self._bus = bus
         self._incarnation = uuid.uuid4().hex
         self._security = security
+        self._access = AccessControl(settings, identity.directory)
         self._stopping = asyncio.Event()
         self._is_serving = False
         self._engine = EngineClient(bus, self._incarnation, settings)
@@ -151,6 +153,7 @@ class Gateway:
             self._engine.close()
             self._executor.shutdown(wait=True)
             self._opening.close()
+            self._access.close()
         logger.info("stopped")
 
     async def _serve(self) -> None:
@@ -170,6 +173,7 @@ class Gateway:
             self._executor,
             self._read_watch,
             self._probes,
+            self._access,
             self._security,
         )
         held = read_image(await retry(image, unreachable_max_ms))
@@ -188,10 +192,9 @@ class Gateway:
             await server.start(here.host, port)
             self._say_started()
             self._is_serving = True
-            changes_by = self._settings.super_users or "everybody, because super.users is not set"
             protocol, end = self._settings.security_protocol, storage.end_offset
             told = {"host": here.host, "port": port, "protocol": protocol, "end_offset": end}
-            logger.info("serving", **told, changes_by=changes_by)
+            logger.info("serving", **told, changes_by=self._access.changes_by)
             try:
                 await self._live(group)
             finally:

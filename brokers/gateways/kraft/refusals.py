@@ -55,6 +55,14 @@ def refusal_of_resources(body: Values) -> Values:
     return {"Responses": refused}
 
 
+def _each_created_acl(body: Values, refused: Values) -> Values:
+    return {"Results": [refused for _ in body["Creations"]]}
+
+
+def _each_acl_filter(body: Values, refused: Values) -> Values:
+    return {"FilterResults": [refused for _ in body["Filters"]]}
+
+
 def _with_message(body: Values, refused: Values) -> Values:
     return refused
 
@@ -80,6 +88,10 @@ _REFUSALS: dict[str, Callable[[Values, Values], Values]] = {
     "AlterConfigs": _each_resource,
     "IncrementalAlterConfigs": _each_resource,
     "AlterPartitionReassignments": _with_message,
+    "CreateAcls": _each_created_acl,
+    "DeleteAcls": _each_acl_filter,
+    "DescribeAcls": _with_message,
+    "DescribeCluster": _with_message,
     "ListPartitionReassignments": _with_message,
     "UnregisterBroker": _with_message,
 }

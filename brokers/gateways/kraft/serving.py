@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import structlog
 
 from brokers.gateways.kraft.apis import (
+    acls,
     bounds,
     configs,
     describe,
@@ -16,7 +18,7 @@ from brokers.gateways.kraft.apis import (
     registration,
     topics,
 )
-from brokers.gateways.kraft.authorization import DIRECT, Caller, caller_of, refused_to, shown_principal
+from brokers.gateways.kraft.authorization import ANONYMOUS, Caller, caller_of, shown_principal
 from brokers.gateways.kraft.context import BYTES_PER_ITEM, OFFLOAD_ITEMS_MIN, Context
 from brokers.gateways.kraft.engine_client import NoAnswerError, TooLargeError
 from brokers.gateways.kraft.event_queue import QueueFullError
@@ -130,7 +132,7 @@ async def envelope(context: Context, request: Request, peer: Peer) -> Values:
     """
     data = request.values["RequestData"]
     try:
-        caller = caller_of(request.values, must_be_known=bool(context.settings.super_users))
+        caller = caller_of(request.values, must_be_known=context.access.must_know_callers)
     except RefusedError as refusal:
         logger.warning("unreadable envelope", why=str(refusal))
         return {"ErrorCode": refusal.code}
@@ -155,6 +157,9 @@ APIS: dict[int, Api] = {
     HANDSHAKE_KEY: Api(HANDSHAKE_VERSION, HANDSHAKE_VERSION, already_known, is_leaders=False),
     19: Api(2, 7, topics.create_topics, is_forwarded=True),
     20: Api(1, 6, topics.delete_topics, is_forwarded=True),
+    29: Api(1, 3, acls.describe_acls),
+    30: Api(1, 3, acls.create_acls, is_forwarded=True),
+    31: Api(1, 3, acls.delete_acls, is_forwarded=True),
     33: Api(0, 2, configs.alter_configs, is_forwarded=True),
     AUTHENTICATE_KEY: Api(0, AUTHENTICATE_VERSION_MAX, already_known, is_leaders=False),
     37: Api(0, 3, topics.create_partitions, is_forwarded=True),
@@ -186,12 +191,13 @@ def answering(context: Context) -> Answer:
         if api is None or not api.min_version <= request.version <= api.max_version:
             raise WireError(f"{request.name} version {request.version} is not served")
         if context.security is None:
-            return framed(await _served(context, request, peer, DIRECT, len(frame)))
+            caller = Caller(ANONYMOUS, peer.host, is_direct=True, is_broker=True)
+            return framed(await _served(context, request, peer, caller, len(frame)))
         refusal = refused_by_name(context.security, peer, request)
         if refusal is not None:
             return framed(_encoded(request, refusal))
         is_broker = context.security.brokers.node_of(peer.principal) is not None
-        caller = Caller(peer.principal, is_broker=is_broker)
+        caller = Caller(peer.principal, peer.host, is_direct=True, is_broker=is_broker)
         return framed(await _served(context, request, peer, caller, len(frame)))
 
     return answer
@@ -221,11 +227,15 @@ async def _handled(context: Context, request: Request, peer: Peer, caller: Calle
         # The broker should ask another gateway. A broker that knows no other comes back at once, so delay its answer.
         await asyncio.sleep(CUT_OFF_PAUSE_S)
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
-    # Brokers make all other requests in their own name, so those need no permission.
-    if api.is_forwarded:
-        refusal = await context.offload(things, refused_to, caller, request, context.settings.super_users)
-        if refusal is not None:
-            return refusal
+    given = partial(context.access.permitted, caller, request, context.image, is_clients=api.is_forwarded)
+    permitted = await context.offload(things, given)
+    if permitted.request is None:
+        return permitted.response(None)
+    return permitted.response(await _done(context, api, permitted.request, peer, things))
+
+
+async def _done(context: Context, api: Api, request: Request, peer: Peer, things: int) -> Values:
+    """Do what the caller may do, within bounds."""
     records = await context.offload(things, bounds.records_of, context, request)
     if records > bounds.RECORDS_MAX:
         logger.warning("refused", api=request.name, records=records, records_max=bounds.RECORDS_MAX)

@@ -6,11 +6,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from brokers.gateways.kraft.security.audit_log import AuditLevel
 from brokers.gateways.kraft.security.settings import ClientAuthSetting, MaybeFile, Rules, SecurityProtocol
 from brokers.given_settings import NO_PORT, Bytes, Count, MetricsPort, Millis, converted
 from brokers.voters import Voter
 from conf.cross_checks import GATEWAY_HEARTBEAT_MS
-from conf.super_users import SuperUsers
+from conf.super_users import AuthorizerClass, SuperUsers
 
 # The default of metadata.log.max.record.bytes.between.snapshots; Kafka's is 20 MiB.
 SNAPSHOT_INTERVAL_BYTES = 8 * 1024 * 1024
@@ -61,6 +62,9 @@ class Settings(
     max_connections_unauthenticated: Count = 200
     authentication_timeout_ms: Millis = 10_000
     super_users: SuperUsers = ""
+    authorizer_class_name: AuthorizerClass = ""
+    allow_everyone_if_no_acl_found: bool = False
+    authorizer_log_level: AuditLevel = "info"
     security_protocol: SecurityProtocol = "PLAINTEXT"
     ssl_keystore_location: MaybeFile = ""
     ssl_truststore_location: MaybeFile = ""

@@ -16,14 +16,16 @@ class ToolError(Exception):
     """A tool failed; the message contains its output."""
 
 
-def run_tool(name: str, bootstrap: str, arguments: Sequence[str]) -> str:
+def run_tool(name: str, bootstrap: str, arguments: Sequence[str], *, is_controller: bool = False) -> str:
     """Run the tool ``org.apache.kafka.tools.<name>`` against ``bootstrap``, and return its output.
 
+    ``bootstrap`` are brokers, or a controller.
     Raises ``ToolError``, ``JarsError`` or ``JavaError``.
     """
     java = [str(java_home() / "bin" / "java"), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
     class_path = ":".join(map(str, jars("kafka-tools")))
-    command = [*java, "-cp", class_path, f"org.apache.kafka.tools.{name}", "--bootstrap-server", bootstrap, *arguments]
+    connect_by = "--bootstrap-controller" if is_controller else "--bootstrap-server"
+    command = [*java, "-cp", class_path, f"org.apache.kafka.tools.{name}", connect_by, bootstrap, *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TOOL_TIMEOUT_S)
     except subprocess.TimeoutExpired as error:

@@ -234,7 +234,7 @@ def test_nothing_is_written_before_the_quorum_has_a_leader() -> None:
 
 
 def test_a_later_format_is_refused() -> None:
-    with pytest.raises(StorageError, match="begins metadata format 4; this isrflow writes formats up to 3"):
+    with pytest.raises(StorageError, match=f"begins metadata format {NEWEST_FORMAT + 1}; this isrflow writes"):
         translate(after(STANDING), [replace(quorum(epoch=2), metadata_format=NEWEST_FORMAT + 1)])
 
 
@@ -268,7 +268,7 @@ def test_an_entry_larger_than_a_batch_is_a_transaction(monkeypatch: pytest.Monke
         Record("RemoveTopicRecord", 0, {"TopicId": OTHER_ID}),
         Record("PartitionChangeRecord", 1, {"TopicId": ID, "PartitionId": 3}),
         Record("TopicRecord", 0, {"Name": "t", "TopicId": OTHER_ID}),
-        Record("AccessControlEntryRecord", 0, {}),
+        Record("ClientQuotaRecord", 0, {}),
     ],
     ids=lambda record: record.name,
 )

@@ -58,12 +58,17 @@ def _elected_partitions(context: Context, body: Values) -> int:
     return sum(len(topic["Partitions"]) for topic in body["TopicPartitions"] or ())
 
 
+def _created_acls(context: Context, body: Values) -> int:
+    return len(body["Creations"])
+
+
 _COUNTS: dict[str, Callable[[Context, Values], int]] = {
     "CreateTopics": _created_topics,
     "DeleteTopics": _deleted_topics,
     "CreatePartitions": _added_partitions,
     "AlterConfigs": _settings,
     "IncrementalAlterConfigs": _settings,
+    "CreateAcls": _created_acls,
     "AlterPartitionReassignments": _reassigned_partitions,
     "ElectLeaders": _elected_partitions,
 }

@@ -17,6 +17,14 @@ from tests.support.gateway_in_process import InProcessQuorum
 ADMIN, MALLORY = "User:admin", "User:mallory"
 NOTHING = "AAAAAAAAAAAAAAAAAAAAAA"
 PARTITION = {"Name": "held", "Partitions": [{"PartitionIndex": 0, "Replicas": [1]}]}
+ACL = {
+    "ResourceType": 2,
+    "ResourceName": "held",
+    "Principal": "User:mallory",
+    "Host": "*",
+    "Operation": 2,
+    "PermissionType": 3,
+}
 TOPIC_ERROR, CLUSTER_ERROR = ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
@@ -39,6 +47,8 @@ CHANGES: dict[str, tuple[dict[str, Any], list[ErrorCode]]] = {
     "ElectLeaders": ({"ElectionType": 1, "TopicPartitions": None}, [CLUSTER_ERROR]),
     "AlterPartitionReassignments": ({"Topics": [PARTITION]}, [CLUSTER_ERROR]),
     "UnregisterBroker": ({"BrokerId": 1}, [CLUSTER_ERROR]),
+    "CreateAcls": ({"Creations": [ACL]}, [CLUSTER_ERROR]),
+    "DeleteAcls": ({"Filters": [{}]}, [CLUSTER_ERROR]),
 }
 
 

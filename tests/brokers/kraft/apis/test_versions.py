@@ -14,6 +14,8 @@ ALL = [(key, version) for key, api in APIS.items() for version in range(api.min_
 # The fields that a request needs; the layouts have defaults for all others.
 LEAST: dict[int, dict[str, Any]] = {
     19: {"Topics": [{"Name": "t", "NumPartitions": 1, "ReplicationFactor": 1}]},
+    30: {"Creations": [{}]},
+    31: {"Filters": [{}]},
     33: {"Resources": [{"ResourceType": 2, "ResourceName": "t"}]},
     37: {"Topics": [{"Name": "t", "Count": 1, "Assignments": None}]},
     43: {"TopicPartitions": [{"Topic": "t", "Partitions": [0]}]},

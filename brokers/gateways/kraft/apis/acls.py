@@ -1,0 +1,126 @@
+"""Admins' requests about ACLs (CreateAcls, DeleteAcls, DescribeAcls; KIP-11, 290)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+
+import msgspec
+
+from brokers.gateways.kraft.context import Context, text
+from brokers.gateways.kraft.messages import Request
+from brokers.gateways.kraft.metadata import acl_numbers as numbers
+from brokers.gateways.kraft.refusals import refusal_of
+from brokers.wire.errors import ErrorCode, RefusedError, code_of
+from brokers.wire.schema import Values
+from brokers.wire.server import Peer
+from bus.clock import now_ms
+from state.acl import CLUSTER_NAME, Acl, AclFilter, acl_id_of, selected
+from state.events import CreateAcls, DeleteAcls
+
+_NO_AUTHORIZER = "No Authorizer is configured: set authorizer.class.name on the gateways."
+_RESOURCE = ("ResourceType", "ResourceName", "PatternType")
+_FILTERED = (numbers.RESOURCE_TYPES, numbers.PATTERN_TYPES | {"MATCH": numbers.MATCH}, numbers.OPERATIONS)
+_RESOURCE_TYPES, _PATTERN_TYPES, _OPERATIONS = map(numbers.names_of, _FILTERED)
+_PERMISSION_TYPES = numbers.names_of(numbers.PERMISSION_TYPES)
+
+
+async def create_acls(context: Context, request: Request, peer: Peer) -> Values:
+    """Create ACLs. Those that cannot be do not affect the others."""
+    if not context.access.has_authorizer:
+        return refusal_of(request, ErrorCode.SECURITY_DISABLED, _NO_AUTHORIZER)
+    made = [_created(one) for one in request.values["Creations"]]
+    acls = tuple(one for one in made if isinstance(one, Acl))
+    answered: Values = {}
+    if acls:
+        [answer] = await context.ask_as_admin(request, [CreateAcls(time_ms=now_ms(), acls=acls)])
+        answered = {"ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
+    return {"Results": [answered if isinstance(one, Acl) else _refused(one) for one in made]}
+
+
+def _created(creation: Values) -> Acl | RefusedError:
+    try:
+        acl = numbers.acl_of(creation, "ResourcePatternType")
+    except msgspec.ValidationError as error:
+        return RefusedError(ErrorCode.INVALID_REQUEST, f"the ACL is invalid: {error}")
+    if acl.resource_type == "CLUSTER" and acl.resource_name != CLUSTER_NAME:
+        return RefusedError(
+            ErrorCode.INVALID_REQUEST, f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}"
+        )
+    return acl
+
+
+def _refused(refusal: RefusedError) -> Values:
+    return {"ErrorCode": refusal.code, "ErrorMessage": str(refusal)}
+
+
+async def delete_acls(context: Context, request: Request, peer: Peer) -> Values:
+    """Delete the ACLs that filters select, and say for each filter which they were."""
+    if not context.access.has_authorizer:
+        return refusal_of(request, ErrorCode.SECURITY_DISABLED, _NO_AUTHORIZER)
+    made = [_filter(one) for one in request.values["Filters"]]
+    filters = tuple(one for one in made if isinstance(one, AclFilter))
+    if not filters:
+        return {"FilterResults": [_refused(one) for one in made if isinstance(one, RefusedError)]}
+    [answer] = await context.ask_as_admin(request, [DeleteAcls(time_ms=now_ms(), filters=filters)])
+    if answer.error != "NONE":
+        return refusal_of(request, code_of(answer.error), text(answer))
+    deleted = answer.acls if isinstance(answer.acls, tuple) else ()
+    results = await context.offload(len(filters) * len(deleted), _deleted, made, deleted)
+    return {"FilterResults": results}
+
+
+def _deleted(made: Sequence[AclFilter | RefusedError], deleted: Iterable[Acl]) -> list[Values]:
+    by_id = {acl_id_of(acl): acl for acl in deleted}
+    return [
+        _refused(one)
+        if isinstance(one, RefusedError)
+        else {"MatchingAcls": [numbers.values_of(acl) for acl in selected(by_id, one).values()]}
+        for one in made
+    ]
+
+
+async def describe_acls(context: Context, request: Request, peer: Peer) -> Values:
+    """List the ACLs that a filter selects, resource by resource."""
+    if not context.access.has_authorizer:
+        return refusal_of(request, ErrorCode.SECURITY_DISABLED, _NO_AUTHORIZER)
+    wanted = _filter(request.values)
+    if isinstance(wanted, RefusedError):
+        return refusal_of(request, wanted.code, str(wanted))
+    acls = context.image.acls
+    return await context.offload(len(acls), _described, acls, wanted)
+
+
+def _described(acls: Mapping[str, Acl], wanted: AclFilter) -> Values:
+    listed = [numbers.values_of(acl) for acl in selected(acls, wanted).values()]
+    of_resource = itemgetter(*_RESOURCE)
+    return {
+        "Resources": [
+            dict(zip(_RESOURCE, resource, strict=True)) | {"Acls": [_without(one, _RESOURCE) for one in some]}
+            for resource, some in groupby(sorted(listed, key=of_resource), key=of_resource)
+        ]
+    }
+
+
+def _without(values: Values, names: Iterable[str]) -> Values:
+    return {name: value for name, value in values.items() if name not in names}
+
+
+def _filter(values: Values) -> AclFilter | RefusedError:
+    """Read a filter. ``ANY`` and null select any."""
+    fields = {
+        "resource_type": _name_of(_RESOURCE_TYPES, values["ResourceTypeFilter"]),
+        "resource_name": values["ResourceNameFilter"],
+        "pattern_type": _name_of(_PATTERN_TYPES, values["PatternTypeFilter"]),
+        "principal": values["PrincipalFilter"],
+        "host": values["HostFilter"],
+        "operation": _name_of(_OPERATIONS, values["Operation"]),
+        "permission_type": _name_of(_PERMISSION_TYPES, values["PermissionType"]),
+    }
+    try:
+        return msgspec.convert(fields, AclFilter)
+    except msgspec.ValidationError as error:
+        return RefusedError(ErrorCode.INVALID_REQUEST, f"the filter is invalid: {error}")
+
+
+def _name_of(names: Mapping[int, str], number: int) -> str | int | None:
+    return None if number == numbers.ANY else names.get(number, number)

@@ -1,0 +1,89 @@
+"""Who may do what on a gateway: by ACLs, by ``super.users`` alone, or everybody."""
+
+from pathlib import Path
+
+import structlog
+
+from brokers.gateways.kraft.authorization import Caller, is_of_brokers, is_super_user, refused_to
+from brokers.gateways.kraft.messages import Request
+from brokers.gateways.kraft.metadata.image import MetadataImage
+from brokers.gateways.kraft.security.audit_log import AuditLog
+from brokers.gateways.kraft.security.authorizer import DEFAULT_DENY, SUPER_USER, Action, Authorizer
+from brokers.gateways.kraft.security.operations import FREE, ON_CLUSTER, ON_SETTINGS, ON_TOPICS, on_cluster
+from brokers.gateways.kraft.security.permissions import Permitted, permitted
+from brokers.gateways.kraft.settings import Settings
+from conf.super_users import super_users_of
+
+logger = structlog.get_logger()
+
+
+class AccessControl:
+    """What decides about callers' requests, and writes the decisions into the file of the audit log."""
+
+    def __init__(self, settings: Settings, directory: Path) -> None:
+        self._given = settings.super_users
+        self._super_users = super_users_of(settings.super_users)
+        self._allows_if_no_acl = settings.allow_everyone_if_no_acl_found
+        self.has_authorizer = bool(settings.authorizer_class_name)
+        self.must_know_callers = self.has_authorizer or bool(self._super_users)
+        self._audit = AuditLog(directory, settings.authorizer_log_level if self.must_know_callers else "off")
+        # The authorizer of the newest ACLs that were asked about.
+        self._former: tuple[object, Authorizer] | None = None
+
+    @property
+    def changes_by(self) -> str:
+        """Say who may change anything."""
+        if self.has_authorizer:
+            return f"whom ACLs allow it, and super users: {self._given or 'none'}"
+        return self._given or "everybody, because neither super.users nor authorizer.class.name is set"
+
+    def permitted(self, caller: Caller, request: Request, image: MetadataImage, *, is_clients: bool) -> Permitted:
+        """Return what ``caller`` may do of a request. ``is_clients`` says whether it is one that clients make."""
+        if self.has_authorizer:
+            found = self._by_acls(caller, request, image)
+        elif is_clients and self._super_users:
+            found = self._by_super_users(caller, request)
+        else:
+            return Permitted(request, [])
+        if found.refused:
+            logger.info(
+                "not authorized", api=request.name, principal=caller.principal, host=caller.host, by=caller.connection
+            )
+        return found
+
+    def _by_super_users(self, caller: Caller, request: Request) -> Permitted:
+        refusal = refused_to(caller, request, self._given)
+        verdict = SUPER_USER if is_super_user(caller, self._given) else None if refusal is None else DEFAULT_DENY
+        if verdict is not None:
+            name = request.name
+            operation = ON_CLUSTER.get(name) or ON_TOPICS.get(name) or ON_SETTINGS.get(name, "ALTER")
+            self._audit.tell(caller.principal, caller.host, name, on_cluster(operation), verdict)
+        return Permitted(request, []) if refusal is None else Permitted(None, [refusal], is_whole=True)
+
+    def _by_acls(self, caller: Caller, request: Request, image: MetadataImage) -> Permitted:
+        if request.name in FREE or (caller.is_direct and caller.is_broker and is_of_brokers(request)):
+            return Permitted(request, [])
+        authorizer = self._authorizer(image)
+        is_of_broker = ON_CLUSTER.get(request.name) == "CLUSTER_ACTION"
+
+        def may(action: Action, *, is_quiet: bool = False) -> bool:
+            verdict = authorizer.decide(caller.principal, caller.host, action)
+            # The listener knows a broker by its principal. So it needs no entry, but one can shut it out.
+            is_allowed = verdict.is_allowed or (is_of_broker and verdict.acl is None)
+            is_news = not is_of_broker if is_allowed else not is_quiet
+            if is_news:
+                self._audit.tell(caller.principal, caller.host, request.name, action, verdict)
+            return is_allowed
+
+        return permitted(request, image, may)
+
+    def _authorizer(self, image: MetadataImage) -> Authorizer:
+        former = self._former
+        if former is None or former[0] is not image.acls:
+            made = Authorizer(image.acls.values(), self._super_users, allows_if_no_acl=self._allows_if_no_acl)
+            former = self._former = (image.acls, made)
+        return former[1]
+
+    def close(self) -> None:
+        """Close the file of the audit log."""
+        self._audit.close()

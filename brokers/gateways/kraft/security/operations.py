@@ -1,0 +1,83 @@
+"""Which operation on which resource each request to a controller needs: Kafka's table (``ControllerApis``). Pure.
+
+It has requests that gateways do not serve too, because Kafka's table has them.
+"""
+
+from brokers.gateways.kraft.metadata.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from brokers.gateways.kraft.security.authorizer import Action
+from brokers.wire.schema import Values
+from state.acl import CLUSTER_NAME, Operation, ResourceType
+
+CLIENT_METRICS_RESOURCE = 16
+
+# Requests that need nothing: who asks is not known yet, or is about to become known.
+FREE = frozenset({"ApiVersions", "SaslHandshake", "SaslAuthenticate"})
+# Requests that are allowed or refused as a whole, by an operation on the cluster.
+ON_CLUSTER: dict[str, Operation] = {
+    "AddRaftVoter": "ALTER",
+    "AllocateProducerIds": "CLUSTER_ACTION",
+    "AlterClientQuotas": "ALTER_CONFIGS",
+    "AlterPartition": "CLUSTER_ACTION",
+    "AlterPartitionReassignments": "ALTER",
+    "AlterUserScramCredentials": "ALTER",
+    "AssignReplicasToDirs": "CLUSTER_ACTION",
+    "BeginQuorumEpoch": "CLUSTER_ACTION",
+    "BrokerHeartbeat": "CLUSTER_ACTION",
+    "BrokerRegistration": "CLUSTER_ACTION",
+    "ControllerRegistration": "CLUSTER_ACTION",
+    "CreateAcls": "ALTER",
+    "DeleteAcls": "ALTER",
+    "DescribeAcls": "DESCRIBE",
+    "DescribeCluster": "ALTER",
+    "DescribeQuorum": "DESCRIBE",
+    "ElectLeaders": "ALTER",
+    "EndQuorumEpoch": "CLUSTER_ACTION",
+    "Envelope": "CLUSTER_ACTION",
+    "Fetch": "CLUSTER_ACTION",
+    "FetchSnapshot": "CLUSTER_ACTION",
+    "ListPartitionReassignments": "DESCRIBE",
+    "RemoveRaftVoter": "ALTER",
+    "UnregisterBroker": "ALTER",
+    "UpdateFeatures": "ALTER",
+    "UpdateRaftVoter": "CLUSTER_ACTION",
+    "Vote": "CLUSTER_ACTION",
+}
+# Requests about topics, each allowed or refused by itself. An operation on the cluster is enough for all of them.
+ON_TOPICS: dict[str, Operation] = {"CreatePartitions": "ALTER", "CreateTopics": "CREATE", "DeleteTopics": "DELETE"}
+FOR_ALL_TOPICS = frozenset({"CreateTopics", "DeleteTopics"})
+# Requests about settings, each resource by itself.
+ON_SETTINGS: dict[str, Operation] = {
+    "AlterConfigs": "ALTER_CONFIGS",
+    "DescribeConfigs": "DESCRIBE_CONFIGS",
+    "IncrementalAlterConfigs": "ALTER_CONFIGS",
+}
+_HOLDERS: dict[int, ResourceType] = {
+    BROKER_RESOURCE: "CLUSTER",
+    CLIENT_METRICS_RESOURCE: "CLUSTER",
+    GROUP_RESOURCE: "GROUP",
+    TOPIC_RESOURCE: "TOPIC",
+}
+
+
+def on_cluster(operation: Operation) -> Action:
+    """Return an operation on the cluster as an action."""
+    return Action(operation, "CLUSTER", CLUSTER_NAME)
+
+
+def on_all_topics(request: str) -> Action | None:
+    """Return the action that allows a request for every topic; None if there is none."""
+    return on_cluster(ON_TOPICS[request]) if request in FOR_ALL_TOPICS else None
+
+
+def on_topic(request: str, topic: str) -> Action:
+    """Return the action that allows a request for one topic."""
+    return Action(ON_TOPICS[request], "TOPIC", topic)
+
+
+def on_settings(request: str, resource: Values) -> Action | None:
+    """Return the action that allows a request for a resource's settings; None if such a resource has none."""
+    holder = _HOLDERS.get(resource["ResourceType"])
+    if holder is None:
+        return None
+    name = CLUSTER_NAME if holder == "CLUSTER" else resource["ResourceName"]
+    return Action(ON_SETTINGS[request], holder, name)
