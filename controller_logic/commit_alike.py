@@ -214,7 +214,7 @@ class AlikeNew:
         if made is None:
             self._ask(replicas)
             return
-        after = Partition(len(self.topic.partitions), *made.values)
+        after = Partition(self.topic.partitions.total, *made.values)
         self.topic.append(after)
         self._batch.state.totals.add(made.difference)
         self._batch.recorder.say_alike(made.patterns, self.topic, after)

@@ -33,16 +33,34 @@ class Difference(NamedTuple):
         )
 
 
+class _Added:
+    """A difference, and how often it was added."""
+
+    __slots__ = ("difference", "times")
+
+    def __init__(self, difference: Difference) -> None:
+        self.difference = difference
+        self.times = 1
+
+
+def _requests(partition: Partition) -> tuple[tuple[int, ...], ...]:
+    """Return what the backlog of a partition follows from."""
+    return partition.replicas, partition.requested_epochs, partition.completed_epochs
+
+
 class RunningTotals:
     """The totals and the backlog of a shard, neither of which counts topics that are being deleted."""
 
     def __init__(self, totals: Totals, backlog: Mapping[int, int]) -> None:
         self._counts: list[int] = list(astuple(totals))
         self._backlog = dict(backlog)
+        # By identity: differences that were added, how often, and are yet to be counted.
+        self._added: dict[int, _Added] = {}
 
     @property
     def leaderless(self) -> int:
         """Count the partitions without a leader."""
+        self._settle()
         return self._counts[_OFFLINE]
 
     def add_topic(self) -> None:
@@ -78,14 +96,26 @@ class RunningTotals:
         for place, amount in enumerate(counted(after, topic.min_isr)):
             if amount != former[place]:
                 self._counts[place + 1] += amount - former[place]
-        self._change_backlog(before.backlog, after.backlog)
+        if _requests(before) != _requests(after):
+            self._change_backlog(before.backlog, after.backlog)
 
     def add(self, difference: Difference) -> None:
         """Add what changed in a partition. The partition's topic must not be in deletion."""
-        for place, amount in difference.counts:
-            self._counts[place] += amount
-        for broker, amount in difference.backlog:
-            self._backlog[broker] = self._backlog.get(broker, 0) + amount
+        added = self._added.get(id(difference))
+        if added is None:
+            self._added[id(difference)] = _Added(difference)
+        else:
+            added.times += 1
+
+    def _settle(self) -> None:
+        """Count the differences that were added. There are far fewer of them than partitions."""
+        for added in self._added.values():
+            difference, times = added.difference, added.times
+            for place, amount in difference.counts:
+                self._counts[place] += times * amount
+            for broker, amount in difference.backlog:
+                self._backlog[broker] = self._backlog.get(broker, 0) + times * amount
+        self._added = {}
 
     def change_backlog_at(self, before: Partition, after: Partition, place: int) -> None:
         """Count a partition in which only the request epochs of the replica at ``place`` differ."""
@@ -103,14 +133,16 @@ class RunningTotals:
         if before == after:
             return
         for broker in before:
-            self._backlog[broker] -= 1
+            self._backlog[broker] = self._backlog.get(broker, 0) - 1
         for broker in after:
             self._backlog[broker] = self._backlog.get(broker, 0) + 1
 
     def totals(self) -> Totals:
         """Return the totals to be stored."""
+        self._settle()
         return Totals(*self._counts)
 
     def backlog(self) -> dict[int, int]:
         """Return the backlog to be stored."""
+        self._settle()
         return {broker: count for broker, count in sorted(self._backlog.items()) if count}

@@ -13,19 +13,19 @@ class WorkingPartitions(Sequence[Partition]):
     The stored ones are read when a rule asks for them, and those that nobody changed are not written again.
     """
 
-    __slots__ = ("_count", "changed", "stored")
+    __slots__ = ("changed", "stored", "total")
 
     def __init__(self, stored: Sequence[Partition]) -> None:
         # By number.
         self.changed: dict[int, Partition] = {}
         self.stored = stored
-        self._count = len(stored)
+        self.total = len(stored)
         if isinstance(stored, WorkingPartitions):
             # An earlier part of the same batch has changed them.
             self.stored, self.changed = stored.stored, dict(stored.changed)
 
     def __len__(self) -> int:
-        return self._count
+        return self.total
 
     @overload
     def __getitem__(self, index: int) -> Partition: ...
@@ -34,16 +34,17 @@ class WorkingPartitions(Sequence[Partition]):
     def __getitem__(self, index: int | slice) -> Partition | tuple[Partition, ...]:
         if isinstance(index, slice):
             return tuple(self)[index]
-        number = index + self._count if index < 0 else index
-        found = self.changed.get(number)
-        return self.stored[number] if found is None else found
+        if index < 0:
+            index += self.total
+        found = self.changed.get(index)
+        return self.stored[index] if found is None else found
 
     def __iter__(self) -> Iterator[Partition]:
         """Go through all, each as it then is. A rule may change those that it has come to."""
         changed = self.changed
         for number, partition in enumerate(self.stored):
             yield changed.get(number, partition)
-        for number in range(len(self.stored), self._count):
+        for number in range(len(self.stored), self.total):
             yield changed[number]
 
     def __eq__(self, other: object) -> bool:
@@ -56,8 +57,8 @@ class WorkingPartitions(Sequence[Partition]):
         """Lay a changed partition over the stored one, or append a new one."""
         number = partition.partition
         self.changed[number] = partition
-        if number >= self._count:
-            self._count = number + 1
+        if number >= self.total:
+            self.total = number + 1
 
     def on(self, brokers: Set[int]) -> Iterable[Partition]:
         """Go in order through the partitions that have a replica on one of ``brokers`` or move, and maybe others."""

@@ -81,7 +81,8 @@ class WorkingTopic:
 
     def partition(self, number: int) -> Partition | None:
         """Find a partition by its number."""
-        return self.partitions[number] if 0 <= number < len(self.partitions) else None
+        partitions = self.partitions
+        return partitions[number] if 0 <= number < partitions.total else None
 
     def on(self, brokers: Set[int]) -> Iterable[Partition]:
         """Go in order through the partitions that have a replica on one of ``brokers`` or move, and maybe others.

@@ -5,6 +5,7 @@ decisions have in common, and it is encoded once. A decision then costs a row an
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 from msgspec.structs import replace
@@ -57,13 +58,18 @@ def pattern_of(decision: LeaderAndIsr | StopReplica) -> Pattern:
     return Pattern(common, text.replace(b'"partition_epoch":0', b'"partition_epoch":%d', 1), has_partition_epoch)
 
 
+# The patterns of an event follow one another, and so do those of the event before it.
+@lru_cache(maxsize=64)
+def _event_text(seq: int, controller_epoch: int, time_ms: int) -> bytes:
+    return _EVENT % (seq, controller_epoch, time_ms)
+
+
 def pattern_on(pattern: Pattern, *, seq: int, controller_epoch: int, time_ms: int) -> Pattern:
     """Return the pattern for the decisions that another event leads to."""
     former = pattern.common
     common = replace(former, seq=seq, controller_epoch=controller_epoch, time_ms=time_ms)
-    text = pattern.text.replace(
-        _EVENT % (former.seq, former.controller_epoch, former.time_ms), _EVENT % (seq, controller_epoch, time_ms), 1
-    )
+    was = _event_text(former.seq, former.controller_epoch, former.time_ms)
+    text = pattern.text.replace(was, _event_text(seq, controller_epoch, time_ms), 1)
     return Pattern(common, text, pattern.has_partition_epoch)
 
 

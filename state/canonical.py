@@ -74,13 +74,13 @@ def part_of(decision: Said) -> Part:
 def place_of(decision: AnyDecision) -> Place:
     """Return a decision's place: seq, then kind, topic, partition, broker."""
     rank = _RANKS[type(decision)]
+    if isinstance(decision, Answer):
+        return decision.seq, rank, "", -1, -1
     if isinstance(decision, LeaderAndIsr | StopReplica | HighWatermark):
         return decision.seq, rank, decision.topic, decision.partition, -1
-    topic, partition, broker = "", -1, -1
-    if not isinstance(decision, Answer):
-        topic = getattr(decision, "topic", "") or ""
-        partition = _number(getattr(decision, "partition", -1))
-        broker = _number(getattr(decision, "broker", -1))
+    topic = getattr(decision, "topic", "") or ""
+    partition = _number(getattr(decision, "partition", -1))
+    broker = _number(getattr(decision, "broker", -1))
     return decision.seq, rank, topic, partition, broker
 
 

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import zlib
+from functools import lru_cache
 
 NO_LEADER = -1
 NO_EPOCH = -1
@@ -11,6 +12,8 @@ EPOCH_DURING_DELETE = -2
 UNKNOWN_OFFSET = -1
 NO_TIME = -1
 BROKER_ID_MAX = 2**31 - 1
+# So many names are remembered with their hashes.
+HASHES_MAX = 4_096
 
 
 def without_collisions(topic: str) -> str:
@@ -18,6 +21,7 @@ def without_collisions(topic: str) -> str:
     return topic.replace(".", "_")
 
 
+@lru_cache(maxsize=HASHES_MAX)
 def topic_hash(topic: str) -> int:
     """Hash a topic's name so that colliding names have one hash.
 

@@ -15,13 +15,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
-from state.alike import AlikeDecision, Said, encoded_about, encoded_name
-from state.canonical import LEADER_AND_ISR_RANK, STOP_REPLICA_RANK, Part, part_of, place_of
-from state.decisions import HighWatermark, LeaderAndIsr, StopReplica, encode
+from state.alike import AlikeDecision, Said, encoded, encoded_about, encoded_name
+from state.canonical import LEADER_AND_ISR_RANK, STOP_REPLICA_RANK, Part, part_of
+from state.decisions import KIND_RANK, HighWatermark, LeaderAndIsr, StopReplica, encode
 
 # A run is never divided on its way to the sink.
 RUN_DECISIONS_MAX = 1_024
 _BLANK = b"%d"
+_RANKS = {
+    LeaderAndIsr: LEADER_AND_ISR_RANK,
+    StopReplica: STOP_REPLICA_RANK,
+    HighWatermark: KIND_RANK["high_watermark"],
+}
 _partition = attrgetter("partition")
 
 _Row = AlikeDecision | LeaderAndIsr | StopReplica | HighWatermark
@@ -41,23 +46,30 @@ def parts_of(said: Iterable[Said]) -> list[Part]:
             rank = LEADER_AND_ISR_RANK if pattern.has_partition_epoch else STOP_REPLICA_RANK
             rows[pattern.common.seq, rank, one.topic].append(one)
         elif isinstance(one, LeaderAndIsr | StopReplica | HighWatermark):
-            rows[place_of(one)[:3]].append(one)
+            rows[one.seq, _RANKS[type(one)], one.topic].append(one)
         else:
             parts.append(part_of(one))
     for key, some in rows.items():
-        parts += _runs(key, some)
+        if len(some) == 1:
+            parts.append(_single(key, some[0]))
+        else:
+            parts += _runs(key, some)
     return parts
 
 
+def _single(key: _Key, row: _Row) -> Part:
+    return Part(*key, row.partition, -1, encoded(row) if isinstance(row, AlikeDecision) else encode(row))
+
+
 def _runs(key: _Key, rows: list[_Row]) -> Iterator[Part]:
-    if len(rows) > 1 and len({row.partition for row in rows}) < len(rows):
+    if len({row.partition for row in rows}) < len(rows):
         yield from map(part_of, rows)
         return
     rows.sort(key=_partition)
     for start in range(0, len(rows), RUN_DECISIONS_MAX):
         some = rows[start : start + RUN_DECISIONS_MAX]
         if len(some) == 1:
-            yield part_of(some[0])
+            yield _single(key, some[0])
         else:
             yield Part(*key, some[0].partition, -1, b"\n".join(_lines(key[2], some)), len(some))
 

@@ -31,9 +31,13 @@ class StoredPartitions(Sequence[Partition]):
     def __getitem__(self, index: int | slice) -> Partition | tuple[Partition, ...]:
         if isinstance(index, slice):
             return tuple(self)[index]
-        if not -self._count <= index < self._count:
+        if index < 0:
+            index += self._count
+        if not 0 <= index < self._count:
             raise IndexError(index)
-        nth, place = divmod(index % self._count, self._size)
+        if index < self._size:
+            return self._first.at(index)
+        nth, place = divmod(index, self._size)
         return self.unpacked(nth).at(place)
 
     def __iter__(self) -> Iterator[Partition]:

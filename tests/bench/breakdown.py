@@ -96,6 +96,27 @@ def one_isr(engine: InProcess) -> list[bytes]:
     return [engine.event("alter_isr", topic=topic.topic, partition=0, **leader, **asked)]
 
 
+def isrs(engine: InProcess) -> list[bytes]:
+    """Remove the last member from the ISR of many partitions, each at its own event."""
+    topics = read_image(engine.bus.image()).topics
+    places = [(topic.topic, number, held) for topic in topics for number, held in enumerate(topic.partitions)]
+    return [
+        engine.event(
+            "alter_isr",
+            topic=topic,
+            partition=number,
+            broker=held.leader,
+            broker_epoch=engine.epochs[held.leader],
+            leader_epoch=held.leader_epoch,
+            partition_epoch=held.partition_epoch,
+            isr=held.isr[:-1],
+            isr_epochs=[engine.epochs[member] for member in held.isr[:-1]],
+            request_id=f"{topic}-{number}",
+        )
+        for topic, number, held in places[-engine.load.storm :]
+    ]
+
+
 def offsets(engine: InProcess) -> list[bytes]:
     """Report a log-end offset of each replica of some partitions, and tick, which moves the watermarks."""
     topics = read_image(engine.bus.image()).topics
@@ -119,6 +140,7 @@ STEPS: dict[str, Callable[[InProcess], list[bytes]]] = {
     "create": create,
     "idle": idle,
     "one ISR": one_isr,
+    "ISR changes": isrs,
     "log-end offsets": offsets,
     "lose a broker": lose,
     "it returns": back,
