@@ -40,7 +40,10 @@ class WorkingPartitions(Sequence[Partition]):
         return self.stored[index] if found is None else found
 
     def __iter__(self) -> Iterator[Partition]:
-        """Go through all, each as it then is. A rule may change those that it has come to."""
+        """Go through all. A rule may change the one that it has come to, and those before it."""
+        return self._each() if self.changed else iter(self.stored)
+
+    def _each(self) -> Iterator[Partition]:
         changed = self.changed
         for number, partition in enumerate(self.stored):
             yield changed.get(number, partition)

@@ -8,7 +8,7 @@ import msgspec
 from state.cluster import STATE_VERSION, Cluster
 from state.partition import Topic
 from state.rules import NEWEST_RULES
-from state.slices import Slice, StoredSlice, read, stored, whole
+from state.slices import Slice, StoredPage, StoredSlice, read, stored, whole
 
 _T = TypeVar("_T")
 _VERSION_BYTE = bytes([STATE_VERSION])
@@ -20,7 +20,7 @@ _encoder = msgspec.msgpack.Encoder()
 _cluster = msgspec.msgpack.Decoder(Cluster)
 _topics = msgspec.msgpack.Decoder(list[Topic])
 _slices = msgspec.msgpack.Decoder(list[Slice])
-_stored = msgspec.msgpack.Decoder(list[StoredSlice])
+_page = msgspec.msgpack.Decoder(StoredPage)
 
 
 class CodecError(Exception):
@@ -75,21 +75,23 @@ def decode_slices(body: bytes) -> list[Slice]:
     return [Slice(topic, len(topic.partitions)) for topic in decode_topics(body)]
 
 
-def encode_stored(slices: list[StoredSlice]) -> bytes:
-    """Write one page of slices as they are stored."""
-    return _PACKED_BYTE + _encoder.encode(slices)
+def encode_stored(slices: list[StoredSlice | Topic]) -> bytes:
+    """Write one page of slices and small topics as they are stored."""
+    packed = [one for one in slices if isinstance(one, StoredSlice)]
+    return _PACKED_BYTE + _encoder.encode(StoredPage(packed, [one for one in slices if isinstance(one, Topic)]))
 
 
-def decode_stored(body: bytes) -> list[StoredSlice]:
+def decode_stored(body: bytes) -> list[StoredSlice | Topic]:
     """Read one page of any version, and leave its partitions packed; raises ``CodecError``."""
     if body[:1] == _PACKED_BYTE:
-        return _decoded(_stored, body, _PACKED_BYTE)
+        page = _decoded(_page, body, _PACKED_BYTE)
+        return [*page.packed, *page.plain]
     return [stored(one) for one in decode_slices(body)]
 
 
-def _read(slices: list[StoredSlice]) -> list[Slice]:
+def _read(slices: list[StoredSlice | Topic]) -> list[Slice]:
     try:
-        return [read(one) for one in slices]
+        return sorted(map(read, slices), key=lambda one: one.topic.topic)
     except (msgspec.DecodeError, ValueError) as error:
         raise CodecError(f"state cannot be read: {error}") from error
 

@@ -9,6 +9,8 @@ from state.partition import Topic, TopicState
 
 # This decides on which page a partition is stored, so no version may change it.
 SLICE_PARTITIONS = 1_000
+# A topic of up to so many partitions is read whole: to find one of them among bytes would take longer.
+PLAIN_PARTITIONS_MAX = 8
 
 
 class Slice(msgspec.Struct, frozen=True, array_like=True):
@@ -54,15 +56,32 @@ class StoredSlice(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.first_partition // SLICE_PARTITIONS
 
 
-def stored(one: Slice) -> StoredSlice:
-    """Write a slice's partitions as bytes."""
+class StoredPage(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A page as it is stored."""
+
+    packed: list[StoredSlice]
+    # Topics of few partitions.
+    plain: list[Topic]
+
+
+def is_plain(topic: Topic) -> bool:
+    """Say whether a topic is so small that it is stored as it is."""
+    return len(topic.partitions) <= PLAIN_PARTITIONS_MAX
+
+
+def stored(one: Slice) -> StoredSlice | Topic:
+    """Return a slice as it is stored: the topic itself if it is small, and otherwise its partitions as bytes."""
     topic = one.topic
+    if one.is_whole and is_plain(topic):
+        return topic
     head = (topic.topic, topic.topic_id, topic.state, topic.config, topic.deletion_waits)
     return StoredSlice(*head, one.count, one.first_partition, pack(topic.partitions))
 
 
-def read(one: StoredSlice) -> Slice:
+def read(one: StoredSlice | Topic) -> Slice:
     """Read all partitions of a slice."""
+    if isinstance(one, Topic):
+        return Slice(msgspec.structs.replace(one, partitions=tuple(one.partitions)), len(one.partitions))
     partitions = tuple(Unpacked(one.partitions).all())
     return Slice(Topic(one.topic, one.topic_id, one.state, one.config, partitions, one.deletion_waits), one.count)
 

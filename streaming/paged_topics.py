@@ -1,6 +1,6 @@
 """A shard's topics in pages, each loaded when it is first needed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -10,10 +10,10 @@ from state.codec import decode_stored, encode_stored
 from state.ids import page_of, without_collisions
 from state.packed import Unpacked, pack
 from state.partition import Partition, Topic, TopicState
-from state.slices import SLICE_PARTITIONS, StoredSlice, slices_of, stored
+from state.slices import SLICE_PARTITIONS, StoredSlice, is_plain, slices_of, stored
 from state.stored_partitions import StoredPartitions
 
-Page = dict[str, StoredSlice]
+Page = dict[str, StoredSlice | Topic]
 
 
 class PageStore(Protocol):
@@ -62,21 +62,24 @@ class _Loaded:
         self.load_all()
         return (name for page, held in self._loaded.items() if page < self.pages for name in held)
 
-    def slice(self, topic: str, nth: int) -> StoredSlice | None:
-        """Return a slice of a topic; None if there is none."""
-        return self.page(self.home_of(topic) + nth * self.pages).get(topic)
-
     def topic(self, name: str) -> Topic | None:
         """Return a topic, whose partitions are read from their slices when they are asked for."""
         topic = self._topics.get(name)
         if topic is None:
-            first = self.slice(name, 0)
+            first = self.page(self.home_of(name)).get(name)
             if first is None:
                 return None
-            partitions = StoredPartitions(first, partial(self.slice, name))
+            if isinstance(first, Topic):
+                partitions: Sequence[Partition] = tuple(first.partitions)
+            else:
+                partitions = StoredPartitions(first, partial(self._slice, name))
             topic = Topic(name, first.topic_id, first.state, first.config, partitions, first.deletion_waits)
             self._topics[name] = topic
         return topic
+
+    def _slice(self, topic: str, nth: int) -> StoredSlice | None:
+        found = self.page(self.home_of(topic) + nth * self.pages).get(topic)
+        return None if isinstance(found, Topic) else found
 
 
 def _read(body: bytes) -> Page:
@@ -133,10 +136,12 @@ class PagedTopics:
         ]
 
 
-def _slices(before: Topic | None, after: Topic | None) -> list[tuple[int, StoredSlice | None]]:
+def _slices(before: Topic | None, after: Topic | None) -> list[tuple[int, StoredSlice | Topic | None]]:
     """List the slices that differ after a change, each with its place; None for one that is no more."""
     held = before.partitions if before is not None else None
-    count = held.slices if isinstance(held, StoredPartitions) else 0
+    count = held.slices if isinstance(held, StoredPartitions) else int(before is not None)
+    if after is not None and count <= 1 and isinstance(after.partitions, tuple) and is_plain(after):
+        return [(0, after)]
     if before is None or after is None or not isinstance(held, StoredPartitions) or not _is_over(after, held):
         cut = [] if after is None else slices_of(after)
         return [*enumerate(map(stored, cut)), *((nth, None) for nth in range(len(cut), count))]

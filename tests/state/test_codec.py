@@ -32,7 +32,7 @@ from state.partition import (
 )
 from state.registration import Listener
 from state.rules import NEWEST_RULES
-from state.slices import Slice, StoredSlice
+from state.slices import Slice, StoredPage, StoredSlice
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 BROKER = Broker(
@@ -109,6 +109,7 @@ BORN: dict[type[msgspec.Struct], str] = {
     Topic: "topic topic_id state config partitions",
     Slice: "topic count",
     StoredSlice: "topic topic_id state config deletion_waits count first_partition partitions",
+    StoredPage: "packed plain",
     Packed: "count body lengths replicas_each replicas moving",
     Partition: "partition state replicas replica_states isr leader leader_epoch partition_epoch leader_recovery_state"
     " adding_replicas removing_replicas high_watermark high_watermark_epoch log_end_offsets offset_epochs",

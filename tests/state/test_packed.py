@@ -12,7 +12,7 @@ from state.codec import CodecError, decode_slices, decode_stored, decode_topics,
 from state.columns import column_of, numbers_in
 from state.packed import Packed, Unpacked, is_moving, pack
 from state.partition import Partition, PartitionState, RemovedReplica, ReplicaState, Topic, TopicState
-from state.slices import SLICE_PARTITIONS, Slice, StoredSlice, slices_of, stored
+from state.slices import PLAIN_PARTITIONS_MAX, SLICE_PARTITIONS, Slice, StoredSlice, slices_of, stored
 from state.stored_partitions import StoredPartitions
 from tests.state.test_codec import GOLDEN, LAST_GROWN_PARTITION, PARTITION
 
@@ -91,23 +91,37 @@ def test_a_column_of_another_length_is_refused(column: bytes, count: int) -> Non
         numbers_in(column, count)
 
 
+def packed(one: Slice) -> StoredSlice:
+    found = stored(one)
+    assert isinstance(found, StoredSlice)
+    return found
+
+
 # Version 3 of a page
 
 FIRST = Slice(Topic("sliced", "id", TopicState.deleting, {"a": "b"}, (PARTITION,), True), 2)
 OTHER = Slice(Topic("sliced", "id", TopicState.created, {}, (replace(LAST_GROWN_PARTITION, partition=1),)))
+SMALL = Slice(Topic("small", "id", TopicState.created, {}, (PARTITION,)), 1)
 V3 = Path(GOLDEN) / "topics-v3-packed.bin"
 
 
 def test_packed_slices_of_version_3_are_read() -> None:
-    assert decode_slices(V3.read_bytes()) == [FIRST, OTHER]
-    assert encode_stored([stored(FIRST), stored(OTHER)]) == V3.read_bytes()
+    assert decode_slices(V3.read_bytes()) == [FIRST, OTHER, SMALL]
+    assert encode_stored([stored(FIRST), stored(OTHER), stored(SMALL)]) == V3.read_bytes()
 
 
-def test_pages_of_all_versions_are_read_packed() -> None:
-    topics = [Topic("a", "id", TopicState.created, {}, (PARTITION,)), Topic("b", "id", TopicState.created, {}, ())]
-    packed = [stored(one) for topic in topics for one in slices_of(topic)]
-    assert decode_stored(encode_topics(topics)) == decode_stored(encode_stored(packed)) == packed
-    assert decode_topics(encode_stored(packed)) == topics
+@pytest.mark.parametrize("plain_max", [-1, PLAIN_PARTITIONS_MAX])
+def test_pages_of_all_versions_are_read(monkeypatch: pytest.MonkeyPatch, plain_max: int) -> None:
+    monkeypatch.setattr("state.slices.PLAIN_PARTITIONS_MAX", plain_max)
+    many = tuple(replace(PARTITION, partition=number) for number in range(PLAIN_PARTITIONS_MAX + 1))
+    topics = [
+        Topic(name, "id", TopicState.created, {}, many[:size]) for name, size in zip("abc", (1, 0, 9), strict=True)
+    ]
+    v1 = encode_topics(topics)
+    v3 = encode_stored(decode_stored(v1))
+    assert [type(one) for one in decode_stored(v3)].count(Topic) == (2 if plain_max > 0 else 0)
+    assert decode_topics(v3) == decode_topics(v1) == topics
+    assert decode_slices(v3) == decode_slices(v1)
 
 
 @pytest.mark.parametrize("cut", [1, 20, 60])
@@ -117,7 +131,7 @@ def test_a_packed_page_that_is_cut_short_is_refused(cut: int) -> None:
 
 
 def test_columns_that_do_not_fit_are_refused() -> None:
-    wrong = replace(stored(FIRST), partitions=replace(pack([PARTITION]), count=2))
+    wrong = replace(packed(FIRST), partitions=replace(pack([PARTITION]), count=2))
     with pytest.raises(CodecError):
         decode_slices(encode_stored([wrong]))
 
@@ -131,7 +145,7 @@ class Slices(dict[int, StoredSlice]):
     """The slices of a topic, which note those that are asked for."""
 
     def __init__(self, topic: Topic) -> None:
-        super().__init__(enumerate(map(stored, slices_of(topic))))
+        super().__init__(enumerate(map(packed, slices_of(topic))))
         self.asked: list[int] = []
 
     def load(self, nth: int) -> StoredSlice | None:
