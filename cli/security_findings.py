@@ -13,7 +13,7 @@ import click
 from brokers.gateways.kraft.authorization import ANONYMOUS
 from brokers.gateways.kraft.security.credentials import PLAIN
 from brokers.gateways.kraft.security.settings import Security, security_of
-from brokers.gateways.kraft.settings import settings_of
+from brokers.gateways.kraft.settings import Settings, settings_of
 from brokers.given_settings import parsed
 from brokers.voters import voters_of
 from cli.findings import Finding
@@ -65,6 +65,7 @@ def broker_and_gateway(file: Path, given: Sequence[str]) -> Iterator[Finding]:
     same = broker.protocol == protocol
     told = f"the broker has {broker.protocol} for {broker.listener or 'no controller listener'}, the gateway {protocol}"
     yield Finding("protocol", same, True, protocol if same else told)
+    yield from _authorizers(settings, broker)
     if not same or security is None:
         return
     principal = ANONYMOUS
@@ -75,6 +76,23 @@ def broker_and_gateway(file: Path, given: Sequence[str]) -> Iterator[Finding]:
         sasl, principal = _sasl(security, broker)
         yield sasl
     yield _node(security, broker, principal)
+
+
+def _authorizers(settings: Settings, broker: _BrokerFile) -> Iterator[Finding]:
+    """Compare by what rules the two say who may do what, if either has an authorizer."""
+    everyone = "allow.everyone.if.no.acl.found"
+    ours: dict[str, str] = {"authorizer.class.name": settings.authorizer_class_name}
+    theirs = {"authorizer.class.name": broker.value("authorizer.class.name")}
+    if not any((*ours.values(), *theirs.values())):
+        return
+    ours[everyone] = str(settings.allow_everyone_if_no_acl_found).lower()
+    theirs[everyone] = broker.value(everyone, "false").lower()
+    different = [key for key, value in ours.items() if theirs[key] != value]
+    texts = [
+        f"{key} is {theirs[key] or 'not set'} on the broker, and {ours[key] or 'not set'} here" for key in different
+    ]
+    is_needed = bool(settings.authorizer_class_name)
+    yield Finding("acls", not different, is_needed, "; ".join(texts) or "the broker and the gateway enforce ACLs alike")
 
 
 def _tls(security: Security, server: ssl.SSLContext, broker: _BrokerFile) -> tuple[Finding, str]:

@@ -114,3 +114,20 @@ def test_settings_that_a_gateway_refuses_are_found(pair: Pair) -> None:
     assert "ssl.keystore.location: /none.pem: No such file" in said
     result = CliRunner().invoke(command, ["doctor", "--gateway-set", "security.protocol=SSL"])
     assert (result.exit_code, "needs --broker" in result.output) == (2, True)
+
+
+def test_authorizers_are_compared(pair: Pair) -> None:
+    assert "acls" not in pair.compared()[1]
+    authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    pair.gateway["authorizer.class.name"] = authorizer
+    code, said = pair.compared()
+    assert code == 3
+    assert f"authorizer.class.name is not set on the broker, and {authorizer} here" in said
+    pair.file.write_text(f"{pair.file.read_text()}\nauthorizer.class.name={authorizer}\n")
+    code, said = pair.compared()
+    assert (code, "enforce ACLs alike" in said) == (0, True)
+    pair.gateway["allow.everyone.if.no.acl.found"] = "true"
+    assert "allow.everyone.if.no.acl.found is false on the broker, and true here" in pair.compared()[1]
+    del pair.gateway["authorizer.class.name"]
+    code, said = pair.compared()
+    assert code == 0, "a gateway may go by super.users alone"
