@@ -12,6 +12,7 @@ from brokers.launch.kafka.cluster import KafkaCluster, plain_specs
 from brokers.launch.kafka.preparing import prepare
 from cli.cluster.led_cluster import LedCluster
 from tests.support.scheduling import ByFile, put_in_order
+from tests.support.waiting import wait_until
 
 # py4j waits with select(), which takes no descriptor above 1,023: if tests leak them, Spark hangs.
 DESCRIPTORS_LEFT_MAX = 100
@@ -31,12 +32,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="module", autouse=True)
 def descriptors_are_closed() -> Iterator[None]:
-    """Fail a module that leaves many files open in its worker."""
+    """Fail a module that leaves many files open in its worker.
+
+    When a JVM has ended, py4j's threads need a moment to see it and to close their sockets: one for each query it ran.
+    """
     process = psutil.Process()
     before = process.num_fds()
     yield
-    left = process.num_fds() - before
-    assert left <= DESCRIPTORS_LEFT_MAX, f"{left} descriptors were left open"
+    wait_until(lambda: process.num_fds() - before <= DESCRIPTORS_LEFT_MAX, "descriptors to be closed")
 
 
 @pytest.fixture(scope="session")
