@@ -58,9 +58,9 @@ def _of_admin(event: Told) -> str | None:
             entity = "the cluster" if event.entity == "cluster" else f"{event.entity} {event.name}"
             return f"{who} changed settings of {entity}: {_settings(event)}."
         case e.CreateAcls():
-            return f"{who} created {len(event.acls)} ACLs."
+            return f"{who} asked for {len(event.acls)} ACLs."
         case e.DeleteAcls():
-            return f"{who} deleted ACLs."
+            return f"{who} asked to delete ACLs."
         case e.BrokerUnregister():
             return f"{who} unregistered broker {event.broker}."
     return None
