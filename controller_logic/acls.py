@@ -62,7 +62,7 @@ def _cannot_be_kept(batch: Batch, event: CreateAcls | DeleteAcls) -> bool:
     if batch.state.rules_version < ACL_RULES:
         kind = str(event.__struct_config__.tag)
         message = f"version {batch.state.rules_version} of the rules has no {kind}"
-        batch.recorder.reject("kind", message, Reason.MALFORMED)
+        batch.recorder.reject("kind", message, Reason.REQUEST_REFUSED)
         batch.recorder.answer_if_requested("INVALID_REQUEST", message)
         return True
     if batch.state.quorum.metadata_format < ACL_FORMAT:

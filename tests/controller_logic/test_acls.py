@@ -206,7 +206,7 @@ def test_acls_wait_until_every_gateway_can_write_them() -> None:
 def test_earlier_versions_of_the_rules_have_no_acls() -> None:
     started = world(ACL_RULES - 1)
     assert create(started, ALICE) == "INVALID_REQUEST"
-    assert (started.one(Rejected).field, started.one(Rejected).reason) == ("kind", Reason.MALFORMED)
+    assert (started.one(Rejected).field, started.one(Rejected).reason) == ("kind", Reason.REQUEST_REFUSED)
     assert held(started) == set()
 
 
