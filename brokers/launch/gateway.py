@@ -1,4 +1,4 @@
-"""A gateway as a process, started and found again like the brokers that it leads."""
+"""Gateways as processes, started and found again like the brokers that they lead."""
 
 import socket
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,34 @@ from conf.python import PYTHON
 _CONNECT_TIMEOUT_S = 0.5
 
 
-class GatewayProcess(Service):
-    """One gateway on the bus ``bus``, with its files in ``folder``.
+class GatewayService(Service):
+    """A gateway of either kind, with its files in ``folder``. ``settings`` are its own, by their names with dots."""
 
-    ``settings`` are the gateway's own, by their names with dots. ``copies`` are brokers' directories of the metadata
-    log.
-    """
+    module: str
+
+    def __init__(self, voter: Voter, folder: Path, settings: Mapping[str, str], arguments: Sequence[str]) -> None:
+        super().__init__(f"gateway {voter.voter}", folder, "gateway.log")
+        self.voter = voter
+        self.settings = dict(settings)
+        self._arguments = arguments
+
+    def command(self) -> list[str]:
+        sets = (part for key, value in self.settings.items() for part in ("--set", f"{key}={value}"))
+        return [*PYTHON, "-m", self.module, *self._arguments, *sets]
+
+    def is_ready(self) -> bool:
+        """Say whether the gateway listens, which it does once it has read all decisions."""
+        try:
+            socket.create_connection((self.voter.host, self.voter.port), _CONNECT_TIMEOUT_S).close()
+        except OSError:
+            return False
+        return True
+
+
+class GatewayProcess(GatewayService):
+    """One gateway to brokers of Kafka 4 on the bus ``bus``. ``copies`` are brokers' directories of the metadata log."""
+
+    module = "brokers.gateways.kraft"
 
     def __init__(
         self,
@@ -29,12 +51,9 @@ class GatewayProcess(Service):
         settings: Mapping[str, str] = MappingProxyType({}),
         copies: Sequence[Path] = (),
     ) -> None:
-        super().__init__(f"gateway {voter.voter}", folder, "gateway.log")
-        self.voter = voter
         self.copies = tuple(copies)
-        self.log_directory = self.folder / "log"
-        self.settings = dict(settings)
-        self._arguments = [
+        self.log_directory = folder.resolve() / "log"
+        arguments = [
             *("--gateway", str(voter.voter)),
             *("--voters", text_of(tuple(voters))),
             *("--cluster-id", cluster_id),
@@ -42,15 +61,29 @@ class GatewayProcess(Service):
             *("--dir", str(self.log_directory)),
             *(part for copy in copies for part in ("--rebuild-from", str(copy))),
         ]
+        super().__init__(voter, folder, settings, arguments)
 
-    def command(self) -> list[str]:
-        sets = (part for key, value in self.settings.items() for part in ("--set", f"{key}={value}"))
-        return [*PYTHON, "-m", "brokers.gateways.kraft", *self._arguments, *sets]
 
-    def is_ready(self) -> bool:
-        """Say whether the gateway listens, which it does once it has read all decisions."""
-        try:
-            socket.create_connection((self.voter.host, self.voter.port), _CONNECT_TIMEOUT_S).close()
-        except OSError:
-            return False
-        return True
+class ZookeeperGatewayProcess(GatewayService):
+    """One gateway to brokers that use the ZooKeeper at ``zookeeper``. It listens once a gateway is their controller."""
+
+    module = "brokers.gateways.zk"
+
+    def __init__(
+        self,
+        voter: Voter,
+        voters: Sequence[Voter],
+        cluster_id: str,
+        zookeeper: str,
+        bus: str,
+        folder: Path,
+        settings: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        arguments = [
+            *("--gateway", str(voter.voter)),
+            *("--voters", text_of(tuple(voters))),
+            *("--cluster-id", cluster_id),
+            *("--zookeeper", zookeeper),
+            *("--bus", bus),
+        ]
+        super().__init__(voter, folder, settings, arguments)

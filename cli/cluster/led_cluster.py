@@ -6,11 +6,12 @@ from pathlib import Path
 
 import msgspec
 
-from brokers.launch.gateway import GatewayProcess
+from brokers.launch.gateway import GatewayProcess, GatewayService, ZookeeperGatewayProcess
 from brokers.launch.kafka.cluster import FILE as CLUSTER_FILE
 from brokers.launch.kafka.cluster import KafkaCluster, broker_specs, refuse_existing, remove
 from brokers.launch.kafka.node import KafkaError
 from brokers.launch.kafka.properties import LOOPBACK, METADATA_DIRECTORY
+from brokers.launch.kafka.zookeeper import ZookeeperProcess
 from brokers.launch.ports import free_ports
 from brokers.launch.service import Service, kill_all
 from brokers.voters import Voter
@@ -30,6 +31,9 @@ ENGINE = "engine"
 FIRST_GATEWAY = 100
 # A gateway that loses its disk rebuilds its log from the other.
 GATEWAYS, GATEWAYS_MAX = 2, 9
+ZOOKEEPER = "zookeeper"
+# ZooKeeper says when a broker is gone. The engine's own session ends only if nobody passes on what ZooKeeper says.
+ZOOKEEPER_ENGINE_SETTINGS = ("broker.session.timeout.ms=60000",)
 # A broker gives up if it is not registered in time. A cold engine on a busy machine takes longer than Kafka's minute.
 SLOW_START = {"initial.broker.registration.timeout.ms": "180000"}
 # Brokers read these from their file only. They cannot change while a broker runs.
@@ -39,6 +43,8 @@ BROKER_FILE_SETTINGS = (
     "num.partitions",
     "replica.lag.time.max.ms",
 )
+# Brokers of Kafka 4 get this one from the metadata log.
+ZOOKEEPER_FILE_SETTINGS = (*BROKER_FILE_SETTINGS, "min.insync.replicas")
 
 Say = Callable[[str], None]
 
@@ -66,6 +72,8 @@ class _Remembered(msgspec.Struct, frozen=True, kw_only=True):
     engine_settings: tuple[str, ...] = ()
     # Whether gateways ask brokers for certificates.
     secure: bool = False
+    # Where the ZooKeeper of brokers of Kafka 3.9 listens; None if they are of Kafka 4.
+    zookeeper_port: int | None = None
 
 
 class LedCluster:
@@ -80,19 +88,19 @@ class LedCluster:
         self._engine_settings = remembered.engine_settings
         self.engine = EngineProcess(self.folder / ENGINE, self.bus.url, remembered.engine_settings, self._conf)
         self._certificates = Certificates(self.folder) if remembered.secure else None
-        copies = [node.data[0] / METADATA_DIRECTORY for node in kafka.nodes.values()]
-        self.gateways = {
-            voter.voter: GatewayProcess(
-                voter,
-                remembered.voters,
-                kafka.cluster_id,
-                remembered.bus,
-                self.folder / f"gateway-{voter.voter}",
-                self._certificates.gateway_settings(voter.voter) if self._certificates else {},
-                copies=copies,
+        port = remembered.zookeeper_port
+        self.zookeeper = None if port is None else ZookeeperProcess(port, self.folder / ZOOKEEPER)
+        self.gateways = {voter.voter: self._gateway(voter, remembered) for voter in remembered.voters}
+
+    def _gateway(self, voter: Voter, remembered: _Remembered) -> GatewayService:
+        voters, folder = remembered.voters, self.folder / f"gateway-{voter.voter}"
+        if self.zookeeper is not None:
+            return ZookeeperGatewayProcess(
+                voter, voters, self.kafka.cluster_id, self.zookeeper.address, remembered.bus, folder
             )
-            for voter in remembered.voters
-        }
+        settings = self._certificates.gateway_settings(voter.voter) if self._certificates else {}
+        copies = [node.data[0] / METADATA_DIRECTORY for node in self.kafka.nodes.values()]
+        return GatewayProcess(voter, voters, self.kafka.cluster_id, remembered.bus, folder, settings, copies)
 
     @classmethod
     def create(
@@ -107,6 +115,7 @@ class LedCluster:
         engine_settings: Sequence[str] = (),
         overrides: dict[str, str] | None = None,
         secure: bool = False,
+        zookeeper: bool = False,
         **rest: object,
     ) -> "LedCluster":
         """Describe a cluster in a folder that has none yet. ``rest`` goes into each broker's ``NodeSpec``.
@@ -117,7 +126,8 @@ class LedCluster:
         is_there = place.exists()
         if is_there and (existing := sorted(cluster_on(place).brokers)):
             raise BusTakenError(f"the bus {place} has brokers of another cluster: {', '.join(map(str, existing))}")
-        ports = free_ports(gateways)
+        # One for ZooKeeper, and one for each gateway.
+        zookeeper_port, *ports = free_ports(1 + gateways)
         voters = tuple(Voter(FIRST_GATEWAY + number, LOOPBACK, port) for number, port in enumerate(ports))
         rest["overrides"] = SLOW_START | (overrides or {})
         remembered = _Remembered(
@@ -125,12 +135,14 @@ class LedCluster:
             made_bus=not is_there,
             voters=voters,
             conf=str(conf.resolve()) if conf else None,
-            engine_settings=(*(Certificates(folder.resolve()).engine_settings() if secure else ()), *engine_settings),
+            engine_settings=(*_made_settings(folder, conf, secure, zookeeper), *engine_settings),
             secure=secure,
+            zookeeper_port=zookeeper_port if zookeeper else None,
         )
-        specs = broker_specs(brokers, voters, **rest)
+        address = f"{LOOPBACK}:{zookeeper_port}"
+        specs = broker_specs(brokers, () if zookeeper else voters, zookeeper=address if zookeeper else None, **rest)
         if not (folder / CLUSTER_FILE).exists():
-            own = (ENGINE, SECURITY, *(f"gateway-{voter.voter}" for voter in voters))
+            own = (ENGINE, SECURITY, ZOOKEEPER, *(f"gateway-{voter.voter}" for voter in voters))
             refuse_existing(folder / name for name in own)
         if secure:
             certificates = Certificates(folder.resolve())
@@ -155,7 +167,8 @@ class LedCluster:
     @property
     def services(self) -> list[Service]:
         """List all processes in start order."""
-        return [self.engine, *self.gateways.values(), *self.kafka.nodes.values()]
+        zookeeper = [] if self.zookeeper is None else [self.zookeeper]
+        return [self.engine, *zookeeper, *self.gateways.values(), *self.kafka.nodes.values()]
 
     def up(self, say: Say) -> None:
         """Start what does not run, and wait until everything runs. Start an engine only if none decides.
@@ -171,10 +184,15 @@ class LedCluster:
             stopped = [service.name for service in self.services[1:] if service.state == "stopped"]
             if stopped:
                 say(f"starting {', '.join(stopped)}")
+            if self.zookeeper is not None and self.zookeeper.state == "stopped":
+                self.zookeeper.start()
+                undo.callback(self.zookeeper.kill)
+                self.zookeeper.wait_until_started()
             given = load(self._conf, self._engine_settings)
             for gateway in self.gateways.values():
                 if gateway.state == "stopped":
-                    gateway.settings |= _access_settings(given)
+                    # A gateway to brokers in ZooKeeper mode knows no principals.
+                    gateway.settings |= _access_settings(given) if self.zookeeper is None else {}
                     gateway.start()
                     undo.callback(gateway.kill)
             # Formatting takes as long as starting the engine and the gateways, so it runs meanwhile.
@@ -183,7 +201,8 @@ class LedCluster:
                 gateway.wait_until_started()
             if self.engine.state != "stopped":
                 self.engine.wait_until_started()
-            settings = broker_settings(cluster_on(self.bus))
+            names = BROKER_FILE_SETTINGS if self.zookeeper is None else ZOOKEEPER_FILE_SETTINGS
+            settings = broker_settings(cluster_on(self.bus), names)
             for node in self.kafka.nodes.values():
                 node.engine_settings = settings
             self.kafka.up()
@@ -211,11 +230,13 @@ class LedCluster:
         """Stop brokers, gateways, and the engine if it was started here. Return the names of those that were killed."""
         killed = [self.kafka.nodes[number].name for number in self.kafka.down()]
         killed += [gateway.name for gateway in self._leader_last() if not gateway.stop()]
+        if self.zookeeper is not None and not self.zookeeper.stop():
+            killed.append(self.zookeeper.name)
         if not self.engine.stop():
             killed.append(self.engine.name)
         return killed
 
-    def _leader_last(self) -> list[GatewayProcess]:
+    def _leader_last(self) -> list[GatewayService]:
         """List the gateways with the leader last, so that no gateway hands over to one that stops next."""
         leader = NO_LEADER
         with suppress(BusError):
@@ -242,14 +263,22 @@ class LedCluster:
             finally:
                 bus.close()
             self.bus.remove()
-        remove([self.engine.folder, self.folder / SECURITY, *(gateway.folder for gateway in self.gateways.values())])
+        own = [self.engine.folder, self.folder / SECURITY, self.folder / ZOOKEEPER]
+        remove([*own, *(gateway.folder for gateway in self.gateways.values())])
         self.kafka.delete(with_them=[self.folder / FILE])
 
 
-def broker_settings(cluster: Cluster) -> dict[str, str]:
+def _made_settings(folder: Path, conf: Path | None, secure: bool, zookeeper: bool) -> tuple[str, ...]:
+    """Return the engine's settings that follow from what the cluster is."""
+    if secure:
+        return Certificates(folder.resolve()).engine_settings()
+    return ZOOKEEPER_ENGINE_SETTINGS if zookeeper and conf is None else ()
+
+
+def broker_settings(cluster: Cluster, names: Sequence[str] = BROKER_FILE_SETTINGS) -> dict[str, str]:
     """Return the engine's settings that brokers act on but read from their file only, as they are in force."""
     values = msgspec.to_builtins(cluster.policy)
-    return {name: as_text(values[name]) for name in BROKER_FILE_SETTINGS}
+    return {name: as_text(values[name]) for name in names}
 
 
 def cluster_on(place: BusPlace) -> Cluster:

@@ -8,6 +8,7 @@ import click
 from brokers.gateways.kraft.log.errors import StorageError
 from brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option, copies_option
 from brokers.gateways.kraft.settings import Identity
+from brokers.launch.gateway import GatewayProcess
 from bus.interface import BusError
 from cli.cluster.bus_place import BusPlace
 from cli.cluster.folder import dir_option, open_cluster
@@ -69,6 +70,8 @@ def _of_cluster(folder: Path, gateway: int | None, copies: tuple[Path, ...]) -> 
     if gateway not in led.gateways:
         raise WrongUse(f"--gateway must be one of {', '.join(map(str, led.gateways))}")
     found = led.gateways[gateway]
+    if not isinstance(found, GatewayProcess):
+        raise WrongUse(f"{found.name} keeps no metadata log: brokers in ZooKeeper mode have none")
     if found.state != "stopped":
         raise Refused(f"{found.name} is running: stop it with 'isrflow cluster down'")
     identity = Identity(

@@ -38,7 +38,9 @@ def command(form: str, folder: Path) -> None:
         click.echo(msgspec.json.encode(found))
     else:
         _show(kafka, found)
-    amiss = [row["name"] for row in (*found["gateways"], *found["nodes"]) if row["state"] != "running"]
+    zookeeper = [found["zookeeper"]] if found["zookeeper"] else []
+    processes = (*zookeeper, *found["gateways"], *found["nodes"])
+    amiss = [row["name"] for row in processes if row["state"] != "running"]
     if amiss:
         raise Unreachable(f"not running: {', '.join(amiss)}")
     if led and not found["engine"]["decides"]:
@@ -47,7 +49,7 @@ def command(form: str, folder: Path) -> None:
 
 def _plain_rows(kafka: KafkaCluster) -> Row:
     nodes = [_node(node, None) for node in kafka.nodes.values()]
-    return {"cluster_id": kafka.cluster_id, "engine": None, "gateways": [], "nodes": nodes}
+    return {"cluster_id": kafka.cluster_id, "engine": None, "zookeeper": None, "gateways": [], "nodes": nodes}
 
 
 def _led_rows(led: LedCluster) -> Row:
@@ -70,6 +72,7 @@ def _led_rows(led: LedCluster) -> Row:
             "bus": str(led.bus),
             "log": str(led.engine.log_file) if led.engine.log_file.exists() else None,
         },
+        "zookeeper": None if led.zookeeper is None else {**_process(led.zookeeper), "port": led.zookeeper.port},
         "gateways": [
             {
                 **_process(gateway),
@@ -106,6 +109,8 @@ def _show(kafka: KafkaCluster, found: Row) -> None:
         click.echo(f"Bus: {engine['bus']}")
         decided = f"epoch {engine['controller_epoch']}" if engine["decides"] else "undecided"
         click.echo(_line("engine", engine["state"], decided, engine["pid"], None, engine["log"]))
+    if row := found["zookeeper"]:
+        click.echo(_line(row["name"], row["state"], None, row["pid"], row["port"], row["log"]))
     for row in found["gateways"]:
         role = f"leads, epoch {row['quorum_epoch']}" if row["leads"] else "follows"
         click.echo(_line(row["name"], row["state"], role, row["pid"], row["port"], row["log"]))

@@ -16,7 +16,7 @@ from cli.cluster.led_cluster import FILE as LED_FILE
 from cli.cluster.led_cluster import GATEWAYS, GATEWAYS_MAX, BusTakenError, LedCluster
 from cli.errors import Refused, Unreachable, WrongUse
 from cli.options import bus_option, bus_setting, conf_option, name_client_config
-from conf.jars import KAFKA_VERSION, fetch, missing
+from conf.jars import KAFKA_VERSION, ZOOKEEPER_KAFKA_VERSION, fetch, missing
 from conf.loader import load
 
 BROKERS = 3
@@ -38,7 +38,13 @@ def _settings(context: click.Context, parameter: click.Parameter, texts: Sequenc
 
 @click.command("up")
 @click.option(
-    "--kafka", "version", type=click.Choice([KAFKA_VERSION]), default=KAFKA_VERSION, help="The version of Kafka."
+    "--kafka",
+    "version",
+    type=click.Choice([KAFKA_VERSION, ZOOKEEPER_KAFKA_VERSION]),
+    help=f"The version of Kafka. Default: {KAFKA_VERSION}.",
+)
+@click.option(
+    "--zookeeper", is_flag=True, help=f"With --kafka {ZOOKEEPER_KAFKA_VERSION}: brokers that use ZooKeeper, and one."
 )
 @click.option("--brokers", type=click.IntRange(1, 32), help=f"The number of brokers. Default: {BROKERS}.")
 @click.option("--gateways", type=click.IntRange(1, GATEWAYS_MAX), help=f"The number of gateways. Default: {GATEWAYS}.")
@@ -64,7 +70,9 @@ def _settings(context: click.Context, parameter: click.Parameter, texts: Sequenc
 @conf_option
 @bus_option
 @dir_option
-def command(version: str, plain: bool, conf: Path | None, bus: str | None, folder: Path, **described: Any) -> None:
+def command(
+    version: str | None, plain: bool, conf: Path | None, bus: str | None, folder: Path, **described: Any
+) -> None:
     """Start a cluster, and wait until all of it runs. A stopped cluster continues where it stopped.
 
     A cluster has an engine, two gateways and Kafka brokers. If an engine already decides on the bus, it leads the
@@ -75,13 +83,16 @@ def command(version: str, plain: bool, conf: Path | None, bus: str | None, folde
       isrflow cluster up --brokers 3 --gateways 1
       isrflow cluster up --secure
       isrflow cluster up --plain
+      isrflow cluster up --kafka 3.9.1 --zookeeper
       isrflow cluster up --voters 100@127.0.0.1:9093
     """
-    _fetch("kafka-broker")
     try:
         if (folder / FILE).exists():
-            kafka, led = _open_existing(folder, plain, described)
+            kafka, led = _open_existing(folder, plain, described | {"version": version})
+            _fetch(_jars_of(led))
         else:
+            _check_version(version, plain, described)
+            _fetch("zookeeper-broker" if described["zookeeper"] else "kafka-broker")
             kafka, led = _create_cluster(folder, plain, conf, bus, described)
         if led:
             led.up(click.echo)
@@ -93,7 +104,21 @@ def command(version: str, plain: bool, conf: Path | None, bus: str | None, folde
         raise Unreachable(str(error)) from error
     except ValueError as error:
         raise WrongUse(str(error)) from error
-    click.echo(f"{len(kafka.nodes)} nodes of Kafka {version}, cluster {kafka.cluster_id}: {kafka.bootstrap}")
+    found = KAFKA_VERSION if _jars_of(led) == "kafka-broker" else ZOOKEEPER_KAFKA_VERSION
+    click.echo(f"{len(kafka.nodes)} nodes of Kafka {found}, cluster {kafka.cluster_id}: {kafka.bootstrap}")
+
+
+def _check_version(version: str | None, plain: bool, described: dict[str, Any]) -> None:
+    """Refuse a version whose brokers cannot be led as described."""
+    zookeeper = described["zookeeper"]
+    if zookeeper != (version == ZOOKEEPER_KAFKA_VERSION):
+        raise WrongUse(f"--zookeeper and --kafka {ZOOKEEPER_KAFKA_VERSION} go together")
+    if zookeeper and (plain or described["voters"] or described["secure"]):
+        raise WrongUse("--zookeeper excludes --plain, --voters and --secure")
+
+
+def _jars_of(led: LedCluster | None) -> str:
+    return "zookeeper-broker" if led is not None and led.zookeeper is not None else "kafka-broker"
 
 
 def _fetch(set_name: str) -> None:
@@ -142,10 +167,12 @@ def _create_cluster(
         folder,
         settings.bus,
         brokers=brokers,
-        gateways=gateways or GATEWAYS,
+        # A gateway to brokers in ZooKeeper mode keeps no log that another one would have to rebuild.
+        gateways=gateways or (1 if described["zookeeper"] else GATEWAYS),
         cluster_id=cluster_id,
         conf=conf,
         secure=described["secure"],
+        zookeeper=described["zookeeper"],
         **rest,
     )
     return led.kafka, led

@@ -282,3 +282,12 @@ def test_metrics_use_another_port_if_theirs_is_taken(tmp_path: Path) -> None:
         assert free_metrics_port("127.0.0.1", port) == 0
         assert engine.command()[-1] == "metrics.port=0", "the port is checked at each start"
     assert free_metrics_port("127.0.0.1", -1) == -1
+
+
+def test_zookeeper_and_its_version_go_together(cluster_folder: Path) -> None:
+    for wrong in (["--zookeeper"], ["--kafka", "3.9.1"], ["--kafka", "4.1.0", "--zookeeper"]):
+        code, said = on_cluster(cluster_folder, "up", *wrong)
+        assert (code, "--zookeeper and --kafka 3.9.1 go together" in said) == (2, True)
+    code, said = on_cluster(cluster_folder, "up", "--kafka", "3.9.1", "--zookeeper", "--secure")
+    assert (code, "--zookeeper excludes" in said) == (2, True)
+    assert not cluster_folder.exists()

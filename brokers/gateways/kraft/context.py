@@ -1,7 +1,7 @@
 """The parts of a gateway that the handlers of requests use."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any, TypeVar
 
@@ -77,6 +77,10 @@ class Context(msgspec.Struct, frozen=True):
     def endpoints(self) -> list[dict[str, object]]:
         """List the voters in the form in which responses list nodes."""
         return [{"NodeId": v.voter, "Host": v.host, "Port": v.port} for v in self.identity.voters]
+
+    def topics(self) -> Collection[TopicState]:
+        """Return all topics."""
+        return list(self.image.topics.values())
 
     def topic(self, topic_id: str) -> TopicState | None:
         held: TopicState | None = self.image.topics.get(topic_id)

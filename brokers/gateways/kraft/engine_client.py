@@ -4,13 +4,13 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
 
 from brokers.engine.publisher import Publisher
 from brokers.gateways.kraft.event_queue import EventQueue, Lane, QueuedEvent, Waiter
-from brokers.gateways.kraft.settings import Settings
 from brokers.gateways.kraft.slices import in_slices
 from bus.interface import MAX_EVENT_BYTES, Bus
 from state.decisions import Answer
@@ -18,6 +18,19 @@ from state.event import AdminEvent, Event
 
 # After this many quorum time-outs without the bus, another gateway may lead. One would be too few on a busy machine.
 CUT_OFF_TIMEOUTS = 2
+
+
+class EngineSettings(Protocol):
+    """What a gateway's settings say about its way to the engine."""
+
+    @property
+    def answer_timeout_ms(self) -> int: ...
+    @property
+    def controller_quorum_fetch_timeout_ms(self) -> int: ...
+    @property
+    def events_waiting_max(self) -> int: ...
+    @property
+    def bus_unreachable_max_ms(self) -> int: ...
 
 
 class NoAnswerError(Exception):
@@ -34,7 +47,7 @@ class EngineClient:
     Every request id starts with ``incarnation``, so no two processes wait for the same answer.
     """
 
-    def __init__(self, bus: Bus, incarnation: str, settings: Settings) -> None:
+    def __init__(self, bus: Bus, incarnation: str, settings: EngineSettings) -> None:
         self._incarnation = incarnation
         self._timeout_ms = settings.answer_timeout_ms
         self._cut_off_s = CUT_OFF_TIMEOUTS * settings.controller_quorum_fetch_timeout_ms / 1000

@@ -39,7 +39,8 @@ class ClusterView:
         self.brokers: dict[int, BrokerDecision] = {}
         self.topics: dict[str, TopicView] = {}
         self.configs: dict[tuple[str, str | None], dict[str, str]] = {}
-        self.quorum: QuorumDecision | None = None
+        # Which gateway leads, and which start of it.
+        self.leader: tuple[int, str] | None = None
         self.controller_epoch = 0
 
     def apply(self, decision: AnyDecision) -> None:
@@ -63,7 +64,7 @@ class ClusterView:
             case ConfigDecision():
                 self.configs[decision.entity, decision.name] = decision.in_force or decision.config
             case QuorumDecision():
-                self.quorum = decision
+                self.leader = (decision.voter, decision.incarnation)
 
     def _topic(self, decision: TopicDecision) -> None:
         held = self._topic_of(decision.topic, decision.topic_id)

@@ -11,6 +11,7 @@ from state.decisions import LeaderAndIsr
 from state.registration import Listener
 
 CONTROLLER, CONTROLLER_EPOCH = "/controller", "/controller_epoch"
+CLUSTER_ID = "/cluster/id"
 BROKERS, TOPICS = "/brokers/ids", "/brokers/topics"
 TOPIC_CONFIGS, CONFIG_CHANGES = "/config/topics", "/config/changes"
 CONFIG_CHANGE = f"{CONFIG_CHANGES}/config_change_"
@@ -73,6 +74,14 @@ class StateZnode(msgspec.Struct):
     isr: tuple[int, ...]
 
 
+class _Cluster(msgspec.Struct):
+    id: str
+
+
+class _ConfigChange(msgspec.Struct):
+    entity_path: str = ""
+
+
 class _Config(msgspec.Struct):
     config: dict[str, str] = {}
 
@@ -128,6 +137,17 @@ def controller_text(controller: int, time_ms: int) -> bytes:
     """Write ``/controller``."""
     values = {"version": 2, "brokerid": controller, "timestamp": str(time_ms), "kraftControllerEpoch": -1}
     return msgspec.json.encode(values)
+
+
+def cluster_id_of(data: bytes) -> str:
+    """Read ``/cluster/id``. Raises ``ZnodeError``."""
+    read: _Cluster = _read(CLUSTER_ID, data, _Cluster)
+    return read.id
+
+
+def cluster_id_text(cluster_id: str) -> bytes:
+    """Write ``/cluster/id``."""
+    return msgspec.json.encode({"version": "1", "id": cluster_id})
 
 
 def epoch_of(data: bytes) -> int:
@@ -196,6 +216,13 @@ def config_text(config: Mapping[str, str]) -> bytes:
 def config_change_text(topic: str) -> bytes:
     """Write the note that tells brokers to read a topic's settings again."""
     return msgspec.json.encode({"version": 2, "entity_path": f"topics/{topic}"})
+
+
+def changed_topic_in(path: str, data: bytes) -> str | None:
+    """Return the topic whose settings a note is about; None if it is about something else. Raises ``ZnodeError``."""
+    read: _ConfigChange = _read(path, data, _ConfigChange)
+    kind, _, name = read.entity_path.partition("/")
+    return name if kind == "topics" and name else None
 
 
 def reassignments_of(data: bytes) -> dict[Place, tuple[int, ...]]:

@@ -13,8 +13,9 @@ from conf.java import java_home
 from conf.private_dir import private_dir
 
 FORMAT_TIMEOUT_S = 120.0
-# A node logs this once all of its parts run. By then a broker is unfenced.
+# A node logs this once all of its parts run. By then a broker of Kafka 4 is unfenced.
 _STARTED = b"Kafka Server started"
+_STARTED_IN_ZOOKEEPER = b"started (kafka.server.KafkaServer)"
 # On a small machine a quick start matters more than top speed.
 JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
@@ -61,6 +62,9 @@ class KafkaNode(Service):
         Raises ``KafkaError``, ``JarsError`` or ``JavaError``.
         """
         self.write_properties()
+        if self.spec.zookeeper is not None:
+            # Such a broker makes its storage by itself.
+            return
         if all((folder / "meta.properties").exists() for folder in self.data):
             return
         tool = ("kafka.tools.StorageTool", "format", "--ignore-formatted")
@@ -81,9 +85,11 @@ class KafkaNode(Service):
 
     def _java(self, heap: str, flags: Sequence[str] | None) -> Iterator[str]:
         home = java_home()
-        class_path = ":".join(map(str, jars("kafka-broker")))
+        in_kraft = self.spec.zookeeper is None
+        class_path = ":".join(map(str, jars("kafka-broker" if in_kraft else "zookeeper-broker")))
         yield from (str(home / "bin" / "java"), f"-Xmx{heap}", "-Djava.awt.headless=true")
-        yield from (*JVM_FLAGS, *class_archive(home).options) if flags is None else flags
+        usual = (*JVM_FLAGS, *(class_archive(home).options if in_kraft else ()))
+        yield from usual if flags is None else flags
         yield from (f"-Dlog4j.configuration=file:{self._log_properties}", "-cp", class_path)
 
     def is_ready(self) -> bool:
@@ -93,4 +99,4 @@ class KafkaNode(Service):
         with self.log_file.open("rb") as file:
             # A log that was rolled meanwhile is shorter than before, so read it from its beginning.
             file.seek(self._log_file_from if self.log_file.stat().st_size >= self._log_file_from else 0)
-            return _STARTED in file.read()
+            return (_STARTED if self.spec.zookeeper is None else _STARTED_IN_ZOOKEEPER) in file.read()

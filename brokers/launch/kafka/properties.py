@@ -16,6 +16,8 @@ LISTENER, CONTROLLER_LISTENER = "PLAINTEXT", "CONTROLLER"
 # A broker's copy of the metadata log is in this folder of its first log directory.
 METADATA_DIRECTORY = "__cluster_metadata-0"
 LOOPBACK = "127.0.0.1"
+# Short, because a broker that is killed is missed only when its session ends.
+ZOOKEEPER_SESSION_MS = 6_000
 LOG_FILE_BYTES_MAX, LOG_FILES_KEPT = 50_000_000, 3
 _KEY = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -39,6 +41,8 @@ class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     jvm_flags: tuple[str, ...] | None = None
     # Kafka's own settings. They override all others.
     overrides: dict[str, str] = {}
+    # The ZooKeeper of a broker of Kafka 3.9, which then has no voters; None for a node of Kafka 4.
+    zookeeper: str | None = None
 
 
 def log_dirs(spec: NodeSpec, folder: Path) -> list[Path]:
@@ -56,33 +60,50 @@ def server_properties(
     """
     # At least one, because a cluster of controllers alone has no brokers.
     replicas = max(1, min(3, brokers))
+    settings = _place_in_kraft(spec, replicas) if spec.zookeeper is None else _place_in_zookeeper(spec)
+    settings |= {
+        "inter.broker.listener.name": LISTENER,
+        "log.dirs": ",".join(map(str, log_dirs(spec, folder))),
+        "offsets.topic.replication.factor": str(replicas),
+        "transaction.state.log.replication.factor": str(replicas),
+        "transaction.state.log.min.isr": str(max(1, replicas - 1)),
+        "default.replication.factor": str(replicas),
+        # Kafka's default of fifty partitions for each internal topic is too many for one machine.
+        "offsets.topic.num.partitions": "3",
+        "transaction.state.log.num.partitions": "3",
+        "group.initial.rebalance.delay.ms": "0",
+    }
+    if spec.rack is not None:
+        settings["broker.rack"] = spec.rack
+    return "".join(_line(key, value) for key, value in (settings | dict(engine) | _checked(spec.overrides)).items())
+
+
+def _place_in_kraft(spec: NodeSpec, replicas: int) -> dict[str, str]:
     listeners = {LISTENER: spec.port, CONTROLLER_LISTENER: spec.controller_port}
     bound = [f"{name}://{LOOPBACK}:{port}" for name, port in listeners.items() if port is not None]
-    settings = {
+    return {
         "process.roles": ",".join(spec.roles),
         "node.id": str(spec.node_id),
         "controller.quorum.voters": text_of(spec.voters),
         "listeners": ",".join(bound),
         "advertised.listeners": ",".join(bound),
         "listener.security.protocol.map": f"{LISTENER}:PLAINTEXT,{CONTROLLER_LISTENER}:PLAINTEXT",
-        "inter.broker.listener.name": LISTENER,
         "controller.listener.names": CONTROLLER_LISTENER,
-        "log.dirs": ",".join(map(str, log_dirs(spec, folder))),
-        "offsets.topic.replication.factor": str(replicas),
-        "transaction.state.log.replication.factor": str(replicas),
-        "transaction.state.log.min.isr": str(max(1, replicas - 1)),
         "share.coordinator.state.topic.replication.factor": str(replicas),
         "share.coordinator.state.topic.min.isr": str(max(1, replicas - 1)),
-        "default.replication.factor": str(replicas),
-        # Kafka's default of fifty partitions for each internal topic is too many for one machine.
-        "offsets.topic.num.partitions": "3",
-        "transaction.state.log.num.partitions": "3",
         "share.coordinator.state.topic.num.partitions": "3",
-        "group.initial.rebalance.delay.ms": "0",
     }
-    if spec.rack is not None:
-        settings["broker.rack"] = spec.rack
-    return "".join(_line(key, value) for key, value in (settings | dict(engine) | _checked(spec.overrides)).items())
+
+
+def _place_in_zookeeper(spec: NodeSpec) -> dict[str, str]:
+    bound = f"{LISTENER}://{LOOPBACK}:{spec.port}"
+    return {
+        "broker.id": str(spec.node_id),
+        "zookeeper.connect": str(spec.zookeeper),
+        "zookeeper.session.timeout.ms": str(ZOOKEEPER_SESSION_MS),
+        "listeners": bound,
+        "advertised.listeners": bound,
+    }
 
 
 def _checked(overrides: dict[str, str]) -> dict[str, str]:

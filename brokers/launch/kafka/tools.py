@@ -16,14 +16,17 @@ class ToolError(Exception):
     """A tool failed; the message contains its output."""
 
 
-def run_tool(name: str, bootstrap: str, arguments: Sequence[str], *, is_controller: bool = False) -> str:
+def run_tool(
+    name: str, bootstrap: str, arguments: Sequence[str], set_name: str = "kafka-tools", *, is_controller: bool = False
+) -> str:
     """Run the tool ``org.apache.kafka.tools.<name>`` against ``bootstrap``, and return its output.
 
-    ``bootstrap`` are brokers, or a controller.
+    ``bootstrap`` are brokers, or a controller. ``set_name`` names the jars (``conf.jars``), which decide the version of
+    the tool.
     Raises ``ToolError``, ``JarsError`` or ``JavaError``.
     """
     java = [str(java_home() / "bin" / "java"), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-    class_path = ":".join(map(str, jars("kafka-tools")))
+    class_path = ":".join(map(str, jars(set_name)))
     connect_by = "--bootstrap-controller" if is_controller else "--bootstrap-server"
     command = [*java, "-cp", class_path, f"org.apache.kafka.tools.{name}", connect_by, bootstrap, *arguments]
     try:

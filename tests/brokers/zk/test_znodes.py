@@ -71,6 +71,12 @@ def test_the_controller_and_its_epoch() -> None:
         znodes.epoch_of(b"")
 
 
+def test_the_clusters_id() -> None:
+    text = znodes.cluster_id_text("an-id")
+    assert json.loads(text) == {"version": "1", "id": "an-id"}
+    assert znodes.cluster_id_of(text) == "an-id"
+
+
 def test_settings_and_their_notes() -> None:
     assert json.loads(znodes.config_text({"a": "1"})) == {"version": 1, "config": {"a": "1"}}
     assert znodes.config_of("/config/topics/t", znodes.config_text({"a": "1"})) == {"a": "1"}

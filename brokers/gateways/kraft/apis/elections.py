@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Literal
 
-from brokers.gateways.kraft.context import Context, text
+from brokers.gateways.kraft.asking import Asking, NamedTopic, ReassignedPartition
+from brokers.gateways.kraft.context import text
 from brokers.gateways.kraft.messages import Request
-from brokers.gateways.kraft.metadata.image import PartitionState, TopicState
 from brokers.gateways.kraft.refusals import refusal_of
 from brokers.wire.errors import ErrorCode, code_of
 from brokers.wire.schema import Values
@@ -18,7 +18,7 @@ from state.events import AlterReassignment, ElectLeaders, TopicPartition
 _TYPES: dict[int, Literal["preferred", "unclean"]] = {0: "preferred", 1: "unclean"}
 
 
-async def alter_partition_reassignments(context: Context, request: Request, peer: Peer) -> Values:
+async def alter_partition_reassignments(context: Asking, request: Request, peer: Peer) -> Values:
     """Begin or cancel reassignments, each partition independently."""
     requested = [(topic["Name"], one) for topic in request.values["Topics"] for one in topic["Partitions"]]
     may_resize = request.values["AllowReplicationFactorChange"]
@@ -53,7 +53,7 @@ def _reassignment_response(one: Values, answer: Answer) -> Values:
     }
 
 
-def _resized(context: Context, name: str, one: Values) -> Values | None:
+def _resized(context: Asking, name: str, one: Values) -> Values | None:
     """Refuse a changed number of replicas if the request does not allow it (KIP-860)."""
     topic = context.topic_named(name)
     held = None if topic is None else topic.partitions.get(one["PartitionIndex"])
@@ -74,15 +74,15 @@ def _by_topic(responses: list[tuple[str, Values]], name: str, partitions: str) -
     return [{name: topic, partitions: [values for _, values in group]} for topic, group in groups]
 
 
-async def list_partition_reassignments(context: Context, request: Request, peer: Peer) -> Values:
+async def list_partition_reassignments(context: Asking, request: Request, peer: Peer) -> Values:
     """List the reassignments that are under way, of all partitions or of those named."""
-    partitions = sum(len(topic.partitions) for topic in context.image.topics.values())
+    partitions = sum(len(topic.partitions) for topic in context.topics())
     return await context.offload(partitions, _listed, context, request.values["Topics"])
 
 
-def _listed(context: Context, named: list[Values] | None) -> Values:
+def _listed(context: Asking, named: list[Values] | None) -> Values:
     if named is None:
-        topics = [(topic, sorted(topic.partitions)) for topic in context.image.topics.values()]
+        topics = [(topic, sorted(topic.partitions)) for topic in context.topics()]
     else:
         found = [(context.topic_named(one["Name"]), one["PartitionIndexes"]) for one in named]
         topics = [(topic, numbers) for topic, numbers in found if topic is not None]
@@ -90,7 +90,7 @@ def _listed(context: Context, named: list[Values] | None) -> Values:
     return {"ErrorMessage": None, "Topics": [topic for topic in listed if topic["Partitions"]]}
 
 
-def _ongoing(topic: TopicState, numbers: list[int]) -> Values:
+def _ongoing(topic: NamedTopic, numbers: list[int]) -> Values:
     held = [(number, topic.partitions[number]) for number in numbers if number in topic.partitions]
     return {
         "Name": topic.name,
@@ -98,11 +98,11 @@ def _ongoing(topic: TopicState, numbers: list[int]) -> Values:
     }
 
 
-def _is_reassigned(partition: PartitionState) -> bool:
+def _is_reassigned(partition: ReassignedPartition) -> bool:
     return bool(partition.adding_replicas or partition.removing_replicas)
 
 
-def _reassignment(number: int, partition: PartitionState) -> Values:
+def _reassignment(number: int, partition: ReassignedPartition) -> Values:
     return {
         "PartitionIndex": number,
         "Replicas": list(partition.replicas),
@@ -111,7 +111,7 @@ def _reassignment(number: int, partition: PartitionState) -> Values:
     }
 
 
-async def elect_leaders(context: Context, request: Request, peer: Peer) -> Values:
+async def elect_leaders(context: Asking, request: Request, peer: Peer) -> Values:
     """Hold elections, preferred or unclean."""
     body = request.values
     if body["ElectionType"] not in _TYPES:

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from itertools import islice
 
-from brokers.gateways.kraft.context import Context
+from brokers.gateways.kraft.asking import Asking
 from brokers.gateways.kraft.event_queue import Lane
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.slices import in_slices
@@ -24,7 +24,7 @@ PARTITIONS_PER_REQUEST_MAX = 10_000
 Place = tuple[str, int]
 
 
-async def alter_partition(context: Context, request: Request, peer: Peer) -> Values:
+async def alter_partition(context: Asking, request: Request, peer: Peer) -> Values:
     """Ask the engine for the ISRs that leaders want. A committed change is in the log before it is answered.
 
     A leader that gets no answer asks again as long as it leads. A request that the engine has yet to answer is not
@@ -101,7 +101,7 @@ def _partition_response(partition: Values, answer: Answer | None) -> Values:
     }
 
 
-async def allocate_producer_ids(context: Context, request: Request, peer: Peer) -> Values:
+async def allocate_producer_ids(context: Asking, request: Request, peer: Peer) -> Values:
     """Ask for the next block of producer ids."""
     body = request.values
     event = AllocateProducerIds(time_ms=now_ms(), broker=body["BrokerId"], broker_epoch=body["BrokerEpoch"])

@@ -3,9 +3,9 @@
 from collections import Counter
 
 from brokers.gateways.kraft.apis.metadata_fetch import METADATA_TOPIC
-from brokers.gateways.kraft.context import Context, text
+from brokers.gateways.kraft.asking import Asking, NamedTopic
+from brokers.gateways.kraft.context import text
 from brokers.gateways.kraft.messages import Request
-from brokers.gateways.kraft.metadata.image import TopicState
 from brokers.gateways.kraft.slices import in_slices
 from brokers.gateways.kraft.topic_settings import complaint_about
 from brokers.wire.errors import ErrorCode, code_of
@@ -20,7 +20,7 @@ _NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 NAME_LENGTH_MAX = 249
 
 
-async def create_topics(context: Context, request: Request, peer: Peer) -> Values:
+async def create_topics(context: Asking, request: Request, peer: Peer) -> Values:
     """Create topics independently: one that is refused does not affect the others."""
     body = request.values
     times = Counter(topic["Name"] for topic in body["Topics"])
@@ -79,7 +79,7 @@ def _creation_response(name: str, answer: Answer) -> Values:
     return response
 
 
-async def delete_topics(context: Context, request: Request, peer: Peer) -> Values:
+async def delete_topics(context: Asking, request: Request, peer: Peer) -> Values:
     """Delete topics by name or by id.
 
     The engine is also asked about names that the metadata log no longer has: their deletion may be unfinished, and is
@@ -97,14 +97,14 @@ async def delete_topics(context: Context, request: Request, peer: Peer) -> Value
     return {"Responses": responses}
 
 
-def _deletion(name: str | None, topic: TopicState | None) -> DeleteTopic | None:
+def _deletion(name: str | None, topic: NamedTopic | None) -> DeleteTopic | None:
     """Return the event that requests a topic's deletion; None if the request can mean no topic."""
     if name is None:
         return None if topic is None else DeleteTopic(time_ms=now_ms(), topic=topic.name, topic_id=topic.topic_id)
     return DeleteTopic(time_ms=now_ms(), topic=name) if 0 < len(name) <= NAME_LENGTH_MAX else None
 
 
-def _deletion_response(requested: tuple[str | None, str], topic: TopicState | None, answer: Answer | None) -> Values:
+def _deletion_response(requested: tuple[str | None, str], topic: NamedTopic | None, answer: Answer | None) -> Values:
     name, topic_id = requested
     if answer is None:
         error = ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -113,11 +113,11 @@ def _deletion_response(requested: tuple[str | None, str], topic: TopicState | No
     return response | {"ErrorCode": code_of(answer.error), "ErrorMessage": text(answer)}
 
 
-def _named(topic: TopicState) -> Values:
+def _named(topic: NamedTopic) -> Values:
     return {"Name": topic.name, "TopicId": topic.topic_id}
 
 
-async def create_partitions(context: Context, request: Request, peer: Peer) -> Values:
+async def create_partitions(context: Asking, request: Request, peer: Peer) -> Values:
     """Add partitions to topics."""
     body = request.values
     events = [

@@ -1,0 +1,1 @@
+"""What brokers and clients ask of their controller."""

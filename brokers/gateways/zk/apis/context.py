@@ -1,0 +1,47 @@
+"""The parts of a gateway that the handlers of requests use (``brokers.gateways.kraft.asking.Asking``)."""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from brokers.gateways.kraft.engine_client import EngineClient
+from brokers.gateways.kraft.event_queue import Lane
+from brokers.gateways.zk.apis.proxy import Proxy
+from brokers.gateways.zk.cluster_view import ClusterView, TopicView
+from brokers.gateways.zk.settings import Identity, Settings
+from brokers.wire.catalogue import Request
+from state.decisions import Answer
+from state.event import AdminEvent
+
+T = TypeVar("T")
+
+
+class Context(msgspec.Struct, frozen=True):
+    """A gateway's parts. ``leads`` says whether brokers obey it."""
+
+    identity: Identity
+    settings: Settings
+    engine: EngineClient
+    view: ClusterView
+    proxy: Proxy
+    leads: Callable[[], bool]
+
+    def topics(self) -> Collection[TopicView]:
+        return self.view.topics.values()
+
+    def topic(self, topic_id: str) -> TopicView | None:
+        return self.view.topic_of_id(topic_id)
+
+    def topic_named(self, name: str) -> TopicView | None:
+        return self.view.topics.get(name)
+
+    async def offload(self, size: int, work: Callable[..., T], *given: Any) -> T:
+        return work(*given)
+
+    async def ask_as_admin(self, request: Request, events: Sequence[AdminEvent]) -> list[Answer]:
+        """Pass an admin's request to the engine. Wait as long as the client waits, up to the answer time-out."""
+        longest_ms, body = self.settings.answer_timeout_ms, request.values
+        requested_ms = next((body[name] for name in ("TimeoutMs", "timeoutMs") if name in body), 0)
+        timeout_ms = min(requested_ms, longest_ms) if requested_ms > 0 else longest_ms
+        return await self.engine.ask(*events, lane=Lane.ADMIN, timeout_ms=timeout_ms)

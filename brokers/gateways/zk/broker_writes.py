@@ -1,0 +1,136 @@
+"""What brokers write into ZooKeeper on behalf of clients: topics and settings, which become requests to the engine.
+
+In ZooKeeper mode a broker makes internal topics and changes settings by itself, without asking the controller.
+"""
+
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Protocol, TypeVar
+
+import structlog
+
+from brokers.gateways.kraft.engine_client import EngineClient, NoAnswerError
+from brokers.gateways.kraft.event_queue import Lane, QueueFullError
+from brokers.gateways.zk import znodes
+from brokers.gateways.zk.cluster_view import ClusterView
+from brokers.gateways.zk.mirror import Mirror
+from brokers.gateways.zk.session import Session
+from brokers.gateways.zk.strangers import alteration, creation
+from brokers.gateways.zk.znodes import ZnodeError
+from bus.clock import now_ms
+
+logger = structlog.get_logger()
+
+T = TypeVar("T")
+
+READS_MAX = 10
+
+
+class Call(Protocol):
+    """Makes a call that blocks, in the thread of the session."""
+
+    def __call__(self, call: Callable[..., T], *given: Any) -> Awaitable[T]: ...
+
+
+class BrokerWrites:
+    """The topics and settings that brokers wrote, until the engine has decided about them."""
+
+    def __init__(
+        self,
+        gateways: frozenset[int],
+        engine: EngineClient,
+        view: ClusterView,
+        mirror: Mirror,
+        session: Session,
+        call: Call,
+        write: Callable[[Iterable[str]], Awaitable[None]],
+    ) -> None:
+        self._gateways = gateways
+        self._engine = engine
+        self._view = view
+        self._mirror = mirror
+        self._session = session
+        self._call = call
+        self._write = write
+        self._asked: set[str] = set()
+        # The notes on changed settings that were seen.
+        self._notes: set[str] = set()
+
+    async def begin(self) -> None:
+        """Note what is there at the begin of a term, because the engine's settings count from then on."""
+        self._notes = set(await self._call(self._session.children, znodes.CONFIG_CHANGES))
+
+    async def new_topics(self) -> list[str]:
+        """Name the topics that brokers wrote, each once until ``ask_for`` has dealt with it."""
+        there = await self._call(self._session.children, znodes.TOPICS, True)
+        unknown = [name for name in there if name not in self._view.topics and name not in self._mirror.topics]
+        found = dict.fromkeys([*unknown, *self._mirror.strangers(self._view)])
+        new = [name for name in found if name not in self._asked]
+        self._asked.update(new)
+        return new
+
+    async def ask_for(self, name: str) -> None:
+        """Ask the engine for a topic that a broker wrote. A refused one is removed."""
+        path = znodes.topic_path(name)
+        try:
+            held = await self._call(self._session.read, path)
+            config = await self._call(topic_config, self._session, name)
+            if held is None or name in self._view.topics:
+                return
+            topic = znodes.topic_of(path, held[0])
+            self._mirror.found(name, held[0], config, {})
+            event = creation(name, topic, config or {}, self._gateways, now_ms())
+            [answer] = await self._engine.ask(event, lane=Lane.ADMIN)
+            logger.info("a topic that a broker made", topic=name, answer=answer.error, why=answer.message)
+            if answer.error not in ("NONE", "TOPIC_ALREADY_EXISTS"):
+                # Otherwise the broker would believe that the topic is there, and never ask again.
+                self._mirror.forget(name)
+                for one in (path, f"{znodes.TOPIC_CONFIGS}/{name}"):
+                    await self._call(self._session.remove, one)
+        except (ZnodeError, NoAnswerError, QueueFullError) as error:
+            logger.warning("a topic that a broker made is not created yet", topic=name, why=str(error))
+        finally:
+            self._asked.discard(name)
+
+    async def changed_configs(self) -> list[str]:
+        """Name the topics whose settings a broker changed since the last call."""
+        changed: list[str] = []
+        notes = set(await self._call(self._session.children, znodes.CONFIG_CHANGES, True))
+        for name in sorted(notes - self._notes):
+            path = f"{znodes.CONFIG_CHANGES}/{name}"
+            held = await self._call(self._session.read, path)
+            topic = None if held is None else znodes.changed_topic_in(path, held[0])
+            if topic in self._view.topics and topic is not None:
+                changed.append(topic)
+        self._notes = notes
+        return list(dict.fromkeys(changed))
+
+    async def alter_config(self, topic: str) -> None:
+        """Ask the engine for the settings that a broker wrote. If it refuses, they are put back."""
+        written, found = None, None
+        for _ in range(READS_MAX):
+            written = self._mirror.config(topic)
+            found = await self._call(topic_config, self._session, topic) or {}
+            if written is self._mirror.config(topic):
+                break
+        else:
+            # The engine's own changes are being written, so what was read may be older than they are.
+            return
+        if topic not in self._view.topics or found == written:
+            return
+        event = alteration(topic, self._view.topics[topic].config, found, now_ms())
+        self._mirror.config_found(topic, found)
+        if event is None:
+            return
+        with contextlib.suppress(NoAnswerError, QueueFullError):
+            [answer] = await self._engine.ask(event, lane=Lane.ADMIN)
+            if answer.error != "NONE" and topic in self._view.topics:
+                logger.warning("settings are put back", topic=topic, error=answer.error, why=answer.message)
+                await self._write([topic])
+
+
+def topic_config(session: Session, topic: str) -> dict[str, str] | None:
+    """Read a topic's settings; None if ZooKeeper has none. Raises ``ZookeeperError`` or ``ZnodeError``."""
+    path = f"{znodes.TOPIC_CONFIGS}/{topic}"
+    held = session.read(path)
+    return None if held is None else znodes.config_of(path, held[0])

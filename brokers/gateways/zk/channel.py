@@ -1,0 +1,145 @@
+"""One broker's requests: sent in order, one at a time, and repeated until they are answered or the broker is gone."""
+
+import asyncio
+
+import structlog
+
+from brokers.gateways.kraft.engine_client import EngineClient
+from brokers.gateways.kraft.event_queue import Lane, QueueFullError
+from brokers.gateways.zk.cluster_view import ClusterView
+from brokers.gateways.zk.frames import FrameConnection
+from brokers.gateways.zk.messages import CATALOGUE, IBP_3_9, LEADER_AND_ISR, STOP_REPLICA
+from brokers.gateways.zk.requests.answers import StaleBrokerError, check_obeyed, reports_of
+from brokers.gateways.zk.requests.building import Answered, Outgoing, Sender, listener_named, requests_of
+from brokers.gateways.zk.requests.pending import Batch, Pending
+from brokers.gateways.zk.settings import Settings
+from brokers.wire.messages import WireError
+from brokers.wire.schema import Values
+from bus.clock import now_ms
+from state.decisions import AnyDecision, BrokerDecision
+from state.events import ReplicaReport
+
+logger = structlog.get_logger()
+
+CLIENT_ID = "isrflow"
+# Reports go to the engine in portions, so that other events find their place between them.
+REPORTS_AT_ONCE = 500
+# The pause after a failure doubles up to this many times the first one.
+PAUSES_MAX = 32
+FULL_PAUSE_S = 0.1
+
+
+class Channel:
+    """The requests to one run of a broker. ``published`` is set while ZooKeeper holds all that ``view`` has."""
+
+    def __init__(
+        self,
+        broker: BrokerDecision,
+        view: ClusterView,
+        sender: Sender,
+        engine: EngineClient,
+        settings: Settings,
+        published: asyncio.Event,
+    ) -> None:
+        self.broker = broker
+        self._view = view
+        self._sender = sender
+        self._engine = engine
+        self._settings = settings
+        self._published = published
+        self._pending = Pending(settings.requests_waiting_max, settings.requests_waiting_bytes_max)
+        self._answered: Answered = {}
+        self._connection: FrameConnection | None = None
+        self._correlation_id = 0
+        self._wake = asyncio.Event()
+
+    def tell(self, decisions: list[AnyDecision]) -> None:
+        """Add what an event's decisions mean for this broker."""
+        self._pending.tell(self.broker.broker, decisions, self._view)
+        self._wake.set()
+
+    def tell_all(self) -> None:
+        """Tell the broker everything."""
+        self._pending.tell_all(self._view, self.broker.broker)
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Send until cancelled, or until the broker says that it started again.
+
+        Raises ``StaleControllerError`` when the broker obeys a later controller.
+        """
+        pause_ms = self._settings.retry_backoff_ms
+        try:
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                while (batch := await self._next()) is not None:
+                    try:
+                        await self._send_batch(batch)
+                        pause_ms = self._settings.retry_backoff_ms
+                    except (OSError, TimeoutError, WireError) as error:
+                        self._pending.put_back(batch)
+                        logger.info("request failed", broker=self.broker.broker, why=str(error) or repr(error))
+                        self._disconnect()
+                        await asyncio.sleep(pause_ms / 1000)
+                        pause_ms = min(2 * pause_ms, PAUSES_MAX * self._settings.retry_backoff_ms)
+        except StaleBrokerError as error:
+            # Its next registration begins another channel.
+            logger.info("requests end", broker=self.broker.broker, why=str(error))
+        finally:
+            self._disconnect()
+
+    async def _next(self) -> Batch | None:
+        await self._published.wait()
+        if self._pending.is_overfull:
+            logger.warning("too far behind, so everything is told", broker=self.broker.broker)
+            self._pending.tell_all(self._view, self.broker.broker)
+        return self._pending.take()
+
+    async def _send_batch(self, batch: Batch) -> None:
+        # Built at once, because the view changes while a request is under way.
+        for request in list(requests_of(batch, self.broker, self._view, self._sender, self._answered)):
+            values = await self._ask(request)
+            check_obeyed(values)
+            if request.api_key == LEADER_AND_ISR:
+                self._answered |= {place: (told.topic_id, told.leader_epoch) for place, told in request.told.items()}
+            elif request.api_key == STOP_REPLICA:
+                for place in request.told:
+                    self._answered.pop(place, None)
+            await self._report(list(reports_of(request, values, self.broker, now_ms())))
+
+    async def _ask(self, request: Outgoing) -> Values:
+        timeout_ms = self._settings.controller_socket_timeout_ms
+        if self._connection is None:
+            listener = listener_named(self.broker.listeners, self._sender.inter_broker_listener)
+            self._connection = await FrameConnection.open(
+                listener.host, listener.port, timeout_ms, self._settings.response_max_bytes
+            )
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        version = IBP_3_9.of(request.api_key)
+        frame = CATALOGUE.encode_request(request.api_key, version, self._correlation_id, CLIENT_ID, request.values)
+        response = CATALOGUE.decode_response(request.api_key, version, await self._connection.ask(frame, timeout_ms))
+        if response.correlation_id != self._correlation_id:
+            raise WireError("a response to another request")
+        return response.values
+
+    async def _report(self, reports: list[ReplicaReport]) -> None:
+        for error in sorted({str(one.error) for one in reports if one.outcome == "error"}):
+            failed = [f"{one.topic}-{one.partition}" for one in reports if one.error == error]
+            logger.warning("a broker did not obey", broker=self.broker.broker, error=error, partitions=failed[:10])
+        for first in range(0, len(reports), REPORTS_AT_ONCE):
+            await self._tell(reports[first : first + REPORTS_AT_ONCE])
+
+    async def _tell(self, reports: list[ReplicaReport]) -> None:
+        """Wait until the queue to the engine has room. The broker's requests wait meanwhile, so nothing piles up."""
+        while True:
+            try:
+                self._engine.tell(*reports, lane=Lane.PARTITION)
+                return
+            except QueueFullError:
+                await asyncio.sleep(FULL_PAUSE_S)
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

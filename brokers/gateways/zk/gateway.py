@@ -1,0 +1,223 @@
+"""A gateway to brokers of Kafka 3.9 in ZooKeeper mode: their controller, which does what the engine decides.
+
+The problem: these brokers obey whoever holds ``/controller`` and sends LeaderAndIsr, UpdateMetadata and StopReplica
+requests with the newest epoch. They report nothing by themselves. ZooKeeper says which of them live.
+
+The insight: the gateway decides nothing and keeps nothing. The last committed state and the decisions after it say what
+brokers must know, so a gateway that starts tells them everything, and one that is slow tells them the newest. Which
+gateway leads is decided too, by the engine, as for brokers of Kafka 4 (``controller_logic/gateways.py``).
+
+    ZooKeeper --watches--> Leadership --events--> EngineClient --> bus --> engine
+        ^                    |    ^                   ^                      |
+        +---guarded writes---+    +-- decisions ------|--- Following <-------+
+                             v                        |
+    brokers <--requests-- Channel --reports-----------+
+"""
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import structlog
+
+from brokers.engine.committed_state import decisions_of
+from brokers.engine.follow import follow
+from brokers.engine.retry import retry
+from brokers.gateways.kraft.engine_client import EngineClient
+from brokers.gateways.kraft.event_queue import Lane, QueueFullError
+from brokers.gateways.kraft.log.whole_events import whole_events
+from brokers.gateways.zk.apis.context import Context
+from brokers.gateways.zk.apis.proxy import Proxy
+from brokers.gateways.zk.apis.serving import answering
+from brokers.gateways.zk.cluster_view import ClusterView
+from brokers.gateways.zk.leadership import Leadership
+from brokers.gateways.zk.mirror import MirrorError
+from brokers.gateways.zk.session import ZookeeperError
+from brokers.gateways.zk.settings import Identity, Settings
+from brokers.gateways.zk.znodes import ZnodeError
+from brokers.wire.server import Limits, Peer, Server
+from bus.clock import StallWatch, now_ms
+from bus.image import read_image
+from bus.interface import Bus, Image
+from state.decisions import Answer, AnyDecision
+from state.events import GatewayHeartbeat, GatewayStarted
+from state.ids import NO_LEADER
+
+logger = structlog.get_logger()
+
+# The pause before the next attempt to lead.
+LEAD_AGAIN_S = 0.5
+_STOP_TIMEOUT_S = 10.0
+
+
+class Gateway:
+    """One gateway, from its start to its end."""
+
+    def __init__(self, identity: Identity, settings: Settings, bus: Bus) -> None:
+        self._identity = identity
+        self._settings = settings
+        self._bus = bus
+        self._incarnation = uuid.uuid4().hex
+        self._stopping = asyncio.Event()
+        self._engine = EngineClient(bus, self._incarnation, settings)
+        self._view = ClusterView()
+        self._proxy = Proxy(self._view, settings)
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="decisions")
+        self._leadership: Leadership | None = None
+        self._lead_at_s = 0.0
+        # All decisions on the events up to here are in the view.
+        self._seq = 0
+        self._settled = asyncio.Event()
+
+    def stop(self) -> None:
+        """Ask the gateway to end; ``run`` returns soon after."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Serve until ``stop``. Raises ``BusError`` when the bus stays out of reach."""
+        try:
+            await self._begin_from_image()
+            async with asyncio.TaskGroup() as group:
+                parts = (self._engine.run(), self._follow(), self._live(), self._serve())
+                tasks = [group.create_task(part) for part in parts]
+                await self._stopping.wait()
+                for task in tasks:
+                    task.cancel()
+        finally:
+            if self._leadership is not None:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._leadership.end(), _STOP_TIMEOUT_S)
+            self._engine.close()
+            self._thread.shutdown(wait=True)
+        logger.info("stopped")
+
+    async def _begin_from_image(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        async def image() -> Image:
+            return await loop.run_in_executor(self._thread, self._bus.image)
+
+        found = await retry(image, self._settings.bus_unreachable_max_ms)
+        for decision in decisions_of(found):
+            self._view.apply(decision)
+        quorum = read_image(found).cluster.quorum
+        if quorum.voter != NO_LEADER:
+            self._view.leader = (quorum.voter, quorum.incarnation)
+        self._seq = found.seq
+
+    # Decisions
+
+    async def _follow(self) -> None:
+        await follow(self, self._settings.decisions_poll_interval_ms, self._settings.bus_unreachable_max_ms)
+
+    async def has_news(self) -> bool:
+        """Say whether there are decisions to take in, or a term to begin or end."""
+        if self._must_settle():
+            return True
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._bus.changed)
+
+    async def catch_up(self) -> None:
+        """Take in all decisions, and lead if the engine says so."""
+        loop = asyncio.get_running_loop()
+        while events := await loop.run_in_executor(self._thread, whole_events, self._bus, self._seq):
+            await self._take_in(events)
+            self._seq = events[-1][-1].seq
+        await self._settle()
+
+    async def _take_in(self, events: Sequence[Sequence[AnyDecision]]) -> None:
+        def apply() -> None:
+            for event in events:
+                for decision in event:
+                    self._view.apply(decision)
+
+        if self._leadership is None or self._leadership.ended is not None:
+            apply()
+        else:
+            await self._leadership.publish(events, apply)
+        for event in events:
+            self._engine.answered([decision for decision in event if isinstance(decision, Answer)])
+            self._engine.passed(event[0].seq)
+
+    # Who leads
+
+    @property
+    def leads(self) -> bool:
+        """Say whether brokers obey this gateway."""
+        return self._leadership is not None and self._leadership.ended is None
+
+    def _is_named(self) -> bool:
+        """Say whether the engine names this start of this gateway as the leader."""
+        return self._view.leader == (self._identity.gateway, self._incarnation)
+
+    def _must_settle(self) -> bool:
+        if self._leadership is not None:
+            return self._leadership.ended is not None or not self._is_named()
+        return self._is_named() and asyncio.get_running_loop().time() >= self._lead_at_s
+
+    async def _settle(self) -> None:
+        """End a term that is over, and begin one if the engine names this gateway."""
+        if self._view.leader is not None and self._view.leader[0] != self._identity.gateway:
+            self._settled.set()
+        if not self._must_settle():
+            return
+        if self._leadership is not None:
+            logger.warning("no longer leads", why=self._leadership.ended or "the engine names another gateway")
+            former, self._leadership = self._leadership, None
+            await former.end()
+        if self._is_named():
+            await self._lead()
+
+    async def _lead(self) -> None:
+        term = Leadership(self._identity, self._settings, self._engine, self._view)
+        try:
+            await term.begin()
+        except (ZookeeperError, MirrorError, ZnodeError) as error:
+            logger.error("cannot lead", why=str(error))
+            await term.end()
+            self._lead_at_s = asyncio.get_running_loop().time() + LEAD_AGAIN_S
+            return
+        self._leadership = term
+        self._settled.set()
+
+    # What the engine hears of this gateway
+
+    async def _live(self) -> None:
+        voters = tuple(voter.voter for voter in self._identity.voters)
+        number, incarnation = self._identity.gateway, self._incarnation
+        started = GatewayStarted(time_ms=now_ms(), gateway=number, incarnation=incarnation, voters=voters)
+        self._engine.tell(started, lane=Lane.GATEWAY)
+        stall = StallWatch(self._settings.gateway_heartbeat_interval_ms, self._settings.gateway_lateness_ms_min)
+        while True:
+            stall.begin()
+            await asyncio.sleep(self._settings.gateway_heartbeat_interval_ms / 1000)
+            late_ms = stall.end()
+            beat = GatewayHeartbeat(time_ms=now_ms(), gateway=number, incarnation=incarnation, late_ms=late_ms)
+            with contextlib.suppress(QueueFullError):
+                self._engine.tell(beat, lane=Lane.GATEWAY)
+
+    # What brokers and clients ask
+
+    async def _serve(self) -> None:
+        # Brokers look for a controller when they start. Until /controller names a gateway they must not find this one.
+        await self._settled.wait()
+        settings, here = self._settings, self._identity.here
+        context = Context(self._identity, settings, self._engine, self._view, self._proxy, lambda: self.leads)
+        limits = Limits(
+            socket_request_max_bytes=settings.socket_request_max_bytes,
+            max_connections=settings.max_connections,
+            max_connections_per_ip=settings.max_connections_per_ip,
+            connections_max_idle_ms=settings.connections_max_idle_ms,
+        )
+        server = Server(answering(context), limits, self._gone)
+        port = here.port if self._identity.listen_port is None else self._identity.listen_port
+        await server.start(here.host, port)
+        logger.info("serving", host=here.host, port=port)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await server.stop()
+
+    def _gone(self, peer: Peer) -> None:
+        self._proxy.close(peer)

@@ -1,0 +1,240 @@
+"""One term of this gateway as the brokers' controller: from taking ``/controller`` to losing it.
+
+    decisions ──► view ──► ZooKeeper ──► requests to brokers ──► reports ──► engine
+
+ZooKeeper holds a decision before any broker hears of it, so whoever is the controller next finds what brokers know.
+Whatever goes wrong with ZooKeeper ends the term. The next one begins with a new epoch, reads ZooKeeper again and tells
+all brokers everything.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import structlog
+
+from brokers.gateways.kraft.engine_client import EngineClient
+from brokers.gateways.kraft.event_queue import Lane, QueueFullError
+from brokers.gateways.zk import znodes
+from brokers.gateways.zk.broker_writes import BrokerWrites, topic_config
+from brokers.gateways.zk.channel import Channel
+from brokers.gateways.zk.cluster_view import ClusterView
+from brokers.gateways.zk.mirror import Mirror, MirrorError
+from brokers.gateways.zk.presence import presence_events
+from brokers.gateways.zk.requests.building import Sender
+from brokers.gateways.zk.session import Session, ZookeeperError
+from brokers.gateways.zk.settings import Identity, Settings
+from brokers.gateways.zk.znodes import BrokerZnode, ZnodeError
+from bus.clock import now_ms
+from state.decisions import AnyDecision, BrokerDecision, ConfigDecision, LeaderAndIsr, TopicDecision
+from state.event import Event
+from state.registration import Listener
+
+logger = structlog.get_logger()
+
+T = TypeVar("T")
+
+
+class Leadership:
+    """The state of a term."""
+
+    def __init__(self, identity: Identity, settings: Settings, engine: EngineClient, view: ClusterView) -> None:
+        self._identity = identity
+        self._settings = settings
+        self._engine = engine
+        self._view = view
+        self._loop = asyncio.get_running_loop()
+        # ZooKeeper's client blocks, so one thread makes all calls, in order.
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="zookeeper")
+        self._session = Session(
+            identity.zookeeper, settings.zookeeper_session_timeout_ms, self._changed_elsewhere, self._lost_elsewhere
+        )
+        self._mirror = Mirror()
+        self._sender: Sender | None = None
+        self._channels: dict[int, Channel] = {}
+        self._sending: dict[int, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._present: dict[int, BrokerZnode] = {}
+        self._published = asyncio.Event()
+        self._changed = asyncio.Event()
+        self._broker_writes = BrokerWrites(
+            identity.gateways, engine, view, self._mirror, self._session, self._call, self._write
+        )
+        # Why the term is over; None while it is not.
+        self.ended: str | None = None
+
+    async def begin(self) -> None:
+        """Take the controller's place, and tell all brokers everything.
+
+        Raises ``ZookeeperError``, ``ZnodeError`` or ``MirrorError``.
+        """
+        await self._call(self._session.open, self._settings.zookeeper_connection_timeout_ms)
+        await self._call(self._session.check_cluster, self._identity.cluster_id)
+        epoch = await self._call(
+            self._session.take,
+            self._identity.gateway,
+            self._identity.gateways,
+            self._view.controller_epoch,
+            now_ms(),
+        )
+        here = self._identity.here
+        listener = Listener(self._settings.inter_broker_listener_name, here.host, here.port)
+        self._sender = Sender(self._identity.gateway, epoch, listener, self._settings.inter_broker_listener_name)
+        await self._call(self._load)
+        await self._broker_writes.begin()
+        kept = self._mirror.topics - set(self._mirror.strangers(self._view))
+        await self._write(sorted(kept | self._view.topics.keys()))
+        self._published.set()
+        self._sync_channels()
+        self._begin(self._watch())
+        logger.info("leads", controller_epoch=epoch)
+
+    async def end(self) -> None:
+        """End the term. The controller's znode stays, so that no broker takes its place."""
+        self._end("ended")
+        for task in [*self._tasks, *self._sending.values()]:
+            task.cancel()
+        await asyncio.gather(*self._tasks, *self._sending.values(), return_exceptions=True)
+        await self._loop.run_in_executor(self._thread, self._session.close)
+        self._thread.shutdown(wait=False)
+
+    async def publish(self, events: Sequence[Sequence[AnyDecision]], apply: Callable[[], None]) -> None:
+        """Let ``apply`` take ``events`` into the view, then make ZooKeeper and the brokers know them."""
+        self._published.clear()
+        apply()
+        decisions = [decision for event in events for decision in event]
+        try:
+            await self._write(_topics_of(decisions))
+        except (ZookeeperError, MirrorError) as error:
+            self._end(str(error))
+            return
+        for event in events:
+            for channel in self._channels.values():
+                channel.tell(list(event))
+        self._sync_channels()
+        self._published.set()
+        if any(isinstance(decision, BrokerDecision) for decision in decisions):
+            self._changed.set()
+
+    async def _write(self, topics: Iterable[str]) -> None:
+        assert self._sender is not None
+        writes = list(self._mirror.writes(self._view, topics, self._sender.controller_epoch))
+        if writes:
+            await self._call(self._session.write, writes)
+
+    async def _call(self, call: Callable[..., T], *given: Any) -> T:
+        return await self._loop.run_in_executor(self._thread, call, *given)
+
+    def _load(self) -> None:
+        """Read what ZooKeeper holds of topics."""
+        for name in self._session.children(znodes.TOPICS):
+            path = znodes.topic_path(name)
+            held = self._session.read(path)
+            if held is None:
+                continue
+            config = topic_config(self._session, name)
+            versions: dict[int, int] = {}
+            for number in self._session.children(f"{path}/partitions"):
+                state = self._session.read(f"{path}/partitions/{number}/state")
+                if state is not None:
+                    versions[int(number)] = state[1].version
+            self._mirror.found(name, held[0], config, versions)
+
+    # Brokers
+
+    def _sync_channels(self) -> None:
+        """Have a channel to each run of a broker that lives, and to no other."""
+        assert self._sender is not None
+        live = {held.broker: held for held in self._view.live if held.incarnation.isdigit() and held.listeners}
+        for number, channel in list(self._channels.items()):
+            known = live.get(number)
+            if known is None or known.incarnation != channel.broker.incarnation:
+                self._sending.pop(number).cancel()
+                del self._channels[number]
+        for number, held in live.items():
+            if number not in self._channels:
+                channel = Channel(held, self._view, self._sender, self._engine, self._settings, self._published)
+                self._channels[number] = channel
+                self._sending[number] = asyncio.create_task(self._guarded(channel.run()))
+                channel.tell_all()
+
+    # What happens in ZooKeeper
+
+    async def _watch(self) -> None:
+        """Compare what ZooKeeper says with what the engine knows, at each change and from time to time."""
+        interval_s = self._settings.broker_heartbeat_interval_ms / 1000
+        beat_at = self._loop.time()
+        while True:
+            self._changed.clear()
+            beat = self._loop.time() >= beat_at
+            if beat:
+                beat_at = self._loop.time() + interval_s
+            self._present = await self._call(self._read_brokers)
+            self._tell(list(presence_events(self._present, self._view, now_ms(), beat=beat)), Lane.BROKER)
+            for name in await self._broker_writes.new_topics():
+                self._begin(self._broker_writes.ask_for(name))
+            for topic in await self._broker_writes.changed_configs():
+                self._begin(self._broker_writes.alter_config(topic))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), max(0.0, beat_at - self._loop.time()))
+
+    def _read_brokers(self) -> dict[int, BrokerZnode]:
+        found: dict[int, BrokerZnode] = {}
+        for name in self._session.children(znodes.BROKERS, watch=True):
+            path = f"{znodes.BROKERS}/{name}"
+            held = self._session.read(path)
+            if held is None:
+                continue
+            try:
+                broker = znodes.broker_of(path, held[0], held[1].czxid)
+            except ZnodeError as error:
+                logger.warning("a broker that cannot be read", why=str(error))
+                continue
+            found[broker.broker] = broker
+        return found
+
+    def _tell(self, events: Sequence[Event], lane: Lane) -> None:
+        if events:
+            with contextlib.suppress(QueueFullError):
+                # What is refused here is found again at the next comparison.
+                self._engine.tell(*events, lane=lane)
+
+    # The end
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(self._guarded(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _guarded(self, work: Awaitable[None]) -> None:
+        """Do work whose failure ends the term."""
+        try:
+            await work
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            if not isinstance(error, ZookeeperError):
+                logger.exception("the term ends", why=str(error))
+            self._end(f"{type(error).__name__}: {error}")
+
+    def _end(self, why: str) -> None:
+        if self.ended is None:
+            self.ended = why
+
+    def _changed_elsewhere(self, path: str) -> None:
+        with contextlib.suppress(RuntimeError):
+            # The loop may be closed by the time the client hears of something.
+            self._loop.call_soon_threadsafe(self._changed.set)
+
+    def _lost_elsewhere(self) -> None:
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._end, "the session with ZooKeeper is lost")
+
+
+def _topics_of(decisions: Iterable[AnyDecision]) -> dict[str, None]:
+    """Name the topics that decisions change, in their order."""
+    named = [decision.topic for decision in decisions if isinstance(decision, LeaderAndIsr | TopicDecision)]
+    changed = [one.name for one in decisions if isinstance(one, ConfigDecision) and one.entity == "topic" and one.name]
+    return dict.fromkeys([*named, *changed])

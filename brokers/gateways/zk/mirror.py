@@ -1,0 +1,151 @@
+"""What ZooKeeper must hold so that Kafka's brokers and tools find what was decided.
+
+The version of a partition's znode is the partition epoch that brokers use. Each write raises it by one, so a partition
+whose decisions were skipped is written once for each of them.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from brokers.gateways.zk import znodes
+from brokers.gateways.zk.cluster_view import ClusterView, Place
+
+
+class Create(NamedTuple):
+    """A new znode; with ``sequence`` ZooKeeper adds a number to its name."""
+
+    path: str
+    data: bytes
+    sequence: bool = False
+
+
+class Set(NamedTuple):
+    """Another text of a znode."""
+
+    path: str
+    data: bytes
+
+
+class Delete(NamedTuple):
+    """A znode that goes, without children by then."""
+
+    path: str
+
+
+Write = Create | Set | Delete
+
+
+class MirrorError(Exception):
+    """ZooKeeper holds something that the engine never decided; the message names it."""
+
+
+class Mirror:
+    """What ZooKeeper holds by now. ``writes`` plans and notes; the caller makes the writes in this order."""
+
+    def __init__(self) -> None:
+        # The version of each partition's state, the text of each topic, and its settings.
+        self._versions: dict[str, dict[int, int]] = {}
+        self._topics: dict[str, bytes] = {}
+        self._configs: dict[str, dict[str, str]] = {}
+
+    def found(self, topic: str, text: bytes, config: dict[str, str] | None, versions: dict[int, int]) -> None:
+        """Note what ZooKeeper holds of a topic: its text, its settings, and the versions of its partitions' states."""
+        self._topics[topic] = text
+        if config is not None:
+            self._configs[topic] = config
+        self._versions[topic] = dict(versions)
+
+    def config(self, topic: str) -> dict[str, str] | None:
+        """Return the settings that ZooKeeper holds, once the writes that were planned are made."""
+        return self._configs.get(topic)
+
+    def config_found(self, topic: str, config: dict[str, str]) -> None:
+        """Note the settings that a broker wrote for a topic."""
+        self._configs[topic] = config
+
+    def forget(self, topic: str) -> None:
+        """Note that a topic that nobody ever led is no longer in ZooKeeper."""
+        self._topics.pop(topic, None)
+        self._configs.pop(topic, None)
+
+    def strangers(self, view: ClusterView) -> list[str]:
+        """Name the topics that ZooKeeper has, that the engine does not know, and that nobody ever led: new ones."""
+        return sorted(name for name in self._topics if name not in view.topics and not self._versions.get(name))
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """The topics that ZooKeeper holds."""
+        return frozenset(self._topics)
+
+    def writes(self, view: ClusterView, topics: Iterable[str], controller_epoch: int) -> Iterator[Write]:
+        """Yield the writes that make ZooKeeper hold what is decided about ``topics``. Raises ``MirrorError``."""
+        for name in topics:
+            topic = view.topics.get(name)
+            if topic is None or self._is_another(view, name):
+                yield from self._removed(name)
+            if topic is not None and not topic.is_deleting:
+                yield from self._topic(view, name)
+                for number in sorted(topic.partitions):
+                    yield from self._partition(view, Place(name, number), controller_epoch)
+
+    def _is_another(self, view: ClusterView, name: str) -> bool:
+        """Say whether ZooKeeper holds a former topic of this name."""
+        held = self._topics.get(name)
+        if held is None or not self._versions.get(name):
+            return False
+        return znodes.topic_of(znodes.topic_path(name), held).topic_id != view.topics[name].topic_id
+
+    def _removed(self, name: str) -> Iterator[Write]:
+        held = self._topics.pop(name, None)
+        if held is None:
+            return
+        path = znodes.topic_path(name)
+        partitions = self._versions.pop(name, {})
+        for partition in sorted(partitions):
+            state = znodes.state_path(Place(name, partition))
+            yield from (Delete(state), Delete(state.rpartition("/")[0]))
+        if partitions:
+            yield Delete(f"{path}/partitions")
+        yield Delete(path)
+        if self._configs.pop(name, None) is not None:
+            yield Delete(f"{znodes.TOPIC_CONFIGS}/{name}")
+
+    def _topic(self, view: ClusterView, name: str) -> Iterator[Write]:
+        # A broker reads the settings of a topic when it makes a log, so they come first.
+        topic = view.topics[name]
+        if self._configs.get(name) != topic.config:
+            config = znodes.config_text(topic.config)
+            path = f"{znodes.TOPIC_CONFIGS}/{name}"
+            is_known = name in self._configs
+            yield Set(path, config) if is_known else Create(path, config)
+            self._configs[name] = topic.config
+            if is_known:
+                yield Create(znodes.CONFIG_CHANGE, znodes.config_change_text(name), sequence=True)
+        text = znodes.topic_text(topic)
+        if self._topics.get(name) != text:
+            path = znodes.topic_path(name)
+            yield Set(path, text) if name in self._topics else Create(path, text)
+            self._topics[name] = text
+
+    def _partition(self, view: ClusterView, place: Place, controller_epoch: int) -> Iterator[Write]:
+        decision = view.partition(place)
+        assert decision is not None
+        versions = self._versions.setdefault(place.topic, {})
+        version = versions.get(place.partition)
+        if version == decision.partition_epoch:
+            return
+        path = znodes.state_path(place)
+        text = znodes.state_text(decision, controller_epoch)
+        if version is None:
+            if not versions:
+                yield Create(f"{znodes.topic_path(place.topic)}/partitions", b"")
+            yield from (Create(path.rpartition("/")[0], b""), Create(path, text))
+            version = 0
+        if version > decision.partition_epoch:
+            raise MirrorError(
+                f"{path} is at version {version}, and the engine decided {decision.partition_epoch}:"
+                " another controller has written it"
+            )
+        for _ in range(decision.partition_epoch - version):
+            yield Set(path, text)
+        versions[place.partition] = decision.partition_epoch

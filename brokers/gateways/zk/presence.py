@@ -1,0 +1,47 @@
+"""Which brokers are there: what ZooKeeper says becomes registrations and heartbeats.
+
+ZooKeeper is the authority on sessions. So a broker whose znode is there is heard, and one whose znode is gone is fenced
+at once. What the engine knows is compared with what is there, again and again, so an event that got lost is repeated.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from brokers.gateways.zk.cluster_view import ClusterView
+from brokers.gateways.zk.znodes import BrokerZnode
+from state.decisions import BrokerDecision
+from state.events import BrokerHeartbeat, BrokerRegister
+
+
+def presence_events(
+    present: Mapping[int, BrokerZnode], view: ClusterView, time_ms: int, *, beat: bool
+) -> Iterator[BrokerRegister | BrokerHeartbeat]:
+    """Yield the events that tell the engine who is there; with ``beat`` also of brokers that it knows to be active."""
+    for number, found in sorted(present.items()):
+        known = view.brokers.get(number)
+        if known is None or not _is_same(known, found):
+            yield BrokerRegister(
+                time_ms=time_ms,
+                broker=number,
+                incarnation=str(found.epoch),
+                rack=found.rack,
+                listeners=found.listeners,
+            )
+        elif beat or known.state == "fenced":
+            yield _heartbeat(known, time_ms, want_fence=False)
+    for known in view.live:
+        if known.broker not in present:
+            yield _heartbeat(known, time_ms, want_fence=True)
+
+
+def _is_same(known: BrokerDecision, found: BrokerZnode) -> bool:
+    return (known.incarnation, known.listeners, known.rack) == (str(found.epoch), found.listeners, found.rack)
+
+
+def _heartbeat(known: BrokerDecision, time_ms: int, *, want_fence: bool) -> BrokerHeartbeat:
+    return BrokerHeartbeat(
+        time_ms=time_ms,
+        broker=known.broker,
+        broker_epoch=known.broker_epoch,
+        want_fence=want_fence,
+        want_shutdown=False,
+    )

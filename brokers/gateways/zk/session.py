@@ -1,0 +1,181 @@
+"""A session with ZooKeeper: the controller's place, guarded writes, and watches. Its calls block."""
+
+import contextlib
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.states import KazooState
+
+from brokers.gateways.zk import znodes
+from brokers.gateways.zk.mirror import Create, Delete, Write
+
+# The client logs each attempt to reconnect. The gateway says once what failed.
+_QUIET = logging.getLogger("kazoo")
+_QUIET.setLevel(logging.CRITICAL)
+# A transaction of ZooKeeper has at most a megabyte.
+WRITES_AT_ONCE = 300
+BYTES_AT_ONCE = 500_000
+_FEATURES = b'{"version":2,"status":1,"features":{}}'
+
+
+class ZookeeperError(Exception):
+    """ZooKeeper cannot be reached, or refuses what should be possible."""
+
+
+class ControllerMovedError(ZookeeperError):
+    """Another process is the controller now."""
+
+
+class Session:
+    """A session of one leadership. ``changed`` is called with a watched path, ``lost`` when the session is over.
+
+    Both are called from a thread of the client.
+    """
+
+    def __init__(self, hosts: str, timeout_ms: int, changed: Callable[[str], None], lost: Callable[[], None]) -> None:
+        self._client = KazooClient(hosts=hosts, timeout=timeout_ms / 1000, logger=_QUIET)
+        self._changed = changed
+        self._lost = lost
+        self._epoch_version = -1
+
+    def open(self, timeout_ms: int) -> None:
+        """Connect. Raises ``ZookeeperError``."""
+        try:
+            self._client.start(timeout=timeout_ms / 1000)
+        except (KazooTimeoutError, KazooException, OSError) as error:
+            self.close()
+            raise ZookeeperError(f"ZooKeeper cannot be reached: {error}") from error
+        self._client.add_listener(self._heard)
+
+    def _heard(self, state: str) -> None:
+        # A suspended session may have missed changes, so it counts as lost too.
+        if state != KazooState.CONNECTED:
+            self._lost()
+
+    def close(self) -> None:
+        with contextlib.suppress(KazooException, KazooTimeoutError, OSError):
+            self._client.stop()
+            self._client.close()
+
+    def check_cluster(self, cluster_id: str) -> None:
+        """Give a new ZooKeeper the cluster's id. Raises ``ZookeeperError`` if it belongs to another cluster."""
+        self._asked(self._client.ensure_path, znodes.CLUSTER_ID.rpartition("/")[0])
+        self._created_once(znodes.CLUSTER_ID, znodes.cluster_id_text(cluster_id))
+        held = self.read(znodes.CLUSTER_ID)
+        found = None if held is None else znodes.cluster_id_of(held[0])
+        if found != cluster_id:
+            raise ZookeeperError(f"this ZooKeeper is of cluster {found}, not of {cluster_id}")
+
+    def take(self, controller: int, gateways: frozenset[int], epoch_min: int, time_ms: int) -> int:
+        """Become the controller, and return its epoch, which no controller had before.
+
+        The znode stays when this process dies. Otherwise a broker would take its place, and the engine would no longer
+        be the one that decides. Raises ``ZookeeperError``.
+        """
+        for path in znodes.PERSISTENT:
+            self._asked(self._client.ensure_path, path)
+        self._created_once("/feature", _FEATURES)
+        self._created_once(znodes.CONTROLLER_EPOCH, b"0")
+        data, stat = self._asked(self._client.get, znodes.CONTROLLER_EPOCH)
+        held = self.read(znodes.CONTROLLER)
+        if held is not None and (former := znodes.controller_of(held[0]).brokerid) not in gateways:
+            raise ZookeeperError(
+                f"broker {former} is the controller: a cluster that is led by its own brokers cannot be taken over"
+            )
+        epoch = max(znodes.epoch_of(data) + 1, epoch_min)
+        transaction = self._client.transaction()
+        if held is not None:
+            transaction.delete(znodes.CONTROLLER)
+        transaction.create(znodes.CONTROLLER, znodes.controller_text(controller, time_ms))
+        transaction.set_data(znodes.CONTROLLER_EPOCH, str(epoch).encode(), version=stat.version)
+        self._committed(transaction)
+        self._epoch_version = stat.version + 1
+        return epoch
+
+    def _created_once(self, path: str, data: bytes) -> None:
+        with contextlib.suppress(NodeExistsError):
+            self._asked(self._client.create, path, data)
+
+    def write(self, writes: Sequence[Write]) -> None:
+        """Make writes in order, each part only while this process is the controller.
+
+        Raises ``ControllerMovedError`` if it is not, and ``ZookeeperError``.
+        """
+        part: list[Write] = []
+        size = 0
+        for one in writes:
+            part.append(one)
+            size += len(one.path) + (0 if isinstance(one, Delete) else len(one.data))
+            if len(part) >= WRITES_AT_ONCE or size >= BYTES_AT_ONCE:
+                self._write(part)
+                part, size = [], 0
+        if part:
+            self._write(part)
+
+    def _write(self, part: Sequence[Write]) -> None:
+        transaction = self._client.transaction()
+        transaction.check(znodes.CONTROLLER_EPOCH, self._epoch_version)
+        for one in part:
+            match one:
+                case Create():
+                    transaction.create(one.path, one.data, sequence=one.sequence)
+                case Delete():
+                    transaction.delete(one.path)
+                case _:
+                    transaction.set_data(one.path, one.data)
+        self._committed(transaction)
+
+    def _committed(self, transaction: Any) -> None:
+        results = self._asked(transaction.commit)
+        failed = [(number, one) for number, one in enumerate(results) if isinstance(one, Exception)]
+        if not failed:
+            return
+        first = transaction.operations[0]
+        if getattr(first, "path", "") == znodes.CONTROLLER_EPOCH and failed[0][0] == 0:
+            kind = type(failed[0][1]).__name__
+            if kind not in ("RolledBackError", "RuntimeInconsistency"):
+                raise ControllerMovedError("/controller_epoch was written by another controller")
+        causes = [
+            f"{transaction.operations[number].path}: {type(one).__name__}"
+            for number, one in failed
+            if type(one).__name__ not in ("RolledBackError", "RuntimeInconsistency")
+        ]
+        raise ZookeeperError(f"a write was refused: {'; '.join(causes)}")
+
+    def read(self, path: str) -> tuple[bytes, Any] | None:
+        """Return a znode's text and statistics; None if there is none. Raises ``ZookeeperError``."""
+        try:
+            data, stat = self._asked(self._client.get, path)
+        except NoNodeError:
+            return None
+        return data, stat
+
+    def children(self, path: str, watch: bool = False) -> list[str]:
+        """List the children of a znode; ``changed`` is called once when they change. Raises ``ZookeeperError``."""
+        call = self._client.get_children
+        try:
+            found = self._asked(call, path, watch=self._seen) if watch else self._asked(call, path)
+        except NoNodeError:
+            return []
+        return sorted(found)
+
+    def remove(self, path: str) -> None:
+        """Remove a znode that carries no state. Raises ``ZookeeperError``."""
+        with contextlib.suppress(NoNodeError):
+            self._asked(self._client.delete, path)
+
+    def _seen(self, event: Any) -> None:
+        if event.path:
+            self._changed(event.path)
+
+    def _asked(self, call: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        try:
+            return call(*given, **named)
+        except (NoNodeError, NodeExistsError):
+            raise
+        except (KazooException, KazooTimeoutError, OSError) as error:
+            raise ZookeeperError(f"{type(error).__name__}: {error}") from error

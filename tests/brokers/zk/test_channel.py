@@ -1,0 +1,173 @@
+"""Requests on their way to one broker: what happens when it is slow, closes its connection, or refuses."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from brokers.gateways.kraft.engine_client import EngineClient
+from brokers.gateways.zk.channel import Channel
+from brokers.gateways.zk.cluster_view import ClusterView
+from brokers.gateways.zk.messages import CATALOGUE
+from brokers.gateways.zk.requests.answers import StaleControllerError
+from brokers.gateways.zk.settings import Settings
+from brokers.wire.catalogue import Request, framed
+from brokers.wire.messages import FRAME_LENGTH_BYTES
+from bus.embedded import EmbeddedBus
+from state.decisions import AnyDecision
+from state.event_text import decode
+from state.events import ReplicaReport
+from state.registration import Listener
+from tests.brokers.zk.decided import SENDER, broker, led, topic
+
+TIMEOUT_S = 60
+SETTINGS = Settings(retry_backoff_ms=10, controller_socket_timeout_ms=30_000)
+
+
+class Door:
+    """The controller's end of a broker: it notes requests, and answers each as ``answers`` says. None closes."""
+
+    def __init__(self, *answers: dict[str, Any] | None) -> None:
+        self.requests: list[Request] = []
+        self._answers = list(answers)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                size = int.from_bytes(await reader.readexactly(FRAME_LENGTH_BYTES), "big")
+                request = CATALOGUE.decode_request(await reader.readexactly(size))
+                self.requests.append(request)
+                answer = self._answers.pop(0) if self._answers else {}
+                if answer is None:
+                    return
+                frame = CATALOGUE.encode_response(request.api_key, request.version, request.correlation_id, answer)
+                writer.write(framed(frame))
+        except asyncio.IncompleteReadError:
+            pass
+        finally:
+            writer.close()
+
+    @property
+    def names(self) -> list[str]:
+        return [request.name for request in self.requests]
+
+
+class Way:
+    """A channel to a door, the events that it leads to, and the view that it tells."""
+
+    def __init__(self, channel: Channel, view: ClusterView, published: asyncio.Event, bus: EmbeddedBus) -> None:
+        self.channel = channel
+        self.published = published
+        self._view = view
+        self._bus = bus
+
+    def hear(self, *decisions: AnyDecision) -> None:
+        for decision in decisions:
+            self._view.apply(decision)
+        self.channel.tell(list(decisions))
+
+    def reports(self) -> list[tuple[int, str]]:
+        events = [decode(entry.raw) for entry in self._bus.read(0, self._bus.last_seq())]
+        return [(one.partition, one.outcome) for one in events if isinstance(one, ReplicaReport)]
+
+
+@asynccontextmanager
+async def way_to(door: Door, place: Path) -> AsyncIterator[Way]:
+    server = await asyncio.start_server(door.serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    known = replace(broker(1), listeners=(Listener("PLAINTEXT", "127.0.0.1", port),))
+    view, published, bus = ClusterView(), asyncio.Event(), EmbeddedBus(place / "bus.db")
+    view.apply(known)
+    engine = EngineClient(bus, "i", SETTINGS)
+    publishing = asyncio.create_task(engine.run())
+    try:
+        yield Way(Channel(known, view, SENDER, engine, SETTINGS, published), view, published, bus)
+    finally:
+        publishing.cancel()
+        await asyncio.gather(publishing, return_exceptions=True)
+        engine.close()
+        server.close()
+        bus.close()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(TIMEOUT_S):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def run(work: Awaitable[None]) -> None:
+    asyncio.run(asyncio.wait_for(work, TIMEOUT_S))
+
+
+async def cancelled(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def test_a_closed_connection_leads_to_the_same_requests_again(tmp_path: Path) -> None:
+    async def work() -> None:
+        door = Door({}, None)
+        async with way_to(door, tmp_path) as way:
+            way.hear(broker(2), led(), topic())
+            way.published.set()
+            task = asyncio.create_task(way.channel.run())
+            await until(lambda: way.reports() == [(0, "leader")])
+            await until(lambda: len(door.requests) == 5)
+            first = ["UpdateMetadata", "LeaderAndIsr"]
+            assert door.names == [*first, *first, "UpdateMetadata"]
+            await cancelled([task])
+
+    run(work())
+
+
+def test_nothing_is_sent_before_zookeeper_holds_it(tmp_path: Path) -> None:
+    async def work() -> None:
+        door = Door()
+        async with way_to(door, tmp_path) as way:
+            task = asyncio.create_task(way.channel.run())
+            way.hear(led(), topic())
+            for _ in range(5):
+                await asyncio.sleep(0)
+            way.hear(led(2, 1, 1))
+            assert door.requests == []
+            way.published.set()
+            await until(lambda: way.reports() == [(0, "follower")])
+            epochs = [
+                state["LeaderEpoch"]
+                for request in door.requests
+                for told in request.values["TopicStates"]
+                for state in told["PartitionStates"]
+            ]
+            assert set(epochs) == {1}, "only the newest is told"
+            await cancelled([task])
+
+    run(work())
+
+
+def test_a_broker_that_obeys_a_later_controller_ends_it(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with way_to(Door({"ErrorCode": 11}), tmp_path) as way:
+            way.hear(led(), topic())
+            way.published.set()
+            with pytest.raises(StaleControllerError):
+                await way.channel.run()
+
+    run(work())
+
+
+def test_a_broker_that_started_again_is_told_no_more(tmp_path: Path) -> None:
+    async def work() -> None:
+        door = Door({"ErrorCode": 77})
+        async with way_to(door, tmp_path) as way:
+            way.hear(led(), topic())
+            way.published.set()
+            await way.channel.run()
+            assert len(door.requests) == 1
+
+    run(work())

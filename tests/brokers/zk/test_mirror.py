@@ -1,0 +1,129 @@
+"""What ZooKeeper gets to hold: in which order, in which version, and what is left alone."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from brokers.gateways.zk import znodes
+from brokers.gateways.zk.cluster_view import ClusterView
+from brokers.gateways.zk.mirror import Create, Delete, Mirror, MirrorError, Set, Write
+from state.decisions import AnyDecision
+from state.reason import Reason
+from tests.brokers.zk.decided import ID, OTHER_ID, led, topic
+
+
+class Held:
+    """The znodes that writes lead to, with the version of each."""
+
+    def __init__(self) -> None:
+        self.view = ClusterView()
+        self.mirror = Mirror()
+        self.znodes: dict[str, tuple[bytes, int]] = {}
+
+    def hear(self, *decisions: AnyDecision) -> list[Write]:
+        for decision in decisions:
+            self.view.apply(decision)
+        writes = list(self.mirror.writes(self.view, ["t"], 7))
+        self.make(writes)
+        return writes
+
+    def make(self, writes: Sequence[Write]) -> None:
+        """Do what ZooKeeper does, and refuse what it refuses."""
+        for one in writes:
+            parent = one.path.rpartition("/")[0]
+            match one:
+                case Create(sequence=True):
+                    pass
+                case Create():
+                    assert one.path not in self.znodes
+                    assert parent in self.znodes or parent in (znodes.TOPICS, znodes.TOPIC_CONFIGS)
+                    self.znodes[one.path] = (one.data, 0)
+                case Set():
+                    self.znodes[one.path] = (one.data, self.znodes[one.path][1] + 1)
+                case Delete():
+                    assert not [path for path in self.znodes if path.startswith(f"{one.path}/")]
+                    del self.znodes[one.path]
+
+    @property
+    def version(self) -> int:
+        return self.znodes["/brokers/topics/t/partitions/0/state"][1]
+
+
+def test_a_new_topic_has_settings_then_an_assignment_then_states() -> None:
+    held = Held()
+    writes = held.hear(led(), topic(a="1"))
+    assert [one.path for one in writes] == [
+        "/config/topics/t",
+        "/brokers/topics/t",
+        "/brokers/topics/t/partitions",
+        "/brokers/topics/t/partitions/0",
+        "/brokers/topics/t/partitions/0/state",
+    ]
+    assert held.hear() == []
+
+
+def test_the_version_of_a_state_is_the_partition_epoch() -> None:
+    held = Held()
+    held.hear(led(), topic())
+    held.hear(led(2, 1, 1))
+    assert held.version == 1
+    # Decisions that were never written one by one count all the same.
+    held.hear(led(3, 2, 5))
+    assert held.version == 5
+    state = znodes.state_of("", held.znodes["/brokers/topics/t/partitions/0/state"][0])
+    assert (state.leader, state.leader_epoch, state.controller_epoch) == (3, 2, 7)
+
+
+def test_a_gateway_that_starts_writes_only_what_changed_meanwhile() -> None:
+    held = Held()
+    held.hear(led(), led(partition=1), topic())
+    again = Mirror()
+    again.found("t", held.znodes["/brokers/topics/t"][0], {}, {0: 0, 1: 0})
+    held.mirror = again
+    writes = held.hear(led(2, 1, 1, partition=1))
+    assert [one.path for one in writes] == ["/brokers/topics/t/partitions/1/state"]
+
+
+def test_what_another_controller_wrote_is_not_overwritten() -> None:
+    held = Held()
+    held.hear(led(), topic())
+    held.mirror.found("t", held.znodes["/brokers/topics/t"][0], {}, {0: 4})
+    with pytest.raises(MirrorError, match="t/partitions/0/state is at version 4, and the engine decided 1"):
+        held.hear(led(2, 1, 1))
+
+
+def test_changed_settings_come_with_a_note() -> None:
+    held = Held()
+    held.hear(led(), topic(a="1"))
+    writes = held.hear(topic(a="2"))
+    assert [one.path for one in writes] == ["/config/topics/t", "/config/changes/config_change_"]
+    held.mirror.config_found("t", {"a": "3"})
+    assert held.hear(topic(a="3")) == []
+
+
+def test_a_deleted_topic_goes_once_its_logs_are_gone() -> None:
+    held = Held()
+    held.hear(led(), topic())
+    assert held.hear(led(-1, 1, 1, reason=Reason.TOPIC_DELETED), topic("deleting")) == []
+    held.hear(topic("deleted"))
+    assert held.znodes == {}
+
+
+def test_a_topic_of_the_same_name_replaces_the_former_one() -> None:
+    held = Held()
+    held.hear(led(1, 4, 9), topic())
+    held.hear(topic("deleted"), led(topic_id=OTHER_ID), topic(topic_id=OTHER_ID))
+    assert held.version == 0
+    assert znodes.topic_of("", held.znodes["/brokers/topics/t"][0]).topic_id == OTHER_ID
+
+
+def test_a_topic_that_a_broker_wrote_is_a_stranger_until_the_engine_decides() -> None:
+    held = Held()
+    text = b'{"version":3,"partitions":{"0":[1,100]},"topic_id":"%s"}' % ID.encode()
+    held.znodes |= {"/brokers/topics/t": (text, 0), "/config/topics/t": (b"{}", 0)}
+    held.mirror.found("t", text, {}, {})
+    assert held.mirror.strangers(held.view) == ["t"]
+    held.hear(led(), topic())
+    assert held.mirror.strangers(held.view) == []
+    assert znodes.topic_of("", held.znodes["/brokers/topics/t"][0]).partitions == {0: (1, 2, 3)}
+    assert held.version == 0
