@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -32,6 +32,8 @@ def partition(number: int, *replicas: int, adding: tuple[int, ...] = (), removed
     )
 
 
+# A busy machine may stop in the middle of an example.
+SLOW_MACHINE = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ids = st.lists(st.sampled_from([0, 1, 2, 255, 256, 70_000, 2**31 - 1]), unique=True, max_size=4).map(tuple)
 lists = st.lists(st.tuples(ids, ids.map(lambda some: some[:1]), st.booleans()), max_size=12)
 
@@ -43,6 +45,7 @@ def made(drawn: list[tuple[tuple[int, ...], tuple[int, ...], bool]], first: int 
     ]
 
 
+@SLOW_MACHINE
 @given(lists)
 def test_what_is_packed_is_read_back_one_by_one_and_all_at_once(drawn: list) -> None:
     held = made(drawn)
@@ -52,6 +55,7 @@ def test_what_is_packed_is_read_back_one_by_one_and_all_at_once(drawn: list) -> 
     assert list(Unpacked(packed).all()) == Unpacked(packed).some(range(len(held))) == held
 
 
+@SLOW_MACHINE
 @given(lists, st.sets(st.sampled_from([0, 1, 255, 256, 70_000, 2**31 - 1])))
 def test_the_partitions_on_brokers_and_those_that_move_are_found(drawn: list, brokers: set[int]) -> None:
     held = made(drawn)
@@ -63,6 +67,7 @@ def test_the_partitions_on_brokers_and_those_that_move_are_found(drawn: list, br
     assert all(held[place].partition in wanted or not held[place].replicas for place in found)
 
 
+@SLOW_MACHINE
 @given(lists, lists, st.data())
 def test_changed_partitions_are_written_as_if_all_were(drawn: list, others: list, data: st.DataObject) -> None:
     held, after = made(drawn), made(others)
