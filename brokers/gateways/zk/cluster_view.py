@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from state.decisions import AnyDecision, BrokerDecision, ConfigDecision, LeaderAndIsr, QuorumDecision, TopicDecision
 
-# The states in which a broker is told what is decided.
-_LIVE = ("active", "controlled_shutdown")
+# The states in which a broker is told what is decided. One that may stop lives until its znode is gone.
+_LIVE = ("active", "controlled_shutdown", "shutdown_allowed")
 
 
 class Place(NamedTuple):

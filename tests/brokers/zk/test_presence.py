@@ -37,7 +37,7 @@ def test_a_registered_broker_is_unfenced_and_then_heard_from_time_to_time() -> N
 
 
 def test_a_broker_whose_znode_is_gone_is_fenced() -> None:
-    assert events([], broker(1), broker(2, "controlled_shutdown"), broker(3, "fenced")) == [
+    assert events([], broker(1), broker(2, "shutdown_allowed"), broker(3, "fenced")) == [
         (1, 10, True),
         (2, 20, True),
     ]

@@ -121,3 +121,14 @@ def test_requests_carry_the_epochs_of_zookeeper() -> None:
     assert request.values["LiveLeaders"] == [{"BrokerId": 2, "HostName": "host-2", "Port": 9_092}]
     [state] = request.values["TopicStates"][0]["PartitionStates"]
     assert (state["ControllerEpoch"], state["PartitionEpoch"], state["AddingReplicas"]) == (7, 4, [3])
+
+
+def test_each_batch_begins_with_who_lives_now() -> None:
+    told = standing()
+    told.hear(stop(1, delete=False, leader_epoch=0))
+    told.hear(led(3, 1, 1, to=(1, 3)))
+    told.hear(broker(4), led(4, 2, 2, replicas=(1, 4), isr=(1, 4), to=(1, 4)))
+    requests = told.sent()
+    first = next(number for number, one in enumerate(requests) if one.api_key == LEADER_AND_ISR)
+    assert lines(requests[:1]) == ["UpdateMetadata live=1,2,3,4,100"]
+    assert lines([requests[first]]) == ["LeaderAndIsr t-0:4@2"]

@@ -65,7 +65,8 @@ class Pending:
         return self._batches.popleft() if self._batches else None
 
     def put_back(self, batch: Batch) -> None:
-        """Return a batch that was not sent."""
+        """Return a batch that was not sent. Who lives may have changed since it was taken."""
+        batch.live = True
         self._batches.appendleft(batch)
 
     def clear(self) -> None:
@@ -98,7 +99,7 @@ class Pending:
                 case StopReplica() if broker in decision.to:
                     self._stop(decision)
                 case BrokerDecision():
-                    self._last().live = True
+                    self._brokers_changed()
                 case TopicDecision(state="deleting" | "ineligible"):
                     self._deleted(view, decision.topic)
         if self.count > self._count_max:
@@ -109,6 +110,12 @@ class Pending:
         if not self._batches:
             self._batches.append(Batch())
         return self._batches[-1]
+
+    def _brokers_changed(self) -> None:
+        """Have every batch begin with who lives, because each is sent with the newest leaders."""
+        self._last()
+        for batch in self._batches:
+            batch.live = True
 
     def _partition(self, broker: int, decision: LeaderAndIsr) -> None:
         place = Place(decision.topic, decision.partition)
