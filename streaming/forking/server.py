@@ -59,6 +59,9 @@ def _run(launcher: socket.socket) -> None:
         code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except ConnectionError:
+        # The JVM has closed its end: the query has stopped, and the engine says why. A stack would look like a crash.
+        code = 1
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:

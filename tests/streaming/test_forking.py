@@ -101,6 +101,20 @@ def test_a_module_that_the_server_has_imported_runs_as_in_a_cold_process(server:
     assert warm.stderr == b""
 
 
+def test_a_process_whose_query_has_stopped_ends_without_a_stack(server: ForkServer, folder: Path) -> None:
+    def said(error: str) -> str:
+        (folder / "failing.py").write_text(f"raise {error}")
+        command = [server.python, "-m", "failing"]
+        environment = os.environ | {"PYTHONPATH": str(folder)}
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=TIMEOUT_S)
+        assert done.returncode == 1
+        return done.stderr
+
+    # As PySpark's runner of the source does when the JVM closes the socket while it answers.
+    assert said("BrokenPipeError") == ""
+    assert "ValueError" in said("ValueError")
+
+
 def test_without_the_server_processes_start_cold(server: ForkServer, folder: Path) -> None:
     for child in psutil.Process().children():
         if "streaming.forking.server" in child.cmdline():
