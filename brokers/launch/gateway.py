@@ -17,11 +17,26 @@ class GatewayService(Service):
 
     module: str
 
-    def __init__(self, voter: Voter, folder: Path, settings: Mapping[str, str], arguments: Sequence[str]) -> None:
+    def __init__(
+        self,
+        voter: Voter,
+        voters: Sequence[Voter],
+        cluster_id: str,
+        bus: str,
+        folder: Path,
+        settings: Mapping[str, str],
+        arguments: Sequence[str],
+    ) -> None:
         super().__init__(f"gateway {voter.voter}", folder, "gateway.log")
         self.voter = voter
         self.settings = dict(settings)
-        self._arguments = arguments
+        self._arguments = [
+            *("--gateway", str(voter.voter)),
+            *("--voters", text_of(tuple(voters))),
+            *("--cluster-id", cluster_id),
+            *("--bus", bus),
+            *arguments,
+        ]
 
     def command(self) -> list[str]:
         sets = (part for key, value in self.settings.items() for part in ("--set", f"{key}={value}"))
@@ -54,14 +69,10 @@ class GatewayProcess(GatewayService):
         self.copies = tuple(copies)
         self.log_directory = folder.resolve() / "log"
         arguments = [
-            *("--gateway", str(voter.voter)),
-            *("--voters", text_of(tuple(voters))),
-            *("--cluster-id", cluster_id),
-            *("--bus", bus),
             *("--dir", str(self.log_directory)),
             *(part for copy in copies for part in ("--rebuild-from", str(copy))),
         ]
-        super().__init__(voter, folder, settings, arguments)
+        super().__init__(voter, voters, cluster_id, bus, folder, settings, arguments)
 
 
 class ZookeeperGatewayProcess(GatewayService):
@@ -79,11 +90,4 @@ class ZookeeperGatewayProcess(GatewayService):
         folder: Path,
         settings: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        arguments = [
-            *("--gateway", str(voter.voter)),
-            *("--voters", text_of(tuple(voters))),
-            *("--cluster-id", cluster_id),
-            *("--zookeeper", zookeeper),
-            *("--bus", bus),
-        ]
-        super().__init__(voter, folder, settings, arguments)
+        super().__init__(voter, voters, cluster_id, bus, folder, settings, ("--zookeeper", zookeeper))

@@ -7,8 +7,7 @@ import pytest
 
 from conf.class_archive import ClassArchive
 from conf.java import java_home
-
-TIMEOUT_S = 120
+from tests.support.waiting import TIMEOUT_S
 
 
 @pytest.fixture

@@ -20,12 +20,12 @@ from sinks.web.server import WebServer
 from tests.deploy.commands import understood
 from tests.deploy.documents import DEPLOY
 from tests.support.rooms import ROOMS
+from tests.support.waiting import TIMEOUT_S
 
 ROOT = DEPLOY.parent
 CONTAINER = DEPLOY / "container"
 # Each instruction of the recipe on one line.
 LINES = re.sub(r"\\\n\s*", "", (CONTAINER / "Containerfile").read_text()).splitlines()
-TIMEOUT_S = 120
 
 
 def instructions(word: str) -> list[str]:

@@ -12,12 +12,12 @@ import pytest
 
 from brokers.gateways.kraft import metrics as gateway_metrics
 from sinks.metric_names import OWN
+from tests.support.waiting import TIMEOUT_S
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 RULES = DEPLOY / "prometheus" / "isrflow.rules.yml"
 RULES_TEST = RULES.with_name("isrflow.rules.test.yml")
 DASHBOARD = DEPLOY / "grafana" / "isrflow.json"
-TIMEOUT_S = 120
 NO_PROMTOOL = "needs promtool (Debian's package prometheus)"
 
 

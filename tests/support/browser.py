@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.support.waiting import TIMEOUT_S
+
 # A busy machine may take long to start a browser.
-TIMEOUT_S = 120
 # The browser sends nothing off the machine, and keeps nothing.
 ARGUMENTS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),

@@ -6,9 +6,9 @@ from typing import Any
 from brokers.gateways.kraft.messages import decode_response, encode_message, encode_request, framed, layouts
 from brokers.wire.schema import Values
 from tests.support.frames import FrameConnection
+from tests.support.waiting import TIMEOUT_S
 
 LOOPBACK = "127.0.0.1"
-TIMEOUT_S = 120
 _ENVELOPE = "Envelope"
 _METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 

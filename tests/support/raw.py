@@ -6,8 +6,7 @@ from typing import Any
 
 from brokers.wire.messages import encode_request
 from tests.support.frames import FrameConnection
-
-TIMEOUT_S = 120
+from tests.support.waiting import TIMEOUT_S
 
 
 class RawClient(FrameConnection):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-TIMEOUT_S = 120
+from tests.support.waiting import TIMEOUT_S
 
 
 def metrics_url(engine_log: Path) -> str:

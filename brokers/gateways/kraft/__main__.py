@@ -2,25 +2,22 @@
 
 import asyncio
 import gc
-import signal
 import sys
 from pathlib import Path
 
 import click
 import structlog
 
-from brokers.engine.retry import retry
 from brokers.gateways.kraft.gateway import Gateway, SupersededError
 from brokers.gateways.kraft.metrics import SERIES
 from brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option, copies_option
 from brokers.gateways.kraft.security.settings import Security, security_of
 from brokers.gateways.kraft.settings import Identity, Settings, settings_of
 from brokers.gateways.kraft.storage import StorageError
+from brokers.gateways.starting import first_of, opened, stopped_by_signals, voters_with
 from brokers.given_settings import metrics_protection, parsed
 from brokers.metrics import OwnMetrics, served
-from brokers.voters import voters_of
-from bus.interface import Bus, BusError
-from bus.open_bus import open_bus
+from bus.interface import BusError
 from conf.logs import configure
 from conf.security.exposure import Protection
 
@@ -34,37 +31,12 @@ EXIT_REFUSED, EXIT_WRONG_USE, EXIT_UNREACHABLE = 1, 2, 3
 logger = structlog.get_logger()
 
 
-def _identity(
-    gateway: int, voters: str, cluster_id: str, directory: Path, listen_port: int | None, copies: tuple[Path, ...]
-) -> Identity:
-    try:
-        listed = voters_of(voters)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--voters") from error
-    if gateway not in [voter.voter for voter in listed]:
-        raise click.BadParameter(f"{gateway} is not one of the voters {voters}", param_hint="--gateway")
-    return Identity(
-        gateway=gateway,
-        voters=listed,
-        cluster_id=cluster_id,
-        directory=directory,
-        listen_port=listen_port,
-        copies=copies,
-    )
-
-
 async def _serve(
     identity: Identity, settings: Settings, security: Security | None, protection: Protection, url: str
 ) -> None:
-    # A gateway never creates a bus, because nobody would decide on it and its brokers would wait for ever.
-    async def opened() -> Bus:
-        return open_bus(url, create=False)
-
-    bus = await retry(opened, settings.bus_unreachable_max_ms)
+    bus = await opened(url, settings.bus_unreachable_max_ms)
     gateway = Gateway(identity, settings, bus, security)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, gateway.stop)
+    stopped_by_signals(gateway.stop)
     with served(OwnMetrics(SERIES, gateway.measures), settings.metrics_host, settings.metrics_port, protection):
         await gateway.run()
 
@@ -100,25 +72,25 @@ def main(
         security = security_of(settings)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--set") from error
-    identity = _identity(gateway, voters, cluster_id, directory, listen_port, copies)
+    identity = Identity(
+        gateway=gateway,
+        voters=voters_with(gateway, voters),
+        cluster_id=cluster_id,
+        directory=directory,
+        listen_port=listen_port,
+        copies=copies,
+    )
     configure("auto")
     structlog.contextvars.bind_contextvars(gateway=gateway)
     gc.set_threshold(*GARBAGE_THRESHOLDS)
     try:
         asyncio.run(_serve(identity, settings, security, protection, bus))
     except* (SupersededError, StorageError) as group:
-        logger.error("stopped", why=str(_first(group)))
+        logger.error("stopped", why=str(first_of(group)))
         sys.exit(EXIT_REFUSED)
     except* (BusError, OSError, TimeoutError) as group:
-        logger.error("stopped", why=repr(_first(group)))
+        logger.error("stopped", why=repr(first_of(group)))
         sys.exit(EXIT_UNREACHABLE)
-
-
-def _first(error: BaseException) -> BaseException:
-    """Return the error that stopped everything, out of the exception groups around it."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 if __name__ == "__main__":

@@ -1,12 +1,20 @@
 """What a handler of a broker's or an admin's request needs of its gateway, whatever its brokers follow."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from brokers.gateways.kraft.engine_client import EngineClient
+import structlog
+
+from brokers.gateways.kraft.engine_client import EngineClient, NoAnswerError, TooLargeError
+from brokers.gateways.kraft.event_queue import QueueFullError
+from brokers.gateways.kraft.refusals import refusal_of
 from brokers.wire.catalogue import Request
+from brokers.wire.errors import ErrorCode
+from brokers.wire.schema import Values
 from state.decisions import Answer
 from state.event import AdminEvent
+
+logger = structlog.get_logger()
 
 T = TypeVar("T")
 
@@ -53,3 +61,25 @@ class Asking(Protocol):
 
     async def ask_as_admin(self, request: Request, events: Sequence[AdminEvent]) -> list[Answer]:
         """Pass an admin's request to the engine, and wait as long as the client waits."""
+
+
+def waited_ms(request: Request, longest_ms: int) -> int:
+    """Return how long to wait for the engine: as long as the client waits, up to ``longest_ms``."""
+    body = request.values
+    requested_ms = next((body[name] for name in ("TimeoutMs", "timeoutMs") if name in body), 0)
+    return min(requested_ms, longest_ms) if requested_ms > 0 else longest_ms
+
+
+async def answered(request: Request, handling: Awaitable[Values]) -> Values:
+    """Return the response that ``handling`` gives, or a refusal if the engine cannot be asked or does not answer."""
+    try:
+        return await handling
+    except NoAnswerError as error:
+        logger.warning("no answer", api=request.name, why=str(error))
+        return refusal_of(request, ErrorCode.REQUEST_TIMED_OUT)
+    except QueueFullError as error:
+        logger.warning("event queue full", api=request.name, why=str(error))
+        return refusal_of(request, ErrorCode.REQUEST_TIMED_OUT)
+    except TooLargeError as error:
+        logger.warning("refused", api=request.name, why=str(error))
+        return refusal_of(request, ErrorCode.MESSAGE_TOO_LARGE)

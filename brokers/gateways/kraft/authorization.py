@@ -6,7 +6,6 @@ connection proved, and is ANONYMOUS if the listener asks nobody.
 """
 
 import ipaddress
-from functools import lru_cache
 from typing import NamedTuple
 
 from brokers.gateways.kraft.messages import Request, decode_message
@@ -14,7 +13,6 @@ from brokers.gateways.kraft.refusals import refusal_of, refusal_of_resources
 from brokers.wire.errors import ErrorCode, RefusedError
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
-from conf.super_users import super_users_of
 
 ANONYMOUS = "User:ANONYMOUS"
 # Brokers create these topics in their own name and without an Envelope.
@@ -83,9 +81,9 @@ def shown_principal(caller: Caller) -> str:
     return caller.principal if known else ""
 
 
-def refused_to(caller: Caller, request: Request, super_users: str) -> Values | None:
+def refused_to(caller: Caller, request: Request, super_users: frozenset[str]) -> Values | None:
     """Return the refusal of a change for a caller that is not a super user, or None if the change is allowed."""
-    if not super_users or request.name in READING or is_super_user(caller, super_users):
+    if not super_users or request.name in READING or caller.principal in super_users:
         return None
     if caller.is_direct and caller.is_broker and is_of_brokers(request):
         return None
@@ -95,16 +93,6 @@ def refused_to(caller: Caller, request: Request, super_users: str) -> Values | N
     return refusal_of(request, ErrorCode.TOPIC_AUTHORIZATION_FAILED if request.name in _OF_TOPICS else error)
 
 
-def is_super_user(caller: Caller, super_users: str) -> bool:
-    """Say whether a caller is one of those that may do anything."""
-    return caller.principal in _named(super_users)
-
-
 def is_of_brokers(request: Request) -> bool:
     """Say whether a broker makes this request in its own name, for the topics that hold groups and transactions."""
     return request.name == "CreateTopics" and {one["Name"] for one in request.values["Topics"]} <= INTERNAL_TOPICS
-
-
-@lru_cache(maxsize=4)
-def _named(super_users: str) -> frozenset[str]:
-    return super_users_of(super_users)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from brokers.gateways.kraft.asking import waited_ms
 from brokers.gateways.kraft.engine_client import EngineClient
 from brokers.gateways.kraft.event_queue import Lane
 from brokers.gateways.kraft.messages import Request
@@ -58,16 +59,12 @@ class Context(msgspec.Struct, frozen=True):
         return await asyncio.get_running_loop().run_in_executor(self.executor, work, *given)
 
     async def ask_as_admin(self, request: Request, events: Sequence[AdminEvent]) -> list[Answer]:
-        """Pass an admin's request to the engine, in the name of whoever asks.
-
-        Wait as long as the client waits, up to the answer time-out.
-        """
-        longest_ms, body = self.settings.answer_timeout_ms, request.values
-        requested_ms = next((body[name] for name in ("TimeoutMs", "timeoutMs") if name in body), 0)
-        timeout_ms = min(requested_ms, longest_ms) if requested_ms > 0 else longest_ms
+        """Pass an admin's request to the engine, in the name of the caller."""
         if request.principal:
             events = [replace(event, principal=request.principal) for event in events]
-        return await self.engine.ask(*events, lane=Lane.ADMIN, timeout_ms=timeout_ms)
+        return await self.engine.ask(
+            *events, lane=Lane.ADMIN, timeout_ms=waited_ms(request, self.settings.answer_timeout_ms)
+        )
 
     @property
     def image(self) -> MetadataImage:

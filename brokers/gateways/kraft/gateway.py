@@ -184,7 +184,7 @@ class Gateway:
         )
         server = Server(answering(context), _limits(self._settings), self._gone, door_of(context))
         here = self._identity.here
-        port = here.port if self._identity.listen_port is None else self._identity.listen_port
+        port = self._identity.port
         async with asyncio.TaskGroup() as group:
             feed = DecisionFeed(self._bus, storage, applier.apply, self._settings, self._read_watch)
             group.create_task(feed.run())

@@ -18,10 +18,9 @@ from brokers.gateways.kraft.apis import (
     registration,
     topics,
 )
+from brokers.gateways.kraft.asking import answered
 from brokers.gateways.kraft.authorization import ANONYMOUS, Caller, caller_of, shown_principal
 from brokers.gateways.kraft.context import BYTES_PER_ITEM, OFFLOAD_ITEMS_MIN, Context
-from brokers.gateways.kraft.engine_client import NoAnswerError, TooLargeError
-from brokers.gateways.kraft.event_queue import QueueFullError
 from brokers.gateways.kraft.messages import (
     API_VERSIONS_KEY,
     API_VERSIONS_MAX,
@@ -242,17 +241,7 @@ async def _done(context: Context, api: Api, request: Request, peer: Peer, things
         logger.warning("refused", api=request.name, records=records, records_max=bounds.RECORDS_MAX)
         message = f"the request leads to {records} records, and {bounds.RECORDS_MAX} are allowed: split it"
         return await context.offload(things, refusal_of, request, ErrorCode.POLICY_VIOLATION, message)
-    try:
-        return await api.handler(context, request, peer)
-    except NoAnswerError as error:
-        logger.warning("no answer", api=request.name, why=str(error))
-        return refusal_of(request, ErrorCode.REQUEST_TIMED_OUT)
-    except QueueFullError as error:
-        logger.warning("event queue full", api=request.name, why=str(error))
-        return refusal_of(request, ErrorCode.REQUEST_TIMED_OUT)
-    except TooLargeError as error:
-        logger.warning("refused", api=request.name, why=str(error))
-        return refusal_of(request, ErrorCode.MESSAGE_TOO_LARGE)
+    return await answered(request, api.handler(context, request, peer))
 
 
 def _encoded(request: Request, values: Values) -> bytes:

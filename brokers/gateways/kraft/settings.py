@@ -1,51 +1,29 @@
 """The settings of a gateway: who it is among the voters, and its limits."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-import msgspec
-from msgspec import Meta
-
+from brokers.gateways.common_settings import GatewayIdentity, GatewaySettings
 from brokers.gateways.kraft.security.audit_log import AuditLevel
 from brokers.gateways.kraft.security.settings import ClientAuthSetting, MaybeFile, Rules, SecurityProtocol
 from brokers.given_settings import NO_PORT, Bytes, Count, MetricsPort, Millis, converted
-from brokers.voters import Voter
-from conf.cross_checks import GATEWAY_HEARTBEAT_MS
 from conf.super_users import AuthorizerClass, SuperUsers
 
 # The default of metadata.log.max.record.bytes.between.snapshots; Kafka's is 20 MiB.
 SNAPSHOT_INTERVAL_BYTES = 8 * 1024 * 1024
-Events = Annotated[int, Meta(ge=1_000, le=1_000_000)]
 
 
-class Identity(msgspec.Struct, frozen=True, kw_only=True):
+class Identity(GatewayIdentity, frozen=True, kw_only=True):
     """Which of the voters this process is, of which Kafka cluster, and where its log is."""
 
-    gateway: int
-    voters: tuple[Voter, ...]
-    cluster_id: str
     directory: Path
-    # None: the port that brokers know.
-    listen_port: int | None = None
     # Brokers' directories of the metadata log, from which a lost log is rebuilt.
     copies: tuple[Path, ...] = ()
 
-    @property
-    def here(self) -> Voter:
-        return next(voter for voter in self.voters if voter.voter == self.gateway)
 
+class Settings(GatewaySettings, frozen=True, kw_only=True):
+    """The settings that only gateways of this kind have."""
 
-class Settings(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename=lambda n: n.replace("_", ".")
-):
-    """The settings. Each field's outward name has dots for underscores, and is Kafka's where Kafka has one."""
-
-    gateway_heartbeat_interval_ms: Millis = GATEWAY_HEARTBEAT_MS
-    gateway_lateness_ms_min: Millis = 250
-    controller_quorum_fetch_timeout_ms: Millis = 2_000
-    decisions_poll_interval_ms: Millis = 10
-    bus_unreachable_max_ms: Millis = 120_000
-    answer_timeout_ms: Millis = 20_000
     hand_over_timeout_ms: Millis = 1_500
     state_wait_max_ms: Millis = 1_200
     followed_wait_max_ms: Millis = 500
@@ -53,12 +31,7 @@ class Settings(
     rebuild_wait_max_ms: Millis = 30_000
     fetch_max_bytes: Bytes = 8_388_608
     fetch_max_wait_ms: Millis = 1_000
-    socket_request_max_bytes: Bytes = 104_857_600
     queued_max_request_bytes: Bytes = 268_435_456
-    max_connections: Count = 2_000
-    connections_max_idle_ms: Millis = 600_000
-    events_waiting_max: Events = 100_000
-    max_connections_per_ip: Count = 1_000
     max_connections_unauthenticated: Count = 200
     authentication_timeout_ms: Millis = 10_000
     super_users: SuperUsers = ""

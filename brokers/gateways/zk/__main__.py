@@ -1,20 +1,17 @@
 """Start one gateway: ``python -m brokers.gateways.zk --gateway 100 --voters 100@H:P --zookeeper H:P --bus URL``."""
 
 import asyncio
-import signal
 import sys
 
 import click
 import structlog
 
-from brokers.engine.retry import retry
 from brokers.gateways.kraft.options import GATEWAY_ID, cluster_id_option
+from brokers.gateways.starting import first_of, opened, stopped_by_signals, voters_with
 from brokers.gateways.zk.gateway import Gateway
 from brokers.gateways.zk.settings import Identity, Settings, settings_of
 from brokers.given_settings import parsed
-from brokers.voters import voters_of
-from bus.interface import Bus, BusError
-from bus.open_bus import open_bus
+from bus.interface import BusError
 from conf.logs import configure
 
 EXIT_UNREACHABLE = 3
@@ -23,15 +20,9 @@ logger = structlog.get_logger()
 
 
 async def _serve(identity: Identity, settings: Settings, url: str) -> None:
-    # A gateway never creates a bus, because nobody would decide on it and its brokers would wait for ever.
-    async def opened() -> Bus:
-        return open_bus(url, create=False)
-
-    bus = await retry(opened, settings.bus_unreachable_max_ms)
+    bus = await opened(url, settings.bus_unreachable_max_ms)
     gateway = Gateway(identity, settings, bus)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, gateway.stop)
+    stopped_by_signals(gateway.stop)
     await gateway.run()
 
 
@@ -54,12 +45,7 @@ def main(
 ) -> None:
     """Run a gateway to brokers in ZooKeeper mode until SIGTERM."""
     settings = parsed(given, settings_of)
-    try:
-        listed = voters_of(voters)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--voters") from error
-    if gateway not in [voter.voter for voter in listed]:
-        raise click.BadParameter(f"{gateway} is not one of the voters {voters}", param_hint="--gateway")
+    listed = voters_with(gateway, voters)
     identity = Identity(
         gateway=gateway, voters=listed, zookeeper=zookeeper, cluster_id=cluster_id, listen_port=listen_port
     )
@@ -68,7 +54,7 @@ def main(
     try:
         asyncio.run(_serve(identity, settings, bus))
     except* (BusError, OSError, TimeoutError) as group:
-        logger.error("stopped", why=repr(group.exceptions[0]))
+        logger.error("stopped", why=repr(first_of(group)))
         sys.exit(EXIT_UNREACHABLE)
 
 

@@ -2,7 +2,7 @@
 
     decisions ──► view ──► ZooKeeper ──► requests to brokers ──► reports ──► engine
 
-ZooKeeper holds a decision before any broker hears of it, so whoever is the controller next finds what brokers know.
+ZooKeeper holds a decision before any broker hears of it, so the next controller finds what brokers know.
 Whatever goes wrong with ZooKeeper ends the term. The next one begins with a new epoch, reads ZooKeeper again and tells
 all brokers everything.
 """

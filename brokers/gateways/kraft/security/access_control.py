@@ -4,7 +4,7 @@ from pathlib import Path
 
 import structlog
 
-from brokers.gateways.kraft.authorization import Caller, is_of_brokers, is_super_user, refused_to
+from brokers.gateways.kraft.authorization import Caller, is_of_brokers, refused_to
 from brokers.gateways.kraft.messages import Request
 from brokers.gateways.kraft.metadata.image import MetadataImage
 from brokers.gateways.kraft.security.audit_log import AuditLog
@@ -52,8 +52,8 @@ class AccessControl:
         return found
 
     def _by_super_users(self, caller: Caller, request: Request) -> Permitted:
-        refusal = refused_to(caller, request, self._given)
-        verdict = SUPER_USER if is_super_user(caller, self._given) else None if refusal is None else DEFAULT_DENY
+        refusal = refused_to(caller, request, self._super_users)
+        verdict = SUPER_USER if caller.principal in self._super_users else None if refusal is None else DEFAULT_DENY
         if verdict is not None:
             name = request.name
             operation = ON_CLUSTER.get(name) or ON_TOPICS.get(name) or ON_SETTINGS.get(name, "ALTER")

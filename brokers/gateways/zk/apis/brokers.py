@@ -26,19 +26,21 @@ def _engine_epoch(context: Context, broker: int, zookeeper_epoch: int) -> int:
     return known.broker_epoch if known is not None and known.incarnation == str(zookeeper_epoch) else _NEVER
 
 
-def _is_stale(context: Context, body: Values) -> bool:
-    return _engine_epoch(context, body["BrokerId"], body["BrokerEpoch"]) <= _NEVER
+def _asking_epoch(context: Context, body: Values) -> int | None:
+    """Return the engine's epoch of the broker that asks; None if another run of it is known, or none."""
+    epoch = _engine_epoch(context, body["BrokerId"], body["BrokerEpoch"])
+    return epoch if epoch > _NEVER else None
 
 
 async def alter_partition(context: Context, request: Request, peer: Peer) -> Values:
     """Ask the engine for the ISRs that leaders want."""
     body = request.values
-    if _is_stale(context, body):
+    epoch = _asking_epoch(context, body)
+    if epoch is None:
         return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH}
     topics = [
         topic | {"Partitions": [_partition(context, one) for one in topic["Partitions"]]} for topic in body["Topics"]
     ]
-    epoch = _engine_epoch(context, body["BrokerId"], body["BrokerEpoch"])
     return await partitions.alter_partition(
         context, request._replace(values=body | {"BrokerEpoch": epoch, "Topics": topics}), peer
     )
@@ -55,19 +57,19 @@ def _partition(context: Context, partition: Values) -> Values:
 async def allocate_producer_ids(context: Context, request: Request, peer: Peer) -> Values:
     """Ask for the next block of producer ids."""
     body = request.values
-    if _is_stale(context, body):
+    epoch = _asking_epoch(context, body)
+    if epoch is None:
         return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH}
-    epoch = _engine_epoch(context, body["BrokerId"], body["BrokerEpoch"])
     return await partitions.allocate_producer_ids(context, request._replace(values=body | {"BrokerEpoch": epoch}), peer)
 
 
 async def controlled_shutdown(context: Context, request: Request, peer: Peer) -> Values:
     """Hand over what a broker leads, and say what it still leads."""
     body = request.values
-    if _is_stale(context, body):
+    epoch = _asking_epoch(context, body)
+    if epoch is None:
         return {"ErrorCode": ErrorCode.STALE_BROKER_EPOCH}
     broker = body["BrokerId"]
-    epoch = _engine_epoch(context, broker, body["BrokerEpoch"])
     event = ControlledShutdown(time_ms=now_ms(), broker=broker, broker_epoch=epoch)
     [answer] = await context.engine.ask_once({("controlled_shutdown", broker): event}, Lane.BROKER)
     if answer.error != "NONE":

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from brokers.gateways.kraft.asking import waited_ms
 from brokers.gateways.kraft.engine_client import EngineClient
 from brokers.gateways.kraft.event_queue import Lane
 from brokers.gateways.zk.apis.proxy import Proxy
@@ -40,8 +41,6 @@ class Context(msgspec.Struct, frozen=True):
         return work(*given)
 
     async def ask_as_admin(self, request: Request, events: Sequence[AdminEvent]) -> list[Answer]:
-        """Pass an admin's request to the engine. Wait as long as the client waits, up to the answer time-out."""
-        longest_ms, body = self.settings.answer_timeout_ms, request.values
-        requested_ms = next((body[name] for name in ("TimeoutMs", "timeoutMs") if name in body), 0)
-        timeout_ms = min(requested_ms, longest_ms) if requested_ms > 0 else longest_ms
+        """Pass an admin's request to the engine."""
+        timeout_ms = waited_ms(request, self.settings.answer_timeout_ms)
         return await self.engine.ask(*events, lane=Lane.ADMIN, timeout_ms=timeout_ms)

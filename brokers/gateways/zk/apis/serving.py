@@ -2,11 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 
-import structlog
-
 from brokers.gateways.kraft.apis import elections, topics
-from brokers.gateways.kraft.engine_client import NoAnswerError, TooLargeError
-from brokers.gateways.kraft.event_queue import QueueFullError
+from brokers.gateways.kraft.asking import answered
 from brokers.gateways.kraft.refusals import refusal_of
 from brokers.gateways.zk.apis import brokers
 from brokers.gateways.zk.apis.context import Context
@@ -28,9 +25,6 @@ from brokers.wire.errors import ErrorCode
 from brokers.wire.messages import WireError
 from brokers.wire.schema import Values
 from brokers.wire.server import Answer, Peer
-
-logger = structlog.get_logger()
-
 
 Handler = Callable[[Context, Request, Peer], Awaitable[Values]]
 
@@ -67,11 +61,4 @@ def answering(context: Context) -> Answer:
 async def _handled(context: Context, request: Request, peer: Peer) -> Values:
     if not context.leads():
         return refusal_of(request, ErrorCode.NOT_CONTROLLER)
-    try:
-        return await APIS[request.api_key](context, request, peer)
-    except (NoAnswerError, QueueFullError) as error:
-        logger.warning("no answer", api=request.name, why=str(error))
-        return refusal_of(request, ErrorCode.REQUEST_TIMED_OUT)
-    except TooLargeError as error:
-        logger.warning("refused", api=request.name, why=str(error))
-        return refusal_of(request, ErrorCode.MESSAGE_TOO_LARGE)
+    return await answered(request, APIS[request.api_key](context, request, peer))

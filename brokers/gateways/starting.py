@@ -1,0 +1,49 @@
+"""What the commands that start a gateway of either kind do alike."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+
+import click
+
+from brokers.engine.retry import retry
+from brokers.voters import Voter, voters_of
+from bus.interface import Bus
+from bus.open_bus import open_bus
+
+
+def voters_with(gateway: int, voters: str) -> tuple[Voter, ...]:
+    """Read the voters that an option lists. Raises ``click.BadParameter`` if ``gateway`` is not one of them."""
+    try:
+        listed = voters_of(voters)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--voters") from error
+    if gateway not in [voter.voter for voter in listed]:
+        raise click.BadParameter(f"{gateway} is not one of the voters {voters}", param_hint="--gateway")
+    return listed
+
+
+async def opened(url: str, unreachable_max_ms: int) -> Bus:
+    """Open the bus, which may take a while to be in reach.
+
+    A gateway never creates a bus, because nobody would decide on it and its brokers would wait for ever.
+    """
+
+    async def attempt() -> Bus:
+        return open_bus(url, create=False)
+
+    return await retry(attempt, unreachable_max_ms)
+
+
+def stopped_by_signals(stop: Callable[[], None]) -> None:
+    """Call ``stop`` on SIGTERM and SIGINT."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+
+
+def first_of(error: BaseException) -> BaseException:
+    """Return the error that stopped everything, out of the exception groups around it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
