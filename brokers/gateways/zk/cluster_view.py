@@ -42,6 +42,8 @@ class ClusterView:
         # Which gateway leads, and which start of it.
         self.leader: tuple[int, str] | None = None
         self.controller_epoch = 0
+        # By id, those that are gone since somebody last cleared this: brokers must still be told of them.
+        self.removed: dict[str, TopicView] = {}
 
     def apply(self, decision: AnyDecision) -> None:
         """Take one decision in. They must come in order."""
@@ -52,7 +54,8 @@ class ClusterView:
             case BrokerDecision():
                 self.brokers[decision.broker] = decision
             case TopicDecision(state="deleted"):
-                self.topics.pop(decision.topic, None)
+                if (removed := self.topics.pop(decision.topic, None)) is not None:
+                    self.removed[removed.topic_id] = removed
             case TopicDecision():
                 self._topic(decision)
             case LeaderAndIsr():

@@ -1,7 +1,7 @@
 """A gateway to brokers of Kafka 3.9 in ZooKeeper mode: their controller, which does what the engine decides.
 
-The problem: these brokers obey whoever holds ``/controller`` and sends LeaderAndIsr, UpdateMetadata and StopReplica
-requests with the newest epoch. They report nothing by themselves. ZooKeeper says which of them live.
+The problem: these brokers obey the process that holds ``/controller`` and sends LeaderAndIsr, UpdateMetadata and
+StopReplica requests with the newest epoch. They report nothing by themselves. ZooKeeper says which of them live.
 
 The insight: the gateway decides nothing and keeps nothing. The last committed state and the decisions after it say what
 brokers must know, so a gateway that starts tells them everything, and one that is slow tells them the newest. Which
@@ -136,6 +136,7 @@ class Gateway:
             apply()
         else:
             await self._leadership.publish(events, apply)
+        self._view.removed.clear()
         for event in events:
             self._engine.answered([decision for decision in event if isinstance(decision, Answer)])
             self._engine.passed(event[0].seq)
@@ -211,7 +212,7 @@ class Gateway:
             connections_max_idle_ms=settings.connections_max_idle_ms,
         )
         server = Server(answering(context), limits, self._gone)
-        port = here.port if self._identity.listen_port is None else self._identity.listen_port
+        port = self._identity.port
         await server.start(here.host, port)
         logger.info("serving", host=here.host, port=port)
         try:

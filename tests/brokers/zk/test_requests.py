@@ -66,6 +66,15 @@ def test_a_deleted_topic_leaves_the_metadata_before_its_log_is_removed() -> None
     assert lines(told.sent()) == ["UpdateMetadata live=1,2,3,100 t-0:-2@1", "StopReplica t-0:delete"]
 
 
+def test_a_topic_that_is_gone_at_once_leaves_the_metadata_too() -> None:
+    """No replica of it lives, so nobody is told to remove its log, and no decision says that it is being deleted."""
+    told = standing()
+    told.hear(broker(2, "fenced"), broker(3, "fenced"), led(-1, 1, 1, isr=(2,), replicas=(2, 3), to=()))
+    told.sent()
+    told.hear(topic("deleted"))
+    assert lines(told.sent()) == ["UpdateMetadata live=1,100 t-0:-2@1"]
+
+
 def test_a_topic_that_is_created_again_does_not_overtake_the_removal_of_the_former_one() -> None:
     told = standing()
     told.hear(led(2, 1, 1, to=(1, 2, 3)))

@@ -7,9 +7,9 @@ such a partition begins another one.
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from brokers.gateways.zk.cluster_view import ClusterView, Place
+from brokers.gateways.zk.cluster_view import ClusterView, Place, TopicView
 from state.decisions import AnyDecision, BrokerDecision, LeaderAndIsr, StopReplica, TopicDecision
 from state.reason import Reason
 
@@ -101,7 +101,14 @@ class Pending:
                 case BrokerDecision():
                     self._brokers_changed()
                 case TopicDecision(state="deleting" | "ineligible"):
-                    self._deleted(view, decision.topic)
+                    topic = view.topics.get(decision.topic)
+                    if topic is not None and topic.is_deleting:
+                        self._deleted(topic)
+                case TopicDecision(state="deleted"):
+                    # One without live replicas is gone at once, so that no former decision told of its deletion.
+                    removed = view.removed.get(decision.topic_id)
+                    if removed is not None and not removed.is_deleting:
+                        self._deleted(removed)
         if self.count > self._count_max:
             self.clear()
             self._is_overfull = True
@@ -137,19 +144,13 @@ class Pending:
             batch.leader_and_isr.pop(place, None)
         self._last().stops[place] = decision
 
-    def _deleted(self, view: ClusterView, name: str) -> None:
-        topic = view.topics.get(name)
-        if topic is not None and topic.is_deleting:
-            for number, held in topic.partitions.items():
-                self._forget(Place(name, number))
-                self._last().deleted[Place(name, number)] = held
+    def _deleted(self, topic: TopicView) -> None:
+        for number, held in topic.partitions.items():
+            place = Place(topic.name, number)
+            self._forget(place)
+            self._last().deleted[place] = held
 
     def _forget(self, place: Place) -> None:
         for batch in self._batches:
             batch.leader_and_isr.pop(place, None)
             batch.metadata.pop(place, None)
-
-
-def addressed(decisions: Iterable[AnyDecision]) -> bool:
-    """Say whether decisions mean anything to brokers."""
-    return any(isinstance(one, LeaderAndIsr | StopReplica | BrokerDecision | TopicDecision) for one in decisions)
