@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, Literal
 
-from brokers.gateways.common_settings import GatewayIdentity, GatewaySettings
+from brokers.gateways.gateway_settings import GatewayIdentity, GatewaySettings
 from brokers.gateways.kraft.security.audit_log import AuditLevel
 from brokers.gateways.kraft.security.settings import ClientAuthSetting, MaybeFile, Rules, SecurityProtocol
 from brokers.given_settings import NO_PORT, Bytes, Count, MetricsPort, Millis, converted

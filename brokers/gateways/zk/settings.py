@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from brokers.gateways.common_settings import GatewayIdentity, GatewaySettings
+from brokers.gateways.gateway_settings import GatewayIdentity, GatewaySettings
 from brokers.given_settings import Bytes, Count, Millis, converted
 from state.limits import Text
 
