@@ -54,6 +54,7 @@ class ForkServer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
+        self._is_ready = False
 
     @property
     def is_usable(self) -> bool:
@@ -61,6 +62,9 @@ class ForkServer:
 
     def wait_ready(self) -> None:
         """Wait until the server forks. If it cannot start, log that; Spark's Pythons then start cold."""
+        if self._is_ready:
+            # The server says so once, but each session of this process waits for it.
+            return
         assert self._process.stdout is not None
         deadline_s, told = time.monotonic() + START_TIMEOUT_S, b""
         with selectors.DefaultSelector() as selector:
@@ -70,7 +74,8 @@ class ForkServer:
                 if not some:
                     break
                 told += some
-        if told != READY:
+        self._is_ready = told == READY
+        if not self._is_ready:
             logger.warning("the process that forks Spark's Python processes did not start; they start more slowly")
 
     def stop(self) -> None:

@@ -75,6 +75,15 @@ def run(python: Path | str, folder: Path) -> dict[str, Any]:
     return said
 
 
+def test_later_sessions_of_a_process_do_not_wait_for_a_ready_server(
+    server: ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "START_TIMEOUT_S", 0.1)
+    with capture_logs() as said:
+        server.wait_ready()
+    assert said == [], "it would have waited in vain"
+
+
 def test_a_forked_process_has_the_streams_environment_folder_and_arguments_of_a_cold_one(
     server: ForkServer, folder: Path
 ) -> None:
