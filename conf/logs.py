@@ -5,6 +5,7 @@ import sys
 from collections.abc import MutableMapping
 from typing import Any, Literal
 
+from conf.log_limit import LogLimit
 from isrflow.masking import masked
 
 Level = Literal["debug", "info", "warning", "error"]
@@ -25,6 +26,7 @@ def configure(log_format: Literal["auto", "json", "console"], level: Level = "in
     )
     structlog.configure(
         processors=[
+            LogLimit(),
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
